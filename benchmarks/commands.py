@@ -75,8 +75,8 @@ def _timed(reader: str, url: str, files: Sequence[Path]) -> Measure:
     else:
         command = [_interpreter(reader), str(HERE / "parsing.py"), reader, url, *map(str, files)]
     done = run(command, reader)
-    told = json.loads(done.printed)
-    return Measure(told["seconds"], told["urls"], done.megabytes)
+    result = json.loads(done.printed)
+    return Measure(result["seconds"], result["urls"], done.megabytes)
 
 
 @cache
@@ -118,17 +118,17 @@ def convert_ours(dump: Path, out: Path, urls: int) -> Measure:
 def table(reader: str, file: Path) -> Measure:
     """Parquet to a frame of pandas; the seconds that it takes inside of its process."""
     done = run([sys.executable, str(HERE / "tabling.py"), reader, str(file)])
-    told = json.loads(done.printed)
-    return Measure(told["seconds"], told["urls"], done.megabytes)
+    result = json.loads(done.printed)
+    return Measure(result["seconds"], result["urls"], done.megabytes)
 
 
 def dump_peer(peer: str, served: Served, out: Path, in_flight: int) -> Measure:
     """The peer's program from its start to its end."""
-    asked = [served.sitemap, str(out), str(in_flight)]
+    requested = [served.sitemap, str(out), str(in_flight)]
     if peer in _NODE_DUMPERS:
-        command = [*node_script(_NODE_DUMPERS[peer]), *asked]
+        command = [*node_script(_NODE_DUMPERS[peer]), *requested]
     else:
-        command = [python_of(peer), str(HERE / "dumping.py"), peer, served.origin, *asked]
+        command = [python_of(peer), str(HERE / "dumping.py"), peer, served.origin, *requested]
     return _written(run(command, peer), out)
 
 

@@ -121,7 +121,7 @@ def measured(reader: str, command: list[str | Path], farm: Farm, hosts: list[Far
     used = farm.cpu_seconds()
     done = watched(command, most_seconds=MOST_SECONDS, environment=ENVIRONMENT, stdin=listed, codes=CODES)
     used = farm.cpu_seconds() - used
-    urls, asked, busiest = rows_of(out), farm.asked(), farm.busiest()
+    urls, requested, busiest = rows_of(out), farm.requested(), farm.busiest()
     faults = []
     if urls != (expected := sum(len(locs_of(host) or ()) for host in hosts)):
         faults.append(f"gave {urls:,} of {expected:,} URLs")
@@ -129,9 +129,9 @@ def measured(reader: str, command: list[str | Path], farm: Farm, hosts: list[Far
         faults.append(f"{len(more)} hosts had more than {PER_HOST} requests at once, such as {more[0]}")
     # A sitemap that fails is asked for again.
     once = [host.target for host in hosts if host.kind != "error"]
-    if twice := [target for target in once if len(asked[target]) > len(set(asked[target]))]:
+    if twice := [target for target in once if len(requested[target]) > len(set(requested[target]))]:
         faults.append(f"{len(twice)} hosts were asked for a document twice, such as {twice[0]}")
-    return Run(reader, done, urls, sum(map(len, asked.values())), farm.crowd(), used, tuple(faults))
+    return Run(reader, done, urls, sum(map(len, requested.values())), farm.crowd(), used, tuple(faults))
 
 
 def run_world(world: World, count: int, workers: list[int], folder: Path) -> tuple[int, list[Run]]:

@@ -58,7 +58,7 @@ class Setting:
     data: Data
     rounds: int
     peers: bool
-    tell: Callable[[str], None]
+    on_progress: Callable[[str], None]
 
 
 @attrs.frozen
@@ -74,8 +74,8 @@ class Table:
 
 
 def _table(setting: Setting, title: str, about: str, ours: str, contenders: list[Contender]) -> Table:
-    setting.tell(title)
-    series = in_turn(contenders, setting.rounds, setting.tell)
+    setting.on_progress(title)
+    series = in_turn(contenders, setting.rounds, setting.on_progress)
     return Table(title, about, ours, series, rows(title, series), _failures(title, contenders, series))
 
 
@@ -238,7 +238,7 @@ def tabled(setting: Setting) -> Iterator[Table]:
 def memory(setting: Setting) -> Iterator[Table]:
     """The peak memory of our dump at growing sizes."""
     title, out = "memory of dump", setting.data.folder / "out.jsonl"
-    setting.tell(title)
+    setting.on_progress(title)
     failures: list[str] = []
     found: dict[tuple[int, str], Series] = {}
     names = [f"{urls:,} URLs" for urls in setting.data.sizes.memory_urls]
@@ -249,7 +249,7 @@ def memory(setting: Setting) -> Iterator[Table]:
                 for name, workers in WORKERS.items()
             ]
             rounds = 1 if urls > setting.data.sizes.urls else min(MEMORY_ROUNDS, setting.rounds)
-            series = in_turn(contenders, rounds, setting.tell)
+            series = in_turn(contenders, rounds, setting.on_progress)
         failures += _failures(title, contenders, series)
         found |= {(WORKERS[each.name.partition(", ")[0]], size): series[each.name] for each in contenders}
     small, large, *_ = names
@@ -276,7 +276,7 @@ def start_up(setting: Setting) -> Iterator[Table]:
     yield _table(setting, "start-up", about, "import sitemap_reader", contenders)
 
 
-def mended(setting: Setting) -> Iterator[Table]:
+def repaired(setting: Setting) -> Iterator[Table]:
     """A damaged document beside the same without a fault."""
     entries, fault = setting.data.sizes.entries, mending.FAULTS[0]
     bodies = {CLEAN: mending.document(entries), "damaged": mending.document(entries, fault)}
@@ -300,5 +300,5 @@ JOBS: dict[str, Callable[[Setting], Iterator[Table]]] = {
     "tables": tabled,
     "memory": memory,
     "start-up": start_up,
-    "mending": mended,
+    "mending": repaired,
 }

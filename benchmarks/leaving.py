@@ -28,8 +28,8 @@ def verdict(left: Left) -> str:
     """`ok`, or what is wrong."""
     if left.threads or left.sockets:
         return "left"
-    if left.told:
-        return "told"
+    if left.reported:
+        return "warnings"
     return "ok" if left.seconds <= BAR_SECONDS else "over"
 
 
@@ -47,11 +47,11 @@ def main() -> int:
     print(_ROW.format("", "site", "left", "at", "URLs", "time"), flush=True)
     for site, way, place in cases:
         left = leave(site, way, PLACES[place])
-        told = verdict(left)
-        if told != "ok":
+        found = verdict(left)
+        if found != "ok":
             failed = True
             print(left, file=sys.stderr)
-        print(_ROW.format(told, site, way, place, f"{left.urls:,}", f"{left.seconds * 1000:.0f} ms"), flush=True)
+        print(_ROW.format(found, site, way, place, f"{left.urls:,}", f"{left.seconds * 1000:.0f} ms"), flush=True)
     return int(failed)
 
 

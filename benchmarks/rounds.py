@@ -80,7 +80,7 @@ class Spread:
         return f"{self.median:.{digits}f} ({self.lowest:.{digits}f} to {self.highest:.{digits}f})"
 
 
-def in_turn(contenders: Iterable[Contender], rounds: int, tell: Callable[[str], None]) -> dict[str, Series]:
+def in_turn(contenders: Iterable[Contender], rounds: int, on_progress: Callable[[str], None]) -> dict[str, Series]:
     """Every contender's series, by name."""
     contenders = list(contenders)
     series = {each.name: Series(each.expected) for each in contenders}
@@ -88,7 +88,7 @@ def in_turn(contenders: Iterable[Contender], rounds: int, tell: Callable[[str], 
         for each in contenders:
             if series[each.name].failure is None and number < (each.rounds or rounds):
                 _run(each, series[each.name])
-                tell(f"  round {number + 1}: {each.name}: {_outcome(series[each.name])}")
+                on_progress(f"  round {number + 1}: {each.name}: {_outcome(series[each.name])}")
     return series
 
 

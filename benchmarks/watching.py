@@ -124,7 +124,7 @@ def watched(
     timer = threading.Timer(most_seconds, end)
     timer.start()
     try:
-        printed, told = process.communicate()
+        printed, errors = process.communicate()
         seconds = time.perf_counter() - started
     finally:
         timer.cancel()
@@ -135,7 +135,7 @@ def watched(
     if late.is_set():
         raise CommandFailed(f"not done after {most_seconds:g} s")
     if process.returncode not in codes:
-        lines = told.strip().splitlines() or ["nothing was said"]
+        lines = errors.strip().splitlines() or ["nothing was said"]
         raise CommandFailed(f"ended with {process.returncode}: {lines[-1][:_TOLD]}")
     return Watched(seconds, printed, *peaks_found, cpu_seconds=_cpu_seconds() - used)
 

@@ -14,13 +14,13 @@ def calls_of(function: Callable[[], object]) -> int:
     """How many functions are called by it, ours and Python's own."""
     seen = 0
 
-    def heard(frame: Any, event: str, argument: Any) -> None:
+    def received(frame: Any, event: str, argument: Any) -> None:
         nonlocal seen
         seen += event in ("call", "c_call")
 
     gc.disable()  # what it clears away is no call of ours
     before = sys.getprofile()
-    sys.setprofile(heard)
+    sys.setprofile(received)
     try:
         function()
     finally:

@@ -385,7 +385,7 @@ class Domain:
     """What the proxy saw of a registrable domain: the most requests in flight at once; (seconds, target) of each."""
 
     busiest: int
-    asked: tuple[tuple[float, str], ...]
+    requested: tuple[tuple[float, str], ...]
 
 
 @attrs.frozen
@@ -395,9 +395,9 @@ class Farm:
     proxy: str
     _control: int
 
-    def asked(self) -> dict[str, list[str]]:
+    def requested(self) -> dict[str, list[str]]:
         """The paths that each host was asked for, in order; by target."""
-        return self._ask("asked")
+        return self._ask("requested")
 
     def busiest(self) -> dict[str, int]:
         """The most requests that were in flight at once, by target."""
@@ -409,8 +409,8 @@ class Farm:
 
     def domains(self) -> dict[str, Domain]:
         """What came by the proxy, by registrable domain."""
-        told = self._ask("domains")
-        return {name: Domain(busiest, tuple(map(tuple, asked))) for name, (busiest, asked) in told.items()}
+        reported = self._ask("domains")
+        return {name: Domain(busiest, tuple(map(tuple, requested))) for name, (busiest, requested) in reported.items()}
 
     def cpu_seconds(self) -> float:
         """What the farm itself has used so far."""
@@ -488,7 +488,7 @@ class _Place:
 
     host: FarmHost
     flights: list[_Counted]  # its own, the farm's, and its domain's
-    asked: list[str] = attrs.field(factory=list)
+    requested: list[str] = attrs.field(factory=list)
     _pages: Pages | None = None
 
     @property
@@ -505,7 +505,7 @@ class _Place:
 @attrs.define(eq=False)
 class _Domain:
     flight: _Counted = attrs.field(factory=_Counted)
-    asked: list[tuple[float, str]] = attrs.field(factory=list)
+    requested: list[tuple[float, str]] = attrs.field(factory=list)
 
 
 class _Grounds:
@@ -523,14 +523,14 @@ class _Grounds:
         return _Place(host, flights)
 
     def begin(self, place: _Place, path: str) -> None:
-        place.asked.append(path)
+        place.requested.append(path)
         if place.host.address is None:
-            self._domains[place.host.domain].asked.append((time.monotonic(), place.host.target))
+            self._domains[place.host.domain].requested.append((time.monotonic(), place.host.target))
         for flight in place.flights:
             flight.begin()
 
-    def asked(self) -> dict[str, list[str]]:
-        return {target: place.asked for target, place in self.places.items()}
+    def requested(self) -> dict[str, list[str]]:
+        return {target: place.requested for target, place in self.places.items()}
 
     def busiest(self) -> dict[str, int]:
         return {target: place.flights[0].most for target, place in self.places.items()}
@@ -539,18 +539,18 @@ class _Grounds:
         return self._all.most
 
     def domains(self) -> dict[str, tuple[int, list[tuple[float, str]]]]:
-        return {name: (domain.flight.most, domain.asked) for name, domain in self._domains.items()}
+        return {name: (domain.flight.most, domain.requested) for name, domain in self._domains.items()}
 
     def cpu_seconds(self) -> float:
         return time.process_time()
 
     def forget(self) -> None:
         for place in self.places.values():
-            place.asked.clear()
+            place.requested.clear()
             for flight in place.flights:
                 flight.forget()
         for domain in self._domains.values():
-            domain.asked.clear()
+            domain.requested.clear()
 
     def set_version(self, target: str, version: int) -> None:
         place = self.places[target]
@@ -566,7 +566,7 @@ class _Grounds:
                 _ = page.body
 
 
-QUESTIONS = ("asked", "busiest", "crowd", "domains", "cpu_seconds", "forget", "set_version", "replace", "warm")
+QUESTIONS = ("requested", "busiest", "crowd", "domains", "cpu_seconds", "forget", "set_version", "replace", "warm")
 _MISSING = Page("text/plain", b"not found\n".decode().encode, status="404 Not Found")
 _UNREACHED = Page("text/plain", bytes, status="502 Bad Gateway")
 _REJECTED = Page("text/plain", bytes, status="405 Method Not Allowed")
@@ -625,8 +625,8 @@ class _Talk(asyncio.Protocol):
         return self._grounds.places.get(f"{scheme}//{name.removesuffix(':80')}"), f"/{path}"
 
     def _send(self, page: Page, head: bytes) -> None:
-        asked = head.lower()
-        _, _, condition = asked.partition(b"\r\nif-none-match:")
+        requested = head.lower()
+        _, _, condition = requested.partition(b"\r\nif-none-match:")
         is_ok = page.status[0] == "2"
         if is_ok and condition.partition(b"\r\n")[0].strip() == page.etag.encode():
             self._answer(f"HTTP/1.1 304 Not Modified\r\nETag: {page.etag}\r\n\r\n".encode())
@@ -638,7 +638,7 @@ class _Talk(asyncio.Protocol):
                 self._drip(page.body, 0)
                 return
             self._answer(f"{first}\r\n\r\n".encode() + page.body)
-        if b"\r\nconnection: close" in asked:
+        if b"\r\nconnection: close" in requested:
             self._transport.close()
         elif self._pending:
             self._next()
@@ -671,13 +671,13 @@ async def _farm(hosts: list[FarmHost]) -> None:
             await loop.create_server(partial(_Talk, grounds, place), sock=_listener(*address))
     proxy = await loop.create_server(partial(_Talk, grounds, None), sock=_listener("127.0.0.1", 0))
 
-    async def tell(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer_question(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         name, *given = json.loads(await reader.readline())
         if name in QUESTIONS:
             writer.write(json.dumps(getattr(grounds, name)(*given)).encode())
         writer.close()
 
-    control = await asyncio.start_server(tell, sock=_listener("127.0.0.1", 0))
+    control = await asyncio.start_server(answer_question, sock=_listener("127.0.0.1", 0))
     print(json.dumps([server.sockets[0].getsockname()[1] for server in (control, proxy)]), flush=True)
     over = asyncio.Event()
     loop.add_reader(sys.stdin, over.set)

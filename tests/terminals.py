@@ -41,10 +41,10 @@ def screen(written: str, columns: int) -> list[str]:
                     lines += [""] * (row + 1 - len(lines))
                 lines[row] = lines[row].ljust(column)[:column] + char + lines[row][column + 1 :]
                 column += 1
-    told = [line.rstrip() for line in lines]
-    while told and not told[-1]:
-        told.pop()
-    return told
+    reported = [line.rstrip() for line in lines]
+    while reported and not reported[-1]:
+        reported.pop()
+    return reported
 
 
 class Terminal:

@@ -40,7 +40,7 @@ def url(loc: str, **fields: Any) -> sr.UrlRecord:
     return sr.UrlRecord(f"https://example.com/{loc}", **fields)
 
 
-def told(old: Any, new: Any, on: On = "any") -> list[str]:
+def reported(old: Any, new: Any, on: On = "any") -> list[str]:
     """`new a`, `updated b: lastmod`, `removed c`."""
     found = []
     with diff(old, new, on=on) as changes:
@@ -140,7 +140,7 @@ def test_how_the_json_is_written_makes_no_difference(forms: list[dict[str, Any]]
         return int(value) if isinstance(value, float) and value.is_integer() else value
 
     others = [{**rewritten(form), "lastmod_precision": form["lastmod_precision"]} for form in forms]
-    assert told(forms, others) == told(others, forms) == []
+    assert reported(forms, others) == reported(others, forms) == []
 
 
 def test_every_field_but_places_and_problems_is_stated() -> None:
@@ -209,13 +209,13 @@ RULES: dict[str, tuple[list[sr.UrlRecord], list[sr.UrlRecord], list[str]]] = {
 @pytest.mark.parametrize("name", RULES)
 def test_rules(name: str) -> None:
     old, new, expected = RULES[name]
-    assert told(old, new) == expected
+    assert reported(old, new) == expected
 
 
 def test_on_lastmod_sees_dates_alone() -> None:
     old = [url("a", lastmod=DAY, lastmod_precision="day"), url("b", priority=0.1), url("c"), url("d")]
     new = [url("a", lastmod=DAY, lastmod_precision="second", priority=0.1), url("b", mobile=True), url("c"), url("e")]
-    assert told(old, new, "lastmod") == ["updated a: lastmod_precision", "new e", "removed d"]
+    assert reported(old, new, "lastmod") == ["updated a: lastmod_precision", "new e", "removed d"]
 
 
 def test_updated_url_has_its_previous_values() -> None:
@@ -248,13 +248,13 @@ def test_each_site_has_its_own_urls_where_both_name_them() -> None:
 
 def test_each_site_has_its_own_urls_where_the_other_side_is_empty() -> None:
     named = listed("one.example", "b") + listed("two.example", "b")
-    assert told([], named) == ["new b", "new b"]
-    assert told(named, []) == ["removed b", "removed b"]
+    assert reported([], named) == ["new b", "new b"]
+    assert reported(named, []) == ["removed b", "removed b"]
 
 
 def test_sites_that_one_alone_names_do_not_count() -> None:
     named, bare = listed("one.example", "a", "b") + listed("two.example", "b"), listed(None, "a", "c")
-    assert told(bare, named) == ["new b", "removed c"]
+    assert reported(bare, named) == ["new b", "removed c"]
     with diff(named, bare) as changes:
         assert [(form["change"], form["loc"][-1], form.get("site")) for form in changes.forms()] == [
             ("new", "c", None),
@@ -292,7 +292,7 @@ NOW = [url("a", lastmod=DAY, priority=0.2), url("b", lastmod=DAY, priority=0.1),
 )
 def test_fields_missing_on_one_side_are_not_compared(names: tuple[str, ...], expected: list[str], note: str) -> None:
     old = only(WAS, *names)
-    assert told(old, NOW) == expected
+    assert reported(old, NOW) == expected
     assert diff(old, NOW).notes == (note,)
     assert diff(NOW, old).notes == (note.replace("old", "new"),)
 
@@ -301,14 +301,14 @@ def test_a_key_that_some_lines_lack_is_compared() -> None:
     """Tools that leave nulls out."""
     old = [{key: value for key, value in form.items() if value is not None} for form in map(sr.json_form, WAS)]
     old[0] |= {"lastmod_precision": None, "changefreq": None}
-    assert told(old, NOW) == ["updated a: priority images", "updated b: lastmod", "updated c: mobile", "new d"]
+    assert reported(old, NOW) == ["updated a: priority images", "updated b: lastmod", "updated c: mobile", "new d"]
     assert diff(old, NOW).notes == ()
 
 
 def test_dates_cannot_be_compared_where_there_are_none() -> None:
     with pytest.raises(sr.UsageError, match=r"^old has no lastmod at all, so nothing can be compared by it$"):
         diff(only(WAS, "priority"), NOW, on="lastmod")
-    assert told(only(WAS, "lastmod"), NOW, "lastmod") == ["updated b: lastmod", "new d"]
+    assert reported(only(WAS, "lastmod"), NOW, "lastmod") == ["updated b: lastmod", "new d"]
 
 
 # --- what can be compared ---
@@ -328,15 +328,15 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_paths_dumps_streams_and_records_are_compared_alike(pair: tuple[Path, Path]) -> None:
     old, new = pair
-    expected = told(old, new)
+    expected = reported(old, new)
     assert [each.partition(" ")[0] for each in expected] == ["updated", "new", "removed"]
-    assert told(str(old), str(new)) == expected
-    assert told(load(old), load(new)) == expected
-    assert told(list(load(old)), iter(load(new))) == expected
-    assert told(load(old).forms(), load(new).items()) == expected
+    assert reported(str(old), str(new)) == expected
+    assert reported(load(old), load(new)) == expected
+    assert reported(list(load(old)), iter(load(new))) == expected
+    assert reported(load(old).forms(), load(new).items()) == expected
     with old.open("rb") as stream:
-        assert told(stream, io.BytesIO(new.read_bytes())) == expected
-    assert told(old, old) == told(load(old), old) == []
+        assert reported(stream, io.BytesIO(new.read_bytes())) == expected
+    assert reported(old, old) == reported(load(old), old) == []
 
 
 def test_a_dump_is_compared_with_the_site_itself(pair: tuple[Path, Path]) -> None:
@@ -352,13 +352,13 @@ def test_packed_dumps_and_parquet_are_compared(pair: tuple[Path, Path], tmp_path
     old, new = pair
     options = reader.ParseOptions(explicit_schema=eval(sr.schema("arrow"), {"pa": pa}))  # noqa: S307
     pq.write_table(reader.read_json(old, parse_options=options), tmp_path / "old.parquet")
-    assert told(tmp_path / "old.parquet", new) == told(old, new)
-    assert told(tmp_path / "old.parquet", old) == []
+    assert reported(tmp_path / "old.parquet", new) == reported(old, new)
+    assert reported(tmp_path / "old.parquet", old) == []
 
 
 def test_other_lines_are_skipped() -> None:
     others = [sr.SitemapRef("https://example.com/a.xml"), sr.Outcome(), sr.Problem("D01", "warning", "no date")]
-    assert told([*others, url("a")], [url("a"), *others, url("b")]) == ["new b"]
+    assert reported([*others, url("a")], [url("a"), *others, url("b")]) == ["new b"]
 
 
 BAD: dict[str, tuple[bytes, str]] = {
@@ -441,12 +441,12 @@ def test_an_empty_side_is_noted(tmp_path: Path) -> None:
 def test_documents_that_were_not_read_or_in_part_are_noted_apart() -> None:
     part, none = sr.Outcome(complete=False, entries=3), sr.Outcome(complete=False)
     both = [url("a"), part, none, none, sr.Outcome()]
-    told = "2 documents could not be read, 1 document could be read in part only; what is missing counts as"
-    assert diff([url("a")], both).notes == (f"new: {told} removed",)
-    assert diff(both, [url("a")]).notes == (f"old: {told} new",)
+    reported = "2 documents could not be read, 1 document could be read in part only; what is missing counts as"
+    assert diff([url("a")], both).notes == (f"new: {reported} removed",)
+    assert diff(both, [url("a")]).notes == (f"old: {reported} new",)
     for outcome, what in ((part, "could be read in part only"), (none, "could not be read")):
-        told = f"old: 1 document {what}; what is missing counts as new"
-        assert diff([url("a"), outcome], [url("a")]).notes == (told,)
+        reported = f"old: 1 document {what}; what is missing counts as new"
+        assert diff([url("a"), outcome], [url("a")]).notes == (reported,)
     assert diff([url("a"), sr.Outcome()], [url("a")]).notes == ()
 
 

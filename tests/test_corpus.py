@@ -108,13 +108,13 @@ def assert_is_the_beginning_of(cut: UrlRecord | SitemapRef, whole: UrlRecord | S
 def test_outcomes_count_the_returned_items() -> None:
     for case in CASES:
         items = case.items()
-        said = outcome(items)
-        assert said.kept == len(records(items)), case.name
+        counts = outcome(items)
+        assert counts.kept == len(records(items)), case.name
         counted: dict[str, int] = {}
         for item in items:
             if isinstance(item, Problem):
                 counted[item.code] = counted.get(item.code, 0) + 1
-        assert said.problems == counted, case.name
+        assert counts.problems == counted, case.name
 
 
 def test_no_file_stands_alone() -> None:

@@ -312,8 +312,8 @@ def test_credentials_are_not_sent_from_https_to_http(secure: tuple[Two, Path], k
     assert set(values(two.site)) == {value}
     assert {"/map.xml", "/map.xml?moved"} <= {*two.other.requests()}
     assert set(values(two.other)) == {""}
-    told = [problem.message for problem in stream.problems.samples if problem.code == "F16"]
-    assert stream.problems.counts.get("F16", 0) == len(told) == (0 if kind == "userinfo" else 1)
+    reported = [problem.message for problem in stream.problems.samples if problem.code == "F16"]
+    assert stream.problems.counts.get("F16", 0) == len(reported) == (0 if kind == "userinfo" else 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -323,8 +323,8 @@ def test_http_fallback_sends_no_credentials_and_is_reported_once(two: Two, kind:
     stream = read(target.removeprefix("http://"), **options)  # https does not answer
     assert two.site.requests() == ["/robots.txt", "/map.xml"]
     assert set(values(two.site)) == {""}
-    (told,) = [problem for problem in stream.problems.samples if problem.code == "F16"]
-    assert told.message == (
+    (reported,) = [problem for problem in stream.problems.samples if problem.code == "F16"]
+    assert reported.message == (
         f"headers and credentials are not sent to {two.start}, which is not https; give it as TARGET to send them"
     )
     assert stream.problems.counts["F16"] == 1
@@ -391,18 +391,18 @@ def test_netrc_is_the_file_that_the_environment_names_or_that_of_home(
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "reported"),
     [
         (None, "No such file"),
         ("machine a.example login me password s3cret s3cret\n", r"line \d of .*netrc cannot be read"),
         ("password s3cret\n", r"line \d of .*netrc cannot be read"),
     ],
 )
-def test_a_netrc_that_cannot_be_read_is_named_and_not_shown(tmp_path: Path, content: str | None, told: str) -> None:
+def test_a_netrc_that_cannot_be_read_is_named_and_not_shown(tmp_path: Path, content: str | None, reported: str) -> None:
     file = tmp_path / "netrc"
     if content is not None:
         file.write_text(content)
-    with pytest.raises(sr.UsageError, match=told) as caught:
+    with pytest.raises(sr.UsageError, match=reported) as caught:
         sr.SitemapReader(netrc=file)
     assert "s3cret" not in str(caught.value)
     assert caught.value.__cause__ is None

@@ -90,6 +90,6 @@ def test_bash_completes_after_the_line_of_the_page(desk: Runner, typed: str) -> 
         pytest.skip("bash is not installed")
     (line,) = (block.text for block in blocks(PAGE) if "bash_source" in block.text)
     words = typed.split(" ")
-    asked = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _sitemap_reader_completion sitemap-reader"
-    ran = desk.do("bash", "-c", f"{line}\n{asked}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"")
+    requested = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _sitemap_reader_completion sitemap-reader"
+    ran = desk.do("bash", "-c", f"{line}\n{requested}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"")
     assert (ran.code, sorted(ran.stdout.split()), ran.stderr) == (0, TYPED[typed], "")

@@ -40,10 +40,10 @@ def test_what_each_kind_lists_is_what_is_read(farm_of):
             with sr.urls(host.target, allow_private=True) as urls:
                 assert Counter(url.loc for url in urls) == Counter(locs_of(host)), host
             assert urls.complete
-        assert farm.asked()[hosts[0].target] == ["/robots.txt", "/sitemap.xml"]
+        assert farm.requested()[hosts[0].target] == ["/robots.txt", "/sitemap.xml"]
         assert 1 <= farm.busiest()[hosts[1].target] <= 4
         farm.forget()
-        assert not any(farm.asked().values())
+        assert not any(farm.requested().values())
         assert not any(farm.busiest().values())
 
 
@@ -58,7 +58,7 @@ def test_hosts_that_fail_do_so_each_in_its_way(farm_of):
             assert [url.loc for url in urls] == locs_of(hosts["broken"])
         assert not urls.complete
         assert farm.busiest()[hosts["hang"].target] == 1
-        assert farm.asked()[hosts["refused"].target] == []
+        assert farm.requested()[hosts["refused"].target] == []
 
 
 @pytest.mark.parametrize("kind", ["robots", "index", "text", "feed", "atom"])
@@ -91,7 +91,7 @@ def test_names_are_served_by_the_proxy(farm_of):
             assert list(read(host.target, proxy=farm.proxy)) == locs_of(host)
         assert list(read("a.shop2.test", proxy=farm.proxy)) == locs_of(hosts[2])  # no https there
         seen = farm.domains()
-        assert [target for _, target in seen["shop1.test"].asked] == [hosts[0].target] * 2 + [hosts[1].target] * 2
+        assert [target for _, target in seen["shop1.test"].requested] == [hosts[0].target] * 2 + [hosts[1].target] * 2
         assert seen["shop1.test"].busiest == 1
 
 

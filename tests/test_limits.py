@@ -42,8 +42,8 @@ class Row:
     entries: int = 3
     entries_over: int = 1
     code: str = "S16"
-    says: str = STOPS
-    tells: str = "more than "
+    ends: str = STOPS
+    begins: str = "more than "
     complete: bool = True  # what only feedparser can read never is
     complete_over: bool = False
     url: str = URL
@@ -111,11 +111,11 @@ ROWS = [
     Row("max_entry_elements", 3, urlset(second(b"<lastmod>2026</lastmod><priority>0.5</priority>"))),
     Row(
         "max_entry_problems", 2, urlset(second(b"<lastmod>x</lastmod><priority>7</priority>")),
-        entries_over=3, says=TELLS, tells="1 more ", complete_over=True,
+        entries_over=3, ends=TELLS, begins="1 more ", complete_over=True,
     ),
     Row(
         "max_entry_repairs", 2, urlset(UNCLOSED_TWICE),
-        entries_over=2, code="S01", says=LOSES, tells="mismatched",
+        entries_over=2, code="S01", ends=LOSES, begins="mismatched",
     ),
     Row(
         "max_repairs", 2, urlset(UNCLOSED, UNCLOSED.replace(b"/2", b"/4")), 4,
@@ -132,12 +132,12 @@ ROWS = [
     Row("max_faults", 2, HEAD + FIRST + TAIL + second(b"") + TAIL + LAST + TAIL, entries_over=2),
     Row(
         "max_prefixes", 2, urlset(UNBOUND % (b"p", 2), UNBOUND % (b"q", 4)), 4,
-        entries_over=3, code="S01", says=LOSES, tells="unbound prefix",
+        entries_over=3, code="S01", ends=LOSES, begins="unbound prefix",
     ),
     # Each of the two images has the title of 50 characters, and 100 for being an element.
     Row(
         "max_shared_characters", 300, RSS + item(TITLE, MEDIA % 1, MEDIA % 2) + RSS_TAIL,
-        entries=1, says=LEAVES_OUT, complete_over=True,
+        entries=1, ends=LEAVES_OUT, complete_over=True,
     ),
     Row("max_token_bytes", 500, urlset(second(COMMENT))),
     Row("max_token_bytes", 500, COMMENT + urlset(second(b"")), entries_over=0),
@@ -158,7 +158,7 @@ ROWS = [
     ),
     Row(
         "fallback_seconds", 2, UNKNOWN_FEED, entries=1, entries_over=0, complete=False, code="S01",
-        says="{} permits more", tells="feedparser cannot read it either", options={"feed_fallback": slow_fallback},
+        ends="{} permits more", begins="feedparser cannot read it either", options={"feed_fallback": slow_fallback},
     ),
     Row(
         "max_robots_bytes", 70, b"Sitemap: https://example.com/a.xml\nSitemap: https://example.com/b.xml\n",
@@ -193,10 +193,10 @@ def test_document_over_the_limit_names_the_field_and_gives_what_came_before(row:
     fits, over = read(row, row.limit), read(row, row.limit - 1)
     (problem,) = about(row.field, over)
     assert (problem.code, problem.sitemap) == (row.code, row.url)
-    assert problem.message.startswith(row.tells)
-    assert problem.message.endswith(row.says.format(advice(row.field).removeprefix("raise ").removesuffix(" to go on")))
+    assert problem.message.startswith(row.begins)
+    assert problem.message.endswith(row.ends.format(advice(row.field).removeprefix("raise ").removesuffix(" to go on")))
     assert over.outcome.problems[row.code] >= 1
-    if row.code == "S16" and row.says == STOPS:
+    if row.code == "S16" and row.ends == STOPS:
         assert f"more than {row.limit - 1:,} " in problem.message
     assert (len(listed(over)), over.outcome.complete) == (row.entries_over, row.complete_over)
     assert listed(over)[:1] == listed(fits)[: min(1, row.entries_over)]

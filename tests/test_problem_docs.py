@@ -44,7 +44,7 @@ SITES = sorted(path.name for path in (CORPUS / "sites").iterdir() if path.is_dir
 AUDITS = {case.name: case for case in audit_cases.cases() if case.name in CATALOGUE}
 
 EXPLANATIONS = [explain(code) for code in CATALOGUE]
-EXAMPLES = [(told.code, example) for told in EXPLANATIONS for example in told.examples]
+EXAMPLES = [(doc.code, example) for doc in EXPLANATIONS for example in doc.examples]
 REPORTERS = frozenset({"parser", "walk", "fetch", "state", "audit"})
 WIDTH = 80
 
@@ -217,24 +217,24 @@ def test_every_code_is_explained_in_the_order_of_the_catalogue() -> None:
 
 
 def test_severity_and_title_are_those_of_the_catalogue() -> None:
-    site_text = {told.code: (told.severity, told.title) for told in EXPLANATIONS}
+    site_text = {doc.code: (doc.severity, doc.title) for doc in EXPLANATIONS}
     assert site_text == {code: (rule.severity, rule.title) for code, rule in CATALOGUE.items()}
 
 
 def test_nothing_is_left_out() -> None:
-    for told in EXPLANATIONS:
-        assert re.fullmatch(r"\S(?:(?![.!?] ).)*\.", told.rule), f"{told.code}: the rule is one sentence"
-        assert re.fullmatch(r"\S.*\.", told.why), told.code
-        assert re.fullmatch(r"[A-Z].*\.", told.fix), told.code
-        assert re.fullmatch(r"https://\S+|convention: .*[^.]", told.source), told.code
-        assert told.examples, told.code
+    for doc in EXPLANATIONS:
+        assert re.fullmatch(r"\S(?:(?![.!?] ).)*\.", doc.rule), f"{doc.code}: the rule is one sentence"
+        assert re.fullmatch(r"\S.*\.", doc.why), doc.code
+        assert re.fullmatch(r"[A-Z].*\.", doc.fix), doc.code
+        assert re.fullmatch(r"https://\S+|convention: .*[^.]", doc.source), doc.code
+        assert doc.examples, doc.code
 
 
 def test_code_in_a_text_is_marked_at_both_ends() -> None:
-    for told in EXPLANATIONS:
-        for text in (told.rule, told.why, told.fix):
-            assert text.count("`") % 2 == 0, told.code
-            assert not re.search(r"<\w", re.sub("`[^`]*`", "", text)), f"{told.code}: a page would take it for a tag"
+    for doc in EXPLANATIONS:
+        for text in (doc.rule, doc.why, doc.fix):
+            assert text.count("`") % 2 == 0, doc.code
+            assert not re.search(r"<\w", re.sub("`[^`]*`", "", text)), f"{doc.code}: a page would take it for a tag"
 
 
 @pytest.mark.parametrize("code", ["D03", "d03", " D03 "])
@@ -251,19 +251,19 @@ def test_unknown_code_is_refused_and_codes_are_named(code: str, kin: str) -> Non
 
 
 def test_the_text_for_a_terminal_is_plain_and_narrow() -> None:
-    for told in EXPLANATIONS:
-        text = str(told)
-        assert text.startswith(f"{told.severity} {told.code}: {told.title}\n\n")
-        assert text.endswith(told.source) or told.source.startswith("convention: "), told.code
-        assert not re.search(r"`|\*\*|\n\n\n|[ \n]\Z", text), told.code
-        assert [line for line in text.splitlines() if len(line) > WIDTH] in ([], [told.source]), told.code
+    for doc in EXPLANATIONS:
+        text = str(doc)
+        assert text.startswith(f"{doc.severity} {doc.code}: {doc.title}\n\n")
+        assert text.endswith(doc.source) or doc.source.startswith("convention: "), doc.code
+        assert not re.search(r"`|\*\*|\n\n\n|[ \n]\Z", text), doc.code
+        assert [line for line in text.splitlines() if len(line) > WIDTH] in ([], [doc.source]), doc.code
 
 
 def test_the_text_for_a_terminal_has_all_but_further_examples() -> None:
-    for told in EXPLANATIONS:
-        text = " ".join(str(told).split())
-        for part in (told.rule, told.why, told.fix, told.source, *(each.line for each in told.examples[:1])):
-            assert " ".join(part.replace("`", "").split()) in text, told.code
+    for doc in EXPLANATIONS:
+        text = " ".join(str(doc).split())
+        for part in (doc.rule, doc.why, doc.fix, doc.source, *(each.line for each in doc.examples[:1])):
+            assert " ".join(part.replace("`", "").split()) in text, doc.code
 
 
 # --- the page ---
@@ -315,14 +315,14 @@ def test_example_line_is_reported_for_its_file() -> None:
 
 def test_reporters_are_those_that_report_a_code() -> None:
     seen = {"parser": codes_of_cases(), "audit": codes_of_audits()}
-    for told in EXPLANATIONS:
-        by = {name for name, codes in seen.items() if told.code in codes}
-        if elsewhere := NOT_IN_THE_CORPUS.get(told.code):
+    for doc in EXPLANATIONS:
+        by = {name for name, codes in seen.items() if doc.code in codes}
+        if elsewhere := NOT_IN_THE_CORPUS.get(doc.code):
             by.add(elsewhere.reporter)
-        assert told.reporters, told.code
-        assert set(told.reporters) <= REPORTERS, told.code
-        assert set(told.reporters) - {"walk", "fetch"} == by - {"walk"}, told.code
-        assert by or told.code in codes_of_sites(), told.code
+        assert doc.reporters, doc.code
+        assert set(doc.reporters) <= REPORTERS, doc.code
+        assert set(doc.reporters) - {"walk", "fetch"} == by - {"walk"}, doc.code
+        assert by or doc.code in codes_of_sites(), doc.code
 
 
 def test_every_code_is_shown_by_a_case_or_a_site_or_a_test() -> None:

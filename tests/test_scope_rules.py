@@ -141,12 +141,12 @@ class Site:
     """A Fetcher of URL -> answer; knows what was asked."""
 
     answers: Mapping[str, Answer]
-    asked: Counter[str] = attrs.field(factory=Counter)
+    requested: Counter[str] = attrs.field(factory=Counter)
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         url = without_userinfo(url)  # as fetchers do
-        self.asked[url] += 1
+        self.requested[url] += 1
         answer = self.answers.get(url, (404, ""))
         status, location, text = (200, "", answer) if isinstance(answer, str) else (*answer, "")
         yield Response(status, {"location": location} if location else {}, self._chunks(text), url)
@@ -411,7 +411,7 @@ def test_walks(row: Row) -> None:
     assert sum(outcome.problems.get("U04", 0) for outcome in stream.outcomes if outcome.format == "sitemapindex") == (
         row.unproven + (row.dropped.get("host", 0) if "pages that stand in an index" in row.rule else 0)
     ), row.rule
-    documents = {url: count for url, count in site.asked.items() if not url.endswith("/robots.txt")}
+    documents = {url: count for url, count in site.requested.items() if not url.endswith("/robots.txt")}
     assert {url for url, count in documents.items() if count > 1} == set(row.twice), row.rule
     assert not documents.keys() & set(row.unread), row.rule
     check_counts(site, records, stream)
@@ -429,7 +429,7 @@ def check_counts(site: Site, records: list[sr.UrlRecord], stream: sr.UrlStream) 
             assert outcome.kept == given[outcome.url]
             problems = outcome.problems.get("U04", 0) + outcome.problems.get("U05", 0)
             assert problems == sum(outcome.dropped.values())
-    assert all(site.asked[url] <= 2 for url in site.asked)
+    assert all(site.requested[url] <= 2 for url in site.requested)
     assert stream.progress.documents_done == stream.progress.documents_known
 
 

@@ -126,9 +126,9 @@ def test_live_site_gives_the_same_from_its_recording(tmp_path: Path, site: SiteS
     fill(site)
     path = tmp_path / kind
     live = dump(site.url, tmp_path / "live", "--allow-private", "--record", path, "-H", "Authorization: secret")
-    asked = len(site.received)
+    requested = len(site.received)
     assert dump(path, tmp_path / "again") == live
-    assert (len(live[0]), live[2], len(site.received)) == (2_002, 3, asked)
+    assert (len(live[0]), live[2], len(site.received)) == (2_002, 3, requested)
     assert b"secret" not in (gzip.decompress(path.read_bytes()) if kind.endswith("gz") else path.read_bytes())
 
 

@@ -60,10 +60,10 @@ def test_card_begins_with_the_verdict_on_dates(tmp_path: Path) -> None:
 
 
 def test_card_has_ten_facts_of_each_site(tmp_path: Path) -> None:
-    told = table(of(tmp_path, *PAGES, *REPORT))
-    assert [name for name in told if name] == FACTS
-    assert told[""] == ["a.example"]
-    assert {name: cells[0] for name, cells in told.items() if name} == {
+    reported = table(of(tmp_path, *PAGES, *REPORT))
+    assert [name for name in reported if name] == FACTS
+    assert reported[""] == ["a.example"]
+    assert {name: cells[0] for name, cells in reported.items() if name} == {
         "pages": "4 in 5 listings",
         "sitemaps": "2 list pages; 1 of 2 documents incomplete",
         "hosts": "2: a.example (3), b.example (1)",
@@ -86,10 +86,10 @@ def test_card_shows_dates_with_their_stated_precision(tmp_path: Path) -> None:
 
 
 def test_card_has_a_column_for_each_site_up_to_a_limit(tmp_path: Path) -> None:
-    told = table(of(tmp_path, one=PAGES[:1], two=PAGES))
-    assert told[""] == ["one", "two"]
-    assert told["pages"] == ["1", "4 in 5 listings"]
-    assert [len(cells) for cells in told.values()] == [2] * 11
+    reported = table(of(tmp_path, one=PAGES[:1], two=PAGES))
+    assert reported[""] == ["one", "two"]
+    assert reported["pages"] == ["1", "4 in 5 listings"]
+    assert [len(cells) for cells in reported.values()] == [2] * 11
     many = {f"s{number}": PAGES[:1] for number in range(8)}
     html = of(tmp_path, **many)
     assert table(html)[""] == [f"s{number}" for number in range(6)]
@@ -101,8 +101,8 @@ def test_card_names_what_is_incomplete_or_unknown(tmp_path: Path) -> None:
     assert "read 2026-06-15 12:34 UTC: partial" in partial
     assert "read 2026-06-15 12:34 UTC: complete" in of(tmp_path, *PAGES, REPORT[0])
     assert "time of reading unknown: completeness unknown" in of(tmp_path, *PAGES, at=None)
-    told = table(of(tmp_path, *PAGES))
-    assert (told["sitemaps"], told["problems"]) == (["2 list pages"], ["none reported"])
+    reported = table(of(tmp_path, *PAGES))
+    assert (reported["sitemaps"], reported["problems"]) == (["2 list pages"], ["none reported"])
 
 
 def test_card_shows_notes(tmp_path: Path) -> None:
@@ -131,9 +131,9 @@ def test_hostile_text_stays_text_in_the_card(tmp_path: Path) -> None:
 def test_empty_snapshot_has_a_card(tmp_path: Path) -> None:
     assert "here is no URL" in of(tmp_path)
     assert "here is no URL" in of(tmp_path, REPORT[0])
-    told = table(of(tmp_path, sr.UrlRecord("hello")))
-    assert told["pages"] == ["1"]
-    assert "None" not in str(told["hosts"])
+    reported = table(of(tmp_path, sr.UrlRecord("hello")))
+    assert reported["pages"] == ["1"]
+    assert "None" not in str(reported["hosts"])
 
 
 def test_tags_are_closed(tmp_path: Path) -> None:

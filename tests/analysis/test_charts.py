@@ -108,8 +108,9 @@ def drawn(chart: Chart) -> list[dict[str, Any]]:
 def test_chart_shows_the_finding_and_the_counts(name: str, size: str, snapshots: Snapshots) -> None:
     made = MEASURES[name](*snapshots[size])
     written = text_of(made.chart().to_svg())
-    told = [made.finding.replace(" | ", " "), made.rule, *([made.verdict.replace(" | ", " ")] if made.verdict else [])]
-    for text in told:
+    verdict = [made.verdict.replace(" | ", " ")] if made.verdict else []
+    reported = [made.finding.replace(" | ", " "), made.rule, *verdict]
+    for text in reported:
         assert text in written
     for host in THREE if size == "three" else ():
         assert host in written

@@ -125,7 +125,7 @@ def test_urls_that_filters_dropped_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "choice"),
+    ("requested", "choice"),
     [
         ({"include": ["/blog/", re.compile("/x/")]}, "include '/blog/' or '/x/'"),
         ({"exclude": iter("abcdefg")}, "exclude 'a' or 'b' or 'c' or 'd' or 'e' or 2 more"),
@@ -134,8 +134,8 @@ def test_urls_that_filters_dropped_are_counted() -> None:
         ({"until": timedelta(days=7)}, "until 7 days, 0:00:00"),
     ],
 )  # fmt: skip
-def test_filters_are_described_in_words(asked: dict[str, Any], choice: str) -> None:
-    assert sr.snapshot(SHOP, show_progress=False, **asked).choice == choice
+def test_filters_are_described_in_words(requested: dict[str, Any], choice: str) -> None:
+    assert sr.snapshot(SHOP, show_progress=False, **requested).choice == choice
 
 
 def test_filters_on_several_sites_are_described_in_words() -> None:
@@ -165,10 +165,10 @@ def test_one_site_of_several_has_its_own_name() -> None:
 
 
 def test_no_site_is_read_if_one_target_is_invalid() -> None:
-    heard: list[object] = []
+    received: list[object] = []
     with pytest.raises(sr.UsageError, match="there is no folder /nope"):
-        sr.snapshot([SHOP, "/nope"], show_progress=False, on_progress=heard.append)
-    assert heard == []
+        sr.snapshot([SHOP, "/nope"], show_progress=False, on_progress=received.append)
+    assert received == []
 
 
 def test_a_site_that_is_named_twice_is_read_once() -> None:

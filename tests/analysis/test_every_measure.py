@@ -202,10 +202,10 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_wrong_arguments_of_measures_are_reported(wrong: str, load: Load) -> None:
-    ask, told = WRONG[wrong]
+    ask, reported = WRONG[wrong]
     with pytest.raises(sr.UsageError) as failure:
         ask(load(of(one=listed("one.example"))))
-    assert str(failure.value).startswith(told)
+    assert str(failure.value).startswith(reported)
 
 
 # --- words ---

@@ -55,9 +55,9 @@ def test_time_and_completeness_survive(name: str, tmp_path: Path) -> None:
     some.to_parquet(tmp_path / name)
     again = sr.load(tmp_path / name)
     assert (again.at, again.read_at, again.complete) == (RECORDED, RECORDED, False)
-    asked = datetime(2020, 1, 2, 12, tzinfo=UTC)
-    assert sr.load(tmp_path / name, at="2020-01-02T12:00:00Z").at == sr.load(tmp_path / name, at=asked).at == asked
-    assert sr.load(tmp_path / name, at=asked).read_at == asked
+    given = datetime(2020, 1, 2, 12, tzinfo=UTC)
+    assert sr.load(tmp_path / name, at="2020-01-02T12:00:00Z").at == sr.load(tmp_path / name, at=given).at == given
+    assert sr.load(tmp_path / name, at=given).read_at == given
     snapshot("shop").to_parquet(tmp_path / name)
     assert sr.load(tmp_path / name).complete is True
     assert [file.name for file in tmp_path.iterdir()] == [name]
@@ -117,10 +117,10 @@ def test_invalid_dump_is_reported_with_its_place(name: str, tmp_path: Path) -> N
         snapshot("nesting").to_parquet(path)
         data = path.read_bytes()[:-20]
     path.write_bytes(data)
-    with pytest.raises(sr.UsageError) as told:
+    with pytest.raises(sr.UsageError) as reported:
         len(sr.load(path).urls)
     line = data.count(b"\n") if file.endswith("l") and data.endswith(b"\n") else data.count(b"\n") + 1
-    assert str(told.value).startswith(f"{path}:{line}: " if file.endswith("l") else f"{path}: ")
+    assert str(reported.value).startswith(f"{path}:{line}: " if file.endswith("l") else f"{path}: ")
 
 
 def test_parquet_row_without_loc_is_reported(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ for ask in {asks!r}:
 
 
 @pytest.mark.parametrize(
-    ("without", "told"),
+    ("without", "reported"),
     [
         (
             "pyarrow pandas",
@@ -208,11 +208,11 @@ for ask in {asks!r}:
     ids=["pyarrow pandas", "pandas"],
 )
 def test_without_pyarrow_lines_are_read_and_tables_say_what_to_install(
-    without: str, told: dict[str, str]
+    without: str, reported: dict[str, str]
 ) -> None:
-    program = WITHOUT.format(without=without, file=str(SITES / "shop.jsonl"), asks=[*told])
+    program = WITHOUT.format(without=without, file=str(SITES / "shop.jsonl"), asks=[*reported])
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
-    for line, begin in zip(ran.stdout.splitlines(), told.values(), strict=True):
+    for line, begin in zip(ran.stdout.splitlines(), reported.values(), strict=True):
         assert line.startswith(begin)
         assert ": pip install '.[" in line

@@ -205,9 +205,9 @@ def test_each_sitemap_is_judged_by_its_own_dates(load: Load) -> None:
     now = [page("n1", AT, sitemap="now"), page("n2", AT - timedelta(minutes=9), sitemap="now")]
     now += [page("n3", sitemap="now")]
     frame = load(*alike, *few, *ahead, *now, page("none", sitemap="none"), page("nowhere")).lastmod_trust()
-    told = {row["sitemap"]: row for row in frame.to_dict("records")}
+    reported = {row["sitemap"]: row for row in frame.to_dict("records")}
     counted = ("urls", "dated", "identical", "future", "at_fetch")
-    assert {name: tuple(row[each] for each in counted) for name, row in told.items()} == {
+    assert {name: tuple(row[each] for each in counted) for name, row in reported.items()} == {
         "alike": (11, 11, 10, 0, 0),
         "few": (9, 9, 0, 0, 0),
         "ahead": (4, 4, 0, 2, 0),
@@ -215,7 +215,7 @@ def test_each_sitemap_is_judged_by_its_own_dates(load: Load) -> None:
         "none": (1, 0, 0, 0, 0),
         "": (1, 0, 0, 0, 0),
     }
-    for row in told.values():
+    for row in reported.values():
         entries, *others = (int(row[each]) for each in counted)
         names = ("dated", "identical", "future", "at_fetch")
         history = sr.frontier.History(entries=entries, **dict(zip(names, others, strict=True)))
@@ -254,11 +254,11 @@ def test_sections_are_the_folders_before_the_last_name(load: Load) -> None:
     assert first["section"].tolist() == ["/", "/blog/", "/a/", "/shop/"]
     second = dict(rows(snapshot.sections(2), "section", "pages"))
     assert second == {"/": 3, "/blog/": 2, "/blog/2024/": 1, "/shop/x/": 1, "/a//": 1}
-    told = {row["section"]: row for row in first.to_dict("records")}
-    assert told["/blog/"]["newest"] == pd.Timestamp(day(1, 6))
-    assert (told["/blog/"]["share"], told["/blog/"]["dated"]) == (3 / 8, 3)
-    assert told["/a/"]["dated"] == 0
-    assert pd.isna(told["/a/"]["newest"])
+    reported = {row["section"]: row for row in first.to_dict("records")}
+    assert reported["/blog/"]["newest"] == pd.Timestamp(day(1, 6))
+    assert (reported["/blog/"]["share"], reported["/blog/"]["dated"]) == (3 / 8, 3)
+    assert reported["/a/"]["dated"] == 0
+    assert pd.isna(reported["/a/"]["newest"])
     assert first.finding == "/ has 38% of 8 pages in 4 sections"
 
 
@@ -292,8 +292,8 @@ def test_hints_have_the_share_and_the_age_of_each_value(load: Load) -> None:
         page(3, AT - timedelta(days=9), changefreq="never"),
         page(4),
     ).hints()
-    told = {tuple(row[:2]): tuple(row[2:]) for row in rows(frame, "hint", "value", "pages", "share")}
-    assert told == {
+    reported = {tuple(row[:2]): tuple(row[2:]) for row in rows(frame, "hint", "value", "pages", "share")}
+    assert reported == {
         ("changefreq", "daily"): (3, 0.6),
         ("changefreq", "never"): (1, 0.2),
         ("changefreq", "none"): (1, 0.2),

@@ -136,11 +136,11 @@ def by_hand(records: list[sr.UrlRecord]) -> dict[tuple[str, str], tuple[int, int
 
 def test_links_are_counted_by_the_language_of_both_pages(tmp_path: Path) -> None:
     made = snapshot(tmp_path, *LINKED).hreflang_matrix()
-    told = {tuple(row[:2]): tuple(row[2:]) for row in rows(made, "language", "alternate", "links", "returned")}
-    assert told == by_hand(LINKED)
-    assert told["en", "de"] == (3, 1)
-    assert told["none", "fr"] == (1, 0)
-    assert told["none", "x-default"] == (1, 0)
+    reported = {tuple(row[:2]): tuple(row[2:]) for row in rows(made, "language", "alternate", "links", "returned")}
+    assert reported == by_hand(LINKED)
+    assert reported["en", "de"] == (3, 1)
+    assert reported["none", "fr"] == (1, 0)
+    assert reported["none", "x-default"] == (1, 0)
     assert made.finding.startswith("3 languages (de, en, fr); ")
 
 
@@ -175,14 +175,14 @@ def test_shared_paths_and_slugs_are_those_of_both(tmp_path: Path) -> None:
     slugs = {"first": {"red", "blue", "green"}, "second": {"red", "blue"}, "third": {"q"}}
     for by, values in (("path", paths), ("slug", slugs)):
         made = some.overlap(by)  # type: ignore[arg-type]
-        told = {tuple(row[:2]): tuple(row[2:]) for row in rows(made, "site", "other", f"{by}s", "shared", "share")}
+        reported = {tuple(row[:2]): tuple(row[2:]) for row in rows(made, "site", "other", f"{by}s", "shared", "share")}
         expected = {
             (one, other): (len(mine), len(mine & theirs), len(mine & theirs) / len(mine))
             for one, mine in values.items()
             for other, theirs in values.items()
             if one != other
         }
-        assert told == expected
+        assert reported == expected
     assert some.overlap("slug").finding == "largest overlap: first has 100% of the slugs of second"
 
 
@@ -251,8 +251,8 @@ NEW = [
 def test_churn_is_what_diff_says_by_section(tmp_path: Path) -> None:
     old, new = snapshot(tmp_path, *OLD, name="old"), snapshot(tmp_path, *NEW, name="new")
     made = new.churn(old)
-    told = {row[0]: tuple(row[1:]) for row in rows(made, "section", "new", "updated", "removed", "unchanged")}
-    assert told == {
+    reported = {row[0]: tuple(row[1:]) for row in rows(made, "section", "new", "updated", "removed", "unchanged")}
+    assert reported == {
         "/blog/": (0, 2, 0, 2),
         "/shop/": (1, 0, 0, 1),
         "/gone/": (0, 0, 2, 0),

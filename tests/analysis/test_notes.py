@@ -110,9 +110,9 @@ def test_notes_of_several_sites_name_theirs(tmp_path: Path) -> None:
 def test_numbers_are_those_of_the_summary() -> None:
     with sr.urls(SITES / "broken") as urls:
         list(urls)
-    told = "\n".join(snapshot(SITES / "broken").notes)
+    reported = "\n".join(snapshot(SITES / "broken").notes)
     for part in [*urls.summary.missing().split(", "), "10 dropped (host 10"]:
-        assert part in told
+        assert part in reported
 
 
 def test_complete_site_has_no_notes_and_a_stopped_one_only_that() -> None:

@@ -132,7 +132,7 @@ def test_a_table_in_a_notebook_is_its_first_rows_and_says_how_many_there_are(tmp
 # --- what a URL tells ---
 
 
-def told(*locs: str) -> dict[str, list[Any]]:
+def reported(*locs: str) -> dict[str, list[Any]]:
     columns = url_part_columns(pa.chunked_array([pa.array(locs, pa.string())]))
     return {name: column.to_pylist() for name, column in columns.items()}
 
@@ -178,7 +178,7 @@ PLACES: dict[str, Place] = {
 @pytest.mark.parametrize("loc", PLACES)
 def test_the_parts_of_a_url(loc: str) -> None:
     host, domain, path, folders, slug, extension, query_keys = PLACES[loc]
-    columns = {name: column[0] for name, column in told(loc).items()}
+    columns = {name: column[0] for name, column in reported(loc).items()}
     assert [columns[name] for name in ("host", "path", "slug", "extension")] == [host, path, slug, extension]
     assert columns["domain"] == domain
     assert columns["query_keys"] == query_keys
@@ -188,7 +188,7 @@ def test_the_parts_of_a_url(loc: str) -> None:
 
 
 def test_a_port_is_part_of_the_host_and_not_of_the_domain() -> None:
-    columns = told("https://shop.example.com:8443/a", "http://127.0.0.1:8000/", "http://[::1]:80/a/b")
+    columns = reported("https://shop.example.com:8443/a", "http://127.0.0.1:8000/", "http://[::1]:80/a/b")
     assert columns["host"] == ["shop.example.com:8443", "127.0.0.1:8000", "[::1]:80"]
     assert columns["domain"][0] == "example.com"
     assert columns["path"] == ["/a", "/", "/a/b"]
@@ -197,14 +197,14 @@ def test_a_port_is_part_of_the_host_and_not_of_the_domain() -> None:
 def test_invalid_url_has_no_parts() -> None:
     """Dumps of others hold anything."""
     locs = ["", "hello", "/a/b", "mailto:x@example.com", "//example.com/a", "?a=b", "\n", "\x00", "https//a", " "]
-    columns = told(*locs)
+    columns = reported(*locs)
     for name in ("host", "domain", "path", "slug", "extension", "query_keys", "dir_1"):
         assert columns[name] == [None] * len(locs), name
     assert columns["depth"] == [0] * len(locs)
 
 
 def test_hostile_urls_have_parts_too() -> None:
-    columns = told(
+    columns = reported(
         "https:///a", "https://a b.example/<c>?\n=1", "ftp://a.example/x\ny.txt", "https://a\u2028b/\u2029/c"
     )
     assert columns["host"] == [None, "a b.example", "a.example", "a\u2028b"]
@@ -222,7 +222,7 @@ def test_empty_table_has_the_columns() -> None:
 
 def test_rows_of_other_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     locs = [*PLACES] * 3
-    whole = told(*locs)
+    whole = reported(*locs)
     monkeypatch.setattr(places, "_BATCH_ROWS", 4)
     begin = pa.array(["https://x.example/y", *locs[:50]]).slice(1)
     sliced = pa.chunked_array([begin, pa.array([], pa.string()), locs[50:]])
@@ -236,7 +236,7 @@ names = st.text(st.characters(exclude_characters="/?#", exclude_categories=["Cs"
 @settings(max_examples=examples(100), deadline=None)
 def test_folders_and_the_last_name_are_the_path(paths: list[tuple[list[str], str]]) -> None:
     locs = ["https://example.com/" + "/".join(parts) + (end if parts else "") for parts, end in paths]
-    columns = told(*locs)
+    columns = reported(*locs)
     for row, (parts, _) in enumerate(paths):
         assert columns["depth"][row] == len(parts)
         folders = [columns[f"dir_{level}"][row] for level in range(1, MAX_DIRS + 1) if f"dir_{level}" in columns]

@@ -18,7 +18,7 @@ SHOP = "https://shop.example"
 EMPTY = Report(target=f"{SHOP}/", at=AT, urls=0, pages=0, complete=True, findings=(), sitemaps=(), facts=(), notes=())
 
 
-def row(url: str, depth: int = 1, **told: object) -> TreeRow:
+def row(url: str, depth: int = 1, **reported: object) -> TreeRow:
     """A sitemap that was read, but for what is told otherwise."""
     read: dict[str, object] = {
         "depth": depth,
@@ -36,7 +36,7 @@ def row(url: str, depth: int = 1, **told: object) -> TreeRow:
         "seconds": 0.34,
         "problems": 0,
     }
-    return TreeRow(**{**read, **told})  # type: ignore[arg-type]
+    return TreeRow(**{**read, **reported})  # type: ignore[arg-type]
 
 
 def unread(url: str, depth: int = 1) -> TreeRow:
@@ -103,12 +103,12 @@ def small() -> Report:
 
 def of_urls() -> Report:
     """Of a dump of URLs alone: nobody knows what became of the sitemaps, and a code has two severities."""
-    mended = report("S01", "a bare & was read as &amp;", sitemap=f"{SHOP}/a.xml", line=4)
+    repaired = report("S01", "a bare & was read as &amp;", sitemap=f"{SHOP}/a.xml", line=4)
     lost = report("S01", "reading ends here", sitemap=f"{SHOP}/b.xml", line=9)
     findings = (
         Finding("S01", "error", 1, 1, (lost,)),
         Finding("D01", "error", 4, 1, ()),
-        Finding("S01", "warning", 8, 1, (attrs.evolve(mended, severity="warning"),)),
+        Finding("S01", "warning", 8, 1, (attrs.evolve(repaired, severity="warning"),)),
     )
     return attrs.evolve(small(), complete=None, findings=findings, sitemaps=(unread(f"{SHOP}/a.xml", 0),), notes=())
 
@@ -165,7 +165,7 @@ def hostile(text: str) -> Report:
     problem = Problem("D01", "error", text, sitemap=text, line=3, field=text, raw=f"{text}.")
     whole = Problem("D01", "error", f"message {text}", sitemap=f"{SHOP}/{text}", line=None, field=None, raw=text)
     dates = {"lastmod": text, "lastmod_precision": text, "newest": text, "newest_precision": text}
-    told = row(text, 1, format=text, seconds=0.2, **dates)
+    reported = row(text, 1, format=text, seconds=0.2, **dates)
     return Report(
         target=text,
         at=AT,
@@ -173,7 +173,7 @@ def hostile(text: str) -> Report:
         pages=1,
         complete=False,
         findings=(finding("D01", (problem, whole)), finding("X02", (attrs.evolve(problem, sitemap=None),))),
-        sitemaps=(row(f"{SHOP}/{text}", 0), told, row(f"{SHOP}/{text}/2", 40, complete=text, seconds=0.1)),
+        sitemaps=(row(f"{SHOP}/{text}", 0), reported, row(f"{SHOP}/{text}/2", 40, complete=text, seconds=0.1)),
         facts=(
             Fact("lastmod month", "2026-11", 3),
             Fact("lastmod month", text, 1),

@@ -31,18 +31,18 @@ def dumped(site: Path, path: Path) -> Path:
     """A dump of the site, with problems and outcomes among its URLs."""
     lines: list[bytes] = []
 
-    def hear(item: object) -> None:
+    def receive(item: object) -> None:
         if isinstance(item, sr.Problem | sr.Outcome):
             lines.append(sr.json_line(item))
 
-    with sr.urls(site, on_item=hear) as urls:
+    with sr.urls(site, on_item=receive) as urls:
         for record in urls:
             lines.append(sr.json_line(record))
     path.write_bytes(b"".join(lines))
     return path
 
 
-def told(report: sr.Report) -> dict[tuple[str, str], tuple[int, int]]:
+def reported(report: sr.Report) -> dict[tuple[str, str], tuple[int, int]]:
     return {(each.code, each.severity): (each.count, each.documents) for each in report.findings}
 
 
@@ -53,7 +53,7 @@ def told(report: sr.Report) -> dict[tuple[str, str], tuple[int, int]]:
 def test_a_dump_with_its_report_gives_what_the_site_gives(site: Path, tmp_path: Path) -> None:
     by_site = sr.audit(site, ignore=NOT_IN_DUMPS)
     by_dump = sr.audit(dumped(site, tmp_path / "dump.jsonl"), ignore=NOT_IN_DUMPS, as_of=by_site.at)
-    assert told(by_dump) == told(by_site)
+    assert reported(by_dump) == reported(by_site)
     assert (by_dump.urls, by_dump.pages, by_dump.complete) == (by_site.urls, by_site.pages, by_site.complete)
     assert {(fact.group, fact.name): fact.count for fact in by_dump.facts} == {
         (fact.group, fact.name): fact.count for fact in by_site.facts
@@ -62,7 +62,7 @@ def test_a_dump_with_its_report_gives_what_the_site_gives(site: Path, tmp_path: 
 
 @every_site
 def test_worker_processes_find_the_same(site: Path) -> None:
-    assert told(sr.audit(site, jobs=2)) == told(sr.audit(site, jobs=1))
+    assert reported(sr.audit(site, jobs=2)) == reported(sr.audit(site, jobs=1))
 
 
 @pytest.fixture(scope="module")
@@ -80,11 +80,11 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_large_site_is_the_same_by_worker_processes_and_by_a_dump(large: Path, tmp_path: Path) -> None:
     one, two = sr.audit(large, jobs=1), sr.audit(large, jobs=2)
-    assert told(one) == told(two)
+    assert reported(one) == reported(two)
     assert one.urls == two.urls > one.pages == two.pages == 30_000
-    assert dict(told(one))["U06", "warning"] == (one.urls - 30_000, 1)
+    assert dict(reported(one))["U06", "warning"] == (one.urls - 30_000, 1)
     by_dump = sr.audit(dumped(large, tmp_path / "dump.jsonl"), as_of=one.at)
-    assert told(by_dump)["U06", "warning"] == told(one)["U06", "warning"]
+    assert reported(by_dump)["U06", "warning"] == reported(one)["U06", "warning"]
 
 
 # --- what is found, and where ---
@@ -117,7 +117,7 @@ def test_the_shop_is_without_error_or_warning() -> None:
 
 def test_broken_site_reports_all_faults() -> None:
     report = sr.audit(SITES / "broken")
-    assert {key: count for key, (count, _) in told(report).items()} == {
+    assert {key: count for key, (count, _) in reported(report).items()} == {
         ("F01", "error"): 2,
         ("F05", "error"): 1,
         ("F07", "error"): 1,
@@ -172,14 +172,14 @@ def test_problems_of_urls_count_without_a_report(tmp_path: Path) -> None:
     line |= {"lastmod": "2026-10-01T00:00:00Z", "lastmod_precision": "day"}
     line |= {"problems": [{"code": "S01", "field": None, "raw": "&"}, {"code": "U10", "field": "loc", "raw": " "}]}
     alone = sr.audit(write(tmp_path / "alone.jsonl", line))
-    assert told(alone) == {("S01", "warning"): (1, 1), ("U10", "warning"): (1, 1)}
+    assert reported(alone) == {("S01", "warning"): (1, 1), ("U10", "warning"): (1, 1)}
     outcome = sr.json_form(sr.Outcome(url="https://a.example/s.xml", final_url="https://a.example/s.xml", kept=1))
-    assert told(sr.audit(write(tmp_path / "with.jsonl", line, outcome))) == {}
+    assert reported(sr.audit(write(tmp_path / "with.jsonl", line, outcome))) == {}
 
 
 def test_load_and_names_are_the_same(tmp_path: Path) -> None:
     dump = dumped(SITES / "broken", tmp_path / "b.jsonl")
-    assert told(sr.audit(sr.load(dump))) == told(sr.audit(dump)) == told(sr.audit(str(dump)))
+    assert reported(sr.audit(sr.load(dump))) == reported(sr.audit(dump)) == reported(sr.audit(str(dump)))
 
 
 def test_site_options_are_refused_for_dumps(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_now_sets_the_time_of_ages(as_of: Any) -> None:
     report = sr.audit(SITES / "shop", as_of=as_of)
     assert report.at == LAST_SECOND
     assert "as of 2026-12-01 23:59 UTC" in str(report)
-    assert told(report)["N02", "warning"] == (30, 1)
+    assert reported(report)["N02", "warning"] == (30, 1)
 
 
 def test_default_time_is_now(tmp_path: Path) -> None:

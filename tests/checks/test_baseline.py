@@ -38,13 +38,13 @@ def locs(first: int, last: int) -> list[str]:
     return [f"{SITE}/{number}" for number in range(first, last)]
 
 
-def lines_of(urls: list[str], sitemap: str = PAGES, **told: Any) -> list[dict[str, Any]]:
+def lines_of(urls: list[str], sitemap: str = PAGES, **reported: Any) -> list[dict[str, Any]]:
     """The lines of a dump; in the sitemap, entries begin in line 2."""
-    return [{"loc": loc, "sitemap": sitemap, "line": line, **told} for line, loc in enumerate(urls, 2)]
+    return [{"loc": loc, "sitemap": sitemap, "line": line, **reported} for line, loc in enumerate(urls, 2)]
 
 
-def outcome_line(url: str, **told: Any) -> dict[str, Any]:
-    return {"type": "outcome", "url": url, "format": "urlset", "complete": True, **told}
+def outcome_line(url: str, **reported: Any) -> dict[str, Any]:
+    return {"type": "outcome", "url": url, "format": "urlset", "complete": True, **reported}
 
 
 def dump(*forms: dict[str, Any], name: str = "monday.jsonl") -> str:
@@ -59,10 +59,10 @@ def some(urls: list[str], sitemap: str = PAGES) -> UrlBatch:
 
 
 def audit(
-    check: BaselineCheck, *heard: UrlBatch | sr.SitemapRef | sr.Outcome, found: Findings | None = None
+    check: BaselineCheck, *received: UrlBatch | sr.SitemapRef | sr.Outcome, found: Findings | None = None
 ) -> list[Problem]:
     found = found or Findings(samples=50)
-    for each in heard:
+    for each in received:
         if isinstance(each, UrlBatch):
             check.on_urls(each, found)
         elif isinstance(each, sr.SitemapRef):
@@ -73,8 +73,8 @@ def audit(
     return [sample for finding in found.ranked() for sample in finding.samples]
 
 
-def against(path: str, *heard: UrlBatch | sr.SitemapRef | sr.Outcome, site: str | None = None) -> list[str]:
-    return [str(problem) for problem in audit(BaselineCheck.read(open_baseline(path, site)), *heard)]
+def against(path: str, *received: UrlBatch | sr.SitemapRef | sr.Outcome, site: str | None = None) -> list[str]:
+    return [str(problem) for problem in audit(BaselineCheck.read(open_baseline(path, site)), *received)]
 
 
 # --- URLs ---
@@ -168,7 +168,7 @@ def test_vanished_sitemap_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    "heard",
+    "received",
     [
         sr.SitemapRef(POSTS, sitemap=INDEX),
         sr.Outcome(POSTS, why="given"),
@@ -176,9 +176,9 @@ def test_vanished_sitemap_is_reported() -> None:
         some([], POSTS),
     ],
 )
-def test_a_sitemap_that_is_named_or_read_has_not_vanished(heard: UrlBatch | sr.SitemapRef | sr.Outcome) -> None:
+def test_a_sitemap_that_is_named_or_read_has_not_vanished(received: UrlBatch | sr.SitemapRef | sr.Outcome) -> None:
     path = dump(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
-    assert against(path, some(locs(0, 3)), heard) == []
+    assert against(path, some(locs(0, 3)), received) == []
 
 
 def test_a_guess_that_is_no_sitemap_is_not_listed() -> None:
@@ -231,7 +231,7 @@ def test_baseline_is_not_read_for_unselected_codes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "reported"),
     [
         ({"type": "change", "change": "new", "loc": SITE}, "that is a list of changes, not a dump: give a dump"),
         ({"loc": SITE, "lastmod": "yesterday"}, "lastmod 'yesterday' is no date as a dump has it"),
@@ -239,10 +239,10 @@ def test_baseline_is_not_read_for_unselected_codes(tmp_path: Path) -> None:
         ({"lastmod": None}, 'a line without "type" is a URL, and this one has no "loc": \'{"lastmod":null}\''),
     ],
 )
-def test_invalid_dump_is_reported(form: dict[str, Any], told: str) -> None:
+def test_invalid_dump_is_reported(form: dict[str, Any], reported: str) -> None:
     with pytest.raises(sr.UsageError) as error:
         BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 1)), form)))
-    assert str(error.value) == f"monday.jsonl:2: {told}"
+    assert str(error.value) == f"monday.jsonl:2: {reported}"
 
 
 def test_missing_baseline_is_reported() -> None:

@@ -45,9 +45,9 @@ def rows(data: bytes | str, name: str = "crawl.csv") -> list[CrawledPage]:
 
 
 def failure(data: bytes | str, name: str = "crawl.csv") -> str:
-    with pytest.raises(sr.UsageError) as told:
+    with pytest.raises(sr.UsageError) as reported:
         rows(data, name)
-    return str(told.value)
+    return str(reported.value)
 
 
 def lines(*forms: dict[str, Any]) -> str:
@@ -405,9 +405,9 @@ def _faults() -> list[ParameterSet]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "told"), _faults())
-def test_invalid_crawl_file_is_reported(data: bytes | str, told: str) -> None:
-    assert failure(data) == told
+@pytest.mark.parametrize(("data", "reported"), _faults())
+def test_invalid_crawl_file_is_reported(data: bytes | str, reported: str) -> None:
+    assert failure(data) == reported
 
 
 def test_rows_before_a_fault_are_returned() -> None:
@@ -433,9 +433,9 @@ def test_line_length_is_limited(monkeypatch: pytest.MonkeyPatch, over: int) -> N
 
 
 def test_missing_file_is_reported() -> None:
-    with pytest.raises(sr.UsageError) as told:
+    with pytest.raises(sr.UsageError) as reported:
         list(CrawlFile("none.csv"))
-    assert str(told.value) == "there is no file none.csv; export one from the crawler, as CSV or JSON lines"
+    assert str(reported.value) == "there is no file none.csv; export one from the crawler, as CSV or JSON lines"
 
 
 def test_folder_is_refused(tmp_path: Path) -> None:
@@ -446,8 +446,8 @@ def test_folder_is_refused(tmp_path: Path) -> None:
 
 def test_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo("pipe")
-    told = "pipe is not a regular file, and a crawl is read more than once: write it to a file, and give that"
-    with pytest.raises(sr.UsageError, match=f"^{told}$"):
+    reported = "pipe is not a regular file, and a crawl is read more than once: write it to a file, and give that"
+    with pytest.raises(sr.UsageError, match=f"^{reported}$"):
         list(CrawlFile("pipe"))
 
 
@@ -460,15 +460,15 @@ def test_database_is_refused() -> None:
     with sqlite3.connect("crawl.csv") as db:
         db.execute("CREATE TABLE url (address TEXT)")
     db.close()
-    told = "crawl.csv: that is an SQLite database: export the crawl as CSV, or as JSON lines"
-    with pytest.raises(sr.UsageError, match=re.escape(told)):
+    reported = "crawl.csv: that is an SQLite database: export the crawl as CSV, or as JSON lines"
+    with pytest.raises(sr.UsageError, match=re.escape(reported)):
         list(CrawlFile("crawl.csv"))
 
 
 def test_many_columns_are_not_all_named() -> None:
-    told = failure(",".join(f"column {number}" for number in range(60)))
-    assert "column 0, column 1, " in told
-    assert "column 19 and 40 more: call one of them url" in told
+    reported = failure(",".join(f"column {number}" for number in range(60)))
+    assert "column 0, column 1, " in reported
+    assert "column 19 and 40 more: call one of them url" in reported
 
 
 # --- whatever stands in them ---

@@ -36,8 +36,8 @@ def write(name: str, *forms: dict[str, Any]) -> str:
     return name
 
 
-def page(url: str, status: int | None = 200, **told: Any) -> dict[str, Any]:
-    return {"url": url, "status": status, "canonical": None, "noindex": False, **told}
+def page(url: str, status: int | None = 200, **reported: Any) -> dict[str, Any]:
+    return {"url": url, "status": status, "canonical": None, "noindex": False, **reported}
 
 
 def some(*locs: str, sitemap: str = SITEMAP, lastmod: datetime | None = None, precision: str = "second") -> UrlBatch:
@@ -71,7 +71,7 @@ def site_text(crawl: CrawlCheck, *batches: UrlBatch, **options: Any) -> list[str
 
 
 @pytest.mark.parametrize(
-    ("told", "problems"),
+    ("reported", "problems"),
     [
         ({"status": 404}, ["C01 {0}:3: {1} answers 404 in crawl.jsonl"]),
         ({"status": 503}, ["C01 {0}:3: {1} answers 503 in crawl.jsonl"]),
@@ -96,8 +96,8 @@ def site_text(crawl: CrawlCheck, *batches: UrlBatch, **options: Any) -> list[str
         ({"Content Type": "image/png"}, []),
     ],
 )
-def test_crawl_problem_of_a_listed_url_has_its_line(told: dict[str, Any], problems: list[str]) -> None:
-    crawl = read(page(HOME), page(OLD, **told))
+def test_crawl_problem_of_a_listed_url_has_its_line(reported: dict[str, Any], problems: list[str]) -> None:
+    crawl = read(page(HOME), page(OLD, **reported))
     assert site_text(crawl, some(HOME, OLD)) == [each.format(SITEMAP, OLD, LAMP) for each in problems]
     assert crawl.notes == []
 
@@ -181,19 +181,19 @@ def test_unlisted_indexable_page_is_reported_at_its_crawl_line() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         {"status": 404}, {"status": 301}, {"status": None}, {"status": 204}, {"noindex": True}, {"canonical": HOME},
         {"Content Type": "image/png"}, {"Indexability": "Non-Indexable"}, {"url": "https://elsewhere.example/"},
     ],
 )  # fmt: skip
-def test_pages_that_belong_in_no_sitemap_are_not_missing(told: dict[str, Any]) -> None:
-    assert site_text(read(page(HOME), {**page(LAMP), **told}), some(HOME)) == []
+def test_pages_that_belong_in_no_sitemap_are_not_missing(reported: dict[str, Any]) -> None:
+    assert site_text(read(page(HOME), {**page(LAMP), **reported}), some(HOME)) == []
 
 
-@pytest.mark.parametrize("told", [{"canonical": LAMP}, {"canonical": "/lamp#x"}, {"Content Type": "text/html"}, {}])
-def test_indexable_pages_without_a_listing_are_missing(told: dict[str, Any]) -> None:
-    assert [each[:3] for each in site_text(read(page(HOME), page(LAMP, **told)), some(HOME))] == ["C06"]
+@pytest.mark.parametrize("reported", [{"canonical": LAMP}, {"canonical": "/lamp#x"}, {"Content Type": "text/html"}, {}])
+def test_indexable_pages_without_a_listing_are_missing(reported: dict[str, Any]) -> None:
+    assert [each[:3] for each in site_text(read(page(HOME), page(LAMP, **reported)), some(HOME))] == ["C06"]
 
 
 def test_page_crawled_twice_is_missing_once() -> None:
@@ -270,10 +270,10 @@ def test_a_crawl_takes_little_memory() -> None:
 # --- lastmods of pages that did not change ---
 
 
-def unchanged(before: dict[str, Any], hashes: tuple[Any, Any] = ("x", "x"), **told: Any) -> UnchangedContentCheck:
+def unchanged(before: dict[str, Any], hashes: tuple[Any, Any] = ("x", "x"), **reported: Any) -> UnchangedContentCheck:
     """OLD in a baseline, and in two crawls."""
     write("before.jsonl", page(OLD, hash=hashes[0]), page(HOME, hash="h"))
-    write("now.jsonl", page(HOME, hash="i"), page(OLD, **{"hash": hashes[1], **told}))
+    write("now.jsonl", page(HOME, hash="i"), page(OLD, **{"hash": hashes[1], **reported}))
     write("monday.jsonl", {"loc": OLD, "sitemap": SITEMAP, **before})
     return UnchangedContentCheck.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
 
@@ -303,7 +303,7 @@ def test_changed_lastmod_of_unchanged_content_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "lastmod", "precision", "told"),
+    ("before", "lastmod", "precision", "reported"),
     [
         (dated("2026-02-28T23:59:59Z", "second"), DAY, "second", "2026-02-28T23:59:59Z"),
         (dated("2026-03-02T00:00:00Z", "day"), DAY, "day", "2026-03-02"),
@@ -318,21 +318,21 @@ def test_changed_lastmod_of_unchanged_content_is_reported() -> None:
     ],
 )
 def test_lastmods_are_compared_as_instants(
-    before: dict[str, Any], lastmod: datetime | None, precision: str, told: str | None
+    before: dict[str, Any], lastmod: datetime | None, precision: str, reported: str | None
 ) -> None:
     problems = found_by(unchanged(before), some(OLD, lastmod=lastmod, precision=precision))
-    assert [f"lastmod was {told}," in each for each in problems] == ([True] if told else [])
+    assert [f"lastmod was {reported}," in each for each in problems] == ([True] if reported else [])
 
 
 @pytest.mark.parametrize(
-    ("hashes", "told"),
+    ("hashes", "reported"),
     [
         (("x", "y"), {}), ((None, None), {}), (("x", None), {}), (("", ""), {}), (("x", "x"), {"status": 404}),
         (("x", "x"), {"status": 301}),
     ],
 )  # fmt: skip
-def test_content_is_unchanged_if_both_hashes_match(hashes: tuple[Any, Any], told: dict[str, Any]) -> None:
-    check = unchanged(dated("2026-02-01T00:00:00Z", "day"), hashes, **told)
+def test_content_is_unchanged_if_both_hashes_match(hashes: tuple[Any, Any], reported: dict[str, Any]) -> None:
+    check = unchanged(dated("2026-02-01T00:00:00Z", "day"), hashes, **reported)
     assert found_by(check, some(OLD, lastmod=DAY)) == []
 
 

@@ -101,9 +101,9 @@ class Parsed(HTMLParser):
 
 def without_charts(render):
     @wraps(render)
-    def rendered(told) -> str:
+    def rendered(reported) -> str:
         with patch.dict(sys.modules, {"altair": None}):
-            return render(told)
+            return render(reported)
 
     return rendered
 
@@ -163,16 +163,16 @@ def test_invisible_characters_are_shown_as_code_points():
 def test_only_web_addresses_become_links(url, is_one):
     assert is_address(url) is is_one
     link = {"href": url, "rel": "noopener noreferrer nofollow"}
-    told = attrs.evolve(small(), target=url, findings=(), sitemaps=())
-    assert (link in Parsed(page(told)).all_of("a")) is is_one
+    reported = attrs.evolve(small(), target=url, findings=(), sitemaps=())
+    assert (link in Parsed(page(reported)).all_of("a")) is is_one
 
 
 # --- it loads nothing, and runs nothing but its own ---
 
 
-@pytest.mark.parametrize("told", [small(), EMPTY], ids=["small", "empty"])
-def test_the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else(told):
-    shown = Parsed(charted_page(told))
+@pytest.mark.parametrize("reported", [small(), EMPTY], ids=["small", "empty"])
+def test_the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else(reported):
+    shown = Parsed(charted_page(reported))
     policy = next(meta["content"] for meta in shown.all_of("meta") if meta.get("http-equiv"))
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     assert rules.pop("style-src") == _hash_of(shown.inside["style"])
@@ -218,9 +218,9 @@ def test_svg_holds_shapes_only():
 
 
 def test_page_has_every_field_of_a_finding():
-    told = small()
-    shown = Parsed(page(told)).text
-    for each in told.findings:
+    reported = small()
+    shown = Parsed(page(reported)).text
+    for each in reported.findings:
         explained = explain(each.code)
         for shown_text in (each.code, explained.rule, explained.fix, each.title[1:], _amount(each)):
             assert shown_text.replace("`", "") in shown
@@ -228,7 +228,7 @@ def test_page_has_every_field_of_a_finding():
             assert sample.place in shown
             assert sample.message in shown
             assert sample.raw is None or sample.raw in shown
-    for words in ("shop.example", "2026-11-22 18:41 UTC", "Partial", *told.notes):
+    for words in ("shop.example", "2026-11-22 18:41 UTC", "Partial", *reported.notes):
         assert words in shown
 
 
@@ -276,8 +276,8 @@ def test_headings_count_findings_and_places():
 
 @pytest.mark.parametrize("render", [page, fragment])
 def test_page_states_completeness(render):
-    def shown_text(**told):
-        return Parsed(render(attrs.evolve(small(), **told))).text
+    def shown_text(**reported):
+        return Parsed(render(attrs.evolve(small(), **reported))).text
 
     missing = "Partial: 1 document could not be read; findings may be missing."
     assert missing in shown_text()

@@ -35,8 +35,8 @@ def test_the_broken_site_as_text() -> None:
     assert codes(result.stdout) == ["F01", "F05", "F07", "S01", "U04", "S01", "F10"]
     assert "  - https://broken.example/maps/mended.xml:4: a bare & was read as &amp;\n" in result.stdout
     assert result.stderr.splitlines()[0].startswith("5 errors, 18 warnings and 5 notices in 146 URLs; ")
-    told = "partial: 3 documents could not be read, 1 document could be read in part only (exit 1)"
-    assert result.stderr.splitlines()[1] == told
+    reported = "partial: 3 documents could not be read, 1 document could be read in part only (exit 1)"
+    assert result.stderr.splitlines()[1] == reported
 
 
 def test_shop_has_no_error_or_warning() -> None:
@@ -75,21 +75,21 @@ def test_another_suffix_is_refused(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "code", "told"),
+    ("document", "code", "reported"),
     [
         (f"<urlset {NS}><url><loc>https://a.example/1</loc></url><url>", 1, "1 document could be read in part only"),
         (f"<urlset {NS}><url>", 5, "1 document could not be read"),
     ],
 )
-def test_cut_document_is_not_reported_as_stopped(document: str, code: int, told: str) -> None:
+def test_cut_document_is_not_reported_as_stopped(document: str, code: int, reported: str) -> None:
     dump = run("parse", "-", "--report", "-", "-q", stdin=document).stdout
     result = run("audit", "-", stdin=dump)
     assert result.exit_code == code
-    assert f"; partial: {told}\n" in result.stdout
+    assert f"; partial: {reported}\n" in result.stdout
     assert "stopped" not in result.stdout + result.stderr
     # The last outcome is not the only one.
     whole = run("parse", "-", "--report", "-", "-q", stdin=urlset("https://a.example/2")).stdout
-    assert f"; partial: {told}\n" in run("audit", "-", stdin=dump + whole).stdout
+    assert f"; partial: {reported}\n" in run("audit", "-", stdin=dump + whole).stdout
 
 
 def test_a_dump_on_stdin() -> None:
@@ -185,8 +185,8 @@ def test_every_code_is_explained() -> None:
 def test_families_and_all_codes_are_explained_sorted(wanted: str, meant: str) -> None:
     result = run("audit", "--explain", wanted)
     assert (result.exit_code, result.stderr) == (0, "")
-    told = re.findall(r"^(?:error|warning|info) ([A-Z]\d\d): ", result.stdout, re.MULTILINE)
-    assert told == sorted(code for code in CATALOGUE if code.startswith(meant))
+    reported = re.findall(r"^(?:error|warning|info) ([A-Z]\d\d): ", result.stdout, re.MULTILINE)
+    assert reported == sorted(code for code in CATALOGUE if code.startswith(meant))
 
 
 def test_closed_pipe_ends_explain_without_an_error() -> None:
@@ -242,8 +242,8 @@ def test_a_file_is_not_read_and_written_at_once(tmp_path: Path) -> None:
 
 
 def test_several_codes_are_explained_one_after_the_other() -> None:
-    told = run("audit", "--explain", "D03,u06").stdout
-    assert (told.count("warning D03: "), told.count("warning U06: ")) == (1, 1)
+    reported = run("audit", "--explain", "D03,u06").stdout
+    assert (reported.count("warning D03: "), reported.count("warning U06: ")) == (1, 1)
 
 
 def test_closed_pipe_ends_the_command_without_an_error() -> None:

@@ -50,12 +50,12 @@ def test_too_long_a_crawl_delay_is_an_error_that_names_the_option(
     delayed(site, "31", *named)
     result = run(command, site.url, "--allow-private")
     assert result.exit_code == code
-    told = (
+    reported = (
         f"error F15 {site.url}/robots.txt: Crawl-delay of 31 s is over 30 s: nothing on this host is fetched; "
         "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"
     )
     if command != "audit":
-        assert told in result.stderr.splitlines()
+        assert reported in result.stderr.splitlines()
         assert result.stderr.count("error F15 ") == 1
     assert site.requests() == ["/robots.txt"]
     assert run(command, site.url, "--allow-private", "--no-robots").exit_code in ((0, 1) if named else (4,))

@@ -226,19 +226,19 @@ def test_harvest_sends_credentials_and_writes_none(site: SiteServer, tmp_path: P
     words = ["-o", folder / "out", "--workers", "1", "--state", "-v", "-H", f"X-Key: {SECRET}"]
     result = run("harvest", tmp_path / "hosts.txt", *words, *options)
     assert result.exit_code == 3, result.output
-    asked = [each.headers for each in site.received if each.headers["host"].startswith("127.0.0.1")]
-    assert {headers.get("x-key") for headers in asked} == {SECRET}
-    assert {headers.get("authorization") for headers in asked} == {"Basic bWU6czNjcmV0"}
+    requested = [each.headers for each in site.received if each.headers["host"].startswith("127.0.0.1")]
+    assert {headers.get("x-key") for headers in requested} == {SECRET}
+    assert {headers.get("authorization") for headers in requested} == {"Basic bWU6czNjcmV0"}
     assert all("x-key" not in each.headers for each in site.received if each.headers["host"].startswith("localhost"))
     searched(folder, result)
 
 
 def test_insecure_is_reported_once(site: SiteServer, tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
-    told = "warning TLS certificates are not verified (--insecure)\n"
+    reported = "warning TLS certificates are not verified (--insecure)\n"
     options = ["--allow-private", "--retries", "0", "--insecure"]
     result = run("tree", f"{site.url}/good.xml", f"{site.url}/empty.xml", *options)
-    assert result.stderr.startswith(told)
+    assert result.stderr.startswith(reported)
     assert result.stderr.count("verified") == 1
     assert "verified" not in run("tree", f"{site.url}/good.xml", *options, "-q").stderr
 

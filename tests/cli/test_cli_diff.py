@@ -96,11 +96,11 @@ def test_changes_as_text_and_as_tsv(format: str, expected: str, old: Path, new: 
 def test_a_terminal_gets_the_table(old: Path, new: Path) -> None:
     reading, writing = pty.openpty()
     with subprocess.Popen([*PROGRAM, "diff", old, new], stdout=writing, stderr=subprocess.PIPE) as child:
-        _, told = child.communicate(timeout=60)
+        _, reported = child.communicate(timeout=60)
     shown = os.read(reading, 1 << 16).decode().replace("\r\n", "\n")
     os.close(reading)
     os.close(writing)
-    assert (child.returncode, shown, without_seconds(told.decode())) == (0, TABLE, SUMMARY)
+    assert (child.returncode, shown, without_seconds(reported.decode())) == (0, TABLE, SUMMARY)
 
 
 def test_control_characters_are_escaped(tmp_path: Path, old: Path) -> None:
@@ -230,7 +230,7 @@ def test_limits_of_the_comparison_are_noted(old: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "reported"),
     [
         ("<urlset/>", ":1: no JSON object: '<urlset/>'; that is XML: `sitemap-reader parse {}` reads a document"),
         ('{"loc":"a"}\n{"loc', ":2: the last line is cut, as where a dump is stopped: '{\"loc'; the lines before were "
@@ -239,21 +239,21 @@ def test_limits_of_the_comparison_are_noted(old: Path) -> None:
         ('{"type":"change","loc":"a"}', ":1: that is a list of changes, and no dump: compare the dumps instead"),
     ],
 )  # fmt: skip
-def test_invalid_dump_is_one_line_with_the_file(body: str, told: str, tmp_path: Path, old: Path) -> None:
+def test_invalid_dump_is_one_line_with_the_file(body: str, reported: str, tmp_path: Path, old: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text(body)
     for arguments in ((bad, old), (old, bad)):
         result = run("diff", *arguments)
         assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
-        assert result.stderr == f"error: {bad}{told.replace('{}', str(bad))}\n"
+        assert result.stderr == f"error: {bad}{reported.replace('{}', str(bad))}\n"
 
 
 def test_files_that_are_not_there_are_named(tmp_path: Path, old: Path) -> None:
-    for name, told in (("nothing.jsonl", "there is no file {}; "), ("", "{} is a folder, and a dump is a file: ")):
+    for name, reported in (("nothing.jsonl", "there is no file {}; "), ("", "{} is a folder, and a dump is a file: ")):
         path = str(tmp_path / name)
         result = run("diff", old, path)
         assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
-        assert result.stderr.startswith(f"error: {told.replace('{}', path)}")
+        assert result.stderr.startswith(f"error: {reported.replace('{}', path)}")
         assert "`sitemap-reader dump " in result.stderr
 
 

@@ -302,16 +302,16 @@ def wire_and_decoded(wire: int, decoded: int) -> Limits:
 def test_options_reach_the_reader(
     monkeypatch: pytest.MonkeyPatch, options: list[str], expected: dict[str, object]
 ) -> None:
-    heard: dict[str, object] = {}
+    captured: dict[str, object] = {}
 
-    def hear(target: str, **keywords: object) -> None:
-        heard.update(keywords)
-        raise UsageError("heard")
+    def capture(target: str, **keywords: object) -> None:
+        captured.update(keywords)
+        raise UsageError("captured")
 
-    monkeypatch.setattr(sitemap_reader.cli.dump, "lines", hear)
+    monkeypatch.setattr(sitemap_reader.cli.dump, "lines", capture)
     assert run("dump", "a.example", *options).exit_code == 2
-    assert {name: heard[name] for name in expected} == expected
-    assert ("user_agent" in heard) == ("-A" in options)
+    assert {name: captured[name] for name in expected} == expected
+    assert ("user_agent" in captured) == ("-A" in options)
 
 
 # --- what a target comes to ---

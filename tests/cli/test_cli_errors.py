@@ -15,7 +15,7 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "reported"),
     [
         ([], 2, "sitemap-reader --help"),
         (["frob"], 2, "No such command 'frob'"),
@@ -95,12 +95,12 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
         (["parse", str(LOGIN)], 5, "`discover HOST`"),
     ],
 )
-def test_usage_error_is_one_line(arguments: list[str], code: int, told: str) -> None:
+def test_usage_error_is_one_line(arguments: list[str], code: int, reported: str) -> None:
     result = run(*arguments, stdin="")
     errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert result.exit_code == code
     assert len(errors) == 1
-    assert told in result.stderr
+    assert reported in result.stderr
     assert result.stdout == ""
     if code == 2:
         assert result.stderr.splitlines() == errors
@@ -108,18 +108,18 @@ def test_usage_error_is_one_line(arguments: list[str], code: int, told: str) -> 
 
 @pytest.mark.parametrize("command", ["dump", "discover", "tree", "stats"])
 @pytest.mark.parametrize(
-    ("target", "told"),
+    ("target", "reported"),
     [
         ("no-such-host.invalid", "F04 http://no-such-host.invalid/robots.txt: {}: no such host; check the spelling"),
         ("https://no-such-host.invalid/s.xml", "F04 https://{}/robots.txt: {}: no such host; check the spelling"),
         ("127.0.0.1:9", "F13 http://127.0.0.1:9/robots.txt: 127.0.0.1 is a loopback address; --allow-private "),
     ],
 )
-def test_a_host_that_cannot_be_reached_is_one_error(command: str, target: str, told: str) -> None:
+def test_a_host_that_cannot_be_reached_is_one_error(command: str, target: str, reported: str) -> None:
     """Also over https and http, and without the advice to pass over a robots.txt."""
     result = run(command, target)
     (error, *rest) = result.stderr.splitlines()
-    assert error.startswith("error " + told.replace("{}", "no-such-host.invalid"))
+    assert error.startswith("error " + reported.replace("{}", "no-such-host.invalid"))
     assert not any(line.startswith(("error", "warning")) for line in rest)
     assert "--no-robots" not in result.stderr
     assert result.exit_code == 5

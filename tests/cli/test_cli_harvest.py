@@ -85,12 +85,12 @@ def test_skipped_hosts_are_named_up_to_five_and_all_with_verbose(harvest, site, 
     hosts = [site(*"abcdef") for _ in range(7)]
     result = harvest(hosts, "--host-urls", "5")
     assert result.exit_code == Exit.PARTIAL
-    told = lines(result)
+    reported = lines(result)
     more = "read no further; a later harvest may have more host_urls (--host-urls)"
-    assert {line.partition(": ")[2] for line in told[1:6]} == {f"it has given 6 URLs: {more}"}
-    assert sum(line.startswith("cut short ") for line in told) == 5
-    assert told[6] == "2 more; -v shows them all"
-    assert told[-1] == "partial: 7 hosts cut short (exit 3)"
+    assert {line.partition(": ")[2] for line in reported[1:6]} == {f"it has given 6 URLs: {more}"}
+    assert sum(line.startswith("cut short ") for line in reported) == 5
+    assert reported[6] == "2 more; -v shows them all"
+    assert reported[-1] == "partial: 7 hosts cut short (exit 3)"
     again = harvest(hosts, "--host-urls", "5", "-v", "-o", tmp_path / "other")
     assert sum(line.startswith("cut short ") for line in lines(again)) == 7
 
@@ -108,9 +108,9 @@ def test_quiet_names_no_skipped_host(harvest, site):
 
 def test_scheduler_without_workers_is_reported(harvest, site, client):
     client.workers = 0
-    told = lines(harvest([site("a")]))
-    assert told[0].startswith("1 shard to do, 0 at once; ")
-    assert told[1] == "note the scheduler has no worker yet; `dask worker ADDRESS` starts one"
+    reported = lines(harvest([site("a")]))
+    assert reported[0].startswith("1 shard to do, 0 at once; ")
+    assert reported[1] == "note the scheduler has no worker yet; `dask worker ADDRESS` starts one"
 
 
 def test_without_a_terminal_progress_is_one_line_a_minute(capsys):
@@ -118,9 +118,9 @@ def test_without_a_terminal_progress_is_one_line_a_minute(capsys):
     events = _ProgressLines(Console(quiet=False, verbose=False), quiet=False)
     for seconds in (10.0, 59.0, 61.0, 62.0, 119.0, 121.0, 200.0):
         events(attrs.evolve(progress, seconds=seconds))
-    told = capsys.readouterr().err.splitlines()
-    assert told[0] == "4 shards to do, 2 at once; http://127.0.0.1:8787"
-    assert told[1:] == ["3 of 1,000 hosts; 1,204,331 URLs, 88.1 MB, 2 not whole, 00:58 left"] * 3
+    reported = capsys.readouterr().err.splitlines()
+    assert reported[0] == "4 shards to do, 2 at once; http://127.0.0.1:8787"
+    assert reported[1:] == ["3 of 1,000 hosts; 1,204,331 URLs, 88.1 MB, 2 not whole, 00:58 left"] * 3
 
 
 def test_logs_of_dask_are_not_shown(harvest, site, client, monkeypatch, caplog):
@@ -144,11 +144,11 @@ def test_invalid_lines_are_reported_by_number_and_others_are_read(harvest, site,
     bad = [f"no host {number}" for number in range(7)]
     result = harvest(["# hosts", site("a"), "", *bad])
     assert result.exit_code == Exit.USAGE
-    told = lines(result)
-    assert told[0].startswith(f"error: {tmp_path}/hosts.txt:4: 'no host 0' is no host such as example.com; ")
-    assert [line.split(":")[2] for line in told[:5]] == ["4", "5", "6", "7", "8"]
-    assert told[5] == f"error: {tmp_path}/hosts.txt: 2 more lines are not hosts"
-    assert told[-1].startswith("1 URL from 1 host; 1 complete")
+    reported = lines(result)
+    assert reported[0].startswith(f"error: {tmp_path}/hosts.txt:4: 'no host 0' is no host such as example.com; ")
+    assert [line.split(":")[2] for line in reported[:5]] == ["4", "5", "6", "7", "8"]
+    assert reported[5] == f"error: {tmp_path}/hosts.txt: 2 more lines are not hosts"
+    assert reported[-1].startswith("1 URL from 1 host; 1 complete")
 
 
 def test_hosts_come_from_stdin_too(site, tmp_path):
@@ -246,19 +246,19 @@ def test_full_disk_exits_6_and_keeps_finished_shards(harvest, site, monkeypatch)
     hosts = [site("a"), f"http://localhost:{site('b').rpartition(':')[2]}"]
     right, seen = ShardWriter.publish, []
 
-    def full(self, told):
+    def full(self, reported):
         seen.append(self)
         if len(seen) > 1:
             raise OSError(errno.ENOSPC, "No space left on device", "out/urls/part-00001.parquet")
-        return right(self, told)
+        return right(self, reported)
 
     monkeypatch.setattr(ShardWriter, "publish", full)
     result = harvest(hosts, "--shards", "3")
     assert result.exit_code == Exit.UNWRITABLE
-    told = lines(result)
-    assert told[-2].endswith("; --resume does the rest")
-    assert told[-1].startswith("error: ")
-    assert "No space left on device" in told[-1]
+    reported = lines(result)
+    assert reported[-2].endswith("; --resume does the rest")
+    assert reported[-1].startswith("error: ")
+    assert "No space left on device" in reported[-1]
     monkeypatch.setattr(ShardWriter, "publish", right)
     assert harvest(hosts, "--shards", "3", "--resume").exit_code == Exit.COMPLETE
 
@@ -303,7 +303,7 @@ def test_another_list_is_not_resumed(harvest, site):
 
 
 def test_its_defaults_are_those_of_the_function():
-    said = {param.name: param.default for param in main.commands["harvest"].params}
+    defaults = {param.name: param.default for param in main.commands["harvest"].params}
     parameters = inspect.signature(sr.scale.harvest).parameters
     for name in ("hosts_at_once", "host_seconds", "host_urls"):
-        assert said[name] == parameters[name].default
+        assert defaults[name] == parameters[name].default

@@ -59,14 +59,14 @@ def test_an_interrupt_keeps_what_was_read(endless: str, number: signal.Signals) 
         assert running.stderr is not None
         first = running.stdout.readline()  # flushed, although the document is still coming
         running.send_signal(number)
-        rest, told = running.stdout.read(), running.stderr.read()
+        rest, reported = running.stdout.read(), running.stderr.read()
     locs = [json.loads(line)["loc"] for line in (first + rest).splitlines()]
     assert locs == [endless.replace("s.xml", "page")] * len(locs)
     assert locs
     assert running.returncode == 130
-    assert told.splitlines()[-2].startswith(f"{len(locs)} URLs from ")
-    assert told.splitlines()[-1] == "partial: interrupted (exit 130)"
-    assert "Traceback" not in told
+    assert reported.splitlines()[-2].startswith(f"{len(locs)} URLs from ")
+    assert reported.splitlines()[-1] == "partial: interrupted (exit 130)"
+    assert "Traceback" not in reported
 
 
 def test_an_interrupt_before_any_answer_is_130(site_server: Any) -> None:
@@ -77,9 +77,9 @@ def test_an_interrupt_before_any_answer_is_130(site_server: Any) -> None:
     while not server.received and running.poll() is None:
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
-    _, told = running.communicate(timeout=30)
+    _, reported = running.communicate(timeout=30)
     assert running.returncode == Exit.INTERRUPTED
-    assert told.decode().splitlines()[-1] == "partial: interrupted (exit 130)"
+    assert reported.decode().splitlines()[-1] == "partial: interrupted (exit 130)"
 
 
 # --- what the output holds ---
@@ -182,11 +182,11 @@ def test_an_interrupt_leaves_a_whole_file_of_what_was_converted(
         running.stdin.flush()
         wait_until_read(running.stdin)
         running.send_signal(number)
-        told = running.stderr.read().decode().splitlines()
+        reported = running.stderr.read().decode().splitlines()
     assert running.returncode == 130
     rows = rows_of(output)
-    assert told == [f"{len(rows):,} URLs written to {output}; {told[0].split('; ')[-1]}", told[1]]
-    assert told[1] == "partial: interrupted (exit 130)"
+    assert reported == [f"{len(rows):,} URLs written to {output}; {reported[0].split('; ')[-1]}", reported[1]]
+    assert reported[1] == "partial: interrupted (exit 130)"
     assert len(rows) > 5_000  # all but what the pipe and its reader hold
 
 
@@ -204,8 +204,8 @@ def test_interrupted_diff_keeps_the_previous_output(tmp_path: Path) -> None:
             time.sleep(0.01)
         time.sleep(0.1)
         child.send_signal(signal.SIGTERM)
-        _, told = child.communicate(timeout=60)
-    assert (child.returncode, told) == (Exit.INTERRUPTED, b"partial: interrupted (exit 130)\n")
+        _, reported = child.communicate(timeout=60)
+    assert (child.returncode, reported) == (Exit.INTERRUPTED, b"partial: interrupted (exit 130)\n")
     assert out.read_bytes() == b"of before"
     assert list(tmp_path.glob("changes.jsonl*")) == [out]
 
@@ -225,10 +225,10 @@ def test_interrupted_stats_prints_what_was_read(tmp_path: Path) -> None:
         writer.flush()
         wait_until_read(writer)
         running.send_signal(signal.SIGINT)
-        told, errors = running.communicate(timeout=30)
+        reported, errors = running.communicate(timeout=30)
     assert running.returncode == 130
     assert errors == "partial: interrupted (exit 130)\n"
-    assert told == "" or json.loads(told.splitlines()[0])["count"] == 1
+    assert reported == "" or json.loads(reported.splitlines()[0])["count"] == 1
 
 
 def test_an_interrupt_of_an_audit_leaves_a_report_of_what_was_read(site_server: Any) -> None:
@@ -241,11 +241,11 @@ def test_an_interrupt_of_an_audit_leaves_a_report_of_what_was_read(site_server: 
         while "/s.xml" not in server.requests() and running.poll() is None:
             time.sleep(0.01)
         running.send_signal(signal.SIGINT)
-        report, told = running.communicate(timeout=60)
+        report, reported = running.communicate(timeout=60)
     assert running.returncode == 130
     form = json.loads(report)
     assert 700 <= form["urls"] <= 1600
     assert not form["complete"]
     assert form["notes"][0].startswith("stopped before the end")
-    assert told.splitlines()[-1] == "partial: interrupted (exit 130)"
-    assert "Traceback" not in told
+    assert reported.splitlines()[-1] == "partial: interrupted (exit 130)"
+    assert "Traceback" not in reported

@@ -51,7 +51,7 @@ def children(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     return begun
 
 
-def told(result: Result) -> list[str]:
+def reported(result: Result) -> list[str]:
     """Its stderr, but for how long it took: documents are read side by side, so their order may be another."""
     return sorted(line.rpartition("; ")[0] if line.endswith(" s") else line for line in result.stderr.splitlines())
 
@@ -92,7 +92,7 @@ def test_output_and_messages_are_the_same_for_each_site(large: Path) -> None:
 def check_same(*arguments: str | Path) -> None:
     one, two = (run("dump", *arguments, "-j", jobs) for jobs in ("1", "2"))
     assert sorted(two.stdout.splitlines()) == sorted(one.stdout.splitlines())
-    assert told(two) == told(one)
+    assert reported(two) == reported(one)
     assert two.exit_code == one.exit_code
     assert one.stdout
 
@@ -248,14 +248,14 @@ def test_an_interrupt_keeps_what_was_read(site_server: Any, number: signal.Signa
             os.killpg(running.pid, number)
         else:
             running.send_signal(number)
-        rest, told = running.stdout.read(), running.stderr.read()
+        rest, reported = running.stdout.read(), running.stderr.read()
     locs = [json.loads(line)["loc"] for line in (first + rest).splitlines()]
     assert locs == [f"{site.url}/page"] * len(locs)
     assert locs
     assert running.returncode == 130
-    assert told.splitlines()[-2].startswith(f"{len(locs)} URLs from ")
-    assert told.splitlines()[-1] == "partial: interrupted (exit 130)"
-    assert "Traceback" not in told
+    assert reported.splitlines()[-2].startswith(f"{len(locs)} URLs from ")
+    assert reported.splitlines()[-1] == "partial: interrupted (exit 130)"
+    assert "Traceback" not in reported
 
 
 def test_a_dump_in_processes_is_the_truth() -> None:

@@ -106,7 +106,7 @@ def test_a_feed_is_read_by_the_fallback_where_the_parser_gets_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "code", "told"),
+    ("body", "code", "reported"),
     [
         (urlset(f"{A}/1").encode(), 0, "1 URL in stdin"),
         (gzip.compress(urlset(f"{A}/1").encode()), 0, "1 URL in stdin"),
@@ -118,10 +118,10 @@ def test_a_feed_is_read_by_the_fallback_where_the_parser_gets_nothing() -> None:
         (b"\x1f\x8b\x08", 5, "F07"),
     ],
 )
-def test_exit_codes_of_a_document(body: bytes, code: int, told: str) -> None:
+def test_exit_codes_of_a_document(body: bytes, code: int, reported: str) -> None:
     result = run("parse", "-", stdin=body)
     assert result.exit_code == code
-    assert told in result.stderr
+    assert reported in result.stderr
     assert sum(line.startswith("error: ") for line in result.stderr.splitlines()) == (code in (4, 5))
 
 

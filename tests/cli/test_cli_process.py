@@ -107,11 +107,11 @@ def test_version() -> None:
 
 def test_every_option_says_its_default_and_every_command_has_examples() -> None:
     for name, command in main.commands.items():
-        told = " ".join(run(name, "--help").stdout.split())
-        assert f"Examples: sitemap-reader {name} " in told
+        reported = " ".join(run(name, "--help").stdout.split())
+        assert f"Examples: sitemap-reader {name} " in reported
         options = [param for param in command.params if param.param_type_name == "option"]
         assert options
-        assert told.count("[default: ") == len(options)
+        assert reported.count("[default: ") == len(options)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

@@ -171,7 +171,7 @@ XML = f"<urlset {NS}><url><loc>{A}/</loc></url></urlset>"
 
 
 @pytest.mark.parametrize(
-    ("name", "body", "told"),
+    ("name", "body", "reported"),
     [
         ("sitemap.xml", XML.encode(), "that is XML: `sitemap-reader parse"),
         ("sitemap.xml.gz", gzip.compress(XML.encode()), "that is XML: `sitemap-reader parse"),
@@ -181,13 +181,13 @@ XML = f"<urlset {NS}><url><loc>{A}/</loc></url></urlset>"
         ("number.jsonl", f'{{"loc": "{A}", "priority": "high"}}\n'.encode(), ":1: URL record, priority: "),
     ],
 )
-def test_invalid_dump_is_a_usage_error(name: str, body: bytes, told: str, tmp_path: Path) -> None:
+def test_invalid_dump_is_a_usage_error(name: str, body: bytes, reported: str, tmp_path: Path) -> None:
     file = tmp_path / name
     file.write_bytes(body)
     result = run("stats", file)
     assert (result.exit_code, result.stdout) == (2, "")
     assert len(result.stderr.splitlines()) == 1
-    assert told in result.stderr
+    assert reported in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_closed_stdin_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "share", "told"),
+    ("count", "share", "reported"),
     [
         (0, 0.0, "0%"),
         (1, 0.000001, "<0.1%"),
@@ -245,8 +245,8 @@ def test_closed_stdin_is_reported() -> None:
         (1, None, ""),
     ],
 )
-def test_shares_show_0_and_100_only_if_exact(count: int, share: float | None, told: str) -> None:
-    assert percent(Fact("g", "n", count, share)) == told
+def test_shares_show_0_and_100_only_if_exact(count: int, share: float | None, reported: str) -> None:
+    assert percent(Fact("g", "n", count, share)) == reported
 
 
 TWO = [Fact("urls", "listed", 1_200), Fact("urls with", "images", 60, 0.05), Fact("hosts", "a.example", 1_200, 1.0)]

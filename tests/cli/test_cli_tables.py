@@ -104,22 +104,22 @@ def test_tree_names_sites_in_json_where_there_are_several() -> None:
 def test_cycle_of_indexes_is_shown_once() -> None:
     tree = SitemapTree()
     for one, other in [("a", "b"), ("b", "a"), ("a", "a")]:
-        tree.hear(SitemapRef(f"{A}/{other}", sitemap=f"{A}/{one}"))
-        tree.hear(Outcome(url=f"{A}/{one}"))
+        tree.add(SitemapRef(f"{A}/{other}", sitemap=f"{A}/{one}"))
+        tree.add(Outcome(url=f"{A}/{one}"))
     assert [(row.depth, row.url) for row in tree.rows()] == [(0, f"{A}/a"), (1, f"{A}/b")]
 
 
 def test_sitemap_with_two_parents_is_shown_under_the_first() -> None:
     tree = SitemapTree()
     for parent in "ab":
-        tree.hear(SitemapRef(f"{A}/child", sitemap=f"{A}/{parent}"))
+        tree.add(SitemapRef(f"{A}/child", sitemap=f"{A}/{parent}"))
     assert [(row.depth, row.url) for row in tree.rows()] == [(0, f"{A}/a"), (1, f"{A}/child"), (0, f"{A}/b")]
 
 
 def test_roots_are_grouped_by_host_with_robots_txt_without_sitemaps_last() -> None:
     tree = SitemapTree()
     for url in ("https://z.example/robots.txt", f"{A}/sitemap.xml", "https://0.example/robots.txt", f"{A}/robots.txt"):
-        tree.hear(Outcome(url=url, entries="0.example" not in url, complete="robots.txt" not in url))
+        tree.add(Outcome(url=url, entries="0.example" not in url, complete="robots.txt" not in url))
     assert [row.url for row in tree.rows()] == [
         f"{A}/robots.txt",
         f"{A}/sitemap.xml",

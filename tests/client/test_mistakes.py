@@ -183,11 +183,11 @@ def test_a_value_is_repeated_only_where_it_is_short_and_no_secret() -> None:
 def test_the_table_names_keywords_that_there_are() -> None:
     known = {*sr.urls.__wrapped__.__kwdefaults__, *sr.SitemapReader.__init__.__wrapped__.__kwdefaults__, "state"}  # type: ignore[attr-defined, misc]
     for name, ours in FOREIGN_KEYWORDS.items():
-        told = ours.format(1, next=2)
+        reported = ours.format(1, next=2)
         assert name not in known
-        assert told.partition("=")[0] in known
-        if told.startswith("limits="):
-            assert told.partition("Limits(")[2].partition("=")[0] in attrs.fields_dict(sr.Limits)
+        assert reported.partition("=")[0] in known
+        if reported.startswith("limits="):
+            assert reported.partition("Limits(")[2].partition("=")[0] in attrs.fields_dict(sr.Limits)
 
 
 def test_decorated_functions_keep_their_signature() -> None:

@@ -74,7 +74,7 @@ def shown(terminal: Terminal) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("progress", "told"),
+    ("progress", "reported"),
     [
         (Progress(), "sitemaps  0/? [00:00, 0 URLs, 0 B]"),
         (Progress(0, 1, 0, 999), "sitemaps  0/1 [00:00, 0 URLs, 999 B]"),
@@ -91,15 +91,15 @@ def shown(terminal: Terminal) -> list[str]:
         ),
     ],
 )
-def test_bar_shows_progress(terminal: Terminal, progress: Progress, told: str) -> None:
+def test_bar_shows_progress(terminal: Terminal, progress: Progress, reported: str) -> None:
     bar = ProgressBar()
     bar(progress)
     with bar:
-        assert shown(terminal) == [told]
+        assert shown(terminal) == [reported]
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
+    ("number", "reported"),
     [
         (0, "0 B"),
         (999, "999 B"),
@@ -109,8 +109,8 @@ def test_bar_shows_progress(terminal: Terminal, progress: Progress, told: str) -
         (5 * 10**15, "5,000.0 TB"),
     ],
 )
-def test_sizes_are_short(number: int, told: str) -> None:
-    assert size_of(number) == told
+def test_sizes_are_short(number: int, reported: str) -> None:
+    assert size_of(number) == reported
 
 
 def test_bar_is_drawn_a_few_times_a_second(terminal: Terminal) -> None:
@@ -152,18 +152,18 @@ def test_bars_of_the_program_are_unchanged(terminal: Terminal) -> None:
 def test_messages_are_written_on_their_own_line(terminal: Terminal) -> None:
     with ProgressBar() as bar:
         with bar.hidden():
-            print("told", file=terminal)
-        assert re.search(r"\r {40,}\r(told\n)\rsitemaps  ", terminal.getvalue())
+            print("reported", file=terminal)
+        assert re.search(r"\r {40,}\r(reported\n)\rsitemaps  ", terminal.getvalue())
     with bar.hidden():  # there is none any more
-        print("told", file=terminal)
-    assert terminal.getvalue().endswith("\rtold\n")
+        print("reported", file=terminal)
+    assert terminal.getvalue().endswith("\rreported\n")
 
 
 def test_messages_of_tqdm_are_on_their_own_line(terminal: Terminal) -> None:
     with ProgressBar() as bar:
         bar(Progress())
-        tqdm.std.tqdm.write("told", file=terminal)
-        assert re.search(r"\r +\rtold\n\rsitemaps  ", terminal.getvalue())
+        tqdm.std.tqdm.write("reported", file=terminal)
+        assert re.search(r"\r +\rreported\n\rsitemaps  ", terminal.getvalue())
 
 
 @pytest.mark.parametrize(
@@ -199,8 +199,8 @@ def test_tqdm_disable_is_obeyed(terminal: Terminal, monkeypatch: pytest.MonkeyPa
     with ProgressBar() as bar:
         bar(Progress(1, 2, 3, 4))
         with bar.hidden():
-            print("told", file=terminal)
-    assert terminal.getvalue() == "told\n"
+            print("reported", file=terminal)
+    assert terminal.getvalue() == "reported\n"
 
 
 def _disabled(make: Any) -> Any:
@@ -301,27 +301,27 @@ def hear(item):
 
 try:
     if way == "sync":
-        told = sync({})
+        reported = sync({})
     elif way == "async":
-        told = asyncio.run(asynchronous({}))
+        reported = asyncio.run(asynchronous({}))
     elif way == "sync, raising":
-        told = sync({}, True)
+        reported = sync({}, True)
     elif way == "async, raising":
-        told = asyncio.run(asynchronous({}, True))
+        reported = asyncio.run(asynchronous({}, True))
     elif way == "a function raises":
-        told = sync({"on_item": hear})
+        reported = sync({"on_item": receive})
     else:
         for url in sr.urls(shop, show_progress=True):
-            told = "left"
+            reported = "left"
             break
 except KeyError:
-    told = "KeyError"
-print(json.dumps([told, threading.active_count(), len(tqdm.std.tqdm._instances)]))
+    reported = "KeyError"
+print(json.dumps([reported, threading.active_count(), len(tqdm.std.tqdm._instances)]))
 """
 
 
 @pytest.mark.parametrize(
-    ("way", "told"),
+    ("way", "reported"),
     [
         ("sync", 640),
         ("async", 640),
@@ -331,11 +331,11 @@ print(json.dumps([told, threading.active_count(), len(tqdm.std.tqdm._instances)]
         ("left without a block", "left"),
     ],
 )
-def test_the_bar_of_a_stream_ends_with_it(way: str, told: object) -> None:
+def test_the_bar_of_a_stream_ends_with_it(way: str, reported: object) -> None:
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", READING, way, str(SHOP)]
     with on_terminal(command, pipes_stdout=True) as terminal:
         assert terminal.end() == 0
-    assert json.loads(terminal.output) == [told, 1, 0]
+    assert json.loads(terminal.output) == [reported, 1, 0]
     assert "sitemaps  0/? [00:00, 0 URLs, 0 B]" in terminal.written
     assert terminal.screen() == []
 

@@ -313,20 +313,20 @@ def test_since_reads_three_children_before_it_skips_any(site: SiteServer) -> Non
     site.pages["/index.xml"] = xml(index(*children, lastmod="2026-01-05"))
     for child in children:
         site.pages[child.removeprefix(site.url)] = xml(urlset(child[:-4], lastmod="2026-01-05"))
-    asked = f"{site.url}/index.xml"
-    with sr.urls(asked, since="2026-11-01", allow_private=True) as urls:
+    requested = f"{site.url}/index.xml"
+    with sr.urls(requested, since="2026-11-01", allow_private=True) as urls:
         assert not list(urls)
     assert (urls.summary.pruned, urls.summary.checked, urls.complete) == ({"since": 6}, 3, True)
     assert "; 6 sitemaps skipped: index lastmod before 2026-11-01, 3 others checked; " in str(urls.summary)
     both = urls.summary + urls.summary
     assert "; 12 sitemaps skipped: index lastmod before 2026-11-01, 6 others checked; " in str(both)
     site.pages["/8.xml"] = xml(urlset(f"{site.url}/new", lastmod="2026-11-05"))
-    with sr.urls(asked, since="2026-11-01", allow_private=True) as urls:
+    with sr.urls(requested, since="2026-11-01", allow_private=True) as urls:
         assert [url.loc for url in urls] == [f"{site.url}/new"]
     assert (urls.summary.pruned, urls.problems.counts) == ({}, {"D05": 1})
     site.pages["/8.xml"] = xml(urlset(f"{site.url}/new"))
     for undated, given in (("keep", 1), ("drop", 0)):
-        with sr.urls(asked, since="2026-11-01", undated=undated, allow_private=True) as urls:
+        with sr.urls(requested, since="2026-11-01", undated=undated, allow_private=True) as urls:
             assert len(list(urls)) == given
         assert bool(urls.summary.pruned) == (undated == "drop")
 
@@ -516,18 +516,18 @@ def test_closing_twice_does_no_harm(site: SiteServer) -> None:
 
 def test_progress_and_outcomes_are_reported_during_the_run(site: SiteServer) -> None:
     small_site(site)
-    heard: list[sr.Outcome] = []
+    reported: list[sr.Outcome] = []
     items: list[object] = []
-    with sr.urls(site.url, allow_private=True, on_outcome=heard.append, on_item=items.append) as urls:
+    with sr.urls(site.url, allow_private=True, on_outcome=reported.append, on_item=items.append) as urls:
         assert urls.progress.urls == 0
         list(urls)
-    assert heard == urls.outcomes
-    assert len(heard) == 5
+    assert reported == urls.outcomes
+    assert len(reported) == 5
     progress = urls.progress
     assert (progress.documents_done, progress.documents_known, progress.urls) == (4, 4, 6)
     assert progress.bytes_wire == sum(len(page[2]) for page in site.pages.values())
     assert Counter(type(item) for item in items) == {sr.Outcome: 5, sr.SitemapRef: 4}
-    assert all(outcome.seconds is not None for outcome in heard if outcome.status == 200)
+    assert all(outcome.seconds is not None for outcome in reported if outcome.status == 200)
 
 
 def test_foreign_elements_come_out_on_request_only(site: SiteServer) -> None:
@@ -544,10 +544,10 @@ def test_recording_and_replaying_give_the_same(site: SiteServer, tmp_path: Path)
     varied_site(site)
     with sr.urls(site.url, allow_private=True, record=tmp_path / "tape") as urls:
         first = Counter(map(sr.json_line, urls))
-    asked = len(site.received)
+    requested = len(site.received)
     with sr.urls(tmp_path / "tape") as again:
         assert Counter(map(sr.json_line, again)) == first
-    assert len(site.received) == asked
+    assert len(site.received) == requested
     assert {o.url: (o.status, o.kept, o.complete, o.problems) for o in again.outcomes} == {
         o.url: (o.status, o.kept, o.complete, o.problems) for o in urls.outcomes
     }

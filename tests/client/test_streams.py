@@ -89,12 +89,12 @@ def read_sync_in_a_thread(target: str | Path, **options: Any) -> tuple[list[str]
 def read_lines(
     target: str | Path, *, on_outcome: Any = None, jobs: int = 1, **options: Any
 ) -> tuple[list[str], Stream]:
-    def hear(item: sr.Item) -> None:
+    def receive(item: sr.Item) -> None:
         if on_outcome and isinstance(item, sr.Outcome):
             on_outcome(item)
 
     found: list[str] = []
-    with lines(target, allow_private=True, on_item=hear, jobs=jobs, **options) as stream:
+    with lines(target, allow_private=True, on_item=receive, jobs=jobs, **options) as stream:
         for some in stream:
             found += [json.loads(line)["loc"] for line in some.data.splitlines()]
             if stream.is_full:
@@ -134,12 +134,12 @@ def test_a_complete_site(read: Read) -> None:
 
 @everywhere
 def test_a_partial_site(read: Read) -> None:
-    heard: list[sr.Outcome] = []
-    found, stream = read(BROKEN, on_outcome=heard.append)
+    received: list[sr.Outcome] = []
+    found, stream = read(BROKEN, on_outcome=received.append)
     assert len(found) == 146
     assert not stream.complete
-    assert heard == stream.outcomes
-    assert {outcome.url.rpartition("/")[2] for outcome in heard if not outcome.complete} == {
+    assert received == stream.outcomes
+    assert {outcome.url.rpartition("/")[2] for outcome in received if not outcome.complete} == {
         "gone.xml", "missing.xml", "login.xml", "cut.xml.gz",
     }  # fmt: skip
     assert stream.problems.counts["U04"] == 10
@@ -179,13 +179,13 @@ def test_usage_errors_are_raised_at_once(read: Read) -> None:
 
 @everywhere
 def test_on_progress_is_called_during_the_run(read: Read) -> None:
-    heard: list[sr.client.Progress] = []
-    found, stream = read(SHOP, on_progress=heard.append)
-    assert 5 <= len(heard) < len(found), "once a batch, not once a record"
-    assert [each.urls for each in heard] == sorted(each.urls for each in heard)
-    assert len({each.urls for each in heard}) >= 5
-    assert all(each.documents_done <= each.documents_known for each in heard)
-    last = heard[-1]
+    received: list[sr.client.Progress] = []
+    found, stream = read(SHOP, on_progress=received.append)
+    assert 5 <= len(received) < len(found), "once a batch, not once a record"
+    assert [each.urls for each in received] == sorted(each.urls for each in received)
+    assert len({each.urls for each in received}) >= 5
+    assert all(each.documents_done <= each.documents_known for each in received)
+    last = received[-1]
     assert last == stream.progress
     assert (last.documents_done, last.documents_known, last.urls) == (10, 10, 640)
     assert last.bytes_wire > 1_000
@@ -193,7 +193,7 @@ def test_on_progress_is_called_during_the_run(read: Read) -> None:
 
 def test_on_progress_is_called_while_waiting(site_server: Serve) -> None:
     """Of the sync stream, whose caller has no loop to look in the meantime; `on_wait` is called as well."""
-    free, heard, waits = threading.Event(), list[sr.client.Progress](), list[int]()
+    free, received, waits = threading.Event(), list[sr.client.Progress](), list[int]()
 
     class WaitingPages(dict[str, Any]):
         def get(self, path: str, default: Any = None) -> Any:
@@ -205,26 +205,26 @@ def test_on_progress_is_called_while_waiting(site_server: Serve) -> None:
     body = f"<urlset {NAMESPACE}><url><loc>{server.url}/1</loc></url></urlset>".encode()
     server.pages = WaitingPages({"/s.xml": (200, XML, body)})
 
-    def hear(progress: sr.client.Progress) -> None:
-        heard.append(progress)
-        if len(heard) == 3:
+    def receive(progress: sr.client.Progress) -> None:
+        received.append(progress)
+        if len(received) == 3:
             free.set()
 
-    found, _ = read_sync(f"{server.url}/s.xml", on_progress=hear, on_wait=lambda: waits.append(len(heard)))
+    found, _ = read_sync(f"{server.url}/s.xml", on_progress=receive, on_wait=lambda: waits.append(len(received)))
     assert found == [f"{server.url}/1"]
-    assert [each.urls for each in heard[:3]] == [0, 0, 0]
+    assert [each.urls for each in received[:3]] == [0, 0, 0]
     assert waits[-1] == 3, "heard before it"
-    assert heard[-1].urls == 1
+    assert received[-1].urls == 1
 
 
 @everywhere
 def test_exception_in_on_progress_ends_the_stream(read: Read) -> None:
-    def hear(progress: sr.client.Progress) -> None:
+    def receive(progress: sr.client.Progress) -> None:
         if progress.urls >= 100:
             raise KeyError(progress.urls)
 
     with pytest.raises(KeyError) as raised:
-        read(SHOP, on_progress=hear)
+        read(SHOP, on_progress=receive)
     assert raised.value.args[0] >= 100
 
 
@@ -405,8 +405,8 @@ def program(text: str, *arguments: str | Path) -> tuple[int, str, str]:
 
 
 def test_reading_to_the_end_gives_no_warning() -> None:
-    code, counts, told = program(COUNTED, SHOP)
-    assert (code, told) == (0, "")
+    code, counts, reported = program(COUNTED, SHOP)
+    assert (code, reported) == (0, "")
     assert counts == f"{[640] * 7} 1"
 
 

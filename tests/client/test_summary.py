@@ -25,10 +25,10 @@ def outcome(name: str, leads_to: str | None = None, *, complete: bool = True) ->
 
 @pytest.mark.parametrize("name", ["on_item", "on_outcome"])
 def test_whole_batch_is_counted_if_the_callback_raises(name: str) -> None:
-    def hear(item: object) -> None:
+    def receive(item: object) -> None:
         raise LookupError
 
-    ledger = SummaryBuilder(**{name: hear})
+    ledger = SummaryBuilder(**{name: receive})
     with pytest.raises(LookupError):
         ledger.take([outcome("a.xml"), report("D01", "no date"), outcome("b.xml", complete=False)], UrlRecord)
     assert [each.url for each in ledger.outcomes] == [f"{SITE}/a.xml", f"{SITE}/b.xml"]
@@ -36,10 +36,10 @@ def test_whole_batch_is_counted_if_the_callback_raises(name: str) -> None:
 
 
 def test_items_are_reported_in_order_and_records_returned() -> None:
-    heard: list[Item] = []
+    received: list[Item] = []
     first, second, record = report("D01", "one"), outcome("a.xml"), UrlRecord(f"{SITE}/1")
-    assert SummaryBuilder(on_item=heard.append).take([first, record, second], UrlRecord) == [record]
-    assert heard == [first, second]
+    assert SummaryBuilder(on_item=received.append).take([first, record, second], UrlRecord) == [record]
+    assert received == [first, second]
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_only_returned_undated_lines_are_counted() -> None:
 
 
 def test_batch_returns_lines_and_counts_everything_else() -> None:
-    heard: list[Item] = []
+    received: list[Item] = []
     problem, some, ended = report("D01", "one"), lines("a"), outcome("a.xml")
-    ledger = SummaryBuilder(on_item=heard.append)
+    ledger = SummaryBuilder(on_item=received.append)
     assert ledger.take([problem, some, ended], Lines) == [some]
-    assert heard == [problem, ended]
+    assert received == [problem, ended]
     assert ledger.outcomes == [ended]

@@ -113,11 +113,11 @@ def test_304_does_not_replace_a_document(warc):
 @pytest.mark.parametrize("comes_first", [True, False])
 def test_only_an_answer_to_get_counts(warc, method, comes_first):
     answer = response(b"<html>", WARC_Record_ID="<urn:a>", WARC_Concurrent_To="<urn:r>")
-    asked = record("request", f"{method} / HTTP/1.1\r\n\r\n".encode(), WARC_Record_ID="<urn:r>")
+    requested = record("request", f"{method} / HTTP/1.1\r\n\r\n".encode(), WARC_Record_ID="<urn:r>")
     if not comes_first:
         answer = answer.replace(b"WARC-Concurrent-To: <urn:r>\r\n", b"")
-        asked = asked.replace(b"WARC-Record-ID", b"WARC-Concurrent-To: <urn:a>\r\nWARC-Record-ID")
-    pair = [asked, answer] if comes_first else [answer, asked]
+        requested = requested.replace(b"WARC-Record-ID", b"WARC-Concurrent-To: <urn:a>\r\nWARC-Record-ID")
+    pair = [requested, answer] if comes_first else [answer, requested]
     assert fetched(warc(response(BODY), *pair))[2] == BODY
     assert fetched(warc(response(b"User-agent: *", url=ROBOTS), *pair))[0] == 404
 

@@ -70,8 +70,8 @@ def test_robots_txt_read_for_verification_is_reported_once_it_verifies() -> None
     }
     seen = walk(SITE, pages, is_recording=True)
     assert seen.locs == [f"{HOST}/x"]
-    told = [problem.sitemap for code in ("F03", "F15") for problem in problems(seen, code)]
-    assert told == [f"{HOST}/robots.txt"] * 2
+    reported = [problem.sitemap for code in ("F03", "F15") for problem in problems(seen, code)]
+    assert reported == [f"{HOST}/robots.txt"] * 2
     assert f"{HOST}/robots.txt" in seen.outcomes
 
 
@@ -90,15 +90,15 @@ def test_second_reading_yields_only_what_was_dropped() -> None:
 
 
 def test_outcome_waits_until_no_wider_authority_can_come() -> None:
-    told = [told.url for told in late().told if isinstance(told, Outcome)]
-    assert told.index(SHARED) > told.index(PROVEN)
-    assert told.count(SHARED) == 1
+    reported = [reported.url for reported in late().reported if isinstance(reported, Outcome)]
+    assert reported.index(SHARED) > reported.index(PROVEN)
+    assert reported.count(SHARED) == 1
 
 
 def test_documents_that_dropped_nothing_end_at_once() -> None:
     pages = {**LATE, NARROW: index(SHARED, MAP), MAP: urlset(f"{SITE}/1")}
-    told = [told.url for told in walk(SITE, pages).told if isinstance(told, Outcome)]
-    assert told.index(MAP) < told.index(SHARED)
+    reported = [reported.url for reported in walk(SITE, pages).reported if isinstance(reported, Outcome)]
+    assert reported.index(MAP) < reported.index(SHARED)
 
 
 @pytest.mark.parametrize("second", [404, 410, (302, {"location": "ftp://host.example/"})])
@@ -193,7 +193,7 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
     assert f"{HOST}/" in again.authorities
     frontier.receive(again, Finished(Outcome(format="urlset", kept=1, sha256="1")), 0.0, TODAY)
     assert frontier.done
-    (outcome,) = [told for told in frontier.take() if isinstance(told, Outcome) and told.url == SHARED]
+    (outcome,) = [reported for reported in frontier.take() if isinstance(reported, Outcome) and reported.url == SHARED]
     assert (outcome.kept, outcome.dropped) == (1, {})
 
 
@@ -231,7 +231,7 @@ def test_robots_txt_of_a_child_host_is_requested_once() -> None:
     children = [f"https://other.example/{number}.xml" for number in range(9)]
     pages: Pages = {INDEX: index(*children), OTHER: names(*children[3:5]), **{each: urlset() for each in children}}
     seen = walk(INDEX, pages)
-    assert seen.asked.count(OTHER) == 1
+    assert seen.requested.count(OTHER) == 1
     assert seen.documents == [INDEX, *children[3:5]]
     assert [problem.raw for problem in problems(seen, "U04")] == [*children[:3], *children[5:]]
     outcome = seen.outcomes[INDEX]
@@ -243,8 +243,8 @@ def test_robots_txt_of_a_child_host_is_requested_once() -> None:
 @pytest.mark.parametrize("reply", [404, 500, REFUSED, (429, {"retry-after": "86400"}), "<html></html>", names(MAP)])
 def test_robots_txt_that_verifies_nothing_is_not_reported(reply: Reply) -> None:
     seen = walk(INDEX, {INDEX: index(CHILD, MAP), MAP: urlset(), OTHER: reply, CHILD: urlset()})
-    assert OTHER in seen.asked
-    assert CHILD not in seen.asked
+    assert OTHER in seen.requested
+    assert CHILD not in seen.requested
     assert seen.codes == ["U04"]
     assert list(seen.outcomes) == [ROBOTS, MAP, INDEX]
     assert all(outcome.complete for outcome in seen.outcomes.values())
@@ -262,7 +262,7 @@ def test_robots_txt_that_verifies_a_child_is_reported() -> None:
 
 def test_verified_child_obeys_the_robots_txt_of_its_host() -> None:
     seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD, rules="Disallow: /"), CHILD: urlset()})
-    assert CHILD not in seen.asked
+    assert CHILD not in seen.requested
     assert OTHER in seen.problem("F02").message
 
 
@@ -277,7 +277,7 @@ def test_hosts_asked_for_verification_are_limited(more: int) -> None:
     count = limits.max_proof_hosts + more
     hosts = [f"https://h{number}.example" for number in range(count)]
     seen = walk(INDEX, {INDEX: index(*(f"{host}/s.xml" for host in hosts))}, limits=limits)
-    assert len(seen.asked) == 2 + limits.max_proof_hosts
+    assert len(seen.requested) == 2 + limits.max_proof_hosts
     assert seen.outcomes[INDEX].problems == {"U04": count} | ({"S16": 1} if more else {})
     assert seen.outcomes[INDEX].dropped == {"host": count}
     assert seen.outcomes[INDEX].complete is not bool(more)
@@ -295,13 +295,13 @@ def test_children_waiting_for_verification_are_limited_by_max_documents() -> Non
 
 def test_filtered_children_request_no_verification() -> None:
     seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, follow=lambda ref: False)
-    assert seen.asked == [ROBOTS, INDEX]
+    assert seen.requested == [ROBOTS, INDEX]
     assert seen.frontier.pruned == {"follow": 1}
 
 
 def test_discovery_requests_no_verification() -> None:
     seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, descend=False)
-    assert seen.asked == [ROBOTS, INDEX]
+    assert seen.requested == [ROBOTS, INDEX]
     assert seen.codes == []
 
 
@@ -371,7 +371,7 @@ def test_repeated_sitemap_lines_cost_as_much_as_one(
     pages: Pages = {INDEX: index(child, MAP), MAP: urlset(), "https://cdn.example/robots.txt": names(*[INDEX] * 500)}
     seen = walk(INDEX, pages)
     assert handed == [INDEX]
-    assert child in seen.asked  # the robots.txt of its host names the index, so it may speak for that host
+    assert child in seen.requested  # the robots.txt of its host names the index, so it may speak for that host
 
 
 # --- what one call costs ----------------------------------------------------------------------------------------
@@ -431,7 +431,7 @@ def test_dropped_urls_wait_until_authorities_are_propagated() -> None:
             again.add(request.url)
             frontier.receive(request, Finished(Outcome(format="urlset", kept=1, sha256="1")), 0.0, TODAY)
     assert again == {*listed}
-    assert all(told.dropped == {} for told in frontier.take() if isinstance(told, Outcome))
+    assert all(reported.dropped == {} for reported in frontier.take() if isinstance(reported, Outcome))
 
 
 def test_cost_of_a_propagation_step_is_constant() -> None:
@@ -469,16 +469,16 @@ def test_children_listed_during_propagation_gain_the_authority() -> None:
 
 def test_unverified_children_are_reported_in_batches() -> None:
     children = [f"https://other.example/{number}.xml" for number in range(2_500)]
-    frontier, told = Frontier([parse_target(INDEX)], Plan()), []
+    frontier, reported = Frontier([parse_target(INDEX)], Plan()), []
     for page in (names(), index(*children), names()):
         (request,) = frontier.next_requests(0.0)
         answer(Walk(frontier), request, page, 0.0)
     while not frontier.done:
         assert frontier.wait(0.0) == 0.0
         assert frontier.next_requests(0.0) == []
-        told.append(frontier.take())
-    codes = [[each.code for each in some if isinstance(each, Problem)] for some in told]
+        reported.append(frontier.take())
+    codes = [[each.code for each in some if isinstance(each, Problem)] for some in reported]
     assert sum(map(len, codes)) == len(children)
     assert max(map(len, codes)) <= 1_000
-    (outcome,) = [each for some in told for each in some if isinstance(each, Outcome) and each.url == INDEX]
+    (outcome,) = [each for some in reported for each in some if isinstance(each, Outcome) and each.url == INDEX]
     assert (outcome.dropped, outcome.problems) == ({"host": 2_500}, {"U04": 2_500})

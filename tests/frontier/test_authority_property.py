@@ -59,20 +59,20 @@ def some_world(chance: random.Random) -> World:
 def holdings(world: World) -> dict[str, set[str]]:
     """What each document that may be read speaks for, when all is known."""
     held: dict[str, set[str]] = {url: set() for url in world.robots[SITE]}
-    asked, size = {SITE}, -1
-    while size != (size := len(asked) + len(held) + sum(map(len, held.values()))):
+    requested, size = {SITE}, -1
+    while size != (size := len(requested) + len(held) + sum(map(len, held.values()))):
         named: dict[str, set[str]] = {}
-        for host in asked:
+        for host in requested:
             for url in world.robots.get(host, ()):
                 named.setdefault(url, set()).update(host_prefixes(f"{host}/"))
         for url in [*held]:
-            asked.add(origin(url))
+            requested.add(origin(url))
             held[url] |= {directory(url)} | named.get(url, set())
             for child in world.indexes.get(url, ()):
                 if child in named or Scope(world.scope, tuple(held[url])).reason(child) in (None, "path"):
                     held.setdefault(child, set()).update(held[url])
                 else:
-                    asked.add(origin(child))
+                    requested.add(origin(child))
     return held
 
 

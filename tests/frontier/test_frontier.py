@@ -42,7 +42,7 @@ from sitemap_reader.serialize.jsonl import UNWRITTEN, from_json, json_line
 
 def test_robots_txt_is_requested_first() -> None:
     seen = walk(SITE, {ROBOTS: names(MAP), MAP: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS, MAP]
+    assert seen.requested == [ROBOTS, MAP]
     assert seen.locs == [f"{SITE}/1"]
     assert seen.outcomes[MAP].why == "robots"
     assert seen.outcomes[MAP].parents == [ROBOTS]
@@ -60,7 +60,7 @@ def test_documents_wait_until_robots_txt_has_been_read() -> None:
 
 def test_forbidden_sitemap_is_reported_and_not_fetched() -> None:
     seen = walk(SITE, {ROBOTS: names(MAP, rules="Disallow: /sitemap.xml"), MAP: urlset(f"{SITE}/1")}, probe="never")
-    assert seen.asked == [ROBOTS]
+    assert seen.requested == [ROBOTS]
     assert seen.problem("F02").sitemap == MAP
     assert not seen.outcomes[MAP].complete
 
@@ -81,7 +81,7 @@ def test_robots_txt_group_of_our_user_agent_applies() -> None:
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451])
 def test_robots_txt_that_is_unavailable_permits_all(status: int) -> None:
     seen = walk(SITE, {ROBOTS: status, MAP: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS, MAP]
+    assert seen.requested == [ROBOTS, MAP]
     assert seen.locs == [f"{SITE}/1"]
     assert seen.outcomes[ROBOTS].complete is (status in (404, 410))
 
@@ -89,7 +89,7 @@ def test_robots_txt_that_is_unavailable_permits_all(status: int) -> None:
 @pytest.mark.parametrize("reply", [429, 500, 503, REFUSED])
 def test_robots_txt_that_is_unreachable_forbids_all_after_the_tries(reply: Reply) -> None:
     seen = walk(MAP, {ROBOTS: reply, MAP: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS] * 3
+    assert seen.requested == [ROBOTS] * 3
     assert seen.codes in (["F01", "F02"], ["F04", "F02"])
     forbidden = seen.problem("F02")
     assert (forbidden.sitemap, forbidden.severity) == (MAP, "info"), "why has been said"
@@ -98,7 +98,7 @@ def test_robots_txt_that_is_unreachable_forbids_all_after_the_tries(reply: Reply
 
 def test_no_path_is_probed_if_robots_txt_is_unreachable() -> None:
     seen = walk(SITE, {ROBOTS: 500, MAP: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS] * 3
+    assert seen.requested == [ROBOTS] * 3
     assert list(seen.outcomes) == [ROBOTS]
 
 
@@ -115,8 +115,8 @@ def test_robots_txt_that_comes_at_the_second_try_counts() -> None:
 
 def failure(targets: list[str], pages: Pages, **plan: object) -> str:
     """What is said of the first target's robots.txt; all else is information."""
-    told = [each for each in walk(targets, pages, **plan).told if isinstance(each, Problem)]
-    (error,) = [each for each in told if each.severity != "info"]
+    reported = [each for each in walk(targets, pages, **plan).reported if isinstance(each, Problem)]
+    (error,) = [each for each in reported if each.severity != "info"]
     assert error.sitemap == ROBOTS
     return error.message
 
@@ -159,14 +159,14 @@ def test_a_bare_host_is_https_then_http() -> None:
         f"{http}/sitemap.xml": urlset(f"{http}/1"),
     }
     seen = walk("shop.example", pages)
-    assert seen.asked == [ROBOTS, f"{http}/robots.txt", f"{http}/sitemap.xml"]
+    assert seen.requested == [ROBOTS, f"{http}/robots.txt", f"{http}/sitemap.xml"]
     assert seen.locs == [f"{http}/1"]
     assert all(outcome.complete for outcome in seen.outcomes.values())
 
 
 def test_a_bare_host_that_answers_over_https_is_not_asked_over_http() -> None:
     seen = walk("shop.example", {MAP: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS, MAP]
+    assert seen.requested == [ROBOTS, MAP]
 
 
 def test_an_answer_that_breaks_off_is_no_reason_for_http() -> None:
@@ -192,14 +192,14 @@ def test_same_failure_of_both_schemes_is_reported_once() -> None:
     no_host = Failed("F04", "no such host; check the spelling", transient=False)
     expired = Failed("F04", "expired; --insecure does not check it", transient=False)
     closed = Failed("F04", "refused; check the port", transient=False)
-    for https, other, told in (
+    for https, other, reported in (
         (no_host, no_host, "no such host; check the spelling"),
         (expired, closed, "refused; over https: expired; --insecure does not check it"),
         (closed, 403, "refused; over http: 403 Forbidden; try another User-Agent"),
     ):
         seen = walk("shop.example", {ROBOTS: https, http: other})
-        (problem,) = [each for each in seen.told if isinstance(each, Problem)]
-        assert (problem.sitemap, problem.message[: len(told)]) == (http, told)
+        (problem,) = [each for each in seen.reported if isinstance(each, Problem)]
+        assert (problem.sitemap, problem.message[: len(reported)]) == (http, reported)
         assert [sum(seen.outcomes[url].problems.values()) for url in (ROBOTS, http)] == [1, 1]
         assert not any(outcome.complete for outcome in seen.outcomes.values())
 
@@ -232,14 +232,14 @@ def test_sitemap_on_the_failed_scheme_is_requested() -> None:
     """http answered, and names a sitemap on the https host that did not: it must not wait for ever."""
     http = "http://shop.example/robots.txt"
     seen = walk("shop.example", {ROBOTS: [REFUSED, 404], http: names(MAP), MAP: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS, http, ROBOTS, MAP]
+    assert seen.requested == [ROBOTS, http, ROBOTS, MAP]
     assert seen.locs == [f"{SITE}/1"]
 
 
 def test_document_target_is_read_without_probing() -> None:
     target = f"{SITE}/maps/products.xml?page=2"
     seen = walk(target, {ROBOTS: names(MAP), target: urlset(f"{SITE}/1"), MAP: urlset(f"{SITE}/2")})
-    assert seen.asked == [ROBOTS, target]
+    assert seen.requested == [ROBOTS, target]
     assert seen.outcomes[target].why == "given"
     assert seen.locs == [f"{SITE}/1"], "a document that the user names speaks for its host"
 
@@ -247,14 +247,14 @@ def test_document_target_is_read_without_probing() -> None:
 def test_robots_txt_target_gives_its_sitemaps_without_probing() -> None:
     pages: Pages = {ROBOTS: names(f"{SITE}/a.xml"), f"{SITE}/a.xml": 404, MAP: urlset(f"{SITE}/1")}
     seen = walk(ROBOTS, pages)
-    assert seen.asked == [ROBOTS, f"{SITE}/a.xml"]
+    assert seen.requested == [ROBOTS, f"{SITE}/a.xml"]
 
 
 @pytest.mark.parametrize("targets", [[MAP, SITE], [SITE, MAP]])
 def test_document_and_site_targets_are_both_crawled(targets: list[str]) -> None:
     pages = {ROBOTS: names(MAP, f"{SITE}/b.xml"), MAP: urlset(f"{SITE}/1"), f"{SITE}/b.xml": urlset(f"{SITE}/2")}
     seen = walk(targets, pages)
-    assert sorted(seen.asked) == sorted([ROBOTS, MAP, f"{SITE}/b.xml"])
+    assert sorted(seen.requested) == sorted([ROBOTS, MAP, f"{SITE}/b.xml"])
 
 
 def test_a_document_that_is_named_twice_is_fetched_once() -> None:
@@ -276,7 +276,7 @@ def test_sitemap_on_another_host_may_list_the_host_that_names_it() -> None:
     elsewhere = "https://maps.example/shop/sitemap.xml"
     locs = [f"{SITE}/1", "https://maps.example/shop/2", "https://maps.example/3"]
     seen = walk(SITE, {ROBOTS: names(elsewhere), elsewhere: urlset(*locs)})
-    assert seen.asked == [ROBOTS, "https://maps.example/robots.txt", elsewhere]
+    assert seen.requested == [ROBOTS, "https://maps.example/robots.txt", elsewhere]
     assert seen.locs == locs[:2]
     assert seen.outcomes[elsewhere].dropped == {"path": 1}
 
@@ -315,7 +315,7 @@ def test_robots_txt_of_a_document_target_gives_rules_and_verification_only() -> 
     """What it lists is not fetched, but for the document itself it counts."""
     pages = {ROBOTS: names(f"{SITE}/other.xml", rules="Disallow: /index.xml"), INDEX: index(MAP)}
     seen = walk(INDEX, pages)
-    assert seen.asked == [ROBOTS]
+    assert seen.requested == [ROBOTS]
     assert seen.codes == ["F02"]
 
 
@@ -327,7 +327,7 @@ def test_robots_txt_redirected_to_a_crawled_document_does_not_stop_it() -> None:
 def test_more_redirects_of_robots_txt_than_the_limit_are_not_followed() -> None:
     steps = [ROBOTS, *(f"{SITE}/r{number}" for number in range(7))]
     pages: Pages = {start: (302, {"location": end}) for start, end in pairwise(steps)}
-    assert walk(ROBOTS, pages).asked == steps[:6]
+    assert walk(ROBOTS, pages).requested == steps[:6]
     assert walk(ROBOTS, {**pages, f"{SITE}/r4": names(MAP), MAP: urlset(f"{SITE}/1")}).locs == [f"{SITE}/1"]
 
 
@@ -337,9 +337,9 @@ def test_redirects_of_robots_txt_have_a_limit_of_their_own(limit: int, read: boo
     pages: Pages = {start: (302, {"location": end}) for start, end in pairwise(steps)}
     pages |= {steps[-1]: names(INDEX, rules="Disallow: /b.xml"), INDEX: urlset(f"{SITE}/page")}
     seen = walk(ROBOTS, pages, limits=Limits(max_robots_redirects=limit, max_redirects=0))
-    assert seen.asked == ([*steps, INDEX] if read else steps[: limit + 1])
-    told = [problem.message for problem in problems(seen, "F14")]
-    assert [f"more than {limit} redirects; raise max_robots_redirects" in message for message in told] == (
+    assert seen.requested == ([*steps, INDEX] if read else steps[: limit + 1])
+    reported = [problem.message for problem in problems(seen, "F14")]
+    assert [f"more than {limit} redirects; raise max_robots_redirects" in message for message in reported] == (
         [] if read else [True]
     )
 
@@ -350,7 +350,7 @@ def test_redirects_of_robots_txt_have_a_limit_of_their_own(limit: int, read: boo
 def test_well_known_paths_are_tried_in_order_up_to_the_first_sitemap() -> None:
     found = SITE + WELL_KNOWN[3]
     seen = walk(SITE, {found: urlset(f"{SITE}/1"), SITE + WELL_KNOWN[5]: urlset(f"{SITE}/2")})
-    assert seen.asked == [ROBOTS, *(SITE + path for path in WELL_KNOWN[:4])]
+    assert seen.requested == [ROBOTS, *(SITE + path for path in WELL_KNOWN[:4])]
     assert seen.outcomes[found].why == "well-known"
     assert seen.locs == [f"{SITE}/1"]
 
@@ -415,12 +415,12 @@ def test_robots_txt_over_the_byte_limit_is_followed_by_probing() -> None:
 
 
 def test_unresponsive_host_is_not_probed() -> None:
-    assert walk(SITE, {ROBOTS: REFUSED}, obey_robots=False).asked == [ROBOTS] * 3
+    assert walk(SITE, {ROBOTS: REFUSED}, obey_robots=False).requested == [ROBOTS] * 3
 
 
 def test_probe_never_makes_no_guess() -> None:
     seen = walk(SITE, {MAP: urlset(f"{SITE}/1")}, probe="never")
-    assert seen.asked == [ROBOTS]
+    assert seen.requested == [ROBOTS]
 
 
 def test_robots_txt_without_a_sitemap_line_is_noted() -> None:
@@ -673,9 +673,9 @@ def test_a_redirect_to_another_host_asks_its_robots_txt() -> None:
     moved = "https://cdn.example/s.xml"
     pages: Pages = {MAP: (302, {"location": moved}), moved: urlset("https://cdn.example/1")}
     seen = walk(MAP, pages)
-    assert seen.asked == [ROBOTS, MAP, "https://cdn.example/robots.txt", moved]
+    assert seen.requested == [ROBOTS, MAP, "https://cdn.example/robots.txt", moved]
     forbidden = walk(MAP, {**pages, "https://cdn.example/robots.txt": names(rules="Disallow: /")})
-    assert moved not in forbidden.asked
+    assert moved not in forbidden.requested
     assert "https://cdn.example/robots.txt" in forbidden.problem("F02").message
 
 
@@ -718,7 +718,7 @@ def test_an_index_that_leads_to_itself_by_a_redirect_is_noted(pages: Pages) -> N
     seen = walk(INDEX, pages, scope="domain")
     problem = seen.problem("S05")
     assert (problem.sitemap, "lists itself" in problem.message) == (ROUND, True)
-    assert len(seen.asked) == len(set(seen.asked))
+    assert len(seen.requested) == len(set(seen.requested))
     assert all(outcome.complete for outcome in seen.outcomes.values())
 
 
@@ -740,7 +740,7 @@ def test_a_robots_txt_that_an_index_lists_is_asked_for_once_and_what_it_names_is
         ROBOTS: names(INDEX, A), INDEX: index(ROBOTS, B), A: urlset(f"{SITE}/1"), B: urlset(f"{SITE}/2"),
     }  # fmt: skip
     seen = walk(target, pages, obey_robots=obey_robots)
-    assert sorted(seen.asked) == sorted([ROBOTS, INDEX, A, B])
+    assert sorted(seen.requested) == sorted([ROBOTS, INDEX, A, B])
     assert sorted(seen.locs) == [f"{SITE}/1", f"{SITE}/2"]
     assert seen.outcomes[ROBOTS].parents == [INDEX]
     assert seen.outcomes[A].parents == [ROBOTS]
@@ -750,17 +750,17 @@ def test_a_robots_txt_that_an_index_lists_is_asked_for_once_and_what_it_names_is
 
 def test_a_robots_txt_that_names_itself_is_asked_for_once() -> None:
     seen = walk(SITE, {ROBOTS: names(ROBOTS, A, "http://me:x@shop.example/robots.txt"), A: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS, A, "http://shop.example/robots.txt"]
+    assert seen.requested == [ROBOTS, A, "http://shop.example/robots.txt"]
     assert seen.problem("S05").raw == ROBOTS
     alone = walk(SITE, {ROBOTS: names(ROBOTS)}, probe="never")
-    assert (alone.asked, alone.codes) == ([ROBOTS], ["S05", "F09"])
+    assert (alone.requested, alone.codes) == ([ROBOTS], ["S05", "F09"])
 
 
 @pytest.mark.parametrize("target", [SITE, INDEX])
 def test_a_document_that_redirects_to_robots_txt_is_an_alias_of_it(target: str) -> None:
     pages: Pages = {ROBOTS: names(INDEX, A), INDEX: index(ROUND), ROUND: (301, {"location": ROBOTS})}
     seen = walk(target, {**pages, A: urlset(f"{SITE}/1")})
-    assert sorted(seen.asked) == sorted([ROBOTS, INDEX, ROUND, A])
+    assert sorted(seen.requested) == sorted([ROBOTS, INDEX, ROUND, A])
     assert (seen.locs, seen.outcomes[ROUND].format) == ([f"{SITE}/1"], "robots")
 
 
@@ -772,12 +772,12 @@ def test_robots_txt_redirected_within_its_domain_applies_to_both_hosts() -> None
         f"{WWW}/b.xml": urlset(f"{WWW}/1", f"{SITE}/2"),
     }
     seen = walk(SITE, pages)
-    assert seen.asked == [ROBOTS, f"{WWW}/robots.txt", f"{WWW}/a.xml", f"{WWW}/b.xml"]
+    assert seen.requested == [ROBOTS, f"{WWW}/robots.txt", f"{WWW}/a.xml", f"{WWW}/b.xml"]
     assert seen.locs == [f"{WWW}/1", f"{SITE}/2"]
     assert seen.problem("F02").sitemap == f"{WWW}/no.xml"
     assert seen.at[3] - seen.at[2] == 7
     failed = walk(SITE, {**pages, f"{WWW}/robots.txt": 503})
-    assert set(failed.asked) == {ROBOTS, f"{WWW}/robots.txt"}
+    assert set(failed.requested) == {ROBOTS, f"{WWW}/robots.txt"}
 
 
 @pytest.mark.parametrize("targets", [[SITE, WWW], [WWW, SITE], [SITE, f"{WWW}/robots.txt"]])
@@ -791,12 +791,12 @@ def test_robots_txt_redirected_to_a_pending_one_ends_with_it(
         A: urlset(f"{SITE}/1", f"{WWW}/2"),
     }
     seen = walk(targets, pages, concurrency=concurrency)
-    assert sorted(seen.asked) == sorted([ROBOTS, f"{WWW}/robots.txt", A])
+    assert sorted(seen.requested) == sorted([ROBOTS, f"{WWW}/robots.txt", A])
     assert seen.locs == [f"{SITE}/1", f"{WWW}/2"]
     assert seen.problem("F02").sitemap == f"{SITE}/no.xml"
     assert [len(site.candidates) for site in seen.frontier.sites] == [2, 2]
     failed = walk(targets, {**pages, f"{WWW}/robots.txt": 503}, concurrency=concurrency)
-    assert set(failed.asked) == {ROBOTS, f"{WWW}/robots.txt"}
+    assert set(failed.requested) == {ROBOTS, f"{WWW}/robots.txt"}
     assert not any(outcome.complete for outcome in failed.outcomes.values())
 
 
@@ -831,14 +831,14 @@ def test_robots_txt_redirected_to_another_domain_does_not_apply_there() -> None:
         f"{other}/robots.txt": names(f"{other}/a.xml"),
         f"{other}/a.xml": urlset(f"{other}/1"),
     }
-    assert walk(SITE, pages).asked == [ROBOTS, f"{other}/robots.txt", f"{other}/robots.txt", f"{other}/a.xml"]
+    assert walk(SITE, pages).requested == [ROBOTS, f"{other}/robots.txt", f"{other}/robots.txt", f"{other}/a.xml"]
 
 
 def test_a_robots_txt_that_names_another_one_has_that_read_for_its_sitemaps() -> None:
     other = f"{WWW}/robots.txt"
     pages: Pages = {ROBOTS: names(other), other: names(f"{WWW}/a.xml"), f"{WWW}/a.xml": urlset(f"{WWW}/1")}
     seen = walk(SITE, pages)
-    assert (seen.asked, seen.locs) == ([ROBOTS, other, f"{WWW}/a.xml"], [f"{WWW}/1"])
+    assert (seen.requested, seen.locs) == ([ROBOTS, other, f"{WWW}/a.xml"], [f"{WWW}/1"])
     assert [found.url for found in seen.frontier.sites[0].candidates] == [f"{WWW}/a.xml"]
     for reply in (404, REFUSED):
         missing = walk(SITE, {ROBOTS: names(other), other: reply, MAP: urlset(f"{SITE}/1")})
@@ -849,16 +849,17 @@ def test_robots_txt_that_name_each_other_are_bounded() -> None:
     hosts = [f"https://{number}.shop.example" for number in range(9)]
     pages: Pages = {f"{one}/robots.txt": names(f"{two}/robots.txt") for one, two in pairwise(hosts)}
     seen = walk(hosts[0], pages, probe="never")
-    assert seen.asked == [f"{host}/robots.txt" for host in hosts[:6]]
+    assert seen.requested == [f"{host}/robots.txt" for host in hosts[:6]]
     assert seen.problem("S14").sitemap == f"{hosts[5]}/robots.txt"
     few = walk(hosts[0], pages, probe="never", limits=Limits(max_documents=2))
-    assert (few.asked, few.problem("S16").sitemap) == ([f"{host}/robots.txt" for host in hosts[:3]], few.asked[2])
+    assert few.requested == [f"{host}/robots.txt" for host in hosts[:3]]
+    assert few.problem("S16").sitemap == few.requested[2]
 
 
 @pytest.mark.parametrize("way", [index(ROBOTS), (301, {"location": ROBOTS})], ids=["index", "redirect"])
 def test_a_robots_txt_that_is_not_there_and_listed_is_an_error(way: Reply) -> None:
     seen = walk(INDEX, {ROBOTS: 404, INDEX: way})
-    assert seen.asked == [ROBOTS, INDEX]
+    assert seen.requested == [ROBOTS, INDEX]
     assert "404" in seen.problem("F01").message
     assert not seen.outcomes[INDEX].complete
 
@@ -901,8 +902,8 @@ def test_a_part_of_a_document_is_no_answer(url: str) -> None:
     reads_body = frontier.receive(request, Head(206, {"content-range": "bytes 0-99/900"}), 0.0, TODAY)
     assert not reads_body
     assert frontier.done
-    told = [told for told in frontier.take() if isinstance(told, Problem)]
-    assert [(problem.code, problem.message) for problem in told] == [("F01", "206 Partial Content")]
+    reported = [reported for reported in frontier.take() if isinstance(reported, Problem)]
+    assert [(problem.code, problem.message) for problem in reported] == [("F01", "206 Partial Content")]
 
 
 def test_the_tries_count_anew_behind_a_redirect() -> None:
@@ -926,12 +927,12 @@ def test_listing_place_is_in_the_message() -> None:
 
 
 @pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize("asked", ["20", "Sun, 01 Mar 2026 12:00:20 GMT"])
-def test_retry_after_holds_the_whole_host(status: int, asked: str) -> None:
+@pytest.mark.parametrize("requested", ["20", "Sun, 01 Mar 2026 12:00:20 GMT"])
+def test_retry_after_holds_the_whole_host(status: int, requested: str) -> None:
     other = f"{SITE}/b.xml"
-    pages: Pages = {MAP: [(status, {"retry-after": asked}), urlset()], other: urlset()}
+    pages: Pages = {MAP: [(status, {"retry-after": requested}), urlset()], other: urlset()}
     seen = walk([MAP, other], pages, per_host=1)
-    assert dict(zip(seen.asked, seen.at, strict=True)) == {ROBOTS: 0.0, MAP: 20.0, other: 20.0}
+    assert dict(zip(seen.requested, seen.at, strict=True)) == {ROBOTS: 0.0, MAP: 20.0, other: 20.0}
 
 
 def test_retry_after_is_a_minimum() -> None:
@@ -948,9 +949,9 @@ def test_a_429_without_a_time_waits_five_seconds_then_twice_as_long(
     limits = Limits(max_wait_seconds=most)
     pages: Pages = {MAP: [(429, headers), (429, headers), urlset()], other: urlset()}
     seen = walk([MAP, other], pages, per_host=1, limits=limits)
-    asked = [*zip(seen.at, seen.asked, strict=True)]
-    assert [at for at, url in asked if url == MAP] == at
-    assert next(at for at, url in asked if url == other) >= min(most, 5.0)  # the whole host is left alone
+    requested = [*zip(seen.at, seen.requested, strict=True)]
+    assert [at for at, url in requested if url == MAP] == at
+    assert next(at for at, url in requested if url == other) >= min(most, 5.0)  # the whole host is left alone
     assert not seen.codes
 
 
@@ -976,7 +977,7 @@ def test_skipped_host_takes_no_new_documents() -> None:
         elsewhere: index(f"{SITE}/late.xml"),
     }
     seen = walk(SITE, pages, probe="never")
-    assert f"{SITE}/late.xml" not in seen.asked
+    assert f"{SITE}/late.xml" not in seen.requested
     assert "max_wait_seconds" in seen.outcomes[f"{SITE}/late.xml"].samples[0].message
 
 
@@ -985,7 +986,7 @@ def test_skipped_host_is_reported_even_without_a_named_sitemap(first: str) -> No
     seen = walk(SITE, {first: (503, {"retry-after": "3600"})})
     assert "F04" in seen.codes
     assert any(not outcome.complete for outcome in seen.outcomes.values())
-    assert seen.asked == ([ROBOTS] if first == ROBOTS else [ROBOTS, MAP])
+    assert seen.requested == ([ROBOTS] if first == ROBOTS else [ROBOTS, MAP])
 
 
 def test_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
@@ -997,7 +998,7 @@ def test_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "limit", "remedy"),
+    ("delay", "limit", "remedy"),
     [
         ("30", 30.0, None),
         ("30.5", 30.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
@@ -1009,20 +1010,20 @@ def test_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
         ("0", 0.0, None),
     ],
 )
-def test_a_host_with_a_longer_crawl_delay_is_skipped(asked: str, limit: float, remedy: str | None) -> None:
-    pages: Pages = {ROBOTS: names(MAP, rules=f"Crawl-delay: {asked}"), MAP: urlset()}
+def test_a_host_with_a_longer_crawl_delay_is_skipped(delay: str, limit: float, remedy: str | None) -> None:
+    pages: Pages = {ROBOTS: names(MAP, rules=f"Crawl-delay: {delay}"), MAP: urlset()}
     seen = walk(SITE, pages, limits=Limits(max_crawl_delay_seconds=limit))
     if remedy is None:
-        assert seen.at == [0.0, float(asked)]
+        assert seen.at == [0.0, float(delay)]
         assert "F15" not in seen.codes
         return
-    assert seen.asked == [ROBOTS]
-    error, told = problems(seen, "F15")
+    assert seen.requested == [ROBOTS]
+    error, reported = problems(seen, "F15")
     assert (error.severity, error.sitemap) == ("error", ROBOTS)
-    assert error.message.startswith(f"Crawl-delay of {asked} s is over {limit:g} s: nothing on this host is fetched; ")
+    assert error.message.startswith(f"Crawl-delay of {delay} s is over {limit:g} s: nothing on this host is fetched; ")
     assert error.message.endswith(remedy)
-    assert (told.severity, told.sitemap) == ("info", MAP)
-    assert told.message.startswith(f"not read: {SITE}: Crawl-delay of {asked} s is over ")
+    assert (reported.severity, reported.sitemap) == ("info", MAP)
+    assert reported.message.startswith(f"not read: {SITE}: Crawl-delay of {delay} s is over ")
     assert seen.outcomes[ROBOTS].complete
     assert not seen.outcomes[MAP].complete
 
@@ -1030,7 +1031,7 @@ def test_a_host_with_a_longer_crawl_delay_is_skipped(asked: str, limit: float, r
 def test_without_a_named_sitemap_a_well_known_path_represents_a_skipped_host() -> None:
     pages: Pages = {ROBOTS: names(rules="Crawl-delay: 31"), MAP: urlset()}
     seen = walk(SITE, pages)
-    assert seen.asked == [ROBOTS]
+    assert seen.requested == [ROBOTS]
     assert [*seen.outcomes] == [ROBOTS, MAP]
     assert not seen.outcomes[MAP].complete
     assert walk(SITE, pages, obey_robots=False).documents == [MAP]
@@ -1044,7 +1045,7 @@ def test_a_slow_host_is_skipped_and_another_is_read() -> None:
     seen = walk(SITE, pages, scope="any")
     assert seen.locs == [f"{SITE}/1"]
     assert [url for url, outcome in seen.outcomes.items() if not outcome.complete] == [f"{far}/b.xml"]
-    assert [(told.severity, told.sitemap) for told in problems(seen, "F15")] == [
+    assert [(reported.severity, reported.sitemap) for reported in problems(seen, "F15")] == [
         ("error", f"{far}/robots.txt"),
         ("info", f"{far}/b.xml"),
     ]
@@ -1093,19 +1094,19 @@ def test_received_document_frees_its_slot_within_a_bound() -> None:
     for child in children:
         frontier.receive(robots, SitemapRef(child), 0.0, TODAY)
     frontier.receive(robots, Finished(Outcome(format="robots")), 0.0, TODAY)
-    asked = []
+    requested = []
     for _ in children:
         started = frontier.next_requests(0.0)
-        asked += started
+        requested += started
         for request in started:
             frontier.receive(request, Head(200, {}), 0.0, TODAY)
             frontier.receive(request, Arrived(), 0.0, TODAY)
-    assert [request.url for request in asked] == children[:4]  # two at work, and two whose slots are not given back
+    assert [request.url for request in requested] == children[:4]  # two at work, and two whose slots are not given back
     assert (frontier.in_flight, frontier.awaits_answers, frontier.done) == (2, True, False)
-    for request in asked[:2]:
+    for request in requested[:2]:
         frontier.receive(request, Finished(Outcome(format="urlset")), 0.0, TODAY)
     assert (frontier.in_flight, frontier.awaits_answers) == (2, True)
-    for request in asked[2:]:
+    for request in requested[2:]:
         frontier.receive(request, Failed("F04", "it shrank", transient=False), 0.0, TODAY)
     assert (frontier.in_flight, frontier.awaits_answers) == (0, False)
     assert [request.url for request in frontier.next_requests(0.0)] == children[4:]
@@ -1126,7 +1127,7 @@ def test_validators_and_status_are_in_the_outcome() -> None:
     (request,) = frontier.next_requests(0.0)
     assert frontier.receive(request, Head(200, {"etag": '"7"', "last-modified": "yesterday"}), 0.0, TODAY)
     frontier.receive(request, Finished(Outcome(format="urlset")), 0.0, TODAY)
-    (outcome,) = [told for told in frontier.take() if isinstance(told, Outcome) and told.url == MAP]
+    (outcome,) = [reported for reported in frontier.take() if isinstance(reported, Outcome) and reported.url == MAP]
     assert (outcome.etag, outcome.last_modified, outcome.status) == ('"7"', "yesterday", 200)
 
 
@@ -1155,7 +1156,7 @@ def test_a_document_waits_for_every_site_that_may_name_it() -> None:
 def test_two_sites_on_one_host_share_its_robots_txt() -> None:
     pages: Pages = {ROBOTS: names(MAP), MAP: urlset(f"{SITE}/1")}
     seen = walk(["shop.example", SITE, f"{SITE}/robots.txt"], pages)
-    assert seen.asked == [ROBOTS, MAP]
+    assert seen.requested == [ROBOTS, MAP]
     assert [[found.url for found in site.candidates] for site in seen.frontier.sites] == [[MAP]] * 3
 
 
@@ -1198,7 +1199,7 @@ def test_documents_that_redirect_to_each_other_count_as_one_that_could_not_be_re
     pages: Pages = {INDEX: index(a, b, MAP), a: (302, {"location": b}), b: (302, {"location": a}), MAP: urlset("x")}
     seen = walk(INDEX, pages)
     ledger = SummaryBuilder()
-    ledger.take([*seen.told], UrlRecord)
+    ledger.take([*seen.reported], UrlRecord)
     assert (ledger.complete, ledger.summary().complete) == (False, False)
     assert (ledger.summary().failed, ledger.summary().sitemaps) == (1, 3)
     assert (seen.outcomes[b].final_url, seen.outcomes[a].final_url) == (b, b)
@@ -1227,7 +1228,7 @@ def test_documents_redirected_to_the_same_unlisted_url_are_one(
     assert [seen.outcomes[url].entries for url in (first, second, third)] == [read, 0, 0]
     assert all(seen.outcomes[url].complete is bool(read) for url in (first, second, third))
     ledger = SummaryBuilder()
-    ledger.take([*seen.told], UrlRecord)
+    ledger.take([*seen.reported], UrlRecord)
     summary = ledger.summary()
     assert (summary.sitemaps, summary.sitemaps_read, summary.failed) == (2, 1 + read, failed)
 
@@ -1240,7 +1241,7 @@ def test_well_known_paths_redirected_to_one_page_are_not_reported(reply: Reply) 
     seen = walk(SITE, pages)
     assert seen.locs == [f"{SITE}/page"]
     ledger = SummaryBuilder()
-    ledger.take([*seen.told], UrlRecord)
+    ledger.take([*seen.reported], UrlRecord)
     assert ledger.summary().complete
     assert (ledger.summary().sitemaps, [problem.code for problem in ledger.problems.samples]) == (1, ["F09"])
 
@@ -1278,8 +1279,8 @@ def test_every_outcome_is_a_line_of_json(robots: Reply) -> None:
     seen = walk("shop.example", {ROBOTS: robots, MAP: index(alias, INDEX), alias: (302, {"location": MAP})})
     for outcome in seen.outcomes.values():
         unwritten = dict.fromkeys(UNWRITTEN[Outcome])
-        told = attrs.evolve(outcome, **{**unwritten, "samples": (), "authorities": (), "skipped": 0})
-        assert from_json(json_line(outcome)) == told
+        reported = attrs.evolve(outcome, **{**unwritten, "samples": (), "authorities": (), "skipped": 0})
+        assert from_json(json_line(outcome)) == reported
 
 
 # --- what one call costs --------------------------------------------------------------------------------------
@@ -1290,16 +1291,16 @@ def test_forbidden_documents_are_reported_in_batches() -> None:
     children = [f"{SITE}/no/{number}.xml" for number in range(5_000)]
     seen = walk(INDEX, {ROBOTS: names(rules="Disallow: /no/"), INDEX: index(*children)})
     assert len(problems(seen, "F02")) == len(children)
-    frontier, told = Frontier([parse_target(INDEX)], Plan()), []
+    frontier, reported = Frontier([parse_target(INDEX)], Plan()), []
     for page in (names(rules="Disallow: /no/"), index(*children)):
         (request,) = frontier.next_requests(0.0)
         answer(Walk(frontier), request, page, 0.0)
     while not frontier.done:
         assert frontier.wait(0.0) == 0.0
         assert frontier.next_requests(0.0) == []
-        told.append(sum(isinstance(each, Problem) for each in frontier.take()))
-    assert sum(told) == len(children)
-    assert max(told) <= 2_000
+        reported.append(sum(isinstance(each, Problem) for each in frontier.take()))
+    assert sum(reported) == len(children)
+    assert max(reported) <= 2_000
 
 
 @pytest.mark.parametrize("length", [10, 1500])

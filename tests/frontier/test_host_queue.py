@@ -84,7 +84,7 @@ def test_work_is_linear_in_the_requests(make: Callable[[int], HostQueues]) -> No
 
 def leisurely(frontier: Frontier, hosts: int, rules: Rules) -> Counter[str]:
     """A walk over an index with two sitemaps on each of many hosts; an answer takes a hundredth of a second."""
-    asked: Counter[str] = Counter()
+    requested: Counter[str] = Counter()
     flying: list[DocumentRequest] = []
     now = 0.0
     while not frontier.done:
@@ -93,7 +93,7 @@ def leisurely(frontier: Frontier, hosts: int, rules: Rules) -> Counter[str]:
         if flying and (seconds is None or seconds > 0.0):
             now += 0.01
             found = flying.pop(0)
-            asked[found.url] += 1
+            requested[found.url] += 1
             frontier.receive(found, Head(200, {}), now, TODAY)
             if found.url == INDEX:
                 for number in range(2 * hosts):
@@ -106,7 +106,7 @@ def leisurely(frontier: Frontier, hosts: int, rules: Rules) -> Counter[str]:
             assert seconds is not None
             now += seconds
         frontier.take()
-    return asked
+    return requested
 
 
 @pytest.mark.parametrize("delay", [5, 60])

@@ -66,7 +66,7 @@ def wanted(seen: Walk, window: Window) -> set[str]:
 )
 def test_since_equals_a_filter_of_everything_or_counts_the_skipped(says, sites: int, equal: int) -> None:  # type: ignore[no-untyped-def]
     """200 sites. Where only a few children are wrong three that are read may not show it: then that is said."""
-    found = asked = all_asked = 0
+    found = requested = all_requested = 0
     for seed in range(sites):
         chance = random.Random(f"{says.__name__} {seed}")  # noqa: S311 - no secret
         undated: Undated = chance.choice(["keep", "drop"])
@@ -82,11 +82,11 @@ def test_since_equals_a_filter_of_everything_or_counts_the_skipped(says, sites: 
         assert bool(skipped) == bool(auto.frontier.pruned["since"])
         assert bool(skipped) == bool(auto.frontier.checked)
         found += not missing
-        asked += len(auto.documents)
-        all_asked += len(everything.documents)
+        requested += len(auto.documents)
+        all_requested += len(everything.documents)
     assert found >= equal
     if says.__name__ in ("accurate", "touched"):
-        assert asked < 0.75 * all_asked
+        assert requested < 0.75 * all_requested
 
 
 # --- evidence ---
@@ -123,16 +123,17 @@ def test_child_newer_than_its_index_date_disables_skipping_and_is_reported_once(
     seen = walk(INDEX, pages, selection=since())
     assert len(seen.documents) == 9
     assert not seen.frontier.pruned
-    told = seen.problem("D05")
-    assert (told.severity, told.sitemap, told.field, told.raw) == ("warning", INDEX, "lastmod", "2025-06-01")
-    assert told.line == 9  # of the child in the index
-    assert told.message.startswith(f"{CHILDREN[7]} is said to be of 2025-06-01, and has an entry of 2026-02-21:")
+    reported = seen.problem("D05")
+    assert (reported.severity, reported.sitemap) == ("warning", INDEX)
+    assert (reported.field, reported.raw) == ("lastmod", "2025-06-01")
+    assert reported.line == 9  # of the child in the index
+    assert reported.message.startswith(f"{CHILDREN[7]} is said to be of 2025-06-01, and has an entry of 2026-02-21:")
     assert seen.outcomes[INDEX].problems == {"D05": 1}
-    assert seen.told.index(told) < seen.told.index(seen.outcomes[INDEX])
+    assert seen.reported.index(reported) < seen.reported.index(seen.outcomes[INDEX])
 
 
 @pytest.mark.parametrize(
-    ("said", "holds", "is_believed"),
+    ("listed", "holds", "is_believed"),
     [
         ("2025-06-01", "2025-06-01T23:59:59Z", True),
         ("2025-06-01", "2025-06-02T23:59:59Z", True),  # the day may have begun elsewhere
@@ -148,8 +149,8 @@ def test_child_newer_than_its_index_date_disables_skipping_and_is_reported_once(
         ("2025-06-01", "2027-01-01", False),  # in the future, and asked for
     ],
 )
-def test_date_of_a_url_confirms_or_contradicts_the_index(said: str, holds: str, is_believed: bool) -> None:
-    seen = walk(INDEX, old_site(said, c7=dated(said, holds), c0=dated(said), c4=dated(said)), selection=since())
+def test_date_of_a_url_confirms_or_contradicts_the_index(listed: str, holds: str, is_believed: bool) -> None:
+    seen = walk(INDEX, old_site(listed, c7=dated(listed, holds), c0=dated(listed), c4=dated(listed)), selection=since())
     assert seen.frontier.pruned == ({"since": 5} if is_believed else {})
 
 
@@ -179,7 +180,7 @@ def test_nested_index_checks_all_ancestors() -> None:
     pages[INDEX] = listing({**dict.fromkeys(CHILDREN, "2025-06-01"), inner: "2025-06-02"})
     seen = walk(INDEX, pages, selection=since())
     assert not seen.frontier.pruned
-    assert [(told.sitemap, told.line) for told in problems(seen, "D05")] == [(INDEX, 10)]
+    assert [(reported.sitemap, reported.line) for reported in problems(seen, "D05")] == [(INDEX, 10)]
 
 
 def test_redirected_child_has_the_dates_of_its_target() -> None:
@@ -274,7 +275,7 @@ def test_a_deferred_child_on_another_host_is_no_candidate() -> None:
     far = "https://far.example/s.xml"
     pages = {**old_site(), INDEX: listing({far: "2025-06-09", **dict.fromkeys(CHILDREN, "2025-06-01")})}
     seen = walk(INDEX, pages, selection=since())
-    assert far not in seen.asked
+    assert far not in seen.requested
     assert seen.frontier.pruned == {"since": 6}
 
 
@@ -297,5 +298,5 @@ def test_left_crawl_reports_an_index_with_deferred_children() -> None:
         frontier.receive(request, SitemapRef(child, datetime(2025, 6, 1, tzinfo=UTC), "day", INDEX, 2), 0.0, TODAY)
     frontier.receive(request, Finished(Outcome(format="index", entries=8)), 0.0, TODAY)
     frontier.next_requests(0.0)
-    assert INDEX not in [told.url for told in frontier.take() if isinstance(told, Outcome)]
-    assert INDEX in [told.url for told in frontier.abandon() if isinstance(told, Outcome)]
+    assert INDEX not in [reported.url for reported in frontier.take() if isinstance(reported, Outcome)]
+    assert INDEX in [reported.url for reported in frontier.abandon() if isinstance(reported, Outcome)]

@@ -117,7 +117,7 @@ def known_index(*children: str, stated: object = None) -> CachedDocument:
 def test_children_of_an_unchanged_index_are_read() -> None:
     known = DocumentCache(TODAY, "auto", {INDEX: known_index(MAP)}, frozenset({INDEX}))
     seen = walk("shop.example", {**PAGES, INDEX: 304}, cache=known)
-    assert seen.asked == [ROBOTS, INDEX, MAP]
+    assert seen.requested == [ROBOTS, INDEX, MAP]
     assert seen.locs == [f"{SITE}/1"]
     assert seen.outcomes[INDEX].not_modified
     assert seen.outcomes[INDEX].etag == '"i"'
@@ -145,7 +145,7 @@ def test_child_that_is_not_requested_ends_as_unchanged() -> None:
     seen = walk(
         "shop.example", {**PAGES, INDEX: 304}, cache=DocumentCache(TODAY, "auto", documents, frozenset(documents))
     )
-    assert seen.asked == [ROBOTS, INDEX]
+    assert seen.requested == [ROBOTS, INDEX]
     outcome = seen.outcomes[MAP]
     assert (outcome.not_modified, outcome.status, outcome.complete) == (True, None, True)
     assert (outcome.format, outcome.parents, outcome.why) == ("urlset", [INDEX], "index")
@@ -190,8 +190,8 @@ def test_failed_well_known_path_with_an_earlier_sitemap_is_reported() -> None:
 )
 def test_unchanged_document_is_not_requested_by_any_parent(target: str, pages: Pages) -> None:
     seen = walk(target, pages, cache=DocumentCache(settled={MAP: "urlset"}))
-    assert MAP not in seen.asked
+    assert MAP not in seen.requested
     assert not seen.locs
     outcome = seen.outcomes[MAP]
     assert (outcome.format, outcome.not_modified, outcome.complete) == ("urlset", True, True)
-    assert [url for url in seen.asked if "sitemap" in url] == []  # it holds a sitemap: nothing else is guessed
+    assert [url for url in seen.requested if "sitemap" in url] == []  # it holds a sitemap: nothing else is guessed

@@ -34,7 +34,7 @@ class Decoded:
     stopped_early: bool
 
     @property
-    def said(self) -> tuple[object, ...]:
+    def gave(self) -> tuple[object, ...]:
         """What must not depend on the cutting."""
         return self.text, self.faults, self.complete, None if self.stopped_early else self.counts
 
@@ -69,7 +69,7 @@ def decode(pieces: list[bytes], limits: Limits, charset: str | None, prefix: Rea
 def check_same(whole: Decoded, pieces: Decoded) -> None:
     if pieces.stopped_early:
         whole = attrs.evolve(whole, stopped_early=True)
-    for name, one, other in zip(("bytes", "faults", "completeness", "counts"), whole.said, pieces.said, strict=True):
+    for name, one, other in zip(("bytes", "faults", "completeness", "counts"), whole.gave, pieces.gave, strict=True):
         hold(one == other, f"the same {name} however the input is cut", one, other)
 
 
@@ -94,8 +94,8 @@ def check_against_gzip(body: bytes, found: Decoded) -> None:
     if inside is None or inside.startswith(MAGIC) or len(inside) > LIMITS.max_decoded_bytes:
         return
     hold(found.complete, "what gzip unpacks is complete", found.faults)
-    said = found.counts[1:]
-    hold(said == (len(inside), hashlib.sha256(inside).hexdigest()), "gzip unpacks the same", found.counts, inside[:99])
+    gave = found.counts[1:]
+    hold(gave == (len(inside), hashlib.sha256(inside).hexdigest()), "gzip unpacks the same", found.counts, inside[:99])
 
 
 def _unpacked(body: bytes) -> bytes | None:

@@ -113,9 +113,9 @@ def check_same(body: bytes, whole: Items, pieces: Items) -> None:
 
 def _of_what_was_read(items: Items) -> Items:
     *found, outcome = items
-    told = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
+    reported = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
     samples = tuple(problem for problem in outcome.samples if problem.code not in OF_BYTES)
-    uncounted = attrs.evolve(outcome, bytes_wire=0, bytes_decoded=0, sha256=None, problems=told, samples=samples)
+    uncounted = attrs.evolve(outcome, bytes_wire=0, bytes_decoded=0, sha256=None, problems=reported, samples=samples)
     return [*(item for item in found if not (isinstance(item, sr.Problem) and item.code in OF_BYTES)), uncounted]
 
 
@@ -131,9 +131,9 @@ def check_items(items: Items) -> None:
     for record in records:
         check_record(record)
     check_outcome(outcome, records, problems)
-    told = Counter(map(repr, problems))
+    reported = Counter(map(repr, problems))
     kept = Counter(repr(problem) for record in records for problem in record.problems)
-    hold(kept <= told, "the problems of a record are told", kept - told)
+    hold(kept <= reported, "the problems of a record are told", kept - reported)
     for item in items:
         check_json(item)
 

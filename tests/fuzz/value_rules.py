@@ -143,9 +143,9 @@ def check_names_the_same(raw: str, url: str) -> None:
         name = authority.partition(":")[0].lower()
         hold(urls.host(url) == name, "the host is the one that was named", raw, url)
     if "/." not in path and not re.search("[\ud800-\udfff]", raw):
-        said = unquote_to_bytes((path or "/") + query)
+        unquoted = unquote_to_bytes((path or "/") + query)
         kept = unquote_to_bytes(urls.without_userinfo(url)[len(urls.origin(url)) :])
-        hold(said == kept, "no character of a URL is dropped", raw, url)
+        hold(unquoted == kept, "no character of a URL is dropped", raw, url)
 
 
 def check_resolved(raw: str, url: str) -> None:

@@ -37,7 +37,7 @@ class Left:
     seconds: float
     threads: list[str]
     sockets: int
-    told: str  # on stderr
+    reported: str  # on stderr
 
 
 def leave(site: str, way: str, at: int, urls: int = URLS) -> Left:
@@ -48,7 +48,7 @@ def leave(site: str, way: str, at: int, urls: int = URLS) -> Left:
         done = subprocess.run(program, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
-    return Left(**json.loads(done.stdout), told=done.stderr)
+    return Left(**json.loads(done.stdout), reported=done.stderr)
 
 
 def _entries(at: str, first: int, count: int) -> Iterator[bytes]:

@@ -24,12 +24,12 @@ class Pages:
     """
 
     answer: Callable[[str], Answer | None]
-    asked: Counter[str] = attrs.field(factory=Counter)
+    requested: Counter[str] = attrs.field(factory=Counter)
     taken: Counter[str] = attrs.field(factory=Counter)
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        self.asked[url] += 1
+        self.requested[url] += 1
         status, given, chunks = self.answer(url) or (404, {}, ())
         async with aclosing(self._chunks(url, chunks)) as stream:
             yield Response(status, given, stream, url)

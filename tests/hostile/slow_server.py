@@ -18,7 +18,7 @@ class SlowServer:
 
     def __init__(self) -> None:
         self.pages: dict[str, tuple[bytes, bool]] = {}
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.most_open = 0
         self._open: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -46,7 +46,7 @@ class SlowServer:
                 while b"\r\n\r\n" in head:
                     first, _, head = head.partition(b"\r\n\r\n")
                     path = first.split(b" ")[1].decode()
-                    self.asked.append(path)
+                    self.requested.append(path)
                     answer, holds = self.pages.get(path, (b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n", False))
                     connection.sendall(answer)
                     if not holds and not answer:
@@ -146,8 +146,8 @@ def readers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("sitemap-reader")]
 
 
-def was_asked(server: SlowServer, path: str) -> None:
+def was_requested(server: SlowServer, path: str) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while path not in server.asked:
+    while path not in server.requested:
         assert time.monotonic() < deadline, f"{path} was not asked for"
         time.sleep(0.01)

@@ -136,7 +136,7 @@ class Net:
     looked_up: list[str] = attrs.field(factory=list)
     secrets: list[socket.socket] = attrs.field(factory=list)
     pages: dict[str, Any] = attrs.field(factory=dict)  # path, or host/path -> (status, headers, body)
-    asked: list[str] = attrs.field(factory=list)
+    requested: list[str] = attrs.field(factory=list)
 
     @property
     def is_safe(self) -> bool:
@@ -156,7 +156,7 @@ class Net:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         path = head.split(" ", 2)[1]
         host = head.lower().partition("\r\nhost: ")[2].partition("\r\n")[0].rpartition(":")[0]
-        self.asked.append(path)
+        self.requested.append(path)
         status, headers, body = self.pages.get(host + path, self.pages.get(path, (404, {}, "")))
         lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body.encode())}", "Connection: close"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
@@ -306,16 +306,16 @@ def test_no_spelling_of_a_private_address_is_connected_to(net: Net, way: Way, ob
     assert set(net.looked_up) == {"public.example"}, "a spelled address needs no name server"
     assert GOOD in locs, "siblings are read"
     reported = {problem.sitemap: problem.message for problem in problems if problem.code in ("F13", "F02")}
-    asked = {url: str(clean_url(url).url) for url in urls}
+    requested = {url: str(clean_url(url).url) for url in urls}
     if way is given:  # no output has the userinfo of a target
-        asked = {url: without_userinfo(document) for url, document in asked.items()}
+        requested = {url: without_userinfo(document) for url, document in requested.items()}
     if way is redirected:
         at = f"{SITE}:{net.port}"
-        asked = {url: f"{at}/moved{number}.xml" for number, url in enumerate(urls)}
+        requested = {url: f"{at}/moved{number}.xml" for number, url in enumerate(urls)}
     # What robots.txt would have permitted cannot be known where it may not be asked: F13 for it, F02 for the document.
     code = "F02" if obey_robots else "F13"
-    assert {url: code in codes.get(document, ()) for url, document in asked.items()} == dict.fromkeys(urls, True)
-    assert {url: PERMIT in reported[document] for url, document in asked.items()} == dict.fromkeys(urls, True)
+    assert {url: code in codes.get(document, ()) for url, document in requested.items()} == dict.fromkeys(urls, True)
+    assert {url: PERMIT in reported[document] for url, document in requested.items()} == dict.fromkeys(urls, True)
     if obey_robots:
         robots = {origin(str(clean_url(url).url)) + "/robots.txt" for url in urls}
         assert {url: "F13" in codes[url] and PERMIT in reported[url] for url in robots} == dict.fromkeys(robots, True)
@@ -416,7 +416,7 @@ def test_proxy_gets_no_request_for_a_private_address(net: Net) -> None:
     urls = spelled(net, REFUSED)
     proxy = f"http://{PUBLIC}:{net.port}"
     _, codes, _ = read(net, *urls, proxy=proxy, obey_robots=False)
-    assert (net.connected, net.asked) == ([], [])
+    assert (net.connected, net.requested) == ([], [])
     assert sum("F13" in found for found in codes.values()) >= len(urls)
     net.pages["http://public.example/s.xml"] = (200, {}, urlset(GOOD))
     locs, _, _ = read(net, "http://public.example/s.xml", proxy=proxy)

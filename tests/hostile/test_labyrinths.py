@@ -43,7 +43,7 @@ class Labyrinth(Pages):
 
     @property
     def documents(self) -> int:
-        return sum(count for url, count in self.asked.items() if not url.endswith("/robots.txt"))
+        return sum(count for url, count in self.requested.items() if not url.endswith("/robots.txt"))
 
 
 @attrs.define
@@ -55,7 +55,7 @@ class CrawlResult:
     codes: Counter[str] = attrs.field(factory=Counter)
     messages: list[str] = attrs.field(factory=list)
 
-    def hear(self, item: object) -> None:
+    def receive(self, item: object) -> None:
         if isinstance(item, sr.Problem):
             self.codes[item.code] += 1
             self.messages.append(item.message)
@@ -63,20 +63,20 @@ class CrawlResult:
 
 def walk(labyrinth: Labyrinth, **limits: int) -> CrawlResult:
     """Reads it from its START."""
-    told = CrawlResult()
+    reported = CrawlResult()
 
     async def main() -> None:
         reader = sr.SitemapReader(fetcher=labyrinth, limits=sr.Limits(**limits))  # type: ignore[arg-type]
-        async with reader, reader.urls(START, on_item=told.hear) as urls:
+        async with reader, reader.urls(START, on_item=reported.receive) as urls:
             try:
                 async for _ in urls:
-                    told.urls += 1
+                    reported.urls += 1
             except sr.ReadError:
-                assert told.urls == 0
-            told.complete = urls.complete
+                assert reported.urls == 0
+            reported.complete = urls.complete
 
     asyncio.run(asyncio.wait_for(main(), 60))
-    return told
+    return reported
 
 
 def number(url: str) -> int:
@@ -86,8 +86,8 @@ def number(url: str) -> int:
 
 def test_index_that_lists_itself_is_requested_once() -> None:
     labyrinth = Labyrinth(lambda url: index(START, START, f"{SITE}/1.xml") if url == START else PAGES)
-    told = walk(labyrinth)
-    assert (labyrinth.documents, told.urls, told.complete, told.codes["S05"]) == (2, 1, True, 2)
+    reported = walk(labyrinth)
+    assert (labyrinth.documents, reported.urls, reported.complete, reported.codes["S05"]) == (2, 1, True, 2)
 
 
 @pytest.mark.parametrize("ring", [2, 3, 5])
@@ -97,48 +97,48 @@ def test_cycle_of_indexes_is_read_once(ring: int) -> None:
         if number(url) < ring
         else PAGES
     )
-    told = walk(labyrinth)
-    assert (labyrinth.documents, told.urls, told.complete, told.codes["S05"]) == (ring + 1, 1, True, 1)
-    assert set(labyrinth.asked.values()) == {1}
+    reported = walk(labyrinth)
+    assert (labyrinth.documents, reported.urls, reported.complete, reported.codes["S05"]) == (ring + 1, 1, True, 1)
+    assert set(labyrinth.requested.values()) == {1}
 
 
 def test_indexes_that_list_each_other_are_requested_once() -> None:
     everybody = [START, *(f"{SITE}/{each}.xml" for each in range(1, 30))]
     labyrinth = Labyrinth(lambda url: index(*everybody))
-    told = walk(labyrinth)
-    assert (labyrinth.documents, told.urls, told.complete) == (30, 0, True)
+    reported = walk(labyrinth)
+    assert (labyrinth.documents, reported.urls, reported.complete) == (30, 0, True)
 
 
 @pytest.mark.parametrize("depth", [0, 1, 5, 9])
 def test_endless_chain_is_followed_to_the_depth_limit(depth: int) -> None:
     labyrinth = Labyrinth(lambda url: index(f"{SITE}/{number(url) + 1}.xml"))
-    told = walk(labyrinth, max_index_depth=depth)
-    assert (labyrinth.documents, told.complete, told.codes["S14"]) == (depth + 1, False, 1)
-    assert any("raise max_index_depth (--max-depth)" in message for message in told.messages)
+    reported = walk(labyrinth, max_index_depth=depth)
+    assert (labyrinth.documents, reported.complete, reported.codes["S14"]) == (depth + 1, False, 1)
+    assert any("raise max_index_depth (--max-depth)" in message for message in reported.messages)
 
 
 @pytest.mark.parametrize("documents", [1, 7, 50])
 def test_endless_tree_is_read_to_the_document_limit(documents: int) -> None:
     labyrinth = Labyrinth(lambda url: index(*(f"{SITE}/{number(url) * 10 + each}.xml" for each in range(1, 10))))
-    told = walk(labyrinth, max_documents=documents)
-    assert (labyrinth.documents, told.complete) == (documents, False)
-    assert any("raise max_documents" in message for message in told.messages)
+    reported = walk(labyrinth, max_documents=documents)
+    assert (labyrinth.documents, reported.complete) == (documents, False)
+    assert any("raise max_documents" in message for message in reported.messages)
 
 
 def test_the_same_index_under_ever_new_names_ends_by_its_depth() -> None:
     """As where a server puts a session into each URL."""
     labyrinth = Labyrinth(lambda url: index(f"{SITE}/index.xml?session={labyrinth.documents}", f"{SITE}/1.xml"))
-    told = walk(labyrinth)
-    assert labyrinth.asked[f"{SITE}/1.xml"] == 1
-    assert (labyrinth.documents, told.complete) == (1 + 2 * sr.Limits().max_index_depth, False)
+    reported = walk(labyrinth)
+    assert labyrinth.requested[f"{SITE}/1.xml"] == 1
+    assert (labyrinth.documents, reported.complete) == (1 + 2 * sr.Limits().max_index_depth, False)
 
 
 @pytest.mark.parametrize("hops", [0, 3, 10])
 def test_endless_redirects_are_followed_to_the_limit(hops: int) -> None:
     labyrinth = Labyrinth(lambda url: PAGES, redirect=lambda url: f"{SITE}/{number(url) + 1}.xml")
-    told = walk(labyrinth, max_redirects=hops)
-    assert (labyrinth.documents, told.urls, told.complete) == (hops + 1, 0, False)
-    assert any("raise max_redirects" in message for message in told.messages)
+    reported = walk(labyrinth, max_redirects=hops)
+    assert (labyrinth.documents, reported.urls, reported.complete) == (hops + 1, 0, False)
+    assert any("raise max_redirects" in message for message in reported.messages)
 
 
 def test_children_that_all_redirect_to_their_index_read_it_once() -> None:
@@ -146,27 +146,27 @@ def test_children_that_all_redirect_to_their_index_read_it_once() -> None:
         lambda url: index(*(f"{SITE}/{each}.xml" for each in range(1, 21))),
         redirect=lambda url: None if url == START else START,
     )
-    told = walk(labyrinth)
-    assert (labyrinth.asked[START], labyrinth.documents, told.urls) == (1, 21, 0)
+    reported = walk(labyrinth)
+    assert (labyrinth.requested[START], labyrinth.documents, reported.urls) == (1, 21, 0)
 
 
 def test_children_on_new_hosts_are_not_requested_and_verification_is_limited() -> None:
     children = [f"https://host{each}.example/1.xml" for each in range(200)]
     labyrinth = Labyrinth(lambda url: index(*children))
-    told = walk(labyrinth, max_proof_hosts=20)
+    reported = walk(labyrinth, max_proof_hosts=20)
     assert labyrinth.documents == 1
-    assert sum(labyrinth.asked.values()) == 1 + 1 + 20
-    assert told.codes["U04"] == 200
+    assert sum(labyrinth.requested.values()) == 1 + 1 + 20
+    assert reported.codes["U04"] == 200
 
 
 def test_child_url_of_a_megabyte_is_shortened_in_messages() -> None:
     """Nobody needs all of it in a log; what to do stands at the end of the message."""
     long = f"{SITE}/{'a' * 900_000}.xml"
     labyrinth = Labyrinth(lambda url: index(f"{SITE}/1.xml", long, long) if url == START else PAGES)
-    told = walk(labyrinth, max_documents=2)
-    assert told.codes["S16"] == told.codes["S12"] == 1
-    assert max(map(len, told.messages)) <= 2_000
-    (capped,) = [message for message in told.messages if "max_documents" in message]
+    reported = walk(labyrinth, max_documents=2)
+    assert reported.codes["S16"] == reported.codes["S12"] == 1
+    assert max(map(len, reported.messages)) <= 2_000
+    (capped,) = [message for message in reported.messages if "max_documents" in message]
     assert capped.startswith(f"{SITE}/aaa")
     assert capped.endswith("there are more than 2 documents; raise max_documents to go on")
 
@@ -176,7 +176,7 @@ def test_remembered_children_are_limited_and_none_is_read_twice(monkeypatch: pyt
     monkeypatch.setattr("sitemap_reader.frontier.links._MAX_RECORDED", 5)
     listed = [f"{SITE}/{each}.xml" for each in range(1, 30)]
     labyrinth = Labyrinth(lambda url: index(*listed, *listed) if url in (START, listed[0]) else PAGES)
-    told = walk(labyrinth)
-    assert (labyrinth.documents, told.urls, told.complete) == (30, 28, True)
-    assert set(labyrinth.asked.values()) == {1}
-    assert told.codes["S12"] == 5  # the first five of START, and not all 29
+    reported = walk(labyrinth)
+    assert (labyrinth.documents, reported.urls, reported.complete) == (30, 28, True)
+    assert set(labyrinth.requested.values()) == {1}
+    assert reported.codes["S12"] == 5  # the first five of START, and not all 29

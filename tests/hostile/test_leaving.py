@@ -28,7 +28,7 @@ from slow_server import (
     silence_behind_one,
     silent_robots,
     urlset,
-    was_asked,
+    was_requested,
 )
 
 import sitemap_reader as sr
@@ -134,10 +134,10 @@ def test_stream_in_a_reference_cycle_is_closed_by_the_collector(server: SlowServ
 
 def test_collector_may_close_a_stream_in_its_own_thread(server: SlowServer) -> None:
     """feedparser's thread is one of those that the stream's own waits for."""
-    is_dropped, asked = threading.Event(), threading.Event()
+    is_dropped, requested = threading.Event(), threading.Event()
 
     def fallback(*_: object, **__: object) -> sr.pipeline.FallbackResult:
-        asked.set()
+        requested.set()
         is_dropped.wait(PATIENCE_SECONDS)
         gc.collect()
         return sr.pipeline.FallbackResult()
@@ -146,7 +146,7 @@ def test_collector_may_close_a_stream_in_its_own_thread(server: SlowServer) -> N
         circle: list[Any] = [sr.urls(server.url, allow_private=True, feed_fallback=fallback)]
         circle.append(circle)
         next(iter(circle[0]))
-        assert asked.wait(PATIENCE_SECONDS)
+        assert requested.wait(PATIENCE_SECONDS)
 
     lines = "".join(f"Sitemap: {server.url}/{name}\n" for name in ("feed.xml", "0.xml"))
     server.pages["/robots.txt"] = answer(lines.encode())
@@ -168,7 +168,7 @@ def test_another_thread_may_close_a_stream_that_waits(server: SlowServer, site: 
     stream, found = sr.urls(target, allow_private=True), list[str]()
     reading = threading.Thread(target=lambda: found.extend(url.loc for url in stream))
     reading.start()
-    was_asked(server, "/robots.txt" if site in BEFORE else "/2.xml")
+    was_requested(server, "/robots.txt" if site in BEFORE else "/2.xml")
     time.sleep(0.3)
     stream.close()
     reading.join(PATIENCE_SECONDS)
@@ -325,13 +325,13 @@ def test_exception_during_discover_leaves_no_request(server: SlowServer) -> None
     server.pages["/robots.txt"] = answer(f"Sitemap: {server.url}/a.xml\nSitemap: {server.url}/b.xml\n".encode())
     server.pages |= {"/a.xml": answer(urlset(server.url)), "/b.xml": (b"", True)}
 
-    def hear(item: object) -> None:
+    def receive(item: object) -> None:
         raise KeyError(item)
 
     async def main() -> int:
         async with sr.SitemapReader(allow_private=True) as reader:
             with pytest.raises(KeyError) as raised:
-                await reader.discover(server.url, on_item=hear)
+                await reader.discover(server.url, on_item=receive)
             assert raised.traceback  # whose frames would keep the walk alive
             return len(asyncio.all_tasks())
 
@@ -345,8 +345,8 @@ def test_an_interrupt_of_discover_ends_its_thread(server: SlowServer, monkeypatc
 
     def interrupted(thread: threading.Thread, timeout: float | None = None) -> None:
         """As the first wait for the reading thread is at Ctrl-C."""
-        if thread.name == "sitemap-reader" and "/robots.txt" not in server.asked:
-            was_asked(server, "/robots.txt")
+        if thread.name == "sitemap-reader" and "/robots.txt" not in server.requested:
+            was_requested(server, "/robots.txt")
             raise KeyboardInterrupt
         join(thread, timeout)
 
@@ -385,29 +385,29 @@ def read_async(target: str, **options: Any) -> None:
 @pytest.mark.parametrize("read", [read_sync, read_async])
 def test_callback_that_raised_is_not_called_again(server: SlowServer, read: Callable[..., None]) -> None:
     """Not even what a walk that is left has still to say: what he raised there would hide what he raised first."""
-    heard: list[object] = []
+    received: list[object] = []
 
-    def hear(item: object) -> None:
-        heard.append(item)
+    def receive(item: object) -> None:
+        received.append(item)
         if isinstance(item, sr.Problem) and item.code == "D01":
-            raise KeyError(len(heard))
+            raise KeyError(len(received))
 
     target = a_document_that_waits_for_proof(server)
     with pytest.raises(KeyError) as raised:
-        read(target, on_item=hear, on_outcome=heard.append)
-    assert raised.value.args == (len(heard),)
+        read(target, on_item=receive, on_outcome=received.append)
+    assert raised.value.args == (len(received),)
     assert all_is_over(server)
 
 
 def test_exception_in_a_callback_during_close_reaches_the_caller(server: SlowServer) -> None:
     """A ValueError, which a generator that is being closed in mid-step gives as well."""
 
-    def hear(outcome: sr.Outcome) -> None:
+    def receive(outcome: sr.Outcome) -> None:
         if outcome.dropped:
             raise ValueError(outcome.dropped)
 
     target, hasty = a_document_that_waits_for_proof(server), sr.Limits(read_seconds=0.5, tries=1)
-    stream = sr.urls(target, allow_private=True, per_host=1, limits=hasty, on_outcome=hear)
+    stream = sr.urls(target, allow_private=True, per_host=1, limits=hasty, on_outcome=receive)
     read = iter(stream)
     while next(read) and stream.progress.documents_done < 2:  # the index, and what is behind the document that waits
         pass

@@ -75,9 +75,9 @@ def test_exception_in_a_callback_reaches_the_caller_after_close(server: SlowServ
     program = [sys.executable, "-X", "dev", "-W", "error", "-c", RAISING, way, silence_behind_one(server), *names]
     done = subprocess.run(program, check=False, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-    for name, told in json.loads(done.stdout).items():
-        assert len(told) == 9, name
-        assert list(told.values()) == [[True, True, "LookupError", 1, ["MainThread"]]] * 9, name
+    for name, reported in json.loads(done.stdout).items():
+        assert len(reported) == 9, name
+        assert list(reported.values()) == [[True, True, "LookupError", 1, ["MainThread"]]] * 9, name
     assert all_is_over(server)
 
 
@@ -96,5 +96,5 @@ PLACES = [
 def test_left_stream_of_a_large_site_leaves_nothing_open(site: str, way: str, at: int, urls: int) -> None:
     """No thread, no socket and no warning: at its first URL, in the middle, and one before the end."""
     left = leave(site, way, at, urls)
-    assert (left.urls, left.threads, left.sockets, left.told) == (at, [], 0, "")
+    assert (left.urls, left.threads, left.sockets, left.reported) == (at, [], 0, "")
     assert left.seconds < GUARD_SECONDS

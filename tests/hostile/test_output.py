@@ -71,8 +71,8 @@ def locs(output: bytes) -> list[str]:
     return [json.loads(line)["loc"] for line in output.splitlines()]
 
 
-def is_quiet(told: str) -> bool:
-    return not any(word in told for word in ("Traceback", "Warning", "Exception", "Fatal"))
+def is_quiet(reported: str) -> bool:
+    return not any(word in reported for word in ("Traceback", "Warning", "Exception", "Fatal"))
 
 
 def first_lines(process: Process, count: int) -> bytes:
@@ -88,9 +88,9 @@ def first_lines(process: Process, count: int) -> bytes:
 
 def end(process: Process) -> tuple[bytes, list[str], int]:
     """The rest of stdout, the lines of stderr, the exit code."""
-    output, told = process.communicate(timeout=DEADLINE)
-    assert is_quiet(told.decode()), told.decode()
-    return output, told.decode().splitlines(), process.returncode
+    output, reported = process.communicate(timeout=DEADLINE)
+    assert is_quiet(reported.decode()), reported.decode()
+    return output, reported.decode().splitlines(), process.returncode
 
 
 class Slow(dict[str, Any]):
@@ -124,13 +124,13 @@ def test_interrupt_between_documents_keeps_the_received_ones(
     try:
         first = first_lines(process, 200)  # nothing is left but to wait
         process.send_signal(number)
-        rest, told, code = end(process)
+        rest, reported, code = end(process)
     finally:
         release.set()
     assert locs(first + rest) == [f"{site.url}/{'x' * 80}/{number}" for number in range(200)]
     assert code == 130
-    assert told[-2].startswith("200 URLs from ")
-    assert told[-1] == "partial: interrupted (exit 130)"
+    assert reported[-2].startswith("200 URLs from ")
+    assert reported[-1] == "partial: interrupted (exit 130)"
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -147,11 +147,11 @@ def test_interrupt_before_the_first_record_ends_the_command(
             time.sleep(0.02)
         process.send_signal(number)
         started = time.monotonic()
-        output, told, code = end(process)
+        output, reported, code = end(process)
     finally:
         release.set()
     assert (output, code) == (b"", 130)
-    assert told[-1] == "partial: interrupted (exit 130)"
+    assert reported[-1] == "partial: interrupted (exit 130)"
     assert time.monotonic() - started < 20
 
 
@@ -169,11 +169,11 @@ def test_an_interrupt_ends_every_command(
             time.sleep(0.02)
         process.send_signal(number)
         started = time.monotonic()
-        output, told, code = end(process)
+        output, reported, code = end(process)
     finally:
         release.set()
     assert (output, code) == (b"", 130)
-    assert told[-1] == "partial: interrupted (exit 130)"
+    assert reported[-1] == "partial: interrupted (exit 130)"
     assert time.monotonic() - started < 20
 
 
@@ -190,13 +190,13 @@ def test_an_interrupt_while_a_pipe_is_full_waits_for_its_reader(
     process.send_signal(number)
     time.sleep(0.3)
     assert process.poll() is None
-    output, told, code = end(process)
+    output, reported, code = end(process)
     found = locs(output)
     assert found == [f"{site.url}/{'x' * 80}/{number}" for number in range(len(found))]
     assert 0 < len(found) < 20_000
     assert code == 130
-    assert told[-2].startswith(f"{len(found):,} URLs from ")
-    assert told[-1] == "partial: interrupted (exit 130)"
+    assert reported[-2].startswith(f"{len(found):,} URLs from ")
+    assert reported[-1] == "partial: interrupted (exit 130)"
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -213,8 +213,8 @@ def test_second_interrupt_ends_the_command_without_a_reader(
     assert process.poll() is None
     process.send_signal(number)
     assert process.wait(DEADLINE) == 130  # without a look at stdout
-    _, told, _ = end(process)
-    assert told[-1] == "partial: interrupted (exit 130)"
+    _, reported, _ = end(process)
+    assert reported[-1] == "partial: interrupted (exit 130)"
 
 
 def _until_full(pipe: int) -> None:
@@ -244,13 +244,13 @@ def test_parse_of_a_pipe_that_never_ends_is_interrupted(start: Callable[..., Pro
     process.wait(DEADLINE)
     process.stdin.close()
     process.stdin = None
-    _, told, code = end(process)
+    _, reported, code = end(process)
     found = locs(first + rest)
     assert found == [f"https://a.example/{'x' * 80}/{number}" for number in range(len(found))]
     assert len(found) >= 199
     assert code == 130
-    assert told[-2].startswith(f"{len(found)} URLs in stdin")
-    assert told[-1] == "partial: interrupted (exit 130)"
+    assert reported[-2].startswith(f"{len(found)} URLs in stdin")
+    assert reported[-1] == "partial: interrupted (exit 130)"
 
 
 # Runs the entry point as its script does, or as -m does, and sends a signal to itself at a place: where a function
@@ -335,10 +335,10 @@ def test_closed_pipe_ends_dump_without_an_error(start: Callable[..., Process], l
     for _ in range(lines):
         process.stdout.readline()
     process.stdout.close()
-    told = process.stderr.read()
+    reported = process.stderr.read()
     assert process.wait(DEADLINE) == 0
-    assert b"error" not in told.lower().replace(b"errors", b"")
-    assert is_quiet(told.decode())
+    assert b"error" not in reported.lower().replace(b"errors", b"")
+    assert is_quiet(reported.decode())
     process.stdout = None
 
 
@@ -382,10 +382,10 @@ def test_a_disk_that_fills_up_leaves_whole_lines(
     else:
         with output.open("ab" if way == ">>" else "wb") as file:
             process = start(command, document, stdout=file, first=SMALL_FILES)
-    _, told, code = end(process)
+    _, reported, code = end(process)
     name = str(output) if way == "-o" else "stdout"
     assert code == 6
-    assert [line for line in told if line.startswith("error: ")] == [f"error: cannot write {name}: File too large"]
+    assert [line for line in reported if line.startswith("error: ")] == [f"error: cannot write {name}: File too large"]
     written = output.read_bytes()
     assert written.startswith(before)
     found = locs(written.removeprefix(before))
@@ -407,9 +407,9 @@ def test_report_on_a_full_disk_is_reported_and_ends_with_a_complete_line(
     document, report = tmp_path / "map.xml", tmp_path / "report.jsonl"
     document.write_text(f'<urlset xmlns="{NS}">{bad}</urlset>')
     process = start("parse", document, "--report", report, first=SMALL_FILES)
-    output, told, code = end(process)
+    output, reported, code = end(process)
     assert code == 6
-    assert f"error: cannot write {report}: File too large" in told
+    assert f"error: cannot write {report}: File too large" in reported
     lines = report.read_bytes()
     assert lines.endswith(b"\n")
     assert {json.loads(line)["type"] for line in lines.splitlines()} == {"problem"}
@@ -448,9 +448,9 @@ def test_full_stdout_and_full_stderr_together_are_exit_6(start: Callable[..., Pr
 
 @pytest.mark.parametrize("option", ["-o", "--report"])
 def test_a_folder_cannot_be_written(start: Callable[..., Process], tmp_path: Path, option: str) -> None:
-    _, told, code = end(start("dump", SHOP, option, tmp_path))
+    _, reported, code = end(start("dump", SHOP, option, tmp_path))
     assert code == 6
-    assert told == [f"error: cannot write {tmp_path}: Is a directory; name a file in it"]
+    assert reported == [f"error: cannot write {tmp_path}: Is a directory; name a file in it"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -458,11 +458,11 @@ def test_a_folder_cannot_be_written(start: Callable[..., Process], tmp_path: Pat
 def test_read_only_folder_is_reported(start: Callable[..., Process], tmp_path: Path, option: str) -> None:
     tmp_path.chmod(0o555)
     try:
-        _, told, code = end(start("dump", SHOP, option, tmp_path / "urls.jsonl"))
+        _, reported, code = end(start("dump", SHOP, option, tmp_path / "urls.jsonl"))
     finally:
         tmp_path.chmod(0o755)
     assert code == 6
-    assert told == [f"error: cannot write {tmp_path / 'urls.jsonl'}: Permission denied; check who may write there"]
+    assert reported == [f"error: cannot write {tmp_path / 'urls.jsonl'}: Permission denied; check who may write there"]
 
 
 # --- what is closed from the beginning --------------------------------------------------------------------------

@@ -205,9 +205,9 @@ def test_host_gets_no_request_before_its_retry_after_is_over(answer: str) -> Non
         for path in children(4):
             server.play(path, one, small)
         locs, stream = read(server.url + "/index.xml")
-        told = busy[0]
-        later = [each for each in server.requests() if each.started > told]
-        assert min(each.started for each in later) >= told + 1
+        reported = busy[0]
+        later = [each for each in server.requests() if each.started > reported]
+        assert min(each.started for each in later) >= reported + 1
         assert sorted(each.path for each in later) == sorted(["/0.xml", *children(12)[4:]])
     assert (len(locs), stream.complete) == (12, True)
 

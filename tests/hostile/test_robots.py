@@ -58,12 +58,12 @@ class Played:
     """A Fetcher of `pages`, 64 KiB a chunk; `taken` counts the bytes that were."""
 
     pages: Pages
-    asked: list[str] = attrs.field(factory=list)
+    requested: list[str] = attrs.field(factory=list)
     taken: int = 0
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        self.asked.append(url)
+        self.requested.append(url)
         reply = self.pages.get(url, 404)
         if isinstance(reply, list):
             reply = reply.pop(0) if len(reply) > 1 else reply[0]
@@ -100,7 +100,7 @@ class CrawlResult:
 
     @property
     def documents(self) -> list[str]:
-        return [url for url in self.fetcher.asked if not url.endswith("/robots.txt")]
+        return [url for url in self.fetcher.requested if not url.endswith("/robots.txt")]
 
     @property
     def codes(self) -> set[str]:
@@ -116,7 +116,7 @@ class CrawlResult:
         (found,) = [outcome for outcome in self.ledger.outcomes if outcome.url == url]
         return found
 
-    def told(self, code: str) -> str:
+    def reported(self, code: str) -> str:
         return "; ".join(problem.message for problem in self.problems if problem.code == code)
 
 
@@ -195,8 +195,8 @@ def test_robots_txt_response_decides_permission(answer: Any, documents: list[str
     pages: Pages = {NAMED: urlset(f"{SITE}/1"), GUESS: urlset(f"{SITE}/1"), SECRET: urlset(f"{SITE}/2")}
     pages |= answer if isinstance(answer, dict) else {ROBOTS: answer}
     seen = walk(SITE, pages)
-    asked = [url for url in seen.documents if "/r" not in url]
-    assert (asked, seen.codes, seen.end) == (documents, codes, end)
+    requested = [url for url in seen.documents if "/r" not in url]
+    assert (requested, seen.codes, seen.end) == (documents, codes, end)
     assert seen.locs == ([f"{SITE}/1"] if documents else [])
     assert seen.outcome(ROBOTS).complete is (end == "complete" or documents == NAMES)
 
@@ -255,7 +255,7 @@ def test_rules_and_sitemaps_of_odd_robots_txt_are_read(
     assert (seen.documents, seen.codes, seen.locs) == (documents, codes, [f"{SITE}/1"])
     assert seen.fetcher.taken < LIMIT + 128 * KIB + 1000
     if "S16" in codes:
-        assert "max_robots_bytes" in seen.told("S16")
+        assert "max_robots_bytes" in seen.reported("S16")
         assert seen.outcome(ROBOTS).complete is False
 
 
@@ -322,7 +322,7 @@ def test_a_redirect_into_a_forbidden_path_ends_there() -> None:
     seen = walk(SITE, {ROBOTS: TEXT, NAMED: moved, SECRET: urlset(f"{SITE}/2")}, probe="never")
     assert seen.documents == [NAMED]
     assert (seen.locs, seen.outcome(NAMED).complete) == ([], False)
-    assert f"forbidden by {ROBOTS}" in seen.told("F02")
+    assert f"forbidden by {ROBOTS}" in seen.reported("F02")
 
 
 @pytest.mark.parametrize("way", ["index", "redirect", "robots"])
@@ -345,9 +345,9 @@ def test_rules_of_another_host_apply_to_its_urls(way: str) -> None:
     }
     seen = walk(SITE, pages, scope="any", probe="never")
     assert seen.locs == [f"{other}/1"]
-    assert f"{other}/no/x.xml" not in seen.fetcher.asked
-    assert f"forbidden by {other}/robots.txt" in seen.told("F02")
-    assert seen.fetcher.asked.index(f"{other}/robots.txt") < seen.fetcher.asked.index(f"{other}/secret.xml")
+    assert f"{other}/no/x.xml" not in seen.fetcher.requested
+    assert f"forbidden by {other}/robots.txt" in seen.reported("F02")
+    assert seen.fetcher.requested.index(f"{other}/robots.txt") < seen.fetcher.requested.index(f"{other}/secret.xml")
 
 
 def names(*sitemaps: str) -> bytes:
@@ -422,7 +422,7 @@ def test_url_too_long_for_its_patterns_is_forbidden_with_the_reason(characters: 
     target = f"{SITE}/".ljust(characters, "a")
     seen = walk(target, {ROBOTS: body.encode(), target: urlset(f"{SITE}/1")})
     assert seen.locs == ([f"{SITE}/1"] if permitted else [])
-    assert seen.told("F02") == (
+    assert seen.reported("F02") == (
         ""
         if permitted
         else f"forbidden by {ROBOTS} (1,000 rules with * or $ are too many to compare {characters:,} characters with)"

@@ -52,15 +52,15 @@ def _moved(body: bytes, origin: str) -> bytes:
 def urlset(entries: Iterable[tuple[str, str] | str]) -> bytes:
     """A sitemap of locs, or of (loc, lastmod)."""
     pairs = [(entry, "") if isinstance(entry, str) else entry for entry in entries]
-    told = "".join(
+    reported = "".join(
         f"<url><loc>{loc}</loc>{f'<lastmod>{date}</lastmod>' if date else ''}</url>\n" for loc, date in pairs
     )
-    return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{told}</urlset>'.encode()
+    return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{reported}</urlset>'.encode()
 
 
 def index(children: Iterable[str]) -> bytes:
-    told = "".join(f"<sitemap><loc>{child}</loc></sitemap>\n" for child in children)
-    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{told}</sitemapindex>'.encode()
+    reported = "".join(f"<sitemap><loc>{child}</loc></sitemap>\n" for child in children)
+    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{reported}</sitemapindex>'.encode()
 
 
 def pages_of(origin: str, documents: int, urls: int) -> dict[str, Page]:

@@ -114,7 +114,7 @@ def site_urls(server: SiteServer, documents: int = 4, urls: int = 5) -> set[str]
     return {f"{server.url}/{number}-{page}" for number in range(documents) for page in range(urls)}
 
 
-def sitemaps_asked(server: SiteServer) -> Counter[str]:
+def sitemap_requests(server: SiteServer) -> Counter[str]:
     return Counter(path for path in server.requests() if path.endswith(".xml"))
 
 
@@ -143,14 +143,14 @@ def test_a_crawler_gets_what_the_reader_reads_with_each_record(
     in_memory()
     loader = SitemapReaderLoader(server.url, **LOCAL)
     seen = run(crawl(loader))
-    asked = Counter(server.requests())
+    requested = Counter(server.requests())
     with sr.urls(server.url, unique=True, **LOCAL) as urls:
         expected = {record.loc: record for record in urls}
     assert {record.loc: record for record in map(record_of, seen) if record} == expected
     assert len(seen) == len(expected) == loader.summary.urls == 640
     assert [request.url for request in seen if request.url not in expected] == []
-    assert set(asked.values()) == {1}, "no document is asked for twice"
-    assert len(asked) == loader.summary.sitemaps + 1
+    assert set(requested.values()) == {1}, "no document is asked for twice"
+    assert len(requested) == loader.summary.sitemaps + 1
     assert loader.complete
     loader.raise_for_partial()
 
@@ -253,7 +253,7 @@ def test_loader_gives_each_url_once_and_then_none(site: SiteServer) -> None:
         await loader.close()
 
     run(main())
-    assert set(sitemaps_asked(site).values()) == {1}
+    assert set(sitemap_requests(site).values()) == {1}
 
 
 def test_loader_is_finished_after_requests_in_progress(site: SiteServer) -> None:
@@ -303,7 +303,7 @@ def test_waiting_requests_are_limited(site: SiteServer) -> None:
             assert await loader.fetch_next_request() is not None
             await asyncio.sleep(0.3)
             assert await loader.get_total_count() <= 8
-            assert len(sitemaps_asked(site)) < 40  # the sites wait, too
+            assert len(sitemap_requests(site)) < 40  # the sites wait, too
 
     run(main())
 
@@ -424,9 +424,9 @@ def test_a_site_without_sitemaps_stops_no_other(site: SiteServer, site_server: S
     assert loader.problems.counts["F01"] == 1
     assert loader.summary.urls == 20
     assert loader.summary.failed == 1
-    with pytest.raises(sr.PartialRead, match=r"no sitemap found for .*1 sitemap could not be read") as told:
+    with pytest.raises(sr.PartialRead, match=r"no sitemap found for .*1 sitemap could not be read") as reported:
         loader.raise_for_partial()
-    assert list(told.value.outcomes) == outcomes
+    assert list(reported.value.outcomes) == outcomes
     levels = [(record.levelname, record.getMessage()) for record in caplog.records]
     assert ("ERROR", str(loader.verdicts[0])) in levels
     assert any(level == "ERROR" and text.startswith("F01") for level, text in levels)
@@ -438,7 +438,7 @@ def test_exception_is_raised_after_the_requests_read_before(site: SiteServer, wh
     site.pages["/index.xml"] = (200, XML, index([f"{site.url}/map-{number}.xml" for number in range(3)]))
     calls = 0
 
-    def broken(told: Any) -> Any:
+    def broken(reported: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls > 2:
@@ -469,7 +469,7 @@ def test_exception_is_raised_after_the_requests_read_before(site: SiteServer, wh
 
 
 def test_unretrieved_failure_is_logged(site: SiteServer, caplog: Any) -> None:
-    def broken(told: object) -> None:
+    def broken(reported: object) -> None:
         raise ZeroDivisionError("mine")
 
     async def main() -> None:
@@ -517,7 +517,7 @@ def test_documents_that_crawlees_own_loader_misses(site: SiteServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ({"targets": []}, "no target"),
         ({"targets": "no such name"}, "neither a folder"),
@@ -540,8 +540,8 @@ def test_documents_that_crawlees_own_loader_misses(site: SiteServer) -> None:
         ({"reader": sr.SitemapReader(), "scope": "any"}, "scope: of a reader of your own"),
     ],
 )
-def test_wrong_values_raise_at_once(options: dict[str, Any], told: str, tmp_path: Path) -> None:
-    with pytest.raises(sr.UsageError, match=told):
+def test_wrong_values_raise_at_once(options: dict[str, Any], reported: str, tmp_path: Path) -> None:
+    with pytest.raises(sr.UsageError, match=reported):
         SitemapReaderLoader(options.pop("targets", "example.com"), **options)
     assert not (tmp_path / "s.db").exists()
     assert not Path("s.db").exists()
@@ -571,10 +571,10 @@ def test_leaving_early_ends_all_that_is_open(site: SiteServer, tmp_path: Path, o
         assert asyncio.all_tasks() == before
         assert not our_threads()
         await asyncio.sleep(0.5)  # the server may have had some before that it has not looked at
-        asked = len(site.requests())
-        assert asked < 40
+        requested = len(site.requests())
+        assert requested < 40
         await asyncio.sleep(0.2)
-        assert len(site.requests()) == asked
+        assert len(site.requests()) == requested
         assert not loader.summary.missing()
 
     run(main())
@@ -659,13 +659,13 @@ def test_another_process_continues_where_the_last_one_ended(site: SiteServer, tm
         again, _ = run(some(0))
         assert again == pending, "what was in progress comes first"
         fresh(tmp_path / "storage")
-    before = sitemaps_asked(site)
+    before = sitemap_requests(site)
     loader = SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL)
     handled += run(urls_of(loader))
     assert Counter(handled) == Counter(site_urls(site, 6, 10))
     assert loader.summary.not_modified >= 2, "sitemaps that were given whole"
-    asked = sitemaps_asked(site) - before
-    assert sum(asked.values()) == 1 + 6 - loader.summary.not_modified
+    requested = sitemap_requests(site) - before
+    assert sum(requested.values()) == 1 + 6 - loader.summary.not_modified
     assert run(loader.get_total_count()) == run(loader.get_handled_count()) == 60
 
     fresh(tmp_path / "storage")
@@ -735,9 +735,9 @@ def test_sitemap_waiting_for_verification_is_read_again(site: SiteServer, tmp_pa
     loader = run(main())
     assert f"{site.url}/map.xml" in {outcome.url for outcome in loader.outcomes}
     fresh(tmp_path / "storage")
-    before = sitemaps_asked(site)
+    before = sitemap_requests(site)
     assert len(run(urls_of(SitemapReaderLoader(site.url, **options)))) == 20_002 - 1_000
-    assert sitemaps_asked(site)["/map.xml"] == before["/map.xml"] + 1
+    assert sitemap_requests(site)["/map.xml"] == before["/map.xml"] + 1
 
 
 def test_a_persisted_state_is_of_the_same_settings(site: SiteServer, tmp_path: Path) -> None:
@@ -1026,8 +1026,8 @@ def test_a_login_goes_to_the_site_alone_and_is_never_kept(
     with caplog.at_level(logging.DEBUG):
         loader = SitemapReaderLoader([login, f"{login}/none.xml"], **options)
         assert run(urls_of(loader)) == [f"{other.url}/page"]
-    asked = {(each.headers.get("authorization"), each.headers.get("x-key")) for each in site.received}
-    assert asked == {("Basic bWU6czNjcmV0", "s3cret")}
+    requested = {(each.headers.get("authorization"), each.headers.get("x-key")) for each in site.received}
+    assert requested == {("Basic bWU6czNjcmV0", "s3cret")}
     assert {"/robots.txt", "/map.xml", "/map.xml?moved", "/map.xml?child"} <= {*other.requests()}
     assert not any({"authorization", "x-key"} & each.headers.keys() for each in other.received)
     with pytest.raises(sr.PartialRead) as caught:

@@ -33,5 +33,5 @@ def test_the_example_crawls_all_that_the_shop_lists(nginx: Callable[..., NginxSe
     dataset = tmp_path / "storage" / "datasets" / "default"
     items = [json.loads(path.read_text()) for path in dataset.glob("[0-9]*.json")]
     assert sorted(item["url"] for item in items) == sorted(locs)
-    asked = server.requests()
-    assert len(asked) == len(set(asked))
+    requested = server.requests()
+    assert len(requested) == len(set(requested))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("tests.log")
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+def reported(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     return [(each.levelname, each.getMessage()) for each in caplog.records]
 
 
@@ -28,11 +28,11 @@ def test_five_problems_of_a_code_and_document_are_logged_and_the_rest_counted(ca
     log.report(report("D06", "no zone", sitemap="https://e.com/b.xml", line=1))
     log.report(sr.Outcome(url="https://e.com/a.xml"))
     log.end(SummaryBuilder().summary(), None)
-    levels = [level for level, _ in told(caplog)]
+    levels = [level for level, _ in reported(caplog)]
     assert levels == ["ERROR"] * 5 + ["WARNING", "ERROR", "INFO"]
-    assert told(caplog)[0][1] == "D01 https://e.com/a.xml:0: no date"
-    assert told(caplog)[-2][1] == "D01 https://e.com/a.xml: 1,202 more"
-    assert told(caplog)[-1][1].startswith("0 URLs from 0 sitemaps")
+    assert reported(caplog)[0][1] == "D01 https://e.com/a.xml:0: no date"
+    assert reported(caplog)[-2][1] == "D01 https://e.com/a.xml: 1,202 more"
+    assert reported(caplog)[-1][1].startswith("0 URLs from 0 sitemaps")
 
 
 def test_missing_documents_are_logged_last(caplog: pytest.LogCaptureFixture) -> None:
@@ -41,7 +41,7 @@ def test_missing_documents_are_logged_last(caplog: pytest.LogCaptureFixture) -> 
     ledger.take([sr.Outcome(url="https://e.com/a.xml", complete=False)], sr.UrlRecord)
     WalkLog(LOGGER).end(ledger.summary(), None)
     WalkLog(LOGGER).end(ledger.summary(), sr.NothingFound("there is none"))
-    assert [each for each in told(caplog) if each[0] != "INFO"] == [
+    assert [each for each in reported(caplog) if each[0] != "INFO"] == [
         ("WARNING", "partial: 1 sitemap could not be read"),
         ("ERROR", "there is none"),
     ]
@@ -49,5 +49,5 @@ def test_missing_documents_are_logged_last(caplog: pytest.LogCaptureFixture) -> 
 
 def test_control_characters_are_escaped(caplog: pytest.LogCaptureFixture) -> None:
     WalkLog(LOGGER).report(report("D01", "lastmod \x9b31m\nERROR all is lost", sitemap="https://e.com/a.xml"))
-    ((_, text),) = told(caplog)
+    ((_, text),) = reported(caplog)
     assert text == "D01 https://e.com/a.xml: lastmod \\x9b31m\\nERROR all is lost"

@@ -90,9 +90,9 @@ class Pages(SitemapReaderSpider):
 """)
     scrapy(project, "crawl", "pages", "-O", "pages.jsonl", "-s", f"TWISTED_REACTOR_ENABLED={reactor}", *QUICK)
     got = [json.loads(line) for line in (project / "pages.jsonl").read_text().splitlines()]
-    asked = Counter(server.requests())
-    assert "/robots.txt" in asked
-    assert {path: count for path, count in asked.items() if count > 1} == {}
+    requested = Counter(server.requests())
+    assert "/robots.txt" in requested
+    assert {path: count for path, count in requested.items() if count > 1} == {}
     with sr.urls(server.url, allow_private=True) as dumped:
         want = [{"url": each.loc, "sitemap": each.sitemap, "priority": each.priority} for each in dumped]
     assert sorted(got, key=json.dumps) == sorted(want, key=json.dumps)
@@ -234,9 +234,9 @@ def test_the_contracts_of_its_callbacks_still_hold(catalogue: SiteServer, projec
     spider = EXAMPLES["rules"].replace("BASE", catalogue.url).replace("(SitemapSpider)", "(SitemapReaderSpider)")
     spider = spider.replace("http://example.invalid/", f"{catalogue.url}/product/1")
     (project / "shop" / "spiders" / "tried.py").write_text(HEAD + spider)
-    told = scrapy(project, "check", *QUICK).stderr
-    assert "Ran 4 contracts" in told
-    assert "OK" in told
+    reported = scrapy(project, "check", *QUICK).stderr
+    assert "Ran 4 contracts" in reported
+    assert "OK" in reported
 
 
 def test_urls_missed_by_sitemapspider_are_read(site_server: Callable[..., SiteServer], tmp_path: Path) -> None:
@@ -439,17 +439,17 @@ def test_a_robots_txt_that_moved_is_followed_by_both(catalogue: SiteServer, tmp_
     ran = crawl(tmp_path, PLAIN, {"ROBOTSTXT_OBEY": True}, sites=catalogue.url)
     assert len(ran.items) == 7
     assert f"{catalogue.url}/product/3" not in urls(ran.items)
-    asked = catalogue.requests()
-    assert (asked.count("/robots.txt"), asked.count("/r/robots.txt")) == (1, 1)
+    requested = catalogue.requests()
+    assert (requested.count("/robots.txt"), requested.count("/r/robots.txt")) == (1, 1)
 
 
 def test_a_cache_answers_for_sitemaps_too(catalogue: SiteServer, tmp_path: Path) -> None:
     settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     first = crawl(tmp_path, PLAIN, settings, sites=catalogue.url)
-    asked = len(catalogue.received)
+    requested = len(catalogue.received)
     second = crawl(tmp_path, PLAIN, settings, sites=catalogue.url)
     assert urls(second.items) == urls(first.items)
-    assert len(catalogue.received) == asked
+    assert len(catalogue.received) == requested
 
 
 def test_sitemaps_go_through_the_proxy_of_the_environment(
@@ -606,7 +606,7 @@ def test_redirect_target_decides_the_scope(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         ({}, "there is nothing to read: give the spider sitemap_urls, or sites"),
         ({"sites": "example.com", "sitemap_since": "soon"}, "since 'soon' is neither a date"),
@@ -616,11 +616,11 @@ def test_redirect_target_decides_the_scope(
     ],
 )
 def test_invalid_setting_is_one_line_and_ends_the_spider(
-    tmp_path: Path, arguments: dict[str, Any], told: str
+    tmp_path: Path, arguments: dict[str, Any], reported: str
 ) -> None:
     ran = crawl(tmp_path, PLAIN, **arguments)
     (line,) = (line for line in ran.log.splitlines() if " ERROR: " in line)
-    assert told in line
+    assert reported in line
     assert ran.stats["finish_reason"] == "sitemap_usage"
 
 
@@ -674,10 +674,10 @@ def test_userinfo_of_a_site_goes_to_that_site_alone_and_is_never_kept(tmp_path: 
         "HTTPCACHE_DIR": str(tmp_path / "cache"),
     }
     ran = crawl(tmp_path, PLAIN, settings, sites=login, sitemap_scope="any")
-    asked = [(each.path, each.headers.get("authorization")) for each in site.received]
-    assert {path for path, _ in asked} >= {"/robots.txt", "/moved.xml", "/all.xml"}
-    assert {header for path, header in asked if path != "/robots.txt"} == {"Basic bWU6czNjcmV0"}
-    assert ("/robots.txt", "Basic bWU6czNjcmV0") in asked  # another may be for Scrapy itself
+    requested = [(each.path, each.headers.get("authorization")) for each in site.received]
+    assert {path for path, _ in requested} >= {"/robots.txt", "/moved.xml", "/all.xml"}
+    assert {header for path, header in requested if path != "/robots.txt"} == {"Basic bWU6czNjcmV0"}
+    assert ("/robots.txt", "Basic bWU6czNjcmV0") in requested  # another may be for Scrapy itself
     assert {"/robots.txt", "/map.xml", "/map.xml?moved", "/map.xml?child"} <= {*other.requests()}
     assert not any("authorization" in each.headers for each in other.received)
     kept = [file.read_bytes() for file in (tmp_path / "cache").rglob("*") if file.is_file()]

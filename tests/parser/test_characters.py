@@ -148,7 +148,7 @@ ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
 ]
 
 
-def mend(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
+def repair(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
     character_repair = CharacterRepair(line, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
     pieces = [character_repair.feed(data[at : at + size]) for at in range(0, len(data), size)]
     while character_repair.has_more:
@@ -156,25 +156,25 @@ def mend(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
     return b"".join([*pieces, character_repair.feed(b"", final=True)]), character_repair.log.take(None)
 
 
-@pytest.mark.parametrize(("data", "mended", "said"), ROWS)
+@pytest.mark.parametrize(("data", "repaired", "messages"), ROWS)
 def test_forbidden_characters_are_repaired_and_nothing_else(
-    data: bytes, mended: bytes | None, said: list[str]
+    data: bytes, repaired: bytes | None, messages: list[str]
 ) -> None:
     """Once, on as many lines as before, and the same in pieces of any size."""
-    found, problems = mend(data, len(data))
-    assert (found, [problem.message for problem in problems]) == (data if mended is None else mended, said)
+    found, problems = repair(data, len(data))
+    assert (found, [problem.message for problem in problems]) == (data if repaired is None else repaired, messages)
     assert {(problem.code, problem.severity) for problem in problems} <= {("S01", "warning")}
     assert found.count(b"\n") == data.count(b"\n")
     for size in (1, 2, 3, 7):
-        assert mend(data, size) == (found, problems), size
+        assert repair(data, size) == (found, problems), size
     if placeholder(0)[:3] not in found:  # the mark of a stand-in has one itself
-        assert mend(found, len(found)) == (found, [])
+        assert repair(found, len(found)) == (found, [])
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])
 def test_problems_name_the_line_and_what_stands_there_up_to_the_fault(size: int) -> None:
     data = b"<url>\n <loc>a?b=1&c&nbsp;</loc>\n<!-- a\n -- -->\n<t><![CDATA[\n\nx</t> \x01\n&" + b"x" * 300 + b"&"
-    _, problems = mend(data, size, line=41)
+    _, problems = repair(data, size, line=41)
     assert [(problem.line, problem.raw) for problem in problems] == [
         (42, "<loc>a?b=1&"),
         (42, "&c&nbsp;"),
@@ -189,12 +189,12 @@ def test_problems_name_the_line_and_what_stands_there_up_to_the_fault(size: int)
 @pytest.mark.parametrize("size", [1, 1 << 20])
 def test_repairs_are_taken_up_to_an_offset_of_the_repaired_bytes(size: int) -> None:
     data = b"a&b&nbsp;c<!-- -- -->&#1;"
-    mended, _ = mend(data, size)
+    repaired, _ = repair(data, size)
     character_repair = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
     for at in range(0, len(data), size):
         character_repair.feed(data[at : at + size])
     character_repair.feed(b"", final=True)
-    ends = [mended.index(end) + len(end) for end in (b"&amp;", b"&#160;", b"-->", placeholder(1))]
+    ends = [repaired.index(end) + len(end) for end in (b"&amp;", b"&#160;", b"-->", placeholder(1))]
     for end, message in zip(ends, (AND, entity("nbsp", "&#160;"), COMMENT, number("&#1;")), strict=True):
         assert character_repair.log.take(end - 1) == []
         assert [problem.message for problem in character_repair.log.take(end)] == [message]
@@ -215,13 +215,13 @@ MORE = "2 more places were repaired; raise max_entry_problems to see each"
 
 
 @pytest.mark.parametrize("size", [1, 100, 1 << 16])
-@pytest.mark.parametrize(("count", "told", "more"), [(NOTED, NOTED, []), (NOTED + 1, NOTED - 1, [MORE])])
+@pytest.mark.parametrize(("count", "reported", "more"), [(NOTED, NOTED, []), (NOTED + 1, NOTED - 1, [MORE])])
 def test_repairs_of_an_entry_above_the_limit_are_counted(
-    count: int, told: int, more: list[str], size: int
+    count: int, reported: int, more: list[str], size: int
 ) -> None:
-    mended, problems = mend(b"&\n" * count, size)
-    assert mended == b"&amp;\n" * count
-    assert [problem.message for problem in problems] == [AND] * told + more
+    repaired, problems = repair(b"&\n" * count, size)
+    assert repaired == b"&amp;\n" * count
+    assert [problem.message for problem in problems] == [AND] * reported + more
     assert [problem.line for problem in problems] == list(range(1, len(problems) + 1))
 
 
@@ -230,7 +230,7 @@ def test_counted_repairs_are_taken_with_those_next_to_them(error: int) -> None:
     log = RepairLog(3, 1_000)
     for place in range(12_000):
         severity: Severity = "error" if error and place == error else "warning"
-        log.add(Repair(place, report("S01", "mended", line=place + 1, severity=severity)))
+        log.add(Repair(place, report("S01", "repaired", line=place + 1, severity=severity)))
     log.condense()
     first, second = log.take(10_999), log.take(None)
     assert [(each.message[:7], each.line, each.severity) for each in (first[-1], second[-1])] == [
@@ -242,9 +242,9 @@ def test_counted_repairs_are_taken_with_those_next_to_them(error: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1 << 20])
 def test_run_of_control_characters_is_one_repair(size: int) -> None:
-    mended, problems = mend(b"a\n&\x00\x01\xef\xbf\xbe\x02\xef\xb7\x90b\x00&#1;\x00", size)
+    repaired, problems = repair(b"a\n&\x00\x01\xef\xbf\xbe\x02\xef\xb7\x90b\x00&#1;\x00", size)
     run = "\x00\x01\ufffe\x02\ufdd0"
-    assert mended == b"a\n&amp;" + stand_ins(run) + b"b" + placeholder(0) + placeholder(1) + placeholder(0)
+    assert repaired == b"a\n&amp;" + stand_ins(run) + b"b" + placeholder(0) + placeholder(1) + placeholder(0)
     assert [(problem.message, problem.line, problem.raw) for problem in problems] == [
         (AND, 2, "&"),
         ("5 control characters were read as they stand", 2, "&\x00"),
@@ -269,8 +269,8 @@ MARKS = ["\x00\x1f\ufffe\uffff", "\ufdd0", "\ufdd0\ufdd1", "\ufdd1\ufdd0\x00", "
 
 @pytest.mark.parametrize("text", MARKS)
 def test_placeholders_are_replaced_by_the_original_characters(text: str) -> None:
-    mended, _ = mend(b"&" + text.encode(), 1)
-    shown = mended.decode()
+    repaired, _ = repair(b"&" + text.encode(), 1)
+    shown = repaired.decode()
     assert restore_controls(shown) == "&amp;" + text
 
 

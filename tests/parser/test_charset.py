@@ -258,21 +258,21 @@ SIZES = (1, 2, 3, 1 << 20)  # of the pieces
 
 
 @pytest.mark.parametrize(
-    ("data", "http", "text", "said"),
+    ("data", "http", "text", "noted"),
     [pytest.param(*row, id=name) for rows in (PRECEDENCE, WESTERN, OTHERS) for name, row in rows.items()],
 )
-def test_a_document_is_read_as(data: bytes, http: str | None, text: str, said: list[str]) -> None:
+def test_a_document_is_read_as(data: bytes, http: str | None, text: str, noted: list[str]) -> None:
     for size in SIZES:
         out, decoder = decode(data, http, size)
-        assert (out, notes(decoder)) == (text, said), size
+        assert (out, notes(decoder)) == (text, noted), size
 
 
 @pytest.mark.parametrize(("data", "text", "misplaced"), ISO_2022_JP.values(), ids=list(ISO_2022_JP))
 def test_iso_2022_jp_is_read_and_ascii_stays_ascii(data: bytes, text: str, misplaced: int) -> None:
-    said = declared("iso-2022-jp") + (invalid("iso2022_jp", misplaced) if misplaced else [])
+    noted = declared("iso-2022-jp") + (invalid("iso2022_jp", misplaced) if misplaced else [])
     for size in SIZES:
         out, decoder = decode(data, "iso-2022-jp", size)
-        assert (out, notes(decoder)) == (text, said), size
+        assert (out, notes(decoder)) == (text, noted), size
 
 
 def test_utf_8_that_is_declared_iso_2022_jp_is_read_as_utf_8() -> None:
@@ -391,7 +391,7 @@ def test_bytes_invalid_in_utf_8_are_read_as_windows_1252(data: bytes, text: str,
 
 
 @pytest.mark.parametrize(
-    ("label", "data", "text", "said"),
+    ("label", "data", "text", "noted"),
     [
         ("shift_jis", b"a\x81 b", "a\x81 b", invalid("cp932", 1)),
         ("gb18030", b"\x81\x30\x81!", "\x810\x81!", invalid("gb18030", 2)),
@@ -401,12 +401,12 @@ def test_bytes_invalid_in_utf_8_are_read_as_windows_1252(data: bytes, text: str,
     ],
 )
 def test_bytes_invalid_in_another_charset_are_read_as_windows_1252(
-    label: str, data: bytes, text: str, said: list[str]
+    label: str, data: bytes, text: str, noted: list[str]
 ) -> None:
     for size in (1, 2, 5000):
         out, decoder = decode(b"." * 1500 + data, label, size=size)
         assert out == "." * 1500 + text
-        assert notes(decoder) == declared(label) + said
+        assert notes(decoder) == declared(label) + noted
 
 
 def test_an_unpaired_surrogate_leaves_utf_16_in_step() -> None:

@@ -70,8 +70,8 @@ def test_one_layer_more_is_refused(limit: int) -> None:
         data = gzip.compress(data)
     out, decoder = decode(data, limits=Limits(max_gzip_layers=limit))
     assert (out, decoder.complete, decoder.stopped) == (b"", False, True)
-    said = over_limit("max_gzip_layers", limit, "layers of gzip").message
-    assert [fault.message for fault in decoder.faults] == [said]
+    expected = over_limit("max_gzip_layers", limit, "layers of gzip").message
+    assert [fault.message for fault in decoder.faults] == [expected]
 
 
 def test_an_inner_layer_that_is_huge_is_capped_too() -> None:

@@ -61,11 +61,11 @@ def entry(inside: str, *, root: str = ROOT, extras: bool = False) -> tuple[dict[
     return record, faults
 
 
-def said(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
     """Without what is null or an empty list: what was said."""
     if isinstance(value, dict):
-        return {key: said(each) for key, each in value.items() if each is not None and each != []}
-    return [said(each) for each in value] if isinstance(value, list) else value
+        return {key: without_nulls(each) for key, each in value.items() if each is not None and each != []}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 FIELDS = ("images", "videos", "news", "alternates", "mobile", "extras")
@@ -73,7 +73,7 @@ FIELDS = ("images", "videos", "news", "alternates", "mobile", "extras")
 
 def fields(record: dict[str, Any]) -> dict[str, Any]:
     """What the extensions gave, without what they were silent on."""
-    return {key: said(record[key]) for key in FIELDS if key in record}
+    return {key: without_nulls(record[key]) for key in FIELDS if key in record}
 
 
 # --- the kinds of values ---------------------------------------------------------------------------------------------

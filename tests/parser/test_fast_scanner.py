@@ -71,9 +71,9 @@ def check_equal(on: list[Any], off: list[Any]) -> None:
 
 def of_what_was_read(items: list[Any]) -> list[Any]:
     *found, outcome = items
-    told = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
+    reported = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
     samples = tuple(problem for problem in outcome.samples if problem.code not in OF_BYTES)
-    outcome = attrs.evolve(outcome, bytes_wire=0, bytes_decoded=0, sha256=None, problems=told, samples=samples)
+    outcome = attrs.evolve(outcome, bytes_wire=0, bytes_decoded=0, sha256=None, problems=reported, samples=samples)
     return [*(item for item in found if not (isinstance(item, sr.Problem) and item.code in OF_BYTES)), outcome]
 
 
@@ -83,8 +83,8 @@ def plain_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     block = plain._block
 
-    def noted(*asked: Any) -> plain.EntryBlock | None:
-        given = block(*asked)
+    def noted(*requested: Any) -> plain.EntryBlock | None:
+        given = block(*requested)
         found.extend(given.lines if given else ())
         return given
 

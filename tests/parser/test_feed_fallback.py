@@ -65,18 +65,18 @@ def test_a_body_over_the_limit_is_not_given_and_says_so(longer: bytes) -> None:
     document = sr.parse(BODY + longer, url=URL, feed_fallback=fallback, limits=limits)
     assert fallback.bodies == []
     assert (document.urls, document.outcome.complete) == ([], False)
-    told = [problem.message for problem in document.problems if problem.code == "S16"]
-    assert ["max_fallback_bytes" in message for message in told] == [True]
+    reported = [problem.message for problem in document.problems if problem.code == "S16"]
+    assert ["max_fallback_bytes" in message for message in reported] == [True]
 
 
 @pytest.mark.parametrize("size", [1, 10, len(BODY)])
-@pytest.mark.parametrize(("room", "asked"), [(0, True), (-1, False)])
-def test_the_limit_is_the_same_in_any_chunks(size: int, room: int, asked: bool) -> None:
+@pytest.mark.parametrize(("room", "requested"), [(0, True), (-1, False)])
+def test_the_limit_is_the_same_in_any_chunks(size: int, room: int, requested: bool) -> None:
     fallback = Fallback()
     limits = sr.Limits(max_fallback_bytes=len(BODY) + room)
     items = in_pieces(BODY, size, fallback, limits)
-    assert fallback.bodies == ([BODY] if asked else [])
-    assert ["S16" in item.problems for item in items if isinstance(item, sr.Outcome)] == [not asked]
+    assert fallback.bodies == ([BODY] if requested else [])
+    assert ["S16" in item.problems for item in items if isinstance(item, sr.Outcome)] == [not requested]
 
 
 def test_no_more_is_kept_than_the_limit_and_a_chunk() -> None:
@@ -107,12 +107,12 @@ ENDS = [
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])
-@pytest.mark.parametrize(("body", "asked"), ENDS)
-def test_a_body_that_ends_in_mid_text_is_not_given(body: bytes, asked: bool, size: int) -> None:
+@pytest.mark.parametrize(("body", "requested"), ENDS)
+def test_a_body_that_ends_in_mid_text_is_not_given(body: bytes, requested: bool, size: int) -> None:
     fallback = Fallback()
     items = in_pieces(body, size, fallback, sr.Limits())
-    assert fallback.bodies == ([body] if asked else [])
-    assert any(isinstance(item, sr.UrlRecord) for item in items) is asked
+    assert fallback.bodies == ([body] if requested else [])
+    assert any(isinstance(item, sr.UrlRecord) for item in items) is requested
     assert "S15" in {code for item in items if isinstance(item, sr.Outcome) for code in item.problems}
 
 

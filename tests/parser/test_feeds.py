@@ -35,7 +35,7 @@ def atom(*entries: str) -> str:
     return f'<feed xmlns="{ATOM}" {NAMESPACES}>{inside}</feed>'
 
 
-def said(
+def record_and_faults(
     document: str, *, extras: bool = False, limits: sr.Limits = LIMITS
 ) -> tuple[sr.UrlRecord | None, list[Fault]]:
     """The only record of a feed, if there is one, and its faults."""
@@ -46,7 +46,7 @@ def said(
 
 
 def loc(document: str) -> str | None:
-    record, faults = said(document)
+    record, faults = record_and_faults(document)
     if record is None:
         assert faults == [("S11", "loc", None)]
         return None
@@ -100,7 +100,7 @@ def test_which_link_an_rss_item_has(item: str, expected: str | None) -> None:
 
 
 def test_second_link_that_differs_is_reported() -> None:
-    record, faults = said(rss(f"<link>{A}</link><link>{A}</link><link>{B}</link><link>{SITE}c</link>"))
+    record, faults = record_and_faults(rss(f"<link>{A}</link><link>{A}</link><link>{B}</link><link>{SITE}c</link>"))
     assert record is not None
     assert record.loc == A
     assert faults == [("S10", "link", B)]
@@ -161,7 +161,7 @@ def test_relative_links_are_resolved_against_every_xml_base(
         f'<feed xmlns="{ATOM}"{{}}><entry{{}}>' + others("link") + '<link{} href="x"/></entry></feed>',
     ]
     for document in documents:
-        record, faults = said(document.format(*bases))
+        record, faults = record_and_faults(document.format(*bases))
         assert record is not None
         assert record.loc == expected
         # Only where it is RSS and no base is stated: Atom permits relative references, and a base asks for them.
@@ -171,7 +171,7 @@ def test_relative_links_are_resolved_against_every_xml_base(
 
 def test_the_base_of_a_link_is_not_that_of_the_media() -> None:
     item = '<link xml:base="https://other.example/">x</link><media:content url="v.jpg" medium="image"/>'
-    record, _ = said(f'<rss xmlns:media="http://search.yahoo.com/mrss/"><channel><item>{item}</item></channel></rss>')
+    record, _ = record_and_faults(f'<rss xmlns:media="http://search.yahoo.com/mrss/"><channel><item>{item}</item></channel></rss>')
     assert record is not None
     assert (record.loc, record.images[0].loc) == ("https://other.example/x", "https://example.com/blog/v.jpg")
 
@@ -219,13 +219,13 @@ ATOM_DATES = [
 
 @pytest.mark.parametrize(("dates", "expected", "faults"), RSS_DATES)
 def test_which_date_an_rss_item_has(dates: str, expected: str | None, faults: list[Fault]) -> None:
-    record, found = said(rss(f"{dates}<link>{A}</link>"))
+    record, found = record_and_faults(rss(f"{dates}<link>{A}</link>"))
     assert (stamp(record), found) == (expected, faults)
 
 
 @pytest.mark.parametrize(("dates", "expected", "faults"), ATOM_DATES)
 def test_which_date_an_atom_entry_has(dates: str, expected: str | None, faults: list[Fault]) -> None:
-    record, found = said(atom(f'{dates}<link href="{A}"/>'))
+    record, found = record_and_faults(atom(f'{dates}<link href="{A}"/>'))
     assert (stamp(record), found) == (expected, faults)
 
 
@@ -328,7 +328,7 @@ IMAGE = f'<media:content url="{SITE}i.jpg" medium="image">{{}}</media:content>'
 
 
 def media(inside: str, limits: sr.Limits = LIMITS) -> tuple[sr.UrlRecord, list[Fault]]:
-    record, faults = said(rss(f"<link>{A}</link>{inside}"), extras=True, limits=limits)
+    record, faults = record_and_faults(rss(f"<link>{A}</link>{inside}"), extras=True, limits=limits)
     assert record is not None
     return record, faults
 
@@ -640,16 +640,16 @@ def test_extras_are_the_elements_of_other_namespaces_that_said_nothing_else(
     inside: str, expected: list[tuple[str, str, str | None]]
 ) -> None:
     document = rss(f"<link>{A}</link>{inside}")
-    record, faults = said(document, extras=True)
+    record, faults = record_and_faults(document, extras=True)
     assert record is not None
     assert [(extra.namespace, extra.name, extra.text) for extra in record.extras] == expected
     assert faults == []
-    assert said(document) == (attrs.evolve(record, extras=()), [])
+    assert record_and_faults(document) == (attrs.evolve(record, extras=()), [])
 
 
 def test_extras_of_an_atom_entry_are_none_of_atoms_own_elements_but_its_title() -> None:
     entry = f'<title type="xhtml"><div><p>a</p> b</div></title><link href="{A}"/><id>x</id>'
-    record, _ = said(atom(f"{entry}<author><name>y</name></author><dc:rights>z</dc:rights>"), extras=True)
+    record, _ = record_and_faults(atom(f"{entry}<author><name>y</name></author><dc:rights>z</dc:rights>"), extras=True)
     assert record is not None
     assert [(extra.name, extra.text, extra.get("type")) for extra in record.extras] == [
         ("title", "a b", "xhtml"), ("rights", "z", None),
@@ -665,7 +665,7 @@ DAMAGED = [
 
 @pytest.mark.parametrize("document", DAMAGED, ids=["rss", "atom"])
 def test_damaged_item_reports_its_repairs_and_keeps_its_media(document: str) -> None:
-    record, faults = said(document)
+    record, faults = record_and_faults(document)
     assert record is not None
     assert (record.loc, record.videos[0].title) == (f"{A}?x=1&y=2", "Q&A")
     assert {code for code, _, _ in faults} == {problem.code for problem in record.problems} == {"S01"}
@@ -679,7 +679,7 @@ CAPITALS = [
 
 @pytest.mark.parametrize("document", CAPITALS)
 def test_names_in_other_capitals_are_read_and_reported(document: str) -> None:
-    record, _ = said(document)
+    record, _ = record_and_faults(document)
     assert record is not None
     assert (record.loc, record.lastmod_precision) == ("https://example.com/1", "day")
     found = sr.parse(document.encode(), url="https://example.com/feed.xml").problems

@@ -125,8 +125,8 @@ def test_a_mebibyte_that_gives_nothing_ends_the_data(front: bytes, unit: bytes, 
         if stops:
             assert [(fault.code, fault.severity, fault.lossy) for fault in faults] == [("F07", severity, lossy)]
         for size in (997, STEP_BYTES):
-            again, told, other = unpack(data, size=size)
-            assert (again, told, other.stopped) == (out, faults, stops)
+            again, reported, other = unpack(data, size=size)
+            assert (again, reported, other.stopped) == (out, faults, stops)
 
 
 def test_input_that_gives_output_now_and_then_is_read_on() -> None:
@@ -138,14 +138,14 @@ def test_input_that_gives_output_now_and_then_is_read_on() -> None:
     assert (out, faults, layer.stopped) == (b"x" * 20, [], False)
 
 
-@pytest.mark.parametrize(("bad", "said"), [(-8, "CRC"), (-1, "size")])
-def test_wrong_trailer_keeps_the_output_and_reads_on(bad: int, said: str) -> None:
+@pytest.mark.parametrize(("bad", "wording"), [(-8, "CRC"), (-1, "size")])
+def test_wrong_trailer_keeps_the_output_and_reads_on(bad: int, wording: str) -> None:
     broken = bytearray(member(TEXT))
     broken[bad] ^= 0x55
     out, faults, _ = unpack(bytes(broken) + member(b"next"))
     assert out == TEXT + b"next"
     assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
-    assert said in faults[0].message
+    assert wording in faults[0].message
 
 
 @pytest.mark.parametrize("bad", [-8, -1])
@@ -206,8 +206,8 @@ def test_exactly_max_decoded_bytes_come_out(length: int, over: bool) -> None:
 def test_members_over_max_gzip_members_are_not_read(members: int, over: bool) -> None:
     out, faults, _ = unpack(member(b"x") * members, Limits(max_gzip_members=10))
     assert len(out) == min(members, 10)
-    said = over_limit("max_gzip_members", 10, "members of gzip").message
-    assert [fault.message for fault in faults] == ([said] if over else [])
+    wording = over_limit("max_gzip_members", 10, "members of gzip").message
+    assert [fault.message for fault in faults] == ([wording] if over else [])
 
 
 def test_a_bomb_comes_out_in_small_pieces() -> None:

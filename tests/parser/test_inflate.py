@@ -126,6 +126,6 @@ def test_parser_takes_the_content_encoding(encoding: str) -> None:
 )
 def test_another_encoding_is_named_where_it_cannot_be_read(encoding: str, ends: str) -> None:
     problems = read(b"\x8b\x02\x80\x03" * 100, encoding).outcome.samples
-    told = [problem.message for problem in problems if problem.code == "S15"]
-    assert told == [f"neither XML nor a list of URLs: {ends}"]
+    reported = [problem.message for problem in problems if problem.code == "S15"]
+    assert reported == [f"neither XML nor a list of URLs: {ends}"]
     assert read(BODY, encoding).outcome.kept == 1600

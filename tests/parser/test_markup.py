@@ -40,8 +40,8 @@ def test_so_many_prefixes_of_a_document_are_declared_and_no_more(prefixes: int, 
     assert [url.loc[-1] for url in urls] == ["1", "2", "3"]
     # What stands in the entry before the prefix that is one too many is given; the date, behind it, is not.
     assert (urls[1].lastmod is not None) is rest_is_read
-    mends = [problem.message for problem in urls[1].problems if "is not declared" in problem.message]
-    assert mends == [
+    repairs = [problem.message for problem in urls[1].problems if "is not declared" in problem.message]
+    assert repairs == [
         f'the prefix "p{number}" is not declared, it was read as urn:unbound:p{number}'
         for number in range(min(prefixes, PREFIXES))
     ]
@@ -56,8 +56,8 @@ def test_prefixes_are_counted_over_all_entries_and_each_once() -> None:
     # An entry brings one new prefix, and has one of the entry before; the first brings two.
     dated = [url.lastmod is not None for url in document.urls]
     assert dated == [True] * (PREFIXES - 1) + [False] * 3
-    mends = [len([mend for mend in url.problems if "is not declared" in mend.message]) for url in document.urls]
-    assert mends == [2] + [1] * (PREFIXES - 2) + [0] * 3
+    repairs = [len([each for each in url.problems if "is not declared" in each.message]) for url in document.urls]
+    assert repairs == [2] + [1] * (PREFIXES - 2) + [0] * 3
 
 
 @pytest.mark.parametrize(("prefixes", "codes"), [(PREFIXES, ["S02"] + ["S01"] * PREFIXES), (PREFIXES + 1, ["S01"])])
@@ -116,12 +116,12 @@ def vocabulary() -> Vocabulary:
 
 def test_names_in_capitals_are_read_and_reported_once() -> None:
     names = vocabulary()
-    heard: list[tuple[str, str]] = []
-    names.note = lambda code, message, name: heard.append((message, name))
+    received: list[tuple[str, str]] = []
+    names.note = lambda code, message, name: received.append((message, name))
     assert [names[name] for name in ("URL", "urn:root}Loc", "URL", "urn:image}LOC", "urn:foreign}URL", "TITLE")] == [
         *("url", "loc", "url", "image:LOC", "urn:foreign}URL", "TITLE")
     ]
-    assert heard == [
+    assert received == [
         ("<URL> was read as <url>: names are in small letters", "URL"),
         ("<Loc> was read as <loc>: names are in small letters", "Loc"),
     ]

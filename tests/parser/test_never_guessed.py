@@ -101,7 +101,7 @@ ROWS: list[tuple[str, str, str, bool]] = [
 ]  # fmt: skip
 
 
-def told(items: list[sr.UrlRecord | sr.SitemapRef | sr.Problem | sr.Outcome]) -> tuple[str, bool]:
+def reported(items: list[sr.UrlRecord | sr.SitemapRef | sr.Problem | sr.Outcome]) -> tuple[str, bool]:
     """What came out, with the years of dates, and whether it is complete."""
     found = [
         item.loc.removeprefix(HOST) + (f":{item.lastmod.year}" if item.lastmod else "")
@@ -118,7 +118,7 @@ def test_ambiguous_entries_are_dropped_and_never_guessed(body: str, found: str, 
     data = body.encode()
     for size in (1, 7, len(data)):
         pieces = [data[at : at + size] for at in range(0, len(data), size)]
-        assert told(list(sr.iter_parse(pieces))) == (found, complete), size
+        assert reported(list(sr.iter_parse(pieces))) == (found, complete), size
 
 
 def test_commented_out_entries_stay_so_in_any_chunks() -> None:
@@ -127,7 +127,7 @@ def test_commented_out_entries_stay_so_in_any_chunks() -> None:
     body = urlset(" " * 1_100 + f"<url>loc>{A}</loc></url>\n{retired}{' ' * 300}\n").encode()
     for size in range(1, 150):
         pieces = (body[at : at + size] for at in range(0, len(body), size))
-        assert told(list(sr.iter_parse(pieces))) == ("z", False), size
+        assert reported(list(sr.iter_parse(pieces))) == ("z", False), size
 
 
 def test_an_empty_location_beside_another_is_no_entry_of_its_own() -> None:

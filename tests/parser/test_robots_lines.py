@@ -33,7 +33,7 @@ def test_clean_lines(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "wording"),
     [
         (f"Site-map: {URL}", '"Site-map:" in place of'),
         (f"sitemaps: {URL}", '"sitemaps:" in place of'),
@@ -53,12 +53,12 @@ def test_clean_lines(line: str) -> None:
         (f"{URL}  # ours", "without a Sitemap key"),
     ],
 )
-def test_malformed_lines_are_read_and_reported(line: str, said: str) -> None:
+def test_malformed_lines_are_read_and_reported(line: str, wording: str) -> None:
     (found,) = sitemap_lines(line)
     assert found.loc == URL
     assert found.raw in line
     assert found.fault is not None
-    assert said in found.fault
+    assert wording in found.fault
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,7 @@ def test_host_is_verified_on_both_schemes_and_the_requested_port(url, authoritie
 
 
 @pytest.mark.parametrize(
-    ("asked", "final", "authorities"),
+    ("requested", "final", "authorities"),
     [
         ("https://example.com/robots.txt", "https://example.com/robots.txt", BOTH),
         ("http://example.com/robots.txt", "https://example.com/robots.txt", BOTH),
@@ -149,8 +149,8 @@ def test_host_is_verified_on_both_schemes_and_the_requested_port(url, authoritie
         ("http://192.0.2.1/robots.txt", "http://192.0.2.9/robots.txt", ("http://192.0.2.1/", "https://192.0.2.1/")),
     ],
 )
-def test_redirect_extends_verification_within_one_registrable_domain(asked, final, authorities):
-    assert verified_prefixes(asked, final) == authorities
+def test_redirect_extends_verification_within_one_registrable_domain(requested, final, authorities):
+    assert verified_prefixes(requested, final) == authorities
 
 
 @pytest.mark.parametrize(

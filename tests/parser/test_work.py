@@ -131,8 +131,8 @@ def test_entry_with_too_many_levels_is_lost_but_for_its_location(levels: int, is
     deep = b"<url><loc>https://example.com/2</loc></i><x>" + b"<p>t" * levels + b"</x></url>"
     document = sr.parse(URLSET + one % 1 + deep + one % 3 + b"</urlset>")
     assert [record.loc for record in document.urls] == [f"https://example.com/{number}" for number in (1, 2, 3)]
-    said = [problem.message for problem in document.urls[1].problems if "max_xml_depth" in problem.message]
-    assert len(said) == is_lost
+    messages = [problem.message for problem in document.urls[1].problems if "max_xml_depth" in problem.message]
+    assert len(messages) == is_lost
     assert "S16" not in document.outcome.problems
 
 

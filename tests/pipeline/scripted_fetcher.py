@@ -72,12 +72,12 @@ class Played:
 
     pages: dict[str, list[Page]]
     clock: Clock = attrs.field(factory=Clock)
-    asked: list[str] = attrs.field(factory=list)
+    requested: list[str] = attrs.field(factory=list)
     open: set[str] = attrs.field(factory=set)
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        self.asked.append(url)
+        self.requested.append(url)
         answers = self.pages.get(url, [Page(status=404)])
         page = answers.pop(0) if len(answers) > 1 else answers[0]
         if page.error and not page.pieces:

@@ -60,7 +60,7 @@ def test_bytes_become_records_then_an_outcome(size: int) -> None:
     assert isinstance(items[-1], Outcome)
     outcome = outcome_of(MAP, items)
     assert (outcome.complete, outcome.kept, outcome.bytes_wire) == (True, 20, len(body))
-    assert fetcher.asked == [ROBOTS, MAP]
+    assert fetcher.requested == [ROBOTS, MAP]
     assert not fetcher.open
 
 
@@ -144,13 +144,13 @@ def test_next_request_starts_before_a_small_body_is_parsed(length: int | None) -
         pages = {each: page(body[:150], body[150:], headers=headers) for each in (first, second)}
         fetcher = Played({MAP: page(index(first, second)), **pages})
         return [
-            (item.sitemap, fetcher.asked[-1:])
+            (item.sitemap, fetcher.requested[-1:])
             async for batch in start(MAP, fetcher, per_host=1).batches()
             for item in of(UrlRecord, batch)
         ]
 
-    asked_by_then = first if length is None else second
-    assert asyncio.run(main()) == [(first, [asked_by_then])] * 3 + [(second, [second])] * 3
+    requested_by_then = first if length is None else second
+    assert asyncio.run(main()) == [(first, [requested_by_then])] * 3 + [(second, [second])] * 3
 
 
 def test_received_part_of_a_small_body_counts() -> None:
@@ -191,7 +191,7 @@ def test_well_known_path_without_a_sitemap_is_not_reported() -> None:
     html, right = f"{SITE}/sitemap_index.xml", f"{SITE}/sitemap-index.xml"
     pages = {MAP: page(b"<html>"), html: page(b"<urls><url/></urls>"), right: page(many(2))}
     items, fetcher = read(SITE, pages)
-    assert fetcher.asked == [ROBOTS, MAP, html, right]
+    assert fetcher.requested == [ROBOTS, MAP, html, right]
     assert of(Problem, items) == []
     assert [outcome.url for outcome in of(Outcome, items)] == [ROBOTS, right]
     assert len(of(UrlRecord, items)) == 2
@@ -299,7 +299,7 @@ def test_broken_body_gives_what_was_received() -> None:
     assert len({record.loc for record in found}) == len(found)
     outcome = outcome_of(MAP, items)
     assert (outcome.complete, outcome.kept, outcome.problems["F04"]) == (False, len(found), 1)
-    assert fetcher.asked.count(MAP) == Limits().tries
+    assert fetcher.requested.count(MAP) == Limits().tries
 
 
 def test_retry_of_a_broken_body_continues_where_it_was() -> None:
@@ -307,7 +307,7 @@ def test_retry_of_a_broken_body_continues_where_it_was() -> None:
     body = many(3000)
     items, fetcher = read(MAP, {MAP: [*page(body[:100_000], error=FetchError("reset")), *page(body)]})
     assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(3000)]
-    assert fetcher.asked.count(MAP) == 2
+    assert fetcher.requested.count(MAP) == 2
     outcome = outcome_of(MAP, items)
     assert (outcome.complete, outcome.kept, outcome.problems) == (True, 3000, {})
 
@@ -377,12 +377,12 @@ def test_retry_before_the_first_entry_starts_anew(broken: Page) -> None:
     assert [problem.code for problem in of(Problem, items)] == ["S02"]
     assert outcome_of(MAP, items).problems == {"S02": 1}
     assert outcome_of(MAP, items).complete
-    assert fetcher.asked.count(MAP) == 2
+    assert fetcher.requested.count(MAP) == 2
 
 
 def test_last_try_returns_what_it_read() -> None:
     items, fetcher = read(MAP, {MAP: page(many(3)[:-60], error=FetchError("reset"))}, limits=Limits(tries=1))
-    assert fetcher.asked == [ROBOTS, MAP]
+    assert fetcher.requested == [ROBOTS, MAP]
     assert len(of(UrlRecord, items)) == 2
     assert not outcome_of(MAP, items).complete
 
@@ -391,7 +391,7 @@ def test_many_problems_before_the_first_entry_are_reported_once() -> None:
     """Above a number they are no longer deferred, and a retry does not report them again."""
     bad = f"<urlset {NAMESPACE}>".encode() + b"<url><loc>mailto:a</loc></url>\n" * 5000
     items, fetcher = read(MAP, {MAP: page(bad, error=FetchError("reset"))})
-    assert fetcher.asked.count(MAP) == Limits().tries
+    assert fetcher.requested.count(MAP) == Limits().tries
     assert len([problem for problem in of(Problem, items) if problem.code == "U02"]) == 5000
     assert outcome_of(MAP, items).problems["U02"] == 5000
 
@@ -413,13 +413,13 @@ def test_body_that_breaks_before_its_first_byte_is_not_reported_as_empty() -> No
     assert not outcome_of(MAP, items).complete
 
 
-@pytest.mark.parametrize(("seconds", "asked"), [(9.0, 3), (16.0, 2)])
-def test_document_seconds_covers_all_tries(seconds: float, asked: int) -> None:
+@pytest.mark.parametrize(("seconds", "requested"), [(9.0, 3), (16.0, 2)])
+def test_document_seconds_covers_all_tries(seconds: float, requested: int) -> None:
     cut = page(many(100)[:3000], seconds=seconds, error=FetchError("reset"))
     items, fetcher = read(MAP, {MAP: cut}, limits=Limits(document_seconds=30.0, tries=3))
-    assert fetcher.asked.count(MAP) == asked
+    assert fetcher.requested.count(MAP) == requested
     (message,) = [problem.message for problem in of(Problem, items) if problem.code == "F04"]
-    assert ("document_seconds" in message) == (asked < 3)
+    assert ("document_seconds" in message) == (requested < 3)
 
 
 @pytest.mark.parametrize(("rate", "complete"), [(1000, True), (1001, False)])
@@ -457,7 +457,7 @@ def test_fetcher_without_a_response_times_out() -> None:
         @asynccontextmanager
         async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
             if url == MAP:
-                self.asked.append(url)
+                self.requested.append(url)
                 await asyncio.Event().wait()
             async with super().fetch(url, headers) as response:
                 yield response
@@ -465,7 +465,7 @@ def test_fetcher_without_a_response_times_out() -> None:
     fetcher = Stuck({})
     limits = Limits(connect_seconds=0.01, read_seconds=0.01, min_rate_after_seconds=0.01, tries=1)
     items = asyncio.run(everything(start(MAP, fetcher, limits=limits)))
-    assert fetcher.asked == [ROBOTS, MAP]
+    assert fetcher.requested == [ROBOTS, MAP]
     (problem,) = of(Problem, items)
     assert str(problem).startswith(f"F04 {MAP}: the head of the answer was not here after 0.03 s (connect_seconds + ")
 
@@ -473,7 +473,7 @@ def test_fetcher_without_a_response_times_out() -> None:
 def test_refused_addresses_are_not_tried_again() -> None:
     error = FetchError("10.0.0.1 is private", code="F13", transient=False)
     items, fetcher = read(MAP, {MAP: page(error=error)})
-    assert fetcher.asked == [ROBOTS, MAP]
+    assert fetcher.requested == [ROBOTS, MAP]
     assert outcome_of(MAP, items).problems == {"F13": 1}
 
 
@@ -488,8 +488,8 @@ def test_the_seconds_of_a_document_are_in_its_outcome() -> None:
 def test_second_reading_gives_dropped_urls_and_no_child_again() -> None:
     body = mixed(100).replace(b"</urlset>", b"<sitemap><loc>/x/t.xml</loc></sitemap></urlset>")
     items, fetcher = read(SITE, proven_late(Page([body])), per_host=1)
-    assert fetcher.asked[-1] == SHARED
-    assert fetcher.asked.count(SHARED) == 2
+    assert fetcher.requested[-1] == SHARED
+    assert fetcher.requested.count(SHARED) == 2
     lines = [record.line for record in of(UrlRecord, items)]
     assert lines == [*range(3, 102, 2), *range(2, 101, 2)]
     assert [ref.loc for ref in of(SitemapRef, items)].count(f"{HOST}/x/t.xml") == 1
@@ -525,7 +525,7 @@ def test_retry_of_a_second_reading_continues_where_it_was() -> None:
     body = mixed(3000)
     broken = Page([body[:100_000]], error=FetchError("reset"))
     items, fetcher = read(SITE, proven_late(Page([body]), broken, Page([body])), per_host=1)
-    assert fetcher.asked.count(SHARED) == 3
+    assert fetcher.requested.count(SHARED) == 3
     lines = [record.line for record in of(UrlRecord, items)]
     assert lines == [*range(3, 3002, 2), *range(2, 3001, 2)]
     assert (outcome_of(SHARED, items).kept, outcome_of(SHARED, items).complete) == (3000, True)
@@ -546,7 +546,7 @@ def test_a_first_reading_that_breaks_off_ends_with_the_authorities_that_it_began
     body = mixed(3000)
     broken = Page([body[:100_000]], error=FetchError("reset"))
     items, fetcher = read(SITE, proven_late(broken, Page([body])), per_host=1)
-    assert fetcher.asked[-4:] == [SHARED, PROVEN, SHARED, SHARED]
+    assert fetcher.requested[-4:] == [SHARED, PROVEN, SHARED, SHARED]
     records = of(UrlRecord, items)
     assert sorted(record.line for record in records) == [*range(2, 3002)]
     assert (outcome_of(SHARED, items).kept, outcome_of(SHARED, items).dropped) == (3000, {})

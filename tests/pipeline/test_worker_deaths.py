@@ -189,7 +189,7 @@ def test_document_that_kills_its_worker_is_the_only_one_lost(poison: None, word:
     for name, url in (("b", B), ("c", C)):
         assert [loc for loc in locs(items) if f"/{name}/" in loc] == named(name)
         assert outcome_of(url, items).complete
-    assert fetcher.asked.count(A) == 1
+    assert fetcher.requested.count(A) == 1
 
 
 def test_killed_worker_loses_its_current_document(
@@ -248,7 +248,7 @@ def test_worker_killed_while_idle_loses_nothing(children: Children, tries: int) 
     assert locs(items) == named("a")
     assert failures(items) == []
     assert outcome_of(A, items).complete
-    assert (len(children), fetcher.asked.count(A)) == (2, 2)
+    assert (len(children), fetcher.requested.count(A)) == (2, 2)
 
 
 def test_repeated_deaths_of_idle_workers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,7 +264,7 @@ def test_repeated_deaths_of_idle_workers_are_bounded(monkeypatch: pytest.MonkeyP
     body = entries("a")
     fetcher = Slow({ROBOTS: robots(A), A: page(body[:90_000], body[90_000:])})
     items = asyncio.run(everything(run_of(fetcher, limits=Limits(tries=1))))
-    assert fetcher.asked.count(A) == 4
+    assert fetcher.requested.count(A) == 4
     (message,) = failures(items)
     assert message.startswith("the process that had it open, and was not at it, ended by itself, with 5")
     assert locs(items) == named("a")[: outcome_of(A, items).kept]
@@ -278,7 +278,7 @@ def test_worker_dying_at_every_document_keeps_their_records(poison: None) -> Non
     kept = sum(outcome.kept for outcome in of(Outcome, items) if outcome.format == "urlset")
     assert len(set(locs(items))) == len(locs(items)) == kept
     assert len(of(Outcome, items)) == 9
-    assert max(map(fetcher.asked.count, fetcher.asked)) <= 5
+    assert max(map(fetcher.requested.count, fetcher.requested)) <= 5
 
 
 def test_worker_dying_at_the_end_of_a_broken_body_loses_only_that(poison: None) -> None:
@@ -292,17 +292,17 @@ def test_worker_dying_at_the_end_of_a_broken_body_loses_only_that(poison: None) 
 
 
 def test_document_that_kills_its_worker_after_feedparser_is_not_repeated(poison: None) -> None:
-    asked: list[bytes] = []
+    requested: list[bytes] = []
 
     def fallback(body: bytes, url: str | None, /, *, limits: Limits) -> sr.pipeline.FallbackResult:
-        asked.append(body)
+        requested.append(body)
         return sr.pipeline.FallbackResult()
 
     fetcher = site(finish=page(b"<CHANNEL><ITEM HREF='https://shop.example/1'/></CHANNEL>"))
     items = asyncio.run(everything(run_of(fetcher, feed_fallback=fallback)))
     assert failures(items) == ["the process that read it ended by itself, with 9 (listed in robots.txt:2)"]
     assert not outcome_of(f"{SITE}/finish.xml", items).complete
-    assert len(asked) == 1
+    assert len(requested) == 1
 
 
 def test_a_worker_that_is_killed_at_its_start_is_replaced(

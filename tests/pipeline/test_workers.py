@@ -88,8 +88,8 @@ async def worked(executor: ParseExecutor, body: bytes, size: int) -> tuple[list[
         given += await executor.end(cut=False)
         states.append(executor.progress)
         if executor.progress.fallback_request:
-            asked, url = executor.progress.fallback_request
-            given += await executor.finish(feedparser_answer(asked, url))
+            requested, url = executor.progress.fallback_request
+            given += await executor.finish(feedparser_answer(requested, url))
             states.append(executor.progress)
     finally:
         executor.release()
@@ -315,7 +315,7 @@ def test_crawl_gives_the_same_with_workers(name: str) -> None:
     own, here = walked(walk, None)
     theirs, there = walked(walk, WorkerPool(walk.workers))
     assert by_document(theirs) == by_document(own)
-    assert Counter(there.asked) == Counter(here.asked)
+    assert Counter(there.requested) == Counter(here.requested)
     assert not there.open
 
 

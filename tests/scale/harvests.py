@@ -43,11 +43,11 @@ def lay_out(path, hosts, config, *, shards=1):
     return folder
 
 
-def one_shard(path, hosts, tell=lambda tally: None, **keywords):
+def one_shard(path, hosts, on_progress=lambda tally: None, **keywords):
     """The hosts as one shard, read in this process; its folder, and what its manifest says."""
     config = config_of(**keywords)
     folder = lay_out(path, hosts, config)
-    return folder, harvest_shard(folder, 0, config, tell)
+    return folder, harvest_shard(folder, 0, config, on_progress)
 
 
 def table(folder, name):
@@ -75,7 +75,7 @@ def locs(folder, site=None):
     return sorted(row["loc"] for row in table(folder, "urls") if site in (None, row["site"]))
 
 
-def told(folder):
+def reported(folder):
     """(change, loc) of each, sorted."""
     return sorted((row["change"], row["loc"]) for row in table(folder, "urls"))
 

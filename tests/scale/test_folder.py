@@ -92,9 +92,9 @@ def files(path):
 
 def test_a_shard_is_done_when_its_manifest_is_there(begun):
     assert begun.manifest(0) is None
-    told = publish(begun, 0, "a")
-    assert begun.manifest(0) == told
-    assert told["rows"] == {"urls": 1, "sitemaps": 0, "problems": 0, "hosts": 1}
+    reported = publish(begun, 0, "a")
+    assert begun.manifest(0) == reported
+    assert reported["rows"] == {"urls": 1, "sitemaps": 0, "problems": 0, "hosts": 1}
     assert [row["loc"] for row in rows(begun, "urls")] == ["a"]
     assert begun.state(0).read_bytes()[18:20] == b"\1\1"  # sealed: whole without a journal beside it
     assert remembered(begun.state(0)) == ["a"]

@@ -271,7 +271,7 @@ def test_killed_harvest_is_resumed_where_it_was(farm, hosts, listed, out, right)
     code, stderr = run(*PROGRAM, listed, "-o", out, *OPTIONS, "--resume")
     assert code == 3, stderr
     assert tables(out) == right
-    read = {target for target, paths in farm.asked().items() if paths}
+    read = {target for target, paths in farm.requested().items() if paths}
     left = {target for shard in range(SHARDS) if shard not in done for target in HarvestFolder(out).targets(shard)}
     assert 0 < len(read) < HOSTS
     assert read == left
@@ -281,7 +281,7 @@ def test_killed_harvest_is_resumed_where_it_was(farm, hosts, listed, out, right)
     }
     farm.forget()
     assert sr.scale.harvest(listed, out, resume=True, allow_private=True, **SLOWLY).shards_done == SHARDS
-    assert not any(farm.asked().values())
+    assert not any(farm.requested().values())
 
 
 @unix
@@ -359,7 +359,7 @@ def dask(*arguments):
         yield process
 
 
-def said(process, words):
+def wait_for_line(process, words):
     """The line with these words, on stderr."""
     deadline = time.monotonic() + MAX_WAIT_SECONDS
     lines = []
@@ -376,10 +376,10 @@ def scheduler():
     """Its process and its address; one worker of two threads belongs to it."""
     quiet = ["--host", "127.0.0.1"]
     with dask("scheduler", *quiet, "--port", "0", "--dashboard-address", "127.0.0.1:0") as process:
-        address = said(process, "Scheduler at:").split()[-1]
+        address = wait_for_line(process, "Scheduler at:").split()[-1]
         worker = [address, *quiet, "--nthreads", "2", "--no-dashboard", "--no-nanny", "--death-timeout", "60"]
         with dask("worker", *worker) as helper:
-            said(helper, "Starting established connection")
+            wait_for_line(helper, "Starting established connection")
             yield process, address
 
 

@@ -252,8 +252,8 @@ def test_trust_lastmod_changes_the_rows():
 
 def test_ages_count_from_the_start_of_the_harvest():
     begun = datetime(2026, 3, 8, 12, tzinfo=UTC)
-    asked = config(since="7d")
-    assert asked.settings()["since"] == "7d"
-    dates = asked.dates(begun)
+    requested = config(since="7d")
+    assert requested.settings()["since"] == "7d"
+    dates = requested.dates(begun)
     assert dates == {"since": "2026-03-01T12:00:00Z", "until": None}
-    assert asked.with_dates(dates).filters["since"] == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert requested.with_dates(dates).filters["since"] == datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -112,8 +112,8 @@ def test_rows_of_documents_equal_those_of_a_single_run(farm, hosts, out):
             problems += [(host.target, each.code, each.sitemap, each.line) for each in stream.problems.samples]
     read = [(row["site"], row["url"], row["format"], row["kept"], row["complete"]) for row in table(folder, "sitemaps")]
     assert sorted(read, key=str) == sorted(outcomes, key=str)
-    said = [(row["site"], row["code"], row["sitemap"], row["line"]) for row in table(folder, "problems")]
-    assert sorted(said, key=str) == sorted(problems, key=str)
+    found = [(row["site"], row["code"], row["sitemap"], row["line"]) for row in table(folder, "problems")]
+    assert sorted(found, key=str) == sorted(problems, key=str)
     assert (manifest["rows"]["sitemaps"], manifest["rows"]["problems"]) == (len(outcomes), len(problems))
     assert manifest["problems"] == len(problems)
 
@@ -277,8 +277,8 @@ def test_keywords_of_the_reader_reach_the_network(site, out):
 
 def spans(farm, names):
     """When each host was asked, from the first time to the last."""
-    asked = [each for domain in farm.domains().values() for each in domain.asked]
-    times = {name: [at for at, target in asked if target == f"http://{name}"] for name in names}
+    requested = [each for domain in farm.domains().values() for each in domain.requested]
+    times = {name: [at for at, target in requested if target == f"http://{name}"] for name in names}
     assert all(times.values())
     return {name: (min(own), max(own)) for name, own in times.items()}
 
@@ -304,9 +304,9 @@ def test_hosts_at_once_is_a_limit(farm, hosts, out, most):
 def test_each_document_is_requested_once(farm, hosts, out):
     farm.forget()
     one_shard(out, [hosts["index"]])
-    asked = farm.asked()[hosts["index"].target]
-    assert sorted(asked) == sorted({*asked})
-    assert len(asked) == 5
+    requested = farm.requested()[hosts["index"].target]
+    assert sorted(requested) == sorted({*requested})
+    assert len(requested) == 5
 
 
 # --- what stops it ---
@@ -316,7 +316,7 @@ def test_finished_shard_is_not_repeated(farm, hosts, out):
     folder, manifest = one_shard(out, [hosts["robots"]])
     farm.forget()
     assert harvest_shard(folder, 0, config_of()) == manifest
-    assert not any(farm.asked().values())
+    assert not any(farm.requested().values())
     assert "manifests/part-00000.json" in files(folder)
 
 
@@ -340,7 +340,7 @@ def test_full_disk_ends_the_shard_and_leaves_no_files(farm, hosts, out, monkeypa
 
     if method == "publish":
 
-        def full(self, told):
+        def full(self, reported):
             raise OSError(errno.ENOSPC, "No space left on device", "urls/part-00000.parquet")
 
     monkeypatch.setattr(ShardWriter, method, full)
@@ -371,13 +371,13 @@ def test_attempt_whose_folder_is_removed_ends(farm, hosts, out, monkeypatch, has
     monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
     config = config_of(state=has_state)
     folder = lay_out(out, [hosts["robots"], hosts["hang"]], config)
-    told = []
+    reported = []
 
     def take_away(tally):
         if tally.hosts == 1:
-            told.append(tally)
+            reported.append(tally)
             shutil.rmtree(folder.unfinished, ignore_errors=True)
-            assert len(told) < 10, "nobody looks whether it is there"
+            assert len(reported) < 10, "nobody looks whether it is there"
 
     with pytest.raises(HarvestCancelled, match=f"another harvest has taken {out} over"):
         harvest_shard(folder, 0, config, take_away)
@@ -400,11 +400,11 @@ def test_writing_attempt_whose_folder_is_removed_ends(farm, hosts, out, has_stat
 
 def test_progress_of_a_shard_grows_to_its_totals(farm, hosts, out, monkeypatch):
     monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
-    told = []
+    reported = []
     chosen = [hosts[kind] for kind in ("index", "broken", "error")] + [hosts[name] for name in SHOPS[:3]]
-    _, manifest = one_shard(out, chosen, told.append, proxy=farm.proxy)
-    assert (told[0].hosts, told[0].urls) == (0, 0)
-    counts = [(tally.hosts, tally.urls, tally.bytes_wire, tally.not_whole) for tally in told]
+    _, manifest = one_shard(out, chosen, reported.append, proxy=farm.proxy)
+    assert (reported[0].hosts, reported[0].urls) == (0, 0)
+    counts = [(tally.hosts, tally.urls, tally.bytes_wire, tally.not_whole) for tally in reported]
     for earlier, later in itertools.pairwise(counts):
         assert all(before <= after for before, after in zip(earlier, later, strict=True)), (earlier, later)
     assert counts[-1] == (6, manifest["urls"], manifest["bytes_wire"], 2)
@@ -413,6 +413,6 @@ def test_progress_of_a_shard_grows_to_its_totals(farm, hosts, out, monkeypatch):
 
 def test_progress_includes_hosts_in_progress(farm, hosts, out, monkeypatch):
     monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
-    told = []
-    one_shard(out, [hosts["huge"]], told.append)
-    assert any(tally.hosts == 0 and tally.urls > 0 and tally.bytes_wire > 0 for tally in told)
+    reported = []
+    one_shard(out, [hosts["huge"]], reported.append)
+    assert any(tally.hosts == 0 and tally.urls > 0 and tally.bytes_wire > 0 for tally in reported)

@@ -19,8 +19,8 @@ from harvests import (
     locs,
     next_version,
     one_shard,
+    reported,
     table,
-    told,
     verdicts,
 )
 from hostfarm import FarmHost, locs_of, make_hosts, run_farm
@@ -87,18 +87,18 @@ def all_new(hosts):
 def test_first_harvest_is_all_new_then_only_changes(farm, each, out):
     hosts = [each[kind] for kind in KINDS]
     first = harvest_near(hosts, out, state=True, shards=3)
-    assert told(out) == all_new(hosts)
+    assert reported(out) == all_new(hosts)
     assert (first.has_state, first.complete, first.rows["urls"]) == (True, True, 90 * len(hosts))
     assert str(first).startswith("540 changes; 540 URLs from 6 hosts read; 6 complete; ")
     second = harvest_near(hosts, out, state=True)
-    assert told(out) == []
+    assert reported(out) == []
     assert (second.complete, second.shards, second.rows["urls"]) == (True, 3, 0)
     assert {*verdicts(out).values()} == {"complete"}
     next_version(farm, hosts)
     third = harvest_near(hosts, out, state=True)
-    assert told(out) == changes_of(hosts, 2)
-    assert third.rows["urls"] == len(told(out)) == 6 * 3 + 5 + 4
-    assert sorted(len(told(path)) for path in (out / "earlier").iterdir()) == [0, 540]
+    assert reported(out) == changes_of(hosts, 2)
+    assert third.rows["urls"] == len(reported(out)) == 6 * 3 + 5 + 4
+    assert sorted(len(reported(path)) for path in (out / "earlier").iterdir()) == [0, 540]
 
 
 def test_changes_equal_those_of_sync_for_each_host(farm, each, out, tmp_path):
@@ -121,10 +121,10 @@ def test_hosts_that_come_later_are_new_and_those_that_left_are_no_change(farm, e
     first, second, third = (each[kind] for kind in ("robots", "index", "text"))
     harvest_near([first, second], out, state=True, shards=4)
     harvest_near([third, second], out, state=True)
-    assert told(out) == all_new([third])
+    assert reported(out) == all_new([third])
     next_version(farm, [first])
     harvest_near([first, second, third], out, state=True)
-    assert told(out) == changes_of([first], 2)
+    assert reported(out) == changes_of([first], 2)
 
 
 def test_a_host_that_fails_removes_nothing(farm, each, out):
@@ -133,12 +133,12 @@ def test_a_host_that_fails_removes_nothing(farm, each, out):
     farm.replace(attrs.evolve(hosts[0], kind="error"))
     farm.replace(attrs.evolve(hosts[1], kind="none"))
     harvest_near(hosts, out, state=True, limits=HASTY)
-    assert told(out) == []
+    assert reported(out) == []
     assert "complete" not in verdicts(out).values()
     for host in hosts:
         farm.replace(host.at(2))
     harvest_near(hosts, out, state=True)
-    assert told(out) == changes_of(hosts, 2)
+    assert reported(out) == changes_of(hosts, 2)
 
 
 def test_documents_that_have_not_changed_are_not_read_again(farm, each, out):
@@ -157,14 +157,14 @@ def test_mass_removals_of_a_host_are_withheld_until_accepted(farm, each, out):
     gone = len({*locs_of(host)} - {*locs_of(less)})
     farm.replace(less)
     held = harvest_near([host], out, state=True)
-    assert {change for change, _ in told(out)} <= {"new", "updated"}
+    assert {change for change, _ in reported(out)} <= {"new", "updated"}
     (row,) = table(out, "hosts")
     assert (row["verdict"], row["why"]) == ("partial", f"{gone:,} removals are held back")
     assert "X01" in {problem["code"] for problem in table(out, "problems")}
     assert not held.complete
     harvest_near([host], out, state=True, accept_removals=True)
-    assert {change for change, _ in told(out)} == {"removed"}
-    assert len(told(out)) == gone > 1_000
+    assert {change for change, _ in reported(out)} == {"removed"}
+    assert len(reported(out)) == gone > 1_000
 
 
 # --- many at once ---
@@ -204,13 +204,13 @@ def test_concurrent_hosts_give_the_same_changes_and_state(farm, many, tmp_path):
         for one, other in zip(*found, strict=True):
             assert one == other
     fine = [host for host in many if host.kind in ("robots", "index", "text", "feed")]
-    assert {*changes_of(fine, 2)} <= {*told(folders[MANY_HOSTS])}
+    assert {*changes_of(fine, 2)} <= {*reported(folders[MANY_HOSTS])}
 
 
 def test_skipped_hosts_do_not_affect_others(farm, each, many, tmp_path):
     fine = [host for host in many if host.kind in ("robots", "index")]
     folder, _ = one_shard(tmp_path / "out", [each["hang"], *fine], state=True, host_seconds=2.0)
-    assert told(folder) == all_new(fine)
+    assert reported(folder) == all_new(fine)
     with sr.state.State(folder.state(0)) as state:
         complete = {run.site for run in state.runs() if run.complete}
     assert complete == {f"{host.target}/" for host in fine}
@@ -307,7 +307,7 @@ def test_attempt_that_dies_changes_nothing_and_the_next_reports_all(farm, many, 
     assert not folder.state(0).exists()
     assert remembered(folder.state_before(0)) == before
     harvest_shard(folder, 0, config)
-    assert told(folder) == changes_of(fine, 2)
+    assert reported(folder) == changes_of(fine, 2)
 
 
 def test_repeated_shard_reports_the_same_changes(farm, each, out):
@@ -316,13 +316,13 @@ def test_repeated_shard_reports_the_same_changes(farm, each, out):
     harvest_near(hosts, out, state=True, shards=1)
     next_version(farm, hosts)
     harvest_near(hosts, out, state=True)
-    before = told(out)
+    before = reported(out)
     for lost in (HarvestFolder(out).manifest_path(0), HarvestFolder(out).table("urls", 0), HarvestFolder(out).state(0)):
         lost.unlink()
         harvest_near(hosts, out, state=True, resume=True)
-        assert told(out) == before == changes_of(hosts, 2)
+        assert reported(out) == before == changes_of(hosts, 2)
     harvest_near(hosts, out, state=True)
-    assert told(out) == []
+    assert reported(out) == []
 
 
 def test_changes_of_a_skipped_host_are_not_repeated(farm, each, out):
@@ -330,11 +330,11 @@ def test_changes_of_a_skipped_host_are_not_repeated(farm, each, out):
     farm.replace(host)
     one = harvest_near([host], out, state=True, host_urls=300)
     assert one.verdicts == {"given_up": 1}
-    first = told(out)
+    first = reported(out)
     assert 0 < len(first) < 600
     two = harvest_near([host], out, state=True)
     assert two.verdicts == {"complete": 1}
-    assert sorted([*first, *told(out)]) == all_new([host])
+    assert sorted([*first, *reported(out)]) == all_new([host])
 
 
 def test_unfinished_shards_are_done_before_the_next_harvest(farm, each, out):

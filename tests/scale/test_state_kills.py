@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from harvests import changes_of, next_version, told
+from harvests import changes_of, next_version, reported
 from hostfarm import FarmHost, run_farm
 from kills import killed_at
 from near import harvest_near
@@ -44,11 +44,11 @@ def test_killed_anywhere_no_change_is_lost_or_repeated(farm, hosts, tmp_path, mo
         harvest_near(hosts, out, state=True)
     assert len(wanted) <= 78, "there are more moments than are tried"
     ends(hosts, out)
-    assert told(out) == changes_of(hosts, 2)
+    assert reported(out) == changes_of(hosts, 2)
     next_version(farm, hosts, 3)
     harvest_near(hosts, out, state=True)
-    assert told(out) == changes_of(hosts, 3)
-    assert sorted(len(told(path)) for path in (out / "earlier").iterdir()) == [len(changes_of(hosts, 2)), 180]
+    assert reported(out) == changes_of(hosts, 3)
+    assert sorted(len(reported(path)) for path in (out / "earlier").iterdir()) == [len(changes_of(hosts, 2)), 180]
 
 
 def ends(hosts, out):

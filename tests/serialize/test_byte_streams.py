@@ -126,15 +126,15 @@ class Full(io.BytesIO):
     [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (9, 5), (10, 0), (13, 3)],
 )
 def test_partly_written_record_is_reported(room: int, half: int) -> None:
-    told: list[int] = []
+    reported: list[int] = []
     stream = Full(room)
-    blocks = Blocks(stream, take_back=told.append)
+    blocks = Blocks(stream, take_back=reported.append)
     for record in (b"one\n", b'"a\nb"\n', b"three\n"):  # a line end inside a record is none
         blocks.write(record)
     assert not blocks.has_failed
     with pytest.raises(OSError, match="No space"):
         blocks.flush()
-    assert told == [half]
+    assert reported == [half]
     assert blocks.has_failed
 
 
@@ -173,12 +173,12 @@ def test_write_of_many_lines_runs_in_the_signal_guard() -> None:
     ("room", "half"), [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (7, 3), (8, 0), (13, 5), (14, 0)]
 )
 def test_partly_written_line_among_many_is_reported(room: int, half: int) -> None:
-    told: list[int] = []
+    reported: list[int] = []
     stream = Full(room)
-    blocks = Blocks(stream, "urls.jsonl", take_back=told.append)
+    blocks = Blocks(stream, "urls.jsonl", take_back=reported.append)
     with pytest.raises(OSError, match="No space") as failure:
         blocks.write_lines(b"one\ntwo\nthree\nfour\n")
-    assert told == [half]
+    assert reported == [half]
     assert blocks.has_failed
     assert failure.value.filename == "urls.jsonl"
     assert (stream.getvalue()[: room - half] or b"\n").endswith(b"\n")

@@ -62,11 +62,11 @@ def by_block(data: bytes) -> tuple[Numbered, str | None]:
     return read(through_blocks(io.BytesIO(data), "old.jsonl"))
 
 
-def place(told: str | None) -> str:
+def place(reported: str | None) -> str:
     """`old.jsonl:7` of an error."""
-    assert told is not None
-    found = re.match(r"old\.jsonl:\d+", told)
-    assert found is not None, told
+    assert reported is not None
+    found = re.match(r"old\.jsonl:\d+", reported)
+    assert found is not None, reported
     return found.group()
 
 
@@ -152,12 +152,12 @@ def test_pipe_is_read_as_data_arrives(tmp_path: Path) -> None:
 
 
 def test_callback_runs_before_each_read_that_may_block() -> None:
-    asked: list[int] = []
-    blocks = numbered_blocks(io.BytesIO(MANY), "old.jsonl", before_read=lambda: asked.append(1))
+    requested: list[int] = []
+    blocks = numbered_blocks(io.BytesIO(MANY), "old.jsonl", before_read=lambda: requested.append(1))
     next(blocks)
-    assert 1 <= len(asked) <= 3
+    assert 1 <= len(requested) <= 3
     assert len(list(blocks)) >= 1
-    assert len(asked) >= 2
+    assert len(requested) >= 2
 
 
 # --- what is not ---
@@ -179,17 +179,17 @@ FAULTS = {
 def test_fault_is_reported_with_its_line_number(name: str) -> None:
     for before in (0, 1, 70):
         data = b"".join(LINES[:before]) + FAULTS[name] + LINES[0]
-        found, told = by_block(data)
-        assert (found, told) == by_line(data)
-        assert place(told) == f"old.jsonl:{before + 1}"
+        found, reported = by_block(data)
+        assert (found, reported) == by_line(data)
+        assert place(reported) == f"old.jsonl:{before + 1}"
         assert len(found) == before
 
 
 @pytest.mark.usefixtures("sizes")
 def test_truncated_last_line_is_reported() -> None:
-    found, told = by_block(SHOP[:-20])
-    assert (found, told) == by_line(SHOP[:-20])
-    assert "the last line is cut" in str(told)
+    found, reported = by_block(SHOP[:-20])
+    assert (found, reported) == by_line(SHOP[:-20])
+    assert "the last line is cut" in str(reported)
     assert len(found) == len(LINES) - 1
 
 
@@ -198,18 +198,18 @@ def test_truncated_last_line_is_reported() -> None:
 def test_a_gzip_file_that_is_cut_gives_the_lines_before(share: float) -> None:
     whole = gzip.compress(SHOP, 1)
     cut = whole[: int(len(whole) * share)]
-    found, told = by_block(cut)
+    found, reported = by_block(cut)
     usual, expected = by_line(cut)
-    assert place(told) == place(expected)
+    assert place(reported) == place(expected)
     assert found == usual
     assert len(found) > share * len(LINES) / 2
 
 
 @pytest.mark.usefixtures("sizes")
 def test_a_gzip_file_cut_at_the_end_of_a_line_says_that_it_is_cut() -> None:
-    found, told = by_block(gzip.compress(SHOP, 1)[:-8])
+    found, reported = by_block(gzip.compress(SHOP, 1)[:-8])
     assert len(found) == len(LINES)
-    assert told == f"old.jsonl:{len(LINES) + 1}: here the gzip file is cut; the lines before were read"
+    assert reported == f"old.jsonl:{len(LINES) + 1}: here the gzip file is cut; the lines before were read"
 
 
 @pytest.mark.usefixtures("sizes")
@@ -223,9 +223,9 @@ def test_a_gzip_file_cut_at_the_end_of_a_line_says_that_it_is_cut() -> None:
     ids=["a wrong sum", "junk behind it", "damage within"],
 )
 def test_a_damaged_gzip_file_gives_the_lines_before(damaged: bytes) -> None:
-    found, told = by_block(damaged)
+    found, reported = by_block(damaged)
     usual, expected = by_line(damaged)
-    assert place(told) == place(expected)
+    assert place(reported) == place(expected)
     assert found == usual
     assert found
 
@@ -242,11 +242,11 @@ def test_a_line_at_the_limit_is_read_and_one_beyond_is_not(
     for size in range(90, 130):
         monkeypatch.setattr(dump_lines, "BLOCK_BYTES", size)
         data = line(0) * 10 + b" " * blanks + longest + line(1) * behind
-        found, told = by_block(data)
+        found, reported = by_block(data)
         usual, expected = by_line(data)
         assert found == usual
-        assert told == expected
-        assert (told is None) is (blanks == 0)
+        assert reported == expected
+        assert (reported is None) is (blanks == 0)
 
 
 def test_garbage_without_line_ends_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,9 +278,9 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_convert_writes_what_stands_before_a_bad_line_of_a_later_block(tmp_path: Path, fault: bytes) -> None:
     file = tmp_path / "old.jsonl"
     file.write_bytes(b"".join(map(line, range(1_000))) + fault + line(1_001))
-    code, told, table = convert(file)
+    code, reported, table = convert(file)
     assert code == 2
-    assert f"{file}:1001: " in told
+    assert f"{file}:1001: " in reported
     assert table["loc"].to_pylist() == [f"https://example.com/{number}" for number in range(1_000)]
 
 
@@ -292,22 +292,22 @@ def test_convert_takes_all_urls_among_other_lines(tmp_path: Path) -> None:
     lines[300:300], lines[900:900], lines[1_700:1_700] = [TYPED], [foreign], [b"\n", TYPED]
     file = tmp_path / "old.jsonl"
     file.write_bytes(b"".join(lines))
-    code, told, table = convert(file)
+    code, reported, table = convert(file)
     locs = [form["loc"] for _, form in numbered_forms(io.BytesIO(b"".join(lines)), "x") if "type" not in form]
     assert code == 0
     assert table["loc"].to_pylist() == locs
     assert table["lastmod"].null_count == len(locs) - 1
-    assert "2,001 URLs" in told
-    assert "2 other lines left out" in told
+    assert "2,001 URLs" in reported
+    assert "2 other lines left out" in reported
 
 
 @pytest.mark.usefixtures("small_blocks")
 def test_convert_with_unique_writes_a_url_once(tmp_path: Path) -> None:
     file = tmp_path / "old.jsonl"
     file.write_bytes(MANY + MANY)
-    code, told, table = convert(file, "--unique")
+    code, reported, table = convert(file, "--unique")
     assert (code, table.num_rows) == (0, 2_000)
-    assert "2,000 listed again" in told
+    assert "2,000 listed again" in reported
 
 
 @pytest.mark.usefixtures("small_blocks")

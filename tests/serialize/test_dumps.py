@@ -48,9 +48,9 @@ def locs(data: bytes) -> list[str]:
 
 
 def failure(data: bytes, name: str = "old.jsonl") -> str:
-    with pytest.raises(sr.UsageError) as told:
+    with pytest.raises(sr.UsageError) as reported:
         list(read_forms(io.BytesIO(data), name))
-    return str(told.value)
+    return str(reported.value)
 
 
 def given_before(data: bytes) -> list[str]:
@@ -131,15 +131,15 @@ def test_a_line_is_given_as_soon_as_it_is_there() -> None:
             return True
 
         def readinto(self, buffer: Any) -> int:
-            asked.append(len(buffer))
-            data = A + b"\n" if len(asked) == 1 else b""
+            requested.append(len(buffer))
+            data = A + b"\n" if len(requested) == 1 else b""
             buffer[: len(data)] = data
             return len(data)
 
-    asked: list[int] = []
+    requested: list[int] = []
     forms = read_forms(io.BufferedReader(Pipe()), "stdin")
     assert next(forms)["loc"] == LOCS[0]
-    assert len(asked) == 1
+    assert len(requested) == 1
 
 
 # --- what is no dump ---
@@ -183,10 +183,10 @@ NO_DUMPS: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("name", NO_DUMPS)
 def test_invalid_dump_is_reported_with_place_and_advice(name: str) -> None:
-    data, told = NO_DUMPS[name]
+    data, reported = NO_DUMPS[name]
     message = failure(data)
     assert message.startswith("old.jsonl:")
-    assert told in message
+    assert reported in message
     assert message.isprintable()
     assert len(message) < 300
 
@@ -329,7 +329,7 @@ def test_many_row_groups_are_read_in_order_and_numbered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "reported"),
     [
         (parquet_of({"url": ["a"], "n": [1]}), "old.parquet has no column loc, so it is no dump; it has url, n"),
         (parquet_of({"loc": ["a", None]}), 'old.parquet:2: a line without "type" is a URL, and this one has no "loc"'),
@@ -337,8 +337,8 @@ def test_many_row_groups_are_read_in_order_and_numbered() -> None:
         (b"PAR1", "old.parquet: damaged Parquet: "),
     ],
 )
-def test_parquet_that_is_no_dump_is_reported(data: bytes, told: str) -> None:
-    assert failure(data, "old.parquet").startswith(told)
+def test_parquet_that_is_no_dump_is_reported(data: bytes, reported: str) -> None:
+    assert failure(data, "old.parquet").startswith(reported)
 
 
 def test_parquet_through_a_pipe_is_refused() -> None:
@@ -350,8 +350,8 @@ def test_parquet_through_a_pipe_is_refused() -> None:
 def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     data = parquet_of({"loc": ["a"]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    told = "old.parquet is Parquet, which needs pyarrow: pip install '.[parquet]' in a clone of sitemap-reader"
-    assert failure(data, "old.parquet") == told
+    reported = "old.parquet is Parquet, which needs pyarrow: pip install '.[parquet]' in a clone of sitemap-reader"
+    assert failure(data, "old.parquet") == reported
 
 
 # --- load ---
@@ -398,9 +398,9 @@ def test_line_that_is_no_record_is_named(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     path.write_bytes(A + b'\n{"type":"node"}\n{"loc":"a","priority":"high"}\n')
     dump = DumpFile(path)
-    with pytest.raises(sr.UsageError) as told:
+    with pytest.raises(sr.UsageError) as reported:
         list(dump)
-    assert str(told.value) == f'{path}:3: URL record, priority: "high" is not a number'
+    assert str(reported.value) == f'{path}:3: URL record, priority: "high" is not a number'
     with pytest.raises(sr.UsageError, match=r':2: type: "node" is none of '):
         list(dump.items())
 
@@ -418,7 +418,7 @@ def test_a_file_is_closed_also_when_it_is_left(mixed: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reported"),
     [
         ("nothing.jsonl", "there is no file {}; `sitemap-reader dump HOST > urls.jsonl` makes a dump"),
         ("", "{} is a folder, and a dump is a file: `sitemap-reader dump {} > urls.jsonl` makes one"),
@@ -426,13 +426,13 @@ def test_a_file_is_closed_also_when_it_is_left(mixed: Path) -> None:
         ("urls.jsonl/inside", "cannot read {}: Not a directory; give a file that you may read"),
     ],
 )
-def test_unreadable_dump_is_reported_at_once(name: str, told: str, tmp_path: Path) -> None:
+def test_unreadable_dump_is_reported_at_once(name: str, reported: str, tmp_path: Path) -> None:
     (tmp_path / "urls.jsonl").write_bytes(A)
     path = str(tmp_path / name)
     for give in (str, Path):
         with pytest.raises(sr.UsageError) as failure:
             open_file(give(path))
-        assert str(failure.value) == told.replace("{}", str(give(path)))
+        assert str(failure.value) == reported.replace("{}", str(give(path)))
 
 
 def test_url_is_refused_as_a_file() -> None:

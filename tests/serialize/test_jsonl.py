@@ -465,12 +465,12 @@ def test_lines_of_columns_are_those_of_their_records(
 @settings(max_examples=examples(40, 10))
 @given(st.lists(urls, max_size=8), st.sets(st.integers(0, 7)))
 def test_lines_are_filtered(records: list[Any], chosen: set[int]) -> None:
-    asked: list[Any] = []
+    requested: list[Any] = []
 
     def wanted(form: dict[str, Any]) -> bool:
-        asked.append(form)
-        return len(asked) - 1 in chosen
+        requested.append(form)
+        return len(requested) - 1 in chosen
 
     kept = [record for number, record in enumerate(records) if number in chosen]
     assert json_lines(records).only(wanted) == json_lines(kept)
-    assert asked == [orjson.loads(sr.json_line(record)) for record in records], "each, in order"
+    assert requested == [orjson.loads(sr.json_line(record)) for record in records], "each, in order"

@@ -209,7 +209,7 @@ def test_memory_does_not_grow_with_the_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "reported"),
     [
         ("lastmod", "2024-01-31", '"2024-01-31" is not a date like 2024-01-31T08:30:00Z'),
         ("lastmod", "2024-02-31T00:00:00Z", '"2024-02-31T00:00:00Z" is not a date like'),
@@ -225,20 +225,20 @@ def test_memory_does_not_grow_with_the_rows() -> None:
         ("news", [], "[] is not an object"),
     ],
 )
-def test_a_value_of_another_type_is_an_error_that_names_the_key(key: str, value: Any, told: str) -> None:
+def test_a_value_of_another_type_is_an_error_that_names_the_key(key: str, value: Any, reported: str) -> None:
     stream = io.BytesIO()
     sink = ParquetSink(Blocks(stream), all_fields())
     sink.write({"loc": "a"})
     with pytest.raises(UsageError) as failure:
         sink.write({"loc": "b", key: value})
-    assert str(failure.value).startswith(f"b: {key}: {told}")
+    assert str(failure.value).startswith(f"b: {key}: {reported}")
     sink.write({"loc": "c"})
     sink.close()
     assert pq.read_table(stream).column("loc").to_pylist() == ["a", "c"]
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "reported"),
     [
         ({"images": [{"loc": "x"}, {"loc": 3}]}, "images[1].loc: 3 is not text"),
         ({"images": [None, "x"]}, 'images[1]: "x" is not an object'),
@@ -246,10 +246,10 @@ def test_a_value_of_another_type_is_an_error_that_names_the_key(key: str, value:
         ({"news": {"keywords": ["a", 1]}}, "news.keywords[1]: 1 is not text"),
     ],
 )
-def test_an_error_says_where_inside_of_a_value(form: Form, told: str) -> None:
+def test_an_error_says_where_inside_of_a_value(form: Form, reported: str) -> None:
     with pytest.raises(UsageError) as failure:
         written([{"loc": "b", **form}])
-    assert str(failure.value).startswith(f"b: {told}")
+    assert str(failure.value).startswith(f"b: {reported}")
 
 
 def test_json_object_may_lack_keys_and_numbers_may_be_integers() -> None:
@@ -262,8 +262,8 @@ def test_json_object_may_lack_keys_and_numbers_may_be_integers() -> None:
 
 def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    told = r"parquet needs pyarrow: pip install '\.\[parquet\]'"
-    with pytest.raises(UsageError, match=told):
+    reported = r"parquet needs pyarrow: pip install '\.\[parquet\]'"
+    with pytest.raises(UsageError, match=reported):
         ParquetSink(Blocks(io.BytesIO()), all_fields())
 
 

@@ -114,7 +114,7 @@ def test_every_path_of_the_declared_line_is_a_field() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("", "--fields: which ones? there are loc, lastmod, "),
         (" , ", "--fields: which ones? there are loc, lastmod, "),
@@ -141,10 +141,10 @@ def test_every_path_of_the_declared_line_is_a_field() -> None:
         ("images." + "9" * 10_000, "--fields: there is no images.999"),
     ],
 )
-def test_unknown_field_is_reported_with_the_known_ones(text: str, told: str) -> None:
+def test_unknown_field_is_reported_with_the_known_ones(text: str, reported: str) -> None:
     with pytest.raises(UsageError) as failure:
         parse_fields(text)
-    assert str(failure.value).startswith(told)
+    assert str(failure.value).startswith(reported)
 
 
 def test_the_option_that_an_error_names_can_be_another() -> None:

@@ -82,8 +82,8 @@ class World:
     has_etags: bool = True
     modified: datetime | None = None  # the Last-Modified of all documents
     now: datetime = START
-    asked: dict[str, int] = attrs.field(factory=dict)  # path -> the status it got, of the last run
-    times_asked: int = 0
+    requested: dict[str, int] = attrs.field(factory=dict)  # path -> the status it got, of the last run
+    times_requested: int = 0
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
@@ -96,8 +96,8 @@ class World:
         conditions = [headers.get("If-None-Match"), headers.get("If-Modified-Since")]
         if given and conditions == [given.get("etag"), given.get("last-modified")]:
             status, body = 304, b""
-        self.asked[path] = status
-        self.times_asked += 1
+        self.requested[path] = status
+        self.times_requested += 1
         yield sr.fetch.Response(status, given, _chunks(body, is_cut=status == 200 and self._is_cut(path)), url)
 
     def _answer(self, path: str) -> tuple[int, bytes]:
@@ -122,7 +122,7 @@ class World:
 
     def changes(self, state: Path | sr.state.State, **options: Any) -> sr.ChangeStream:
         """A run, now."""
-        self.asked, self.times_asked = {}, 0
+        self.requested, self.times_requested = {}, 0
         options = {"limits": sr.Limits(tries=1), **options}
         return sr.changes(SITE, state=state, fetcher=self, clock=lambda: self.now, **options)
 
@@ -157,7 +157,7 @@ class Run:
         return {_name(change.record) for change in self.changes if change.change == kind}
 
     @property
-    def told(self) -> tuple[set[str], set[str], set[str]]:
+    def reported(self) -> tuple[set[str], set[str], set[str]]:
         """New, updated, removed; nothing of it twice."""
         assert len(self.changes) == sum(len(self.of(kind)) for kind in ("new", "updated", "removed"))
         return self.of("new"), self.of("updated"), self.of("removed")

@@ -103,9 +103,9 @@ def test_callbacks_get_documents_outcomes_and_problems(site: World, state: Path)
 
 
 def test_progress_counts_what_is_read(site: World, state: Path) -> None:
-    told: list[sr.client.Progress] = []
-    site.run(state, on_progress=told.append)
-    assert (told[-1].urls, told[-1].documents_done) == (4, 3)
+    reported: list[sr.client.Progress] = []
+    site.run(state, on_progress=reported.append)
+    assert (reported[-1].urls, reported[-1].documents_done) == (4, 3)
 
 
 def test_an_open_state_may_be_used_again_and_again(site: World, state: Path) -> None:

@@ -121,18 +121,18 @@ def test_new_urls_come_in_their_order_whether_plain_or_not() -> None:
     records = [
         sr.UrlRecord(f"https://a.example/{number}", mobile=number in (2, 3, 6), line=number) for number in range(8)
     ]
-    told: list[str] = []
+    reported: list[str] = []
     kinds: list[type] = []
     for piece in change_pieces(columns_of_records(records, KEYS), MAP):
         kinds.append(type(piece))
         if isinstance(piece, Entries):
             assert piece.sitemap == MAP
-            told += piece.columns.locs
+            reported += piece.columns.locs
         elif isinstance(piece, Lines):
             lines = piece.data.splitlines()
             assert len(lines) == piece.urls
-            told += [sr.from_json(line).loc for line in lines]  # type: ignore[union-attr]
-    assert told == [record.loc for record in records]
+            reported += [sr.from_json(line).loc for line in lines]  # type: ignore[union-attr]
+    assert reported == [record.loc for record in records]
     assert kinds == [Entries, Lines, Entries, Lines, Entries]
 
 

@@ -116,7 +116,7 @@ def test_killed_at_any_moment_every_change_is_reported(site: Site, tmp_path: Pat
     """One document's lines at most come again for each kill, and the file is whole behind each."""
     chance = random.Random(20260801)  # noqa: S311 - the same each time
     state, output, has = tmp_path / "state.db", tmp_path / "changes.jsonl", {}
-    kills = repeated = told = 0
+    kills = repeated = reported = 0
     while kills < KILLS:
         died = False
         with start(site, state, output) as process:
@@ -131,7 +131,7 @@ def test_killed_at_any_moment_every_change_is_reported(site: Site, tmp_path: Pat
             output.write_bytes(lines[: lines.rfind(b"\n") + 1])  # as whoever reads the file must
         has, count, in_vain = follow(output, has)
         output.unlink()
-        told += count
+        reported += count
         repeated += in_vain
         assert repeated <= kills * MOST_REPEATED
         kills += died
@@ -139,7 +139,7 @@ def test_killed_at_any_moment_every_change_is_reported(site: Site, tmp_path: Pat
             assert process.returncode == 0
             assert has == {page: version % 10 / 10 for page, version in site.listed.items()}
             site.edit(chance)
-    print(f"{kills} kills, {told} lines, {repeated} of them again")
+    print(f"{kills} kills, {reported} lines, {repeated} of them again")
 
 
 # Forks for each line of stdin, "PLACE NUMBER WHEN OUTPUT". The fork runs the command and appends to OUTPUT; it counts

@@ -35,7 +35,7 @@ class Served:
         )
         self.age()
         self.server = nginx(self.root, port)
-        self.asked = 0
+        self.requested = 0
 
     def age(self) -> None:
         """All files are an hour old: a Last-Modified of just now tells nothing."""
@@ -43,8 +43,8 @@ class Served:
             os.utime(file, (LONG_AGO, LONG_AGO))
 
     def run(self, **options: object) -> list[sr.Change]:
-        asked = {"state": self.state, "allow_private": True, **options}
-        with sr.changes(self.site.seed_url, **asked) as changes:  # type: ignore[arg-type]
+        requested = {"state": self.state, "allow_private": True, **options}
+        with sr.changes(self.site.seed_url, **requested) as changes:  # type: ignore[arg-type]
             found = [*changes]
         assert changes.complete
         return found
@@ -52,7 +52,7 @@ class Served:
     def answers(self) -> dict[str, int]:
         """Path -> status, of the last run."""
         answers = self.server.answers()
-        new, self.asked = answers[self.asked :], len(answers)
+        new, self.requested = answers[self.requested :], len(answers)
         return {answer.path: answer.status for answer in new}
 
     def child(self) -> Path:

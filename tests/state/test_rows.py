@@ -196,8 +196,8 @@ def test_sqlite_finds_changed_rows(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord,
         buffer = DocumentBuffer(0, SpillBuffer())
         listed.add(place, buffer, before, DAY)
         assert buffer.stored_urls == 0
-        told = [*listed.changes(place, buffer, seen)]
-        assert sum(each.urls for each in told if isinstance(each, Entries | Lines)) == len(before)
+        reported = [*listed.changes(place, buffer, seen)]
+        assert sum(each.urls for each in reported if isinstance(each, Entries | Lines)) == len(before)
     buffer, place = (
         DocumentBuffer(0, SpillBuffer()),
         attrs.evolve(place, prefix=seen.prefix or "", stored_urls=len(before)),
@@ -215,7 +215,7 @@ def test_sqlite_finds_changed_rows(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord,
 
 def test_a_tie_goes_to_the_first_of_a_document_whatever_is_stored() -> None:
     plain, other = sr.UrlRecord("https://a.example/", priority=0.2), sr.UrlRecord("https://a.example/", priority=0.9)
-    for listed, told in (([other, plain], [0.9]), ([plain, other], []), ([plain], []), ([other], [0.9])):
+    for listed, reported in (([other, plain], [0.9]), ([plain, other], []), ([plain], []), ([other], [0.9])):
         for is_one_batch in (True, False):
             db = open_temporary_state()
             lists = SiteUrls(db, 1, b"0123456789abcdef", "any")
@@ -233,7 +233,7 @@ def test_a_tie_goes_to_the_first_of_a_document_whatever_is_stored() -> None:
             for some in [listed] if is_one_batch else [[record] for record in listed]:
                 lists.add(place, buffer, some, DAY)
             changes = [change for piece in lists.changes(place, buffer, DocumentChanges()) for change in piece]  # type: ignore[union-attr]
-            assert [change.record.priority for change in changes] == told
+            assert [change.record.priority for change in changes] == reported
             assert buffer.stored_urls == 1
             db.close()
 

@@ -70,7 +70,7 @@ def folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "reported"),
     [
         (text, "is no state file; give one that `sync` has made, or a name that is free"),
         (short, "is no state file; give one"),
@@ -82,11 +82,11 @@ def folder(path: Path) -> None:
     ],
 )
 def test_a_file_that_is_no_state_raises_and_is_left_alone(
-    state: Path, site: World, spoil: Callable[[Path], None], told: str
+    state: Path, site: World, spoil: Callable[[Path], None], reported: str
 ) -> None:
     spoil(state)
     before = state.read_bytes() if state.is_file() else None
-    with pytest.raises(sr.StateError, match=told) as caught:
+    with pytest.raises(sr.StateError, match=reported) as caught:
         site.run(state)
     assert str(state) in str(caught.value)
     assert not caught.value.is_unwritable

@@ -169,8 +169,8 @@ class Machine(RuleBasedStateMachine):
     def check(self, stream: sr.ChangeStream, changes: list[Change]) -> None:
         for outcome in stream.outcomes:
             name = str(outcome.url).removeprefix(f"{SITE}/")
-            was_asked = outcome.status is not None
-            if name in self.world.documents and outcome.complete and was_asked:
+            was_requested = outcome.status is not None
+            if name in self.world.documents and outcome.complete and was_requested:
                 self.read[name] = dict(self.world.documents[name].entries)
                 if name == FEED:
                     self.was_in_feed |= set(self.read[name])

@@ -35,11 +35,11 @@ def two() -> World:
 def test_the_first_time_everything_is_new_and_then_nothing(state: Path) -> None:
     site = two()
     first = site.run(state)
-    assert first.told == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
+    assert first.reported == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
     assert str(first.stream.counts) == "6 new, 0 updated, 0 removed"
     second = site.run(state)
-    assert second.told == NOTHING
-    assert site.asked == {"robots.txt": 200, "index.xml": 304, "a.xml": 304, "b.xml": 304}
+    assert second.reported == NOTHING
+    assert site.requested == {"robots.txt": 200, "index.xml": 304, "a.xml": 304, "b.xml": 304}
     assert second.stream.complete
     assert second.stream.summary.not_modified == 3
 
@@ -48,8 +48,8 @@ def test_without_validators_the_same_bytes_are_no_change(state: Path) -> None:
     site = two()
     site.has_etags = False
     site.run(state)
-    assert site.run(state).told == NOTHING
-    assert site.asked["a.xml"] == 200
+    assert site.run(state).reported == NOTHING
+    assert site.requested["a.xml"] == 200
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(60, 304), (59, 200)])
@@ -58,16 +58,16 @@ def test_recent_last_modified_is_not_stored(state: Path, seconds: int, status: i
     site = two()
     site.has_etags, site.modified = False, site.now - timedelta(seconds=seconds)
     site.run(state)
-    assert site.run(state).told == NOTHING
-    assert site.asked["a.xml"] == status
+    assert site.run(state).reported == NOTHING
+    assert site.requested["a.xml"] == status
 
 
 def test_with_both_validators_both_are_sent(state: Path) -> None:
     site = two()
     site.modified = site.now
     site.run(state)
-    assert site.run(state).told == NOTHING
-    assert site.asked["a.xml"] == 304
+    assert site.run(state).reported == NOTHING
+    assert site.requested["a.xml"] == 304
 
 
 def test_a_record_of_a_new_url_is_what_urls_gives(state: Path) -> None:
@@ -85,27 +85,27 @@ def test_a_record_of_a_new_url_is_what_urls_gives(state: Path) -> None:
     changes = site.run(state).changes
     assert [sr.json_form(change.record) for change in changes] == [sr.json_form(record) for record in expected]
     assert {change.change for change in changes} == {"new"}
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.documents["a.xml"].body = body + b"\n"
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
 
 
 def test_a_url_that_is_listed_twice_is_new_once(state: Path) -> None:
     site = world(a=Document(entries("x", "y")), b=Document(entries("x", "z")))
-    assert site.run(state).told == ({"x", "y", "z"}, set(), set())
+    assert site.run(state).reported == ({"x", "y", "z"}, set(), set())
 
 
 @pytest.mark.parametrize(("first", "second"), [("2026-01-01", "2026-01-05"), ("2026-01-05", "2026-01-01")])
 def test_a_new_url_is_not_updated_in_the_same_run(state: Path, first: str, second: str) -> None:
     """The first listing is out before the second is read; the state has the newest one."""
     site = world(a=Document(entries("x", lastmod=first)), b=Document(entries("x", "y", lastmod=second)))
-    assert site.run(state).told == ({"x", "y"}, set(), set())
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == ({"x", "y"}, set(), set())
+    assert site.run(state).reported == NOTHING
     site.documents["c.xml"] = Document(entries("z", lastmod=first))  # of a run in which others are known
     site.documents["d.xml"] = Document(entries("z", "x", lastmod="2026-01-06"))
     site.listed += ["c.xml", "d.xml"]
-    assert site.run(state).told == ({"z"}, {"x"}, set())
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == ({"z"}, {"x"}, set())
+    assert site.run(state).reported == NOTHING
 
 
 def test_a_new_url_of_two_known_sitemaps_is_not_updated(state: Path) -> None:
@@ -113,8 +113,8 @@ def test_a_new_url_of_two_known_sitemaps_is_not_updated(state: Path) -> None:
     site.run(state)
     site.documents["a.xml"].entries |= entries("z", lastmod="2026-01-01")
     site.documents["b.xml"].entries |= entries("z", lastmod="2026-01-05")
-    assert site.run(state).told == ({"z"}, set(), set())
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == ({"z"}, set(), set())
+    assert site.run(state).reported == NOTHING
     site.documents["b.xml"].entries |= entries("z", lastmod="2026-01-06")
     (change,) = site.run(state).changes
     assert (change.change, str(change.previous_lastmod)[:10]) == ("updated", "2026-01-05")
@@ -127,7 +127,7 @@ def test_moved_url_with_a_new_date_is_updated(state: Path) -> None:
     site.documents["a.xml"].entries = entries("y", lastmod="2026-01-01")
     site.documents["b.xml"] = Document(entries("x", lastmod="2026-01-05"))
     site.listed.append("b.xml")
-    assert site.run(state).told == (set(), {"x"}, set())
+    assert site.run(state).reported == (set(), {"x"}, set())
 
 
 def test_a_url_twice_in_one_document_counts_once_with_its_newest_date(state: Path) -> None:
@@ -139,7 +139,7 @@ def test_a_url_twice_in_one_document_counts_once_with_its_newest_date(state: Pat
     (change,) = site.run(state).changes
     assert str(change.record.lastmod).startswith("2026-01-03")
     site.documents["a.xml"].body = twice + b"<!-- -->"
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
 
 
 # --- updated ---------------------------------------------------------------------------------------------------
@@ -161,8 +161,8 @@ def test_on_lastmod_other_fields_are_no_change_but_are_remembered(state: Path) -
     site = world(a=Document(entries("x", lastmod="2026-01-01", priority="0.5")))
     site.run(state)
     site.documents["a.xml"].entries = entries("x", lastmod="2026-01-01", priority="0.9")
-    assert site.run(state, on="lastmod").told == NOTHING
-    assert site.run(state).told == NOTHING
+    assert site.run(state, on="lastmod").reported == NOTHING
+    assert site.run(state).reported == NOTHING
     site.documents["a.xml"].entries = entries("x", lastmod="2026-01-02", priority="0.1")
     (change,) = site.run(state, on="lastmod").changes
     assert change.changed == ("lastmod",)
@@ -194,7 +194,7 @@ def test_of_several_listings_the_newest_counts(state: Path) -> None:
     site = world(a=Document(entries("x", lastmod="2026-01-05")), b=Document(entries("x", lastmod="2026-01-01")))
     site.run(state)
     site.documents["b.xml"].entries = entries("x", lastmod="2026-01-04")
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.documents["b.xml"].entries = entries("x", lastmod="2026-01-06")
     (change,) = site.run(state).changes
     assert (change.change, change.record.sitemap) == ("updated", "https://shop.example/b.xml")
@@ -213,8 +213,8 @@ def test_a_url_that_moves_to_another_sitemap_is_no_change(state: Path, where: tu
     old, new = (site.documents[f"{name}.xml"].entries for name in where)
     url, stated = old.popitem()
     new[url] = stated
-    assert site.run(state).told == NOTHING
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
+    assert site.run(state).reported == NOTHING
 
 
 def test_a_removed_url_has_its_last_values(state: Path) -> None:
@@ -232,16 +232,16 @@ def test_a_removed_url_has_its_last_values(state: Path) -> None:
         "priority": 0.5,
         "sitemap": "https://shop.example/a.xml",
     }
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.documents["a.xml"].entries = entries("x", "y", lastmod="2026-01-01", priority="0.5")
-    assert site.run(state).told == ({"x"}, set(), set())
+    assert site.run(state).reported == ({"x"}, set(), set())
 
 
 def test_a_sitemap_that_is_empty_now_lists_nothing(state: Path) -> None:
     site = two()
     site.run(state)
     site.documents["a.xml"].entries = {}
-    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
+    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
 
 
 FAULTS = [{"status": 500}, {"is_cut": True}, {"status": 403}, {"body": b"<html><p>Hi</p></html>"}, {"body": b""}]
@@ -256,10 +256,10 @@ def test_a_document_that_is_not_whole_removes_nothing_anywhere(state: Path, faul
     before = site.documents["a.xml"]
     site.documents["a.xml"] = Document({**before.entries}, **fault)  # type: ignore[arg-type]
     failed = site.run(state)
-    assert failed.told == NOTHING
+    assert failed.reported == NOTHING
     assert not failed.stream.complete
     site.documents["a.xml"] = before
-    assert site.run(state).told == (set(), set(), {"b1"})
+    assert site.run(state).reported == (set(), set(), {"b1"})
 
 
 def test_partial_document_reports_new_urls_and_stores_no_validator(state: Path) -> None:
@@ -267,12 +267,12 @@ def test_partial_document_reports_new_urls_and_stores_no_validator(state: Path) 
     site.run(state)
     site.documents["a.xml"].entries = entries("new", *(f"p{number}" for number in range(29)))
     site.documents["a.xml"].is_cut = True
-    assert site.run(state).told == ({"new"}, set(), set())
+    assert site.run(state).reported == ({"new"}, set(), set())
     with sr.state.State(state) as opened:
         stored = {document.url: document for document in opened.documents()}["https://shop.example/a.xml"]
     assert (stored.etag, stored.complete) == (None, False)
     site.documents["a.xml"].is_cut = False
-    assert site.run(state).told == (set(), set(), {"p29"})
+    assert site.run(state).reported == (set(), set(), {"p29"})
 
 
 def test_a_failing_index_removes_nothing(state: Path) -> None:
@@ -287,7 +287,7 @@ def test_a_failing_index_removes_nothing(state: Path) -> None:
     with pytest.raises(sr.NothingReadable):
         site.run(state)
     site.index.is_cut = False
-    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
+    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
 
 
 # --- what is not found -----------------------------------------------------------------------------------------
@@ -298,15 +298,15 @@ def test_one_404_removes_nothing_and_two_a_day_apart_do(state: Path, status: int
     site = two()
     site.run(state)
     site.documents["a.xml"].status = status
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.later(23 * HOUR)
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.later(HOUR)
-    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
+    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
     site.documents["b.xml"].entries.pop(loc("b1"))
-    assert site.run(state).told == (set(), set(), {"b1"})  # it holds up nobody any more
+    assert site.run(state).reported == (set(), set(), {"b1"})  # it holds up nobody any more
     site.documents["a.xml"].status = 200
-    assert site.run(state).told == ({"a1", "a2", "a3"}, set(), set())
+    assert site.run(state).reported == ({"a1", "a2", "a3"}, set(), set())
 
 
 def test_404_between_two_responses_is_forgotten(state: Path) -> None:
@@ -314,7 +314,7 @@ def test_404_between_two_responses_is_forgotten(state: Path) -> None:
     site.run(state)
     for status in (404, 200, 404):
         site.documents["a.xml"].status = status
-        assert site.run(state).told == NOTHING
+        assert site.run(state).reported == NOTHING
         site.later(DAY)
 
 
@@ -327,9 +327,9 @@ def test_child_of_an_unread_index_is_not_missing(state: Path) -> None:
         site.run(state)
     site.later(2 * DAY)
     site.index.status, site.documents["a.xml"].status = 200, 404
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.later(DAY)
-    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
+    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
 
 
 def test_clock_set_back_removes_nothing(state: Path) -> None:
@@ -338,7 +338,7 @@ def test_clock_set_back_removes_nothing(state: Path) -> None:
     site.documents["a.xml"].status = 404
     site.run(state)
     site.later(-30 * DAY)
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
 
 
 def test_child_dropped_by_a_complete_index_is_gone_at_once(state: Path) -> None:
@@ -346,9 +346,9 @@ def test_child_dropped_by_a_complete_index_is_gone_at_once(state: Path) -> None:
     site.run(state)
     site.listed = ["b.xml"]
     run = site.run(state)
-    assert run.told == (set(), set(), {"a1", "a2", "a3"})
+    assert run.reported == (set(), set(), {"a1", "a2", "a3"})
     assert run.codes == {"X02": 1}
-    assert "a.xml" not in site.asked
+    assert "a.xml" not in site.requested
 
 
 def test_removals_are_reported_even_if_no_document_is_readable(state: Path) -> None:
@@ -359,7 +359,7 @@ def test_removals_are_reported_even_if_no_document_is_readable(state: Path) -> N
     site.listed = ["b.xml"]
     site.later(DAY)
     run = site.run(state)
-    assert run.told == (set(), set(), {"a1", "a2", "a3"})
+    assert run.reported == (set(), set(), {"a1", "a2", "a3"})
     assert not run.stream.complete
 
 
@@ -372,11 +372,11 @@ def test_a_sitemap_that_is_no_longer_listed_is_gone_a_day_later(state: Path) -> 
         with pytest.raises(sr.NothingReadable):
             site.run(state)
         site.later(later)
-    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3", "b1", "b2", "b3"})
+    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3", "b1", "b2", "b3"})
     with pytest.raises(sr.NothingReadable):
         site.run(state)
     site.index = index
-    assert site.run(state).told == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
+    assert site.run(state).reported == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
 
 
 # --- feeds and news --------------------------------------------------------------------------------------------
@@ -386,10 +386,10 @@ def test_url_leaving_a_feed_is_not_removed_and_not_new_again(state: Path) -> Non
     site = world(a=Document(entries("a1")), f=Document(entries("f1", "f2"), is_feed=True))
     site.run(state)
     site.documents["f.xml"].entries = entries("f2", "f3")
-    assert site.run(state).told == ({"f3"}, set(), set())
+    assert site.run(state).reported == ({"f3"}, set(), set())
     site.later(30 * DAY)
     site.documents["f.xml"].entries = entries("f1")
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
 
 
 def test_long_expired_urls_are_forgotten(state: Path) -> None:
@@ -398,18 +398,18 @@ def test_long_expired_urls_are_forgotten(state: Path) -> None:
     site.documents["f.xml"].entries = entries("f2")
     site.run(state)
     site.later(91 * DAY)
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.documents["f.xml"].entries = entries("f1", "f2")
-    assert site.run(state).told == ({"f1"}, set(), set())
+    assert site.run(state).reported == ({"f1"}, set(), set())
 
 
 def test_expired_url_is_removed_when_its_sitemap_drops_it(state: Path) -> None:
     site = world(a=Document(entries("a1", "both")), f=Document(entries("both", "f1"), is_feed=True))
     site.run(state)
     site.documents["f.xml"].entries = entries("f1")
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.documents["a.xml"].entries = entries("a1")
-    assert site.run(state).told == (set(), set(), {"both"})
+    assert site.run(state).reported == (set(), set(), {"both"})
 
 
 def test_news_that_leave_their_sitemap_are_not_removed(state: Path) -> None:
@@ -418,9 +418,9 @@ def test_news_that_leave_their_sitemap_are_not_removed(state: Path) -> None:
     news = "<url><loc>https://shop.example/n</loc><n:news><n:title>t</n:title></n:news></url>"
     page = "<url><loc>https://shop.example/p</loc></url>"
     site = world(a=Document(body=body.format(news + page).encode()))
-    assert site.run(state).told == ({"n", "p"}, set(), set())
+    assert site.run(state).reported == ({"n", "p"}, set(), set())
     site.documents["a.xml"].body = body.format("").encode()
-    assert site.run(state).told == (set(), set(), {"p"})
+    assert site.run(state).reported == (set(), set(), {"p"})
 
 
 @pytest.mark.parametrize("limits", [sr.Limits(tries=1, max_documents=2), sr.Limits(tries=1, max_index_depth=0)])
@@ -428,9 +428,9 @@ def test_children_of_an_unchanged_index_that_a_limit_leaves_out_are_not_gone(sta
     site = two()
     site.run(state)
     run = site.run(state, limits=limits)
-    assert site.asked["index.xml"] == 304
-    assert (run.told, run.stream.complete) == (NOTHING, False)
-    assert site.run(state).told == NOTHING
+    assert site.requested["index.xml"] == 304
+    assert (run.reported, run.stream.complete) == (NOTHING, False)
+    assert site.run(state).reported == NOTHING
 
 
 # --- the brake -------------------------------------------------------------------------------------------------
@@ -452,7 +452,7 @@ def test_mass_removals_are_withheld(state: Path, left: int, is_held: bool) -> No
     if is_held:
         assert site.run(state).stream.counts.held_back == 2002 - left  # still
         assert len(site.run(state, accept_removals=True).of("removed")) == 2002 - left
-        assert site.run(state).told == NOTHING
+        assert site.run(state).reported == NOTHING
 
 
 @pytest.mark.parametrize(("count", "is_held"), [(1000, False), (1001, True)])
@@ -519,10 +519,10 @@ def test_the_urls_of_deferred_documents_may_be_on_disk(
     foreign = {"https://other.example/": (None, None)}
     names = {"a": [f"a{n}" for n in range(50)], "b": [f"b{n}" for n in range(50)]}
     site = world(**{name: Document(entries(*pages) | foreign) for name, pages in names.items()})
-    assert site.run(state).told == ({*names["a"], *names["b"]}, set(), set())
+    assert site.run(state).reported == ({*names["a"], *names["b"]}, set(), set())
     site.documents["a.xml"].entries.pop(loc("a7"))
     site.documents["b.xml"].entries |= entries("b8", priority="0.5")
-    assert site.run(state).told == (set(), {"b8"}, {"a7"})
+    assert site.run(state).reported == (set(), {"b8"}, {"a7"})
 
 
 # --- delivered and committed -----------------------------------------------------------------------------------
@@ -533,7 +533,7 @@ def test_leaving_early_commits_only_fully_delivered_documents(state: Path) -> No
     with site.changes(state) as stream:
         first = next(iter(stream))
     assert first.record.loc == loc("a1")
-    assert site.run(state).told == ({"a1", "a2", "a3"}, set(), set())
+    assert site.run(state).reported == ({"a1", "a2", "a3"}, set(), set())
 
 
 def test_a_delivered_document_is_not_reported_again(state: Path) -> None:
@@ -547,14 +547,14 @@ def test_a_delivered_document_is_not_reported_again(state: Path) -> None:
 
 def test_a_dry_run_leaves_the_state_as_it_is(state: Path) -> None:
     site = two()
-    assert site.run(state, dry_run=True).told == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
+    assert site.run(state, dry_run=True).reported == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
     assert not state.exists()
     site.run(state)
     before = state.read_bytes()
     del site.documents["a.xml"].entries[loc("a1")]
-    assert site.run(state, dry_run=True).told == (set(), set(), {"a1"})
+    assert site.run(state, dry_run=True).reported == (set(), set(), {"a1"})
     assert state.read_bytes() == before
-    assert site.run(state).told == (set(), set(), {"a1"})
+    assert site.run(state).reported == (set(), set(), {"a1"})
 
 
 def test_other_settings_need_a_full_run(state: Path) -> None:
@@ -564,11 +564,11 @@ def test_other_settings_need_a_full_run(state: Path) -> None:
         site.run(state, scope="any")
     with pytest.raises(sr.UsageError, match="include none before, and is to be with include a now"):
         site.run(state, include="a")
-    assert site.run(state, include="a1", full=True).told == (set(), set(), {"a2", "a3", "b1", "b2", "b3"})
-    assert set(site.asked.values()) == {200}
-    assert site.run(state, include="a1").told == NOTHING
+    assert site.run(state, include="a1", full=True).reported == (set(), set(), {"a2", "a3", "b1", "b2", "b3"})
+    assert set(site.requested.values()) == {200}
+    assert site.run(state, include="a1").reported == NOTHING
     run = site.run(state, include="a1", no_follow="b", full=True)
-    assert (run.told, run.codes) == (NOTHING, {})  # b.xml is left out, and did not vanish
+    assert (run.reported, run.codes) == (NOTHING, {})  # b.xml is left out, and did not vanish
 
 
 def test_changed_settings_apply_to_documents_unread_in_a_left_run(state: Path) -> None:
@@ -581,8 +581,8 @@ def test_changed_settings_apply_to_documents_unread_in_a_left_run(state: Path) -
 
     with pytest.raises(LookupError):
         site.run(state, include="1$", full=True, on_document=stop)  # the index is through, and its children are not
-    assert site.run(state, include="1$").told == (set(), set(), {"a2", "a3", "b2", "b3"})
-    assert {site.asked["a.xml"], site.asked["b.xml"]} == {200}
+    assert site.run(state, include="1$").reported == (set(), set(), {"a2", "a3", "b2", "b3"})
+    assert {site.requested["a.xml"], site.requested["b.xml"]} == {200}
 
 
 def test_sites_in_one_state_are_independent(state: Path) -> None:
@@ -613,7 +613,7 @@ def test_a_state_serves_one_stream_at_a_time(state: Path) -> None:
             with pytest.raises(sr.UsageError, match=r"another stream is using .*: close that first"):
                 site.changes(opened)
             assert len([one, *first]) == 6
-        assert site.run(opened).told == NOTHING
+        assert site.run(opened).reported == NOTHING
 
 
 def test_mistyped_site_leaves_nothing_in_the_state(state: Path) -> None:
@@ -642,7 +642,7 @@ def test_a_state_of_a_wrong_type_raises(state: Path) -> None:
 def test_patterns_may_hold_invalid_unicode(state: Path) -> None:
     """As a shell passes them on."""
     site = two()
-    assert site.run(state, exclude="\udcff").told[0] == {"a1", "a2", "a3", "b1", "b2", "b3"}
+    assert site.run(state, exclude="\udcff").reported[0] == {"a1", "a2", "a3", "b1", "b2", "b3"}
     with pytest.raises(sr.UsageError, match="exclude \udcff before, and is to be with exclude none now"):
         site.run(state)
 
@@ -657,8 +657,8 @@ def test_possibly_reported_removal_is_reverted(state: Path) -> None:
     assert gone.change == "removed"
     site.listed = listed
     run = site.run(state)
-    assert run.told == ({"a1", "a2", "a3"}, set(), set())
-    assert site.run(state).told == NOTHING
+    assert run.reported == ({"a1", "a2", "a3"}, set(), set())
+    assert site.run(state).reported == NOTHING
 
 
 @pytest.mark.parametrize("listed", [["a.xml", "f.xml"], ["f.xml", "a.xml"]])
@@ -670,7 +670,7 @@ def test_expired_url_is_new_after_a_possibly_reported_removal(state: Path, liste
     with site.changes(state) as stream:
         left = [change.change for change, _ in zip(stream, range(1), strict=False)]
     site.documents["a.xml"].entries = entries("k", "a1")
-    assert site.run(state).told == ({"k"} if left else set(), set(), set())
+    assert site.run(state).reported == ({"k"} if left else set(), set(), set())
 
 
 def test_possibly_reported_removals_are_reported_again(state: Path) -> None:
@@ -680,8 +680,8 @@ def test_possibly_reported_removals_are_reported_again(state: Path) -> None:
     for _ in range(2):
         with site.changes(state) as stream:
             assert next(iter(stream)).change == "removed"
-    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
+    assert site.run(state).reported == NOTHING
 
 
 def test_a_document_that_never_ended_does_not_block_removals(state: Path) -> None:

@@ -47,14 +47,14 @@ def prove(site: World, state: Path, changes: int) -> None:
         assert site.run(state).of("new") == {f"new{number}"}
 
 
-@pytest.mark.parametrize(("changes", "asked"), [(2, True), (3, False)])
-def test_trust_auto_needs_three_correct_changes(state: Path, site: World, changes: int, asked: bool) -> None:
+@pytest.mark.parametrize(("changes", "requested"), [(2, True), (3, False)])
+def test_trust_auto_needs_three_correct_changes(state: Path, site: World, changes: int, requested: bool) -> None:
     prove(site, state, changes)
     site.later(3 * HOUR)
     run = site.run(state)
-    assert run.told == NOTHING
-    assert ("a.xml" in site.asked) is asked
-    assert ("b.xml" in site.asked) is asked
+    assert run.reported == NOTHING
+    assert ("a.xml" in site.requested) is requested
+    assert ("b.xml" in site.requested) is requested
     assert run.stream.summary.not_modified == 3
 
 
@@ -62,13 +62,13 @@ def test_trust_auto_requests_again_after_a_day(state: Path, site: World) -> None
     prove(site, state, 3)
     site.documents["b.xml"].entries |= entries("unsaid")  # the index says nothing of it
     site.later(20 * HOUR)
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.later(5 * HOUR)
-    assert site.run(state).told == ({"unsaid"}, set(), set())
+    assert site.run(state).reported == ({"unsaid"}, set(), set())
     assert trust_of(state, "index.xml").reasons == ("25% of the changes left the lastmod as it was",)
     site.later(HOUR)
     site.run(state)
-    assert "b.xml" in site.asked  # it is trusted no more
+    assert "b.xml" in site.requested  # it is trusted no more
 
 
 def test_trust_auto_requests_recently_changed_documents(state: Path, site: World) -> None:
@@ -76,11 +76,11 @@ def test_trust_auto_requests_recently_changed_documents(state: Path, site: World
     prove(site, state, 3)
     site.documents["b.xml"].lastmod = f"{site.now:%Y-%m-%d}"
     site.documents["b.xml"].entries |= entries("today")
-    assert site.run(state).told == ({"today"}, set(), set())
+    assert site.run(state).reported == ({"today"}, set(), set())
     site.later(HOUR)
     site.run(state)
-    assert "b.xml" in site.asked
-    assert "a.xml" not in site.asked
+    assert "b.xml" in site.requested
+    assert "a.xml" not in site.requested
 
 
 def test_trust_always_relies_on_the_index(state: Path, site: World) -> None:
@@ -88,25 +88,25 @@ def test_trust_always_relies_on_the_index(state: Path, site: World) -> None:
     site.documents["a.xml"].entries |= entries("unsaid")
     site.later(30 * DAY)
     run = site.run(state, trust_lastmod="always")
-    assert run.told == NOTHING
-    assert set(site.asked) == {"robots.txt", "index.xml"}
+    assert run.reported == NOTHING
+    assert set(site.requested) == {"robots.txt", "index.xml"}
     skipped: Outcome = run.outcomes["a.xml"]
     assert (skipped.not_modified, skipped.status, skipped.format) == (True, None, "urlset")
-    assert site.run(state, trust_lastmod="never").told == ({"unsaid"}, set(), set())
+    assert site.run(state, trust_lastmod="never").reported == ({"unsaid"}, set(), set())
 
 
 def test_undated_documents_are_always_requested(state: Path, site: World) -> None:
     site.documents["a.xml"].lastmod = None
     site.run(state)
     site.run(state, trust_lastmod="always")
-    assert site.asked["a.xml"] == 304
-    assert "b.xml" not in site.asked
+    assert site.requested["a.xml"] == 304
+    assert "b.xml" not in site.requested
 
 
 def test_full_requests_all_documents(state: Path, site: World) -> None:
     site.run(state)
-    assert site.run(state, trust_lastmod="always", full=True).told == NOTHING
-    assert site.asked == {"robots.txt": 200, "index.xml": 200, "a.xml": 200, "b.xml": 200}
+    assert site.run(state, trust_lastmod="always", full=True).reported == NOTHING
+    assert site.requested == {"robots.txt": 200, "index.xml": 200, "a.xml": 200, "b.xml": 200}
 
 
 def test_a_document_that_was_read_in_part_is_not_trusted(state: Path, site: World) -> None:
@@ -116,8 +116,8 @@ def test_a_document_that_was_read_in_part_is_not_trusted(state: Path, site: Worl
     site.documents["a.xml"].lastmod = "2025-12-05"
     site.run(state)
     site.documents["a.xml"].is_cut = False
-    assert site.run(state, trust_lastmod="always").told[2] == set()
-    assert site.asked["a.xml"] == 200
+    assert site.run(state, trust_lastmod="always").reported[2] == set()
+    assert site.requested["a.xml"] == 200
 
 
 def test_unrequested_index_keeps_its_children(state: Path) -> None:
@@ -128,12 +128,12 @@ def test_unrequested_index_keeps_its_children(state: Path) -> None:
     outer.listed = ["inner.xml"]
     outer.run(state)
     run = outer.run(state, trust_lastmod="always")
-    assert run.told == NOTHING
-    assert set(outer.asked) == {"robots.txt", "index.xml"}
+    assert run.reported == NOTHING
+    assert set(outer.requested) == {"robots.txt", "index.xml"}
     unchanged = {name for name, outcome in run.outcomes.items() if outcome.not_modified}
     assert unchanged == {"index.xml", "inner.xml", "a.xml"}
-    assert outer.run(state).told == NOTHING
-    assert outer.asked["a.xml"] == 304
+    assert outer.run(state).reported == NOTHING
+    assert outer.requested["a.xml"] == 304
 
 
 def test_wrong_index_dates_are_detected(state: Path, site: World) -> None:
@@ -149,9 +149,9 @@ def test_wrong_index_dates_are_detected(state: Path, site: World) -> None:
 def test_dates_of_pages_are_scored(state: Path) -> None:
     site = World({"a.xml": Document(entries(*(f"p{n}" for n in range(20)), lastmod="2026-01-01T00:00:10Z"))})
     site.listed = ["a.xml"]
-    heard: list[sr.state.StoredDocument] = []
-    site.run(state, on_document=heard.append)
-    assert [str(document.lastmod_trust) for document in heard if document.format == "urlset"] == [
+    received: list[sr.state.StoredDocument] = []
+    site.run(state, on_document=received.append)
+    assert [str(document.lastmod_trust) for document in received if document.format == "urlset"] == [
         "0.00 (100% have the same lastmod; 100% have the time of the request as their lastmod)"
     ]
     site.documents["a.xml"].entries = entries(*(f"q{n}" for n in range(9)), lastmod="2027-01-01")
@@ -187,7 +187,7 @@ def test_a_sitemap_that_was_gone_is_read_when_it_is_back(state: Path, site: Worl
         site.later(DAY)
         assert site.run(state).of("removed") == removed
     site.documents["a.xml"].status = 200
-    assert site.run(state, trust_lastmod="always").told == ({"a1"}, set(), set())
+    assert site.run(state, trust_lastmod="always").reported == ({"a1"}, set(), set())
 
 
 @pytest.mark.parametrize(("most", "status"), [(2, 304), (1, 200)])
@@ -198,8 +198,8 @@ def test_an_index_of_very_many_children_is_read_anew(
     monkeypatch.setattr("sitemap_reader.state.documents._MAX_CHILDREN", most)
     site.run(state)
     site.documents["b.xml"].entries |= entries("new")
-    assert site.run(state).told == ({"new"}, set(), set())
-    assert site.asked["index.xml"] == status
+    assert site.run(state).reported == ({"new"}, set(), set())
+    assert site.requested["index.xml"] == status
 
 
 @pytest.mark.parametrize(("alike", "percent", "score"), [(14, 47, 0.533), (20, 67, 0.333)])
