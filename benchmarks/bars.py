@@ -1,4 +1,4 @@
-"""What is asked for: measured series come in; a row for each bar, met or missed, goes out.
+"""Targets: measured series come in; a row for each bar, met or missed, goes out.
 
 The figures are those of the design: how many times the limit, the ideal or the clean document we may take at most,
 how many times longer a peer has to take at least, and how much memory is too much.
@@ -83,7 +83,7 @@ AUDIT_MB = 150
 
 @attrs.frozen
 class Row:
-    """A bar as it stands. Without a measured figure `why` says what is missing."""
+    """A bar with its result. Without a measured figure `why` is the reason."""
 
     work: str
     ours: str
@@ -138,7 +138,7 @@ def state_row(table: str, bytes_a_url: list[float]) -> Row:
 
 
 def audit_row(table: str, dump: Series, audit: Series) -> Row:
-    """What an audit takes more than the dump."""
+    """The time of an audit beyond the dump."""
     more = [
         other.megabytes - one.megabytes
         for one, other in zip(dump.measures, audit.measures, strict=False)

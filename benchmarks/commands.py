@@ -1,4 +1,4 @@
-"""What is run for each reader: a document or a site comes in, a command for a process of its own goes out.
+"""The commands of each reader: a document or a site comes in, a command for a separate process goes out.
 
 A reader that is not in a table cannot do that. The environments of the peers are made here, on first use.
 """
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 MOST_SECONDS = 900.0
 PACKAGE = HERE.parent / "sitemap_reader"
-ENVIRONMENT = {"PYTHONPATH": str(PACKAGE.parent)}  # of our own commands: the package that lies here is measured
+ENVIRONMENT = {"PYTHONPATH": str(PACKAGE.parent)}  # for our own commands: the package in this checkout is measured
 OURS_COMMAND = [sys.executable, "-m", "sitemap_reader"]
-# Limits are what no reader can do without: names that ../parsing.py knows.
+# Lower limits that no reader can undercut: names of ../parsing.py.
 LIMITS = ("bare expat", "decode + split", "gunzip + bare expat")
 _OUR_PYTHON = {OURS, "feedparser", *LIMITS}
 
-# Kind of document -> who reads it, ours first. Who is not there reads none of its entries.
+# Kind of document -> its readers, ours first. Other readers read none of its entries.
 PARSERS = {
     "plain": ("ultimate-sitemap-parser", "Scrapy", "Crawlee", "advertools", "Crawlee for Node", "sitemap.js"),
     "rich": ("ultimate-sitemap-parser", "Scrapy", "Crawlee", "advertools", "Crawlee for Node", "sitemap.js"),
@@ -51,7 +51,7 @@ IMPORTS = {
 
 
 def run(command: Sequence[str | Path], reader: str = OURS) -> Watched:
-    """The command's end; ours see the package that lies here, the peers do not."""
+    """Runs a command; ours see the package in this checkout, the peers do not."""
     return watched(command, most_seconds=MOST_SECONDS, environment=ENVIRONMENT if reader in _OUR_PYTHON else {})
 
 
@@ -133,7 +133,7 @@ def dump_peer(peer: str, served: Served, out: Path, in_flight: int) -> Measure:
 
 
 def _written(done: Watched, out: Path, *, keep: bool = False) -> Measure:
-    """Takes the file away, unless it is to be kept: the next one shall not write over it."""
+    """Removes the file unless it is kept, so that the next run does not overwrite it."""
     with out.open("rb") as lines:
         urls = sum(1 for _ in lines)
     if not keep:

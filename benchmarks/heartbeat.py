@@ -1,7 +1,7 @@
 """How long a document keeps an event loop from everything else: `python -m benchmarks.heartbeat [NAME...]`.
 
-A timer on the same loop is to fire every 5 ms while the document is read; the longest it was late stands beside the
-most that it may be. A row that is over ends the program with 1.
+A timer on the same loop should fire every 5 ms while the document is read; its largest delay is shown beside the
+permitted one. A row that is over ends the program with 1.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BAR_SECONDS = 0.2
 
 
 async def longest_silence(name: str) -> tuple[int, float, float]:
-    """How many URLs came of it, in how many seconds, and how late the timer was at the worst."""
+    """The number of URLs, the seconds, and the largest delay of the timer."""
     latest = 0.0
 
     async def beat() -> None:

@@ -1,4 +1,4 @@
-"""The jobs: a Setting comes in; tables of series, and the bars that they are held against, go out.
+"""The jobs: a Setting comes in; tables of series, and the bars for them, go out.
 
 JOBS has them by name. Peers that cannot run have their reason in place of figures; where one of ours or a limit
 fails, the table says so in `failures`.
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
 IN_FLIGHT = 4
 MEMORY_ROUNDS = 3
 PEER_ROUNDS = 3
-SLOW_ROUNDS = 2  # of who takes several times as long as the rest
+SLOW_ROUNDS = 2  # for contenders that take several times as long as the rest
 SLOW = {"ultimate-sitemap-parser", "advertools", "sitemapper", "feedparser", "Scrapy, items"}
 WORKERS = {ONE_WORKER: 1, TWO_WORKERS: 2}
 
 
 @attrs.frozen
 class Setting:
-    """What to measure, how often, whether beside the peers, and whom to tell how far it is."""
+    """What to measure, the number of rounds, whether to run peers, and a callback for progress."""
 
     data: Data
     rounds: int
@@ -93,7 +93,7 @@ def _rounds_of(setting: Setting, peer: str) -> int:
 
 
 def parse(setting: Setting) -> Iterator[Table]:
-    """Bytes in memory -> what the reader makes of each entry."""
+    """Bytes in memory -> the records of the reader."""
     for kind in DOCUMENTS:
         document = setting.data.document(kind)
         limit = commands.LIMIT_OF.get(kind, EXPAT)
@@ -147,7 +147,7 @@ def _dump_ours(served: Served, out: Path, workers: int) -> Measure:
 
 
 def late(setting: Setting) -> Iterator[Table]:
-    """Many small children of a slow server: waiting is all that there is to do."""
+    """Many small children of a slow server: the time is waiting."""
     sizes = setting.data.sizes
     # robots.txt and the index come one after the other, then as many children at a time as are in flight.
     ideal = sizes.late_seconds * (2 + -(-sizes.late_children // IN_FLIGHT))
@@ -259,7 +259,7 @@ def memory(setting: Setting) -> Iterator[Table]:
     yield Table(title, about, f"{ONE_WORKER}, {small}", named, bars, failures)
 
 
-# --- start-up, mending ---
+# --- start-up, repair ---
 
 
 def start_up(setting: Setting) -> Iterator[Table]:
@@ -277,10 +277,10 @@ def start_up(setting: Setting) -> Iterator[Table]:
 
 
 def repaired(setting: Setting) -> Iterator[Table]:
-    """A damaged document beside the same without a fault."""
+    """A damaged document compared with the same without a fault."""
     entries, fault = setting.data.sizes.entries, mending.FAULTS[0]
     bodies = {CLEAN: mending.document(entries), "damaged": mending.document(entries, fault)}
-    mending.seconds(mending.document(1, fault))  # what loads at the first reading does not count
+    mending.seconds(mending.document(1, fault))  # imports at the first reading do not count
 
     def read(body: bytes) -> Measure:
         seconds, document = mending.seconds(body)

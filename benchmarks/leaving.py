@@ -1,8 +1,8 @@
-"""How soon nothing is left of a stream that is left: `python -m benchmarks.leaving [--short] [NAME...]`.
+"""How soon a stream that is left has released everything: `python -m benchmarks.leaving [--short] [NAME...]`.
 
 A million URLs are read from a loopback server in a process of its own, up to the first, the middle, or one before the
-end. From there to where every thread is over and every socket closed, the seconds stand beside the most that they may
-be. A row that is over, or where something is left or a warning came, ends the program with 1. --short leaves only at
+end. The seconds from there until all threads have ended and all sockets are closed are shown beside the permitted ones.
+A row over the limit, with something left open, or with a warning ends the program with 1. --short leaves only at
 the first.
 """
 

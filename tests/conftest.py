@@ -1,4 +1,4 @@
-"""Which tests are slow, and what several tests share: servers on loopback, stopped when the test ends."""
+"""Lists of slow tests, and shared fixtures: servers on loopback, stopped when the test ends."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ SLOW = (
     "tests/frontier/test_authority.py::test_unverified_children_are_reported_in_batches",
     "tests/frontier/test_authority.py::test_dropped_urls_wait_until_authorities_are_propagated",
 )
-# Of these, what runs always: a test of each kind.
+# Of these, the tests that always run: one of each kind.
 SMOKE = (
     "tests/analysis/test_charts.py::test_chart_shows_the_numbers_of_the_frame[sections-three]",
     "tests/analysis/test_charts.py::test_chart_shows_the_finding_and_the_counts[cadence-one]",
@@ -239,7 +239,7 @@ def without_a_test(items: list[pytest.Item], config: pytest.Config) -> list[str]
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests are never looked at again by the garbage collector: some tests call it many times."""
+    """Excludes the collected tests from garbage collection, which some tests call many times."""
     gc.collect()
     gc.freeze()
 
@@ -250,17 +250,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Sets the tier, and sees that programs which a test starts are as users have them.
+    """Sets the tier, and restores the defaults of signals and buffering for programs that a test starts.
 
-    In the background of a script SIGINT is ignored, behind nohup SIGHUP, and so they would be by them; and where
-    PYTHONUNBUFFERED is set, as in many containers, nothing is ever left in a buffer that cannot be written.
+    In the background of a script SIGINT is ignored, under nohup SIGHUP, and child processes inherit that. With
+    PYTHONUNBUFFERED, as in many containers, no unwritable data would remain in a buffer.
     """
     if config.getoption("--full"):
         os.environ[FULL] = "1"
-    if find_spec("hypothesis"):  # the environment of the Airflow test is without
+    if find_spec("hypothesis"):  # the environment of the Airflow test has no hypothesis
         from hypothesis import settings
 
-        # How long a busy machine takes decides no test.
+        # No test depends on the load of the machine.
         settings.register_profile("tier", deadline=None, max_examples=examples(100))
         settings.load_profile("tier")
     os.environ.pop("PYTHONUNBUFFERED", None)
@@ -295,7 +295,7 @@ def site_server() -> Iterator[Callable[[Mapping[str, Page]], SiteServer]]:
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """A port that nobody should connect to: see servers.is_untouched()."""
+    """A port to which no connection may be made: see servers.is_untouched()."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server

@@ -1,4 +1,4 @@
-"""harvest() without a cluster, and without Dask: its tasks run here, one after the other, when they are submitted."""
+"""harvest() without a cluster and without Dask: its tasks run in this process, one after the other, when submitted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import sitemap_reader as sr
 
 @attrs.define
 class _Worker:
-    """What a task sees of its own."""
+    """The worker of a task."""
 
     client: NearClient
     address: str = "near"
@@ -30,7 +30,7 @@ class _Worker:
 
 @attrs.define(eq=False)
 class NearClient:
-    """What harvest() needs of a distributed.Client."""
+    """The methods of distributed.Client that harvest() calls."""
 
     dashboard_link: str = "http://127.0.0.1:8787/status"
     handlers: dict = attrs.field(factory=dict)
@@ -60,7 +60,7 @@ class NearClient:
 
 @contextmanager
 def near():
-    """Meanwhile harvest() has no other workers, and what it imports of distributed is here."""
+    """Within the block harvest() uses this client, and imports of distributed are replaced."""
     client, distributed = NearClient(), ModuleType("distributed")
     distributed.get_worker = lambda: _Worker(client)
 
@@ -75,7 +75,7 @@ def near():
 
 
 def harvest_near(hosts, output, **keywords):
-    """Of hosts on loopback."""
+    """Harvests hosts on loopback."""
     with near():
         targets = [getattr(host, "target", host) for host in hosts]
         return sr.scale.harvest(targets, output, allow_private=True, **keywords)

@@ -1,4 +1,4 @@
-"""What differs between two dumps: the same as a dict of each would say, whatever the dumps are, in flat memory."""
+"""compare(): the same differences as by two dicts, for any kind of dump, in constant memory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def reported(old: Any, new: Any, on: On = "any") -> list[str]:
     return found
 
 
-# --- as a dict would say it ---
+# --- compared with dicts ---
 
 LISTINGS = st.builds(
     sr.UrlRecord,
@@ -75,7 +75,7 @@ SIDES = st.lists(FORMS, max_size=8)
 
 
 def winners(forms: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
-    """The listing that counts of each URL."""
+    """The listing of each URL that counts."""
     best: dict[tuple[str, str], tuple[int, Any]] = {}
     for place, form in enumerate(forms):
         key, moment = (form["site"], form["loc"]), record_of(form).lastmod
@@ -93,7 +93,7 @@ def record_of(form: dict[str, Any]) -> sr.UrlRecord:
 
 
 def naive(old: list[dict[str, Any]], new: list[dict[str, Any]], on: On) -> Iterator[tuple[str, Change]]:
-    """Site and change, in the documented order, by dicts."""
+    """Site and change, in the documented order, computed with dicts."""
     before, after = winners(old), winners(new)
     for key, form in after.items():
         now = record_of(form)
@@ -311,7 +311,7 @@ def test_dates_cannot_be_compared_where_there_are_none() -> None:
     assert reported(only(WAS, "lastmod"), NOW, "lastmod") == ["updated b: lastmod", "new d"]
 
 
-# --- what can be compared ---
+# --- inputs ---
 
 
 @pytest.fixture
@@ -424,7 +424,7 @@ def test_invalid_value_is_named_with_its_line(tmp_path: Path) -> None:
     assert str(failure.value) == f'{new}:3: line of type "change", priority: "high" is not a number'
     with pytest.raises(sr.UsageError, match=r"old\.jsonl:2: .*lastmod: \"yesterday\" is not a date"):
         list(diff(old, []))
-    assert [form["lastmod"] for form in diff(old, []).forms()] == ["yesterday"]  # as it stands there
+    assert [form["lastmod"] for form in diff(old, []).forms()] == ["yesterday"]  # unchanged
 
 
 # --- notes ---
@@ -584,7 +584,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 @unix
 def test_memory_stays_flat() -> None:
-    few, many = peak_kilobytes(100_000), peak_kilobytes(200_000)  # of one side, the URLs alone are 12 MB more
+    few, many = peak_kilobytes(100_000), peak_kilobytes(200_000)  # the URLs of one side would be 12 MB more
     assert many - few < 10 * 1024
 
 

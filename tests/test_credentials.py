@@ -1,6 +1,6 @@
-"""What a caller gives to be sent, by the access logs of two servers: the site that was named has it, no other has.
+"""Credentials and headers of the caller, checked in the requests to two servers: only the target's site gets them.
 
-And by all that is written and shown, where no login ever stands.
+No output has them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def moved(url: str) -> Page:
 
 @attrs.frozen
 class Two:
-    """The server that is named, and another one, each under a name of its own."""
+    """The server of the target, and another one, under different names."""
 
     site: SiteServer
     other: SiteServer
@@ -85,7 +85,7 @@ def two() -> Iterator[Two]:
         yield Two(site, other)
 
 
-# Each leads from the one server to the other.
+# Each leads from one server to the other.
 def _redirect(two: Two) -> None:
     two.site.pages |= {"/robots.txt": robots("Sitemap: /map.xml"), "/map.xml": moved(f"{two.elsewhere}/map.xml")}
 
@@ -130,7 +130,7 @@ def read(target: str, **options: Any) -> sr.UrlStream:
 
 
 def given(two: Two, kind: str, folder: Path) -> tuple[str, dict[str, Any], str]:
-    """The target, options and header of one way to give something."""
+    """The target, options and expected header of one way to give credentials."""
     if kind == "header":
         return two.start, {"headers": {"X-Key": KEY}}, KEY
     if kind == "auth":
@@ -146,7 +146,7 @@ KINDS = ["header", "auth", "netrc", "userinfo"]
 
 
 def values(server: SiteServer) -> list[str]:
-    """The header that is looked for in each request, or nothing."""
+    """The expected header in each request, or ""."""
     return [each.headers.get("x-key", "") + each.headers.get("authorization", "") for each in server.received]
 
 
@@ -187,7 +187,7 @@ def _audit(target: str, options: dict[str, Any], folder: Path) -> None:
 
 
 def _changes(target: str, options: dict[str, Any], folder: Path) -> None:
-    for _ in range(2):  # the second asks under conditions
+    for _ in range(2):  # the second run has conditional requests
         with sr.changes(target, state=folder / "state.db", **options) as stream:
             list(stream)
 

@@ -1,4 +1,4 @@
-"""docs/cli.md: the examples of each command's help give what they are for, and the completion scripts work."""
+"""docs/cli.md: the examples of each command's help succeed, and the completion scripts work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WRITES = re.compile(r"(?:> |-o )(?P<file>[\w.]+)(?: --.*)?$")
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Runner]:
-    """A desk with the files that the examples read."""
+    """A Runner in a folder with the files that the examples read."""
     with DocsSite(tmp_path) as site:
         desk = Runner(tmp_path, site)
         for name in ("urls", "old", "monday"):
@@ -41,7 +41,7 @@ def desk(tmp_path: Path) -> Iterator[Runner]:
 
 @pytest.mark.parametrize("block", SCRIPTS, ids=lambda block: block.section)
 def test_examples_of_a_command_work(desk: Runner, block: Block) -> None:
-    """Skipped where one of them is left out, the others having run."""
+    """Skipped if one of the examples is left out, after the others have run."""
     lines = {line: attrs.evolve(block, text=line).missing for line in block.text.splitlines()}
     if shutil.which("bash") is None:
         pytest.skip("bash is not installed")
@@ -75,7 +75,7 @@ def test_the_line_for_a_shell_gives_a_completion_script(desk: Runner, shell: str
     assert SHELLS[shell] in ran.stdout
 
 
-# What is typed -> what is offered.
+# Typed text -> offered completions.
 TYPED = {
     "sitemap-reader di": ["diff", "discover"],
     "sitemap-reader dump --sc": ["--scope"],

@@ -1,6 +1,6 @@
-"""README.md and docs/*.md without running all of them: each example is tried somewhere, and links lead somewhere.
+"""README.md and docs/*.md without running all examples: each example is run by some test, and links have targets.
 
-That every example prints what its page shows is held by test_docs_examples.py; here the first ones of two pages do.
+test_docs_examples.py runs every example; here the first ones of two pages are run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from docs_runs import NOT_TRIED, PAGES, ROOT, RUNNABLE, blocks, differences, ste
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Languages of blocks that are there to be looked at.
+# Languages of blocks that are not run.
 SHOWN = {"", "text", "json", "crontab"}
 TRIED = [block for page in PAGES for block in tried(page)]
 

@@ -1,4 +1,4 @@
-"""The farm of hosts that other tests and benchmarks stand on: what it says of itself is what a reader finds."""
+"""The farm of hosts that tests and benchmarks use: its stated URLs are those that a reader finds."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_names_are_served_by_the_proxy(farm_of):
     with farm_of(hosts) as farm:
         for host in hosts:
             assert list(read(host.target, proxy=farm.proxy)) == locs_of(host)
-        assert list(read("a.shop2.test", proxy=farm.proxy)) == locs_of(hosts[2])  # no https there
+        assert list(read("a.shop2.test", proxy=farm.proxy)) == locs_of(hosts[2])  # the proxy has no https
         seen = farm.domains()
         assert [target for _, target in seen["shop1.test"].requested] == [hosts[0].target] * 2 + [hosts[1].target] * 2
         assert seen["shop1.test"].busiest == 1

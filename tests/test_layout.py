@@ -132,7 +132,7 @@ def folder_imports() -> dict[str, set[str]]:
 
 
 def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
-    """All that is imported from `start`, directly or not."""
+    """All nodes reachable from `start`."""
     found, waiting = set(), [start]
     while waiting:
         new = graph.get(waiting.pop(), set()) - found
@@ -232,7 +232,7 @@ def test_public_names_of_subpackages_are_documented(name: str):
     assert set(re.findall(r"`(\w+)`", row[0])) == {*getattr(sitemap_reader, name).__all__}
 
 
-# What a program does, one step after the other -> what is not imported yet behind each.
+# Steps of a program in order -> modules that are not imported after the step.
 STEPS = {
     "import sitemap_reader as sr; sr.parse(b'<urlset/>')": "aiohttp feedparser asyncio click",
     "[sr.schema(each) for each in ('json', 'duckdb', 'polars', 'arrow')]": "duckdb polars pyarrow aiohttp asyncio",
@@ -250,7 +250,7 @@ def test_imports_are_lazy():
     assert dict(zip(STEPS, result.stdout.splitlines(), strict=True)) == dict.fromkeys(STEPS, "")
 
 
-# Modules that only the command line and the tests of others use.
+# Modules that only the command line and tests use.
 OF_THE_COMMAND_LINE = {"cli", "projection", "writers", "testing"}
 # A message of the library that names an option names the keyword beside it: `--allow-private (allow_private=True)`,
 # `auth (--auth)`.
@@ -258,7 +258,7 @@ OPTION = re.compile(r"(?<![\w-])(?<!\w \()--[a-z][a-z-]*+(?! \(\w+=)")
 
 
 def messages_of(path: Path) -> Iterator[str]:
-    """Texts that may be shown; f-strings with their fields as {}. Docstrings are none."""
+    """Strings that may be messages; f-strings with their fields as {}. Without docstrings."""
     tree = tree_of(path)
     quiet = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):

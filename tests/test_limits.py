@@ -1,4 +1,4 @@
-"""Every field of Limits: what just fits is read and not talked of, one more is, with the name of the field to raise."""
+"""Every field of Limits: a document at the limit has no problem; one more gives a problem that names the field."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TAIL = b"</urlset>\n"
 RSS = b'<rss version="2.0" xmlns:media="http://search.yahoo.com/mrss/"><channel>'
 RSS_TAIL = b"</channel></rss>"
 
-# What over_limit() ends with, what damage that is not mended ends with, and what is left out without an entry lost.
+# Ends of messages: of over_limit(), of unrepaired damage, and of omissions without a lost entry.
 STOPS = "reading stops here; raise {} to go on"
 LOSES = "lost up to the next entry; raise {} to have more repaired"
 TELLS = "raise {} to see each"
@@ -31,9 +31,9 @@ LEAVES_OUT = "the rest is left out; raise {} to have it"
 
 @attrs.frozen
 class Row:
-    """A document that just fits under `limit`: whole, with `entries`. One smaller, and `entries_over` come out.
+    """A document exactly at `limit`: complete, with `entries`. With a limit one smaller `entries_over` are returned.
 
-    `tells` is how the message begins, `says` how it ends.
+    The message starts with `begins` and ends with `ends`.
     """
 
     field: str
@@ -44,7 +44,7 @@ class Row:
     code: str = "S16"
     ends: str = STOPS
     begins: str = "more than "
-    complete: bool = True  # what only feedparser can read never is
+    complete: bool = True  # documents for feedparser are never complete
     complete_over: bool = False
     url: str = URL
     options: dict[str, Any] = attrs.field(factory=dict)
@@ -63,7 +63,7 @@ def item(*media: bytes) -> bytes:
 
 
 class Found:
-    """What a feed fallback answers."""
+    """The result of a feed fallback."""
 
     links = (("https://example.com/found", None),)
     dropped = ()
@@ -75,7 +75,7 @@ def fallback(body: bytes, url: str | None, /, *, limits: sr.Limits) -> Found:
 
 
 def slow_fallback(body: bytes, url: str | None, /, *, limits: sr.Limits) -> Found:
-    """As long in answering as a limit of 2 s permits."""
+    """A feed fallback that takes as long as a limit of 2 s permits."""
     if limits.fallback_seconds < 2:
         raise FallbackFailed("feedparser was stopped; fallback_seconds permits more")
     return Found()
@@ -86,7 +86,7 @@ TEXT = b"https://example.com/1\nhttps://example.com/22\n"
 LINE = "https://example.com/list.txt"
 ENTRY = second(b"<!-- %s -->" % (b"x" * 400))
 COMMENT = b"<!--" + b"x" * 493 + b"-->"
-# In front of the location, so that without it the entry is no use.
+# Before the location, so that the entry is dropped without it.
 UNCLOSED = b"<url><lastmod>2026-01-01<loc>https://example.com/2</loc></url>\n"
 UNCLOSED_TWICE = b"<url><lastmod>2026-01-01<priority>0.5<loc>https://example.com/2</loc></url>\n"
 BARE = b"<url><loc>https://example.com/%d?a&b</loc></url>\n"
@@ -99,13 +99,13 @@ PACKED = gzip.compress(urlset(second(b"")), mtime=0)
 ROWS = [
     Row("max_decoded_bytes", len(urlset(second(b""))), urlset(second(b"")), entries_over=3),
     Row("max_decoded_bytes", len(urlset(second(b""))), PACKED, entries_over=3),
-    # The byte that is too many is read; and where it is too many in two ways, what was decoded is named.
+    # The byte over the limit is read; if it exceeds both limits, that of decoded bytes is named.
     Row("max_wire_bytes", len(urlset(second(b""))), urlset(second(b"")), entries_over=3),
     Row("max_wire_bytes", len(PACKED), PACKED, entries_over=3),
     Row("max_wire_bytes", len(TEXT), TEXT, entries=2, entries_over=2, url=LINE),
     Row("max_entries", 3, urlset(second(b"")), entries_over=2),
     Row("max_entries", 2, TEXT, entries=2, url=LINE),
-    # From the end of the entry before to the beginning of its own end tag, and that.
+    # From the end of the previous entry to the beginning of its end tag, and that.
     Row("max_entry_bytes", len(ENTRY), urlset(ENTRY)),
     Row("max_entry_bytes", len(HEAD) - 1 + 399, urlset(b'<a b="%s">' % (b"x" * 391), second(b""), b"</a>")),
     Row("max_entry_elements", 3, urlset(second(b"<lastmod>2026</lastmod><priority>0.5</priority>"))),
@@ -123,7 +123,7 @@ ROWS = [
     ),
     Row("max_repairs", 3, urlset(second(b"<!-- & --><x>& &</x>"), BARE % 4), 4, entries_over=2),
     Row("max_repairs", 3, urlset(b"& & ", b"<x/>& ", second(b"")), entries_over=1),
-    # In what is lost, and in what stands behind the root element.
+    # In dropped text, and in text after the root element.
     Row("max_repairs", 3, urlset(b"<url>& & & </urlset>"), 2, entries_over=1, complete=False),
     Row("max_repairs", 4, urlset(BARE % 2) + b"& & & " + second(b"") + TAIL, 4, entries_over=3),
     Row("max_repairs", 1, HEAD + FIRST + b"<url><loc>https://example.com/2</loc><x>&</x>", 2, complete=False),
@@ -134,7 +134,7 @@ ROWS = [
         "max_prefixes", 2, urlset(UNBOUND % (b"p", 2), UNBOUND % (b"q", 4)), 4,
         entries_over=3, code="S01", ends=LOSES, begins="unbound prefix",
     ),
-    # Each of the two images has the title of 50 characters, and 100 for being an element.
+    # Each of the two images counts the title of 50 characters, and 100 for an element.
     Row(
         "max_shared_characters", 300, RSS + item(TITLE, MEDIA % 1, MEDIA % 2) + RSS_TAIL,
         entries=1, ends=LEAVES_OUT, complete_over=True,
@@ -245,7 +245,7 @@ def test_a_time_without_end_is_a_limit() -> None:
     assert sr.Limits(read_seconds=float("inf"), connect_seconds=5).connect_seconds == 5
 
 
-# What a site and a request are allowed, and what feedparser's process is: tested where it is played.
+# Limits of a site, a request, and feedparser's process: tested elsewhere.
 ELSEWHERE = {
     "max_work_per_byte": "parser/test_work.py::test_document_that_just_fits_is_read_whole_and_one_step_less_ends_it",
     "fallback_memory_bytes": "pipeline/test_feedparser_process.py::test_child_that_needs_too_much_memory_fails_alone",

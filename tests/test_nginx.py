@@ -1,4 +1,4 @@
-"""A generated site behind a real web server: read whole, and nothing asked for twice."""
+"""A generated site on nginx: read completely, with one request for each document."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""CATALOGUE, rules.toml, docs/problems.md and the corpus, held together: what is said of a code is what a file shows.
+"""CATALOGUE, rules.toml, docs/problems.md and the corpus agree: the examples of a code are what their files give.
 
-Every code is shown by a case of the corpus (the parser reports it), by a replayed site (the walk does) or by a site of
-corpus/audit/ (the audit does); those that cannot be are in NOT_IN_THE_CORPUS, with the test that shows them.
+Every code is shown by a case of the corpus (reported by the parser), a replayed site (by the crawl) or a site of
+corpus/audit/ (by the audit); the others are in NOT_IN_THE_CORPUS, with the test that shows them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ WIDTH = 80
 
 @attrs.frozen
 class Elsewhere:
-    """A test that shows a code in place of a file, the reason, who reports it there, and what gives its line."""
+    """A test that shows a code instead of a file, the reason, the reporter, and a function that gives its line."""
 
     file: str
     test: str
@@ -65,7 +65,7 @@ def _parsed(entries: int, length: int = 0) -> Sequence[Problem]:
 
 
 def _followed(change: Callable[[World], None], *names: str) -> Sequence[Problem]:
-    """A site of sitemaps with so many pages each, that changes after its first run."""
+    """The problem of a synced site of sitemaps with so many pages each, which changes after its first run."""
     site = World({f"{name[0]}.xml": Document(entries(*map(str, range(int(name[1:]))))) for name in names})
     site.listed = [*site.documents]
     with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +86,7 @@ def _shrink(site: World) -> None:
 
 
 def _withheld() -> Sequence[Problem]:
-    """A host that answers on http alone, and a target that means https."""
+    """The problem of a host that answers on http only, for a target with https."""
     silent = Answer(error=sr.fetch.FetchError("no answer", transient=False), is_no_answer=True)
     there = Answer(chunks=(b"User-agent: *\n",))
     network = FakeFetcher({"https://shop.example/robots.txt": silent, "http://shop.example/robots.txt": there})
@@ -137,7 +137,7 @@ NOT_IN_THE_CORPUS = {
 }
 
 
-# --- what files give ---
+# --- problems of files ---
 
 
 @cache
@@ -158,7 +158,7 @@ def audit_problems(name: str) -> tuple[Problem, ...]:
 
 
 def expected_codes(expectation: Path) -> set[str]:
-    """The codes of a file that test_corpus.py or checks/test_audit_corpus.py holds to be what comes out."""
+    """The codes in the expectation of a file, which test_corpus.py or checks/test_audit_corpus.py compares."""
     lines = [json.loads(line) for line in expectation.read_bytes().splitlines()]
     return {line["code"] for line in lines if "code" in line}
 
@@ -175,12 +175,12 @@ def codes_of_sites() -> frozenset[str]:
 
 @cache
 def codes_of_audits() -> frozenset[str]:
-    """Of each site the code that it is named after: an audit passes on those of the parser and the walk, too."""
+    """The code in the name of each site: an audit also reports those of the parser and the crawl."""
     return frozenset(name for name, case in AUDITS.items() if name in expected_codes(case.expectation))
 
 
 def problems_of(code: str, file: str) -> Sequence[Problem]:
-    """All that comes of the file: of a case or the options beside it, of a site by its walk or its audit."""
+    """All problems of a file: of a case, or of the site of a file by its crawl or its audit."""
     if file.startswith("tests/"):
         assert NOT_IN_THE_CORPUS[code].file == file
         return NOT_IN_THE_CORPUS[code].problems()
@@ -191,7 +191,7 @@ def problems_of(code: str, file: str) -> Sequence[Problem]:
 
 
 def render_text(path: Path) -> str:
-    """What a person sees of the file: unpacked as far as that goes."""
+    """The file as text; decompressed as far as possible."""
     body = path.read_bytes()
     if body.startswith(b"\x1f\x8b"):
         body = zlib.decompressobj(wbits=31).decompress(body)
@@ -203,12 +203,12 @@ def without_indents(text: str) -> str:
 
 
 def pattern_of(snippet: str) -> re.Pattern[str]:
-    """Whole lines, but for the tags around them; "…" is anything, and on a line of its own any number of lines."""
+    """A pattern of whole lines, without the tags around them; "…" matches anything, alone any number of lines."""
     lines = ["(?:.*\n)*.*" if line == "…" else re.escape(line).replace("…", ".*") for line in snippet.splitlines()]
     return re.compile("\n".join(rf"^(?:.*>)?{line}(?:<.*)?$" for line in lines), re.MULTILINE)
 
 
-# --- what is said of a code ---
+# --- explanations ---
 
 
 def test_every_code_is_explained_in_the_order_of_the_catalogue() -> None:
@@ -305,7 +305,7 @@ def test_a_snippet_is_in_its_file() -> None:
 def test_example_line_is_reported_for_its_file() -> None:
     differing = {}
     for code, example in EXAMPLES:
-        folder = f"{CORPUS / 'audit' / code}/"  # a crawl file has no URL: it goes by its path
+        folder = f"{CORPUS / 'audit' / code}/"  # a crawl file has no URL, but a path
         problems = problems_of(code, example.file)
         given = [str(problem).replace(folder, "") for problem in problems if problem.code == code]
         if example.line not in given:
@@ -344,7 +344,7 @@ def test_a_code_that_no_file_shows_has_a_test_that_names_it(code: str) -> None:
 
 
 def test_recorded_refusal_equals_the_fetcher_error() -> None:
-    """A replay says what its file says; this file says what was said."""
+    """A replay gives the error in its file, which must be that of the fetcher."""
     url = "http://10.0.0.7/sitemap.xml"
 
     async def fetch() -> None:
@@ -362,7 +362,7 @@ def test_recorded_refusal_equals_the_fetcher_error() -> None:
 
 
 def test_the_advice_fits_the_cause() -> None:
-    """A redirect loop is not a network failure; an empty body needs more than a look at a log."""
+    """A redirect loop is not a network failure; an empty body needs other advice than a log."""
     loop = explain("F04")
     assert "redirect loop" in loop.title
     assert "redirect loop: let the url answer with the document itself" in " ".join(loop.fix.lower().split())

@@ -1,4 +1,4 @@
-"""The README stays what a newcomer can act on. That its examples run is held by test_docs_examples.py."""
+"""The README: first commands, links, length. test_docs_examples.py runs its examples."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sitemap_reader.cli.main import main
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 
-# Both are copied from there and run, each in a fresh clone.
+# Both are copied from the README and run, each in a fresh clone.
 COMMANDS = (
     "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/sitemap-reader dump corpus/sites/shop\n",
     "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest\n",

@@ -1,4 +1,4 @@
-"""SECURITY.md names every limit, with the default that it has, and tests that are there."""
+"""SECURITY.md names every limit with its default, and existing tests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_limits_in_security_md_are_the_defaults() -> None:
     stated = {name: int(number.replace(",", "")) * _UNITS[unit] for name, number, unit in _STATED.findall(PAGE)}
     limits = attrs.asdict(Limits())
     unsaid = limits.keys() - stated.keys()
-    assert unsaid == {"max_shared_characters"}, "a limit of what is told, not of what a site can do"
+    assert unsaid == {"max_shared_characters"}, "a limit of messages, not of what a site can do"
     assert {name: limits.get(name) for name in stated if name not in ("per_host", "concurrency")} == {
         name: number for name, number in stated.items() if name not in ("per_host", "concurrency")
     }

@@ -1,4 +1,4 @@
-"""The sites of the corpus, read whole: the records are the truth, and the outcomes say what is missing."""
+"""The sites of the corpus: records equal the truth, and outcomes name what is missing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = ("shop", "broken", "cross-submission", "nesting", "once", "trouble")
 
 @attrs.frozen
 class Reading:
-    """A site, read to its end."""
+    """The result of reading a site."""
 
     records: list[sr.UrlRecord]
     stream: sr.UrlStream
@@ -40,7 +40,7 @@ def read(name: str, **options: Any) -> Reading:
 
 
 def lines(forms: Iterable[dict[str, Any]]) -> list[str]:
-    """JSON lines without the problems, which the truth does not foresee."""
+    """JSON lines without problems, which the truth does not contain."""
     return [json.dumps({key: form[key] for key in form if key != "problems"}) for form in forms]
 
 

@@ -1,4 +1,4 @@
-"""Statistics of a site: which facts are counted, how exact they are, and that memory is bounded."""
+"""Statistics of a site: counted facts, their accuracy, and bounded memory."""
 
 from __future__ import annotations
 

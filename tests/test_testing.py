@@ -1,4 +1,4 @@
-"""make_site(), the corpus sites and the test servers, each held against a simple reader that is not ours."""
+"""make_site(), the corpus sites and the test servers, each compared with a simple independent reader."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def unpacked(path: Path) -> bytes:
 
 
 def listed(folder: Path, index: str) -> Iterator[tuple[str, bytes]]:
-    """(URL, body) of all that an index in a replay folder names, index by index."""
+    """(URL, body) of all children of an index in a replay folder, recursively."""
     for loc in ElementTree.fromstring(unpacked(file_of(folder, index))).iter(f"{CORE}loc"):
         url = str(loc.text)
         body = unpacked(file_of(folder, url))
@@ -79,7 +79,7 @@ def text(element: Element, name: str) -> str | None:
 
 
 def instant(written: str | None) -> str | None:
-    """A W3C date as a stamp; fromisoformat of 3.11 wants the day."""
+    """A W3C date as a stamp; fromisoformat of 3.11 needs the day."""
     if written is None:
         return None
     whole = datetime.fromisoformat(written + "-01-01"[: (10 - len(written)) * (len(written) < 10)])
@@ -89,7 +89,7 @@ def instant(written: str | None) -> str | None:
 
 
 def stated(url: Element) -> dict[str, Any]:
-    """What a `<url>` says, in the terms of the truth."""
+    """The fields of a `<url>`, as in the truth."""
     priority = text(url, f"{CORE}priority")
     return {
         "loc": text(url, f"{CORE}loc"),
@@ -111,7 +111,7 @@ def stated(url: Element) -> dict[str, Any]:
 
 
 def promised(record: dict[str, Any]) -> dict[str, Any]:
-    """The same of a truth record."""
+    """The same fields of a truth record."""
     news = record.get("news")
     return {
         **{key: record[key] for key in ("loc", "lastmod", "changefreq", "priority")},

@@ -1,4 +1,4 @@
-"""Whole sites through WARC files: recorded, recompressed, written by other programs; read by every command."""
+"""Whole sites in WARC files: recorded, recompressed, written by other programs; read by every command."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def run(*arguments: str | Path) -> Result:
 
 
 def dump(target: str | Path, report: Path, *options: str | Path) -> tuple[list[str], list[dict[str, Any]], int]:
-    """The lines, the report without what depends on time, and the exit code."""
+    """The lines, the report without times, and the exit code."""
     result = run("dump", target, "--report", report, *options)
     forms = [json.loads(line) for line in report.read_text().splitlines()]
     return sorted(result.stdout.splitlines()), sorted((untimed(form) for form in forms), key=str), result.exit_code
 
 
 def untimed(form: dict[str, Any]) -> dict[str, Any]:
-    """Without its seconds; and a robots.txt, whose line comes before what lists it is read, without its parents."""
+    """An outcome without its seconds; that of a robots.txt, reported before its parents are read, without these."""
     timed = {"seconds", "parents"} if form.get("format") == "robots" else {"seconds"}
     return {name: value for name, value in form.items() if name not in timed}
 
@@ -101,7 +101,7 @@ XML = {"Content-Type": "text/xml"}
 
 
 def fill(site: SiteServer) -> list[str]:
-    """A site with most that can happen; its paths."""
+    """Adds a site with most kinds of responses; its paths."""
     names = ("a.xml", "b.xml.gz", "moved", "gone")
     listed = "".join(f"<sitemap><loc>{site.url}/{name}</loc></sitemap>" for name in names)
     many = urlset(*(f"{site.url}/{n}" for n in range(2_000)))
@@ -159,7 +159,7 @@ def wgotten(path: Path, urls: list[str]) -> Path:
     name = str(path).removesuffix(".warc.gz")
     command = [program, "-q", "--no-proxy", f"--warc-file={name}", "-O", "/dev/null", *urls]
     done = subprocess.run(command, cwd=path.parent, timeout=60, check=False, capture_output=True)
-    assert done.returncode in (0, 8), done.stderr  # 8: a server said 404
+    assert done.returncode in (0, 8), done.stderr  # 8: a response was 404
     return path
 
 

@@ -1,4 +1,4 @@
-"""The frame in the style of advertools has its columns, with our values in them."""
+"""The frame in the style of advertools has the columns of advertools, with values of the records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Snapshot in a notebook: the verdict on its dates, ten facts, and what is not known of it."""
+"""The HTML card of a Snapshot in a notebook: the verdict on its dates, ten facts, and notes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of(folder: Path, *items: object, at: datetime | None = AT, name: str = "urls
 
 
 def table(html: str) -> dict[str, list[str]]:
-    """Fact -> what stands in its row."""
+    """Fact -> the cells of its row."""
     rows = [re.findall(r"<t[hd]>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", html)]
     return {name: [unescape(cell) for cell in cells] for name, *cells in rows}
 

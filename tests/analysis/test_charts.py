@@ -1,4 +1,4 @@
-"""Charts show the numbers of their measures, say what they show in words, and take any text that a site has."""
+"""Charts show the numbers of their measures and their findings, and escape any text of a site."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
 
 def site(host: str, count: int = 12) -> list[sr.UrlRecord]:
-    """Pages with something of all that there is to be drawn; no two of the sites have the same numbers."""
+    """Pages for every chart; no two of the sites have the same numbers."""
     links = (sr.Alternate("en", f"https://{host}/en/a-1"), sr.Alternate("de", f"https://{host}/de/b-2"))
     found = []
     for number in range(count):
@@ -53,7 +53,7 @@ THREE = {f"{name}.example": site(f"{name}.example", 9 + number) for number, name
 
 @pytest.fixture(scope="module")
 def snapshots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[sr.Snapshot, sr.Snapshot]]:
-    """Each with an earlier one."""
+    """Each with an earlier snapshot."""
     folder = tmp_path_factory.mktemp("charts")
     made = {}
     for name, sites in (("one", ONE), ("three", THREE)):
@@ -83,12 +83,12 @@ Snapshots = dict[str, tuple[sr.Snapshot, sr.Snapshot]]
 
 
 def text_of(svg: str) -> str:
-    """What is written in the picture, with one blank between; an error where it is no XML."""
+    """The text of the SVG, joined by blanks; an error if it is no XML."""
     return " ".join(" ".join(ElementTree.fromstring(svg).itertext()).split())  # noqa: S314 - our own picture
 
 
 def drawn(chart: Chart) -> list[dict[str, Any]]:
-    """The rows of all panels, each once, though bars and their numbers have them both."""
+    """The rows of all panels without repetition; bars and their labels share rows."""
     found: dict[str, dict[str, Any]] = {}
 
     def look_in(part: Any) -> None:
@@ -189,7 +189,7 @@ def test_hours_are_in_their_columns(size: str, snapshots: Snapshots) -> None:
     ],
 )
 def test_each_mark_has_its_number_beside_it(name: str, column: str, written: str, snapshots: Snapshots) -> None:
-    """So that nobody has to tell shades apart."""
+    """Shades alone are hard to distinguish."""
     chart = MEASURES[name](*snapshots["three"]).chart()
     picture = text_of(chart.to_svg())
     for row in drawn(chart):
@@ -221,7 +221,7 @@ def test_chart_of_thousands_of_sitemaps_is_drawn(tmp_path: Path) -> None:
 
 
 def test_the_axis_is_the_same_in_all_panels(tmp_path: Path, snapshots: Snapshots) -> None:
-    """As they are to be compared, however long the numbers beside the bars are."""
+    """Panels are compared, whatever the width of the numbers beside the bars."""
     sizes = {"few": 2, "many": 1_100}
     sites = {name: [sr.UrlRecord(f"https://a.example/b/{n}") for n in range(size)] for name, size in sizes.items()}
     spec = json.dumps(of(tmp_path, sites).sections().chart().altair.to_dict())
@@ -244,7 +244,7 @@ def test_save_writes_the_format_of_the_suffix(tmp_path: Path, snapshots: Snapsho
     assert spec["title"]["text"] == [made.finding]
     html = (tmp_path / "chart.html").read_text(encoding="utf-8")
     assert made.finding in html
-    assert len(html) > 100_000  # what draws it is in it
+    assert len(html) > 100_000  # the SVG has its fonts
     assert not re.search(r"<(?:script|link|iframe)[^>]*(?:src|href)\s*=", html)
     assert not re.search(r"(?:import\s*\(|importScripts|from)\s*[\"']https?:", html)
 
@@ -296,7 +296,7 @@ DRAWN = [name for name in MEASURES if name != "cadence by day"]
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_hostile_text_stays_text_in_the_chart(name: str, tmp_path: Path) -> None:
-    """As it is, or escaped where it could not be seen."""
+    """Unchanged, or escaped if it is invisible."""
     sites = {}
     for text in HOSTILE.values():
         path = text.replace("/", "")
@@ -322,7 +322,7 @@ for made in (snapshot.sections(), snapshot.hreflang_matrix(), snapshot.lastmod_t
 
 
 def test_characters_that_xml_forbids_do_not_break_the_chart(tmp_path: Path) -> None:
-    """A sitemap can have them in an hreflang; in a process of its own, as what draws may end it."""
+    """A sitemap can have them in an hreflang. Runs in its own process, as vl-convert may end it."""
     links = (sr.Alternate(f"d{NO_XML}e", "https://a.example/x"),)
     record = sr.UrlRecord(f"https://a.example/f{NO_XML}/x", alternates=links, sitemap=f"s{NO_XML}")
     of(tmp_path, {f"a{NO_XML}": [record], "b": [record]})
@@ -332,7 +332,7 @@ def test_characters_that_xml_forbids_do_not_break_the_chart(tmp_path: Path) -> N
 
 
 def test_lines_of_sites_differ_in_dash_and_shape(snapshots: Snapshots) -> None:
-    """And in no colour, which not everybody tells apart."""
+    """And not in colour, which some readers cannot distinguish."""
     spec = json.dumps(MEASURES["growth"](*snapshots["three"]).chart().altair.to_dict())
     assert '"strokeDash": {"field": "site"' in spec
     assert '"shape": {"field": "site"' in spec

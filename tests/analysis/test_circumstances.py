@@ -1,4 +1,4 @@
-"""When and how a Snapshot was read, and what becomes of that: ages, dates of the reading, what was left out."""
+"""Values that depend on when and how a Snapshot was read: ages, future dates, filters."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def read_from(records: Iterable[sr.UrlRecord], began: datetime, until: datetime)
     return Snapshot("a.example", lambda: tables, SnapshotMetadata(began, until, complete=True))
 
 
-# --- long readings ---
+# --- long crawls ---
 
 
 def test_future_begins_at_the_end_of_the_crawl() -> None:
-    """A site that takes two hours may well change in that time, and that is no fault of its dates."""
+    """A site that takes two hours may change in that time; its dates are not wrong then."""
     moments = [BEGAN - timedelta(days=number + 1) for number in range(18)]
     during, ahead = BEGAN + timedelta(minutes=90), BEGAN + timedelta(hours=3)
     snapshot = read_from(pages(*moments, during, ahead), BEGAN, BEGAN + timedelta(hours=2))
@@ -103,7 +103,7 @@ def test_stats_and_snapshot_have_the_same_verdict_on_dates(folder: Path) -> None
     assert len(verdicts) == any(record.lastmod for record in snapshot)
 
 
-# --- what was left out ---
+# --- filters ---
 
 
 def test_filters_are_named_in_repr_card_and_measures(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_one_site_of_several_has_its_own_name() -> None:
         market.only(site="nobody.example")
 
 
-# --- what is asked of snapshot() ---
+# --- arguments of snapshot() ---
 
 
 def test_no_site_is_read_if_one_target_is_invalid() -> None:
@@ -201,11 +201,11 @@ def test_a_snapshot_can_be_pickled() -> None:
     assert loaded(site._tables) is site._tables
 
 
-# --- beside another ---
+# --- with another snapshot ---
 
 
 def test_dump_without_a_site_is_compared_with_the_site_of_the_other(tmp_path: Path) -> None:
-    """Its URLs may all be on another host than the one that was asked."""
+    """All its URLs may be on another host than the target."""
     records = [sr.UrlRecord(f"https://www.x.example/{number}") for number in range(3)]
     old = sr.load(dumped(tmp_path / "old.jsonl", records[:2]), at="2026-10-01")
     new = sr.load(dumped(tmp_path / "new.jsonl", records, site="x.example"), at="2026-11-01")

@@ -1,4 +1,4 @@
-"""What holds for every measure: it says what it counts and finds, takes sites apart, and has an answer to nothing."""
+"""Properties of every measure: it states its counts and its finding, separates sites, and accepts an empty snapshot."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ every = pytest.mark.parametrize("name", MEASURES)
 
 
 def listed(host: str) -> list[sr.UrlRecord]:
-    """A small site with something of all that there is."""
+    """A small site with every field and extension."""
     home, other = f"https://{host}/en/red-shoes", f"https://{host}/de/rote-schuhe"
     links = (sr.Alternate("en", home), sr.Alternate("de", other))
     return [
@@ -53,7 +53,7 @@ def listed(host: str) -> list[sr.UrlRecord]:
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
-    """What makes a snapshot of lines; of the same lines once."""
+    """Makes a snapshot of lines; cached by the lines."""
 
     @cache
     def loaded(lines: bytes) -> sr.Snapshot:
@@ -66,7 +66,7 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
 
 @pytest.fixture(scope="module")
 def measured(load: Load) -> Measured:
-    """What measures the snapshot of some lines; the same lines once."""
+    """Measures the snapshot of some lines; cached by the lines."""
     return cache(lambda name, lines: MEASURES[name](load(lines)))
 
 
@@ -108,7 +108,7 @@ def test_html_of_a_measure_begins_with_the_finding_and_is_escaped(name: str, mea
 
 @every
 def test_rows_of_two_sites_are_separate(name: str, measured: Measured) -> None:
-    """The rows of each are those that it has alone, and they stand one behind the other."""
+    """The rows of each site are those that it has alone, one site after the other."""
     first, second = listed("one.example"), [*listed("two.example")[1:], sr.UrlRecord("https://two.example/x/y")]
     alone = [measured(name, of(one=first)), measured(name, of(two=second))]
     both = measured(name, of(one=first, two=second))
@@ -116,7 +116,7 @@ def test_rows_of_two_sites_are_separate(name: str, measured: Measured) -> None:
     assert shown[2] == [*shown[0], *shown[1]]
     if name not in ("growth",):
         assert both.finding == f"one: {alone[0].finding} | two: {alone[1].finding}"
-    # And in the other order: it is that of the file, not of the alphabet.
+    # And in the other order: that of the file, not of the alphabet.
     assert measured(name, of(two=second, one=first))["site"].iloc[0] == "two"
 
 
@@ -168,7 +168,7 @@ def test_pages_without_optional_fields_are_counted(name: str, kind: str, measure
     assert made.chart().to_svg().startswith("<svg")
 
 
-# --- what is asked wrongly ---
+# --- wrong arguments ---
 
 WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
     "freq": (lambda it: it.cadence("fortnight"), "freq is one of day, week, month, quarter, year, and not 'fortnight'"),
@@ -223,6 +223,6 @@ def test_finding_names_a_few_of_many_sites() -> None:
     assert join_findings({"a": "x"}, ["a"]) == "x"
     assert join_findings({}, ["a"]) == join_findings({}, []) == join_findings({}, ["a", "b"]) == ""
     assert join_findings({"a": "x", "b": "y"}, ["a", "b"]) == "a: x | b: y"
-    assert join_findings({"a": "x"}, ["a", "b"]) == "a: x"  # of the other there is nothing to tell
+    assert join_findings({"a": "x"}, ["a", "b"]) == "a: x"  # the other one has no finding
     many: dict[str, Any] = {f"s{number}": "x" for number in range(6)}
     assert join_findings(many, [*many]) == "s0: x | s1: x | s2: x | s3: x | 2 more"

@@ -1,4 +1,4 @@
-"""What load() opens has the same tables whatever kind of file it is; what is none is told with its place."""
+"""load() gives the same tables for every kind of file, and names the place of a fault."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from sitemap_reader.serialize.schema import schema
 
 
 def test_a_list_of_a_files_records_needs_no_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """list() asks for a length first, where there is one: that would have all of the file read into tables."""
+    """list() calls __len__ first if there is one, which would read the whole file into tables."""
     jsonl = dump(tmp_path, "broken")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert len(list(sr.load(jsonl))) == 146
@@ -147,7 +147,7 @@ def test_missing_file_is_reported_at_once(tmp_path: Path) -> None:
 
 
 def test_parquet_that_duckdb_wrote_is_read(tmp_path: Path) -> None:
-    """Its TIMESTAMP has no zone."""
+    """DuckDB's TIMESTAMP has no zone."""
     columns = schema("duckdb")
     duckdb = needs("duckdb")
     with duckdb.connect() as database:

@@ -1,4 +1,4 @@
-"""Measures of dates and of sections, against numbers that are counted here, one page at a time."""
+"""Measures of dates and of sections, compared with counts made here page by page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    """`load(*records, at=AT, **sites)`: those given by name are of the site with it, its dots as underscores."""
+    """`load(*records, at=AT, **sites)`: records given by keyword belong to that site; underscores stand for dots."""
 
     def make(*records: sr.UrlRecord, at: datetime | None = AT, **sites: list[sr.UrlRecord]) -> sr.Snapshot:
         path = tmp_path / "urls.jsonl"
@@ -106,7 +106,7 @@ def test_cadence_names_the_median_and_the_busiest_period(load: Load) -> None:
 
 
 def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
-    """A single date of long ago makes no million rows."""
+    """A single very old date gives no million rows."""
     ends = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC), day(5, 1)]
     snapshot = load(*[page(number, when) for number, when in enumerate(ends)])
     for freq in STARTS:
@@ -172,11 +172,11 @@ def test_freshness_ages_have_exact_bounds(load: Load) -> None:
 @pytest.mark.parametrize(
     ("lastmod", "precision", "age"),
     [
-        (day(6, 8), "day", "7 days"),  # its last second is not 7 days ago
+        (day(6, 8), "day", "7 days"),  # its last second is less than 7 days ago
         (day(6, 8), "second", "30 days"),
         (day(6, 1), "month", "30 days"),
         (day(1, 1), "year", "365 days"),
-        (day(6, 16), "day", "7 days"),  # where it has begun already
+        (day(6, 16), "day", "7 days"),  # where the day has already begun
         (day(6, 17), "day", "in the future"),
         (day(7, 1), "month", "in the future"),
     ],
@@ -228,7 +228,7 @@ def test_request_time_dates_need_a_known_crawl_time(load: Load) -> None:
     records = [page(number, now, "second") for number in range(3)]
     assert load(*records, at=None).lastmod_trust()["at_fetch"].tolist() == [0]
     assert load(*records, at=now).lastmod_trust()["at_fetch"].tolist() == [3]
-    midnight = now.replace(hour=0, minute=0, second=0)  # of a page whose day alone is stated
+    midnight = now.replace(hour=0, minute=0, second=0)  # of a page with a date without a time
     records = [page(1, midnight, "day"), page(2, midnight, "minute")]
     assert load(*records, at=midnight + timedelta(minutes=5)).lastmod_trust()["at_fetch"].tolist() == [1]
 

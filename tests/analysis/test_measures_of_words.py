@@ -1,4 +1,4 @@
-"""Measures of slugs, of languages and of several snapshots, against what is counted here from the same pages."""
+"""Measures of slugs, of languages and of several snapshots, compared with counts made here from the same pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def snapshot(
     site: str | None = None,
     **sites: Iterable[sr.UrlRecord],
 ) -> sr.Snapshot:
-    """Of a file with these lines; those given by name are of the site with it."""
+    """A snapshot of a file with these lines; lines given by keyword belong to that site."""
     path = folder / f"{name}.jsonl"
     named = [sr.json_line(each, site=name) for name, listed in sites.items() for each in listed]
     path.write_bytes(b"".join([*map(sr.json_line, records), *named]))
@@ -61,7 +61,7 @@ def words(made: pd.DataFrame) -> dict[str, int]:
         ("---", 1, set()),
         ("caf%C3%A9-%E6%9D%B1%E4%BA%AC", 1, {"café", "東京"}),
         ("ÉCLAIR", 1, {"éclair"}),
-        ("cafe%CC%81", 1, {"caf\u00e9"}),  # the same word, however it is composed
+        ("cafe%CC%81", 1, {"caf\u00e9"}),  # the same word in both Unicode compositions
         ("%E0%A4%B9%E0%A4%BF%E0%A4%A8%E0%A5%8D%E0%A4%A6%E0%A5%80", 1, {"हिन्दी"}),
         ("it%27s-o%E2%80%99clock", 1, {"it's", "o’clock"}),
         ("%ff%fe-broken", 1, {"broken"}),
@@ -121,7 +121,7 @@ LINKED = [
 
 
 def by_hand(records: list[sr.UrlRecord]) -> dict[tuple[str, str], tuple[int, int]]:
-    """The rule, said once more: language and alternate -> links, and those that are returned."""
+    """The rule in plain Python: language and alternate -> links, and returned links."""
     links = {each.loc: [(a.hreflang.lower(), a.href) for a in each.alternates if a.hreflang] for each in records}
     found: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for loc, named in links.items():
@@ -225,7 +225,7 @@ def test_growth_is_counted_by_site(tmp_path: Path) -> None:
 
 
 def test_growth_counts_incomplete_snapshots(tmp_path: Path) -> None:
-    """However many sites each of them has."""
+    """Also if each of them has several sites."""
     old = snapshot(tmp_path, one=pages("a"), two=pages("a"), at=datetime(2026, 1, 1, tzinfo=UTC), name="old")
     assert "read completely" not in old.growth([]).rule
     partial = sr.json_line(sr.Outcome("https://a.example/s.xml", complete=False))
@@ -292,7 +292,7 @@ def test_churn_is_counted_by_site(tmp_path: Path) -> None:
 
 
 def test_a_churn_of_changed_listings_counts_pages(tmp_path: Path) -> None:
-    """The listing with the newest lastmod is the page, in both."""
+    """In both, the listing with the newest lastmod counts for the page."""
     stamped = [datetime(2026, month, 1, tzinfo=UTC) for month in (1, 2)]
     old = snapshot(tmp_path, *[page for when in stamped for page in pages("x/a", lastmod=when)], name="old")
     new = snapshot(tmp_path, *pages("x/a", lastmod=stamped[1]), name="new")

@@ -1,4 +1,4 @@
-"""What a Snapshot's tables lack stands in its notes, on its card and in its repr, with the numbers of a Summary."""
+"""Notes of a Snapshot (card, repr) state what its tables lack, with the numbers of a Summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Snapshot has what a dump of the same site has, however it came to be, and says what it does not know."""
+"""A Snapshot holds what a dump of the same site holds, from any source, and notes what is unknown."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_snapshot_interrupted_at_once_is_empty() -> None:
     assert (len(none.urls), none.complete, none.notes, none.sites) == (0, False, (STOPPED,), ())
 
 
-# --- where dumps go ---
+# --- as an input of other functions ---
 
 
 def test_two_snapshots_are_compared_as_their_files_are(tmp_path: Path) -> None:

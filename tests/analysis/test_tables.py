@@ -1,4 +1,4 @@
-"""The same table in pandas, polars, DuckDB and pyarrow; and the columns that a URL's own text gives."""
+"""The same table in pandas, polars, DuckDB and pyarrow; and the columns of parts of the URL."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ READERS: dict[str, Callable[[Any], list[dict[str, Any]]]] = {
 
 @pytest.mark.parametrize("reader", READERS)
 def test_each_arrow_reader_gives_the_values_of_the_records(reader: str, loaded: sr.Snapshot) -> None:
-    for _ in range(2):  # the stream can be taken again and again
+    for _ in range(2):  # the stream can be exported repeatedly
         rows = READERS[reader](loaded.urls)
         assert [row["loc"] for row in rows] == [record.loc for record in RECORDS]
         assert [row["lastmod"] for row in rows] == [record.lastmod for record in RECORDS]
@@ -129,7 +129,7 @@ def test_a_table_in_a_notebook_is_its_first_rows_and_says_how_many_there_are(tmp
     assert "<p>7 rows</p>" in html
 
 
-# --- what a URL tells ---
+# --- parts of URLs ---
 
 
 def reported(*locs: str) -> dict[str, list[Any]]:
@@ -195,7 +195,7 @@ def test_a_port_is_part_of_the_host_and_not_of_the_domain() -> None:
 
 
 def test_invalid_url_has_no_parts() -> None:
-    """Dumps of others hold anything."""
+    """Dumps of other tools may hold any text."""
     locs = ["", "hello", "/a/b", "mailto:x@example.com", "//example.com/a", "?a=b", "\n", "\x00", "https//a", " "]
     columns = reported(*locs)
     for name in ("host", "domain", "path", "slug", "extension", "query_keys", "dir_1"):

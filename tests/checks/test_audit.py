@@ -1,4 +1,4 @@
-"""audit(): what it reads, what it is told, and that it finds the same however it comes by the site."""
+"""audit(): its sources and options; it finds the same in a site, its dump and its recording."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SITES = AUDITED.parent / "sites"
 EVERY_SITE = sorted(path for folder in (SITES, AUDITED) for path in folder.iterdir() if path.is_dir())
 every_site = pytest.mark.parametrize("site", EVERY_SITE, ids=lambda path: f"{path.parent.name}-{path.name}")
-# What a dump does not tell, and what depends on which of two sitemaps was answered first.
+# Codes that a dump does not contain, or that depend on which of two sitemaps arrived first.
 NOT_IN_DUMPS = ("U12", "D04", "D05", "U11", "U07")
 
 
@@ -46,7 +46,7 @@ def reported(report: sr.Report) -> dict[tuple[str, str], tuple[int, int]]:
     return {(each.code, each.severity): (each.count, each.documents) for each in report.findings}
 
 
-# --- the same, whatever the way ---
+# --- the same from every source ---
 
 
 @every_site
@@ -67,7 +67,7 @@ def test_worker_processes_find_the_same(site: Path) -> None:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of which workers read a part, with some 100 of its URLs listed twice."""
+    """A site partly read by workers, with some 100 of its URLs listed twice."""
     folder = tmp_path_factory.mktemp("large")
     make_site(folder, urls=30_000, per_document=5_000, extensions=("hreflang", "image"), gzip=True)
     (first,) = folder.rglob("products-1.xml.gz")
@@ -90,7 +90,7 @@ def test_a_large_site_is_the_same_by_worker_processes_and_by_a_dump(large: Path,
 # --- what is found, and where ---
 
 
-# What is of one place in a document has its line; the others are of all of it, or of an answer.
+# Codes of one place in a document have its line; the others concern the whole document or the response.
 WITHOUT_LINES = {
     *("F01", "F02", "F03", "F04", "F05", "F06", "F07", "F08", "F09", "F10", "F11", "F13", "F14", "F15"),
     "F16",
@@ -194,7 +194,7 @@ def test_invalid_line_is_named(tmp_path: Path) -> None:
         sr.audit(dump)
 
 
-# --- what is asked for ---
+# --- options ---
 
 
 def test_codes_may_be_written_in_many_ways() -> None:
@@ -263,7 +263,7 @@ def test_on_document_is_called_as_documents_end() -> None:
     assert len(ended) == 11
 
 
-# --- against others ---
+# --- crawl files and baselines ---
 
 
 @pytest.mark.parametrize(
@@ -348,7 +348,7 @@ def test_no_control_character_of_a_site_reaches_a_terminal(tmp_path: Path) -> No
     assert r"\x1b[31m\u202e.xml:1" in text
 
 
-# --- what others write ---
+# --- dumps of other tools ---
 
 
 @pytest.mark.parametrize(
@@ -406,7 +406,7 @@ def test_problems_of_the_tree_are_those_of_the_findings() -> None:
 
 
 def test_urls_kept_by_a_second_reading_are_no_problem(tmp_path: Path) -> None:
-    """A proof that comes late has a document read once more: what was out of scope is not, then."""
+    """After late verification a document is read a second time, and its URLs are in scope."""
     ns = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
     pages = "".join(f"<url><loc>https://b.example/{number}</loc></url>" for number in range(13))
     files = {
@@ -470,7 +470,7 @@ def test_urls_of_a_sitemap_without_lines_are_listed_before(tmp_path: Path) -> No
     assert finding.samples[0].message == "https://a.example/ is listed before"
 
 
-# --- what is given as a baseline -------------------------------------------------------------------------------
+# --- baselines -------------------------------------------------------------------------------
 
 
 def test_a_snapshot_is_a_baseline() -> None:

@@ -1,4 +1,4 @@
-"""Every site of corpus/audit: it has what its name says, and nothing that is not expected."""
+"""Every site of corpus/audit: its findings are the expected ones, among them the code of its name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CASES = cases()
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
 BY_SCRIPT = ("I01", "N01")
-# Code -> why what it says has no line.
+# Code -> why its findings have no line.
 OF_NO_LINE = {
     "F10": "headers are no part of the document",
     "S06": "there is no entry in which it is",
@@ -35,7 +35,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_audit_is_complete_and_finds_what_is_expected(case: Case) -> None:
-    """Where it is to be something else: `scripts/write_audit_expectations`, and read what it prints."""
+    """To change expectations run `scripts/write_audit_expectations` and read what it prints."""
     report = case.report()
     assert report.complete
     assert case.lines(report).decode() == case.expectation.read_text("utf-8")
@@ -78,5 +78,5 @@ def test_script_writes_the_long_sites_again_byte_for_byte(tmp_path: Path) -> Non
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Everything in the sites of a folder."""
+    """The contents of all files in the sites of a folder, by path."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("*/**/*") if path.is_file()}

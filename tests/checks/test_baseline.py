@@ -1,4 +1,4 @@
-"""X01 and X02: what an earlier dump, or a state, has, and the site lists no more."""
+"""X01 and X02: URLs and sitemaps of an earlier dump or state that the site lists no more."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_mass_removal_is_reported_once_at_the_first_baseline_line() -> None:
 @pytest.mark.parametrize(
     ("total", "gone", "is_said"),
     [
-        (40, 20, False),  # half is not over half
+        (40, 20, False),  # exactly half
         (40, 21, True),
         (2 * MIN_MISSING_URLS - 1, MIN_MISSING_URLS, True),
         (2 * MIN_MISSING_URLS - 1, MIN_MISSING_URLS - 1, False),
@@ -209,7 +209,7 @@ def test_without_sitemap_fields_no_sitemap_has_vanished() -> None:
     assert check.notes == ["no URL states a sitemap of monday.jsonl: X02 not checked"]
 
 
-# --- what cannot be known ---
+# --- what is unknown ---
 
 
 def test_after_failed_documents_nothing_has_vanished() -> None:
@@ -281,7 +281,7 @@ async def _chunks(body: bytes) -> AsyncIterator[bytes]:
 
 
 def synced(site: str, pages: Mapping[str, list[str]], state: str = "state.db") -> str:
-    """A state that a run has left: `pages` by sitemap."""
+    """The state after a run over `pages` by sitemap."""
     urlsets = {
         url: f"<urlset>{''.join(f'<url><loc>{loc}</loc><lastmod>2026-03-01</lastmod></url>' for loc in urls)}</urlset>"
         for url, urls in pages.items()

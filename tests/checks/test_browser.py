@@ -1,4 +1,4 @@
-"""The HTML report in a browser: it asks for nothing, complains of nothing, and its filters work without a mouse."""
+"""The HTML report in a browser: it makes no requests, logs no errors, and its filters work without a mouse."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def show(chromium: Any, site_server: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
-    """`show(html, **context)`: a tab. In the end each has asked for its page only, and complained of nothing."""
+    """`show(html, **context)`: a tab. At the end each has requested its page only, and logged no error."""
     contexts, complaints, servers = [], [], []
 
     def open_page(html: str, **options: Any) -> Any:
@@ -104,7 +104,7 @@ def test_wide_tables_scroll_in_their_box_by_keyboard_too(show):
     box = tab.locator("#sitemaps .scroll")
     assert box.evaluate("(box) => box.scrollWidth > box.clientWidth")
     box.focus()
-    for _ in range(100):  # it scrolls when it comes to that
+    for _ in range(100):  # it scrolls to the focused element
         tab.keyboard.press("ArrowRight")
         if box.evaluate("(box) => box.scrollLeft"):
             return
@@ -218,7 +218,7 @@ def test_the_overview_is_aligned(show):
 
 
 def luminance(colour: str) -> float:
-    """Of `rgb(1, 2, 3)`, as WCAG has it."""
+    """The relative luminance of `rgb(1, 2, 3)` by WCAG."""
     shares = [int(part) / 255 for part in re.findall(r"[0-9]+", colour)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in shares)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -1,6 +1,6 @@
-"""The checks, each by itself: what it notes, and the nearest thing of which it says nothing.
+"""Each check alone: what it reports, and the nearest case that it does not report.
 
-What each code looks like in a site is in corpus/audit; here are the borders, and what takes more than one block.
+corpus/audit has a site for each code; here are the boundaries, and cases of more than one block.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def found(
     *parts: list[UrlRecord] | Outcome | SitemapRef,
     samples: int = 100,
 ) -> tuple[Finding, ...]:
-    """What the checks find where these come by, and then the end. A list is what comes at once of one sitemap."""
+    """What the checks find in these items, then at the end. A list is one batch of a sitemap."""
     all_of_them: Iterable[Check] = checks if isinstance(checks, (list, tuple)) else (checks,)  # type: ignore[assignment]
     findings = Findings(samples=samples)
     for part in parts:
@@ -250,7 +250,7 @@ def spellings(*parts: list[UrlRecord]) -> list[tuple[int | None, str]]:
         (["a/", "a"], [(2, f"{A}/a and {A}/a/ are both listed")]),
         (["a", "b/", "a/"], [(3, f"{A}/a/ and {A}/a are both listed")]),
         (["a", "b/"], []),
-        (["", "a"], []),  # the root has no other spelling
+        (["", "a"], []),  # the root path has no other spelling
         (["a?x", "a/?x"], []),
         (["a/", "a", "a", "a/"], [(2, f"{A}/a and {A}/a/ are both listed")]),
     ],
@@ -277,7 +277,7 @@ def test_all_spellings_are_held_against_the_most_frequent_one() -> None:
     assert spellings(pages) == [(3, told)]
 
 
-# --- URLs, each by itself ---
+# --- single URLs ---
 
 
 @pytest.mark.parametrize(
@@ -367,7 +367,7 @@ def test_the_future_begins_when_no_clock_can_explain_it(lastmod: datetime, preci
 
 
 def same(number: int, of: int) -> list[UrlRecord]:
-    """So many alike, and others."""
+    """`count` equal dates, and others."""
     others = [at("2026-09-01") + timedelta(hours=each) for each in range(of - number)]
     return dated(*["2026-10-01"] * number, *others)
 
@@ -451,7 +451,7 @@ def test_half_of_the_urls_have_a_date(dates: int, urls: int, is_told: bool) -> N
     [
         (NOW - timedelta(days=365, seconds=2), "second", True),
         (NOW - timedelta(days=364), "second", False),
-        (at("2025-01-01"), "year", False),  # which ends in time
+        (at("2025-01-01"), "year", False),  # within the limit of a year
         (at("2024-01-01"), "year", True),
     ],
 )
@@ -494,12 +494,12 @@ def test_an_answer_with_a_validator_is_fine(fields: dict[str, Any]) -> None:
         ({"entries": 0, "kept": 0}, "it has no entry"),
         ({"entries": 3, "kept": 0}, "none of its 3 entries can be kept"),
         ({"entries": 3, "kept": 1}, None),
-        ({"entries": 0, "kept": 0, "bytes_decoded": 0}, None),  # not read, or another one's second name
+        ({"entries": 0, "kept": 0, "bytes_decoded": 0}, None),  # not read, or an alias of another document
         ({"entries": 0, "kept": 0, "not_modified": True}, None),
         ({"entries": 0, "kept": 0, "format": "robots"}, None),
-        ({"entries": 0, "kept": 0, "complete": False}, None),  # it broke off before its first entry
+        ({"entries": 0, "kept": 0, "complete": False}, None),  # it was truncated before its first entry
         ({"entries": 3, "kept": 0, "complete": False}, "none of its 3 entries can be kept"),
-        ({"entries": 3, "kept": 0, "dropped": {"date": 3}}, None),  # as somebody asked for
+        ({"entries": 3, "kept": 0, "dropped": {"date": 3}}, None),  # dropped by a filter
         ({"entries": 0, "kept": 0, "format": None}, None),
     ],
 )
@@ -576,7 +576,7 @@ def test_two_pages_for_one_code_on_different_media_are_fine() -> None:
 
 
 def one_sided(*pages: UrlRecord) -> list[tuple[int | None, str | None]]:
-    """Line, and the page that does not answer."""
+    """Line, and the page without a return link."""
     listings = DuplicateUrls()
     checks = [listings, HreflangReturnTags(listings)]
     return [(each.line, each.raw) for each in problems(checks, *([one] for one in pages)) if each.code == "L03"]
@@ -643,7 +643,8 @@ def item(number: int = 1, **fields: Any) -> UrlRecord:
         ({}, None),
         ({"publication_date": NOW - timedelta(hours=48)}, None),
         ({"publication_date": NOW - timedelta(hours=48, seconds=2), "publication_date_precision": "second"}, "N02"),
-        ({"publication_date": at("2026-10-30"), "publication_date_precision": "day"}, None),  # part of it is new
+        # part of the period is recent
+        ({"publication_date": at("2026-10-30"), "publication_date_precision": "day"}, None),
         ({"publication_date": at("2026-10-29"), "publication_date_precision": "day"}, "N02"),
         ({"title": None}, "N03"),
         ({"name": ""}, "N03"),
@@ -711,7 +712,7 @@ RULES = parse_rules(ROBOTS, "bot/1.0")
 
 
 class Ticking:
-    """A clock that goes on by so much whenever somebody looks."""
+    """A clock that advances by a fixed step at each call."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.now = seconds, 0.0
@@ -784,7 +785,7 @@ def test_a_url_that_takes_too_long_to_compare_is_not_called_forbidden() -> None:
     assert not found(DisallowedUrls(lambda url: rules), entries("x" * 2_000))
 
 
-# --- the survey ---
+# --- the overview ---
 
 
 def test_overview_counts_months_sections_and_formats() -> None:

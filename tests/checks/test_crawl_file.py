@@ -1,4 +1,4 @@
-"""Crawl files are read as crawlers and spreadsheets write them, and what is none is told with what to do."""
+"""Crawl files are read as crawlers and spreadsheets write them; invalid files are reported with advice."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_rows_without_a_url_of_a_page_are_counted() -> None:
     assert (file.unusable, file.first_unusable) == (2, 3)
 
 
-# --- what is said ---
+# --- values ---
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_repeated_rows_do_not_change_the_result() -> None:
     assert [row.noindex for row in found] == [True] * 50 + [False] * 2
 
 
-# --- what others write ---
+# --- exports of other tools ---
 
 SCREAMING_FROG = (
     '"Address","Content Type","Status Code","Status","Indexability","Indexability Status","Title 1","Meta Robots 1",'
@@ -300,7 +300,7 @@ def test_keys_may_differ_from_line_to_line() -> None:
     assert file.fields == {"url", "status", "hash"}
 
 
-# --- what is no crawl file ---
+# --- invalid files ---
 
 
 def _faults() -> list[ParameterSet]:
@@ -471,7 +471,7 @@ def test_many_columns_are_not_all_named() -> None:
     assert "column 19 and 40 more: call one of them url" in reported
 
 
-# --- whatever stands in them ---
+# --- any content ---
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 # The csv module leaves a lone CR without quotes where it is no line end of its own.

@@ -1,4 +1,4 @@
-"""C01 to C06 and X03: each is said where it is so, once, and nowhere else."""
+"""C01 to C06 and X03: each is reported once where it applies, and nowhere else."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def some(*locs: str, sitemap: str = SITEMAP, lastmod: datetime | None = None, pr
 
 
 def audit(crawl: CrawlCheck, *batches: UrlBatch, found: Findings | None = None, complete: bool = True) -> list[Problem]:
-    """The samples of all that is found."""
+    """The samples of all findings."""
     found = found or Findings(samples=50)
     for batch in batches:
         crawl.on_urls(batch, found)
@@ -67,7 +67,7 @@ def site_text(crawl: CrawlCheck, *batches: UrlBatch, **options: Any) -> list[str
     return [str(problem) for problem in audit(crawl, *batches, **options)]
 
 
-# --- what the crawl says of listed URLs ---
+# --- listed URLs in the crawl ---
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_urls_are_compared_as_they_are_normalised() -> None:
     assert [each[:3] for each in site_text(crawl, some(f"{SITE}/%C3%A9"))] == ["C01"]
 
 
-# --- what is not in the crawl ---
+# --- listed URLs missing in the crawl ---
 
 
 def test_listed_url_missing_in_the_crawl_is_an_orphan() -> None:
@@ -162,7 +162,7 @@ def test_site_without_urls_has_no_crawl_problems() -> None:
     assert len(crawl.notes) == 1
 
 
-# --- what no sitemap lists ---
+# --- crawled pages that no sitemap lists ---
 
 
 def test_unlisted_indexable_page_is_reported_at_its_crawl_line() -> None:
@@ -225,7 +225,7 @@ def test_crawl_file_is_read_twice_only_for_codes_that_need_it(tmp_path: Path) ->
     assert site_text(crawl, some(HOME)) == []
 
 
-# --- what the file does not say ---
+# --- missing columns and rows ---
 
 
 def test_missing_columns_are_noted() -> None:
@@ -254,7 +254,7 @@ def test_invalid_crawl_file_is_reported_before_any_request() -> None:
 
 
 def test_a_crawl_takes_little_memory() -> None:
-    """The measure by hand is of a million rows; of so few, some tables have twice the room that they need."""
+    """The figure in the docs is for a million rows; with so few, some tables have twice the size that they need."""
     rows = 20_000
     write("crawl.jsonl", *(page(f"{SITE}/products/category/{number:09}", canonical="") for number in range(rows)))
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""The HTML report: what a site wrote stays text, the page loads nothing, and it tells all that a report has."""
+"""The HTML report: text of a site stays text, the page loads nothing, and it has every field of the report."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ HOSTILE = [
 ]
 TEXTS = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=20), min_size=1, max_size=4).map("".join)
 _PLAIN = "PLAIN"
-# Of the head, and what a style or script holds, is not read as text.
+# The head, styles and scripts are not text.
 _UNREAD = ("title", "style", "script")
 
 
 class Parsed(HTMLParser):
-    """A page as a browser's parser sees it: its elements, and its text outside the head."""
+    """A page as an HTML parser sees it: its elements, and its text outside the head."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class Parsed(HTMLParser):
             self.text += data
 
     def skeleton(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Elements and the names of their attributes; but for links, and the marks of what cannot be seen."""
+        """Elements and the names of their attributes, without links and the marks of invisible characters."""
         return [
             (tag, tuple(attributes))
             for tag, attributes in self.elements
@@ -108,12 +108,12 @@ def without_charts(render):
     return rendered
 
 
-# Charts take a fifth of a second: they are drawn only for the tests that look at them, and once.
+# Charts take a fifth of a second: they are drawn once, and only for the tests that check them.
 page, fragment = without_charts(written_page), without_charts(written_fragment)
 charted_page, charted_fragment = cache(written_page), cache(written_fragment)
 
 
-# --- what a site wrote stays text ---
+# --- text of a site stays text ---
 
 
 @given(TEXTS)
@@ -167,7 +167,7 @@ def test_only_web_addresses_become_links(url, is_one):
     assert (link in Parsed(page(reported)).all_of("a")) is is_one
 
 
-# --- it loads nothing, and runs nothing but its own ---
+# --- it loads nothing, and runs only its own script ---
 
 
 @pytest.mark.parametrize("reported", [small(), EMPTY], ids=["small", "empty"])
@@ -214,7 +214,7 @@ def test_svg_holds_shapes_only():
     )
 
 
-# --- what it tells ---
+# --- contents ---
 
 
 def test_page_has_every_field_of_a_finding():
@@ -238,7 +238,7 @@ def _amount(found) -> str:
 
 
 def _targets(html: str) -> list[str]:
-    """Where the lines of the overview lead to."""
+    """The link targets of the overview."""
     return re.findall('href="#(.*?)"', re.search('<ol class="overview".*?</ol>', html).group())
 
 
@@ -457,7 +457,7 @@ def test_number_of_bars_is_bounded_for_any_dates():
 
 
 def _axis_labels(months: list[str]) -> list[tuple[float, str]]:
-    """Place and text of what stands below the bars, from left to right."""
+    """Position and text of the labels below the bars, from left to right."""
     pytest.importorskip("altair")
     (svg,) = draw([_lastmods(months)])
     texts = re.findall(r'<text class="quiet" transform="translate\(([\d.]+),([\d.]+)\)"[^>]*>(.*?)</text>', str(svg))

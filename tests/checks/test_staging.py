@@ -1,4 +1,4 @@
-"""U14 where the site itself is private: a host that was named, with leave to ask private addresses, is no fault."""
+"""U14 for private sites: the target's own host is not reported if private addresses are permitted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def staging() -> Iterator[SiteServer]:
 
 
 def listing(server: SiteServer, host: str, *others: str) -> str:
-    """The target, whose sitemap lists two of its own pages, and others."""
+    """The target; its sitemap lists two of its own pages, and others."""
     start = server.url.replace("127.0.0.1", host)
     locs = "".join(f"<url><loc>{loc}</loc></url>" for loc in (f"{start}/", f"{start}/a", *others))
     server.pages = {
@@ -64,7 +64,7 @@ def test_other_private_hosts_and_userinfo_are_reported(staging: SiteServer) -> N
 
 
 def test_private_host_is_reported_without_allow_private(staging: SiteServer, tmp_path: Path) -> None:
-    """As in a recording, which nothing has to be asked for."""
+    """As in a recording, which needs no permission for addresses."""
     start = listing(staging, "localhost")
     with sr.urls(start, allow_private=True, record=tmp_path / "site") as stream:
         assert len([*stream]) == 2

@@ -1,4 +1,4 @@
-"""`audit`: its formats, exit codes, messages, and what it leaves when it is stopped."""
+"""`audit`: formats, exit codes, messages, and outputs of interrupted runs."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ def test_closed_pipe_ends_explain_without_an_error() -> None:
     assert ran.stdout.startswith("error C01: ")
 
 
-# --- what is wrong with a command ---
+# --- usage errors ---
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_file_is_not_read_and_written_at_once(tmp_path: Path) -> None:
     assert dump.read_text() == f'{{"loc": "{A}/"}}\n'
 
 
-# --- when it is stopped ---
+# --- interrupts and closed pipes ---
 
 
 def test_several_codes_are_explained_one_after_the_other() -> None:

@@ -113,7 +113,7 @@ def test_without_pyarrow_parquet_says_what_to_install(tmp_path: Path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
-# --- what is written ---
+# --- output ---
 
 
 def test_jsonl_whole_is_the_dump_again(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_quiet_writes_nothing_to_stderr() -> None:
     assert (result.exit_code, result.stderr) == (0, "")
 
 
-# --- nothing, or not all ---
+# --- empty and incomplete results ---
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_a_full_disk_is_exit_6(format: str) -> None:
 
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """Meanwhile no file of this process can become longer."""
+    """Within the block no file of this process can exceed the size."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -357,7 +357,7 @@ def test_a_closed_stdin_is_an_error() -> None:
     assert (result.returncode, result.stderr) == (2, "error: stdin is closed; give a file\n")
 
 
-# --- outputs, for whatever command ---
+# --- outputs of any command ---
 
 
 def outputs_of(output: str | None, report: str | None = None, **wanted: Any) -> Any:

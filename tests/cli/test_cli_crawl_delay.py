@@ -1,4 +1,4 @@
-"""A Crawl-delay at the command line: what it takes is told, and too long a one is an error with the way out."""
+"""Crawl-delay at the command line: its duration is reported, and one over the limit is an error with advice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXT = {"Content-Type": "text/plain"}
 
 @pytest.fixture
 def site(site_server: Any) -> SiteServer:
-    """An index of three sitemaps; robots.txt is for the tests to write."""
+    """An index of three sitemaps; the tests write robots.txt."""
     server: SiteServer = site_server({})
     children = "".join(f"<sitemap><loc>{server.url}/{number}.xml</loc></sitemap>" for number in range(3))
     server.pages["/index.xml"] = (200, XML, f"<sitemapindex {NS}>{children}</sitemapindex>".encode())

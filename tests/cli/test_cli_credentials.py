@@ -1,4 +1,4 @@
-"""No command shows or writes what was given to log in, whatever goes wrong: all output and every file is searched."""
+"""No command shows or writes credentials, whatever fails: all output and every file is searched."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = ["header", "bearer", "userinfo", "auth", "netrc"]
 
 
 def faulty(server: SiteServer) -> None:
-    """A site with a fault of each sort."""
+    """A site with a fault of each kind."""
     start, other = server.url, server.url.replace("127.0.0.1", "localhost")
     names = ("good", "broken", "cut.gz", "gone", "moved", "loop", "page", "down", "empty", "away")
     children = [f"{start}/{name}.xml" for name in names] + [f"{other}/good.xml", "http://me:pw@127.0.0.1/x.xml"]
@@ -55,7 +55,7 @@ def site() -> Iterator[SiteServer]:
 
 @pytest.fixture(scope="module")
 def walled() -> Iterator[SiteServer]:
-    """Every answer asks for a login."""
+    """Every response is a 401."""
     with SiteServer({}) as server:
         wall = (401, {"WWW-Authenticate": "Basic realm=shop"}, b"")
         server.pages |= {path: wall for path in ("/robots.txt", "/sitemap.xml", "/a.xml")}
@@ -81,7 +81,7 @@ def is_sent(server: SiteServer, kind: str) -> bool:
 
 
 def searched(folder: Path, *results: Any) -> None:
-    """Nothing of it stands anywhere."""
+    """Asserts that no part of the credentials is in the texts."""
     texts = {f"output {number}": result.output.encode() for number, result in enumerate(results)}
     texts |= {f"stderr {number}": result.stderr.encode() for number, result in enumerate(results)}
     for file in folder.rglob("*"):
@@ -93,7 +93,7 @@ def searched(folder: Path, *results: Any) -> None:
 
 
 def unpacked(body: bytes) -> bytes:
-    """All members of a gzip file; one that is cut short gives what there is."""
+    """All members of a gzip file; a truncated one gives its beginning."""
     found = b""
     while body[:2] == b"\x1f\x8b":
         member = zlib.decompressobj(wbits=31)

@@ -1,4 +1,4 @@
-"""`diff` at a shell: what it writes, what it says, and what it exits with."""
+"""`diff`: output, messages, and exit codes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def new(tmp_path: Path) -> Path:
     return path
 
 
-# --- what is written ---
+# --- output ---
 
 
 def test_changes_are_jsonl_without_a_terminal(old: Path, new: Path) -> None:
@@ -141,7 +141,7 @@ def test_invalid_values_are_written_unchanged(tmp_path: Path) -> None:
     assert json.loads(run("diff", one, two).stdout.splitlines()[0])["lastmod"] == 5
 
 
-# --- from where, to where ---
+# --- inputs and outputs ---
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_output_that_is_also_an_input_is_refused(which: str, old: Path, new: Pat
     assert result.stderr == f"error: {path} is read and written at once; write to another file\n"
 
 
-# --- what it says ---
+# --- messages ---
 
 
 def test_exit_code_option_reports_differences(old: Path, new: Path) -> None:
@@ -257,7 +257,7 @@ def test_files_that_are_not_there_are_named(tmp_path: Path, old: Path) -> None:
         assert "`sitemap-reader dump " in result.stderr
 
 
-# --- where it cannot go on ---
+# --- failures ---
 
 
 def test_an_output_that_cannot_be_written_is_exit_6(tmp_path: Path, old: Path, new: Path) -> None:

@@ -26,7 +26,7 @@ def locs(text: str) -> list[str]:
 
 
 def stated(text: str) -> list[str]:
-    """What the site said, without what was found wrong with it; sorted."""
+    """The records without their problems; sorted."""
     entries = ({name: value for name, value in line.items() if name != "problems"} for line in lines(text))
     return sorted(map(json.dumps, entries))
 
@@ -37,7 +37,7 @@ def dated(tmp_path: Path) -> Path:
     return replay(tmp_path / "dated", {"sitemap.xml": urlset(*dates, f"{A}/undated", lastmod=dates)})
 
 
-# --- what comes out ---
+# --- output ---
 
 
 def test_a_whole_site_is_every_url_of_its_truth() -> None:
@@ -314,7 +314,7 @@ def test_options_reach_the_reader(
     assert ("user_agent" in captured) == ("-A" in options)
 
 
-# --- what a target comes to ---
+# --- exit codes and messages ---
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_text_of_a_site_on_stderr_has_no_control_characters(tmp_path: Path) -> N
 
 
 def test_report_has_the_outcome_of_a_missing_robots_txt(tmp_path: Path) -> None:
-    """Its head alone says so: no document has been read for it."""
+    """Its status alone gives the outcome: no document was read."""
     folder = replay(tmp_path, {"sitemap.xml": urlset("https://a.example/1")})
     told = lines(run("dump", folder, "--report", "-").stdout)
     assert [(line["url"], line["format"]) for line in told if line.get("type") == "outcome"] == [

@@ -116,7 +116,7 @@ def test_usage_error_is_one_line(arguments: list[str], code: int, reported: str)
     ],
 )
 def test_a_host_that_cannot_be_reached_is_one_error(command: str, target: str, reported: str) -> None:
-    """Also over https and http, and without the advice to pass over a robots.txt."""
+    """Also over https and http, and without the advice to ignore robots.txt."""
     result = run(command, target)
     (error, *rest) = result.stderr.splitlines()
     assert error.startswith("error " + reported.replace("{}", "no-such-host.invalid"))

@@ -1,4 +1,4 @@
-"""`harvest` at a shell: what it says, and the codes that it ends with. Its tasks run in this process."""
+"""`harvest`: messages and exit codes. Its tasks run in this process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytest.importorskip("pyarrow")
 
 @pytest.fixture(autouse=True)
 def client():
-    """In place of a cluster."""
+    """Replaces the cluster."""
     with near() as running:
         yield running
 
@@ -48,7 +48,7 @@ def site(site_server):
 
 @pytest.fixture
 def harvest(tmp_path):
-    """`harvest(lines, *options)` -> what the command came to; the folder is tmp_path/out."""
+    """`harvest(lines, *options)` -> the result of the command; the folder is tmp_path/out."""
     file = tmp_path / "hosts.txt"
 
     def command(lines, *options):
@@ -59,11 +59,11 @@ def harvest(tmp_path):
 
 
 def lines(result):
-    """Of stderr, without seconds."""
+    """The lines of stderr, without seconds."""
     return [line.rpartition("; ")[0] if line.endswith(" s") else line for line in result.stderr.splitlines()]
 
 
-# --- what it says ---
+# --- messages ---
 
 
 def test_harvest_prints_its_plan_and_its_result(harvest, site):
@@ -137,7 +137,7 @@ def test_logs_of_dask_are_not_shown(harvest, site, client, monkeypatch, caplog):
     assert [record.message for record in caplog.records] == ["now it is heard"]
 
 
-# --- which hosts ---
+# --- hosts ---
 
 
 def test_invalid_lines_are_reported_by_number_and_others_are_read(harvest, site, tmp_path):
@@ -242,7 +242,7 @@ def test_nothing_readable_is_unreadable(harvest, site):
 
 
 def test_full_disk_exits_6_and_keeps_finished_shards(harvest, site, monkeypatch):
-    """The second shard finds it so."""
+    """The disk is full from the second shard on."""
     hosts = [site("a"), f"http://localhost:{site('b').rpartition(':')[2]}"]
     right, seen = ShardWriter.publish, []
 

@@ -1,4 +1,4 @@
-"""A command that is stopped: what it has written stays, it says so, and its exit code is 130."""
+"""Interrupted commands keep what they have written, say so, and exit with 130."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNPACK: dict[str, Callable[[], Callable[[bytes], bytes]]] = {
     ".jsonl.zst": lambda: zstd().decompress,
 }
 URLS = (SITES / "shop.jsonl").read_text("utf-8").splitlines()
-# The body promises more than it has: behind these entries the reader waits.
+# Content-Length is larger than the body: after these entries the reader waits.
 CUT = (
     200,
     {"Content-Length": "99999", "Content-Type": "text/xml"},
@@ -39,12 +39,12 @@ CUT = (
 
 @pytest.fixture
 def endless(site_server: Any) -> str:
-    """The URL of a sitemap whose end never comes."""
+    """The URL of a sitemap that never ends."""
     return f"{site_server({'/s.xml': CUT}).url}/s.xml"
 
 
 def wait_until_read(pipe: Any) -> None:
-    """Until the process has taken what is in its end of the pipe."""
+    """Waits until the process has read all bytes of the pipe."""
     deadline = time.monotonic() + 30
     while struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]:
         assert time.monotonic() < deadline
@@ -57,7 +57,7 @@ def test_an_interrupt_keeps_what_was_read(endless: str, number: signal.Signals) 
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         assert running.stderr is not None
-        first = running.stdout.readline()  # flushed, although the document is still coming
+        first = running.stdout.readline()  # flushed before the document has ended
         running.send_signal(number)
         rest, reported = running.stdout.read(), running.stderr.read()
     locs = [json.loads(line)["loc"] for line in (first + rest).splitlines()]
@@ -82,7 +82,7 @@ def test_an_interrupt_before_any_answer_is_130(site_server: Any) -> None:
     assert reported.decode().splitlines()[-1] == "partial: interrupted (exit 130)"
 
 
-# --- what the output holds ---
+# --- output files ---
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_kill_keeps_the_file_and_leaves_a_temporary_file(old: Path, dumping: Cal
     assert old.read_bytes() == OLD
     (part,) = (each for each in old.parent.iterdir() if each != old)
     assert part in unfinished(old)
-    whole = part.read_bytes().rpartition(b"\n")[0]  # behind it, a line that the kill cut
+    whole = part.read_bytes().rpartition(b"\n")[0]  # followed by a line that the kill truncated
     assert all(json.loads(line)["loc"].endswith("/page") for line in whole.splitlines())
 
 
@@ -187,7 +187,7 @@ def test_an_interrupt_leaves_a_whole_file_of_what_was_converted(
     rows = rows_of(output)
     assert reported == [f"{len(rows):,} URLs written to {output}; {reported[0].split('; ')[-1]}", reported[1]]
     assert reported[1] == "partial: interrupted (exit 130)"
-    assert len(rows) > 5_000  # all but what the pipe and its reader hold
+    assert len(rows) > 5_000  # all except what is in buffers
 
 
 def test_interrupted_diff_keeps_the_previous_output(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_interrupted_diff_keeps_the_previous_output(tmp_path: Path) -> None:
     command = [*PROGRAM, "diff", tmp_path / "old.jsonl", "-", "-o", out]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdin is not None
-        child.stdin.write(b"{}")  # which is no line as yet
+        child.stdin.write(b"{}")  # which is not a whole line yet
         child.stdin.flush()
         give_up_at = time.monotonic() + 30
         while len(list(tmp_path.glob("changes.jsonl*"))) < 2 and time.monotonic() < give_up_at:
@@ -210,7 +210,7 @@ def test_interrupted_diff_keeps_the_previous_output(tmp_path: Path) -> None:
     assert list(tmp_path.glob("changes.jsonl*")) == [out]
 
 
-# --- what is told of what was read ---
+# --- tables and reports ---
 
 
 def test_interrupted_stats_prints_what_was_read(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_interrupted_stats_prints_what_was_read(tmp_path: Path) -> None:
     command = [*PROGRAM, "stats", str(pipe), "--format", "jsonl"]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running,
-        pipe.open("w") as writer,  # opens when it is being read
+        pipe.open("w") as writer,  # blocks until the FIFO is opened for reading
     ):
         writer.write(URLS[0] + "\n")
         writer.flush()

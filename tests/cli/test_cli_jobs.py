@@ -1,4 +1,4 @@
-"""`dump -j`: what comes out is the same, in whatever processes documents are read."""
+"""`dump -j`: the output is the same with any number of processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 A = "https://a.example"
 SECONDS = "seconds"
-LARGE = 600  # entries of a document that is not small, whatever it says
+LARGE = 600  # entries of a document too large to be parsed locally
 
 
 def entries(name: str, count: int = LARGE) -> str:
@@ -52,12 +52,12 @@ def children(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
 
 
 def reported(result: Result) -> list[str]:
-    """Its stderr, but for how long it took: documents are read side by side, so their order may be another."""
+    """Sorted stderr without durations: documents are read concurrently, so their order varies."""
     return sorted(line.rpartition("; ")[0] if line.endswith(" s") else line for line in result.stderr.splitlines())
 
 
 def timeless(line: str) -> str:
-    """A line of JSON without the seconds that it took."""
+    """A JSON line without its seconds."""
     form = json.loads(line)
     return json.dumps({name: value for name, value in form.items() if name != SECONDS})
 
@@ -67,7 +67,7 @@ def timeless(line: str) -> str:
     [
         ["-v"],
         ["-q", "--extras"],
-        ["--unique", "--fields", "loc"],  # of two lines with one URL either may come first
+        ["--unique", "--fields", "loc"],  # of two lines with the same URL either may come first
         ["--unique", "--fields", "loc", "--format", "csv"],
         ["--fields", "loc,lastmod,site", "--scope", "any"],
         ["--fields", "loc,line,images.loc", "--format", "tsv", "--no-follow", "news"],
@@ -234,7 +234,7 @@ def test_a_full_disk_is_exit_6(large: Path) -> None:
 
 @pytest.mark.parametrize(("number", "is_group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
 def test_an_interrupt_keeps_what_was_read(site_server: Any, number: signal.Signals, is_group: bool) -> None:
-    """Also where workers hear it too, as those of a terminal do."""
+    """Also if workers receive the signal too, as on a terminal."""
     body = f"<urlset {NS}>{'<url><loc>/page</loc></url>' * 900}".encode()
     site = site_server({"/s.xml": (200, {"Content-Length": "99999", "Content-Type": "text/xml"}, body)})
     command = [*PROGRAM, "dump", f"{site.url}/s.xml", "--allow-private", "-j", "2"]

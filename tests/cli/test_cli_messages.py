@@ -1,4 +1,4 @@
-"""What the last line says to try, and that every message stands on one line."""
+"""The advice in the last line; every message is one line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ended(
 
 @pytest.mark.parametrize("code", sorted(code for code, rule in CATALOGUE.items() if rule.severity == "error"))
 def test_every_fatal_problem_has_advice(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if code in ("D01", "L06", "U14") or explain(code).reporters == ("audit",):  # of entries that are kept
+    if code in ("D01", "L06", "U14") or explain(code).reporters == ("audit",):  # problems of kept entries
         assert code not in HINTS
         return
     assert ended(capsys, (code, "it is so")).endswith(f": {code} {URL}: it is so; {HINTS[code]}\n")
@@ -44,7 +44,7 @@ def test_every_fatal_problem_has_advice(code: str, capsys: pytest.CaptureFixture
         ("F04", "no-such-host.invalid: no such host; check the spelling", "check the spelling"),
         ("S16", "more than 5 entries: reading stops here; raise max_entries to go on", "raise max_entries to go on"),
         ("F13", "10.0.0.1 is private; --allow-private (allow_private=True) permits it", None),
-        ("F04", 'a.example: answer is no HTTP: "text/plain; charset=x"', HINTS["F04"]),  # no advice of ours
+        ("F04", 'a.example: answer is no HTTP: "text/plain; charset=x"', HINTS["F04"]),  # problems without advice
     ],
 )
 def test_advice_in_the_problem_is_not_repeated(

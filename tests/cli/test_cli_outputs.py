@@ -1,4 +1,4 @@
-"""`-o FILE`: what it holds after a run that read all, a part, or nothing; formats and compressions by its suffix."""
+"""`-o FILE`: its contents after complete, partial and empty runs; formats and compressions by its suffix."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def old(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Callable[..., Path]:
-    """`site(sitemap)` -> a recording of a host with that one, if any."""
+    """`site(sitemap)` -> a recording of a host with that sitemap, if any."""
 
     def make(sitemap: str | None) -> Path:
         return replay(tmp_path / "site", {"robots.txt": ""} | ({"sitemap.xml": sitemap} if sitemap else {}))
@@ -63,7 +63,7 @@ def site(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
-# --- a run that read something, and one that read nothing ---
+# --- runs that read something or nothing ---
 
 DUMPERS = ["dump {site}", "tree {site}", "stats {site}", "discover {site}", "sync {site} --state {state}"]
 
@@ -159,7 +159,7 @@ def test_partial_run_replaces_the_file(old: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".parquet", ".jsonl.gz"])
 def test_incomplete_parquet_does_not_replace_the_file(old: Path, suffix: str) -> None:
-    """The disk is full before the end is written."""
+    """The disk is full before the footer is written."""
     file = old.rename(f"{old}{suffix}")
     small = "import resource, sys\nresource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))\n"
     script = f"{small}from sitemap_reader.__main__ import main\nmain()"
@@ -170,11 +170,11 @@ def test_incomplete_parquet_does_not_replace_the_file(old: Path, suffix: str) ->
     assert (file.read_bytes(), alone(file)) == (OLD, True)
 
 
-# --- sync: what the state calls delivered is in the file ---
+# --- sync: committed changes are in the file ---
 
 
 def test_sync_writes_in_place(tmp_path: Path, old: Path, site: Callable[..., Path]) -> None:
-    """After a kill at any point its changes are where they can be found."""
+    """After a kill at any point the changes are in the file."""
     script = (
         "import os, sys\n"
         "from sitemap_reader.cli.main import main\n"
@@ -251,7 +251,7 @@ def test_a_link_is_followed(tmp_path: Path, old: Path) -> None:
 def test_file_in_a_read_only_folder_is_written_in_place(
     old: Path, monkeypatch: pytest.MonkeyPatch, site: Callable[..., Path]
 ) -> None:
-    """Root may write to every folder; so it is said to be one that is read-only."""
+    """Root may write to every folder, so the error is simulated."""
     opened = os.open
 
     def refuse(name: Any, flags: int, *mode: int) -> int:
@@ -270,7 +270,7 @@ def test_file_in_a_read_only_folder_is_written_in_place(
 
 
 def test_file_that_cannot_be_replaced_is_written_in_place(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is mounted by itself, or belongs to another user in a folder like /tmp."""
+    """Such as a mount point, or a file of another user in /tmp."""
 
     def refuse(source: str, target: str) -> None:
         raise OSError(16, "Device or resource busy", target)
@@ -328,7 +328,7 @@ def test_a_suffix_compresses_every_format(tmp_path: Path, suffix: str, format: s
     assert UNPACK[suffix](file.read_bytes()) == run("convert", SHOP_DUMP, "--format", format).stdout_bytes
     again = tmp_path / f"again.{format}{suffix}"
     run("convert", SHOP_DUMP, "-o", again)
-    assert again.read_bytes() == file.read_bytes()  # with no time in it
+    assert again.read_bytes() == file.read_bytes()  # without a timestamp
 
 
 @pytest.mark.parametrize("suffix", UNPACK)
@@ -356,7 +356,7 @@ def test_compressed_output_is_read_back(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", UNPACK)
 def test_lines_of_a_compressed_sync_can_be_read_before_its_end(tmp_path: Path, suffix: str) -> None:
-    """As after a kill: what was flushed is there."""
+    """As after a kill: flushed lines are readable."""
     file = tmp_path / f"changes.jsonl{suffix}"
     with file.open("wb", buffering=0) as stream:
         blocks = Blocks(Compressed(stream, COMPRESSIONS[suffix]))

@@ -129,7 +129,7 @@ CASES = cases_by_group()
 
 
 def command_of(case: Case) -> list[str | Path]:
-    """What prints the expectation of a case."""
+    """The command that prints the expectation of a case."""
     options = case.options
     arguments = ["--url", options["url"]]
     for name in ("content_type", "scope"):

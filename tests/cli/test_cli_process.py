@@ -63,7 +63,7 @@ def test_a_full_stderr_stops_nothing() -> None:
     assert usual.stdout
     assert usual.stderr
     full = shell(f"sitemap-reader dump {BROKEN} 2> /dev/full")
-    # Documents are read side by side: their order is not the same in every run.
+    # Documents are read concurrently: their order varies.
     assert full.returncode == usual.returncode
     assert sorted(full.stdout.splitlines()) == sorted(usual.stdout.splitlines())
 

@@ -1,4 +1,4 @@
-"""The bar of a command on a terminal: where it is, where it is not, and that nothing of it stays."""
+"""The progress bar of a command: when it is shown, and that it is removed completely."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WAIT_SECONDS = 20.0
 
 
 class WaitingPages(dict[str, Any]):
-    """Pages of a server; the last child is given when `free` is set."""
+    """Pages of a server; the last child is returned when `free` is set."""
 
     def __init__(self, pages: Mapping[str, Page], last: str) -> None:
         super().__init__(pages)
@@ -151,7 +151,7 @@ def test_interrupt_removes_the_bar(waiting: tuple[str, WaitingPages], tmp_path: 
         terminal.wait_for(r"sitemaps  3/4")
         terminal.type(b"\x03")
         assert terminal.end() == 130
-    assert "^C" in terminal.written  # the echo stands behind the bar
+    assert "^C" in terminal.written  # the echo of ^C is after the bar
     summary, partial = terminal.screen()
     assert re.fullmatch(r"4 URLs from 3 sitemaps; \d+\.\d s", summary)
     assert partial == "partial: interrupted (exit 130)"

@@ -1,4 +1,4 @@
-"""`stats`: what it takes, from where, and how it ends. tests/test_statistics.py has what is counted."""
+"""`stats`: inputs, output and exit codes. tests/test_statistics.py has the counts."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def facts(result: Result) -> dict[tuple[str, str], int]:
 
 
 def ageless(facts: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-    """Without ages: those of a recording go by when it was made, and a dump does not tell when that was."""
+    """Facts without ages, which count from the time of a recording; a dump does not state that time."""
     return {key: count for key, count in facts.items() if key[0] != "lastmod within"}
 
 
-# --- where it reads ---
+# --- inputs ---
 
 
 def test_a_dump_gives_the_facts_of_its_site_but_for_those_of_the_run() -> None:
@@ -109,7 +109,7 @@ def test_dates_and_patterns_filter_a_dump_like_a_site(options: list[str], listed
     assert (of_dump, of_site) == (listed, listed)
 
 
-# --- what it says ---
+# --- output ---
 
 
 def test_json_has_a_line_for_each_fact() -> None:
@@ -142,7 +142,7 @@ def test_text_of_a_site_is_escaped_in_tables(format: str) -> None:
     assert all(char.isprintable() for char in result.stdout if char not in "\n\t")
 
 
-# --- how it ends ---
+# --- exit codes and errors ---
 
 
 def test_a_partial_site_exits_3() -> None:

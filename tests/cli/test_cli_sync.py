@@ -1,4 +1,4 @@
-"""`sync` at a shell: what it writes, what it says, and what it exits with."""
+"""`sync`: output, messages, and exit codes."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_suspended_removals_are_one_line(state: Path, tmp_path: Path, others: di
     assert "suspended" not in sync(tmp_path / "two", state, "-q").stderr
     third = sync(tmp_path / "one", state)
     assert "suspended" not in third.stderr
-    assert "suspended" not in sync(tmp_path / "two", tmp_path / "other.db").stderr  # nothing could be removed yet
+    assert "suspended" not in sync(tmp_path / "two", tmp_path / "other.db").stderr  # no removal is due yet
 
 
 def test_withheld_removals_are_reported(state: Path, tmp_path: Path) -> None:
@@ -236,7 +236,7 @@ def test_state_as_output_is_refused(site: Path, state: Path, options: list[str])
 
 
 def test_state_as_appended_stdout_is_refused(site: Path, state: Path) -> None:
-    """`>> sites.db` is a slip of the hand."""
+    """`>> sites.db` by mistake."""
     sync(site, state)
     before = state.read_bytes()
     with state.open("ab") as stdout:
@@ -264,7 +264,7 @@ def test_a_site_without_a_sitemap_is_no_change(state: Path, tmp_path: Path) -> N
 
 
 def test_closed_pipe_commits_only_what_was_written(site: Path, state: Path, tmp_path: Path) -> None:
-    """`| head` ends quietly; what it did not take comes again."""
+    """`| head` ends without an error; changes that it did not read are reported again."""
     full = process("sync", site, "--state", state, "-o", "/dev/full")
     assert full.returncode == Exit.UNWRITABLE
     assert "cannot write /dev/full: No space left on device" in full.stderr

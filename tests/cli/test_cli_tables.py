@@ -23,7 +23,7 @@ GONE = "F01 404 Not Found (listed in robots.txt:1)"
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.file.name)
 def test_tables_are_their_golden_files(case: Case) -> None:
-    """Where they are to be others: `scripts/write_table_expectations`, and read what it prints."""
+    """To change them run `scripts/write_table_expectations` and read what it prints."""
     assert case.stdout().decode() == case.file.read_text("utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Tables where people see them: on a terminal, wide or narrow, and in a pipe from it."""
+"""Tables on a wide or narrow terminal, and in a pipe from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIO
 
 
 def lines(*arguments: str, columns: int, environment: dict[str, str] | None = None) -> list[str]:
-    """What is written, before the terminal breaks what is too long."""
+    """The output before the terminal wraps long lines."""
     command = [*PROGRAM, *arguments, "-q"]
     with on_terminal(command, columns=columns, environment={"COLUMNS": "", **(environment or {})}) as terminal:
         assert terminal.end() == 0

@@ -45,13 +45,13 @@ def test_a_url_takes_16_bytes_at_most(count: int) -> None:
     seen = UrlSet()
     for number in range(count - 100):
         seen.add(loc(number))
-    # Buckets are split one at a time, so no moment is worse than the one before: a few of them show it.
+    # Buckets are split one at a time, so memory grows evenly: a few sizes show it.
     for number in range(count - 100, count):
         seen.add(loc(number))
         if number % 7 == 0:
             assert bytes_of(seen) <= 16 * len(seen)
     assert bytes_of(seen) <= 16 * count
-    assert max(map(len, seen._buckets)) < 10 * 150  # none of them is long to search
+    assert max(map(len, seen._buckets)) < 10 * 150  # all buckets are short
 
 
 def test_growth_keeps_every_mark_findable() -> None:
@@ -72,11 +72,11 @@ def test_growth_keeps_every_mark_findable() -> None:
         (b"", b"0123456789", False),
         (b"0123456789", b"0123456789", True),
         (b"abcdefghij0123456789", b"0123456789", True),
-        # Only across the border of two marks: there, and at every distance from it.
+        # Across the boundary of two marks, and at every offset from it.
         (b"abcde01234" b"56789fghij", b"0123456789", False),
         (b"a012345678" b"9bcdefghij", b"0123456789", False),
         (b"abcdefghi0" b"123456789j", b"0123456789", False),
-        # Across a border first, then whole; found at overlapping places.
+        # First across a boundary, then whole; at overlapping positions.
         (b"abcde01234" b"56789fghij" b"0123456789", b"0123456789", True),
         (b"xaaaaaaaaa" b"aaaaaaaaaa", b"aaaaaaaaaa", True),
         (b"xaaaaaaaaa" b"aaaaaaaaax", b"aaaaaaaaaa", False),

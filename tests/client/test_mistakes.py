@@ -1,4 +1,4 @@
-"""Mistakes of a Python caller: each is a UsageError whose text says what to give instead."""
+"""Mistakes of a Python caller: each is a UsageError whose message has the correction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOP = Path(__file__).parents[2] / "corpus" / "sites" / "shop"
 
 
 class NoFetcher:
-    """It has no method fetch."""
+    """An object without a method fetch."""
 
 
 def shop() -> sr.Snapshot:

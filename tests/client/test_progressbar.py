@@ -1,4 +1,4 @@
-"""The bar itself: what it says, where it is shown, whom it does not disturb; and the one that a stream owns."""
+"""ProgressBar: its text, where it is shown, its effect on other output; and the bar of a stream."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SHOP = Path(__file__).parents[2] / "corpus" / "sites" / "shop"
 
 
 class Terminal(io.StringIO):
-    """Takes what is written, and says that it is a terminal."""
+    """Collects writes; isatty() is True."""
 
     def isatty(self) -> bool:
         return True
@@ -46,7 +46,7 @@ class Terminal(io.StringIO):
 
 
 class Refusing(Terminal):
-    """A terminal that takes nothing any more."""
+    """A terminal that refuses writes after some."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -64,12 +64,12 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def has_stderr(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None) -> None:
-    """For the bar alone: pytest puts its own in the place of everybody's."""
+    """Replaces sys.stderr for the bar only; pytest replaces it for everything."""
     monkeypatch.setattr(progressbar, "sys", types.SimpleNamespace(stderr=stream, modules=sys.modules))
 
 
 def shown(terminal: Terminal) -> list[str]:
-    """What was drawn, without blanks."""
+    """The drawn texts, without blanks."""
     return [text.rstrip() for text in terminal.getvalue().split("\r") if text.strip()]
 
 
@@ -154,7 +154,7 @@ def test_messages_are_written_on_their_own_line(terminal: Terminal) -> None:
         with bar.hidden():
             print("reported", file=terminal)
         assert re.search(r"\r {40,}\r(reported\n)\rsitemaps  ", terminal.getvalue())
-    with bar.hidden():  # there is none any more
+    with bar.hidden():  # the bar is closed
         print("reported", file=terminal)
     assert terminal.getvalue().endswith("\rreported\n")
 
@@ -212,7 +212,7 @@ def _disabled(make: Any) -> Any:
 
 
 class Widget(tqdm.std.tqdm):  # type: ignore[type-arg]
-    """Stands in for tqdm's: ipywidgets need not be installed here."""
+    """Replaces tqdm's widget: ipywidgets need not be installed here."""
 
     made: list[Widget] = []  # noqa: RUF012 - of one test
 
@@ -228,7 +228,7 @@ class Widget(tqdm.std.tqdm):  # type: ignore[type-arg]
 
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    """As in a notebook: IPython has a shell with a kernel. The module that has tqdm's widget."""
+    """Simulates a notebook, where IPython has a shell with a kernel; the module of tqdm's widget."""
     shell = types.SimpleNamespace(kernel=object())
     module = types.ModuleType("tqdm.notebook")
     monkeypatch.setattr(Widget, "made", [])
@@ -252,7 +252,7 @@ def test_notebook_shows_a_widget_that_stays(kernel: types.ModuleType, terminal: 
 def test_kernel_without_widgets_shows_text(
     kernel: types.ModuleType, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
-    stream = io.StringIO()  # a kernel's stderr is no terminal
+    stream = io.StringIO()  # stderr of a kernel is no terminal
     has_stderr(monkeypatch, stream)
     if why == "Spyder":
         monkeypatch.setenv("SPYDER_ARGS", "[]")
@@ -272,7 +272,7 @@ def test_ipython_on_a_terminal_shows_a_text_bar(monkeypatch: pytest.MonkeyPatch,
 
 # --- the bar of a stream ----------------------------------------------------------------------------------------
 
-# Reads the shop in one of the ways; says on stdout how it ended, and what was left of the bar.
+# Reads the shop in one of the ways; prints how it ended, and what was left of the bar.
 READING = """
 import asyncio, json, logging, sys, threading, time
 import tqdm.std

@@ -1,4 +1,4 @@
-"""SitemapReader and sr.urls over HTTP on loopback: whole sites, early ends, faults, and what is refused."""
+"""SitemapReader and sr.urls over HTTP on loopback: whole sites, early ends, faults, and usage errors."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def xml(body: bytes) -> Page:
 
 
 def cut(body: bytes) -> Page:
-    """A transfer that breaks off: more was announced."""
+    """A truncated response: Content-Length is larger."""
     return 200, {**XML, "Content-Length": str(len(body) + 100), "Connection": "close"}, body
 
 
 class Script(dict[str, Any]):
-    """Pages of a server that change: a list is answered one by one; an Event holds the answer back until it is set."""
+    """Changing pages of a server: responses of a list are sent in turn; an Event delays a response until it is set."""
 
     def get(self, path: str, default: Any = None) -> Any:
         page = super().get(path, default)
@@ -71,14 +71,14 @@ class Script(dict[str, Any]):
 
 @pytest.fixture
 def site(site_server: Serve) -> SiteServer:
-    """A server without pages yet: they name its port."""
+    """A server without pages, which the tests add as they need its port."""
     server = site_server({})
     server.pages = Script()
     return server
 
 
 def all_threads_end(before: set[threading.Thread]) -> bool:
-    """The server has one thread a connection: they end when the client closes."""
+    """Waits for the threads of the server, one a connection, which end when the client closes."""
     deadline = time.monotonic() + 3
     while time.monotonic() < deadline:
         if set(threading.enumerate()) <= before:
@@ -88,7 +88,7 @@ def all_threads_end(before: set[threading.Thread]) -> bool:
 
 
 def small_site(site: SiteServer, *, children: int = 3) -> list[str]:
-    """An index with `children` of two URLs each; the URLs."""
+    """Adds an index with `children` of two URLs each; the URLs."""
     paths = [f"/{number}.xml" for number in range(children)]
     site.pages["/robots.txt"] = robots(f"Sitemap: {site.url}/index.xml")
     site.pages["/index.xml"] = xml(index(*(site.url + path for path in paths)))
@@ -104,7 +104,7 @@ def small_site(site: SiteServer, *, children: int = 3) -> list[str]:
 
 
 def varied_site(site: SiteServer) -> set[str]:
-    """Every way to list a URL; the URLs."""
+    """Adds a site with every way to list a URL; the URLs."""
     at = site.url
     rss = f'<rss version="2.0"><channel><link>{at}/</link><item><link>{at}/rss/1</link></item></channel></rss>'
     atom = (
@@ -171,7 +171,7 @@ def test_the_first_record_comes_before_the_last_child_is_fetched(site: SiteServe
 
 
 def test_records_of_a_document_come_before_its_end(site: SiteServer) -> None:
-    """The transfer breaks off: what had come is out."""
+    """The transfer breaks off: received records are returned."""
     locs = [f"{site.url}/{number}" for number in range(3000)]
     site.pages["/map.xml"] = cut(urlset(*locs)[:-400])
     with sr.urls(f"{site.url}/map.xml", allow_private=True) as urls:
@@ -380,7 +380,7 @@ def test_an_exception_of_the_caller_comes_out_as_it_is(site: SiteServer) -> None
         list(urls)
 
 
-# --- the sync face --------------------------------------------------------------------------------------------
+# --- the sync API --------------------------------------------------------------------------------------------
 
 
 def test_sync_reading_inside_a_running_loop(site: SiteServer) -> None:
@@ -419,14 +419,14 @@ def test_leaving_early_joins_the_thread_and_closes_the_connections(site: SiteSer
 
 
 def test_leaving_early_reports_documents_that_wait_for_verification(site: SiteServer) -> None:
-    """What a document dropped counts, although it ends only when no wider authority can come any more."""
+    """Dropped URLs of a document count, although it ends only when no wider authority can come."""
     site.pages["/robots.txt"] = robots()
     site.pages["/maps/first.xml"] = xml(urlset(f"{site.url}/maps/a", "https://other.example/b"))
     site.pages["/maps/index.xml"] = xml(index(f"{site.url}/maps/first.xml", f"{site.url}/maps/second.xml"))
     site.pages["/maps/second.xml"] = xml(urlset(*(f"{site.url}/maps/{number}" for number in range(20_000))))
     with sr.urls(f"{site.url}/maps/index.xml", allow_private=True, per_host=1, scope="protocol") as urls:
         for _ in urls:
-            if urls.progress.documents_done == 2:  # the index and the first; a small one may end behind what it meets
+            if urls.progress.documents_done == 2:  # the index and the first child; a small child may end after that
                 break
     assert urls.progress.urls < 20_000
     (first,) = [outcome for outcome in urls.outcomes if outcome.url == f"{site.url}/maps/first.xml"]
@@ -435,7 +435,7 @@ def test_leaving_early_reports_documents_that_wait_for_verification(site: SiteSe
 
 
 def test_leaving_a_large_document_early_ends_at_once(site: SiteServer) -> None:
-    """The reading thread is waiting for the consumer then, not for the network."""
+    """The reading thread is then waiting for the consumer, not for the network."""
     before = set(threading.enumerate())
     site.pages["/map.xml"] = xml(urlset(*(f"{site.url}/{number}" for number in range(40_000))))
     with sr.urls(f"{site.url}/map.xml", allow_private=True) as urls:
@@ -448,7 +448,7 @@ def test_leaving_a_large_document_early_ends_at_once(site: SiteServer) -> None:
 
 
 class Handed:
-    """A Fetcher of one large document, in pieces of 200 entries; `count` says how many have been taken."""
+    """A Fetcher of one large document, in pieces of 200 entries; `count` is the number of pieces read."""
 
     def __init__(self, pieces: int) -> None:
         self.pieces = pieces
@@ -475,11 +475,11 @@ def test_slow_consumer_slows_the_reading_thread() -> None:
         found = iter(urls)
         next(found)
         seen, quiet = -1, 0
-        while quiet < 10:  # looks that saw nothing move
+        while quiet < 10:  # checks without progress
             time.sleep(0.03)
             quiet = quiet + 1 if fetcher.count == seen else 0
             seen = fetcher.count
-        assert 0 < fetcher.count < 40  # the queues hold a few each
+        assert 0 < fetcher.count < 40  # the queues hold a few batches each
         assert 1 + sum(1 for _ in found) == 300 * 200
     assert fetcher.count == 300
 
@@ -564,7 +564,7 @@ def test_discover_lists_sitemaps_without_reading_them(site: SiteServer) -> None:
     assert sorted(site.requests()) == ["/gone.xml", "/index.xml", "/robots.txt"]
 
 
-# --- nothing, or a part ---------------------------------------------------------------------------------------
+# --- empty and partial results ---------------------------------------------------------------------------------------
 
 
 def test_a_site_without_a_sitemap_raises_nothing_found(site: SiteServer) -> None:
@@ -637,7 +637,7 @@ def test_a_host_that_does_not_answer_raises_nothing_readable() -> None:
     assert caught.value.outcomes[0].problems == {"F04": 1}
 
 
-# --- values that cannot be ------------------------------------------------------------------------------------
+# --- invalid values ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -722,7 +722,7 @@ def test_private_addresses_are_refused_unless_allowed(site: SiteServer) -> None:
 
 
 class Half:
-    """A Fetcher: public.example is played, everything else is really asked for."""
+    """A Fetcher: public.example is simulated, everything else is fetched."""
 
     def __init__(self, pages: dict[str, Page]) -> None:
         self.pages = pages
@@ -837,7 +837,7 @@ def test_headers_that_cannot_be_sent_are_refused_at_once(options) -> None:
 
 
 def test_a_replay_does_not_wait(tmp_path) -> None:
-    """Crawl-delay and Retry-After are for networks; what is on disk may be read as fast as it can be."""
+    """Crawl-delay and Retry-After apply to networks; a replay from disk does not wait."""
     host = tmp_path / "https" / "slow.example"
     host.mkdir(parents=True)
     (tmp_path / "site.toml").write_text('seeds = ["https://slow.example/"]')

@@ -1,4 +1,4 @@
-"""Both streams: they tell the same, raise the same, and are over when nobody holds them any more."""
+"""Sync and async streams: same results, same errors, and closed when unreferenced."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ READ = "this stream was read to its end or closed: keep list"
 
 
 def read_sync(target: str | Path, *, limit: int | None = None, **options: Any) -> tuple[list[str], Stream]:
-    """The URLs, `limit` of them at most, and the stream that they are from."""
+    """At most `limit` URLs, and their stream."""
     found: list[str] = []
     with sr.urls(target, allow_private=True, **options) as stream:
         for url in stream:
@@ -60,7 +60,7 @@ def read_async(target: str | Path, *, limit: int | None = None, **options: Any) 
 
 
 def read_sync_in_a_loop(target: str | Path, **options: Any) -> tuple[list[str], Stream]:
-    """As a cell of a notebook does."""
+    """As in a cell of a notebook."""
 
     async def cell() -> tuple[list[str], Stream]:
         return read_sync(target, **options)
@@ -120,7 +120,7 @@ def _no_stray_threads() -> Iterator[None]:
     assert [thread.name for thread in set(threading.enumerate()) - before if "sitemap-reader" in thread.name] == []
 
 
-# --- what they tell ---------------------------------------------------------------------------------------------
+# --- results ---------------------------------------------------------------------------------------------
 
 
 @everywhere
@@ -174,7 +174,7 @@ def test_usage_errors_are_raised_at_once(read: Read) -> None:
         read("wort")
 
 
-# --- how far they are -------------------------------------------------------------------------------------------
+# --- progress -------------------------------------------------------------------------------------------
 
 
 @everywhere
@@ -192,7 +192,7 @@ def test_on_progress_is_called_during_the_run(read: Read) -> None:
 
 
 def test_on_progress_is_called_while_waiting(site_server: Serve) -> None:
-    """Of the sync stream, whose caller has no loop to look in the meantime; `on_wait` is called as well."""
+    """For the sync stream, whose caller has no loop; `on_wait` is called as well."""
     free, received, waits = threading.Event(), list[sr.client.Progress](), list[int]()
 
     class WaitingPages(dict[str, Any]):
@@ -228,7 +228,7 @@ def test_exception_in_on_progress_ends_the_stream(read: Read) -> None:
     assert raised.value.args[0] >= 100
 
 
-# --- when they are over -----------------------------------------------------------------------------------------
+# --- the end of a stream -----------------------------------------------------------------------------------------
 
 
 def test_iterating_again_goes_on() -> None:
@@ -301,7 +301,7 @@ def without_collector() -> Iterator[None]:
 
 @pytest.mark.usefixtures("without_collector")
 def test_leaving_a_loop_over_an_unreferenced_stream_closes_it_at_once() -> None:
-    """No block is needed, and no garbage collection."""
+    """Without a `with` block, and without garbage collection."""
     for _ in sr.urls(SHOP):
         assert any(thread.name == "sitemap-reader" for thread in threading.enumerate())
         break
@@ -323,7 +323,7 @@ def test_leaving_a_loop_over_an_unreferenced_async_stream_closes_it() -> None:
         async with sr.SitemapReader() as reader:
             async for _ in reader.urls(SHOP):
                 break
-            await asyncio.sleep(0)  # a task of the loop's closes it
+            await asyncio.sleep(0)  # a task of the loop closes it
             others = asyncio.all_tasks() - {asyncio.current_task()}
             assert others
             await asyncio.wait(others, timeout=WAIT_SECONDS)
@@ -341,7 +341,7 @@ def test_unused_stream_starts_no_thread() -> None:
 
 # --- as programs ------------------------------------------------------------------------------------------------
 
-# Turns of the loop that take long are no concern of these.
+# Slow turns of the loop are not checked here.
 QUIET = "import logging; logging.getLogger('asyncio').setLevel(logging.ERROR)\n"
 
 COUNTED = """
@@ -411,7 +411,7 @@ def test_reading_to_the_end_gives_no_warning() -> None:
 
 
 def test_a_program_may_end_while_a_stream_is_open(site_server: Serve) -> None:
-    """Its thread is not asked for longer than Python is there."""
+    """Its thread ends before the interpreter does."""
     server = site_server({})
     locs = "".join(f"<url><loc>{server.url}/{number}</loc></url>" for number in range(40_000))
     server.pages["/s.xml"] = (200, XML, f"<urlset {NAMESPACE}>{locs}</urlset>".encode())

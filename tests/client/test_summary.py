@@ -1,4 +1,4 @@
-"""What a run has brought: entered before anybody is told of it, and each document counted once."""
+"""SummaryBuilder: items are counted before callbacks run, and each document once."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def files(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-# --- where things stand -----------------------------------------------------------------------------------------
+# --- paths -----------------------------------------------------------------------------------------
 
 PLACES = [
     ("https://shop.example/sitemap.xml", "https/shop.example/sitemap.xml"),
@@ -103,7 +103,7 @@ rests = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=2)), max_si
 
 
 def canonical(rest):
-    """A fragment is no part of a request, and an empty path is `/`."""
+    """The requested URL: without a fragment, and with `/` for an empty path."""
     path, mark, query = rest.partition("#")[0].partition("?")
     return f"/{path.removeprefix('/')}{mark}{query}"
 
@@ -121,7 +121,7 @@ def test_different_urls_have_different_paths_within_the_folder(one, other):
         assert not path.name.endswith(".headers")
 
 
-# --- there and back ---------------------------------------------------------------------------------------------
+# --- round trips ---------------------------------------------------------------------------------------------
 
 HEADERS = {
     "content-type": "text/xml; charset=utf-8",

@@ -1,4 +1,4 @@
-"""Name servers that keep silent about some hosts."""
+"""Name servers that do not answer for some hosts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sitemap_reader.model.limits import Limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SILENT_HOSTS = [f"silent{number}.example" for number in range(40)]  # more than any event loop has threads for
+SILENT_HOSTS = [f"silent{number}.example" for number in range(40)]  # more than the event loop's executor has threads
 
 
 @pytest.fixture
 def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """No answer for those hosts until it is set; every other name is 127.0.0.1."""
+    """An event: those hosts do not resolve until it is set; every other name is 127.0.0.1."""
     over = threading.Event()
     real = socket.getaddrinfo
 

@@ -281,7 +281,7 @@ def test_a_truncated_record_is_a_failure_behind_its_bytes(warc):
     assert (error.code, error.transient) == ("F04", False)
 
 
-# --- the same once more -----------------------------------------------------------------------------------------
+# --- revisits -----------------------------------------------------------------------------------------
 
 OLD = "https://shop.example/old.xml"
 SAME = {"WARC_Payload_Digest": "sha1:" + "A" * 32, "WARC_Profile": "http://x/identical-payload-digest"}
@@ -291,7 +291,7 @@ def original(url=OLD, body=BODY, digest="A", **headers):
     return response(body, "X: old", url=url, WARC_Payload_Digest="sha1:" + digest * 32, **headers)
 
 
-# Their digests are made up: only gzip, which has sums of its own, reads them unchecked.
+# Their digests are made up: only gzip, which has checksums, is read without a check.
 @pytest.fixture
 def gz(tmp_path):
     return lambda *records: sr.fetch.WarcFetcher(write(tmp_path / "site.warc.gz", *records))
@@ -337,7 +337,7 @@ def test_a_revisit_is_checked_by_the_digest_of_what_it_refers_to(tmp_path, body)
     assert (error is None) == (body == BODY)
 
 
-# --- where to start ---------------------------------------------------------------------------------------------
+# --- seeds ---------------------------------------------------------------------------------------------
 
 
 def targets(fetcher):
@@ -401,7 +401,7 @@ def test_its_time_is_that_of_the_last_answer(warc):
     assert warc(response(BODY, WARC_Date="")).recorded is None
 
 
-# --- what is none -----------------------------------------------------------------------------------------------
+# --- invalid files -----------------------------------------------------------------------------------------------
 
 ARC = b"filedesc://x.arc 0.0.0.0 20260101000000 text/plain 10\n1 0 x\nURL IP\n\n"
 NO_WARCS = [

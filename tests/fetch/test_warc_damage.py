@@ -1,4 +1,5 @@
-"""WARC files that are cut off or changed: a clean error, or what is whole; never a traceback, never a URL made up."""
+"""Truncated or changed WARC files give a clean error or their complete records; never a traceback or an invented URL.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def whole(request, tmp_path_factory):
 
 
 def dump(path):
-    """The URLs, and whether that is all; None where nothing can be read."""
+    """The URLs, and whether the result is complete; None if nothing can be read."""
     try:
         with sr.urls(path) as urls:
             found = {url.loc for url in urls}
@@ -79,7 +80,7 @@ def test_changed_byte_creates_no_url(whole, tmp_path_factory, capfd, place, bit)
 
 
 def cut_behind(whole, url):
-    """The records up to that of a URL, and half of it."""
+    """The records before that of a URL, and half of that record."""
     fetcher = sr.fetch.WarcFetcher(whole)
     offset = fetcher._index.responses.get(url)
     return whole.read_bytes()[: offset + 60], offset

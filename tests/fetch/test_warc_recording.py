@@ -1,4 +1,4 @@
-"""What is written to a WARC: it says again what was fetched, and other readers of WARCs find nothing wrong."""
+"""Recorded WARC files replay what was fetched, and other WARC readers accept them."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_other_schemes_are_refused_and_not_recorded(tmp_path):
     assert not (tmp_path / "a.warc").exists()
 
 
-# --- what cannot go on ------------------------------------------------------------------------------------------
+# --- files that cannot be continued ----------------------------------------------------------------------------------
 
 WHOLE = record("warcinfo", b"software: x\r\n", url="") + response(urlset(), url=ROBOTS)
 ENDS = [

@@ -1,4 +1,4 @@
-"""How the tests of the frontier play a walk: a dict of URL -> answers for the network, a number for the clock."""
+"""Simulates a crawl for tests of the frontier: a dict of URL -> responses is the network, a number the clock."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ MAP = f"{SITE}/sitemap.xml"
 INDEX = f"{SITE}/index.xml"
 REFUSED = Failed("F04", "connection refused")
 
-# What a URL answers: a body (200), a status, a status with headers, or a failure. Of several, the last one stays.
+# The response of a URL: a body (200), a status, a status with headers, or a failure. Of several, the last one stays.
 Reply = str | int | tuple[int, dict[str, str]] | Failed
 Pages = dict[str, Reply | list[Reply]]
 
 
 @attrs.define
 class Walk:
-    """A walk that came to its end, and what was seen on the way."""
+    """A crawl that has ended, and what was seen during it."""
 
     frontier: Frontier
     requested: list[str] = attrs.field(factory=list)
-    at: list[float] = attrs.field(factory=list)  # when each was asked
+    at: list[float] = attrs.field(factory=list)  # the time of each request
     most_in_flight: int = 0
     most_a_host: int = 0
     records: list[UrlRecord] = attrs.field(factory=list)
@@ -78,9 +78,9 @@ def walk(
     chance: random.Random | None = None,
     **plan: object,
 ) -> Walk:
-    """Plays the walk to its end; each answer `takes` so many seconds. Fails where it would wait for ever.
+    """Simulates the crawl to its end; each response `takes` so many seconds. Fails if it would wait forever.
 
-    The answers come in the order of the requests, or as `chance` has it.
+    Responses come in the order of the requests, or in the random order of `chance`.
     """
     seeds = [parse_target(target) for target in ([targets] if isinstance(targets, str) else targets)]
     frontier = Frontier(seeds, Plan(**plan), jitter=lambda: 0.5)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Proof that comes late: second readings, children that wait for a robots.txt, and the bounds of both."""
+"""Late robots.txt verification: second readings, children that wait for a robots.txt, and limits of both."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 HOST = "https://host.example"
 NARROW, PROVEN, SHARED = f"{HOST}/n/index.xml", f"{HOST}/r.xml", f"{HOST}/x/s.xml"
 LOCS = (f"{SITE}/1", f"{HOST}/x/2", f"{HOST}/3", f"{HOST}/4", "https://other.example/5")
-# The shop names an index on another host; that one's robots.txt proves a second, which lists the sitemap once more.
+# The shop names an index on another host; the robots.txt there verifies a second index, which lists the sitemap again.
 LATE: Pages = {
     ROBOTS: names(NARROW),
     NARROW: index(SHARED, PROVEN),
@@ -50,7 +50,7 @@ LATE: Pages = {
 
 
 def late(second: Reply | None = None, **plan: object) -> Walk:
-    """The walk over LATE; `second` is what the sitemap answers the second time."""
+    """The crawl of LATE; `second` is the second response of the sitemap."""
     pages = dict(LATE)
     if second is not None:
         pages[SHARED] = [urlset(*LOCS), second]
@@ -58,7 +58,7 @@ def late(second: Reply | None = None, **plan: object) -> Walk:
 
 
 def test_robots_txt_read_for_verification_is_reported_once_it_verifies() -> None:
-    """The host is nobody's business before."""
+    """Before that, the host is not part of the crawl."""
     moved, child = f"{HOST}/moved.txt", f"{HOST}/m.xml"
     pages: Pages = {
         ROBOTS: names(INDEX),
@@ -113,7 +113,7 @@ def test_failed_second_reading_keeps_the_first_and_reports_the_loss(second: Repl
 
 
 def test_a_document_that_changed_gives_what_it_lists_by_then() -> None:
-    """Its own dates may have changed, or a page may have gone: what had been dropped counts as it comes."""
+    """Dates or pages may have changed: URLs dropped before count as they are now."""
     seen = late(urlset(LOCS[0], LOCS[2], f"{HOST}/new", f"{HOST}/x/new"))
     outcome = seen.outcomes[SHARED]
     assert seen.locs == [*LOCS[:2], LOCS[2], f"{HOST}/new"], "what its first reading could have given is not looked for"
@@ -170,7 +170,7 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)
     (top,) = frontier.next_requests(0.0)
-    top.inherited_authorities, top.why = (), "index"  # as if it spoke for its own directory only
+    top.inherited_authorities, top.why = (), "index"  # as if its scope were its own directory only
     frontier.receive(top, Head(200, {}), 0.0, TODAY)
     frontier.receive(top, SitemapRef(SHARED), 0.0, TODAY)
     (reading,) = frontier.next_requests(0.0)
@@ -198,7 +198,8 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
 
 
 def test_indexes_that_widen_step_by_step_lead_to_one_second_reading() -> None:
-    """Each lists the sitemap and the next one above; the sitemap is read first, and again when all is known."""
+    """Each index lists the sitemap and the next index above; the sitemap is read first, and again when all are known.
+    """
     folders = ["/".join("abcdef"[:depth]) for depth in range(6, 0, -1)]
     tops = [f"{HOST}/{folder}/index.xml" for folder in folders]
     deep = f"{HOST}/x/y/s.xml"
@@ -322,7 +323,7 @@ def test_child_verified_by_another_listing_is_not_counted_as_unverified() -> Non
 
 
 def test_index_read_twice_counts_its_unverified_children_once() -> None:
-    """A mixed document: what it drops of its pages is regained, the child without proof is not."""
+    """A mixed document: its dropped pages are regained, the unverified child is not."""
     mixed = index(CHILD).replace("</sitemapindex>", f"<url><loc>{HOST}/3</loc></url></sitemapindex>")
     seen = walk(SITE, {**LATE, SHARED: mixed})
     outcome = seen.outcomes[SHARED]
@@ -359,7 +360,7 @@ def test_http_fallback_uses_a_robots_txt_that_was_read_before() -> None:
 def test_repeated_sitemap_lines_cost_as_much_as_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each line might concern all that the index lists."""
+    """Each line may concern all children of the index."""
     handed, real = [], Authorities._propagate
 
     def counted(self: Authorities, index: DocumentRequest) -> Iterator[Listing | None]:
@@ -371,7 +372,7 @@ def test_repeated_sitemap_lines_cost_as_much_as_one(
     pages: Pages = {INDEX: index(child, MAP), MAP: urlset(), "https://cdn.example/robots.txt": names(*[INDEX] * 500)}
     seen = walk(INDEX, pages)
     assert handed == [INDEX]
-    assert child in seen.requested  # the robots.txt of its host names the index, so it may speak for that host
+    assert child in seen.requested  # the robots.txt of its host names the index, so the index may list that host
 
 
 # --- what one call costs ----------------------------------------------------------------------------------------
@@ -385,7 +386,7 @@ def play(frontier: Frontier, visits: list[DocumentRequest], pages: Pages) -> Non
 
 
 def handing_down(children: int) -> tuple[Frontier, list[str]]:
-    """A walk at the moment at which an index of many children, none of them read yet, has gained an authority."""
+    """A crawl in which an index has gained an authority; none of its many children has been read."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(children)]
     pages: Pages = {ROBOTS: names(NARROW), f"{HOST}/robots.txt": names(PROVEN), PROVEN: index(NARROW)}
     frontier = Frontier([parse_target(SITE)], Plan(concurrency=1))
@@ -409,7 +410,7 @@ def test_gained_authority_reaches_children_before_their_requests() -> None:
 
 
 def test_dropped_urls_wait_until_authorities_are_propagated() -> None:
-    """The children have been read, and nothing waits for any host: what they may gain is still on its way."""
+    """The children have been read and no host is waited for, but authorities are not propagated yet."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(3_000)]
     frontier = Frontier([parse_target(SITE)], Plan(concurrency=9_999, per_host=9_999))
     play(frontier, frontier.next_requests(0.0), {ROBOTS: names(NARROW)})
@@ -417,7 +418,7 @@ def test_dropped_urls_wait_until_authorities_are_propagated() -> None:
     play(frontier, frontier.next_requests(0.0), {NARROW: index(PROVEN, *listed)})
     wide, *children = [*frontier.next_requests(0.0), *frontier.next_requests(0.0)]
     assert len(children) == len(listed)
-    for request in reversed(children):  # the last that ended is the first to be handed down to
+    for request in reversed(children):  # the last ended child is the first to get it
         assert frontier.receive(request, Head(200, {}), 0.0, TODAY)
         frontier.receive(request, Finished(Outcome(format="urlset", dropped={"path": 1}, sha256="1")), 0.0, TODAY)
     play(frontier, [wide], {PROVEN: index(NARROW)})
@@ -443,7 +444,7 @@ def test_cost_of_a_propagation_step_is_constant() -> None:
 
 
 def test_children_listed_during_propagation_gain_the_authority() -> None:
-    """It is being read: a step ends in the midst of it."""
+    """The index is still being read when a propagation step ends."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(5_000)]
     late = f"{HOST}/n/late.xml"
     frontier = Frontier([parse_target(SITE)], Plan(concurrency=2))

@@ -1,6 +1,6 @@
-"""Whatever lists what, and in whatever order it is read: what comes out is what the rules say of the whole site.
+"""Random sites read in random order: the result equals the rules applied to the whole site.
 
-The rules are applied here to all documents at once, until nothing changes; the walk has to find the same one by one.
+The rules are applied here to all documents at once until nothing changes; the crawl must find the same incrementally.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROUNDS = 25
 
 @attrs.frozen
 class World:
-    """Who names and lists what. Every sitemap lists LOCS."""
+    """A random site: which documents are named and listed where. Every sitemap lists LOCS."""
 
     scope: ScopeMode
     robots: dict[str, list[str]]
@@ -57,7 +57,7 @@ def some_world(chance: random.Random) -> World:
 
 
 def holdings(world: World) -> dict[str, set[str]]:
-    """What each document that may be read speaks for, when all is known."""
+    """The final scope of each document that may be read."""
     held: dict[str, set[str]] = {url: set() for url in world.robots[SITE]}
     requested, size = {SITE}, -1
     while size != (size := len(requested) + len(held) + sum(map(len, held.values()))):

@@ -1,4 +1,4 @@
-"""A host that refuses is not one that has nothing: what is told of it, once, and what stays complete."""
+"""Hosts that refuse are distinguished from hosts without sitemaps: one report each, and completeness."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REFUSALS: list[Reply] = [400, 401, 403, 405, 407, 418, 429, 451, 500, 503, 599, 
 
 
 def ledger_of(targets: str | list[str], pages: Pages, **plan: object) -> tuple[SummaryBuilder, list[str]]:
-    """What a caller is told, and the errors and warnings in words."""
+    """The SummaryBuilder of a crawl, and its errors and warnings as text."""
     seen = walk(targets, pages, **plan)
     ledger = SummaryBuilder()
     ledger.take([*seen.records, *seen.reported], UrlRecord)
@@ -48,7 +48,7 @@ def test_rate_limited_host_is_not_probed_further() -> None:
 
 
 def test_skipped_host_is_reported_even_if_only_its_robots_txt_was_requested() -> None:
-    """A sitemap there is named later."""
+    """A sitemap on that host is named later."""
     cdn, first, last = "https://cdn.example", f"{SITE}/a.xml", f"{SITE}/b.xml"
     pages: Pages = {
         ROBOTS: names(first),
@@ -98,7 +98,7 @@ def test_a_refused_robots_txt_is_an_error_and_the_paths_are_tried(status: int) -
 
 
 def test_refused_robots_txt_of_a_document_target_is_a_notice() -> None:
-    """Nothing of what was asked for is missing."""
+    """No requested document is missing."""
     seen = walk(MAP, {ROBOTS: 403, MAP: GOOD})
     problem = seen.problem("F14")
     assert (problem.severity, "403 Forbidden" in problem.message) == ("info", True)
@@ -220,7 +220,7 @@ def test_without_obey_robots_a_429_robots_txt_does_not_end_discovery() -> None:
 
 @pytest.mark.parametrize("reply", [404, 410, 403, 500, REFUSED, "User-agent: *\n"])
 def test_only_a_read_robots_txt_is_reported_as_naming_no_sitemap(reply: Reply) -> None:
-    """The robots.txt of another target is what that of this one is redirected to."""
+    """The robots.txt of this target is redirected to that of another target."""
     www = "https://www.shop.example/robots.txt"
     _, reported = ledger_of([SITE, www], {ROBOTS: reply, www: (301, {"location": ROBOTS})})
     assert (f"warning F09 {www}" in reported) is isinstance(reply, str)

@@ -1,4 +1,4 @@
-"""since and until: what they are made of, and what they let through."""
+"""since and until: accepted values, and the dates that match."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user typed -> where a walk starts, and what a site's discovery makes of it."""
+"""Targets -> seeds, and the discovery of a site's sitemaps."""
 
 from __future__ import annotations
 

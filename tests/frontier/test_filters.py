@@ -23,7 +23,7 @@ def selection(include: object = None, exclude: object = None, window: Window | N
         ("/schuh-größe", None, True),
         ("/shoes/", None, False),
         ("/hats/", None, True),
-        ("^/shoes/", None, True),  # it is the whole URL that is searched
+        ("^/shoes/", None, True),  # the whole URL is searched
         (["/hats/", "/shoes/"], None, False),
         ("/SHOES/", None, True),
         ("(?i)/SHOES/", None, False),

@@ -1,4 +1,4 @@
-"""The frontier, played by hand: permission, discovery, children, redirects, pace, book-keeping."""
+"""The frontier in simulated crawls: robots rules, discovery, children, redirects, politeness, outcomes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from sitemap_reader.model.problems import Problem
 from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
 from sitemap_reader.serialize.jsonl import UNWRITTEN, from_json, json_line
 
-# --- robots.txt: permission -----------------------------------------------------------------------------------
+# --- robots.txt: rules -----------------------------------------------------------------------------------
 
 
 def test_robots_txt_is_requested_first() -> None:
@@ -114,7 +114,7 @@ def test_robots_txt_that_comes_at_the_second_try_counts() -> None:
 
 
 def failure(targets: list[str], pages: Pages, **plan: object) -> str:
-    """What is said of the first target's robots.txt; all else is information."""
+    """The problem of the first target's robots.txt; all other problems are notices."""
     reported = [each for each in walk(targets, pages, **plan).reported if isinstance(each, Problem)]
     (error,) = [each for each in reported if each.severity != "info"]
     assert error.sitemap == ROBOTS
@@ -214,7 +214,7 @@ def test_failed_https_origin_is_reported_once_for_several_sites(targets: list[st
 
 
 def test_failed_well_known_path_is_reported_if_an_index_lists_it() -> None:
-    """It is not asked for again, so nothing else would say that a sitemap is missing."""
+    """It is not requested again, so no other problem would report the missing sitemap."""
     other, found = f"{SITE}/other.xml", SITE + WELL_KNOWN[1]
     seen = walk(SITE, {found: index(MAP, other), other: urlset(f"{SITE}/page")})
     assert seen.documents == [MAP, found, other]
@@ -229,7 +229,7 @@ def test_failed_well_known_path_is_reported_if_an_index_lists_it() -> None:
 
 
 def test_sitemap_on_the_failed_scheme_is_requested() -> None:
-    """http answered, and names a sitemap on the https host that did not: it must not wait for ever."""
+    """http answers and names a sitemap on the failed https host: the sitemap must not wait forever."""
     http = "http://shop.example/robots.txt"
     seen = walk("shop.example", {ROBOTS: [REFUSED, 404], http: names(MAP), MAP: urlset(f"{SITE}/1")})
     assert seen.requested == [ROBOTS, http, ROBOTS, MAP]
@@ -261,7 +261,7 @@ def test_a_document_that_is_named_twice_is_fetched_once() -> None:
     assert walk([MAP, MAP], {MAP: urlset(f"{SITE}/1")}).documents == [MAP]
 
 
-# --- what robots.txt proves -----------------------------------------------------------------------------------
+# --- robots.txt verification -----------------------------------------------------------------------------------
 
 
 def test_sitemap_line_verifies_the_host_on_both_schemes() -> None:
@@ -312,7 +312,7 @@ def test_redirected_document_verifies_the_other_host_within_one_domain(
 
 
 def test_robots_txt_of_a_document_target_gives_rules_and_verification_only() -> None:
-    """What it lists is not fetched, but for the document itself it counts."""
+    """Its sitemaps are not fetched, but it verifies the document."""
     pages = {ROBOTS: names(f"{SITE}/other.xml", rules="Disallow: /index.xml"), INDEX: index(MAP)}
     seen = walk(INDEX, pages)
     assert seen.requested == [ROBOTS]
@@ -486,7 +486,7 @@ def test_child_on_another_host_verified_by_robots_txt_is_read() -> None:
 
 
 def test_sitemap_line_verifies_a_child_listed_by_an_index_only() -> None:
-    """The user names the index: what its host's robots.txt lists is proof, not a candidate."""
+    """The target is the index: sitemap lines of its host's robots.txt verify, and are no candidates."""
     child = "https://other.example/a.xml"
     seen = walk(INDEX, {ROBOTS: names(child), INDEX: index(child), child: urlset(f"{SITE}/1")})
     assert seen.locs == [f"{SITE}/1"]
@@ -504,7 +504,7 @@ def test_a_child_above_the_directory_is_noted_and_read() -> None:
 
 
 def test_unverified_child_may_list_its_own_directory_only() -> None:
-    """Below a document that speaks for one directory, a child elsewhere on the host adds its own."""
+    """The parent may list one directory; a child elsewhere on the host adds its own directory."""
     top, child = "https://maps.example/a/index.xml", "https://maps.example/b/child.xml"
     locs = ["https://maps.example/a/1", "https://maps.example/b/2", "https://maps.example/3"]
     seen = walk(SITE, {ROBOTS: names(top), top: index(child), child: urlset(*locs)})
@@ -528,7 +528,7 @@ def test_a_document_of_several_parents_is_fetched_once_and_has_them_all() -> Non
 
 
 def test_parents_that_come_later_are_in_the_outcome() -> None:
-    """The second parent names the document when its outcome is out already."""
+    """The second parent lists the document after its outcome was reported."""
     a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
     seen = walk(SITE, {ROBOTS: names(a, b), a: index(MAP), b: [503, index(MAP)], MAP: urlset()})
     assert seen.outcomes[MAP].parents == [a, b]
@@ -864,7 +864,7 @@ def test_a_robots_txt_that_is_not_there_and_listed_is_an_error(way: Reply) -> No
     assert not seen.outcomes[INDEX].complete
 
 
-# --- retries and pace -----------------------------------------------------------------------------------------
+# --- retries and politeness -----------------------------------------------------------------------------------------
 
 
 def test_failures_that_pass_are_tried_again_with_growing_waits() -> None:
@@ -891,7 +891,7 @@ def test_failures_that_stay_are_asked_for_once(reply: Reply) -> None:
 
 @pytest.mark.parametrize("url", [MAP, ROBOTS])
 def test_a_part_of_a_document_is_no_answer(url: str) -> None:
-    """206 answers a Range, which nobody asked for: it may hold any part. A robots.txt counts by its 2xx alone."""
+    """A 206 to a request without Range may hold any part. For robots.txt any 2xx counts."""
     frontier = Frontier([parse_target(url)], Plan(), jitter=lambda: 0.5)
     (robots,) = frontier.next_requests(0.0)
     if url == ROBOTS:
@@ -951,7 +951,7 @@ def test_a_429_without_a_time_waits_five_seconds_then_twice_as_long(
     seen = walk([MAP, other], pages, per_host=1, limits=limits)
     requested = [*zip(seen.at, seen.requested, strict=True)]
     assert [at for at, url in requested if url == MAP] == at
-    assert next(at for at, url in requested if url == other) >= min(most, 5.0)  # the whole host is left alone
+    assert next(at for at, url in requested if url == other) >= min(most, 5.0)  # no request to the whole host
     assert not seen.codes
 
 
@@ -1101,7 +1101,8 @@ def test_received_document_frees_its_slot_within_a_bound() -> None:
         for request in started:
             frontier.receive(request, Head(200, {}), 0.0, TODAY)
             frontier.receive(request, Arrived(), 0.0, TODAY)
-    assert [request.url for request in requested] == children[:4]  # two at work, and two whose slots are not given back
+    # two being parsed, and two whose slots are not free yet
+    assert [request.url for request in requested] == children[:4]
     assert (frontier.in_flight, frontier.awaits_answers, frontier.done) == (2, True, False)
     for request in requested[:2]:
         frontier.receive(request, Finished(Outcome(format="urlset")), 0.0, TODAY)
@@ -1112,7 +1113,7 @@ def test_received_document_frees_its_slot_within_a_bound() -> None:
     assert [request.url for request in frontier.next_requests(0.0)] == children[4:]
 
 
-# --- book-keeping ---------------------------------------------------------------------------------------------
+# --- outcomes and counts ---------------------------------------------------------------------------------------------
 
 
 def test_documents_known_and_done_agree_at_the_end() -> None:
@@ -1139,7 +1140,7 @@ def test_problems_of_the_crawl_are_counted_in_the_outcome() -> None:
 
 
 def test_a_document_waits_for_every_site_that_may_name_it() -> None:
-    """One sitemap for two hosts: read before the second robots.txt has come, half of it would be out of scope."""
+    """One sitemap for two hosts: if read before the second robots.txt, half of it would be out of scope."""
     shared = "https://maps.example/all.xml"
     alpha, beta = "https://alpha.example", "https://beta.example"
     pages: Pages = {
@@ -1194,7 +1195,7 @@ def test_document_waiting_on_a_failed_scheme_is_reported() -> None:
 
 
 def test_documents_that_redirect_to_each_other_count_as_one_that_could_not_be_read() -> None:
-    """Were both of them an alias, nobody would be the one that is missing."""
+    """If both were aliases, no outcome would be incomplete."""
     a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
     pages: Pages = {INDEX: index(a, b, MAP), a: (302, {"location": b}), b: (302, {"location": a}), MAP: urlset("x")}
     seen = walk(INDEX, pages)
@@ -1210,7 +1211,7 @@ def test_documents_that_redirect_to_each_other_count_as_one_that_could_not_be_re
 def test_documents_redirected_to_the_same_unlisted_url_are_one(
     reply: Reply, read: int, failed: int, concurrency: int
 ) -> None:
-    """The first to be led there is read, the others are aliases of it."""
+    """The first one redirected there is read, the others are its aliases."""
     first, second, third, place = (f"{SITE}/{name}.xml" for name in ("first", "second", "third", "place"))
     pages: Pages = {each: (302, {"location": place}) for each in (first, second)}
     pages |= {INDEX: index(first, second, third), third: (302, {"location": second}), place: reply}
@@ -1235,7 +1236,7 @@ def test_documents_redirected_to_the_same_unlisted_url_are_one(
 
 @pytest.mark.parametrize("reply", ["<html><body>Home</body></html>", 404])
 def test_well_known_paths_redirected_to_one_page_are_not_reported(reply: Reply) -> None:
-    """Many a site redirects what it does not have to its home page."""
+    """Many sites redirect missing paths to their home page."""
     home = {f"{SITE}{path}": (302, {"location": f"{SITE}/"}) for path in WELL_KNOWN[:-1]}
     pages: Pages = {**home, ROBOTS: "", f"{SITE}/": reply, f"{SITE}{WELL_KNOWN[-1]}": urlset(f"{SITE}/page")}
     seen = walk(SITE, pages)
@@ -1247,7 +1248,7 @@ def test_well_known_paths_redirected_to_one_page_are_not_reported(reply: Reply) 
 
 
 def test_document_at_an_earlier_redirect_target_is_its_alias() -> None:
-    """The other has been read by then."""
+    """The other document has been read before."""
     first, late, place = (f"{SITE}/{name}.xml" for name in ("first", "late", "place"))
     pages: Pages = {first: (301, {"location": place}), place: urlset(f"{SITE}/page"), INDEX: index(first, late)}
     seen = walk(INDEX, {**pages, late: [500, 500, (301, {"location": place})]})
@@ -1259,7 +1260,7 @@ def test_document_at_an_earlier_redirect_target_is_its_alias() -> None:
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_a_chain_of_documents_that_redirect_to_each_other_may_be_of_any_length(backwards: bool) -> None:
-    chain = [f"{SITE}/{number}.xml" for number in range(900)]  # walk() asks a thousand times at most
+    chain = [f"{SITE}/{number}.xml" for number in range(900)]  # walk() has at most a thousand turns
     pages: Pages = {start: (302, {"location": end}) for start, end in pairwise(chain)}
     pages |= {INDEX: index(*(reversed(chain) if backwards else chain)), chain[-1]: [503, urlset(f"{SITE}/page")]}
     low = sys.getrecursionlimit()
@@ -1269,7 +1270,7 @@ def test_a_chain_of_documents_that_redirect_to_each_other_may_be_of_any_length(b
     finally:
         sys.setrecursionlimit(low)
     assert seen.locs == [f"{SITE}/page"]
-    assert len(seen.outcomes) == 902  # robots.txt and the index, too
+    assert len(seen.outcomes) == 902  # robots.txt and the index are included
     assert all(outcome.complete for outcome in seen.outcomes.values())
 
 
@@ -1287,7 +1288,7 @@ def test_every_outcome_is_a_line_of_json(robots: Reply) -> None:
 
 
 def test_forbidden_documents_are_reported_in_batches() -> None:
-    """None of them is ever in flight, so nothing else would end the call."""
+    """None of them is ever in flight, so the call has no other end."""
     children = [f"{SITE}/no/{number}.xml" for number in range(5_000)]
     seen = walk(INDEX, {ROBOTS: names(rules="Disallow: /no/"), INDEX: index(*children)})
     assert len(problems(seen, "F02")) == len(children)

@@ -1,4 +1,4 @@
-"""Who waits for which host, in which order, and what it costs to ask."""
+"""HostQueue: the order of requests to hosts, and the cost of a call."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_requests_due_at_the_same_time_keep_their_order() -> None:
 
 
 def served(hosts: HostQueues, visits: int) -> None:
-    """Every visit is taken, one in each call, and ends before the next."""
+    """Takes every request, one in each call; each ends before the next. The number of calls."""
     for _ in range(visits):
         host, _request = next(hosts.pop_ready(1.0, robots_only=False))
         host.pace.started(1.0)
@@ -83,7 +83,7 @@ def test_work_is_linear_in_the_requests(make: Callable[[int], HostQueues]) -> No
 
 
 def leisurely(frontier: Frontier, hosts: int, rules: Rules) -> Counter[str]:
-    """A walk over an index with two sitemaps on each of many hosts; an answer takes a hundredth of a second."""
+    """A crawl of an index with two sitemaps on each of many hosts; a response takes a hundredth of a second."""
     requested: Counter[str] = Counter()
     flying: list[DocumentRequest] = []
     now = 0.0
@@ -111,7 +111,7 @@ def leisurely(frontier: Frontier, hosts: int, rules: Rules) -> Counter[str]:
 
 @pytest.mark.parametrize("delay", [5, 60])
 def test_crawl_delays_of_many_hosts_cost_linear_work(delay: int) -> None:
-    """At five seconds most of them are due at any time, at sixty most of them wait."""
+    """With five seconds most hosts are due at any time, with sixty most of them wait."""
     rules = parse_rules(f"User-agent: *\nCrawl-delay: {delay}", "bot")
 
     def calls(hosts: int) -> int:
@@ -124,11 +124,11 @@ def test_crawl_delays_of_many_hosts_cost_linear_work(delay: int) -> None:
     assert calls(1_000) < 2.5 * calls(500)
 
 
-# --- who is looked at --------------------------------------------------------------------------------------------
+# --- which hosts are checked -----------------------------------------------------------------------------------------
 
 
 def taken(hosts: HostQueues, now: float, *, robots_only: bool = False) -> list[str]:
-    """What may start now; each is in flight from then on."""
+    """Takes the requests that may start now; each is in flight from then on."""
     started = []
     for host, found in hosts.pop_ready(now, robots_only=robots_only):
         host.pace.started(now)

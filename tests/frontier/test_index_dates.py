@@ -1,4 +1,4 @@
-"""`since` and what indexes state: what comes out is what a filter of everything gives, or it is counted as skipped."""
+"""`since` and lastmods of indexes: the result equals a filter of all URLs, or the skipped children are counted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def since(moment: datetime = SINCE, undated: Undated = "drop") -> Selection:
 
 
 def dated(*lastmods: str | None) -> str:
-    """A sitemap with such URLs."""
+    """A sitemap of URLs with these lastmods."""
     entries = "".join(
         f"<url><loc>{SITE}/{number}</loc>{f'<lastmod>{lastmod}</lastmod>' if lastmod else ''}</url>"
         for number, lastmod in enumerate(lastmods)
@@ -36,18 +36,18 @@ def dated(*lastmods: str | None) -> str:
 
 
 def listing(stated: dict[str, str]) -> str:
-    """An index that says so of its children, one a line from the second one on."""
+    """An index with these lastmods of its children, one a line from line 2 on."""
     entries = "".join(f"\n<sitemap><loc>{url}</loc><lastmod>{date}</lastmod></sitemap>" for url, date in stated.items())
     return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</sitemapindex>'
 
 
 def old_site(lastmod: str = "2025-06-01", **others: str) -> Pages:
-    """Eight children that their index calls old, and that are. `others` are bodies by number: c3=..."""
+    """A site of eight old children with old lastmods in the index. `others` are bodies by number: c3=..."""
     bodies = {f"{SITE}/{name[1:]}.xml": body for name, body in others.items()}
     return {INDEX: listing(dict.fromkeys(CHILDREN, lastmod)), **dict.fromkeys(CHILDREN, dated(lastmod)), **bodies}
 
 
-# --- the whole of it ---
+# --- random sites ---
 
 
 def wanted(seen: Walk, window: Window) -> set[str]:
@@ -65,7 +65,10 @@ def wanted(seen: Walk, window: Window) -> set[str]:
     ids=lambda value: getattr(value, "__name__", None),
 )
 def test_since_equals_a_filter_of_everything_or_counts_the_skipped(says, sites: int, equal: int) -> None:  # type: ignore[no-untyped-def]
-    """200 sites. Where only a few children are wrong three that are read may not show it: then that is said."""
+    """200 sites.
+
+    If only a few index dates are wrong, the three children read may not show it; then skipped children are counted.
+    """
     found = requested = all_requested = 0
     for seed in range(sites):
         chance = random.Random(f"{says.__name__} {seed}")  # noqa: S311 - no secret
@@ -115,7 +118,7 @@ def test_of_three_children_none_is_skipped(few: int) -> None:
     seen = walk(INDEX, pages, selection=since())
     assert len(seen.documents) == 1 + few
     assert (seen.frontier.pruned, seen.frontier.checked) == ({}, 0)
-    assert not seen.codes  # there is nothing that it would be the reason for
+    assert not seen.codes  # no child is skipped, so no reason is reported
 
 
 def test_child_newer_than_its_index_date_disables_skipping_and_is_reported_once() -> None:
@@ -126,7 +129,7 @@ def test_child_newer_than_its_index_date_disables_skipping_and_is_reported_once(
     reported = seen.problem("D05")
     assert (reported.severity, reported.sitemap) == ("warning", INDEX)
     assert (reported.field, reported.raw) == ("lastmod", "2025-06-01")
-    assert reported.line == 9  # of the child in the index
+    assert reported.line == 9  # the line of the child in the index
     assert reported.message.startswith(f"{CHILDREN[7]} is said to be of 2025-06-01, and has an entry of 2026-02-21:")
     assert seen.outcomes[INDEX].problems == {"D05": 1}
     assert seen.reported.index(reported) < seen.reported.index(seen.outcomes[INDEX])
@@ -144,9 +147,9 @@ def test_child_newer_than_its_index_date_disables_skipping_and_is_reported_once(
         ("2025-06", "2025-06-30", True),
         ("2025-06", "2025-07-03", False),
         ("2026-01-31", "2026-01-31T23:00:00Z", True),
-        ("2026-01-31", "2026-02-01T00:00:00Z", False),  # it is asked for, whatever is granted
-        ("2026-01-31", "2026", False),  # a year that overlaps what is asked for
-        ("2025-06-01", "2027-01-01", False),  # in the future, and asked for
+        ("2026-01-31", "2026-02-01T00:00:00Z", False),  # it is within `since`, whatever the tolerance
+        ("2026-01-31", "2026", False),  # a year that overlaps `since`
+        ("2025-06-01", "2027-01-01", False),  # in the future, and within `since`
     ],
 )
 def test_date_of_a_url_confirms_or_contradicts_the_index(listed: str, holds: str, is_believed: bool) -> None:
@@ -158,7 +161,7 @@ def test_date_of_a_url_confirms_or_contradicts_the_index(listed: str, holds: str
 def test_undated_keep_disables_skipping(undated: Undated, pruned: dict[str, int]) -> None:
     seen = walk(INDEX, old_site(c7=dated("2025-06-01", None)), selection=since(undated=undated))
     assert seen.frontier.pruned == pruned
-    assert not seen.codes  # the dates of the index are not wrong
+    assert not seen.codes  # the index dates are not wrong
 
 
 @pytest.mark.parametrize(
@@ -198,17 +201,17 @@ def test_failed_sample_is_replaced_by_another_child(reply: str | int) -> None:
 
 
 def test_an_inner_index_confirms_nothing_by_itself() -> None:
-    """Where all below it fails, no date was seen; so what it stands beside is read."""
+    """If all its children fail, no date is known; so its siblings are read."""
     inner = [f"{SITE}/inner{number}.xml" for number in range(8)]
     lost = f"{SITE}/lost.xml"
-    stated = dict.fromkeys([inner[0], OTHER, *inner[1:]], "2025-06-01")  # the second one is none of those tried
+    stated = dict.fromkeys([inner[0], OTHER, *inner[1:]], "2025-06-01")  # the second one is not among those sampled
     bodies: Pages = {**dict.fromkeys(inner, index(lost)), lost: 404, OTHER: dated("2026-02-10")}
     seen = walk(INDEX, {INDEX: listing(stated), **bodies}, selection=since())
     assert seen.locs == [f"{SITE}/0"]
 
 
 def test_a_document_that_broke_off_confirms_nothing() -> None:
-    """Its newest entry may stand behind the cut."""
+    """Its newest entry may be after the truncation."""
     whole = dated("2025-06-01", "2025-06-01")
     cut = whole[: whole.rindex("<lastmod>")]
     children = CHILDREN[:4]
@@ -224,7 +227,7 @@ def test_an_index_of_which_nothing_could_be_checked_is_read_whole() -> None:
     assert not seen.frontier.pruned
 
 
-# --- beside other rules ---
+# --- with other rules ---
 
 
 def test_the_other_reasons_come_first() -> None:
@@ -236,7 +239,7 @@ def test_the_other_reasons_come_first() -> None:
 
 @pytest.mark.parametrize(("first", "last"), [(INDEX, OTHER), (OTHER, INDEX)])
 def test_child_read_by_another_index_is_not_counted_as_skipped(first: str, last: str) -> None:
-    """Whichever of the two is read first."""
+    """In either order of reading."""
     pages = {**old_site(), OTHER: listing(dict.fromkeys(CHILDREN[1:4], "2026-02-20"))}
     pages |= dict.fromkeys(CHILDREN[1:4], dated("2026-02-20"))
     pages[f"{SITE}/robots.txt"] = names(first, last)

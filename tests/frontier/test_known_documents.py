@@ -1,4 +1,4 @@
-"""Who stands above whom: how far a cycle is looked for, and what the look costs."""
+"""Ancestors of documents: how far cycles are searched, and the cost of the search."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from calls import calls_of
 
 from sitemap_reader.frontier.document_request import DocumentRequest, KnownDocuments
 
-# As many as are looked at.
+# The number of ancestors that are visited.
 NEAREST = 64
 
 
@@ -53,7 +53,7 @@ def test_parents_of_a_parent_come_after_it(place: int, found: bool) -> None:
 
 
 def test_nearer_ancestors_are_visited_first() -> None:
-    """One parent stands below a long chain, the other below what is looked for."""
+    """One parent is below a long chain, the other below the document that is searched."""
     top = request(0)
     chain = [request(1)]
     for number in range(2, 2 * NEAREST):
@@ -82,7 +82,7 @@ def test_robots_txt_parents_are_not_ancestors() -> None:
 
 
 def test_ancestor_search_in_a_dense_graph_is_bounded() -> None:
-    """Each lists all: without a bound each question would look at all of them, and at the parents of each."""
+    """Each index lists all: without a bound each search would visit all of them and all their parents."""
 
     def calls(count: int) -> int:
         thicket = [request(number) for number in range(count)]

@@ -1,4 +1,4 @@
-"""What was seen of a document's dates -> how far they can be believed."""
+"""The history of a document's lastmods -> the score of trust in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RequestHeaders: which of the caller's headers go where, by a table of targets and URLs."""
+"""RequestHeaders: which of the caller's headers are sent where, by a table of targets and URLs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def headers(*targets: str, caller: CallerHeaders | None = None) -> RequestHeader
     return RequestHeaders(caller or make_headers(KEY, None), [parse_target(target) for target in targets])
 
 
-# target, URL, whether a header that is given for the one goes with a request for the other
+# target, URL, whether a header given for the target is sent with a request for the URL
 DOMAINS = [
     ("https://example.com", "https://example.com/sitemap.xml", True),
     ("https://example.com", "https://www.example.com/sitemap.xml", True),
@@ -65,7 +65,7 @@ def test_auth_is_sent_where_headers_are_sent(target: str, url: str, is_sent: boo
         ("me:secret@example.com", "http://example.com/a", False),
         ("http://me:secret@example.com", "https://example.com/a", True),
         ("http://me:secret@example.com", "http://example.com/a", True),
-        ("https://me:secret@example.com", "https://www.example.com/a", False),  # its very host
+        ("https://me:secret@example.com", "https://www.example.com/a", False),  # the same host
         ("https://me:secret@example.com", "https://example.com:8443/a", False),
         ("https://me:secret@example.com/map.xml", "https://example.com/robots.txt", True),
         ("https://me:secret@example.com", "https://example.net/a", False),
@@ -79,7 +79,8 @@ def test_userinfo_of_a_target_goes_to_its_host_alone(target: str, url: str, is_s
 @pytest.mark.parametrize(
     ("target", "url", "is_sent"),
     [
-        ("https://example.com", "https://cdn.example.net/a", False),  # not even to its own host: a site led there
+        # not even to its own host, to which the site redirected
+        ("https://example.com", "https://cdn.example.net/a", False),
         ("https://example.net", "https://cdn.example.net/a", True),
         ("https://www.example.net", "https://cdn.example.net/a", True),
         ("https://example.com", "https://www.cdn.example.net/a", False),
@@ -113,7 +114,7 @@ def test_each_of_several_targets_has_its_own_login() -> None:
     both = headers("https://a:1@a.example", "https://b:2@b.example", "http://a.example", caller=CallerHeaders())
     assert both.headers_for("https://a.example/x", {}) == {"Authorization": basic("a", "1")}
     assert both.headers_for("https://b.example/x", {}) == {"Authorization": basic("b", "2")}
-    assert both.headers_for("http://a.example/x", {}) == {}  # that one was given without
+    assert both.headers_for("http://a.example/x", {}) == {}  # that target has none
     assert both.headers_for("https://c.example/x", {}) == {}
 
 

@@ -1,4 +1,5 @@
-"""What an earlier walk learned -> whether a document is asked for, and how; and what the frontier does then."""
+"""The state of an earlier crawl -> whether a document is requested, and its conditions; and the frontier with a state.
+"""
 
 from __future__ import annotations
 
@@ -46,10 +47,10 @@ def memory(known: CachedDocument = READ, trust: str = "auto", **more: object) ->
         ({"listed": (STATED[0], "day")}, "always", False),
         ({"authorities": frozenset({f"{SITE}/"})}, "always", False),
         ({"authorities": None}, "always", False),
-        # 12 hours behind the end of the period, and no less.
+        # At least 12 hours after the end of the period.
         ({"read_at": STATED[0] + timedelta(seconds=1, hours=12)}, "auto", False),
         ({"read_at": STATED[0] + timedelta(seconds=2, hours=12)}, "auto", True),
-        # Once a day all the same; and a look of the future is none.
+        # At least once a day; a request time in the future does not count.
         ({"looked_at": TODAY - DAY}, "auto", False),
         ({"looked_at": TODAY - DAY + timedelta(seconds=1)}, "auto", True),
         ({"looked_at": TODAY + DAY}, "auto", False),
@@ -99,11 +100,11 @@ def test_conditions(known: CachedDocument, headers: dict[str, str]) -> None:
     ],
 )
 def test_recent_last_modified_is_not_sent(text: str, expected: bool) -> None:
-    """Twelve o'clock; the document may change once more in the same second."""
+    """The document may change again in the second of its Last-Modified."""
     assert is_strong(text, TODAY) is expected
 
 
-# --- the walk --------------------------------------------------------------------------------------------------
+# --- crawls --------------------------------------------------------------------------------------------------
 
 PAGES = {ROBOTS: names(INDEX), INDEX: index(MAP), MAP: urlset(f"{SITE}/1")}
 
@@ -152,7 +153,7 @@ def test_child_that_is_not_requested_ends_as_unchanged() -> None:
 
 
 def _held() -> frozenset[str]:
-    """What a child of the index holds: what the index does, its directory included."""
+    """The scope of a child of the index: that of the index, with its own directory."""
     seen = walk("shop.example", PAGES)
     return frozenset(seen.outcomes[MAP].authorities)
 
@@ -194,4 +195,4 @@ def test_unchanged_document_is_not_requested_by_any_parent(target: str, pages: P
     assert not seen.locs
     outcome = seen.outcomes[MAP]
     assert (outcome.format, outcome.not_modified, outcome.complete) == ("urlset", True, True)
-    assert [url for url in seen.requested if "sitemap" in url] == []  # it holds a sitemap: nothing else is guessed
+    assert [url for url in seen.requested if "sitemap" in url] == []  # it holds a sitemap: no other path is probed

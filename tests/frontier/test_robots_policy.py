@@ -1,4 +1,4 @@
-"""robots.txt: whose rules are ours, what they permit, and what a status means."""
+"""robots.txt: which group applies, what its rules permit, and what a status means."""
 
 from __future__ import annotations
 

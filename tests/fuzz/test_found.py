@@ -1,4 +1,4 @@
-"""What fuzzing found stays mended, and a short run of each target from its seeds finds nothing. Needs no atheris."""
+"""Inputs found by fuzzing pass, and a short run of each target from its seeds finds nothing. Needs no atheris."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_short_run_finds_nothing_new(name: str) -> None:
 
 @pytest.mark.parametrize("fault", KNOWN)
 def test_known_faults_still_fail(fault: str) -> None:
-    """Else their lines are to be taken out of known_wrong.toml."""
+    """Otherwise remove their lines from known_wrong.toml."""
     path = FOUND / KNOWN[fault]["file"]
     assert fault_of(TARGETS[path.parent.name], path.read_bytes(), thorough=True) == fault
 

@@ -1,6 +1,6 @@
-"""The event loop is nobody's for long: whatever a document holds, no turn on the loop is a long one.
+"""The event loop is never blocked for long by any document.
 
-A turn is measured by the processor time of the loop's own thread, which other processes do not add to.
+A turn is measured by the CPU time of the loop's thread, which does not depend on other processes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LONGEST_TURN_SECONDS = 0.2
 
 @pytest.mark.parametrize("name", HOGS)
 def test_no_document_blocks_the_event_loop(name: str, turns: list[float]) -> None:
-    """Nor does what its URLs lead to."""
+    """Neither do its URLs."""
     asyncio.run(read_hog(name))
     assert max(turns) < LONGEST_TURN_SECONDS
 
@@ -49,9 +49,9 @@ def test_documents_are_parsed_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """The processor time of each turn on the loop so far, in seconds; what is loaded once has been.
+    """The CPU time of each turn on the loop so far, in seconds.
 
-    What other tests have left behind is nobody's to collect in one of them.
+    Imports are done before, and garbage collection of other tests' objects is prevented.
     """
     gc.collect()
     gc.freeze()

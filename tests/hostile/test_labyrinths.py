@@ -1,4 +1,4 @@
-"""Indexes that lead in circles or never end: a walk ends, and asks for exactly so much."""
+"""Cyclic and endless indexes: a crawl ends, with an exact number of requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def index(*children: str) -> str:
 
 
 class Labyrinth(Pages):
-    """Its documents are made when they are asked for; it has no robots.txt."""
+    """A Fetcher whose documents are generated on request; without robots.txt."""
 
     def __init__(self, body: Callable[[str], str], redirect: Callable[[str], str | None] = lambda url: None) -> None:
         def answer(url: str) -> Answer | None:
@@ -62,7 +62,7 @@ class CrawlResult:
 
 
 def walk(labyrinth: Labyrinth, **limits: int) -> CrawlResult:
-    """Reads it from its START."""
+    """Crawls the labyrinth from its START."""
     reported = CrawlResult()
 
     async def main() -> None:
@@ -126,7 +126,7 @@ def test_endless_tree_is_read_to_the_document_limit(documents: int) -> None:
 
 
 def test_the_same_index_under_ever_new_names_ends_by_its_depth() -> None:
-    """As where a server puts a session into each URL."""
+    """As with a session ID in each URL."""
     labyrinth = Labyrinth(lambda url: index(f"{SITE}/index.xml?session={labyrinth.documents}", f"{SITE}/1.xml"))
     reported = walk(labyrinth)
     assert labyrinth.requested[f"{SITE}/1.xml"] == 1
@@ -160,7 +160,7 @@ def test_children_on_new_hosts_are_not_requested_and_verification_is_limited() -
 
 
 def test_child_url_of_a_megabyte_is_shortened_in_messages() -> None:
-    """Nobody needs all of it in a log; what to do stands at the end of the message."""
+    """The full URL would fill the log; the advice is at the end of the message."""
     long = f"{SITE}/{'a' * 900_000}.xml"
     labyrinth = Labyrinth(lambda url: index(f"{SITE}/1.xml", long, long) if url == START else PAGES)
     reported = walk(labyrinth, max_documents=2)
@@ -172,11 +172,11 @@ def test_child_url_of_a_megabyte_is_shortened_in_messages() -> None:
 
 
 def test_remembered_children_are_limited_and_none_is_read_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each would take 200 bytes for the rest of the walk, and a site of 10 GiB can list a hundred million."""
+    """Each would take 200 bytes until the end of the crawl, and a site of 10 GiB can list a hundred million."""
     monkeypatch.setattr("sitemap_reader.frontier.links._MAX_RECORDED", 5)
     listed = [f"{SITE}/{each}.xml" for each in range(1, 30)]
     labyrinth = Labyrinth(lambda url: index(*listed, *listed) if url in (START, listed[0]) else PAGES)
     reported = walk(labyrinth)
     assert (labyrinth.documents, reported.urls, reported.complete) == (30, 28, True)
     assert set(labyrinth.requested.values()) == {1}
-    assert reported.codes["S12"] == 5  # the first five of START, and not all 29
+    assert reported.codes["S12"] == 5  # five of START, not all 29

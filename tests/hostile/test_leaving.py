@@ -1,6 +1,6 @@
-"""However a stream is left, its connections are closed and its thread is over within seconds.
+"""Ways to leave a stream: its connections are closed and its thread has ended within seconds.
 
-The server counts the connections that are open; whatever it is asked for, it answers slowly, in part, or not at all.
+The server counts open connections; it responds slowly, partly, or not at all.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def test_stream_in_a_reference_cycle_is_closed_by_the_collector(server: SlowServ
 
 
 def test_collector_may_close_a_stream_in_its_own_thread(server: SlowServer) -> None:
-    """feedparser's thread is one of those that the stream's own waits for."""
+    """The thread of the stream waits for that of feedparser."""
     is_dropped, requested = threading.Event(), threading.Event()
 
     def fallback(*_: object, **__: object) -> sr.pipeline.FallbackResult:
@@ -150,9 +150,9 @@ def test_collector_may_close_a_stream_in_its_own_thread(server: SlowServer) -> N
 
     lines = "".join(f"Sitemap: {server.url}/{name}\n" for name in ("feed.xml", "0.xml"))
     server.pages["/robots.txt"] = answer(lines.encode())
-    server.pages["/feed.xml"] = answer(b"<CHANNEL/>")  # the streaming reader knows no CDF
+    server.pages["/feed.xml"] = answer(b"<CHANNEL/>")  # the streaming parser does not read CDF
     server.pages["/0.xml"] = answer(urlset(server.url))
-    gc.disable()  # not sooner, and nowhere else
+    gc.disable()  # not earlier, and in no other thread
     try:
         first()
         is_dropped.set()
@@ -163,7 +163,7 @@ def test_collector_may_close_a_stream_in_its_own_thread(server: SlowServer) -> N
 
 @pytest.mark.parametrize("site", [*BEFORE, silence_behind_one, retries_behind_one])
 def test_another_thread_may_close_a_stream_that_waits(server: SlowServer, site: Callable[[SlowServer], str]) -> None:
-    """For robots.txt, for a document that never begins, for the time of another try."""
+    """Waiting for robots.txt, for a document without a response, or for a retry."""
     target = site(server)
     stream, found = sr.urls(target, allow_private=True), list[str]()
     reading = threading.Thread(target=lambda: found.extend(url.loc for url in stream))
@@ -178,7 +178,7 @@ def test_another_thread_may_close_a_stream_that_waits(server: SlowServer, site: 
 
 
 def test_exception_in_on_wait_ends_the_stream(server: SlowServer) -> None:
-    """on_wait is where the command line hears of an interrupt."""
+    """The command line checks for interrupts in on_wait."""
     silent_robots(server)
 
     def wait() -> None:
@@ -291,11 +291,11 @@ def test_an_async_stream_that_waits_for_robots_txt_is_cancelled(
 
 
 def test_connections_are_closed_with_the_stream(server: SlowServer) -> None:
-    """What was not read to its end cannot be used again: it is given up at once."""
+    """A connection with an unread body cannot be reused: it is closed at once."""
 
     def only_one_is_open() -> bool:
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while server.open > 1 and time.monotonic() < deadline:  # that of robots.txt is kept for the next request
+        while server.open > 1 and time.monotonic() < deadline:  # the one of robots.txt is kept for the next request
             time.sleep(0.02)
         return server.open <= 1
 
@@ -332,7 +332,7 @@ def test_exception_during_discover_leaves_no_request(server: SlowServer) -> None
         async with sr.SitemapReader(allow_private=True) as reader:
             with pytest.raises(KeyError) as raised:
                 await reader.discover(server.url, on_item=receive)
-            assert raised.traceback  # whose frames would keep the walk alive
+            assert raised.traceback  # whose frames would keep the crawl alive
             return len(asyncio.all_tasks())
 
     assert asyncio.run(main()) == 1
@@ -344,7 +344,7 @@ def test_an_interrupt_of_discover_ends_its_thread(server: SlowServer, monkeypatc
     join = threading.Thread.join
 
     def interrupted(thread: threading.Thread, timeout: float | None = None) -> None:
-        """As the first wait for the reading thread is at Ctrl-C."""
+        """Raises KeyboardInterrupt in the first wait for the reading thread."""
         if thread.name == "sitemap-reader" and "/robots.txt" not in server.requested:
             was_requested(server, "/robots.txt")
             raise KeyboardInterrupt
@@ -357,11 +357,11 @@ def test_an_interrupt_of_discover_ends_its_thread(server: SlowServer, monkeypatc
     assert all_is_over(server)
 
 
-# --- what the caller's functions raise --------------------------------------------------------------------------
+# --- exceptions in callbacks --------------------------------------------------------------------------
 
 
 def a_document_that_waits_for_proof(server: SlowServer) -> str:
-    """Its end is reported when the crawl is over; behind it a document with a problem in each entry."""
+    """A document that ends when the crawl is over, followed by one with a problem in each entry."""
     target = bodies(server)
     server.pages["/0.xml"] = answer(urlset("https://other.example", 3))
     server.pages["/1.xml"] = answer(urlset(server.url).replace(b"</loc>", b"</loc><lastmod>no</lastmod>"), more=10_000)
@@ -384,7 +384,7 @@ def read_async(target: str, **options: Any) -> None:
 
 @pytest.mark.parametrize("read", [read_sync, read_async])
 def test_callback_that_raised_is_not_called_again(server: SlowServer, read: Callable[..., None]) -> None:
-    """Not even what a walk that is left has still to say: what he raised there would hide what he raised first."""
+    """Not even for the last items of a crawl that is left: a second exception would hide the first one."""
     received: list[object] = []
 
     def receive(item: object) -> None:
@@ -400,7 +400,7 @@ def test_callback_that_raised_is_not_called_again(server: SlowServer, read: Call
 
 
 def test_exception_in_a_callback_during_close_reaches_the_caller(server: SlowServer) -> None:
-    """A ValueError, which a generator that is being closed in mid-step gives as well."""
+    """A ValueError, which Python itself raises for a generator that is closed while it runs."""
 
     def receive(outcome: sr.Outcome) -> None:
         if outcome.dropped:
@@ -409,7 +409,7 @@ def test_exception_in_a_callback_during_close_reaches_the_caller(server: SlowSer
     target, hasty = a_document_that_waits_for_proof(server), sr.Limits(read_seconds=0.5, tries=1)
     stream = sr.urls(target, allow_private=True, per_host=1, limits=hasty, on_outcome=receive)
     read = iter(stream)
-    while next(read) and stream.progress.documents_done < 2:  # the index, and what is behind the document that waits
+    while next(read) and stream.progress.documents_done < 2:  # the index, and the document after the waiting one
         pass
     with pytest.raises(ValueError, match="host"):
         stream.close()

@@ -1,4 +1,4 @@
-"""Streams that are left in programs of their own: at any place of a large site, and by what the caller raises."""
+"""Streams that are left, in separate programs: at any place of a large site, and by exceptions in callbacks."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def server() -> Iterator[SlowServer]:
         yield server
 
 
-# Reads a target once for each function of the caller and each exception: the function raises it, on top of one that it
-# has handled. Prints what reached the caller, and what was left open then.
+# Reads a target once for each callback and each exception: the callback raises it while handling another one. Prints
+# the exception that reached the caller, and what was still open.
 RAISING = """
 import asyncio, json, logging, sys, threading
 import sitemap_reader as sr
@@ -83,10 +83,10 @@ def test_exception_in_a_callback_reaches_the_caller_after_close(server: SlowServ
 
 # --- large sites ------------------------------------------------------------------------------------------------
 
-GUARD_SECONDS = 30.0  # of what `python -m benchmarks.leaving` holds to one
+GUARD_SECONDS = 30.0  # `python -m benchmarks.leaving` permits one
 SMALL = 40_000
 PLACES = [
-    *((way, 1, URLS) for way in WAYS),  # of a million, which are made while they are read
+    *((way, 1, URLS) for way in WAYS),  # of a million, generated while they are read
     *((way, at, SMALL) for way in ("sync", "async") for at in (SMALL // 2, SMALL - 1)),
 ]
 

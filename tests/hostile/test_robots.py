@@ -1,4 +1,4 @@
-"""robots.txt as RFC 9309 has it, and as nobody should: what each answer permits and says, and what a body may cost."""
+"""robots.txt, valid by RFC 9309 and hostile: what each response permits, what is reported, and the cost of a body."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ SECRET = f"{SITE}/secret.xml"
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 OURS = "sitemap-reader/0.1.0"
 
-# What a URL answers: a body, a status, a status with headers, a body that breaks off, no answer at all. Of several in a
-# list the last one stays.
+# The response of a URL: a body, a status, a status with headers, a truncated body, no response. Of a list the last one
+# stays.
 Answer = bytes | int | tuple[int, dict[str, str]] | tuple[bytes, FetchError] | FetchError
 Pages = dict[str, Answer | list[Answer]]
 
@@ -55,7 +55,7 @@ def index(*locs: str) -> bytes:
 
 @attrs.define
 class Played:
-    """A Fetcher of `pages`, 64 KiB a chunk; `taken` counts the bytes that were."""
+    """A Fetcher of `pages`, 64 KiB a chunk; `taken` counts the bytes read."""
 
     pages: Pages
     requested: list[str] = attrs.field(factory=list)
@@ -108,7 +108,7 @@ class CrawlResult:
 
     @property
     def end(self) -> str:
-        """complete, partial, or what is raised."""
+        """complete, partial, or the exception."""
         verdict = self.ledger.verdict(SITE)
         return type(verdict).__name__ if verdict else "complete" if self.ledger.complete else "partial"
 
@@ -121,7 +121,7 @@ class CrawlResult:
 
 
 def walk(target: str, pages: Pages, **plan: Any) -> CrawlResult:
-    """A whole run, that waits for nothing."""
+    """A complete run with simulated time."""
     problems: list[Problem] = []
     fetcher = Played(pages)
     ledger = SummaryBuilder(on_item=lambda item: problems.append(item) if isinstance(item, Problem) else None)
@@ -137,16 +137,16 @@ def walk(target: str, pages: Pages, **plan: Any) -> CrawlResult:
     return CrawlResult(fetcher, ledger, locs, problems)
 
 
-# --- what an answer means ---------------------------------------------------------------------------------------
+# --- responses ---------------------------------------------------------------------------------------
 
 TEXT = f"User-agent: *\nDisallow: /secret\nSitemap: {NAMED}\nSitemap: {SECRET}\n".encode()
 RULES_ONLY = b"User-agent: *\nDisallow: /secret\n"
-# What is asked for after it: what it names and permits, or guesses, or nothing.
+# The requests after it: named and permitted sitemaps, or well-known paths, or none.
 NAMES, GUESSES, NOTHING = [NAMED], [GUESS], list[str]()
 
 
 def steps(count: int, last: Answer, host: str = SITE) -> Pages:
-    """A robots.txt that redirects so often."""
+    """A robots.txt with so many redirects."""
     urls = [ROBOTS, *(f"{host}/r{number}" for number in range(1, count + 1))]
     return {**{a: (301, {"location": b}) for a, b in pairwise(urls)}, urls[-1]: last}
 
@@ -156,7 +156,7 @@ def failed(message: str, *, transient: bool = True) -> FetchError:
 
 
 ANSWERS: list[tuple[str, Answer | list[Answer] | Pages, list[str], set[str], str]] = [
-    # name, answer, documents asked for, codes, end
+    # name, response, requested documents, codes, end
     ("200", TEXT, NAMES, {"F02"}, "partial"),
     ("200 without a Sitemap line", RULES_ONLY, GUESSES, {"F09"}, "complete"),
     ("200 empty", b"", GUESSES, {"F09"}, "complete"),
@@ -201,20 +201,20 @@ def test_robots_txt_response_decides_permission(answer: Any, documents: list[str
     assert seen.outcome(ROBOTS).complete is (end == "complete" or documents == NAMES)
 
 
-# --- what a body may be -----------------------------------------------------------------------------------------
+# --- bodies -----------------------------------------------------------------------------------------
 
 PLAIN = TEXT.decode()
 LIMIT = Limits().max_robots_bytes
 
 
 def cut_at_the_limit(line: str) -> bytes:
-    """A robots.txt over the limit, which falls into this line, behind its 12th character."""
+    """A robots.txt over the limit, which falls into this line after its 12th character."""
     head = f"{PLAIN}#"
     return (head + "x" * (LIMIT - len(head) - 13) + "\n" + line + "\n" + "#\n" * 300_000).encode()
 
 
 BODIES: list[tuple[str, bytes, list[str], set[str]]] = [
-    # name, body, documents asked for, codes: always but where the page is none, /secret.xml is forbidden
+    # name, body, requested documents, codes; /secret.xml is forbidden by all but those that are no robots.txt
     ("UTF-16 with BOM", PLAIN.encode("utf-16"), NAMES, {"F02", "S07"}),
     ("UTF-16BE with BOM", b"\xfe\xff" + PLAIN.encode("utf-16-be"), NAMES, {"F02", "S07"}),
     ("UTF-16 without BOM", PLAIN.encode("utf-16-le"), NAMES, {"F02", "S07"}),
@@ -269,10 +269,10 @@ def test_thousands_of_sitemap_lines_are_requested_once_in_linear_time() -> None:
     assert seen.documents == maps
     assert len(seen.locs) == 1_500
     assert seen.ledger.complete
-    assert time.process_time() - started < 15  # some 1 s; comparing each with each would take half a minute
+    assert time.process_time() - started < 15  # some 1 s; quadratic comparisons would take half a minute
 
 
-# --- what our own requests obey ---------------------------------------------------------------------------------
+# --- rules and requests ---------------------------------------------------------------------------------
 
 RULES = [
     # rules, path, permitted
@@ -300,7 +300,7 @@ RULES = [
     ("Disallow: /caf%C3%A9", "/café/x.xml", False),
     ("Disallow: /café", "/caf%c3%a9/x.xml", False),
     ("Disallow: /a%24", "/a$.xml", False),
-    ("Disallow: /%zz", "/%zz.xml", True),  # a bare % is %25 in what is asked for
+    ("Disallow: /%zz", "/%zz.xml", True),  # a bare % is %25 in the request
     ("disallow: /x # not this", "/x.xml", False),
     ("DISALLOW : /x", "/x.xml", False),
     ("Disallow: x.xml", "/x.xml", True),
@@ -327,7 +327,7 @@ def test_a_redirect_into_a_forbidden_path_ends_there() -> None:
 
 @pytest.mark.parametrize("way", ["index", "redirect", "robots"])
 def test_rules_of_another_host_apply_to_its_urls(way: str) -> None:
-    """They are asked for before it, and ours do not count over there."""
+    """Its rules are requested first, and those of the first host do not apply there."""
     other = "https://cdn.example"
     ways: dict[str, Pages] = {
         "index": {ROBOTS: TEXT, NAMED: index(f"{other}/secret.xml", f"{other}/no/x.xml")},
@@ -362,11 +362,11 @@ def test_nonsense_crawl_delay_is_ignored_or_capped(written: str) -> None:
     assert seen.codes <= {"F15"}
 
 
-# --- what a body may cost ---------------------------------------------------------------------------------------
+# --- the cost of a body ---------------------------------------------------------------------------------------
 
 
 def filled(line: str) -> str:
-    """500 KiB of a line in which {n} counts."""
+    """500 KiB of a repeated line; {n} is its number."""
     lines, size, number = ["User-agent: *\n"], 14, 0
     while size < LIMIT:
         lines.append(line.replace("{n}", f"{number:x}"))
@@ -400,7 +400,7 @@ def test_hostile_file_is_parsed_in_seconds_and_matched_in_less(name: str) -> Non
     text = HOSTILE[name]()
     started = time.process_time()
     rules = parse_rules(text, OURS)
-    assert time.process_time() - started < 10  # some 1 s; a rule for every agent of its group would be minutes
+    assert time.process_time() - started < 10  # some 1 s; one copy of the rules for every agent would take minutes
     for length in (100, 2_000, 100_000):
         started = time.process_time()
         for number in range(5):
@@ -410,14 +410,14 @@ def test_hostile_file_is_parsed_in_seconds_and_matched_in_less(name: str) -> Non
 
 @given(st.text(alphabet=st.sampled_from("USER user-agent:*\n\r\0\u00a0\u3000\x1f\t#;/,x\ufeff\u2028"), max_size=80))
 def test_user_agent_lines_make_at_most_three_rule_sets(text: str) -> None:
-    """Ours, everybody's, somebody else's: rules times sets is what a file costs."""
+    """Rules for our agent, for *, and for others: the cost of a file is rules times sets."""
     rules = parse_rules(f"User-agent: a\n{text}\nUser-agent{text}\nDisallow: /", OURS)
     assert len(rules._parsed._user_agents) <= 3  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("characters", "permitted"), [(32_000_000 // 1000, True), (32_000_000 // 1000 + 1, False)])
 def test_url_too_long_for_its_patterns_is_forbidden_with_the_reason(characters: int, permitted: bool) -> None:
-    """In doubt for the site: its rules could not be looked at."""
+    """In doubt the URL is forbidden: its rules could not be matched."""
     body = "User-agent: *\n" + "".join(f"Disallow: /*x{number:04}$\n" for number in range(1000))
     target = f"{SITE}/".ljust(characters, "a")
     seen = walk(target, {ROBOTS: body.encode(), target: urlset(f"{SITE}/1")})

@@ -1,4 +1,4 @@
-"""The DAG of docs/integrations.md, run by Airflow itself, which .ci/run installs beside the package for this alone."""
+"""The DAG of docs/integrations.md, run by Airflow, which .ci/run installs for this test only."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ PROGRAM = Path(__file__).parent / "crawlee_program.py"
 
 @pytest.fixture(autouse=True)
 def _crawlee(tmp_path: Path) -> Iterator[None]:
-    """Its globals anew for each test; its storage on disk below tmp_path."""
+    """Resets Crawlee's globals for each test; its storage is below tmp_path."""
     level, handlers = logging.root.level, [*logging.root.handlers]
     fresh(tmp_path / "storage")
     yield
@@ -74,7 +74,7 @@ def in_memory() -> None:
 
 
 def run(main: Any) -> Any:
-    """On a loop of its own, on which no task is left in the end; nor is a thread."""
+    """Runs a coroutine on a new loop; at the end no task and no thread is left."""
 
     async def checked() -> Any:
         result = await asyncio.wait_for(main, WAIT_SECONDS)
@@ -91,7 +91,7 @@ async def no_task_is_left() -> None:
 
 
 async def soon(is_so: Callable[[], bool]) -> None:
-    """Waits for what nobody tells of."""
+    """Waits until a condition holds that has no event."""
     for _ in range(500):
         if is_so():
             return
@@ -104,7 +104,7 @@ def our_threads() -> list[str]:
 
 
 async def persist() -> None:
-    """As the crawler's event manager does it every minute."""
+    """Emits the event that the crawler's event manager emits every minute."""
     async with service_locator.get_event_manager() as events:
         events.emit(event=Event.PERSIST_STATE, event_data=EventPersistStateData(is_migrating=False))
         await events.wait_for_all_listeners_to_complete()
@@ -122,7 +122,7 @@ def sitemap_requests(server: SiteServer) -> Counter[str]:
 
 
 async def crawl(loader: SitemapReaderLoader, queue: RequestQueue | None = None, **options: Any) -> list[Request]:
-    """The ten lines of a crawler."""
+    """A minimal crawler."""
     seen: list[Request] = []
     crawler = BasicCrawler(request_manager=await loader.to_tandem(queue), configure_logging=False, **options)
 
@@ -216,7 +216,7 @@ def test_a_crawler_that_is_stopped_early_leaves_nothing_behind(site: SiteServer)
 
     async def twice() -> int:
         handled = await main()
-        gc.collect()  # nobody holds the loader any more
+        gc.collect()  # the loader is no longer referenced
         return handled
 
     assert run(twice()) < 40
@@ -303,7 +303,7 @@ def test_waiting_requests_are_limited(site: SiteServer) -> None:
             assert await loader.fetch_next_request() is not None
             await asyncio.sleep(0.3)
             assert await loader.get_total_count() <= 8
-            assert len(sitemap_requests(site)) < 40  # the sites wait, too
+            assert len(sitemap_requests(site)) < 40  # reading waits as well
 
     run(main())
 
@@ -394,7 +394,7 @@ def test_a_request_of_no_sitemap_has_no_record() -> None:
             record_of(request)
 
 
-# --- what goes wrong ------------------------------------------------------------------------------------------
+# --- failures ------------------------------------------------------------------------------------------
 
 
 def test_refused_site_is_not_empty(site_server: Serve) -> None:
@@ -457,7 +457,7 @@ def test_exception_is_raised_after_the_requests_read_before(site: SiteServer, wh
             found.append(request.url)
             await loader.mark_request_as_handled(request)
         assert len(found) == await loader.get_total_count()
-        for _ in range(2):  # nobody is told that this was the end
+        for _ in range(2):  # the end is not signalled
             assert not await loader.is_finished()
             assert not await loader.is_empty()
             with pytest.raises(ZeroDivisionError, match="mine"):
@@ -485,7 +485,7 @@ def test_unretrieved_failure_is_logged(site: SiteServer, caplog: Any) -> None:
 
 
 def test_documents_that_crawlees_own_loader_misses(site: SiteServer) -> None:
-    """The same documents through both: what cannot be read to the letter is read, and nothing is guessed."""
+    """The same documents through both loaders: damaged documents are read, and nothing is guessed."""
     one = site.url
     feed = f"<rss version='2.0'><channel><item><link>{one}/feed</link></item></channel></rss>"
     bodies = {
@@ -552,7 +552,7 @@ def test_unknown_option_is_a_type_error() -> None:
         SitemapReaderLoader("example.com", colour="red")  # type: ignore[call-arg]
 
 
-# --- its end --------------------------------------------------------------------------------------------------
+# --- the end of a loader ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [{}, {"state": "state.db"}], ids=["plain", "state"])
@@ -567,10 +567,10 @@ def test_leaving_early_ends_all_that_is_open(site: SiteServer, tmp_path: Path, o
             await loader.start()
             assert asyncio.all_tasks() > before
         await loader.close()
-        await loader.start()  # which begins nothing any more
+        await loader.start()  # which starts nothing
         assert asyncio.all_tasks() == before
         assert not our_threads()
-        await asyncio.sleep(0.5)  # the server may have had some before that it has not looked at
+        await asyncio.sleep(0.5)  # the server may have unprocessed requests from before
         requested = len(site.requests())
         assert requested < 40
         await asyncio.sleep(0.2)
@@ -634,7 +634,7 @@ def test_a_reader_of_the_callers_own_stays_open(site: SiteServer) -> None:
     run(main())
 
 
-# --- where it stands ------------------------------------------------------------------------------------------
+# --- persistence ------------------------------------------------------------------------------------------
 
 
 def test_another_process_continues_where_the_last_one_ended(site: SiteServer, tmp_path: Path) -> None:
@@ -714,7 +714,7 @@ def test_a_sitemap_that_was_read_in_part_is_read_again(site: SiteServer, tmp_pat
 
 
 def test_sitemap_waiting_for_verification_is_read_again(site: SiteServer, tmp_path: Path) -> None:
-    """Another host may name it yet, and all it lists would count then: its first end is not the last word."""
+    """Another host may still verify it, and then all its URLs count: its first outcome is not final."""
     listed = [f"{site.url}/a", f"{site.url}/b", "https://other.example/c"]
     options: dict[str, Any] = {"persist_state_key": KEY, "per_host": 1, **LOCAL}
     site.pages = {
@@ -862,7 +862,7 @@ def test_exception_in_on_removed_keeps_the_removal_for_the_next_run(site: SiteSe
 
 
 def test_many_requests_can_be_fetched_before_any_is_handled(site: SiteServer, tmp_path: Path) -> None:
-    """Without a key changes count as delivered once they are handled; but nobody waits for that for ever."""
+    """Without a key changes count as delivered once they are handled; fetching more does not wait for that forever."""
 
     async def main() -> None:
         async with SitemapReaderLoader(site.url, state=tmp_path / "state.db", **LOCAL) as loader:
@@ -879,7 +879,7 @@ def test_many_requests_can_be_fetched_before_any_is_handled(site: SiteServer, tm
 
 
 def killed(target: str, work: Path, mode: str, after: int) -> tuple[list[str], bool]:
-    """Runs the program, and kills it after so many lines; what it handled, and whether it came to its end."""
+    """Runs the program, and kills it after so many lines; the handled URLs, and whether it ended by itself."""
     command = [sys.executable, str(PROGRAM), target, str(work), mode]
     lines: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -911,12 +911,13 @@ def test_after_a_kill_all_unhandled_urls_come_and_no_handled_one(
             safe |= {*lines[:last]} - {"kept"}
     assert ended
     assert handled == site_urls(site, 8, 25)
-    if mode == "key+state":  # the state calls everything delivered, and so it is
+    if mode == "key+state":  # the state has everything as delivered, which is true
         assert killed(site.url, tmp_path / "work", mode, 1_000) == ([], True)
 
 
 def test_waiting_changes_are_persisted_before_the_state_commits_them(site: SiteServer, tmp_path: Path) -> None:
-    """With a key the reading goes on while nobody handles anything, and each change is in one of the two places."""
+    """With a key reading continues while nothing is handled, and each change is either in the queue or not committed.
+    """
     options: dict[str, Any] = {"state": tmp_path / "state.db", "persist_state_key": KEY, **LOCAL}
     left = tmp_path / "left"
 
@@ -924,7 +925,7 @@ def test_waiting_changes_are_persisted_before_the_state_commits_them(site: SiteS
         async with SitemapReaderLoader(site.url, **options) as loader:
             assert await loader.fetch_next_request() is not None
             await soon(lambda: len(loader.outcomes) == 6)
-            shutil.copytree(tmp_path / "storage", left)  # what a kill would leave
+            shutil.copytree(tmp_path / "storage", left)  # the files after a kill
 
     run(first())
     fresh(left)
@@ -979,7 +980,7 @@ def test_without_a_key_a_queue_on_disk_keeps_the_changes(site: SiteServer, tmp_p
 
 
 def test_many_urls_are_returned_in_constant_memory(tmp_path: Path) -> None:
-    """What a process takes beside the marks of the URLs, which are 16 bytes each."""
+    """The memory of the process without the hashes of URLs, 16 bytes each."""
     sizes = []
     for urls in (5_000, 25_000):
         folder = tmp_path / str(urls) / "https" / "many.example"
@@ -994,7 +995,7 @@ def test_many_urls_are_returned_in_constant_memory(tmp_path: Path) -> None:
 
 
 def test_reading_time_is_linear_in_the_urls(tmp_path: Path) -> None:
-    """No loop in it looks at all that came before: twice as many URLs take twice as long, not four times."""
+    """Bookkeeping is not quadratic: twice as many URLs take twice as long, not four times."""
     seconds = []
     for urls in (4_000, 16_000):
         folder = tmp_path / str(urls) / "https" / "many.example"

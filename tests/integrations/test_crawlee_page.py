@@ -1,4 +1,4 @@
-"""The Crawlee example of docs/integrations.md, as it stands but for the host: Crawlee has a network of its own."""
+"""The Crawlee example of docs/integrations.md with another host, as Crawlee has its own HTTP client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reading says in another program's log."""
+"""Messages in the log of another program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The spider: what users of Scrapy's own know holds, and what that one misses is read."""
+"""The spider: it is compatible with Scrapy's SitemapSpider, and reads the URLs that this one misses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 needs("scrapy")
 
 XML = {"Content-Type": "application/xml"}
-# What a page gives: who was called for it, and what the site says of it.
+# The item of a page: the callback that was called, and the record.
 PARSE = """
     def parse(self, response):
         record = response.meta.get("sitemap_record")
@@ -61,7 +61,7 @@ def scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """As `scrapy startproject` makes it; robots.txt files are obeyed."""
+    """A project as `scrapy startproject` makes it; robots.txt files are obeyed."""
     scrapy(tmp_path, "startproject", "shop")
     return tmp_path / "shop"
 
@@ -74,7 +74,7 @@ def test_project_reads_the_shop_like_dump_with_one_request_each(
     nginx: Callable[..., NginxServer], project: Path, tmp_path: Path, reactor: str
 ) -> None:
     if reactor == "False":
-        needs("httpx")  # without Twisted's reactor Scrapy fetches by it
+        needs("httpx")  # without Twisted's reactor Scrapy fetches with it
     server, locs = shop(nginx, tmp_path / "www")
     (project / "shop" / "spiders" / "pages.py").write_text(f"""
 from sitemap_reader.integrations.scrapy import SitemapReaderSpider
@@ -121,7 +121,7 @@ def test_sites_and_dates_are_given_on_the_command_line(
 
 @pytest.fixture
 def catalogue(site_server: Callable[..., SiteServer]) -> SiteServer:
-    """A clean site, as Scrapy's own spider reads it: an index, two kinds of pages, dates."""
+    """A clean site that Scrapy's own spider can read: an index, two kinds of pages, dates."""
     server = site_server({})
     base = server.url
     server.pages = {
@@ -272,7 +272,7 @@ class Tried(SitemapSpider):
     assert {"text", "feed", "atom", "search?a=1&b=2", "plain", "html"} <= missed
 
 
-# --- what a request carries, and which are made ---
+# --- requests ---
 
 
 def test_a_callback_has_the_record_also_from_a_queue_on_disk(catalogue: SiteServer, tmp_path: Path) -> None:
@@ -388,7 +388,7 @@ def test_a_filter_sees_a_sitemap_that_moved_and_one_that_two_list(
 """
     ran = crawl(tmp_path, spider, sites=base)
     assert urls(ran.items) == [f"{base}/a1", f"{base}/b1"]
-    assert ran.stats["sitemap/pruned/filter"] == 2  # of each index the second child
+    assert ran.stats["sitemap/pruned/filter"] == 2  # the second child of each index
 
 
 # --- Scrapy's settings ---
@@ -543,7 +543,7 @@ def test_a_sitemap_is_tried_again_as_often_as_the_settings_say(faulty: FaultServ
 def test_a_connection_that_is_lost_is_tried_again_as_far_as_the_settings_say(
     faulty: FaultServer, tmp_path: Path
 ) -> None:
-    faulty.play("/robots.txt", status(404, "Connection: close"))  # on an old connection Twisted tries again itself
+    faulty.play("/robots.txt", status(404, "Connection: close"))  # on a reused connection Twisted retries itself
     faulty.play("/a", page(b"<p>"))
     for exceptions, requests in (None, 2), ([], 1):
         faulty.play("/s.xml", reset, page(urlset(f"{faulty.url}/a")))
@@ -562,7 +562,7 @@ def test_robots_txt_that_failed_at_first_is_requested_by_crawl_and_scrapy(faulty
     faulty.play("/b", page(b"<p>"))
     ran = crawl(tmp_path, PLAIN, {"ROBOTSTXT_OBEY": True}, sites=faulty.url)
     assert urls(ran.items) == [f"{faulty.url}/a"]
-    assert len(faulty.requests("/robots.txt")) == 3  # the failure, the walk's second try, and Scrapy's own
+    assert len(faulty.requests("/robots.txt")) == 3  # the failure, the crawl's retry, and Scrapy's own request
 
 
 def test_data_before_a_broken_transfer_counts_and_is_partial(faulty: FaultServer, tmp_path: Path) -> None:
@@ -602,7 +602,7 @@ def test_redirect_target_decides_the_scope(
     assert ran.stats["sitemap/problems/F03"] == 1
 
 
-# --- what a user is told ---
+# --- messages ---
 
 
 @pytest.mark.parametrize(
@@ -677,7 +677,7 @@ def test_userinfo_of_a_site_goes_to_that_site_alone_and_is_never_kept(tmp_path: 
     requested = [(each.path, each.headers.get("authorization")) for each in site.received]
     assert {path for path, _ in requested} >= {"/robots.txt", "/moved.xml", "/all.xml"}
     assert {header for path, header in requested if path != "/robots.txt"} == {"Basic bWU6czNjcmV0"}
-    assert ("/robots.txt", "Basic bWU6czNjcmV0") in requested  # another may be for Scrapy itself
+    assert ("/robots.txt", "Basic bWU6czNjcmV0") in requested  # another request may be Scrapy's own
     assert {"/robots.txt", "/map.xml", "/map.xml?moved", "/map.xml?child"} <= {*other.requests()}
     assert not any("authorization" in each.headers for each in other.received)
     kept = [file.read_bytes() for file in (tmp_path / "cache").rglob("*") if file.is_file()]

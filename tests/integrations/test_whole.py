@@ -15,7 +15,7 @@ def test_document_is_returned_at_its_end_with_all_its_urls() -> None:
     documents = items.DocumentGrouper()
     a, b, c = record("A", "1"), record("B", "1"), record("A", "2")
     assert list(documents.take([a, b])) == []
-    documents.end(Outcome(url="A"))  # before the last of its records, as a ledger does
+    documents.end(Outcome(url="A"))  # before the last of its records, like SummaryBuilder
     assert list(documents.take([c])) == [[a, c]]
     documents.end(Outcome(url="B"))
     documents.end(Outcome(url="empty"))

@@ -1,4 +1,4 @@
-"""The mender by itself: bytes behind a fault in, mended bytes and what was mended out."""
+"""CharacterRepair alone: bytes after a fault in, repaired bytes and problems out."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def section(opening: str) -> str:
 
 
 def placeholder(code: int) -> bytes:
-    """What stands for a control character while expat reads."""
+    """The placeholder of a control character for expat."""
     return stand_ins(chr(code))
 
 
-# Bytes, mended bytes (None: the same), what is said.
+# Bytes, repaired bytes (None: the same), messages.
 ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
     # a bare &
     (b"a&b", b"a&amp;b", [AND]),
@@ -61,7 +61,7 @@ ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
     (b"&" + b"a" * 32 + b";", b"&amp;" + b"a" * 32 + b";", [AND]),
     (b"&" + b"a" * 33 + b";", b"&amp;" + b"a" * 33 + b";", [AND]),
     (b'<a href="?a&b">', b'<a href="?a&amp;b">', [AND]),
-    # references that are right, and numbers that nobody can mend
+    # valid references, and numbers that cannot be repaired
     (b"&amp;&lt;&gt;&quot;&apos;&#65;&#x41;", None, []),
     (b"&#39 x", None, []),
     (b"&#39", None, []),
@@ -120,7 +120,7 @@ ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
     (b"<t><![CDATA[[a]]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
     (b"<t><![CDATA[[a]]]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
     (b"<t><![CDATA[\x01</t>", b"<t><![CDATA[" + placeholder(1) + b"]]></t>", [UNCLOSED]),
-    (b"<t><![CDATA[a</t><t><![CDATA[b]]></t>", None, []),  # it may quote all that
+    (b"<t><![CDATA[a</t><t><![CDATA[b]]></t>", None, []),  # a CDATA section may quote all of these
     (b"<t><![CDATA[a</t>]]></t>", None, []),
     (b"<t><![CDATA[a</t>]]> b <![CDATA[</u>]]><!-- </u> --></t>", None, []),
     (b"<t><![CDATA[a</t>]]><b/></t>", None, []),
@@ -160,14 +160,14 @@ def repair(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]
 def test_forbidden_characters_are_repaired_and_nothing_else(
     data: bytes, repaired: bytes | None, messages: list[str]
 ) -> None:
-    """Once, on as many lines as before, and the same in pieces of any size."""
+    """Once, with the same number of lines, and the same in any chunks."""
     found, problems = repair(data, len(data))
     assert (found, [problem.message for problem in problems]) == (data if repaired is None else repaired, messages)
     assert {(problem.code, problem.severity) for problem in problems} <= {("S01", "warning")}
     assert found.count(b"\n") == data.count(b"\n")
     for size in (1, 2, 3, 7):
         assert repair(data, size) == (found, problems), size
-    if placeholder(0)[:3] not in found:  # the mark of a stand-in has one itself
+    if placeholder(0)[:3] not in found:  # the marker of placeholders has a placeholder itself
         assert repair(found, len(found)) == (found, [])
 
 

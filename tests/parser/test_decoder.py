@@ -1,4 +1,4 @@
-"""Bytes to UTF-8: layers, caps, charsets; and that nothing depends on how the input was cut."""
+"""The decoder from bytes to UTF-8: layers, limits, charsets; independent of the chunks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_one_layer_more_is_refused(limit: int) -> None:
 
 
 def test_an_inner_layer_that_is_huge_is_capped_too() -> None:
-    # Inner members that hold nothing: 20 bytes each of the outer layer's output.
+    # Empty inner members: 20 bytes each of the outer layer's output.
     data = gzip.compress(gzip.compress(b"") * 1000)
     out, decoder = decode(data, limits=Limits(max_decoded_bytes=10_000))
     assert (out, codes(decoder)) == (b"", ["S16"])

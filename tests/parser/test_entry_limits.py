@@ -1,4 +1,4 @@
-"""The limits of a token and of an entry: each holds exactly, and says which one it was."""
+"""The limits of a token and of an entry: each is exact, and named in its problem."""
 
 from __future__ import annotations
 

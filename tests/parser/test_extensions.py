@@ -1,4 +1,4 @@
-"""The extensions: every kind of value, every rule of an element, and entries made up at random, compared whole."""
+"""Extensions: every kind of value, every rule of an element, and random entries compared completely."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Fault = tuple[str, str, str]  # code, field, raw
 
 
 def listed(inside: str, *, root: str = ROOT, extras: bool = False) -> list[dict[str, Any]]:
-    """The JSON form of all that comes out of a <urlset> with this inside."""
+    """The JSON objects of all items of a <urlset> with this content."""
     document = f"<urlset {root}>{inside}</urlset>".encode()
     return [sr.json_form(item) for item in sr.iter_parse([document], url=URL, extras=extras)]
 
@@ -62,7 +62,7 @@ def entry(inside: str, *, root: str = ROOT, extras: bool = False) -> tuple[dict[
 
 
 def without_nulls(value: Any) -> Any:
-    """Without what is null or an empty list: what was said."""
+    """The value without nulls and empty lists."""
     if isinstance(value, dict):
         return {key: without_nulls(each) for key, each in value.items() if each is not None and each != []}
     return [without_nulls(each) for each in value] if isinstance(value, list) else value
@@ -72,7 +72,7 @@ FIELDS = ("images", "videos", "news", "alternates", "mobile", "extras")
 
 
 def fields(record: dict[str, Any]) -> dict[str, Any]:
-    """What the extensions gave, without what they were silent on."""
+    """The extension fields without nulls and empty lists."""
     return {key: without_nulls(record[key]) for key in FIELDS if key in record}
 
 
@@ -190,7 +190,7 @@ def test_a_relative_url_without_anything_to_be_relative_to_is_none(kind: values.
     assert notes == ["L06" if kind is values.href else "U01"]
 
 
-# --- the one document that holds everything --------------------------------------------------------------------------
+# --- the document with every extension --------------------------------------------------------------------------
 
 
 def test_extensions_are_the_fields_between_priority_and_extras() -> None:
@@ -236,7 +236,7 @@ def test_the_document_of_everything_leaves_no_field_of_a_record_without_a_value(
     assert record.problems == ()
 
 
-# --- entries made up at random ---------------------------------------------------------------------------------------
+# --- random entries ---------------------------------------------------------------------------------------
 
 
 def test_every_row_of_the_table_has_a_specimen() -> None:
@@ -315,7 +315,7 @@ def link(attributes: str) -> str:
 
 
 RULES = {
-    # what is there, and says nothing
+    # present but empty
     "a video that holds nothing is a video": ("<video:video/>", {"videos": [{}]}, []),
     "a news element that holds nothing is news": ("<news:news/>", {"news": {}}, []),
     "a show that holds nothing is a show": (

@@ -1,6 +1,6 @@
-"""Entries with extensions come out of the plain path as expat and the Normaliser alone would have given them.
+"""The fast path gives the same entries with extensions as expat and the Normaliser.
 
-TAIL_DOCUMENTS=100000 in the environment has so many made-up documents read both ways, in place of some hundred.
+TAIL_DOCUMENTS=100000 in the environment sets the number of random documents, instead of some hundred.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def test_a_thousand_more_give_the_same(seed: int) -> None:
 
 @pytest.fixture
 def tails(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """How many tails are read from here on, and of how many only the elements."""
+    """Counts the extensions read from here on, and those of which only elements are read."""
     counted = {"read": 0, "elements": 0}
     usual = ExtensionReader.read
 
@@ -119,7 +119,7 @@ def test_documents_of_uncommon_extensions_are_read_by_expat(tails: dict[str, int
 
 @pytest.mark.parametrize("port", ["8٠٨٠", "8٠"])
 def test_digits_that_are_not_ascii_make_no_port(port: str) -> None:
-    """Where a class of digits takes others too, such a URL would pass for a clean one."""
+    """If a pattern matches other digits too, such a URL would count as clean."""
     for tail in (LINK, IMAGE):
         body = document(tail)
         odd = tail.replace(b"https://example.com/", f"https://example.com:{port}/".encode())

@@ -1,6 +1,6 @@
-"""The plain path gives what expat and the Normaliser alone would have given, and is taken where it can be.
+"""The fast path gives the same as expat and the Normaliser, and is used where possible.
 
-PLAIN_DOCUMENTS=100000 in the environment has so many made-up documents read both ways, in place of some hundred.
+PLAIN_DOCUMENTS=100000 in the environment sets the number of random documents, instead of some hundred.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def read(pieces: Iterable[bytes], *, is_plain: bool, **options: Any) -> list[Any
     return [*items, *parser.close(), parser.outcome]
 
 
-# What is told of the bytes that were taken in, not of what was read in them.
+# Codes about the bytes taken, not about what was read.
 OF_BYTES = frozenset({"S07", "F07", "F08"})
 
 
@@ -63,7 +63,7 @@ def check_same(pieces: list[bytes], **options: Any) -> None:
 
 
 def check_equal(on: list[Any], off: list[Any]) -> None:
-    """Where reading stops early, how much has been taken in by then depends on how expat is fed, as it always does."""
+    """If reading stops early, the number of bytes taken depends on how expat is fed."""
     if not off[-1].complete and on[-1].bytes_wire != off[-1].bytes_wire:
         on, off = map(of_what_was_read, (on, off))
     assert on == off
@@ -79,7 +79,7 @@ def of_what_was_read(items: list[Any]) -> list[Any]:
 
 @pytest.fixture
 def plain_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The lines of the plain entries that are found from here on."""
+    """Records the lines of the plain entries found from here on."""
     found: list[int] = []
     block = plain._block
 
@@ -96,7 +96,7 @@ def plain_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def fallback(body: bytes, url: str | None, /, *, limits: sr.Limits) -> sr.pipeline.FallbackResult:
-    """In place of feedparser: one link that says which bytes were given."""
+    """Replaces feedparser: one link that identifies the given bytes."""
     return sr.pipeline.FallbackResult(((f"https://example.com/{len(body)}/{crc32(body)}", None),))
 
 
@@ -140,7 +140,7 @@ def test_damaged_documents_give_the_same(kind: str, seed: int) -> None:
     check_made_up(seed, damaged(kind, seed=seed).body)
 
 
-# --- what it must not change ---
+# --- rules that it must obey ---
 
 
 @pytest.mark.parametrize("dots", ["..", "%2e%2e", "%2E.", ".%2e"])
@@ -185,7 +185,7 @@ def test_raw_ampersand_problem_shows_the_text_before_it() -> None:
     check_same([body.replace(b"</url>", b"</url><!-- & -->")], url=URL)
 
 
-# --- and that it is there ---
+# --- use of the fast path ---
 
 
 @pytest.mark.parametrize(
@@ -232,8 +232,8 @@ def test_little_is_scanned_twice_where_one_in_five_entries_is_not_plain(monkeypa
     assert sum(tried) < 12 * len(body)
 
 
-# The Python and C functions that are called for an entry with four fields. Where a change makes it more, and it has to
-# be so, the number that the failed test shows may take its place; it is that of CPython 3.11.
+# The calls of Python and C functions for an entry with four fields, in CPython 3.11. If a change needs more, replace
+# the number by that of the failed test.
 CALLS = 2.6
 
 

@@ -1,4 +1,4 @@
-"""When the feed fallback is asked, and what it is given: never too much, never what ends in mid-text."""
+"""When the feed fallback is called, and with which body: never over the limit, never truncated within text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import sitemap_reader as sr
 from sitemap_reader.parser.dialects.feed_fallback import FallbackBuffer
 
 URL = "https://example.com/feed.xml"
-# No root that the streaming parser knows.
+# A root that the streaming parser does not know.
 BODY = b"<channel><item><link>https://example.com/1</link></item></channel>"
 
 
 @attrs.define
 class Fallback:
-    """Remembers the bodies that it was given, and finds one link in each."""
+    """A fallback that records its bodies, and finds one link in each."""
 
     bodies: list[bytes] = attrs.field(factory=list)
     links: tuple[tuple[str, str | None], ...] = (("https://example.com/found", None),)
@@ -43,7 +43,7 @@ def test_links_of_the_fallback_are_returned() -> None:
 
 @pytest.mark.parametrize("before", [b"\n" * 80_000, b'\n<?xml version="1.0"?>\n\n'])
 def test_blank_lines_before_the_root_are_not_given(before: bytes) -> None:
-    """feedparser's time grows with the square of them."""
+    """feedparser's time is quadratic in their number."""
     fallback = Fallback()
     sr.parse(before + BODY, url=URL, feed_fallback=fallback)
     assert fallback.bodies == [BODY]
@@ -94,7 +94,7 @@ def test_a_body_of_many_chunks_is_given_whole(size: int) -> None:
     assert fallback.bodies == [body]
 
 
-# Everything but the last two ends where a link might go on.
+# All but the last two end where a link might continue.
 ENDS = [
     (b"<channel><item><link>https://example.com/on", False),
     (b"<channel><item><link>https://example.com/on\n ", False),

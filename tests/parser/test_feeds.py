@@ -1,4 +1,4 @@
-"""Feeds as sitemaps: what an item's link and date are, what becomes of Media RSS, and what belongs to no item."""
+"""Feeds as sitemaps: link and date of an item, Media RSS, and elements outside items."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def atom(*entries: str) -> str:
 def record_and_faults(
     document: str, *, extras: bool = False, limits: sr.Limits = LIMITS
 ) -> tuple[sr.UrlRecord | None, list[Fault]]:
-    """The only record of a feed, if there is one, and its faults."""
+    """The only record of a feed, if any, and its problems."""
     found = sr.parse(document, url=URL, extras=extras, limits=limits)
     assert len(found.urls) <= 1
     assert found.outcome.entries == 1
@@ -133,7 +133,7 @@ def test_which_link_an_atom_entry_has(entry: str, expected: str | None) -> None:
     assert loc(atom(entry)) == expected
 
 
-# document's xml:base, item's, link's -> URL of the link "x"; the document is https://example.com/blog/feed.xml
+# xml:base of document, item, link -> URL of the link "x"; the document is https://example.com/blog/feed.xml
 BASES = [
     (None, None, None, "https://example.com/blog/x"),
     ("https://other.example/r/", None, None, "https://other.example/r/x"),
@@ -164,7 +164,7 @@ def test_relative_links_are_resolved_against_every_xml_base(
         record, faults = record_and_faults(document.format(*bases))
         assert record is not None
         assert record.loc == expected
-        # Only where it is RSS and no base is stated: Atom permits relative references, and a base asks for them.
+        # Only in RSS without a base: Atom permits relative references, and a base implies them.
         is_noted = document.startswith("<rss") and root is item is link is None
         assert faults == ([("U01", "loc", "x")] if is_noted else [])
 
@@ -193,7 +193,7 @@ RSS_DATES = [
     ("<pubDate>soon</pubDate>" + DC, None, [("D01", "lastmod", "soon")]),
     ("<dc:date>soon</dc:date>" + UPDATED, None, [("D01", "lastmod", "soon")]),
     ("<pubDate>soon</pubDate>" + PUB, None, [("D01", "lastmod", "soon")]),
-    # dates of others
+    # dates of other elements
     ("<lastBuildDate>Sun, 01 Nov 2026 10:00:00 GMT</lastBuildDate><date>2026-11-01</date>", None, []),
     ("<f:pubDate>2026-11-01</f:pubDate><atom:published>2026-11-01T00:00:00Z</atom:published>", None, []),
     ("<x>" + PUB + "</x>", None, []),
@@ -313,7 +313,7 @@ CHANNEL_ITEMS = [
 def test_nothing_of_the_channel_leaks_into_an_item(parts: list[str], inside: bool) -> None:
     def items(parts: list[str]) -> list[Any]:
         body = "".join(parts)
-        body = f"<channel>{body}</channel>" if inside else f"<channel/>{body}"  # RSS 1.0 has all behind the channel
+        body = f"<channel>{body}</channel>" if inside else f"<channel/>{body}"  # in RSS 1.0 items follow the channel
         found = sr.parse(f"<rss {NAMESPACES}>{body}</rss>", url=URL, extras=True)
         assert found.outcome.complete
         return [*found.urls, *found.problems, found.outcome.entries]
@@ -334,11 +334,11 @@ def media(inside: str, limits: sr.Limits = LIMITS) -> tuple[sr.UrlRecord, list[F
 
 
 def stated(value: Any) -> dict[str, Any]:
-    """The fields of an image or a video that say anything."""
+    """The fields of an image or a video that are not null."""
     return {name: each for name, each in attrs.asdict(value, recurse=False).items() if each not in (None, ())}
 
 
-# What says something of an object at any level, by the row that reads it: (two elements, what each gives)
+# Elements that describe an object at any level, by the row that reads them: (two elements, their values)
 SPECIMENS: dict[str, tuple[tuple[str, Any], tuple[str, Any]]] = {
     "image:title": (("<media:title>x</media:title>", "x"), ("<media:title>y</media:title>", "y")),
     "image:caption": (
@@ -400,7 +400,7 @@ SPECIMENS: dict[str, tuple[tuple[str, Any], tuple[str, Any]]] = {
         ),
     ),
 }
-# What a content says of itself alone.
+# Attributes of media:content only.
 OWN = {"image:loc", "video:content_loc", "video:duration"}
 
 
@@ -428,10 +428,10 @@ def test_each_element_counts_at_every_level_and_the_innermost_has_priority(tag: 
         own = {"image": {"loc": f"{SITE}i.jpg"}, "video": {"content_loc": f"{SITE}v.mp4"}}[kind]
         assert faults == []
         assert stated(found) == {**own, field: expected}, inside
-        assert bool(record.extras) == (inner in inside and outer in inside)  # what was outdone
+        assert bool(record.extras) == (inner in inside and outer in inside)  # overridden values
 
 
-# One media:content as written -> what it is: ("image" or "video", its location), or None
+# A media:content -> ("image" or "video", its location), or None
 KINDS = [
     (f'url="{A}" medium="image"', ("image", A)),
     (f'url="{A}" medium="video"', ("video", A)),
@@ -481,7 +481,7 @@ def test_a_player_locates_no_image() -> None:
     assert [extra.name for extra in record.extras] == ["content", "player"]
 
 
-# In a video, what would have to be guessed, or is of another kind: it stays an extra.
+# In a video, ambiguous elements and those of another kind: they stay extras.
 UNMAPPED = [
     '<media:community><media:starRating average="4" max="10"/></media:community>',
     '<media:community><media:statistics favorites="4"/></media:community>',
@@ -511,7 +511,7 @@ def test_ambiguous_media_elements_stay_extras(element: str) -> None:
     assert faults == []
 
 
-# In a video, a value that cannot be read: the fault names the field of the record.
+# In a video, an unreadable value: the problem names the field of the record.
 UNREADABLE = [
     (CONTENT.replace("medium", 'duration="1:35" medium'), ("V05", "video:duration", "1:35")),
     (CONTENT.format('<media:player url="ftp://example.com/"/>'), ("U02", "video:player_loc", "ftp://example.com/")),
@@ -602,7 +602,7 @@ def test_media_rss_is_read_in_namespaces_that_are_wrong_too(scheme: str, namespa
 
 @pytest.mark.parametrize("over", [0, 1])
 def test_shared_media_values_of_an_item_are_limited(over: int) -> None:
-    """Or a page of contents and a page of keywords would come to a book."""
+    """Otherwise many contents times many keywords would fill the memory."""
     count, limits = 8, sr.Limits(max_shared_characters=8_000)
     each = limits.max_shared_characters // count - 100  # an element counts as a hundred characters
     title = f"<media:title>{'x' * (each + over)}</media:title>"
@@ -612,7 +612,7 @@ def test_shared_media_values_of_an_item_are_limited(over: int) -> None:
     assert [extra.name for extra in record.extras] == ["content", "content"] * over
 
 
-# --- what no field is for --------------------------------------------------------------------------------------------
+# --- extras --------------------------------------------------------------------------------------------
 
 DC_SPACE, ATOM_SPACE, MEDIA_SPACE = "http://purl.org/dc/elements/1.1/", ATOM, "http://search.yahoo.com/mrss/"
 EXTRAS = [

@@ -1,4 +1,4 @@
-"""One gzip layer: members, headers, damage, caps; and that nothing depends on how the input was cut."""
+"""One gzip layer: members, headers, damage, limits; independent of the chunks."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ def test_junk_behind_the_last_member_loses_nothing() -> None:
 IDLE_BYTES = IDLE_SLICES * SLICE_BYTES
 HEADER = b"\x1f\x8b\x08" + bytes(7)
 STORED = b"\0\0\0\xff\xff"  # RFC 1951 3.2.4: a block of length 0, and not the last
-FIXED = b"\x02\x08\x20\x80\0"  # 3.2.6: four blocks with nothing but their end, 10 bits each
+FIXED = b"\x02\x08\x20\x80\0"  # 3.2.6: four blocks with only their end code, 10 bits each
 
 
 def begun(text: bytes) -> bytes:
-    """A member up to the end of a block: others may follow."""
+    """A member up to the end of a block; other blocks may follow."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     return HEADER + deflate.compress(text) + deflate.flush(zlib.Z_FULL_FLUSH)
 
@@ -182,7 +182,7 @@ def test_output_in_front_of_corrupt_data_comes_out() -> None:
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     good = deflate.compress(TEXT) + deflate.flush(zlib.Z_FULL_FLUSH)
     out, faults, layer = unpack(b"\x1f\x8b\x08" + bytes(7) + good + b"\x07 reserved block type")
-    # zlib looks one symbol ahead, so a byte right in front of the damage may go with it.
+    # zlib reads one symbol ahead, so the last byte before the damage may be lost.
     assert TEXT.startswith(out)
     assert len(out) >= len(TEXT) - 1
     assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
@@ -245,11 +245,11 @@ def test_result_is_the_same_however_the_input_is_cut(data: bytes, sizes: list[in
     assert (out, faults) == unpack(data, limits)[:2]
 
 
-# --- against inflating byte by byte, the slowest and most thorough way ---
+# --- compared with inflating byte by byte ---
 
 
 def byte_by_byte(data: bytes) -> tuple[bytes, bool, bytes]:
-    """All that a deflate stream gives, whether it came to its end, and what stands behind that."""
+    """The output of a deflate stream, whether it is complete, and the bytes after it."""
     stream = zlib.decompressobj(-15)
     out = bytearray()
     for at, byte in enumerate(data):
@@ -268,7 +268,7 @@ def byte_by_byte(data: bytes) -> tuple[bytes, bool, bytes]:
 
 
 def thorough(data: bytes) -> tuple[bytes, bool]:
-    """All that the members of `data` give, and whether it is certain that nothing is missing or wrong."""
+    """The output of the members of `data`, and whether it is certainly complete and right."""
     text, certain = b"", True
     while data.startswith(b"\x1f\x8b\x08"):
         out, ended, data = byte_by_byte(data[10:])
@@ -318,7 +318,7 @@ def test_damaged_data_gives_all_that_inflating_byte_by_byte_does(
 ) -> None:
     members = [gzip.compress(DEFLATED[text], level, mtime=0) for text in texts]
     last = bytearray(members[-1])
-    at = 10 + where % (len(last) - 10)  # behind the header: what harms that is told elsewhere
+    at = 10 + where % (len(last) - 10)  # after the header; damaged headers have other tests
     if harm == "flip":
         last[at] ^= 1 << bit
     elif harm == "cut":

@@ -1,4 +1,4 @@
-"""Content-Encoding: deflate, with zlib's header or without, and what was declared so by mistake."""
+"""Content-Encoding: deflate, with or without zlib's header, and data declared so by mistake."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def inflate(data: bytes, size: int = 1 << 30, limits: Limits | None = None) -> t
     [
         (zlib.compress(BODY), BODY), (zlib.compress(BODY, 0), BODY), (zlib.compress(SHORT), SHORT),
         (raw(BODY), BODY), (raw(BODY, 0), BODY), (raw(BODY, 1), BODY), (raw(SHORT), SHORT), (raw(b""), b""),
-        (gzip.compress(zlib.compress(BODY)), zlib.compress(BODY)),  # one that stands inside is not declared
+        (gzip.compress(zlib.compress(BODY)), zlib.compress(BODY)),  # an inner layer is not declared
         (zlib.compress(gzip.compress(BODY)), BODY),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""No document takes more than linear time or unbounded memory: work is counted, in calls, not in seconds."""
+"""Documents take linear time and bounded memory; work is measured in calls, not in seconds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def entries(inside: bytes) -> Callable[[int], bytes]:
 
 
 def entry(inside: bytes, *, last: bytes = b"</url>" + END) -> Callable[[int], bytes]:
-    """A document of one entry that holds ten times as many of the same."""
+    """A document of one entry with ten times as many of these."""
     return lambda count: ROOT + b"<url><loc>https://example.com/a</loc>" + inside * (10 * count) + last
 
 
@@ -45,7 +45,7 @@ def read(data: bytes, size: int = 1 << 16, limits: sr.Limits = sr.Limits()) -> s
 
 
 def calls(data: bytes, size: int = 1 << 16, limits: sr.Limits = sr.Limits(), *, of: str = "") -> int:  # noqa: B008  frozen
-    """How many calls it takes, all or of one function, to read a document."""
+    """The number of calls, of all functions or of one, to read a document."""
     profile = cProfile.Profile()
     profile.runcall(read, data, size, limits)
     rows: dict[tuple[str, int, str], tuple[int, ...]] = vars(pstats.Stats(profile))["stats"]
@@ -106,7 +106,7 @@ def test_unclosed_sections_are_all_found_in_one_pass() -> None:
 
 @pytest.mark.parametrize("size", [1 << 12, 1 << 16])
 def test_unclosed_section_costs_one_search_for_its_end(size: int) -> None:
-    """However far its document goes on."""
+    """For any length of the rest of the document."""
     data = DAMAGE["an unclosed section"](1)
     more = b"".join(ONE % number for number in range(110_000))
     parser = read(data.removesuffix(END) + more + END, size)

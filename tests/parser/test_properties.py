@@ -1,4 +1,4 @@
-"""What holds for every document: no exception, the same items however it is cut, nothing altered."""
+"""Properties of every document: no exception, the same items in any chunks, nothing altered."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ documents = st.one_of(
 )
 
 
-# What is told of the bytes that were taken in.
+# Codes about the bytes taken.
 OF_BYTES = frozenset({"S07", "F07", "F08"})
 
 

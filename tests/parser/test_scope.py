@@ -35,12 +35,12 @@ ROWS = [
     ("protocol", SHOP, "https://example.com/shop/a/%2e%2e/b", None),
     # http and https on their default ports differ by scheme only
     ("protocol", SHOP, "http://example.com/shop/a", "scheme"),
-    ("protocol", SHOP, "http://example.com/", "scheme"),  # the path is not looked at any more
+    ("protocol", SHOP, "http://example.com/", "scheme"),  # the path does not matter
     ("protocol", SHOP, "http://example.com:443/shop/a", "scheme"),
     ("protocol", PORT, "https://example.com:8080/", "scheme"),
     # ports
     ("protocol", SHOP, "https://example.com:8443/shop/a", "port"),
-    ("protocol", SHOP, "http://example.com:8080/shop/a", "port"),  # scheme and port: the port is the further off
+    ("protocol", SHOP, "http://example.com:8080/shop/a", "port"),  # scheme and port: the port is the larger difference
     ("protocol", PORT, "http://example.com:8080/a", None),
     ("protocol", PORT, "http://example.com:8081/a", "port"),
     ("protocol", PORT, "http://example.com/a", "port"),
@@ -58,7 +58,7 @@ ROWS = [
     # userinfo does not count
     ("protocol", SHOP, "https://me:secret@example.com/shop/a", None),
     ("protocol", SHOP, "https://me:secret@example.com/a", "path"),
-    # one of several authorities is enough, and the nearest names the reason
+    # one of several authorities is enough; otherwise the nearest gives the reason
     ("protocol", SITE, "http://example.com/a", None),
     ("protocol", SITE, "https://example.com/a", None),
     ("protocol", SITE, "https://example.com:8443/a", "port"),
@@ -67,7 +67,7 @@ ROWS = [
     ("protocol", TWO, "http://www.example.com/shop/a", "scheme"),
     ("protocol", (*SHOP, *PORT), "http://example.com/shop/a", "scheme"),
     ("protocol", (*SHOP, *PORT), "http://example.com:8080/shop/a", None),
-    # nobody vouches for it
+    # no authority
     ("protocol", (), "https://example.com/", "host"),
     # host: scheme and path do not count, ports do
     ("host", SHOP, "https://example.com/a", None),
@@ -94,7 +94,7 @@ ROWS = [
 
 @pytest.mark.parametrize(("mode", "authorities", "url", "reason"), ROWS)
 def test_url_is_in_scope_or_the_nearest_miss_is_named(mode, authorities, url, reason):
-    """In whatever order the authorities come."""
+    """In any order of the authorities."""
     assert Scope(mode, authorities).reason(url) == reason
     assert Scope(mode, authorities[::-1]).reason(url) == reason
 
@@ -139,7 +139,7 @@ def test_host_is_verified_on_both_schemes_and_the_requested_port(url, authoritie
         ("https://example.com/robots.txt", "https://www.example.com/robots.txt", (*BOTH, *WWW)),
         ("https://www.example.com/robots.txt", "https://example.com/robots.txt", (*WWW, *BOTH)),
         ("https://example.com/robots.txt", "https://example.com:8443/robots.txt", (*BOTH, "https://example.com:8443/")),
-        # anyone can redirect to a stranger's file
+        # anyone can redirect to a file of another site
         ("https://example.com/robots.txt", "https://victim.example/upload.txt", BOTH),
         (
             "https://a.github.io/robots.txt",

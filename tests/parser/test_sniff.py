@@ -1,4 +1,4 @@
-"""What a document is: judged by its first bytes, whatever stands behind them and however they are cut."""
+"""The format of a document by its first bytes, independent of the rest and of the chunks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JUNK = b"junk without an end "
 BLANKS = b" "
 LINES = b"not a url\n"
 
-# What fills the window, what it is then, and a tail that would say otherwise. The window ends right before the tail.
+# The content of the window, its format, and a tail of another format. The window ends right before the tail.
 TAILS = [
     (JUNK, SniffResult("unknown"), b"<urlset>"),
     (JUNK, SniffResult("unknown"), b'<?xml version="1.0"?><urlset>'),
@@ -68,7 +68,7 @@ HOSTILE = ["<!-- -->", "<!---->\n", "<!-- ", "<!--", "<!doctype ", "<b ", "\n", 
 
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_hostile_windows_are_classified_at_once(unit: str) -> None:
-    """In a process that can be stopped: a pattern that goes back and forth takes longer than anybody waits."""
+    """In a process that can be killed: a backtracking pattern would take very long."""
     ask = "from sitemap_reader.parser.content.sniff import sniff\n"
     ask += f"print(sniff({unit!r}.encode() * 4096, final=True).kind)"
     child = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=20, check=False)

@@ -1,4 +1,4 @@
-"""Entries whose structure is damaged, between two good ones: what is set straight, and what must stay lost."""
+"""Entries with structural damage, between two good ones: which are repaired, and which are dropped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOST = "https://example.com/"
 
 # --- how the tables are read ---
 
-# A message, and what the tables say for it.
+# A message, and its short form in the tables.
 SHORT = [
     (r'^the prefix "(.*)" is not declared, it was read as (.*)', r"\1: = \2"),
     (r"; more may be lost\Z", "?"),
@@ -48,7 +48,7 @@ def read(body: bytes, size: int | None = None) -> list[Item]:
 
 
 def fields(record: sr.UrlRecord | sr.SitemapRef) -> str:
-    """`2:lastmod,image=a title,de`: the location, and what else the record has."""
+    """`2:lastmod,image=a title,de`: the location, and other fields of the record."""
     found = ["lastmod"] if record.lastmod else []
     if isinstance(record, sr.UrlRecord):
         found += ["image" + (f"={image.title}" if image.title else "") for image in record.images]
@@ -92,7 +92,7 @@ def test_entry_is_repaired_or_dropped_and_reported(place: str, damaged: str, fou
 
 @pytest.mark.parametrize("size", [1, 2, 7, 64])
 def test_pieces_of_any_size_give_the_same(size: int) -> None:
-    """The outcome too, but for what was taken in where reading stopped early."""
+    """Including the outcome, without the bytes taken if reading stopped early."""
     for place, (_, _, rows) in PLACES.items():
         for row in rows:
             body = document(place, row[1])
@@ -106,7 +106,7 @@ def test_pieces_of_any_size_give_the_same(size: int) -> None:
 
 
 def test_lines_behind_a_repair_are_those_of_the_document() -> None:
-    """Whatever is put in or passed over, it takes no line away and adds none."""
+    """Insertions and skipped bytes do not change line numbers."""
     for place, (_, _, rows) in PLACES.items():
         for row in rows:
             body = document(place, row[1])
@@ -124,11 +124,11 @@ def test_every_problem_has_a_line_and_a_short_excerpt() -> None:
                 assert problem.line or problem.code in ("S02", "S15"), row
 
 
-# --- time: the number of restarts, which is what it grows with ---
+# --- time, measured by the number of restarts ---
 
 MANY = 500
 EDITS = 1_000  # in one entry
-# The damage of one entry, and how many restarts it may take: one to mend the document once, at most 3 an entry.
+# The damage of one entry, and its number of restarts: one for characters in the document, at most 3 an entry.
 KINDS = [
     "<url><loc>@{0}</lok></url>",
     "<url><loc><loc>@{0}</url></url>",
@@ -168,7 +168,7 @@ def test_token_is_given_only_when_no_further_byte_makes_it_another(text: str) ->
 
 
 def test_incomplete_markup_ends_at_the_end_of_the_document() -> None:
-    """Else all that is behind it is lost."""
+    """Otherwise everything after it is lost."""
     behind = " <z>y</z> \"' --> ]]> ?> -> <z>y</z> <z>"
     texts = ["<" + "".join(pieces) for pieces in product(PIECES, repeat=3)]
     assert [text for text in texts if next_token((text + behind).encode(), 0) is None] == []
@@ -191,7 +191,7 @@ def test_restarts_grow_with_the_damaged_entries_and_no_faster(kind: str, monkeyp
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_tokens_are_visited_a_few_times_an_entry(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each token of a damaged entry is looked at again with every chunk that comes, but not with every entry."""
+    """Each token of a damaged entry is visited again with every chunk, but not with every entry."""
     looked = []
 
     def counted(data: bytes | bytearray, start: int) -> object:
@@ -206,7 +206,7 @@ def test_tokens_are_visited_a_few_times_an_entry(kind: str, monkeypatch: pytest.
 
 
 def test_structure_repair_continues_where_it_stopped() -> None:
-    """An entry that comes in small pieces is not read from its beginning with each."""
+    """An entry in small chunks is not read from its beginning with each."""
     entry = b"<url><loc>https://example.com/</loc>" + b"<x>1</x>" * 500 + b"</foo></url>"
     limits = sr.Limits(max_entry_repairs=1)
     structure_repair = StructureRepair(0, len(entry) - 12, [b"urlset"], limits, Budget(limits), inside=True)
@@ -234,7 +234,7 @@ def test_an_entry_with_too_many_faults_is_lost(count: int, found: str) -> None:
     [
         (b"<loc>x", "start", 5),
         (b"<loc", None, 0),
-        (b"<loc>", None, 0),  # what follows is not known yet
+        (b"<loc>", None, 0),  # the following bytes are not known yet
         (b"<loc> ", None, 0),
         (b"<loc> <", None, 0),
         (b"<loc> </", None, 0),

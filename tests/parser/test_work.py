@@ -1,4 +1,4 @@
-"""The budget of work: what a document costs is counted, grows with its bytes, and ends any document."""
+"""The budget of work: steps are counted, permitted in proportion to the bytes, and end any document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sitemap_reader.parser.xml.recovery.edits import RepairLog
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "fuzz"))
 
-from pieces import FEED, MARKUP, ROBOTS, TEXT  # of what the fuzz targets make documents
+from pieces import FEED, MARKUP, ROBOTS, TEXT  # the pieces of the fuzz targets
 
 URL = "https://example.com/sitemap.xml"
 URLSET = b"<urlset>"
@@ -30,7 +30,7 @@ UFFFF = "\uffff".encode()
 
 
 def read(data: bytes, size: int = 1 << 16, url: str = URL, **limits: int) -> tuple[int, sr.SitemapParser, list[str]]:
-    """Steps of work, the parser behind its end, and what it listed."""
+    """The steps of work, the parser after its end, and the records."""
     parser = sr.SitemapParser(url=url, limits=sr.Limits(**limits))
     items = []
     for at in range(0, len(data), size):
@@ -43,7 +43,7 @@ def of_work(parser: sr.SitemapParser) -> list[sr.Problem]:
     return [problem for problem in parser.outcome.samples if "max_work_per_byte" in problem.message]
 
 
-# --- the budget by itself ---
+# --- the budget ---
 
 
 def test_budget_grows_with_the_bytes_from_an_initial_allowance() -> None:
@@ -82,7 +82,7 @@ def test_problem_names_the_field_and_the_line() -> None:
 
 # --- work grows with the bytes ---
 
-# Head, what is repeated, tail: each of these once took the square of its size.
+# Head, repeated part, tail: each of these once took quadratic time.
 SHAPES = {
     "a reference and characters that are none, in an attribute": (b'<urlset><url a="', b"&#xffff;" + UFFFF, b"<!-- ["),
     "characters that are none, in a broken root": (b"<urlset <?xml?>&gt;<lo</x>", b"\0", b"'daily'<guid>"),
@@ -164,7 +164,7 @@ def test_repair_consumes_input_with_each_call(data: bytes, size: int) -> None:
 
 
 def test_loop_without_progress_is_ended_by_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is wrong with the code."""
+    """For any defect in the code."""
 
     def stuck(character_repair: CharacterRepair, data: bytes, *, final: bool) -> list[bytes]:
         character_repair._kept_from, character_repair.has_more = 0, True
@@ -234,7 +234,7 @@ USUAL = {
 
 @pytest.mark.parametrize("name", USUAL)
 def test_usual_damage_stays_far_below_the_budget(name: str) -> None:
-    """Even where none of the bytes come for free."""
+    """Even without the initial allowance."""
     entry, most = USUAL[name]
     data = URLSET + entry.replace(b"%d", b"12345") * (50_000 // len(entry)) + b"</urlset>"
     steps, parser, _ = read(data)
@@ -242,7 +242,7 @@ def test_usual_damage_stays_far_below_the_budget(name: str) -> None:
     assert parser.outcome.complete
 
 
-# --- whatever is in it ---
+# --- any document ---
 
 UNITS = st.lists(st.sampled_from([*MARKUP, *FEED, *TEXT, *ROBOTS]), max_size=6).map(b"".join)
 
@@ -261,7 +261,7 @@ def test_work_stays_within_the_budget(head: bytes, units: list[bytes], tail: byt
     most = limit * (len(data) + ALLOWED_BYTES)
     if of_work(parser):
         assert not parser.outcome.complete
-        # The last step may be a large one: a chunk that was parsed, or lines that were cleaned.
+        # The last step may be large: a parsed chunk, or cleaned lines.
         assert steps <= most + 1_000 * len(data) + 100_000
     else:
         assert steps <= most + 10_000

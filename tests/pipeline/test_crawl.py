@@ -1,4 +1,4 @@
-"""A run over a Fetcher that plays answers: flow, ends, faults, and what is asked of the network."""
+"""Crawls with scripted responses: flow control, ends, faults, and requests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from sitemap_reader.fetch.client import Response
 
-# --- the way through ------------------------------------------------------------------------------------------
+# --- items ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
@@ -65,7 +65,7 @@ def test_bytes_become_records_then_an_outcome(size: int) -> None:
 
 
 def test_children_are_returned_and_followed_before_their_index_ends() -> None:
-    """An index whose rest is long in coming does not hold its first children back."""
+    """A slow rest of an index does not delay its first children."""
 
     async def main() -> list[str]:
         gate = asyncio.Event()
@@ -88,7 +88,7 @@ def test_children_are_returned_and_followed_before_their_index_ends() -> None:
 
 
 def cut_member(body: bytes) -> bytes:
-    """Up to the end of a block."""
+    """A gzip member up to the end of a block."""
     packer = zlib.compressobj(wbits=31)
     return packer.compress(body) + packer.flush(zlib.Z_FULL_FLUSH)
 
@@ -135,7 +135,7 @@ def test_bytes_on_the_wire_are_counted() -> None:
 
 @pytest.mark.parametrize("length", [None, 1, 400])
 def test_next_request_starts_before_a_small_body_is_parsed(length: int | None) -> None:
-    """Which is one that says so; until it has come, nothing of it does."""
+    """A body is small by its Content-Length; its records come when it is complete."""
     first, second = f"{SITE}/1.xml", f"{SITE}/2.xml"
     headers = {} if length is None else {"content-length": str(length)}
 
@@ -303,7 +303,7 @@ def test_broken_body_gives_what_was_received() -> None:
 
 
 def test_retry_of_a_broken_body_continues_where_it_was() -> None:
-    """The second try begins with the same bytes: what is out is not given again, and nothing is missing."""
+    """The retry begins with the same bytes: no record is repeated, and none is missing."""
     body = many(3000)
     items, fetcher = read(MAP, {MAP: [*page(body[:100_000], error=FetchError("reset")), *page(body)]})
     assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(3000)]
@@ -451,7 +451,7 @@ def test_time_of_the_consumer_does_not_count_as_network_time() -> None:
 
 
 def test_fetcher_without_a_response_times_out() -> None:
-    """Whatever it does about time itself: the head has what the limits leave for it."""
+    """Whatever timeouts the fetcher has: the head has the time that the limits leave."""
 
     class Stuck(Played):
         @asynccontextmanager
@@ -498,7 +498,7 @@ def test_second_reading_gives_dropped_urls_and_no_child_again() -> None:
 
 
 def test_second_reading_reports_problems_of_urls_dropped_before() -> None:
-    """Of a page that is dropped the location was looked at, and no date."""
+    """For dropped URLs only the loc was checked, not the dates."""
     entry = b"<url><loc>%s</loc><lastmod>Mon</lastmod><cat/><priority>9</priority></url>"
     locs = [f"{HOST}/x/1#a".encode(), f"{HOST}/2#b".encode(), b"https://other.example/3"]
     body = b"<urlset>" + b"\n".join(entry % loc for loc in locs) + b"</urlset>"
@@ -542,7 +542,7 @@ def test_failed_second_reading_counts_what_it_returned() -> None:
 
 
 def test_a_first_reading_that_breaks_off_ends_with_the_authorities_that_it_began_with() -> None:
-    """What was given out is counted by items, and wider authorities would give other items."""
+    """Returned items are counted, and wider authorities would give other items."""
     body = mixed(3000)
     broken = Page([body[:100_000]], error=FetchError("reset"))
     items, fetcher = read(SITE, proven_late(broken, Page([body])), per_host=1)
@@ -561,7 +561,7 @@ def test_gzipped_sitemap_has_the_same_second_reading() -> None:
 
 
 def test_bomb_is_returned_in_small_batches() -> None:
-    """A few bytes on the wire that unpack to much: no batch is large, and the limit holds."""
+    """A few bytes with a large decoded size: no batch is large, and the limit applies."""
 
     async def main() -> tuple[int, list[Any]]:
         fetcher = Played({MAP: page(packed(many(50_000)))})

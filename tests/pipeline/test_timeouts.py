@@ -1,4 +1,4 @@
-"""How long one chunk may be in coming: what is left of the document's time, or what the rate allows; the lesser."""
+"""The timeout of a chunk: the rest of document_seconds, or the time that the minimum rate allows; the smaller one."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MOST_SECONDS = 10.0
 
 
 async def silent_after(*chunks: bytes) -> AsyncIterator[bytes]:
-    """A network that brings these, and then keeps the connection open for ever."""
+    """A network that sends these chunks, and then keeps the connection open."""
     for chunk in chunks:
         yield chunk
     await asyncio.Event().wait()
 
 
 def left_with(limits: Limits, *chunks: bytes, spent: float = 0.0) -> FetchError:
-    """Why a silent network is left; a visit may have spent some of its time before."""
+    """The error for a silent network; the request may have used some of its time before."""
 
     async def read() -> None:
         request = DocumentRequest(URL, URL, "given", network_seconds=spent)
@@ -65,7 +65,7 @@ def test_silence_ends_by_document_seconds_before_rate(
 
 
 def test_read_seconds_applies_to_a_chunk_at_any_rate() -> None:
-    """The rate is so high that no chunk could keep it: a server that sends nothing runs into read_seconds."""
+    """The minimum rate is unreachable: a silent server ends by read_seconds."""
 
     async def late() -> AsyncIterator[bytes]:
         await asyncio.sleep(SOON)

@@ -1,4 +1,4 @@
-"""Worker processes that die, fail or cannot be started; how they are ended; and that they block no other task."""
+"""Worker processes that die, fail or cannot be started; how they end; and that they block no other task."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 20.0
 A, B, C = (f"{SITE}/{name}.xml" for name in "abc")
 
-# What bodies make of a worker that is to be at work on them: the word, then what happens.
+# Words in bodies that make the worker fail: the word, and the failure.
 POISON = """
 import os, signal, time
 from {package}.document_parser import DocumentParser
@@ -91,7 +91,7 @@ DocumentParser.parse, DocumentParser.end, DocumentParser.finish = poisoned, pois
 
 
 def prepare(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    """Every worker runs this before its work."""
+    """Run by every worker at its start."""
     changed = programs._PROGRAM.replace("; sys.exit(main())", f"\n{code}\nsys.exit(main())")
     assert changed != programs._PROGRAM
     monkeypatch.setattr(programs, "_PROGRAM", changed)
@@ -124,7 +124,7 @@ def entries(name: str, count: int = 2000) -> bytes:
 
 
 def with_word(word: str, name: str = "a") -> list[bytes]:
-    """A body whose first half is harmless."""
+    """A body with the word in its second half."""
     body = entries(name)
     middle = body.index(b"<url>", len(body) // 2)
     return [body[:middle], f"<!-- {word} -->".encode() + body[middle:]]
@@ -162,7 +162,7 @@ async def until(holds: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize(("word", "how"), [("kill", "was ended by SIGKILL"), ("exit", "ended by itself, with 7")])
 def test_document_that_kills_its_worker_is_the_only_one_lost(poison: None, word: str, how: str) -> None:
-    """What was read of it stands; a document that the same worker had open is tried again, and given once."""
+    """Its records are kept; another open document of the same worker is retried, without repetition."""
     gate = asyncio.Event()
     body = entries("b")
     fetcher = site(
@@ -227,7 +227,7 @@ def test_worker_killed_while_idle_loses_nothing(children: Children, tries: int) 
         async def chunks(self, page: Page) -> Any:
             async for piece in super().chunks(page):
                 yield piece
-                if page.headers:  # the first answer
+                if page.headers:  # the first reply
                     await gate.wait()
 
     first = Page([body[:90_000], body[90_000:]], headers={"x": "first"})
@@ -252,7 +252,7 @@ def test_worker_killed_while_idle_loses_nothing(children: Children, tries: int) 
 
 
 def test_repeated_deaths_of_idle_workers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tries that a document has for its own faults, and three besides."""
+    """The tries of a document, and three more."""
     prepare(monkeypatch, "import os, threading; threading.Timer(0.2, os._exit, (5,)).start()")
 
     class Slow(Played):
@@ -322,7 +322,7 @@ def test_what_a_worker_prints_is_no_reply(poison: None) -> None:
     assert locs(items) == named("a")
 
 
-# --- faults of ours ---------------------------------------------------------------------------------------------
+# --- internal errors ---------------------------------------------------------------------------------------------
 
 
 def test_a_bug_reaches_the_caller_as_it_is(poison: None) -> None:
@@ -377,7 +377,7 @@ def test_stderr_of_a_worker_that_exits_at_once_is_reported(monkeypatch: pytest.M
 
 
 def no_threads() -> bool:
-    """Whether all of ours are over, but for one that is just ending: what waited for a process."""
+    """Whether all threads of the package have ended, except one that just waited for a process."""
     for thread in threading.enumerate():
         if "waitpid" in thread.name:
             thread.join(PATIENCE_SECONDS)
@@ -391,7 +391,8 @@ def is_gone(pid: int) -> bool:
     except ProcessLookupError:
         return True
     status = Path(f"/proc/{pid}/stat")
-    return status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z"  # containers may not reap it
+    # containers may not reap a zombie
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_leaving_after_the_first_lines_ends_every_worker(children: Children) -> None:
@@ -415,7 +416,7 @@ def test_leaving_does_not_wait_for_busy_or_starting_workers(poison: None, childr
 
 
 def test_cancelled_close_leaves_no_worker(poison: None, children: Children) -> None:
-    """However often, and also while one is being started."""
+    """Repeatedly, and also while a worker is being started."""
 
     async def main() -> None:
         workers = WorkerPool(2)
@@ -488,7 +489,7 @@ def test_nothing_stays_open_and_no_warning_is_given(early: bool) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     over, threads, files = done.stdout.split()
     assert (over, threads) == ("True", "1")
-    assert int(files) <= 5  # the three that it began with, and those that look
+    assert int(files) <= 5  # stdin, stdout, stderr, and those of listing the files
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
@@ -533,7 +534,7 @@ def test_slow_consumer_slows_workers_and_network() -> None:
 
 
 def test_slow_document_does_not_delay_others() -> None:
-    """Both are with the same worker."""
+    """Both documents have the same worker."""
     gate, body = asyncio.Event(), entries("a")
     fetcher = site(a=page(body[:90_000], body[90_000:]), b=page(entries("b")))
 
@@ -575,7 +576,7 @@ def test_document_that_is_slow_to_parse_does_not_delay_other_workers(poison: Non
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped")
 def test_stopped_worker_does_not_delay_other_senders(children: Children) -> None:
-    """More than any pipe holds is sent to a worker that stands still: others go on, and so does it later."""
+    """More than a pipe holds is sent to a stopped worker: others continue, and so does it later."""
     large, gate = entries("a", 40_000), asyncio.Event()
     assert len(large) > 2 * MIB
     fetcher = site(a=page(entries("a", 2)[:60], large[60:], gate=None), b=page(entries("b"), gate=gate))
@@ -651,7 +652,7 @@ def test_document_with_a_small_content_length_is_parsed_locally(children: Childr
 
 
 def test_a_worker_is_started_when_all_others_are_busy(children: Children) -> None:
-    """One after the other needs one process, or two where one begins before the other is dealt with; never more."""
+    """Sequential documents need one process, or two if one begins before the other has ended; never more."""
     fetcher = site(**{name: page(entries(name)) for name in "abc"})
     items = asyncio.run(everything(run_of(fetcher, 4, per_host=1)))
     assert len(locs(items)) == 6000

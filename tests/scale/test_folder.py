@@ -1,4 +1,4 @@
-"""The folder of a harvest, however it was left: what is there counts if it is whole, and nothing is done twice."""
+"""The folder of a harvest after any interruption: complete shards count, and nothing is repeated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def begun(folder):
 
 
 def publish(folder, shard, name, *, has_state=True):
-    """A shard of one host with one URL, both called `name`; the state then knows that."""
+    """Publishes a shard of one host with one URL, both called `name`, and its state."""
     with closing(ShardWriter(folder, shard, state_shared_by=1 if has_state else None)) as writer:
         url = {"type": "change", "change": "new", "loc": name} if has_state else {"loc": name}
         writer.add_urls(orjson.dumps({"site": name, **url}) + b"\n", 1)
@@ -66,7 +66,7 @@ def _done(tmp_path_factory):
 
 @pytest.fixture
 def done(_done, folder):
-    """The folder of a harvest that is done, with host0, host1 and host2."""
+    """The folder of a finished harvest of host0, host1 and host2."""
     shutil.copytree(_done, folder.path)
     return folder
 
@@ -96,7 +96,7 @@ def test_a_shard_is_done_when_its_manifest_is_there(begun):
     assert begun.manifest(0) == reported
     assert reported["rows"] == {"urls": 1, "sitemaps": 0, "problems": 0, "hosts": 1}
     assert [row["loc"] for row in rows(begun, "urls")] == ["a"]
-    assert begun.state(0).read_bytes()[18:20] == b"\1\1"  # sealed: whole without a journal beside it
+    assert begun.state(0).read_bytes()[18:20] == b"\1\1"  # sealed: complete without a journal
     assert remembered(begun.state(0)) == ["a"]
     assert begun.clean_up(3) == [1, 2]
     assert not any(begun.unfinished.iterdir())
@@ -119,7 +119,7 @@ def test_shard_without_rows_has_its_tables(begun):
 
 @pytest.mark.parametrize("moment", range(18))
 def test_killed_shard_counts_completely_or_not_at_all(begun, moment):
-    """With a state of an earlier harvest: the changes are told with the new one, or again."""
+    """With a state of an earlier harvest: the changes are in the new one, or are reported again."""
     publish(begun, 0, "before")
     begun.archive(plan())
     begun.begin(plan(started="2026-01-02T08:30:00Z"), SHARDS)
@@ -133,7 +133,7 @@ def test_killed_shard_counts_completely_or_not_at_all(begun, moment):
     assert remembered(begun.state_before(0)) == ["before"]
     assert (begun.manifest(0) is not None) == is_done
     assert load_harvest(begun.path).shards_done == is_done
-    assert len(rows(begun, "urls")) == is_done  # who reads the folder sees no rows that do not count
+    assert len(rows(begun, "urls")) == is_done  # readers of the folder see no rows of incomplete shards
     assert not any(begun.unfinished.iterdir())
     if not is_done:
         publish(begun, 0, "now")
@@ -144,7 +144,7 @@ def test_killed_shard_counts_completely_or_not_at_all(begun, moment):
 
 @pytest.mark.parametrize("moment", range(22))
 def test_killed_clean_up_is_repeated(begun, moment):
-    """Shard 2 was killed before its manifest."""
+    """Shard 2 was killed before it had its manifest."""
     for shard in (0, 2):
         publish(begun, shard, f"host{shard}")
     begun.manifest_path(2).unlink()
@@ -168,7 +168,7 @@ def test_a_shard_whose_table_is_gone_is_not_done(begun, table):
 
 @pytest.mark.parametrize("table", TABLES)
 def test_shard_with_a_table_of_another_size_is_not_done(begun, table):
-    """As after a copy that was cut short."""
+    """As after an interrupted copy."""
     publish(begun, 0, "a")
     data = begun.table(table, 0).read_bytes()
     begun.table(table, 0).write_bytes(data[:-1])
@@ -188,7 +188,7 @@ def test_attempt_replaces_the_previous_one(begun):
     other = ShardWriter(begun, 2, state_shared_by=None)
     first.check()
     with closing(ShardWriter(begun, 0, state_shared_by=None)) as second:
-        first.check()  # once is no proof
+        first.check()  # repeated, as the race may not occur the first time
         with pytest.raises(HarvestCancelled, match="has taken"):
             first.check()
         second.check()
@@ -220,7 +220,7 @@ def test_two_runs_in_a_folder_have_separate_attempts(begun):
 
 @pytest.mark.parametrize("ends", [HarvestFolder.cancel, lambda run: run.new_attempt(0)], ids=["run", "attempt"])
 def test_a_worker_that_still_writes_leaves_no_folder(begun, ends):
-    """Its files come while the folder is deleted: five times, as it need not happen the first time."""
+    """Its files appear while the folder is deleted: five times, as the race may not occur the first time."""
     for number in range(5):
         run = attrs.evolve(begun, run=f"run-{number}")
         run.attempts.mkdir(parents=True)
@@ -236,7 +236,7 @@ def test_a_worker_that_still_writes_leaves_no_folder(begun, ends):
 
 
 def write_files(folder: Path, is_at_work: threading.Event) -> None:
-    """One after the other, as long as there is the folder."""
+    """Writes files as long as the folder exists."""
     with suppress(FileNotFoundError):
         for number in range(2_000):
             (folder / f"{number}").touch()
@@ -290,7 +290,7 @@ def test_killed_begin_can_be_repeated(folder, moment):
 
 @pytest.mark.parametrize("moment", range(33))
 def test_archive_of_a_harvest_is_complete_after_any_kills(done, moment):
-    """What was told stays readable, and the next harvest begins with its own rows only."""
+    """The earlier tables stay readable, and the next harvest begins with its own rows only."""
     later = plan(started="2026-01-02T08:30:00Z")
 
     def begin():
@@ -415,7 +415,7 @@ def test_resume_takes_over_and_ends_the_first_harvest(folder, host):
 
 
 def test_workers_and_a_scheduler_are_not_both_named(folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", ModuleType("distributed"))  # which nothing is taken of
+    monkeypatch.setitem(sys.modules, "distributed", ModuleType("distributed"))  # an empty list
     with pytest.raises(sr.UsageError, match="leave one of the two out"):
         sr.scale.harvest(["a.example"], folder.path, scheduler="127.0.0.1:1", workers=2)
     assert not folder.path.exists()

@@ -1,4 +1,4 @@
-"""Harvests on real workers, in processes of their own: killed, interrupted, and on a disk that is full."""
+"""Harvests on real worker processes: killed, interrupted, and on a full disk."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HOSTS = 60
 SHARDS = 12
 HASTY = sr.Limits(tries=1)
 MAX_WAIT_SECONDS = 60.0
-# Few hosts at once: so that a run lasts for seconds.
+# Few hosts at once, so that a harvest takes seconds.
 SLOWLY = {"shards": SHARDS, "hosts_at_once": 1, "limits": HASTY}
 PROGRAM = [sys.executable, "-m", "sitemap_reader", "harvest"]
 OPTIONS = ["--allow-private", "--shards", str(SHARDS), "--hosts-at-once", "1", "--retries", "0", "--workers", "1"]
@@ -53,7 +53,7 @@ def farm(hosts, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def right(farm, hosts, tmp_path_factory):
-    """The tables of a harvest that nobody disturbed."""
+    """The tables of an undisturbed harvest."""
     out = tmp_path_factory.mktemp("right") / "out"
     harvest_near(hosts, out, shards=1, limits=HASTY)
     return tables(out)
@@ -72,7 +72,7 @@ def listed(hosts, tmp_path):
 
 
 def wait_for(condition, *, of):
-    """Until it holds; what it gave."""
+    """Waits until the condition holds; its value."""
     deadline = time.monotonic() + MAX_WAIT_SECONDS
     while not (found := condition()):
         assert time.monotonic() < deadline, of
@@ -85,7 +85,7 @@ def done_shards(out):
 
 
 def workers_below(process):
-    """The worker processes that it has started."""
+    """The worker processes among the children of a process."""
     return [child for child in process.children(recursive=True) if "spawn_main" in " ".join(cmdline(child))]
 
 
@@ -98,7 +98,7 @@ def cmdline(process):
 
 @contextmanager
 def running(*arguments, **options):
-    """The command as a process; in the end neither it nor a process of its own is left."""
+    """Runs the command; at the end it and its child processes are killed."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
     with subprocess.Popen([*map(str, arguments)], **pipes, **options) as process:
         children = []
@@ -114,7 +114,7 @@ def running(*arguments, **options):
 
 
 def begun(process, children, out, shards=2):
-    """Until some shards are done and others are not; then also `children` knows them all."""
+    """Waits until some shards are done and others are not; adds the child processes to `children`."""
     wait_for(lambda: process.poll() is not None or len(done_shards(out)) >= shards, of=process)
     assert process.poll() is None, process.communicate()
     children += psutil.Process(process.pid).children(recursive=True)
@@ -132,7 +132,7 @@ def run(*arguments, **options):
         return end(process)
 
 
-# --- a cluster of our own ---
+# --- the local cluster ---
 
 
 class WorkerKiller:
@@ -287,7 +287,7 @@ def test_killed_harvest_is_resumed_where_it_was(farm, hosts, listed, out, right)
 @unix
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupt_prints_one_line_and_leaves_no_process(farm, listed, out, right, number):
-    """As a terminal sends it: to all processes of the command."""
+    """SIGINT is sent to all processes of the command, as by a terminal."""
     with running(*PROGRAM, listed, "-o", out, *OPTIONS) as (process, children):
         begun(process, children, out, shards=1)
         if number == signal.SIGINT:
@@ -308,7 +308,7 @@ def test_interrupt_prints_one_line_and_leaves_no_process(farm, listed, out, righ
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A folder on a disk of a megabyte; `grow()` gives it room."""
+    """A folder on a small disk; `grow()` enlarges it."""
     place = tmp_path / "disk"
     place.mkdir()
 
@@ -349,18 +349,18 @@ def test_harvest_at_module_level_is_reported_with_advice(listed, out, tmp_path):
     assert not out.exists()
 
 
-# --- a scheduler of somebody else ---
+# --- an external scheduler ---
 
 
 @contextmanager
 def dask(*arguments):
-    """A command of Dask's, with what it says."""
+    """A command of Dask, with its output."""
     with running(sys.executable, "-m", "dask", *arguments) as (process, _):
         yield process
 
 
 def wait_for_line(process, words):
-    """The line with these words, on stderr."""
+    """Waits for a line with these words on stderr; the line."""
     deadline = time.monotonic() + MAX_WAIT_SECONDS
     lines = []
     while time.monotonic() < deadline:
@@ -373,7 +373,7 @@ def wait_for_line(process, words):
 
 @pytest.fixture
 def scheduler():
-    """Its process and its address; one worker of two threads belongs to it."""
+    """The process and the address of a scheduler, with one worker of two threads."""
     quiet = ["--host", "127.0.0.1"]
     with dask("scheduler", *quiet, "--port", "0", "--dashboard-address", "127.0.0.1:0") as process:
         address = wait_for_line(process, "Scheduler at:").split()[-1]

@@ -1,4 +1,4 @@
-"""Lists of hosts: what counts as one, which are of one domain, and which shard each is of."""
+"""Lists of hosts: accepted lines, registrable domains, and shards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sitemap_reader.scale.options import make_config
 
 @pytest.fixture
 def listed(tmp_path):
-    """`listed(data)` -> what is read of a file that holds it."""
+    """`listed(data)` -> the HostList of a file with this content."""
     file = tmp_path / "hosts.txt"
 
     def read(data):
@@ -152,7 +152,7 @@ def test_hosts_of_a_domain_stand_together_in_their_order():
 
 
 def test_a_domain_is_of_the_same_shard_on_every_machine():
-    """Else a state would be looked for in another file than it is in."""
+    """Otherwise a state would be searched in the wrong file."""
     assert [shard_of(domain, 100) for domain in ("example.com", "127.0.0.1", "localhost")] == [10, 96, 22]
 
 
@@ -192,7 +192,7 @@ def test_a_longer_list_leaves_old_hosts_where_they_are(before, more, shards, dic
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """One with room for a plan."""
+    """A folder for a plan."""
     folder = HarvestFolder(tmp_path_factory.mktemp("folder"))
     (folder.path / "plan").mkdir()
     return folder
@@ -200,14 +200,14 @@ def folder(tmp_path_factory):
 
 @given(st.lists(hosts | st.text(max_size=12), min_size=1, max_size=10))
 def test_plan_gives_back_its_hosts(folder, given_hosts):
-    """Whatever was taken for a host: it is one line, and is taken for the same one again."""
+    """Any accepted host is one line, and is read as the same host again."""
     found = read_hosts(["a.example", *given_hosts])
     folder.plan_of(0).write_text("".join(f"{target}\n" for target in found.targets), "utf-8")
     assert folder.targets(0) == list(found.targets)
     assert tuple(map(domain_of, folder.targets(0))) == found.domains
 
 
-# --- what is asked of them ---
+# --- options ---
 
 
 def config(**keywords):

@@ -1,4 +1,4 @@
-"""How far a harvest is: what workers tell, shards that end, and what a bar has of it."""
+"""ProgressTracker: events of workers, finished shards, and the text of the bar."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_shards_that_run_and_those_that_are_done_are_counted_once():
     assert counts(tracker) == (4, 16, 1, 0)
     tracker.done(manifest(0, 3, 12, complete=2, partial=1))
     assert counts(tracker) == (5, 19, 2, 1)
-    tracker.update(reported(0, hosts=1, urls=5))  # which comes late
+    tracker.update(reported(0, hosts=1, urls=5))  # a late event
     assert counts(tracker) == (5, 19, 2, 1)
     assert tracker.now(2).bytes_wire == 120
 

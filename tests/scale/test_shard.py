@@ -1,4 +1,4 @@
-"""One shard, from its hosts to its parts, in this process: rows, verdicts, manners, and what stops it."""
+"""One shard in this process: rows, verdicts, politeness, and failures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 @pytest.fixture(scope="module")
 def hosts():
-    """By kind, and by name where they are served by the proxy."""
+    """Hosts by kind, or by name if they are served by the proxy."""
     port = free_port()
     kinds = {kind: FarmHost(f"127.1.0.{n}:{port}", kind, 120, per_child=50) for n, kind in enumerate(READABLE + OTHERS)}
     kinds["huge"] = FarmHost(f"127.1.1.1:{port}", "huge", 60_000, per_child=1_000)
@@ -47,7 +47,7 @@ def farm(hosts, tmp_path_factory):
 
 @pytest.fixture
 def site(site_server):
-    """`site(paths)` -> a host whose sitemap lists them."""
+    """`site(paths)` -> a host whose sitemap lists these paths."""
 
     def serve(*paths):
         server = site_server({})
@@ -176,7 +176,7 @@ def test_host_over_host_seconds_is_skipped_and_others_are_read(farm, hosts, out)
 
 
 def test_host_seconds_counts_the_total_waiting_time(farm, hosts, out):
-    """No single answer takes as long."""
+    """No single response takes as long."""
     slow = attrs.evolve(hosts["index"], latency_seconds=0.1, urls=120, per_child=10)
     farm.replace(slow)
     folder, _ = one_shard(out, [slow], host_seconds=0.3)
@@ -230,7 +230,7 @@ def test_host_with_all_urls_filtered_is_complete(site, out):
     assert (row["verdict"], row["why"], row["urls"]) == ("complete", None, 0)
 
 
-# --- what is asked for ---
+# --- options ---
 
 
 @pytest.mark.parametrize(
@@ -272,11 +272,11 @@ def test_keywords_of_the_reader_reach_the_network(site, out):
     assert server.received[0].headers["x-spoons"] == "16"
 
 
-# --- manners ---
+# --- politeness ---
 
 
 def spans(farm, names):
-    """When each host was asked, from the first time to the last."""
+    """The times of the first and the last request to each host."""
     requested = [each for domain in farm.domains().values() for each in domain.requested]
     times = {name: [at for at, target in requested if target == f"http://{name}"] for name in names}
     assert all(times.values())
@@ -298,7 +298,7 @@ def test_hosts_of_a_domain_are_read_one_after_the_other_and_domains_at_once(farm
 def test_hosts_at_once_is_a_limit(farm, hosts, out, most):
     farm.forget()
     one_shard(out, [hosts[name] for name in SHOPS if name.startswith("a")], proxy=farm.proxy, hosts_at_once=most)
-    assert farm.crowd() == most  # these have one request at a time each
+    assert farm.crowd() == most  # these hosts have one request at a time each
 
 
 def test_each_document_is_requested_once(farm, hosts, out):
@@ -309,7 +309,7 @@ def test_each_document_is_requested_once(farm, hosts, out):
     assert len(requested) == 5
 
 
-# --- what stops it ---
+# --- failures ---
 
 
 def test_finished_shard_is_not_repeated(farm, hosts, out):
@@ -331,7 +331,7 @@ def test_a_shard_without_hosts_is_done_at_once(out):
 @pytest.mark.parametrize("has_state", [False, True])
 @pytest.mark.parametrize("method", ["add_urls", "add_host", "add_item", "publish"])
 def test_full_disk_ends_the_shard_and_leaves_no_files(farm, hosts, out, monkeypatch, method, has_state):
-    """Also of hosts that would never end by themselves."""
+    """Also with hosts that would never end."""
     right = getattr(ShardWriter, method)
 
     def full(self, *args):
@@ -367,7 +367,7 @@ def test_damaged_state_ends_the_shard_and_is_unchanged(farm, hosts, out):
 
 @pytest.mark.parametrize("has_state", [False, True])
 def test_attempt_whose_folder_is_removed_ends(farm, hosts, out, monkeypatch, has_state):
-    """One host hangs: it would go on for long."""
+    """One host hangs, so the shard would take long."""
     monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
     config = config_of(state=has_state)
     folder = lay_out(out, [hosts["robots"], hosts["hang"]], config)
@@ -386,7 +386,7 @@ def test_attempt_whose_folder_is_removed_ends(farm, hosts, out, monkeypatch, has
 
 @pytest.mark.parametrize("has_state", [False, True])
 def test_writing_attempt_whose_folder_is_removed_ends(farm, hosts, out, has_state):
-    """Which finds it out where it writes, and not by looking."""
+    """It notices at a write, before its regular check."""
     config = config_of(state=has_state)
     folder = lay_out(out, [hosts["huge"]], config)
 

@@ -1,4 +1,4 @@
-"""Harvests with a state: what has changed since the last one, told once, however it was stopped."""
+"""Harvests with a state: changes since the last one are reported once, after any interruption."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def everything(tmp_path_factory):
 
 @pytest.fixture
 def farm(everything):
-    """As it was at first."""
+    """The farm at its first version."""
     running, each, many = everything
     for host in chain(each.values(), many):
         running.replace(host)
@@ -81,7 +81,7 @@ def all_new(hosts):
     return sorted(("new", loc) for host in hosts for loc in locs_of(host))
 
 
-# --- what is told ---
+# --- changes ---
 
 
 def test_first_harvest_is_all_new_then_only_changes(farm, each, out):
@@ -171,7 +171,7 @@ def test_mass_removals_of_a_host_are_withheld_until_accepted(farm, each, out):
 
 
 def remembered(path):
-    """What a state knows of sites that have listed something, without its times and salts."""
+    """The rows of a state for sites that listed URLs, without times and salts."""
     with sr.state.State(path) as state:
         documents = state.db.execute(
             "SELECT site.name, url, format, complete, entries, etag, sha256, parents FROM document"
@@ -222,7 +222,7 @@ NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 @attrs.define
 class TwoShops:
-    """Two hosts whose robots.txt name the same index; it comes in two halves, to both at the same time."""
+    """Two hosts whose robots.txt name the same index, which is sent in two halves to both at the same time."""
 
     at_once: int
     children: int = 40
@@ -279,7 +279,7 @@ def test_two_hosts_that_name_the_same_index_are_separate(tmp_path, at_once):
     assert manifest["hosts"] == 2
 
 
-# --- what is left, and what dies ---
+# --- skipped hosts and killed attempts ---
 
 
 def test_attempt_that_dies_changes_nothing_and_the_next_reports_all(farm, many, tmp_path, monkeypatch):
@@ -311,7 +311,7 @@ def test_attempt_that_dies_changes_nothing_and_the_next_reports_all(farm, many, 
 
 
 def test_repeated_shard_reports_the_same_changes(farm, each, out):
-    """Its manifest is lost, or a table: what it had told is not taken for known."""
+    """Its manifest or a table is lost: its changes are not taken as known."""
     hosts = [each["robots"], each["index"]]
     harvest_near(hosts, out, state=True, shards=1)
     next_version(farm, hosts)
@@ -357,14 +357,14 @@ def test_ages_count_from_the_first_start_after_a_resume(out, site_server):
     harvest_near([server.url], out, since="7d")
     assert locs(out) == [f"{server.url}/2"]
     plan = json.loads((out / "harvest.json").read_text())
-    plan["dates"]["since"] = f"{(now - timedelta(days=12)):%Y-%m-%dT%H:%M:%SZ}"  # it was begun five days ago
+    plan["dates"]["since"] = f"{(now - timedelta(days=12)):%Y-%m-%dT%H:%M:%SZ}"  # the harvest began five days ago
     (out / "harvest.json").write_text(json.dumps(plan))
     HarvestFolder(out).manifest_path(0).unlink()
     harvest_near([server.url], out, since="7d", resume=True)
     assert locs(out) == [f"{server.url}/2", f"{server.url}/9"]
 
 
-# --- what does not go together ---
+# --- options that exclude each other ---
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Harvests with a state that are killed at many moments: what has changed is told once."""
+"""Harvests with a state that are killed at many moments: changes are reported once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def farm(_farm, hosts):
 
 @pytest.mark.parametrize("moment", range(3, 79, 4))
 def test_killed_anywhere_no_change_is_lost_or_repeated(farm, hosts, tmp_path, moment):
-    """Killed while it puts the last one aside, or reads, or publishes; then the same command, or that with --resume."""
+    """Killed while it archives the last harvest, reads, or publishes; then the same command, or with --resume."""
     out = tmp_path / "out"
     harvest_near(hosts, out, state=True, shards=2)
     next_version(farm, hosts)
@@ -52,7 +52,7 @@ def test_killed_anywhere_no_change_is_lost_or_repeated(farm, hosts, tmp_path, mo
 
 
 def ends(hosts, out):
-    """The next harvest, or the rest of the last one."""
+    """Runs the next harvest, or resumes the last one."""
     with suppress(sr.UsageError):
         return harvest_near(hosts, out, state=True, resume=True)
     return harvest_near(hosts, out, state=True)

@@ -1,4 +1,4 @@
-"""Many lines at once become the rows that they become one by one; what is not as we write it goes one by one."""
+"""Lines read as one block give the same rows as one by one; lines in another form are read one by one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ unix = pytest.mark.skipif(sys.platform == "win32", reason="there is no module re
 
 
 def one_by_one(lines: bytes) -> pa.Table:
-    """What Rows make of the forms: the table that is right."""
+    """The table of the JSON objects read one by one: the reference."""
     rows = Rows(all_fields())
     values = [rows.row(form) for _, form in numbered_forms(io.BytesIO(lines), "made.jsonl")]
     return pa.Table.from_batches([rows.batch(values)] if values else [], SCHEMA)
@@ -56,11 +56,11 @@ def through(batches: Batches) -> pa.Table:
     return pa.Table.from_batches(batches.take(), batches.schema)
 
 
-# --- the same as one by one ---
+# --- blocks and single lines ---
 
 
 def urls_of(file: Path) -> bytes:
-    """Some files there are of crawlers, with other keys."""
+    """Some files are crawl files, with other keys."""
     pairs = [(line, orjson.loads(line)) for line in file.read_bytes().splitlines(keepends=True)]
     return b"".join(line for line, form in pairs if "type" not in form and "loc" in form)
 
@@ -82,9 +82,9 @@ def test_lines_of_any_records_are_read_in_one_block(made: list[sr.UrlRecord]) ->
     assert same(table, one_by_one(lines)) or (table is None and LOOKS_OTHERWISE.search(lines))
 
 
-# Texts that look like keys of dates, numbers or escapes: see below.
+# Texts that look like date keys, numbers or escapes: see below.
 LOOKS_OTHERWISE = re.compile(rb'"(?:publication|expiration|premier)_date"[],}]|NaN|Inf|"0000-|\\\\u')
-# Letters that JSON escapes, that end a line for some readers of text, or that look like the syntax around them.
+# Characters that JSON escapes, that end a line for some readers, or that look like JSON syntax.
 HOSTILE = ['"', "\\", '\\"', "a\nb\r\n", "\u2028\u2029\x85", "\x00\x1f\x7f", "🎬 世界", "\ufeff", "}\n{", '{"loc":', ""]
 HOSTILE += ['Z","lastmod_precision":', '"type":"problem"', "null", "[1,2]", "2024-01-31", " "]
 
@@ -112,7 +112,7 @@ def test_hostile_text_is_read_in_one_block(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a: NaN", "[Infinity", ",-Inf", "publication_date", "0000-01-01T00:00:00Z", "\\u"])
 def test_text_like_numbers_or_date_keys_gives_the_same_rows(text: str) -> None:
-    """Whether such lines are taken at once is no matter, as long as the rows are those of the records."""
+    """Such lines may be read in a block or not; the rows must be those of the records."""
     news = sr.News(title=text, keywords=(text,), publication_date=datetime(2024, 1, 31, tzinfo=UTC))
     lines = sr.json_line(sr.UrlRecord("https://example.com/", news=news))
     batches = Batches(all_fields())
@@ -144,7 +144,7 @@ def test_line_longer_than_an_arrow_block_is_read() -> None:
     assert same(through(batches), one_by_one(lines))
 
 
-# --- lines of others ---
+# --- lines of other tools ---
 
 A = b'{"loc":"https://example.com/a"}\n'
 DATED = b'{"loc":"b","lastmod":"2024-01-31T08:30:00Z","lastmod_precision":"second"}\n'
@@ -219,7 +219,7 @@ def test_blank_lines_give_no_rows(line: bytes) -> None:
 @given(st.data())
 @settings(max_examples=examples(300), deadline=None)
 def test_changed_lines_are_read_as_one_by_one_or_refused(data: st.DataObject) -> None:
-    """Wherever a byte is changed, lost or added: it is read as one by one, or left to that."""
+    """With any byte changed, removed or added a block is read as one by one, or refused."""
     lines = bytearray(SAMPLE)
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(lines) - 1))
@@ -263,7 +263,7 @@ def test_lines_of_any_changes_are_read_in_one_block(made: list[Change], site: st
 
 @pytest.mark.parametrize("site", [None, "example.com"])
 def test_changes_of_each_kind_are_read_in_one_block(site: str | None) -> None:
-    """A removed one has few keys, an updated one all of them."""
+    """A removed URL has few keys, an updated one all of them."""
     day, before = datetime(2024, 1, 31, 8, 30, 0, 250_000, UTC), datetime(2023, 1, 31, tzinfo=UTC)
     video = sr.Video(title="v", publication_date=day, rating=1.5)
     whole = sr.UrlRecord("a", day, "subsecond", priority=0.5, images=(sr.Image("i"),), videos=(video,), line=3)
@@ -439,7 +439,7 @@ def test_file_written_from_lines_equals_one_from_json_objects() -> None:
 
 @unix
 def test_memory_of_converting_does_not_grow_with_the_dump(tmp_path: Path) -> None:
-    """Ten times the lines are some 60 MB more; as rows of Python they would be a gigabyte."""
+    """Ten times the lines take some 60 MB more; as Python rows they would take a gigabyte."""
     program = (
         "import resource, sys\n"
         "from sitemap_reader.cli.main import main\n"

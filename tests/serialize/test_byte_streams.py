@@ -20,7 +20,7 @@ class Clock:
 
 
 class Slow(io.BytesIO):
-    """Takes three bytes a call, as a pipe may."""
+    """A stream that writes three bytes a call, as a pipe may."""
 
     def write(self, data: bytes) -> int:  # type: ignore[override]
         return super().write(data[:3])
@@ -69,7 +69,7 @@ def test_a_failure_names_its_file_and_keeps_its_kind() -> None:
     with pytest.raises(BrokenPipeError) as failure:
         blocks.flush()
     assert failure.value.filename == "urls.jsonl"
-    blocks.flush()  # what was refused is not tried again
+    blocks.flush()  # a refused write is not repeated
 
 
 def test_after_a_write_that_an_interrupt_ended_nothing_more_is_written() -> None:
@@ -107,7 +107,7 @@ def test_write_runs_in_the_signal_guard() -> None:
 
 
 class Full(io.BytesIO):
-    """Has room for so many bytes."""
+    """A stream with room for so many bytes."""
 
     def __init__(self, room: int) -> None:
         super().__init__()
@@ -129,7 +129,7 @@ def test_partly_written_record_is_reported(room: int, half: int) -> None:
     reported: list[int] = []
     stream = Full(room)
     blocks = Blocks(stream, take_back=reported.append)
-    for record in (b"one\n", b'"a\nb"\n', b"three\n"):  # a line end inside a record is none
+    for record in (b"one\n", b'"a\nb"\n', b"three\n"):  # a line end inside a record does not end it
         blocks.write(record)
     assert not blocks.has_failed
     with pytest.raises(OSError, match="No space"):

@@ -1,4 +1,4 @@
-"""A dump in blocks is the dump in lines: the same forms under the same numbers, and the same errors."""
+"""Reading a dump in blocks equals reading it in lines: the same JSON objects, line numbers, and errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def through_blocks(stream: Any, name: str) -> Iterator[tuple[int, dict[str, Any]
 
 
 def read(numbered: Iterator[tuple[int, dict[str, Any]]]) -> tuple[Numbered, str | None]:
-    """What came, and the error behind it, if there was one."""
+    """The items, and the error after them, if any."""
     found: Numbered = []
     try:
         found.extend(numbered)
@@ -72,13 +72,13 @@ def place(reported: str | None) -> str:
 
 @pytest.fixture(params=[(1 << 15, 8 << 20), (1, 5), (7, 400), (1_000, 3_000)], ids=str)
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the first block, and of the others."""
+    """Sets the sizes of the first block and of the others."""
     first, others = request.param
     monkeypatch.setattr(dump_lines, "FIRST_BYTES", first)
     monkeypatch.setattr(dump_lines, "BLOCK_BYTES", others)
 
 
-# --- what is whole ---
+# --- complete dumps ---
 
 WHOLE = {
     "a dump": SHOP,
@@ -127,7 +127,7 @@ def test_parquet_is_one_block_without_lines() -> None:
 
 
 def test_the_first_block_is_small_and_the_others_are_not() -> None:
-    """What is there is told soon, and then little time goes to each line."""
+    """The first lines come soon, and later blocks are efficient."""
     blocks = [block.lines or b"" for block in numbered_blocks(io.BytesIO(MANY * 400), "old.jsonl")]
     first, *others, _ = map(len, blocks)
     assert dump_lines.FIRST_BYTES / 2 < first < 4 * dump_lines.FIRST_BYTES
@@ -160,7 +160,7 @@ def test_callback_runs_before_each_read_that_may_block() -> None:
     assert len(requested) >= 2
 
 
-# --- what is not ---
+# --- damaged dumps ---
 
 FAULTS = {
     "no JSON": b"hello\n",
@@ -235,7 +235,7 @@ def test_a_damaged_gzip_file_gives_the_lines_before(damaged: bytes) -> None:
 def test_a_line_at_the_limit_is_read_and_one_beyond_is_not(
     blanks: int, behind: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever blocks end: what stands behind a long line is no part of it."""
+    """For any block size; the text after a long line does not count."""
     longest = b'{"loc":"https://example.com/%s"}\n' % (b"a" * 900)
     monkeypatch.setattr(dump_lines, "MAX_LINE_BYTES", len(longest))
     monkeypatch.setattr(dump_lines, "FIRST_BYTES", 10)
@@ -286,7 +286,7 @@ def test_convert_writes_what_stands_before_a_bad_line_of_a_later_block(tmp_path:
 
 @pytest.mark.usefixtures("small_blocks")
 def test_convert_takes_all_urls_among_other_lines(tmp_path: Path) -> None:
-    """Blocks with other lines, and dates that others wrote, go another way and come to the same."""
+    """Blocks with other lines or unusual dates take another code path, with the same result."""
     foreign = b'{"loc": "https://example.com/x", "lastmod": "2024-01-31T10:30:00+02:00"}\n'
     lines = [*map(line, range(2_000))]
     lines[300:300], lines[900:900], lines[1_700:1_700] = [TYPED], [foreign], [b"\n", TYPED]
@@ -316,7 +316,7 @@ def test_convert_of_parquet_and_of_gzip_comes_to_the_same(tmp_path: Path) -> Non
     for name, data in (("plain.jsonl", SHOP), ("packed.jsonl.gz", gzip.compress(SHOP, 1))):
         (tmp_path / name).write_bytes(data)
         tables.append(convert(tmp_path / name)[2])
-    again = tmp_path / "again.jsonl"  # the suffix says nothing of what is in it
+    again = tmp_path / "again.jsonl"  # the suffix does not match the content
     again.write_bytes((tmp_path / "plain.parquet").read_bytes())
     tables.append(convert(again)[2])
     assert tables[0].num_rows == len(LINES)

@@ -1,4 +1,4 @@
-"""Dumps come back as they were written, whatever they are packed in, and what is none is told with what to try."""
+"""Dumps are read back in every compression; invalid files are reported with advice."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def failure(data: bytes, name: str = "old.jsonl") -> str:
 
 
 def given_before(data: bytes) -> list[str]:
-    """What comes out before the error."""
+    """The items before the error."""
     found: list[str] = []
     with pytest.raises(sr.UsageError):
         found.extend(form["loc"] for form in read_forms(io.BytesIO(data), "old.jsonl"))
@@ -104,7 +104,7 @@ def test_a_type_of_null_is_none() -> None:
 
 
 class Dribble(io.RawIOBase):
-    """A pipe that gives a byte at a time, and cannot seek."""
+    """A pipe that gives one byte at a time, and cannot seek."""
 
     def __init__(self, data: bytes) -> None:
         self._rest = io.BytesIO(data)
@@ -142,7 +142,7 @@ def test_a_line_is_given_as_soon_as_it_is_there() -> None:
     assert len(requested) == 1
 
 
-# --- what is no dump ---
+# --- invalid dumps ---
 
 NO_DUMPS: dict[str, tuple[bytes, str]] = {
     "XML": (b'<?xml version="1.0"?>\n<urlset/>', ":1: no JSON object: '<?xml version=\"1.0\"?>'; that is XML: "
@@ -406,7 +406,7 @@ def test_line_that_is_no_record_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_is_closed_also_when_it_is_left(mixed: Path) -> None:
-    """Or the warning of an open file would end the test."""
+    """Otherwise the ResourceWarning of an open file would fail the test."""
     for _ in DumpFile(mixed):
         break
     records = iter(DumpFile(mixed))

@@ -53,7 +53,7 @@ LINES = corpus_lines()
 FORMS = [orjson.loads(line) for line in LINES]
 
 
-# --- what reads it back ---
+# --- readers ---
 
 
 def test_json_objects_round_trip() -> None:
@@ -205,7 +205,7 @@ def test_memory_does_not_grow_with_the_rows() -> None:
     assert int(grown) < 16 * 1024  # KiB; 100,000 rows are some 25 MiB
 
 
-# --- what is wrong ---
+# --- wrong values ---
 
 
 @pytest.mark.parametrize(
@@ -267,7 +267,7 @@ def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
         ParquetSink(Blocks(io.BytesIO()), all_fields())
 
 
-# --- what goes wrong ---
+# --- failures ---
 
 
 class Full(io.BytesIO):
@@ -298,7 +298,7 @@ def test_full_disk_is_reported_and_no_footer_is_written(monkeypatch: pytest.Monk
 
 
 def test_interrupts_are_deferred_within_pyarrow() -> None:
-    """An exception out of the middle of pyarrow leaves a file that cannot be ended."""
+    """An exception in the middle of pyarrow leaves a file that cannot be closed."""
     held: list[str] = []
 
     @contextmanager

@@ -36,7 +36,7 @@ FORM: dict[str, Any] = {
         ("extras", None),
         ("images", FORM["images"]),
         ("images.loc", ["https://example.com/1.jpg", "https://example.com/2.jpg"]),
-        ("images.title", ["One", None]),  # a place for each, so that lists can be laid side by side
+        ("images.title", ["One", None]),  # one position for each element, so that lists are parallel
         ("images.0", FORM["images"][0]),
         ("images.1.loc", "https://example.com/2.jpg"),
         ("images.2.loc", None),

@@ -38,7 +38,7 @@ def written(format: str, forms: Iterable[Form], fields: str | None = None, guard
 
 
 def corpus_forms() -> list[Form]:
-    """The URLs of the expectations: a shop, and every extension."""
+    """The URLs of two expectations: a shop, and every extension."""
     files = [CORPUS / "sites" / "shop.jsonl", *sorted((CORPUS / "extensions").glob("*.jsonl"))]
     lines = [orjson.loads(line) for file in files for line in file.read_bytes().splitlines()]
     return [line for line in lines if "type" not in line]
@@ -48,7 +48,7 @@ CORPUS_FORMS = corpus_forms()
 
 
 def cell(value: Any) -> str:
-    """What a value looks like in a table."""
+    """The text of a value in a table."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -207,7 +207,7 @@ def by_polars(path: Path, **options: Any) -> list[list[str]]:
 
 
 def by_lines(path: Path) -> list[list[str]]:
-    """What awk or cut see."""
+    """As awk or cut read it."""
     *lines, rest = path.read_bytes().decode().split("\n")
     assert rest == ""
     return [line.split("\t") for line in lines]

@@ -1,4 +1,4 @@
-"""The streams of changes: with a loop and without, left early, listened to, and what they tell beside the changes."""
+"""Streams of changes: async and sync, left early, with callbacks, and their summaries."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_leaving_a_loop_commits_only_what_was_taken(site: World, state: Path) ->
                 break
 
     asyncio.run(follow())
-    sr.state.State(state).close()  # it is free
+    sr.state.State(state).close()  # the state is free
     assert len(site.run(state).changes) == 4
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("sitemap-reader")] == []
 
@@ -112,14 +112,14 @@ def test_an_open_state_may_be_used_again_and_again(site: World, state: Path) -> 
     with sr.state.State(state, create=True) as opened:
         assert len(site.run(opened).changes) == 4
         assert site.run(opened).changes == []
-        with site.changes(opened) as stream:  # left before anything was asked for
+        with site.changes(opened) as stream:  # left before any request
             pass
         assert stream.counts.new == 0
         assert [run.ended is not None for run in opened.runs()] == [True, True]
 
 
 def test_a_stream_that_another_thread_is_taking_from_may_be_closed(site: World, state: Path) -> None:
-    """Whoever takes sees the end, and the state is free."""
+    """The consumer sees the end, and the state is free."""
     taken, go_on = threading.Event(), threading.Event()
     ends: list[BaseException | None] = []
 
@@ -158,7 +158,7 @@ def test_an_unknown_keyword_raises(site: World, state: Path) -> None:
 
 
 def test_workers_may_read_the_documents(tmp_path: Path) -> None:
-    """A site that is large enough for them, from a folder."""
+    """A site in a folder that is large enough for workers."""
     make_site(tmp_path / "site", base="https://shop.example", urls=12_000, per_document=2_000, truth=False)
     states = [tmp_path / f"{jobs}.db" for jobs in (1, 2)]
     found = []

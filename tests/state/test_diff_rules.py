@@ -78,7 +78,7 @@ def test_changes_are_counted_by_what_changed_with_the_lastmod() -> None:
     old = listing(1, 5, "0.5")
     for new in (listing(1, 6, "0.4"), listing(1, 6, "0.5"), listing(1, 7, "0.5"), listing(1, 5, "0.1"), old):
         seen.count(old, new)
-    seen.count(listing(1, None, "0.5"), listing(1, None, "0.4"))  # without a lastmod there is none to go by
+    seen.count(listing(1, None, "0.5"), listing(1, None, "0.4"))  # without a lastmod it cannot have changed
     assert (seen.both, seen.lastmod_only, seen.entry_only) == (1, 2, 1)
 
 
@@ -95,7 +95,7 @@ def test_lastmods_that_change_alone_count_where_most_do(entries: int, lastmod_on
         (-61, 0, 0),  # before the request
         (-60, 0, 1),
         (30, 0, 1),
-        (100 + 60, 0, 1),  # the answer took 100 seconds
+        (100 + 60, 0, 1),  # the response took 100 seconds
         (100 + 61, 1, 0),
     ],
 )

@@ -25,7 +25,7 @@ LONG_AGO = time.time() - 3600
 
 
 class Served:
-    """A site of gzipped children at a port, and the state that it is held against."""
+    """A site of gzipped children at a port, and its state."""
 
     def __init__(self, nginx: Callable[..., NginxServer], folder: Path) -> None:
         port = free_port()
@@ -38,7 +38,7 @@ class Served:
         self.requested = 0
 
     def age(self) -> None:
-        """All files are an hour old: a Last-Modified of just now tells nothing."""
+        """Makes all files an hour old, as a recent Last-Modified is not used."""
         for file in self.root.rglob("*"):
             os.utime(file, (LONG_AGO, LONG_AGO))
 
@@ -101,11 +101,11 @@ def test_a_last_modified_alone_is_enough(served: Served, nginx: Callable[..., Ng
 
 
 def test_a_recorded_run_replays_against_the_same_state(served: Served, tmp_path: Path) -> None:
-    """A folder stands in for the site that it was recorded from."""
+    """A folder replaces the site that it was recorded from."""
     served.run()
     served.answers()
     assert served.run(record=tmp_path / "recorded") == []
-    assert set(served.answers().values()) == {200}  # what is recorded is whole
+    assert set(served.answers().values()) == {200}  # recorded documents are complete
     found = served.run(state=tmp_path / "anew.db")
     with sr.changes(tmp_path / "recorded", state=tmp_path / "other.db") as changes:
         assert {change.record.loc for change in changes} == {change.record.loc for change in found}

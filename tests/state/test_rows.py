@@ -1,4 +1,4 @@
-"""Records and rows: what a state stores of a URL, and how two listings are compared."""
+"""Rows of a state: the stored fields of a URL, and the comparison of two listings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ precisions = st.sampled_from(PRECISIONS)
 
 @st.composite
 def dates(draw: st.DrawFn) -> tuple[datetime | None, str | None]:
-    """As records have them: a fraction only where the precision says so."""
+    """Dates of records: a fraction only with that precision."""
     if draw(st.booleans()):
         return None, None
     precision = draw(precisions)
@@ -154,7 +154,7 @@ def test_the_newest_listing_counts_and_of_equal_ones_that_of_the_first_document(
 
 
 def test_keys_depend_on_a_secret() -> None:
-    """A site that knows how keys are made could make two alike."""
+    """A site that can compute keys could create a collision."""
     urls = [f"https://a.example/{number}" for number in range(1000)]
     one, other = (Keys(secret).digests(urls) for secret in (b"0123456789abcdef", b"fedcba9876543210"))
     assert len({*one, *other}) == 2000
@@ -173,7 +173,7 @@ def test_an_unchanged_url_takes_eight_bytes() -> None:
 
 @st.composite
 def twice(draw: st.DrawFn) -> list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]:
-    """Records, what becomes of each, and whether there is none before."""
+    """Records, the expected change of each, and whether there are none before."""
     found = []
     for number in range(draw(st.integers(1, 8))):
         record = attrs.evolve(draw(plain_records()), loc=f"https://a.example/{number}", **draw(st.sampled_from(SOME)))
@@ -187,7 +187,7 @@ SOME: list[dict[str, object]] = [{}, {"images": (sr.Image("https://a.example/i.p
 
 @given(twice())
 def test_sqlite_finds_changed_rows(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]) -> None:
-    """All that a row has goes there as parameters, and is compared as JSON."""
+    """All columns of a row are parameters, and are compared as JSON."""
     db = open_temporary_state()
     listed = SiteUrls(db, 1, b"0123456789abcdef", "any")
     before = [record for record, _, is_new in pairs if not is_new]
@@ -239,7 +239,7 @@ def test_a_tie_goes_to_the_first_of_a_document_whatever_is_stored() -> None:
 
 
 def test_documents_of_any_size_make_few_statements() -> None:
-    """SQLite keeps what it makes of each."""
+    """SQLite caches prepared statements."""
     _insert.cache_clear()
     db = open_temporary_state()
     lists = SiteUrls(db, 1, b"0123456789abcdef", "any")

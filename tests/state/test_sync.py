@@ -1,4 +1,4 @@
-"""What a run against a state tells: the rules of what is new, updated and removed, one by one."""
+"""The changes of a run with a state: the rules of new, updated and removed URLs, one by one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def state(tmp_path: Path) -> Path:
 
 
 def world(**documents: Document) -> World:
-    """Documents by name, without `.xml`; all of them listed."""
+    """A World of documents by name, without `.xml`; all of them listed."""
     named = {f"{name}.xml": document for name, document in documents.items()}
     return World(named, listed=[*named])
 
@@ -29,7 +29,7 @@ def two() -> World:
     return world(a=Document(entries("a1", "a2", "a3")), b=Document(entries("b1", "b2", "b3")))
 
 
-# --- what is new, and what has not changed ---------------------------------------------------------------------
+# --- new and unchanged URLs ---------------------------------------------------------------------
 
 
 def test_the_first_time_everything_is_new_and_then_nothing(state: Path) -> None:
@@ -54,7 +54,7 @@ def test_without_validators_the_same_bytes_are_no_change(state: Path) -> None:
 
 @pytest.mark.parametrize(("seconds", "status"), [(60, 304), (59, 200)])
 def test_recent_last_modified_is_not_stored(state: Path, seconds: int, status: int) -> None:
-    """The document may change once more in the second that it names."""
+    """The document may change again in the second of its Last-Modified."""
     site = two()
     site.has_etags, site.modified = False, site.now - timedelta(seconds=seconds)
     site.run(state)
@@ -97,11 +97,11 @@ def test_a_url_that_is_listed_twice_is_new_once(state: Path) -> None:
 
 @pytest.mark.parametrize(("first", "second"), [("2026-01-01", "2026-01-05"), ("2026-01-05", "2026-01-01")])
 def test_a_new_url_is_not_updated_in_the_same_run(state: Path, first: str, second: str) -> None:
-    """The first listing is out before the second is read; the state has the newest one."""
+    """The first listing is returned before the second is read; the state has the newest one."""
     site = world(a=Document(entries("x", lastmod=first)), b=Document(entries("x", "y", lastmod=second)))
     assert site.run(state).reported == ({"x", "y"}, set(), set())
     assert site.run(state).reported == NOTHING
-    site.documents["c.xml"] = Document(entries("z", lastmod=first))  # of a run in which others are known
+    site.documents["c.xml"] = Document(entries("z", lastmod=first))  # in a run with known URLs
     site.documents["d.xml"] = Document(entries("z", "x", lastmod="2026-01-06"))
     site.listed += ["c.xml", "d.xml"]
     assert site.run(state).reported == ({"z"}, {"x"}, set())
@@ -121,7 +121,7 @@ def test_a_new_url_of_two_known_sitemaps_is_not_updated(state: Path) -> None:
 
 
 def test_moved_url_with_a_new_date_is_updated(state: Path) -> None:
-    """It was listed when the run began, though by a document that lists it no more."""
+    """It was listed when the run began, by a document that no longer lists it."""
     site = world(a=Document(entries("x", "y", lastmod="2026-01-01")))
     site.run(state)
     site.documents["a.xml"].entries = entries("y", lastmod="2026-01-01")
@@ -290,7 +290,7 @@ def test_a_failing_index_removes_nothing(state: Path) -> None:
     assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
 
 
-# --- what is not found -----------------------------------------------------------------------------------------
+# --- missing documents -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [404, 410])
@@ -304,7 +304,7 @@ def test_one_404_removes_nothing_and_two_a_day_apart_do(state: Path, status: int
     site.later(HOUR)
     assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
     site.documents["b.xml"].entries.pop(loc("b1"))
-    assert site.run(state).reported == (set(), set(), {"b1"})  # it holds up nobody any more
+    assert site.run(state).reported == (set(), set(), {"b1"})  # it blocks no removals any more
     site.documents["a.xml"].status = 200
     assert site.run(state).reported == ({"a1", "a2", "a3"}, set(), set())
 
@@ -319,7 +319,7 @@ def test_404_between_two_responses_is_forgotten(state: Path) -> None:
 
 
 def test_child_of_an_unread_index_is_not_missing(state: Path) -> None:
-    """A day without an answer of the index is no day without its child."""
+    """A day without a response of the index does not count for its children."""
     site = two()
     site.run(state)
     site.index.status = 500
@@ -352,7 +352,7 @@ def test_child_dropped_by_a_complete_index_is_gone_at_once(state: Path) -> None:
 
 
 def test_removals_are_reported_even_if_no_document_is_readable(state: Path) -> None:
-    """All that the index lists is missing, for a day now: the run is partial, and no failure."""
+    """All children of the index have been missing for a day: the run is partial, and no failure."""
     site = two()
     site.documents["b.xml"].status = 404
     site.run(state)
@@ -364,7 +364,7 @@ def test_removals_are_reported_even_if_no_document_is_readable(state: Path) -> N
 
 
 def test_a_sitemap_that_is_no_longer_listed_is_gone_a_day_later(state: Path) -> None:
-    """robots.txt is no index: it may be another one today, and name none."""
+    """robots.txt is no index: it may change and name no sitemap."""
     site = two()
     site.run(state)
     index, site.index = site.index, Document(status=404)
@@ -433,7 +433,7 @@ def test_children_of_an_unchanged_index_that_a_limit_leaves_out_are_not_gone(sta
     assert site.run(state).reported == NOTHING
 
 
-# --- the brake -------------------------------------------------------------------------------------------------
+# --- mass removals -------------------------------------------------------------------------------------------------
 
 
 def many(count: int) -> Document:
@@ -470,7 +470,7 @@ def test_new_urls_do_not_offset_mass_removals(state: Path) -> None:
     run = site.run(state)
     assert (run.stream.counts.new, run.stream.counts.held_back) == (3000, 1500)
     for _ in range(2):
-        assert site.run(state).stream.counts.held_back == 1500  # nor do they later
+        assert site.run(state).stream.counts.held_back == 1500  # nor in a later run
     assert len(site.run(state, accept_removals=True).of("removed")) == 1500
 
 
@@ -495,7 +495,7 @@ def test_urls_of_partial_runs_count_without_a_complete_run(state: Path) -> None:
 
 
 def test_expired_urls_do_not_count_as_mass_removals(state: Path) -> None:
-    """A feed that brings new URLs all the time, while a sitemap fails for several runs."""
+    """A feed with new URLs in every run, while a sitemap fails for several runs."""
     site = world(a=many(4000), b=Document(entries("b1")), f=Document(is_feed=True))
     site.run(state)
     site.documents["b.xml"].status = 500
@@ -507,14 +507,14 @@ def test_expired_urls_do_not_count_as_mass_removals(state: Path) -> None:
     assert len(site.run(state).of("removed")) == 1001
 
 
-# --- what may be proven at the end -------------------------------------------------------------------------------
+# --- late verification -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("memory_bytes", [0, 10**6])
 def test_the_urls_of_deferred_documents_may_be_on_disk(
     state: Path, monkeypatch: pytest.MonkeyPatch, memory_bytes: int
 ) -> None:
-    """A document that lists a URL of another host ends when all has been read."""
+    """A document that lists a URL of another host ends with the crawl."""
     monkeypatch.setattr("sitemap_reader.state.sync.SPILL_MEMORY_BYTES", memory_bytes)
     foreign = {"https://other.example/": (None, None)}
     names = {"a": [f"a{n}" for n in range(50)], "b": [f"b{n}" for n in range(50)]}
@@ -568,11 +568,11 @@ def test_other_settings_need_a_full_run(state: Path) -> None:
     assert set(site.requested.values()) == {200}
     assert site.run(state, include="a1").reported == NOTHING
     run = site.run(state, include="a1", no_follow="b", full=True)
-    assert (run.reported, run.codes) == (NOTHING, {})  # b.xml is left out, and did not vanish
+    assert (run.reported, run.codes) == (NOTHING, {})  # b.xml is filtered, and has not vanished
 
 
 def test_changed_settings_apply_to_documents_unread_in_a_left_run(state: Path) -> None:
-    """Nothing is taken for unchanged that was read with the settings before."""
+    """Documents read with the previous settings are not taken as unchanged."""
     site = two()
     site.run(state)
 
@@ -580,7 +580,7 @@ def test_changed_settings_apply_to_documents_unread_in_a_left_run(state: Path) -
         raise LookupError
 
     with pytest.raises(LookupError):
-        site.run(state, include="1$", full=True, on_document=stop)  # the index is through, and its children are not
+        site.run(state, include="1$", full=True, on_document=stop)  # the index has ended, its children have not
     assert site.run(state, include="1$").reported == (set(), set(), {"a2", "a3", "b2", "b3"})
     assert {site.requested["a.xml"], site.requested["b.xml"]} == {200}
 
@@ -605,7 +605,7 @@ def test_sites_in_one_state_are_independent(state: Path) -> None:
 
 
 def test_a_state_serves_one_stream_at_a_time(state: Path) -> None:
-    """A second one leaves the first as it is."""
+    """A second stream does not disturb the first."""
     site = two()
     with sr.state.State(state, create=True) as opened:
         with site.changes(opened) as first:
@@ -626,7 +626,7 @@ def test_mistyped_site_leaves_nothing_in_the_state(state: Path) -> None:
         site.index.status = 500
         with pytest.raises(sr.NothingReadable):
             site.run(opened)
-        assert [run.complete for run in opened.runs()] == [False, True]  # of one that is known they are kept
+        assert [run.complete for run in opened.runs()] == [False, True]  # settings of a known site are kept
 
 
 def test_a_state_of_a_wrong_type_raises(state: Path) -> None:
@@ -640,7 +640,7 @@ def test_a_state_of_a_wrong_type_raises(state: Path) -> None:
 
 
 def test_patterns_may_hold_invalid_unicode(state: Path) -> None:
-    """As a shell passes them on."""
+    """As passed by a shell."""
     site = two()
     assert site.run(state, exclude="\udcff").reported[0] == {"a1", "a2", "a3", "b1", "b2", "b3"}
     with pytest.raises(sr.UsageError, match="exclude \udcff before, and is to be with exclude none now"):
@@ -648,7 +648,7 @@ def test_patterns_may_hold_invalid_unicode(state: Path) -> None:
 
 
 def test_possibly_reported_removal_is_reverted(state: Path) -> None:
-    """A run is left behind its first removal, and then the site has its pages again."""
+    """A run is left after its first removal, and then the site has its pages again."""
     site = two()
     site.run(state)
     listed, site.listed = site.listed, ["b.xml"]
@@ -685,7 +685,7 @@ def test_possibly_reported_removals_are_reported_again(state: Path) -> None:
 
 
 def test_a_document_that_never_ended_does_not_block_removals(state: Path) -> None:
-    """The run was left while it was being told, behind another one that was noted."""
+    """The run was left within that document, after another one that was committed."""
     site = two()
     with site.changes(state) as stream:
         assert len([change for change, _ in zip(stream, range(4), strict=False)]) == 4

@@ -1,4 +1,4 @@
-"""Not asking at all: an index earns it, and what it says of its children is watched."""
+"""trust_lastmod: children are not requested if their index is trusted, and its dates are checked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def site() -> World:
 
 
 def publish(site: World, number: int) -> None:
-    """Something new, which the index dates."""
+    """Publishes a new page, with a new date in the index."""
     site.documents["a.xml"].entries |= entries(f"new{number}")
     site.documents["a.xml"].lastmod = f"{site.now - DAY:%Y-%m-%dT%H:%M:%SZ}"
 
@@ -39,7 +39,7 @@ def trust_of(state: Path, name: str) -> sr.frontier.LastmodTrust:
 
 
 def prove(site: World, state: Path, changes: int) -> None:
-    """An index that gets so many changes right."""
+    """Runs with an index that dates so many changes correctly."""
     site.run(state)
     for number in range(changes):
         site.later(3 * HOUR)
@@ -60,7 +60,7 @@ def test_trust_auto_needs_three_correct_changes(state: Path, site: World, change
 
 def test_trust_auto_requests_again_after_a_day(state: Path, site: World) -> None:
     prove(site, state, 3)
-    site.documents["b.xml"].entries |= entries("unsaid")  # the index says nothing of it
+    site.documents["b.xml"].entries |= entries("unsaid")  # the index date does not change
     site.later(20 * HOUR)
     assert site.run(state).reported == NOTHING
     site.later(5 * HOUR)
@@ -68,11 +68,11 @@ def test_trust_auto_requests_again_after_a_day(state: Path, site: World) -> None
     assert trust_of(state, "index.xml").reasons == ("25% of the changes left the lastmod as it was",)
     site.later(HOUR)
     site.run(state)
-    assert "b.xml" in site.requested  # it is trusted no more
+    assert "b.xml" in site.requested  # the index is no longer trusted
 
 
 def test_trust_auto_requests_recently_changed_documents(state: Path, site: World) -> None:
-    """Twelve hours after the day that the lastmod names, it may have changed on that day once more."""
+    """Within twelve hours after the day of its lastmod the document may have changed again on that day."""
     prove(site, state, 3)
     site.documents["b.xml"].lastmod = f"{site.now:%Y-%m-%d}"
     site.documents["b.xml"].entries |= entries("today")
@@ -169,7 +169,7 @@ def test_changes_under_the_same_date_are_detected(state: Path) -> None:
 
 
 def test_regenerated_sitemap_is_detected(state: Path) -> None:
-    """All dates are new at once, and nothing else is."""
+    """All dates change at once, and nothing else."""
     site = World({"a.xml": Document()}, listed=["a.xml"])
     for day in (1, 2):
         site.documents["a.xml"].entries = {
@@ -180,7 +180,7 @@ def test_regenerated_sitemap_is_detected(state: Path) -> None:
 
 
 def test_a_sitemap_that_was_gone_is_read_when_it_is_back(state: Path, site: World) -> None:
-    """Whatever its index said of it all the while: what it listed was given out as removed."""
+    """With any index date: its URLs were reported as removed."""
     site.run(state)
     site.documents["a.xml"].status = 404
     for removed in (set(), {"a1"}):
@@ -194,7 +194,7 @@ def test_a_sitemap_that_was_gone_is_read_when_it_is_back(state: Path, site: Worl
 def test_an_index_of_very_many_children_is_read_anew(
     state: Path, site: World, monkeypatch: pytest.MonkeyPatch, most: int, status: int
 ) -> None:
-    """Those are not remembered, so that a 304 would lose them."""
+    """The children are not stored, so a 304 would lose them."""
     monkeypatch.setattr("sitemap_reader.state.documents._MAX_CHILDREN", most)
     site.run(state)
     site.documents["b.xml"].entries |= entries("new")
@@ -204,7 +204,7 @@ def test_an_index_of_very_many_children_is_read_anew(
 
 @pytest.mark.parametrize(("alike", "percent", "score"), [(14, 47, 0.533), (20, 67, 0.333)])
 def test_dates_of_an_index_are_counted_by_child(state: Path, alike: int, percent: int, score: float) -> None:
-    """Each date as often as it stands there."""
+    """Each date with its number of occurrences."""
     dates = ["2025-12-01"] * alike + [f"2025-11-{number:02}" for number in range(1, 31 - alike)]
     documents = {f"{number}.xml": Document(entries(f"p{number}"), lastmod=date) for number, date in enumerate(dates)}
     site = World(documents, listed=[*documents])
