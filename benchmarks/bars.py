@@ -72,7 +72,7 @@ BARS: dict[str, tuple[Bar, ...]] = {
         Bar(CONVERT, TWO_WORKERS, "at most", 1),
     ),
     "Parquet to pandas": (Bar(SNAPSHOT, PANDAS, "at most", 3),),
-    "mending: a raw & in every tenth entry": (Bar("damaged", CLEAN, "at most", 1.5, 1.2),),
+    "repair: a raw & in every tenth entry": (Bar("damaged", CLEAN, "at most", 1.5, 1.2),),
 }
 PEAK_MB, PEAK_STRETCH_MB = 60, 45
 WORKER_MB = 35

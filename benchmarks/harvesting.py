@@ -2,7 +2,8 @@
 
 The farm of tests/hostfarm.py is read by `dump`, one host after the other, and by `harvest` with so many workers: first
 a single host, which shows what it costs to begin; then many that are late, each in its measure, and of which some fail,
-as many at once as harvest would, and few at once, so that who waits for most of them wins; then larger ones that answer
+as many at once as harvest would, and few at once, so that waiting for most of them concurrently is faster; then larger
+ones that answer
 at once. The farm uses the same cores; its CPU time is shown beside. A reader that did not give each URL once, or
 requested a document twice, ends the program with 1; else the last line begins with "ok".
 --short takes less than a minute, and its figures are not significant.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from . import commands, mending
+from . import commands, repair
 from .bars import (
     AUDIT,
     AUDIT_TWO_WORKERS,
@@ -278,17 +278,17 @@ def start_up(setting: Setting) -> Iterator[Table]:
 
 def repaired(setting: Setting) -> Iterator[Table]:
     """A damaged document compared with the same without a fault."""
-    entries, fault = setting.data.sizes.entries, mending.FAULTS[0]
-    bodies = {CLEAN: mending.document(entries), "damaged": mending.document(entries, fault)}
-    mending.seconds(mending.document(1, fault))  # imports at the first reading do not count
+    entries, fault = setting.data.sizes.entries, repair.FAULTS[0]
+    bodies = {CLEAN: repair.document(entries), "damaged": repair.document(entries, fault)}
+    repair.seconds(repair.document(1, fault))  # imports at the first reading do not count
 
     def read(body: bytes) -> Measure:
-        seconds, document = mending.seconds(body)
+        seconds, document = repair.seconds(body)
         return Measure(seconds, len(document.urls))
 
     contenders = [Contender(name, partial(read, body), None, entries, True) for name, body in bodies.items()]
-    about = f"{entries:,} entries; `python -m benchmarks.mending` has more kinds of damage"
-    yield _table(setting, "mending: a raw & in every tenth entry", about, CLEAN, contenders)
+    about = f"{entries:,} entries; `python -m benchmarks.repair` has more kinds of damage"
+    yield _table(setting, "repair: a raw & in every tenth entry", about, CLEAN, contenders)
 
 
 JOBS: dict[str, Callable[[Setting], Iterator[Table]]] = {
@@ -300,5 +300,5 @@ JOBS: dict[str, Callable[[Setting], Iterator[Table]]] = {
     "tables": tabled,
     "memory": memory,
     "start-up": start_up,
-    "mending": repaired,
+    "repair": repaired,
 }

@@ -120,15 +120,15 @@ def machine() -> list[str]:
 
 
 def _processor() -> str:
-    return _told(Path("/proc/cpuinfo"), "model name") or platform.processor() or platform.machine()
+    return _value_in(Path("/proc/cpuinfo"), "model name") or platform.processor() or platform.machine()
 
 
 def _memory() -> str:
-    kib = _told(Path("/proc/meminfo"), "MemTotal")
+    kib = _value_in(Path("/proc/meminfo"), "MemTotal")
     return f"{int(kib.split()[0]) / 1024**2:.0f} GiB" if kib else "memory not known"
 
 
-def _told(file: Path, name: str) -> str | None:
+def _value_in(file: Path, name: str) -> str | None:
     """A value in one of Linux's files."""
     if not file.exists():
         return None
