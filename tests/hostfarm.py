@@ -397,41 +397,41 @@ class Farm:
 
     def requested(self) -> dict[str, list[str]]:
         """The paths requested from each host, in order; by target."""
-        return self._ask("requested")
+        return self._call("requested")
 
     def busiest(self) -> dict[str, int]:
         """The most requests that were in flight at once, by target."""
-        return self._ask("busiest")
+        return self._call("busiest")
 
     def crowd(self) -> int:
         """The most requests that were in flight at once, at all hosts together."""
-        return self._ask("crowd")
+        return self._call("crowd")
 
     def domains(self) -> dict[str, Domain]:
         """The requests through the proxy, by registrable domain."""
-        reported = self._ask("domains")
+        reported = self._call("domains")
         return {name: Domain(busiest, tuple(map(tuple, requested))) for name, (busiest, requested) in reported.items()}
 
     def cpu_seconds(self) -> float:
         """The CPU time of the farm's process so far."""
-        return self._ask("cpu_seconds")
+        return self._call("cpu_seconds")
 
     def forget(self) -> None:
         """Resets all counts; requests in flight stay in flight."""
-        self._ask("forget")
+        self._call("forget")
 
     def set_version(self, target: str, version: int) -> None:
-        self._ask("set_version", target, version)
+        self._call("set_version", target, version)
 
     def replace(self, host: FarmHost) -> None:
         """Replaces a host, for example by one of another kind. Whether it listens does not change."""
-        self._ask("replace", attrs.asdict(host))
+        self._call("replace", attrs.asdict(host))
 
     def warm(self) -> None:
         """Builds all bodies now, instead of at their first request."""
-        self._ask("warm")
+        self._call("warm")
 
-    def _ask(self, *question: object) -> Any:
+    def _call(self, *question: object) -> Any:
         with socket.create_connection(("127.0.0.1", self._control), timeout=CONTROL_SECONDS) as asking:
             asking.sendall(json.dumps(question).encode() + b"\n")
             with asking.makefile("rb") as answer:
@@ -603,7 +603,7 @@ class _Talk(asyncio.Protocol):
             return
         self._pending = rest
         method, uri, _ = head[: head.find(b"\r\n")].decode("latin-1").split(" ", 2)
-        place, path = (self._place, uri) if self._place else self._whom(uri)
+        place, path = (self._place, uri) if self._place else self._target_of(uri)
         if place is None or method != "GET":
             self._send(_NO_TUNNEL if method == "CONNECT" else _REJECTED if place else _UNREACHED, head)
             return
@@ -618,7 +618,7 @@ class _Talk(asyncio.Protocol):
         else:
             self._send(page, head)
 
-    def _whom(self, uri: str) -> tuple[_Place | None, str]:
+    def _target_of(self, uri: str) -> tuple[_Place | None, str]:
         """The target of a request to the proxy, which has the full URL."""
         scheme, _, rest = uri.partition("//")
         name, _, path = rest.partition("/")

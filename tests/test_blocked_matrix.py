@@ -247,7 +247,7 @@ def test_site_without_a_sitemap_is_not_blocked(tmp_path: Path) -> None:
 # --- robots.txt turns into a page ---
 
 
-def test_a_sync_keeps_what_a_robots_txt_named_that_is_a_page_now(tmp_path: Path) -> None:
+def test_sync_keeps_urls_of_sitemaps_named_by_a_robots_txt_that_is_html_now(tmp_path: Path) -> None:
     """Another sitemap is found by its well-known path, and the site is complete; those of robots.txt are unknown."""
     site, state = lay_out(tmp_path / "site", None), tmp_path / "state.db"
     base = site / "https" / HOST

@@ -550,7 +550,7 @@ except OSError as exc:
     assert result.stdout == "the temporary folder disk I/O error; TMPDIR can name another\n", result.stderr
 
 
-def test_an_exception_of_what_is_compared_comes_out_as_it_is() -> None:
+def test_exception_of_an_input_is_raised_unchanged() -> None:
     class OwnError(Exception):
         pass
 

@@ -25,7 +25,7 @@ def test_the_first_examples_of_a_page_print_what_it_shows(tmp_path: Path, page: 
         pytest.fail("\n".join(differing), pytrace=False)
 
 
-def test_a_page_leaves_out_no_more_than_a_part_of_what_is_printed() -> None:
+def test_page_omits_at_most_a_part_of_an_output() -> None:
     shown = {block: [step.shown for step in steps(block.text)] for block in TRIED if block.language == "console"}
     shown |= {block: [block.shows or ""] for block in TRIED if block.language == "python"}
     assert [str(block) for block, texts in shown.items() if "...\n" in texts] == []

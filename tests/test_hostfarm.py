@@ -32,7 +32,7 @@ def read(target, **options):
         return {url.loc: url.lastmod for url in urls}
 
 
-def test_what_each_kind_lists_is_what_is_read(farm_of):
+def test_each_kind_of_host_is_read_as_stated(farm_of):
     port = free_port()
     hosts = [FarmHost(f"127.1.0.{n}:{port}", kind, 50, per_child=20) for n, kind in enumerate(READABLE, 1)]
     with farm_of(hosts) as farm:
@@ -62,7 +62,7 @@ def test_hosts_that_fail_do_so_each_in_its_way(farm_of):
 
 
 @pytest.mark.parametrize("kind", ["robots", "index", "text", "feed", "atom"])
-def test_a_new_version_changes_what_it_says(farm_of, kind, tmp_path):
+def test_new_version_changes_the_stated_urls(farm_of, kind, tmp_path):
     host = FarmHost(f"127.1.0.1:{free_port()}", kind, 60, per_child=20)
     changed = changed_locs(host.at(2))
     assert len(changed.new) == 3

@@ -252,7 +252,7 @@ ELSEWHERE = {
     "max_index_depth": "frontier/test_frontier.py::test_indexes_are_followed_as_deep_as_the_limit",
     "max_documents": "frontier/test_frontier.py::test_no_more_documents_are_read_than_the_limit",
     "max_site_bytes": "frontier/test_frontier.py::test_no_more_bytes_are_read_than_the_limit",
-    "max_proof_hosts": "frontier/test_authority.py::test_hosts_asked_for_verification_are_limited",
+    "max_proof_hosts": "frontier/test_authority.py::test_hosts_requested_for_verification_are_limited",
     "max_robots_redirects": "frontier/test_frontier.py::test_redirects_of_robots_txt_have_a_limit_of_their_own",
     "max_redirects": "frontier/test_frontier.py::test_redirects_are_followed_up_to_the_limit",
     "max_crawl_delay_seconds": "frontier/test_frontier.py::test_a_host_with_a_longer_crawl_delay_is_skipped",

@@ -24,7 +24,7 @@ EVERYTHING: tuple[Extension, ...] = ("image", "video", "news", "hreflang")
 
 
 @pytest.mark.parametrize("gzip", [True, False])
-def test_a_site_behind_nginx_is_read_whole_and_asked_for_once(
+def test_site_on_nginx_is_read_completely_with_one_request_each(
     nginx: Callable[..., NginxServer], tmp_path: Path, gzip: bool
 ) -> None:
     port = free_port()

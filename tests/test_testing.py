@@ -170,7 +170,7 @@ def test_order_of_extensions_does_not_matter(tmp_path: Path, rich: Site) -> None
     ("urls", "per_document"), [(1, 500), (2, 1), (7, 3), (100, 100), (999, 7), (1000, 500), (3001, 50_000)]
 )
 @pytest.mark.parametrize("extensions", [(), EVERYTHING])
-def test_site_has_exactly_the_urls_asked_for(
+def test_site_has_the_requested_number_of_urls(
     tmp_path: Path, urls: int, per_document: int, extensions: tuple[Any, ...]
 ) -> None:
     site = make_site(tmp_path, urls=urls, per_document=per_document, extensions=extensions)
@@ -238,7 +238,7 @@ def test_index_never_claims_an_older_date_than_its_child(rich: Site) -> None:
         ("mixed", {None, "year", "month", "day", "minute", "second", "subsecond"}),
     ],
 )
-def test_dates_have_the_form_asked_for(tmp_path: Path, dates: Any, precisions: set[str | None]) -> None:
+def test_dates_have_the_requested_form(tmp_path: Path, dates: Any, precisions: set[str | None]) -> None:
     truth = records(make_site(tmp_path, urls=1000, dates=dates).truth)
     assert {record["lastmod_precision"] for record in truth} == precisions
     assert all("2023" <= r["lastmod"] < "2026-11-01" for r in truth if r["lastmod"])
@@ -371,7 +371,7 @@ def test_truth_of_broken_site_is_what_can_be_recovered() -> None:
     assert len(own) == 20
 
 
-def test_cross_submission_truth_leaves_out_what_beta_did_not_submit() -> None:
+def test_cross_submission_truth_omits_urls_that_beta_did_not_submit() -> None:
     folder = SITES / "cross-submission"
     truth = records(SITES / "cross-submission.jsonl")
     hosting = "https://sitemaps.hosting.example"

@@ -86,7 +86,7 @@ def test_a_limit_is_named(tmp_path: Path) -> None:
     assert "raise max_entries" in note
 
 
-def test_what_was_filtered_is_counted_with_the_keywords(tmp_path: Path) -> None:
+def test_filtered_urls_are_counted_with_the_keywords(tmp_path: Path) -> None:
     site = made(tmp_path, "a.example", one=locs("a.example", 9), two=["https://a.example/two"])
     some = snapshot(site, include="[13]$", no_follow="two")
     assert some.notes == (

@@ -511,7 +511,7 @@ def test_an_open_state_is_a_baseline_and_stays_open(keyword: str, tmp_path: Path
         assert [site.urls for site in state.sites()] == [640]
 
 
-def test_a_state_by_its_file_is_a_baseline_too(tmp_path: Path) -> None:
+def test_state_file_is_a_baseline(tmp_path: Path) -> None:
     with sr.changes(SITES / "shop", state=tmp_path / "state.db") as changes:
         assert len(list(changes)) == 640
     assert sr.audit(SITES / "shop", baseline=tmp_path / "state.db").notes == ()

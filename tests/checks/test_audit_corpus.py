@@ -42,7 +42,7 @@ def test_audit_is_complete_and_finds_what_is_expected(case: Case) -> None:
     assert case.name != CLEAN or report.notes == ()
 
 
-def test_a_site_has_what_it_is_named_for() -> None:
+def test_site_has_the_finding_of_its_name() -> None:
     for name, findings in EXPECTED.items():
         found = [finding["code"] for finding in findings]
         assert name in found or (name, found) == (CLEAN, [])

@@ -138,7 +138,7 @@ def test_urls_removed_from_news_and_feeds_do_not_count() -> None:
     ]
 
 
-def test_a_dump_with_some_fields_only_is_a_baseline_too() -> None:
+def test_dump_with_some_fields_is_a_baseline() -> None:
     path = dump(*({"loc": loc} for loc in locs(0, 30)))
     assert against(path, some(locs(28, 30))) == [
         f"X01 monday.jsonl:1: 28 of 30 URLs of monday.jsonl are listed no more, such as {SITE}/0"

@@ -210,7 +210,7 @@ def test_urls_of_two_sitemaps_are_counted_for_the_pair() -> None:
     assert [each.message for each in finding.samples] == [f"{A}/0 and 19 more are in {MAP} too"]
 
 
-def test_what_a_news_sitemap_listed_first_is_still_in_two_others() -> None:
+def test_url_of_a_news_sitemap_is_a_duplicate_of_two_others() -> None:
     news = entries("x", sitemap=f"{A}/news.xml", news=News(title="x"))
     assert places(DuplicateUrls(), news, entries("x"), entries("x", sitemap=OTHER)) == [("U07", OTHER, 1)]
 
@@ -483,7 +483,7 @@ def test_priorities_that_are_all_the_same(numbers: list[float], is_told: bool) -
         {"not_modified": True},
     ],
 )
-def test_an_answer_with_a_validator_is_fine(fields: dict[str, Any]) -> None:
+def test_response_with_a_validator_is_not_reported(fields: dict[str, Any]) -> None:
     assert [each.code for each in found(MissingValidators(), outcome())] == ["F10"]
     assert not found(MissingValidators(), outcome(**fields))
 
@@ -768,7 +768,7 @@ def test_without_robots_txt_nothing_is_reported() -> None:
     assert check.notes == [told]
 
 
-def test_a_robots_txt_that_is_read_later_counts_for_what_came_before() -> None:
+def test_later_robots_txt_applies_to_earlier_urls() -> None:
     known: list[bool] = []
     check = DisallowedUrls(lambda url: RULES if known else None)
     findings = Findings()

@@ -284,7 +284,7 @@ def test_other_names_of_columns_are_known(url: str, status: str, canonical: str)
     assert rows(f"n;{status};{canonical};{url}\n1;404;{B};{A}\n") == [CrawledPage(2, A, 404, B)]
 
 
-def test_the_number_is_the_status_where_a_text_is_called_so_too() -> None:
+def test_numeric_status_column_is_preferred_to_a_text_column() -> None:
     assert rows(f"url,status,status code\n{A},OK,200\n{B},Refused,\n") == [CrawledPage(2, A, 200), CrawledPage(3, B)]
 
 

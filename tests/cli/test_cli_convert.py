@@ -141,7 +141,7 @@ def test_fields_are_selected_in_the_order_typed(tmp_path: Path) -> None:
     assert result.stdout == "images.1.loc\tloc\n2\thttps://a.example/\n"
 
 
-def test_a_table_has_every_column_whatever_the_dump_has(tmp_path: Path) -> None:
+def test_table_has_every_column_for_any_dump(tmp_path: Path) -> None:
     file = dump(tmp_path, {"loc": "https://a.example/", "site": "a", "extras": []})
     header, row = read_csv(run("convert", file, "--format", "csv").stdout)
     assert header == ALL

@@ -221,7 +221,7 @@ def test_no_robots_reads_what_robots_forbids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("probe", "names"), [("auto", "named"), ("always", "named known"), ("never", "named")])
-def test_probe_tries_well_known_paths_as_asked(tmp_path: Path, probe: str, names: str) -> None:
+def test_probe_selects_when_well_known_paths_are_tried(tmp_path: Path, probe: str, names: str) -> None:
     pages = {
         "robots.txt": f"Sitemap: {A}/s.xml\n",
         "s.xml": urlset(f"{A}/named"),

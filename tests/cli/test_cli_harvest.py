@@ -302,7 +302,7 @@ def test_another_list_is_not_resumed(harvest, site):
     assert "has another list of hosts; resume it with that" in result.stderr
 
 
-def test_its_defaults_are_those_of_the_function():
+def test_defaults_of_the_command_are_those_of_the_function():
     defaults = {param.name: param.default for param in main.commands["harvest"].params}
     parameters = inspect.signature(sr.scale.harvest).parameters
     for name in ("hosts_at_once", "host_seconds", "host_urls"):

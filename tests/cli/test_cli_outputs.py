@@ -132,7 +132,7 @@ def test_diff_without_changes_replaces_the_file(old: Path) -> None:
     assert (old.read_bytes(), alone(old)) == (b"", True)
 
 
-def test_a_report_of_what_failed_is_written_beside_a_dump_that_stays(old: Path) -> None:
+def test_failed_dump_keeps_its_file_and_writes_its_report(old: Path) -> None:
     report = old.with_name("report.jsonl")
     report.write_bytes(OLD)
     assert run("dump", "127.0.0.1:9", "-o", old, "--report", report).exit_code == 5
@@ -140,7 +140,7 @@ def test_a_report_of_what_failed_is_written_beside_a_dump_that_stays(old: Path) 
     assert {json.loads(line)["type"] for line in report.read_bytes().splitlines()} == {"problem", "outcome"}
 
 
-def test_an_audit_writes_its_report_also_of_what_could_not_be_read(old: Path) -> None:
+def test_audit_writes_its_report_for_an_unreadable_site(old: Path) -> None:
     assert run("audit", "127.0.0.1:9", "-o", old, "--retries", "0").exit_code == 5
     assert b"F13" in old.read_bytes()
 

@@ -55,7 +55,7 @@ def without_seconds(text: str) -> str:
     return re.sub(r"[0-9.]+ s$", "N s", text, flags=re.MULTILINE)
 
 
-def test_what_has_changed_comes_as_json_lines(site: Path, state: Path) -> None:
+def test_changes_are_json_lines(site: Path, state: Path) -> None:
     first = sync(site, state)
     assert reported(first) == [("new", "x"), ("new", "y")]
     assert without_seconds(first.stderr) == "2 new, 0 updated, 0 removed; 2 URLs from 1 sitemap; N s\n"

@@ -205,7 +205,7 @@ def test_discover_exit_codes(tmp_path: Path, pages: dict[str, str], code: int, r
 # --- tables ---
 
 
-def test_tables_escape_what_would_break_them() -> None:
+def test_tables_escape_control_characters() -> None:
     assert list(separated("tsv", ("a", "b"), [("x\ty", None)], guard=True)) == [b"a\tb\n", b"x\\ty\t\n"]
     assert list(separated("csv", ("a", "b"), [("x\ny,z", None)], guard=True)) == [b"a,b\n", b'"x\\ny,z",\n']
     assert list(aligned(("a", "n"), [("\x1b[1m", "1"), (None, "22")], right=("n",))) == [

@@ -45,7 +45,7 @@ def test_ascii_terminal_gets_an_ascii_tree() -> None:
     assert table == golden.translate(str.maketrans("└├│─", "`||-")).splitlines()
 
 
-def test_stats_stand_side_by_side_where_there_is_room() -> None:
+def test_stats_are_side_by_side_on_a_wide_terminal() -> None:
     wide, narrow = (lines("stats", f"{SHOP}.jsonl", columns=columns) for columns in (100, 60))
     assert max(map(len, wide)) <= 100
     assert max(map(len, narrow)) <= 60

@@ -283,7 +283,7 @@ def test_changes_are_read_once(tmp_path: Path) -> None:
             list(changes)
 
 
-def test_a_stream_that_failed_is_read_too(site_server: Serve) -> None:
+def test_failed_stream_is_over(site_server: Serve) -> None:
     stream = sr.urls(site_server({}).url, allow_private=True)
     with pytest.raises(sr.NothingFound):
         list(stream)

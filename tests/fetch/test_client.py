@@ -359,7 +359,7 @@ def test_odd_server_gives_a_fetch_error(reply, then, message, transient):
     assert len(server.heads) == 1, "one request, however it ends"
 
 
-def test_bytes_before_a_break_are_delivered():
+def test_bytes_before_a_broken_transfer_are_delivered():
     async def run():
         received = []
 
@@ -376,7 +376,7 @@ def test_bytes_before_a_break_are_delivered():
 
 
 @pytest.mark.parametrize("fault", ["close", "reset", "odd chunk"])
-def test_bytes_that_wait_to_be_read_when_the_body_breaks_are_delivered(fault):
+def test_buffered_bytes_of_a_broken_body_are_delivered(fault):
     """A slow reader gets all bytes that arrived before the break."""
 
     async def run():

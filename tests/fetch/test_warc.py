@@ -194,7 +194,7 @@ def test_a_body_that_was_stored_without_its_chunks_is_read(warc):
 
 
 @pytest.mark.parametrize("cut", [1, 7, 20])
-def test_chunks_that_break_off_are_a_failure_behind_what_came(warc, cut):
+def test_truncated_chunked_body_is_a_failure_after_its_bytes(warc, cut):
     body, error = fetched(warc(response(chunked(b"<urlset>", b"<url>")[: -4 - cut], CHUNKED)))[2:]
     assert b"<urlset><url>".startswith(body)
     assert f"its chunks break off after {len(body)} bytes" in str(error)
@@ -299,13 +299,13 @@ def gz(tmp_path):
 
 @pytest.mark.parametrize("url", [OLD, MAP])
 @pytest.mark.parametrize("refers", [{}, {"WARC_Refers_To_Target_URI": OLD}, {"WARC_Refers_To_Target_URI": f"<{OLD}>"}])
-def test_a_revisit_has_the_body_of_what_it_refers_to(gz, url, refers):
+def test_revisit_has_the_body_of_the_original(gz, url, refers):
     revisit = record("revisit", http(b"", "X: new", status="203 Fine"), url=url, WARC_Truncated="length", **refers)
     revisit = revisit.replace(b"WARC-Type", b"WARC-Payload-Digest: sha1:" + b"A" * 32 + b"\r\nWARC-Type")
     assert fetched(gz(original(), revisit), url) == (203, {"x": "new"}, BODY, None)
 
 
-def test_a_revisit_without_a_head_has_that_of_what_it_refers_to(gz):
+def test_revisit_without_an_http_head_has_that_of_the_original(gz):
     fetcher = gz(original(), record("revisit", url=OLD, **SAME), record("revisit", url=OLD, **SAME))
     assert fetched(fetcher, OLD) == (200, {"x": "old"}, BODY, None)
 
@@ -315,7 +315,7 @@ def test_a_revisit_of_an_earlier_version_finds_it(gz):
     assert fetched(fetcher, OLD)[2] == BODY
 
 
-def test_a_revisit_of_what_is_not_there_is_a_failure(gz):
+def test_revisit_without_an_original_is_a_failure(gz):
     fetcher = gz(original(digest="B"), record("revisit", http(), **SAME))
     assert "is the same as one that is not in this file" in str(fetched(fetcher)[3])
 
@@ -328,7 +328,7 @@ def test_not_modified_revisit_keeps_the_document(gz):
 
 
 @pytest.mark.parametrize("body", [BODY, BODY.replace(b"/a<", b"/b<")])
-def test_a_revisit_is_checked_by_the_digest_of_what_it_refers_to(tmp_path, body):
+def test_revisit_is_checked_by_the_digest_of_the_original(tmp_path, body):
     digest = f"sha1:{base64.b32encode(hashlib.sha1(BODY, usedforsecurity=False).digest()).decode()}"
     old = response(body, url=OLD, WARC_Payload_Digest=digest)
     revisit = record("revisit", WARC_Refers_To_Target_URI=OLD, WARC_Payload_Digest=digest)
@@ -394,7 +394,7 @@ def test_a_walk_starts_at(warc, start):
     assert targets(warc(*records)) == expected
 
 
-def test_its_time_is_that_of_the_last_answer(warc):
+def test_time_of_a_warc_is_that_of_the_last_response(warc):
     dates = ["2026-03-04T05:06:07.999Z", "2026-01-02T03:04:05Z", "nonsense", ""]
     fetcher = warc(*(response(BODY, url=f"{MAP}?{n}", WARC_Date=date) for n, date in enumerate(dates[:2])))
     assert fetcher.recorded == datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)

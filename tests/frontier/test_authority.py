@@ -112,7 +112,7 @@ def test_failed_second_reading_keeps_the_first_and_reports_the_loss(second: Repl
     assert outcome.problems[code] == len(problems(seen, code)) == 1
 
 
-def test_a_document_that_changed_gives_what_it_lists_by_then() -> None:
+def test_document_changed_before_its_second_reading_gives_its_current_urls() -> None:
     """Dates or pages may have changed: URLs dropped before count as they are now."""
     seen = late(urlset(LOCS[0], LOCS[2], f"{HOST}/new", f"{HOST}/x/new"))
     outcome = seen.outcomes[SHARED]
@@ -273,7 +273,7 @@ def test_robots_txt_verifies_also_without_obey_robots() -> None:
 
 
 @pytest.mark.parametrize("more", [0, 1, 2])
-def test_hosts_asked_for_verification_are_limited(more: int) -> None:
+def test_hosts_requested_for_verification_are_limited(more: int) -> None:
     limits = Limits(max_proof_hosts=3)
     count = limits.max_proof_hosts + more
     hosts = [f"https://h{number}.example" for number in range(count)]
@@ -385,7 +385,7 @@ def play(frontier: Frontier, visits: list[DocumentRequest], pages: Pages) -> Non
         answer(Walk(frontier), request, reply, 0.0)
 
 
-def handing_down(children: int) -> tuple[Frontier, list[str]]:
+def propagating(children: int) -> tuple[Frontier, list[str]]:
     """A crawl in which an index has gained an authority; none of its many children has been read."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(children)]
     pages: Pages = {ROBOTS: names(NARROW), f"{HOST}/robots.txt": names(PROVEN), PROVEN: index(NARROW)}
@@ -396,7 +396,7 @@ def handing_down(children: int) -> tuple[Frontier, list[str]]:
 
 
 def test_gained_authority_reaches_children_before_their_requests() -> None:
-    frontier, listed = handing_down(9_000)
+    frontier, listed = propagating(9_000)
     turns = 0
     while not (started := frontier.next_requests(0.0)):
         assert (frontier.done, frontier.wait(0.0)) == (False, 0.0)
@@ -437,7 +437,7 @@ def test_dropped_urls_wait_until_authorities_are_propagated() -> None:
 
 def test_cost_of_a_propagation_step_is_constant() -> None:
     def dearest(children: int) -> int:
-        frontier, _ = handing_down(children)
+        frontier, _ = propagating(children)
         return max(calls_of(lambda: frontier.next_requests(0.0)) for _ in range(3))
 
     assert dearest(20_000) < 1.1 * dearest(10_000)

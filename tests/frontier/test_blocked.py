@@ -199,7 +199,7 @@ def test_children_of_a_host_without_robots_txt_are_notices() -> None:
     assert ledger.problems.counts["F02"] == 3
 
 
-def test_discovery_lists_what_refused() -> None:
+def test_discovery_lists_refused_documents() -> None:
     for pages, row in (
         ({ROBOTS: 403}, (ROBOTS, 403)),
         ({MAP: 503}, (MAP, 503)),

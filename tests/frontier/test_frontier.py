@@ -164,7 +164,7 @@ def test_a_bare_host_is_https_then_http() -> None:
     assert all(outcome.complete for outcome in seen.outcomes.values())
 
 
-def test_a_bare_host_that_answers_over_https_is_not_asked_over_http() -> None:
+def test_bare_host_that_answers_over_https_gets_no_http_request() -> None:
     seen = walk("shop.example", {MAP: urlset(f"{SITE}/1")})
     assert seen.requested == [ROBOTS, MAP]
 
@@ -492,7 +492,7 @@ def test_sitemap_line_verifies_a_child_listed_by_an_index_only() -> None:
     assert seen.locs == [f"{SITE}/1"]
 
 
-def test_robots_txt_is_a_parent_of_what_it_lists_though_the_user_named_it() -> None:
+def test_robots_txt_is_a_parent_of_a_listed_target() -> None:
     assert walk(MAP, {ROBOTS: names(MAP), MAP: urlset()}).outcomes[MAP].parents == [ROBOTS]
 
 
@@ -669,7 +669,7 @@ def test_redirects_are_followed_up_to_the_limit(limit: int, read: bool) -> None:
     assert ("F04" in seen.codes) is not read
 
 
-def test_a_redirect_to_another_host_asks_its_robots_txt() -> None:
+def test_redirect_to_another_host_requests_its_robots_txt() -> None:
     moved = "https://cdn.example/s.xml"
     pages: Pages = {MAP: (302, {"location": moved}), moved: urlset("https://cdn.example/1")}
     seen = walk(MAP, pages)
@@ -733,7 +733,7 @@ def test_redirect_to_an_index_that_does_not_list_it_is_no_cycle() -> None:
 
 @pytest.mark.parametrize("target", [SITE, INDEX, [ROBOTS, SITE, INDEX]], ids=["site", "document", "all"])
 @pytest.mark.parametrize("obey_robots", [True, False])
-def test_a_robots_txt_that_an_index_lists_is_asked_for_once_and_what_it_names_is_read(
+def test_robots_txt_listed_by_an_index_is_requested_once_and_its_sitemaps_are_read(
     target: str | list[str], obey_robots: bool
 ) -> None:
     pages: Pages = {
@@ -748,7 +748,7 @@ def test_a_robots_txt_that_an_index_lists_is_asked_for_once_and_what_it_names_is
     assert seen.codes == ["S05"]
 
 
-def test_a_robots_txt_that_names_itself_is_asked_for_once() -> None:
+def test_robots_txt_that_names_itself_is_requested_once() -> None:
     seen = walk(SITE, {ROBOTS: names(ROBOTS, A, "http://me:x@shop.example/robots.txt"), A: urlset(f"{SITE}/1")})
     assert seen.requested == [ROBOTS, A, "http://shop.example/robots.txt"]
     assert seen.problem("S05").raw == ROBOTS
@@ -883,7 +883,7 @@ def test_a_document_is_tried_as_often_as_the_limit_says(tries: int) -> None:
 
 
 @pytest.mark.parametrize("reply", [400, 403, 404, 410, 206, 304, 999, 101, Failed("F13", "refused", transient=False)])
-def test_failures_that_stay_are_asked_for_once(reply: Reply) -> None:
+def test_permanent_failures_are_not_retried(reply: Reply) -> None:
     seen = walk(MAP, {MAP: reply})
     assert seen.documents == [MAP]
     assert not seen.outcomes[MAP].complete

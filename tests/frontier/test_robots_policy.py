@@ -114,7 +114,7 @@ def test_crawl_delay(written: str, delay: float | None) -> None:
     + [(status, "allow") for status in (301, 304, 399, 400, 401, 403, 404, 410, 428, 430, 451, 499)]
     + [(status, "disallow") for status in (0, 101, 199, 429, 500, 503, 599, 999)],
 )
-def test_what_a_status_means(status: int, meaning: str) -> None:
+def test_meaning_of_a_status(status: int, meaning: str) -> None:
     rules = rules_for_status(status)
     if meaning == "read":
         assert rules == "read"

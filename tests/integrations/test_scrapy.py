@@ -356,7 +356,7 @@ def test_urls_without_a_rule_are_counted(catalogue: SiteServer, tmp_path: Path) 
     assert (ran.stats["sitemap/no_rule"], ran.stats["sitemap/urls"]) == (6, 8)
 
 
-def test_requests_wait_for_room_so_that_the_scheduler_stays_small(
+def test_requests_wait_so_that_the_scheduler_queue_stays_small(
     site_server: Callable[..., SiteServer], tmp_path: Path
 ) -> None:
     server = site_server({})

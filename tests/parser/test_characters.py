@@ -172,7 +172,7 @@ def test_forbidden_characters_are_repaired_and_nothing_else(
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])
-def test_problems_name_the_line_and_what_stands_there_up_to_the_fault(size: int) -> None:
+def test_problems_name_the_line_and_show_its_text_before_the_fault(size: int) -> None:
     data = b"<url>\n <loc>a?b=1&c&nbsp;</loc>\n<!-- a\n -- -->\n<t><![CDATA[\n\nx</t> \x01\n&" + b"x" * 300 + b"&"
     _, problems = repair(data, size, line=41)
     assert [(problem.line, problem.raw) for problem in problems] == [

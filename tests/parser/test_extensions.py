@@ -184,7 +184,7 @@ def test_the_dialect_of_feeds_takes_their_dates_without_a_note() -> None:
 
 
 @pytest.mark.parametrize("kind", [values.url, values.href])
-def test_a_relative_url_without_anything_to_be_relative_to_is_none(kind: values.ValueParser) -> None:
+def test_relative_url_without_a_base_is_none(kind: values.ValueParser) -> None:
     notes: list[str] = []
     assert kind(EntryContext(None, lambda code, *rest: notes.append(code)), "/b", "x") is None
     assert notes == ["L06" if kind is values.href else "U01"]
@@ -650,7 +650,7 @@ def test_damage_inside_an_extension_is_repaired_and_reported(inside: str, expect
 
 
 @pytest.mark.parametrize("prefix", NAMESPACES)
-def test_a_usual_prefix_that_is_not_declared_means_what_it_usually_means(prefix: str) -> None:
+def test_undeclared_usual_prefix_has_its_usual_namespace(prefix: str) -> None:
     inside = {
         "image": IMAGE,
         "video": VIDEO,

@@ -539,7 +539,7 @@ def test_first_of_a_single_valued_video_element_is_taken() -> None:
     assert faults == []
 
 
-def test_objects_come_in_the_order_of_the_item_and_share_what_stands_around_them() -> None:
+def test_media_objects_are_in_item_order_and_inherit_group_values() -> None:
     contents = "".join(f'<media:content url="{SITE}{number}" medium="video"/>' for number in (2, 3))
     group = f"<media:group>{contents}<media:title>g</media:title></media:group>"
     record, _ = media(f'<media:content url="{SITE}1" medium="video"/>{group}{IMAGE}<media:title>i</media:title>')
@@ -636,7 +636,7 @@ EXTRAS = [
 
 
 @pytest.mark.parametrize(("inside", "expected"), EXTRAS)
-def test_extras_are_the_elements_of_other_namespaces_that_said_nothing_else(
+def test_extras_are_elements_of_other_namespaces_without_a_field(
     inside: str, expected: list[tuple[str, str, str | None]]
 ) -> None:
     document = rss(f"<link>{A}</link>{inside}")

@@ -32,7 +32,7 @@ def unbound(first: int, count: int) -> bytes:
 
 @pytest.mark.parametrize("size", [1, 1 << 20])
 @pytest.mark.parametrize(("prefixes", "rest_is_read"), [(PREFIXES, True), (PREFIXES + 1, False), (300, False)])
-def test_so_many_prefixes_of_a_document_are_declared_and_no_more(prefixes: int, rest_is_read: bool, size: int) -> None:
+def test_declared_prefixes_of_a_document_are_limited(prefixes: int, rest_is_read: bool, size: int) -> None:
     """Each is one restart, which reads its entry again; and its declaration is read with every restart."""
     body = b"<urlset>" + entry(1) + entry(2, unbound(0, prefixes), date=True) + entry(3) + b"</urlset>"
     items = list(sr.iter_parse(body[at : at + size] for at in range(0, len(body), size)))
@@ -76,7 +76,7 @@ def test_a_prefix_that_the_root_declares_is_left_to_it() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
-def test_a_cut_entry_is_given_with_what_was_whole_of_it(size: int) -> None:
+def test_truncated_entry_is_returned_with_its_complete_fields(size: int) -> None:
     """A truncated field is dropped, and without a complete location the entry is dropped."""
     begun = b"<urlset>" + entry(1) + b"<url>"
     fields = b"<loc>https://example.com/2</loc><lastmod>2026-11-01</lastmod><priority>0.5</priority>"

@@ -72,7 +72,7 @@ LOOSE = [
     (item("https://e.com/?a&lt;b"), [], ["https://e.com/?a&ltb"], 0),
     (item("https://e.com/&#150;"), [], ["https://e.com/–"], 0),  # read as windows-1252
     (item("https://e.com/é/ж"), ["https://e.com/é/ж"], [], 0),
-    (item("https://e.com/Ã©"), [], ["https://e.com/é"], 0),  # "mended"
+    (item("https://e.com/Ã©"), [], ["https://e.com/é"], 0),  # "repaired"
     # CDATA, comments and instructions are not part of a link
     (item("<![CDATA[https://e.com/?a=1&b=2]]>"), ["https://e.com/?a=1&b=2"], [], 0),
     (item("https://e.com/<![CDATA[?a&b]]>=c"), ["https://e.com/?a&b=c"], [], 0),

@@ -317,7 +317,7 @@ def test_a_worker_that_is_killed_at_its_start_is_replaced(
     assert len(children) == 2
 
 
-def test_what_a_worker_prints_is_no_reply(poison: None) -> None:
+def test_output_printed_by_a_worker_is_ignored(poison: None) -> None:
     items = asyncio.run(everything(run_of(site(a=page(*with_word("print"))))))
     assert locs(items) == named("a")
 

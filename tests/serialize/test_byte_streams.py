@@ -107,27 +107,27 @@ def test_write_runs_in_the_signal_guard() -> None:
 
 
 class Full(io.BytesIO):
-    """A stream with room for so many bytes."""
+    """A stream with space for so many bytes."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, space: int) -> None:
         super().__init__()
-        self.room = room
+        self.space = space
 
     def write(self, data: bytes) -> int:  # type: ignore[override]
-        taken = super().write(data[: min(self.room, 5)])
-        self.room -= taken
+        taken = super().write(data[: min(self.space, 5)])
+        self.space -= taken
         if not taken:
             raise OSError(28, "No space left on device")
         return taken
 
 
 @pytest.mark.parametrize(
-    ("room", "half"),
+    ("space", "half"),
     [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (9, 5), (10, 0), (13, 3)],
 )
-def test_partly_written_record_is_reported(room: int, half: int) -> None:
+def test_partly_written_record_is_reported(space: int, half: int) -> None:
     reported: list[int] = []
-    stream = Full(room)
+    stream = Full(space)
     blocks = Blocks(stream, take_back=reported.append)
     for record in (b"one\n", b'"a\nb"\n', b"three\n"):  # a line end inside a record does not end it
         blocks.write(record)
@@ -138,7 +138,7 @@ def test_partly_written_record_is_reported(room: int, half: int) -> None:
     assert blocks.has_failed
 
 
-def test_many_lines_are_written_at_once_behind_what_waits() -> None:
+def test_many_lines_are_written_in_one_call_after_waiting_ones() -> None:
     stream = io.BytesIO()
     blocks = Blocks(stream, clock=Clock())
     blocks.write(b"1\n")
@@ -170,15 +170,15 @@ def test_write_of_many_lines_runs_in_the_signal_guard() -> None:
 
 
 @pytest.mark.parametrize(
-    ("room", "half"), [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (7, 3), (8, 0), (13, 5), (14, 0)]
+    ("space", "half"), [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (7, 3), (8, 0), (13, 5), (14, 0)]
 )
-def test_partly_written_line_among_many_is_reported(room: int, half: int) -> None:
+def test_partly_written_line_among_many_is_reported(space: int, half: int) -> None:
     reported: list[int] = []
-    stream = Full(room)
+    stream = Full(space)
     blocks = Blocks(stream, "urls.jsonl", take_back=reported.append)
     with pytest.raises(OSError, match="No space") as failure:
         blocks.write_lines(b"one\ntwo\nthree\nfour\n")
     assert reported == [half]
     assert blocks.has_failed
     assert failure.value.filename == "urls.jsonl"
-    assert (stream.getvalue()[: room - half] or b"\n").endswith(b"\n")
+    assert (stream.getvalue()[: space - half] or b"\n").endswith(b"\n")

@@ -275,7 +275,7 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("fault", [*FAULTS.values(), b'{"loc":"a","lastmod":"2024-01-31"}\n'])
-def test_convert_writes_what_stands_before_a_bad_line_of_a_later_block(tmp_path: Path, fault: bytes) -> None:
+def test_convert_writes_the_lines_before_a_bad_line_of_a_later_block(tmp_path: Path, fault: bytes) -> None:
     file = tmp_path / "old.jsonl"
     file.write_bytes(b"".join(map(line, range(1_000))) + fault + line(1_001))
     code, reported, table = convert(file)

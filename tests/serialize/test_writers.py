@@ -99,7 +99,7 @@ def test_txt_is_the_locs() -> None:
     assert written("txt", []) == b""
 
 
-def test_txt_with_fields_is_refused_with_what_would_do() -> None:
+def test_txt_with_fields_is_refused_with_advice() -> None:
     with pytest.raises(UsageError, match=r"txt is the locs alone, without fields; --format tsv has fields"):
         make_sink("txt", Blocks(io.BytesIO()), fields=parse_fields("loc"))
 
@@ -113,7 +113,7 @@ def test_txt_refuses_a_loc_with_a_line_end_or_empty(loc: Any) -> None:
 # --- csv and tsv: the lines ---
 
 
-def test_csv_has_a_header_null_is_empty_and_what_is_nested_is_compact_json() -> None:
+def test_csv_has_a_header_empty_nulls_and_compact_json() -> None:
     form = {
         "loc": "https://example.com/a,b",
         "lastmod": None,
@@ -129,7 +129,7 @@ def test_csv_has_a_header_null_is_empty_and_what_is_nested_is_compact_json() -> 
     )
 
 
-def test_tsv_escapes_what_would_end_a_cell_and_quotes_nothing() -> None:
+def test_tsv_escapes_tabs_and_line_ends_and_quotes_nothing() -> None:
     form = {"loc": 'say "a\tb"', "news": {"title": "one\ntwo\r\nthree\\n"}, "images": [{"title": 'a"b\n'}]}
     assert written("tsv", [form], "loc,news.title,lastmod,images").decode() == (
         "loc\tnews.title\tlastmod\timages\n"

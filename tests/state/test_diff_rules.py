@@ -73,7 +73,7 @@ def test_stored_listing_counts_as_the_first(lastmod: int, counts: bool) -> None:
 # --- how a document changes ---
 
 
-def test_changes_are_counted_by_what_changed_with_the_lastmod() -> None:
+def test_changes_are_counted_by_the_fields_changed_with_lastmod() -> None:
     seen = DocumentChanges()
     old = listing(1, 5, "0.5")
     for new in (listing(1, 6, "0.4"), listing(1, 6, "0.5"), listing(1, 7, "0.5"), listing(1, 5, "0.1"), old):

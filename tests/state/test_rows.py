@@ -213,7 +213,7 @@ def test_sqlite_finds_changed_rows(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord,
     db.close()
 
 
-def test_a_tie_goes_to_the_first_of_a_document_whatever_is_stored() -> None:
+def test_first_listing_of_a_document_wins_a_tie_for_any_stored_row() -> None:
     plain, other = sr.UrlRecord("https://a.example/", priority=0.2), sr.UrlRecord("https://a.example/", priority=0.9)
     for listed, reported in (([other, plain], [0.9]), ([plain, other], []), ([plain], []), ([other], [0.9])):
         for is_one_batch in (True, False):
