@@ -11,7 +11,7 @@ from importlib import import_module
 import attrs
 import pytest
 from cli_runs import run, urlset
-from near import near
+from inline_cluster import inline_cluster
 
 import sitemap_reader as sr
 from sitemap_reader.cli.exits import Exit
@@ -27,7 +27,7 @@ pytest.importorskip("pyarrow")
 @pytest.fixture(autouse=True)
 def client():
     """Replaces the cluster."""
-    with near() as running:
+    with inline_cluster() as running:
         yield running
 
 

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from hogs import HOGS, MAP, SITE, entry, read, read_hog, urlset
+from expensive_documents import EXPENSIVE_DOCUMENTS, MAP, SITE, entry, read, read_document, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.parser.normalise.entry import Normaliser, RawEntry
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 LONGEST_TURN_SECONDS = 0.2
 
 
-@pytest.mark.parametrize("name", HOGS)
+@pytest.mark.parametrize("name", EXPENSIVE_DOCUMENTS)
 def test_no_document_blocks_the_event_loop(name: str, turns: list[float]) -> None:
     """Neither do its URLs."""
-    asyncio.run(read_hog(name))
+    asyncio.run(read_document(name))
     assert max(turns) < LONGEST_TURN_SECONDS
 
 

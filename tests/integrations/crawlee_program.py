@@ -16,7 +16,7 @@ from pathlib import Path
 from crawlee import service_locator
 from crawlee.crawlers import BasicCrawler, BasicCrawlingContext
 from crawlee.events import Event, EventPersistStateData
-from crawlees import fresh
+from crawlee_services import fresh
 
 from sitemap_reader.integrations.crawlee import SitemapReaderLoader
 

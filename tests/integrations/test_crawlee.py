@@ -29,7 +29,7 @@ from crawlee.http_clients import ImpitHttpClient
 from crawlee.request_loaders import SitemapRequestLoader
 from crawlee.storage_clients import MemoryStorageClient
 from crawlee.storages import KeyValueStore, RequestQueue
-from crawlees import XML, all_of, fresh, index, pages_of, shop_at, urls_of, urlset
+from crawlee_services import XML, all_of, fresh, index, pages_of, shop_at, urls_of, urlset
 from servers import free_port
 
 import sitemap_reader as sr

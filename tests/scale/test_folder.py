@@ -13,8 +13,8 @@ import attrs
 import orjson
 import pytest
 from harvests import HASTY, config_of, lay_out
+from inline_cluster import harvest_inline
 from kills import killed_at
-from near import harvest_near
 from pyarrow import parquet as pq
 
 import sitemap_reader as sr
@@ -387,7 +387,7 @@ def test_a_second_harvest_in_the_folder_is_refused_and_the_first_goes_on(folder,
     first.attempts.mkdir()
     writer = ShardWriter(first, 0, state_shared_by=1 if state else None)
     with pytest.raises(sr.UsageError, match=r"not done, 1 of 1 shard left: resume=True goes on"):
-        harvest_near([host], folder.path, state=state)
+        harvest_inline([host], folder.path, state=state)
     writer.check()
     writer.check()
     writer.publish(TOLD)
@@ -400,7 +400,7 @@ def test_resume_takes_over_and_ends_the_first_harvest(folder, host):
     first = attrs.evolve(lay_out(folder.path, [host], config), run="first")
     first.attempts.mkdir()
     writer = ShardWriter(first, 0, state_shared_by=None)
-    found = harvest_near([host], folder.path, limits=HASTY, resume=True)
+    found = harvest_inline([host], folder.path, limits=HASTY, resume=True)
     assert (found.complete, found.urls) == (True, 1)
     with pytest.raises(HarvestCancelled):
         writer.publish(TOLD)
@@ -426,4 +426,4 @@ def test_worker_without_the_folder_is_reported(folder, monkeypatch):
     monkeypatch.setattr(Path, "is_dir", lambda self: self != folder.path and right(self))
     words = f"the worker near sees no folder {folder.path}: all must see it under the same"
     with pytest.raises(sr.UsageError, match=words):
-        harvest_near(["a.example"], folder.path)
+        harvest_inline(["a.example"], folder.path)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 from harvests import files, table, tables
 from hostfarm import make_hosts, run_farm
-from near import harvest_near
+from inline_cluster import harvest_inline
 from servers import free_port
 from tiers import needs
 
@@ -55,7 +55,7 @@ def farm(hosts, tmp_path_factory):
 def right(farm, hosts, tmp_path_factory):
     """The tables of an undisturbed harvest."""
     out = tmp_path_factory.mktemp("right") / "out"
-    harvest_near(hosts, out, shards=1, limits=HASTY)
+    harvest_inline(hosts, out, shards=1, limits=HASTY)
     return tables(out)
 
 
@@ -335,7 +335,7 @@ def test_harvest_is_resumed_after_a_full_disk(farm, hosts, listed, right, small_
         assert [part.stem for part in sorted((out / name).iterdir())] == [f"part-{shard:05}" for shard in done]
     assert "; --resume does the rest" in stderr
     assert grow()
-    harvest_near(hosts, out, shards=SHARDS, limits=HASTY, resume=True)
+    harvest_inline(hosts, out, shards=SHARDS, limits=HASTY, resume=True)
     assert tables(out) == right
 
 
@@ -400,7 +400,7 @@ def test_workers_of_another_scheduler_are_used_and_stay(farm, hosts, out, right,
     assert lost.failed
     assert {*lost.failed.values()} == {"the connection to the scheduler was lost"}
     assert lost.shards_done + len(lost.failed) == SHARDS
-    harvest_near(hosts, other, shards=SHARDS, limits=HASTY, resume=True)
+    harvest_inline(hosts, other, shards=SHARDS, limits=HASTY, resume=True)
     assert tables(other) == right
 
 

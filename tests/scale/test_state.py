@@ -24,8 +24,8 @@ from harvests import (
     verdicts,
 )
 from hostfarm import FarmHost, locs_of, make_hosts, run_farm
+from inline_cluster import harvest_inline
 from kills import Killed
-from near import harvest_near
 from servers import free_port
 
 import sitemap_reader as sr
@@ -86,16 +86,16 @@ def all_new(hosts):
 
 def test_first_harvest_is_all_new_then_only_changes(farm, each, out):
     hosts = [each[kind] for kind in KINDS]
-    first = harvest_near(hosts, out, state=True, shards=3)
+    first = harvest_inline(hosts, out, state=True, shards=3)
     assert reported(out) == all_new(hosts)
     assert (first.has_state, first.complete, first.rows["urls"]) == (True, True, 90 * len(hosts))
     assert str(first).startswith("540 changes; 540 URLs from 6 hosts read; 6 complete; ")
-    second = harvest_near(hosts, out, state=True)
+    second = harvest_inline(hosts, out, state=True)
     assert reported(out) == []
     assert (second.complete, second.shards, second.rows["urls"]) == (True, 3, 0)
     assert {*verdicts(out).values()} == {"complete"}
     next_version(farm, hosts)
-    third = harvest_near(hosts, out, state=True)
+    third = harvest_inline(hosts, out, state=True)
     assert reported(out) == changes_of(hosts, 2)
     assert third.rows["urls"] == len(reported(out)) == 6 * 3 + 5 + 4
     assert sorted(len(reported(path)) for path in (out / "earlier").iterdir()) == [0, 540]
@@ -106,7 +106,7 @@ def test_changes_equal_those_of_sync_for_each_host(farm, each, out, tmp_path):
     expected = []
     for version in (1, 2, 4):
         next_version(farm, hosts, version)
-        harvest_near(hosts, out, state=True, shards=2)
+        harvest_inline(hosts, out, state=True, shards=2)
         expected = []
         for host in hosts:
             with sr.changes(host.target, state=tmp_path / "sync.db", allow_private=True) as stream:
@@ -119,32 +119,32 @@ def test_changes_equal_those_of_sync_for_each_host(farm, each, out, tmp_path):
 
 def test_hosts_that_come_later_are_new_and_those_that_left_are_no_change(farm, each, out):
     first, second, third = (each[kind] for kind in ("robots", "index", "text"))
-    harvest_near([first, second], out, state=True, shards=4)
-    harvest_near([third, second], out, state=True)
+    harvest_inline([first, second], out, state=True, shards=4)
+    harvest_inline([third, second], out, state=True)
     assert reported(out) == all_new([third])
     next_version(farm, [first])
-    harvest_near([first, second, third], out, state=True)
+    harvest_inline([first, second, third], out, state=True)
     assert reported(out) == changes_of([first], 2)
 
 
 def test_a_host_that_fails_removes_nothing(farm, each, out):
     hosts = [each["robots"], each["index"]]
-    harvest_near(hosts, out, state=True)
+    harvest_inline(hosts, out, state=True)
     farm.replace(attrs.evolve(hosts[0], kind="error"))
     farm.replace(attrs.evolve(hosts[1], kind="none"))
-    harvest_near(hosts, out, state=True, limits=HASTY)
+    harvest_inline(hosts, out, state=True, limits=HASTY)
     assert reported(out) == []
     assert "complete" not in verdicts(out).values()
     for host in hosts:
         farm.replace(host.at(2))
-    harvest_near(hosts, out, state=True)
+    harvest_inline(hosts, out, state=True)
     assert reported(out) == changes_of(hosts, 2)
 
 
 def test_documents_that_have_not_changed_are_not_read_again(farm, each, out):
-    harvest_near([each["index"]], out, state=True)
+    harvest_inline([each["index"]], out, state=True)
     next_version(farm, [each["index"]])
-    harvest_near([each["index"]], out, state=True)
+    harvest_inline([each["index"]], out, state=True)
     same = {row["url"].rpartition("/")[2] for row in table(out, "sitemaps") if row["not_modified"]}
     assert same == {"1.xml.gz", "2.xml.gz"}
 
@@ -152,17 +152,17 @@ def test_documents_that_have_not_changed_are_not_read_again(farm, each, out):
 def test_mass_removals_of_a_host_are_withheld_until_accepted(farm, each, out):
     host = attrs.evolve(each["robots"], urls=2_500)
     farm.replace(host)
-    harvest_near([host], out, state=True)
+    harvest_inline([host], out, state=True)
     less = each["robots"].at(2)
     gone = len({*locs_of(host)} - {*locs_of(less)})
     farm.replace(less)
-    held = harvest_near([host], out, state=True)
+    held = harvest_inline([host], out, state=True)
     assert {change for change, _ in reported(out)} <= {"new", "updated"}
     (row,) = table(out, "hosts")
     assert (row["verdict"], row["why"]) == ("partial", f"{gone:,} removals are held back")
     assert "X01" in {problem["code"] for problem in table(out, "problems")}
     assert not held.complete
-    harvest_near([host], out, state=True, accept_removals=True)
+    harvest_inline([host], out, state=True, accept_removals=True)
     assert {change for change, _ in reported(out)} == {"removed"}
     assert len(reported(out)) == gone > 1_000
 
@@ -313,37 +313,37 @@ def test_attempt_that_dies_changes_nothing_and_the_next_reports_all(farm, many, 
 def test_repeated_shard_reports_the_same_changes(farm, each, out):
     """Its manifest or a table is lost: its changes are not taken as known."""
     hosts = [each["robots"], each["index"]]
-    harvest_near(hosts, out, state=True, shards=1)
+    harvest_inline(hosts, out, state=True, shards=1)
     next_version(farm, hosts)
-    harvest_near(hosts, out, state=True)
+    harvest_inline(hosts, out, state=True)
     before = reported(out)
     for lost in (HarvestFolder(out).manifest_path(0), HarvestFolder(out).table("urls", 0), HarvestFolder(out).state(0)):
         lost.unlink()
-        harvest_near(hosts, out, state=True, resume=True)
+        harvest_inline(hosts, out, state=True, resume=True)
         assert reported(out) == before == changes_of(hosts, 2)
-    harvest_near(hosts, out, state=True)
+    harvest_inline(hosts, out, state=True)
     assert reported(out) == []
 
 
 def test_changes_of_a_skipped_host_are_not_repeated(farm, each, out):
     host = attrs.evolve(each["index"], urls=600, per_child=30)
     farm.replace(host)
-    one = harvest_near([host], out, state=True, host_urls=300)
+    one = harvest_inline([host], out, state=True, host_urls=300)
     assert one.verdicts == {"given_up": 1}
     first = reported(out)
     assert 0 < len(first) < 600
-    two = harvest_near([host], out, state=True)
+    two = harvest_inline([host], out, state=True)
     assert two.verdicts == {"complete": 1}
     assert sorted([*first, *reported(out)]) == all_new([host])
 
 
 def test_unfinished_shards_are_done_before_the_next_harvest(farm, each, out):
     hosts = [each["robots"], each["index"]]
-    harvest_near(hosts, out, state=True, shards=8)
+    harvest_inline(hosts, out, state=True, shards=8)
     done = next(shard for shard in range(8) if HarvestFolder(out).targets(shard))
     HarvestFolder(out).manifest_path(done).unlink()
     with pytest.raises(sr.UsageError, match=r"not done, 1 of 8 shards left: resume=True goes on"):
-        harvest_near(hosts, out, state=True)
+        harvest_inline(hosts, out, state=True)
 
 
 def test_ages_count_from_the_first_start_after_a_resume(out, site_server):
@@ -354,13 +354,13 @@ def test_ages_count_from_the_first_start_after_a_resume(out, site_server):
         for days in (2, 9, 30)
     )
     server.pages["/sitemap.xml"] = (200, {}, f"<urlset {NS}>{urls}</urlset>".encode())
-    harvest_near([server.url], out, since="7d")
+    harvest_inline([server.url], out, since="7d")
     assert locs(out) == [f"{server.url}/2"]
     plan = json.loads((out / "harvest.json").read_text())
     plan["dates"]["since"] = f"{(now - timedelta(days=12)):%Y-%m-%dT%H:%M:%SZ}"  # the harvest began five days ago
     (out / "harvest.json").write_text(json.dumps(plan))
     HarvestFolder(out).manifest_path(0).unlink()
-    harvest_near([server.url], out, since="7d", resume=True)
+    harvest_inline([server.url], out, since="7d", resume=True)
     assert locs(out) == [f"{server.url}/2", f"{server.url}/9"]
 
 
@@ -386,15 +386,15 @@ def test_ages_count_from_the_first_start_after_a_resume(out, site_server):
     ],
 )
 def test_another_harvest_in_the_folder_is_refused_and_leaves_it_as_it_is(farm, each, out, before, now, words):
-    harvest_near([each["robots"]], out, **before)
+    harvest_inline([each["robots"]], out, **before)
     left = {name: (out / name).read_bytes() for name in files(out)}
     with pytest.raises(sr.UsageError, match=words):
-        harvest_near([each["robots"]], out, **now)
+        harvest_inline([each["robots"]], out, **now)
     assert {name: (out / name).read_bytes() for name in files(out)} == left
 
 
 @pytest.mark.parametrize("option", ["since", "until"])
 def test_dates_and_a_state_exclude_each_other(out, option):
     with pytest.raises(sr.UsageError, match="since and until choose by date, and a state by what has changed"):
-        harvest_near(["a.example"], out, state=True, **{option: "2026-01-01"})
+        harvest_inline(["a.example"], out, state=True, **{option: "2026-01-01"})
     assert not out.exists()

@@ -72,7 +72,7 @@ def sitemap_lines() -> bytes:
 
 
 # Name -> document and URL. A robots.txt is read as part of its site.
-HOGS: dict[str, tuple[str, Callable[[], bytes]]] = {
+EXPENSIVE_DOCUMENTS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "entries with 5,000 images each": (MAP, many_images),
     "values of a megabyte": (MAP, long_values),
     "a fault in every entry": (MAP, damaged_everywhere),
@@ -85,9 +85,9 @@ HOGS: dict[str, tuple[str, Callable[[], bytes]]] = {
 }
 
 
-async def read_hog(name: str) -> int:
+async def read_document(name: str) -> int:
     """Reads a document by name; the number of its URLs."""
-    place, body = HOGS[name]
+    place, body = EXPENSIVE_DOCUMENTS[name]
     return await read({place: body()}, SITE if place == ROBOTS else MAP, sr.Limits(max_documents=2_000))
 
 

@@ -19,7 +19,7 @@ import sitemap_reader as sr
 class _Worker:
     """The worker of a task."""
 
-    client: NearClient
+    client: InlineClient
     address: str = "near"
 
     def log_event(self, topic, message):
@@ -29,7 +29,7 @@ class _Worker:
 
 
 @attrs.define(eq=False)
-class NearClient:
+class InlineClient:
     """The methods of distributed.Client that harvest() calls."""
 
     dashboard_link: str = "http://127.0.0.1:8787/status"
@@ -59,9 +59,9 @@ class NearClient:
 
 
 @contextmanager
-def near():
+def inline_cluster():
     """Within the block harvest() uses this client, and imports of distributed are replaced."""
-    client, distributed = NearClient(), ModuleType("distributed")
+    client, distributed = InlineClient(), ModuleType("distributed")
     distributed.get_worker = lambda: _Worker(client)
 
     @contextmanager
@@ -74,8 +74,8 @@ def near():
         yield client
 
 
-def harvest_near(hosts, output, **keywords):
+def harvest_inline(hosts, output, **keywords):
     """Harvests hosts on loopback."""
-    with near():
+    with inline_cluster():
         targets = [getattr(host, "target", host) for host in hosts]
         return sr.scale.harvest(targets, output, allow_private=True, **keywords)
