@@ -1,8 +1,8 @@
 """Everything side by side: `python -m benchmarks [--short] [--write] [--only JOB,...] [--rounds N] [--peers]`.
 
 The data is made, the peers' environments too (benchmarks/.peers, on first use); then each job runs its readers in
-turn, and prints ratios, peak memory and the bars. --short takes a minute and small documents: its figures decide
-nothing, it shows that the programs run. The last line begins with "ok" unless one of ours failed.
+turn, and prints ratios, peak memory and the bars. --short takes a minute with small documents: it only shows that the
+programs run. The last line begins with "ok" unless one of ours failed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def options() -> argparse.Namespace:
 
 def main() -> int:
     chosen = options()
-    compileall.compile_dir(PACKAGE, quiet=1)  # as pip does with the peers
+    compileall.compile_dir(PACKAGE, quiet=1)  # as of pip for the peers
     with tempfile.TemporaryDirectory() as folder:
         data = Data(Path(folder), SHORT if chosen.short else FULL)
         setting = Setting(data, chosen.rounds, chosen.peers, lambda line: print(line, file=sys.stderr, flush=True))
@@ -65,5 +65,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it quietly
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it without an error
     sys.exit(main())

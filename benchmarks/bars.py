@@ -1,4 +1,4 @@
-"""What is asked for: measured series come in; a row for each bar, met or missed, goes out.
+"""Targets: measured series come in; a row for each bar, met or missed, goes out.
 
 The figures are those of the design: how many times the limit, the ideal or the clean document we may take at most,
 how many times longer a peer has to take at least, and how much memory is too much.
@@ -72,7 +72,7 @@ BARS: dict[str, tuple[Bar, ...]] = {
         Bar(CONVERT, TWO_WORKERS, "at most", 1),
     ),
     "Parquet to pandas": (Bar(SNAPSHOT, PANDAS, "at most", 3),),
-    "mending: a raw & in every tenth entry": (Bar("damaged", CLEAN, "at most", 1.5, 1.2),),
+    "repair: a raw & in every tenth entry": (Bar("damaged", CLEAN, "at most", 1.5, 1.2),),
 }
 PEAK_MB, PEAK_STRETCH_MB = 60, 45
 WORKER_MB = 35
@@ -83,7 +83,7 @@ AUDIT_MB = 150
 
 @attrs.frozen
 class Row:
-    """A bar as it stands. Without a measured figure `why` says what is missing."""
+    """A bar with its result. Without a measured figure `why` is the reason."""
 
     work: str
     ours: str
@@ -138,7 +138,7 @@ def state_row(table: str, bytes_a_url: list[float]) -> Row:
 
 
 def audit_row(table: str, dump: Series, audit: Series) -> Row:
-    """What an audit takes more than the dump."""
+    """The time of an audit beyond the dump."""
     more = [
         other.megabytes - one.megabytes
         for one, other in zip(dump.measures, audit.measures, strict=False)

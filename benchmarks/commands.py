@@ -1,4 +1,4 @@
-"""What is run for each reader: a document or a site comes in, a command for a process of its own goes out.
+"""The commands of each reader: a document or a site comes in, a command for a separate process goes out.
 
 A reader that is not in a table cannot do that. The environments of the peers are made here, on first use.
 """
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 MOST_SECONDS = 900.0
 PACKAGE = HERE.parent / "sitemap_reader"
-ENVIRONMENT = {"PYTHONPATH": str(PACKAGE.parent)}  # of our own commands: the package that lies here is measured
+ENVIRONMENT = {"PYTHONPATH": str(PACKAGE.parent)}  # for our own commands: the package in this checkout is measured
 OURS_COMMAND = [sys.executable, "-m", "sitemap_reader"]
-# Limits are what no reader can do without: names that ../parsing.py knows.
+# Lower limits that no reader can undercut: names of ../parsing.py.
 LIMITS = ("bare expat", "decode + split", "gunzip + bare expat")
 _OUR_PYTHON = {OURS, "feedparser", *LIMITS}
 
-# Kind of document -> who reads it, ours first. Who is not there reads none of its entries.
+# Kind of document -> its readers, ours first. Other readers read none of its entries.
 PARSERS = {
     "plain": ("ultimate-sitemap-parser", "Scrapy", "Crawlee", "advertools", "Crawlee for Node", "sitemap.js"),
     "rich": ("ultimate-sitemap-parser", "Scrapy", "Crawlee", "advertools", "Crawlee for Node", "sitemap.js"),
@@ -51,7 +51,7 @@ IMPORTS = {
 
 
 def run(command: Sequence[str | Path], reader: str = OURS) -> Watched:
-    """The command's end; ours see the package that lies here, the peers do not."""
+    """Runs a command; ours see the package in this checkout, the peers do not."""
     return watched(command, most_seconds=MOST_SECONDS, environment=ENVIRONMENT if reader in _OUR_PYTHON else {})
 
 
@@ -75,8 +75,8 @@ def _timed(reader: str, url: str, files: Sequence[Path]) -> Measure:
     else:
         command = [_interpreter(reader), str(HERE / "parsing.py"), reader, url, *map(str, files)]
     done = run(command, reader)
-    told = json.loads(done.printed)
-    return Measure(told["seconds"], told["urls"], done.megabytes)
+    result = json.loads(done.printed)
+    return Measure(result["seconds"], result["urls"], done.megabytes)
 
 
 @cache
@@ -118,22 +118,22 @@ def convert_ours(dump: Path, out: Path, urls: int) -> Measure:
 def table(reader: str, file: Path) -> Measure:
     """Parquet to a frame of pandas; the seconds that it takes inside of its process."""
     done = run([sys.executable, str(HERE / "tabling.py"), reader, str(file)])
-    told = json.loads(done.printed)
-    return Measure(told["seconds"], told["urls"], done.megabytes)
+    result = json.loads(done.printed)
+    return Measure(result["seconds"], result["urls"], done.megabytes)
 
 
 def dump_peer(peer: str, served: Served, out: Path, in_flight: int) -> Measure:
     """The peer's program from its start to its end."""
-    asked = [served.sitemap, str(out), str(in_flight)]
+    requested = [served.sitemap, str(out), str(in_flight)]
     if peer in _NODE_DUMPERS:
-        command = [*node_script(_NODE_DUMPERS[peer]), *asked]
+        command = [*node_script(_NODE_DUMPERS[peer]), *requested]
     else:
-        command = [python_of(peer), str(HERE / "dumping.py"), peer, served.origin, *asked]
+        command = [python_of(peer), str(HERE / "dumping.py"), peer, served.origin, *requested]
     return _written(run(command, peer), out)
 
 
 def _written(done: Watched, out: Path, *, keep: bool = False) -> Measure:
-    """Takes the file away, unless it is to be kept: the next one shall not write over it."""
+    """Removes the file unless it is kept, so that the next run does not overwrite it."""
     with out.open("rb") as lines:
         urls = sum(1 for _ in lines)
     if not keep:

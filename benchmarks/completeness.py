@@ -1,4 +1,4 @@
-"""One document that holds everything: who gives how much of it.
+"""One document with every field: how much of it each reader gives.
 
     python -m benchmarks.completeness [--markdown]
 
@@ -37,7 +37,7 @@ NAMESPACES = "".join(
         "xhtml": "http://www.w3.org/1999/xhtml",
     }.items()
 )
-SEVERAL = 2  # of each tag that may stand several times
+SEVERAL = 2  # repetitions of each repeatable tag
 
 
 @attrs.define
@@ -50,7 +50,7 @@ class Sample:
 
 
 class Writer:
-    """Writes elements whose values are like no others; remembers them."""
+    """Writes elements with unique values; records them."""
 
     def __init__(self) -> None:
         self.values: list[str] = []
@@ -66,7 +66,7 @@ class Writer:
             values.text: f"words {number}",
             values.comma_separated: f"name {number}, other {number}",
         }
-        # What is left are numbers: none of their ranges ends below 4, or is narrower than that.
+        # The rest are numbers: none of their ranges ends below 4, or is narrower than that.
         text = forms.get(kind, f"{number}" if kind.__qualname__.startswith("whole") else f"{number % 4}.{number}5")
         self.values += text.split(", ")
         return text
@@ -140,7 +140,7 @@ FEEDS = {
 }
 
 
-# --- what came out ---
+# --- results ---
 
 
 def is_given(value: str, given: frozenset[str], moments: frozenset[object]) -> bool:
@@ -163,7 +163,7 @@ def found_by(reader: str, questions: Mapping[str, Question], truths: Mapping[str
 
 
 def table(folder: Path) -> list[list[str]]:
-    """Rows of cells: what there is, and how much of it each reader gives."""
+    """Rows of cells: each sample, and how much of it each reader gives."""
     all_samples = list(samples())
     truths = {sample.what: sample.values for sample in all_samples}
     questions = {}

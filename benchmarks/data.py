@@ -1,4 +1,4 @@
-"""What is measured: sizes come in; documents in files, and sites on loopback servers, go out, made on first use.
+"""The data: sizes come in; documents in files, and sites on loopback servers, go out, made on first use.
 
 All of it is make_site()'s: the products of its shop are the plain document (four fields in every entry, dates in four
 forms), and with extensions the rich one; the list and the feed are written from the plain document's entries.
@@ -49,7 +49,7 @@ SHORT = Sizes(500, 10_000, (2_500, 10_000), 20, 0.02)
 
 @attrs.frozen
 class Document:
-    """A file, the URL that it is said to have, and how many entries it lists."""
+    """A file, its URL, and its number of entries."""
 
     file: Path
     url: str
@@ -58,7 +58,7 @@ class Document:
 
 @attrs.frozen
 class Served:
-    """A site on loopback: where robots.txt is, the sitemap that it names, and how much there is."""
+    """A site on loopback: its origin, the sitemap that robots.txt names, and its size."""
 
     origin: str
     sitemap: str
@@ -68,7 +68,7 @@ class Served:
 
 @attrs.frozen
 class Data:
-    """All in one folder, which is the caller's to remove."""
+    """All data in one folder, which the caller removes."""
 
     folder: Path
     sizes: Sizes
@@ -96,7 +96,7 @@ class Data:
 
     @contextmanager
     def site(self, urls: int) -> Iterator[Served]:
-        """A shop in gzipped children of up to so many entries as a document has, by the fastest server there is."""
+        """A shop in gzipped children of at most the entries of a document, on the fastest server available."""
         with self._serve(f"site-{urls}", urls, self.sizes.entries, late_seconds=0) as served:
             yield served
 

@@ -41,7 +41,7 @@ class Dialect:
     is_rich: bool = False
 
     def pieces(self, entries: int) -> Iterator[bytes]:
-        """Made as they are asked for."""
+        """Yields the document in pieces."""
         yield self.head
         for number in range(entries):
             yield self.entry.replace(b"%02d", b"%02d" % (1 + number % 28)).replace(b"%d", b"%d" % number)

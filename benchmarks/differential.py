@@ -1,4 +1,4 @@
-"""The same documents through this reader and its peers: who finds what, and who gives URLs that nobody listed.
+"""The same documents read by this reader and its peers: found URLs, and URLs that were not listed.
 
     python -m benchmarks.differential [--documents 2000] [--seed 0] [--markdown]
 
@@ -65,7 +65,7 @@ class Score:
 
 
 def normal(url: str, base: str) -> str:
-    """The canonical URL; what is none stays as it is, and is nobody's truth."""
+    """The canonical URL; an invalid URL is unchanged, and in no truth."""
     return clean_url(url, base).url or url
 
 
@@ -107,7 +107,7 @@ def table(scores: dict[str, dict[str, Score]]) -> list[list[str]]:
 
 
 def better(scores: dict[str, dict[str, Score]]) -> str:
-    """Where a peer found more than we did, in one sentence."""
+    """A sentence about peers that found more than this reader."""
     found = [
         f"{reader} in {kind} ({each[reader].recall:.1f} against {each[OURS].recall:.1f})"
         for kind, each in scores.items()
@@ -121,7 +121,7 @@ def better(scores: dict[str, dict[str, Score]]) -> str:
 
 
 def disagreements() -> dict[str, dict[tuple[str, ...], list[str]]]:
-    """Case -> what came out -> who gave it, for the cases about which not all agree."""
+    """Case -> result -> readers, for the cases in which readers differ."""
     files = [path for path in sorted(CORPUS.glob("*/*")) if path.is_file() and path.parent.name not in OTHER_GROUPS]
     documents = [path for path in files if path.suffix not in (".jsonl", ".toml")]
     # A .toml states options that the peers do not have.

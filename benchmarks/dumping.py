@@ -1,8 +1,8 @@
-"""One peer writes a whole site as JSONL, with the least code that its user would write.
+"""One peer writes a whole site as JSONL, with the least code that a user would write.
 
     python dumping.py PEER ORIGIN SITEMAP OUT IN_FLIGHT
 
-ORIGIN is where robots.txt is, SITEMAP what it names: the way in for those who do not read it. Runs in the environment
+ORIGIN is where robots.txt is, SITEMAP what it names: the start for peers that do not read it. Runs in the environment
 of the peer and imports that peer only.
 """
 

@@ -2,10 +2,11 @@
 
 The farm of tests/hostfarm.py is read by `dump`, one host after the other, and by `harvest` with so many workers: first
 a single host, which shows what it costs to begin; then many that are late, each in its measure, and of which some fail,
-as many at once as harvest would, and few at once, so that who waits for most of them wins; then larger ones that answer
-at once. The farm has its CPU of the same cores; that is told beside. A reader that did not
-give each URL once, or asked a host for something twice, ends the program with 1; else the last line begins with "ok".
---short takes less than a minute, and its figures decide nothing.
+as many at once as harvest would, and few at once, so that waiting for most of them concurrently is faster; then larger
+ones that answer
+at once. The farm uses the same cores; its CPU time is shown beside. A reader that did not give each URL once, or
+requested a document twice, ends the program with 1; else the last line begins with "ok".
+--short takes less than a minute, and its figures are not significant.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from hostfarm import Farm, FarmHost
 
 MOST_SECONDS = 3_600.0
-PER_HOST = 4  # requests in flight, as nobody says otherwise
-# Of some hosts nothing can be read: then a reader says so with its exit code.
+PER_HOST = 4  # requests in flight, the default
+# Some hosts are unreadable: exit codes of a reader for these.
 CODES = (0, 3, 4, 5)
 HEADINGS = ["hosts", "reader", "s", "times dump", "hosts/s", "URLs/s", "URLs", "requests", "most at once", "CPU s",
             "CPU s per M URLs", "CPU ms per host", "farm's CPU s", "MB", "MB, largest child", "MB, all"]  # fmt: skip
@@ -45,7 +46,7 @@ _LARGE_KINDS = {"robots": 0.4, "index": 0.4, "wellknown": 0.1, "text": 0.1}
 
 @attrs.frozen
 class World:
-    """A farm to be read; `share` of the hosts that are asked for are in it, but one at least."""
+    """A farm to be read; it has `share` of the requested number of hosts, but at least one."""
 
     name: str
     share: float
@@ -86,7 +87,7 @@ WORKERS, SHORT_WORKERS = "1,2", "2"
 
 @attrs.frozen
 class Run:
-    """What a reader took, what it gave, and how the farm saw it."""
+    """The time and output of a reader, and its requests as seen by the farm."""
 
     reader: str
     done: Watched
@@ -108,7 +109,7 @@ def harvest(hosts: Path, out: Path, workers: int, at_once: int) -> list[str | Pa
 
 
 def rows_of(out: Path) -> int:
-    """Of the file that dump wrote, or of the folder that harvest did."""
+    """The number of rows in the file of dump, or in the folder of harvest."""
     from pyarrow.parquet import read_metadata
 
     files = (out / "urls").glob("*.parquet") if out.is_dir() else [out]
@@ -121,17 +122,17 @@ def measured(reader: str, command: list[str | Path], farm: Farm, hosts: list[Far
     used = farm.cpu_seconds()
     done = watched(command, most_seconds=MOST_SECONDS, environment=ENVIRONMENT, stdin=listed, codes=CODES)
     used = farm.cpu_seconds() - used
-    urls, asked, busiest = rows_of(out), farm.asked(), farm.busiest()
+    urls, requested, busiest = rows_of(out), farm.requested(), farm.busiest()
     faults = []
     if urls != (expected := sum(len(locs_of(host) or ()) for host in hosts)):
         faults.append(f"gave {urls:,} of {expected:,} URLs")
     if more := [target for target, most in busiest.items() if most > PER_HOST]:
         faults.append(f"{len(more)} hosts had more than {PER_HOST} requests at once, such as {more[0]}")
-    # A sitemap that fails is asked for again.
+    # A sitemap that fails is requested again.
     once = [host.target for host in hosts if host.kind != "error"]
-    if twice := [target for target in once if len(asked[target]) > len(set(asked[target]))]:
+    if twice := [target for target in once if len(requested[target]) > len(set(requested[target]))]:
         faults.append(f"{len(twice)} hosts were asked for a document twice, such as {twice[0]}")
-    return Run(reader, done, urls, sum(map(len, asked.values())), farm.crowd(), used, tuple(faults))
+    return Run(reader, done, urls, sum(map(len, requested.values())), farm.crowd(), used, tuple(faults))
 
 
 def run_world(world: World, count: int, workers: list[int], folder: Path) -> tuple[int, list[Run]]:

@@ -1,7 +1,7 @@
 """What hostile documents cost: `python -m benchmarks.hostile [--short] [NAME...]`.
 
-Each is read in a process of its own. Time, and memory on top of what a small document takes, stand beside the most
-that they may be. A row that is over, or where something else came out than has to, ends the program with 1. --short
+Each is read in a process of its own. Time, and memory beyond that of a small document, are shown beside the permitted
+ones. A row over a limit, or with an unexpected result, ends the program with 1. --short
 leaves out what takes long to build or to read.
 """
 
@@ -48,7 +48,7 @@ LONG = frozenset(
 
 @attrs.frozen
 class Cost:
-    """What reading one document took, how much of it was read, and what was said."""
+    """The time and memory of reading a document, the bytes read, and the problems."""
 
     seconds: float
     megabytes: float

@@ -1,4 +1,4 @@
-"""The jobs: a Setting comes in; tables of series, and the bars that they are held against, go out.
+"""The jobs: a Setting comes in; tables of series, and the bars for them, go out.
 
 JOBS has them by name. Peers that cannot run have their reason in place of figures; where one of ours or a limit
 fails, the table says so in `failures`.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from . import commands, mending
+from . import commands, repair
 from .bars import (
     AUDIT,
     AUDIT_TWO_WORKERS,
@@ -46,19 +46,19 @@ if TYPE_CHECKING:
 IN_FLIGHT = 4
 MEMORY_ROUNDS = 3
 PEER_ROUNDS = 3
-SLOW_ROUNDS = 2  # of who takes several times as long as the rest
+SLOW_ROUNDS = 2  # for contenders that take several times as long as the rest
 SLOW = {"ultimate-sitemap-parser", "advertools", "sitemapper", "feedparser", "Scrapy, items"}
 WORKERS = {ONE_WORKER: 1, TWO_WORKERS: 2}
 
 
 @attrs.frozen
 class Setting:
-    """What to measure, how often, whether beside the peers, and whom to tell how far it is."""
+    """What to measure, the number of rounds, whether to run peers, and a callback for progress."""
 
     data: Data
     rounds: int
     peers: bool
-    tell: Callable[[str], None]
+    on_progress: Callable[[str], None]
 
 
 @attrs.frozen
@@ -74,8 +74,8 @@ class Table:
 
 
 def _table(setting: Setting, title: str, about: str, ours: str, contenders: list[Contender]) -> Table:
-    setting.tell(title)
-    series = in_turn(contenders, setting.rounds, setting.tell)
+    setting.on_progress(title)
+    series = in_turn(contenders, setting.rounds, setting.on_progress)
     return Table(title, about, ours, series, rows(title, series), _failures(title, contenders, series))
 
 
@@ -93,7 +93,7 @@ def _rounds_of(setting: Setting, peer: str) -> int:
 
 
 def parse(setting: Setting) -> Iterator[Table]:
-    """Bytes in memory -> what the reader makes of each entry."""
+    """Bytes in memory -> the records of the reader."""
     for kind in DOCUMENTS:
         document = setting.data.document(kind)
         limit = commands.LIMIT_OF.get(kind, EXPAT)
@@ -147,7 +147,7 @@ def _dump_ours(served: Served, out: Path, workers: int) -> Measure:
 
 
 def late(setting: Setting) -> Iterator[Table]:
-    """Many small children of a slow server: waiting is all that there is to do."""
+    """Many small children of a slow server: the time is waiting."""
     sizes = setting.data.sizes
     # robots.txt and the index come one after the other, then as many children at a time as are in flight.
     ideal = sizes.late_seconds * (2 + -(-sizes.late_children // IN_FLIGHT))
@@ -238,7 +238,7 @@ def tabled(setting: Setting) -> Iterator[Table]:
 def memory(setting: Setting) -> Iterator[Table]:
     """The peak memory of our dump at growing sizes."""
     title, out = "memory of dump", setting.data.folder / "out.jsonl"
-    setting.tell(title)
+    setting.on_progress(title)
     failures: list[str] = []
     found: dict[tuple[int, str], Series] = {}
     names = [f"{urls:,} URLs" for urls in setting.data.sizes.memory_urls]
@@ -249,7 +249,7 @@ def memory(setting: Setting) -> Iterator[Table]:
                 for name, workers in WORKERS.items()
             ]
             rounds = 1 if urls > setting.data.sizes.urls else min(MEMORY_ROUNDS, setting.rounds)
-            series = in_turn(contenders, rounds, setting.tell)
+            series = in_turn(contenders, rounds, setting.on_progress)
         failures += _failures(title, contenders, series)
         found |= {(WORKERS[each.name.partition(", ")[0]], size): series[each.name] for each in contenders}
     small, large, *_ = names
@@ -259,7 +259,7 @@ def memory(setting: Setting) -> Iterator[Table]:
     yield Table(title, about, f"{ONE_WORKER}, {small}", named, bars, failures)
 
 
-# --- start-up, mending ---
+# --- start-up, repair ---
 
 
 def start_up(setting: Setting) -> Iterator[Table]:
@@ -276,19 +276,19 @@ def start_up(setting: Setting) -> Iterator[Table]:
     yield _table(setting, "start-up", about, "import sitemap_reader", contenders)
 
 
-def mended(setting: Setting) -> Iterator[Table]:
-    """A damaged document beside the same without a fault."""
-    entries, fault = setting.data.sizes.entries, mending.FAULTS[0]
-    bodies = {CLEAN: mending.document(entries), "damaged": mending.document(entries, fault)}
-    mending.seconds(mending.document(1, fault))  # what loads at the first reading does not count
+def repaired(setting: Setting) -> Iterator[Table]:
+    """A damaged document compared with the same without a fault."""
+    entries, fault = setting.data.sizes.entries, repair.FAULTS[0]
+    bodies = {CLEAN: repair.document(entries), "damaged": repair.document(entries, fault)}
+    repair.seconds(repair.document(1, fault))  # imports at the first reading do not count
 
     def read(body: bytes) -> Measure:
-        seconds, document = mending.seconds(body)
+        seconds, document = repair.seconds(body)
         return Measure(seconds, len(document.urls))
 
     contenders = [Contender(name, partial(read, body), None, entries, True) for name, body in bodies.items()]
-    about = f"{entries:,} entries; `python -m benchmarks.mending` has more kinds of damage"
-    yield _table(setting, "mending: a raw & in every tenth entry", about, CLEAN, contenders)
+    about = f"{entries:,} entries; `python -m benchmarks.repair` has more kinds of damage"
+    yield _table(setting, "repair: a raw & in every tenth entry", about, CLEAN, contenders)
 
 
 JOBS: dict[str, Callable[[Setting], Iterator[Table]]] = {
@@ -300,5 +300,5 @@ JOBS: dict[str, Callable[[Setting], Iterator[Table]]] = {
     "tables": tabled,
     "memory": memory,
     "start-up": start_up,
-    "mending": mended,
+    "repair": repaired,
 }

@@ -1,8 +1,8 @@
-"""How soon nothing is left of a stream that is left: `python -m benchmarks.leaving [--short] [NAME...]`.
+"""How soon a stream that is left has released everything: `python -m benchmarks.leaving [--short] [NAME...]`.
 
 A million URLs are read from a loopback server in a process of its own, up to the first, the middle, or one before the
-end. From there to where every thread is over and every socket closed, the seconds stand beside the most that they may
-be. A row that is over, or where something is left or a warning came, ends the program with 1. --short leaves only at
+end. The seconds from there until all threads have ended and all sockets are closed are shown beside the permitted ones.
+A row over the limit, with something left open, or with a warning ends the program with 1. --short leaves only at
 the first.
 """
 
@@ -28,8 +28,8 @@ def verdict(left: Left) -> str:
     """`ok`, or what is wrong."""
     if left.threads or left.sockets:
         return "left"
-    if left.told:
-        return "told"
+    if left.reported:
+        return "warnings"
     return "ok" if left.seconds <= BAR_SECONDS else "over"
 
 
@@ -47,11 +47,11 @@ def main() -> int:
     print(_ROW.format("", "site", "left", "at", "URLs", "time"), flush=True)
     for site, way, place in cases:
         left = leave(site, way, PLACES[place])
-        told = verdict(left)
-        if told != "ok":
+        found = verdict(left)
+        if found != "ok":
             failed = True
             print(left, file=sys.stderr)
-        print(_ROW.format(told, site, way, place, f"{left.urls:,}", f"{left.seconds * 1000:.0f} ms"), flush=True)
+        print(_ROW.format(found, site, way, place, f"{left.urls:,}", f"{left.seconds * 1000:.0f} ms"), flush=True)
     return int(failed)
 
 

@@ -1,4 +1,4 @@
-"""The other readers: where they come from, the environment that they live in, and their answers to many documents.
+"""The other readers: their packages, their environment, and their results for many documents.
 
 Documents in (files and their URLs), an Answer for each out. The first use makes a virtual environment in .peers/,
 beside this file, and another for Node in .peers/node where npm is there. Each reader works in a process of its own
@@ -38,12 +38,12 @@ _VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
 
 
 class Missing(Exception):
-    """What a reader needs is not on this machine."""
+    """A requirement of a reader is missing on this machine."""
 
 
 @attrs.frozen
 class Question:
-    """One document: a file, and the URL that it is said to have."""
+    """One document: a file, and its URL."""
 
     file: Path
     url: str
@@ -51,7 +51,7 @@ class Question:
 
 @attrs.frozen
 class Answer:
-    """The locs or values that a reader gave, as it gave them; `error` is what it raised, or that it hung or crashed."""
+    """The unchanged locs or values of a reader; `error` is its exception, or that it hung or crashed."""
 
     urls: tuple[str, ...] = ()
     error: str | None = None
@@ -109,7 +109,7 @@ def version_of(reader: str) -> str:
 def ask(
     reader: str, questions: Sequence[Question], what: Literal["urls", "values"] = "urls"
 ) -> dict[Path, Answer]:
-    """The reader's answers. Where its process ends before its time, that document has none, and it is started again."""
+    """The results of the reader. If its process dies, that document has no result, and the process is started again."""
     answers: dict[Path, Answer] = {}
     waiting = list(questions)
     while waiting:

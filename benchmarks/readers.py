@@ -2,7 +2,7 @@
 
 In: JSON lines of {"file", "url"}. Out: for each one JSON line of {"file", "urls", "error"}, as it is done, where urls
 are the locs of pages and children, or every value that the reader gives of them, as text. Runs in
-the environment of the reader, imports that reader only, and opens no connection: what a reader asks to fetch is the
+the environment of the reader, imports that reader only, and opens no connection: a fetch by the reader gets the
 document itself, or 404. A document that takes too long ends the process; the caller starts it again behind it.
 """
 
@@ -119,7 +119,7 @@ def ultimate_sitemap_parser_values() -> Reader:
 
 
 def scrapy_entries() -> Callable[[bytes], Iterable[dict[str, Any]]]:
-    """What its SitemapSpider does with a body."""
+    """As its SitemapSpider handles a body."""
     from scrapy.utils.gz import gunzip
     from scrapy.utils.sitemap import Sitemap
 
@@ -174,7 +174,7 @@ def crawlee_values() -> Reader:
 
 
 def advertools_values() -> Reader:
-    """What its sitemap_to_df does with the tree of a body."""
+    """As its sitemap_to_df handles the tree of a body."""
     from xml.etree import ElementTree
 
     from advertools.sitemaps import _parse_sitemap
@@ -183,7 +183,7 @@ def advertools_values() -> Reader:
 
 
 def lxml_recover() -> Reader:
-    """lxml's recovery, taken generously: every loc of an entry, and every other that is no extension's."""
+    """lxml's recovery, counted generously: every loc of an entry, and every other one outside extensions."""
     from lxml import etree
 
     def read(body: bytes, url: str) -> Iterable[str]:
@@ -227,7 +227,7 @@ def main(name: str, what: str) -> None:
         try:
             for loc in read(Path(document["file"]).read_bytes(), document["url"]):
                 answer["urls"].append(loc)  # one by one: what came before an exception counts
-        except Exception as exc:  # whatever a reader raises is its answer
+        except Exception as exc:  # any exception of a reader is its result
             answer["error"] = f"{type(exc).__name__}: {exc}"[:200]
         signal.alarm(0)
         print(json.dumps(answer), flush=True)

@@ -31,7 +31,7 @@ _HEADINGS = ["", "in ours: median (lowest to highest)", "rounds", "seconds", "UR
 
 
 def bar_rows(tables: Iterable[Table], decides: bool = True) -> list[list[str]]:
-    """A row of cells for each bar of the design; where the data is too small to decide it says no verdict."""
+    """A row of cells for each bar of the design; if the data is too small, "no verdict"."""
     cells = [_bar(row, decides) for table in tables for row in table.bars]
     return [_BAR_HEADINGS, *cells]
 
@@ -111,7 +111,7 @@ def _bullets(lines: Iterable[str]) -> str:
 
 
 def machine() -> list[str]:
-    """What it ran on."""
+    """The machine of the benchmarks."""
     return [
         f"{_processor()}, {os.cpu_count()} cores, {_memory()}",
         f"{platform.system()} {platform.release()}; {'nginx' if nginx_program() else 'a small server of our own'}",
@@ -120,16 +120,16 @@ def machine() -> list[str]:
 
 
 def _processor() -> str:
-    return _told(Path("/proc/cpuinfo"), "model name") or platform.processor() or platform.machine()
+    return _value_in(Path("/proc/cpuinfo"), "model name") or platform.processor() or platform.machine()
 
 
 def _memory() -> str:
-    kib = _told(Path("/proc/meminfo"), "MemTotal")
+    kib = _value_in(Path("/proc/meminfo"), "MemTotal")
     return f"{int(kib.split()[0]) / 1024**2:.0f} GiB" if kib else "memory not known"
 
 
-def _told(file: Path, name: str) -> str | None:
-    """What one of Linux's files says about it."""
+def _value_in(file: Path, name: str) -> str | None:
+    """A value in one of Linux's files."""
     if not file.exists():
         return None
     lines = (line.partition(":") for line in file.read_text().splitlines())
@@ -137,7 +137,7 @@ def _told(file: Path, name: str) -> str | None:
 
 
 def versions(peers: bool) -> list[str]:
-    """Of everything that took part."""
+    """The versions of all programs and packages."""
     found = [f"sitemap-reader {sitemap_reader.__version__}"]
     for name in (*DISTRIBUTIONS, *PACKAGES) if peers else ():
         try:

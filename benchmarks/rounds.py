@@ -1,7 +1,7 @@
-"""Contenders in turn: what is to be run comes in; what each run took, and the ratios of the rounds, go out.
+"""Runs contenders in turn: contenders come in; their measures, and the ratios of the rounds, go out.
 
 In each round every contender runs once, one after the other, and ratios are taken within a round: so a busy machine
-slows both sides of them. Who fails once is not asked again; the reason stands in place of figures.
+slows both sides of them. A contender that fails is not run again; the reason replaces its figures.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Measure:
-    """One run. `urls` is None where nothing is counted; memory where the system does not tell it."""
+    """One run. `urls` is None if nothing is counted, memory if the system does not provide it."""
 
     seconds: float
     urls: int | None = None
@@ -30,15 +30,15 @@ class Measure:
 
 
 class Miscounted(Exception):
-    """It did not do what it is timed for."""
+    """The contender did not give the expected URLs."""
 
 
 @attrs.frozen
 class Contender:
-    """Who runs, and how; `rounds` are fewer where it is slow.
+    """A command with its name; slow ones have fewer `rounds`.
 
-    What is `ours` has to give the `expected` URLs, and ends the program with an error if it fails: the others are
-    strangers, of whom it is only shown how many they gave.
+    One that is `ours` must give the `expected` URLs, and its failure ends the program with an error; for others the
+    number of URLs is only shown.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Contender:
 
 @attrs.define
 class Series:
-    """What a contender's rounds gave, in order; or why there are none."""
+    """The measures of a contender's rounds in order, or why there are none."""
 
     expected: int | None = None
     measures: list[Measure] = attrs.field(factory=list)
@@ -80,7 +80,7 @@ class Spread:
         return f"{self.median:.{digits}f} ({self.lowest:.{digits}f} to {self.highest:.{digits}f})"
 
 
-def in_turn(contenders: Iterable[Contender], rounds: int, tell: Callable[[str], None]) -> dict[str, Series]:
+def in_turn(contenders: Iterable[Contender], rounds: int, on_progress: Callable[[str], None]) -> dict[str, Series]:
     """Every contender's series, by name."""
     contenders = list(contenders)
     series = {each.name: Series(each.expected) for each in contenders}
@@ -88,7 +88,7 @@ def in_turn(contenders: Iterable[Contender], rounds: int, tell: Callable[[str], 
         for each in contenders:
             if series[each.name].failure is None and number < (each.rounds or rounds):
                 _run(each, series[each.name])
-                tell(f"  round {number + 1}: {each.name}: {_outcome(series[each.name])}")
+                on_progress(f"  round {number + 1}: {each.name}: {_outcome(series[each.name])}")
     return series
 
 
@@ -110,6 +110,6 @@ def _outcome(series: Series) -> str:
 
 def ratios(upper: Series, lower: Series) -> Spread | None:
     """How many times longer the upper took, over the rounds that both have; None where there is none."""
-    pairs = zip(upper.measures, lower.measures, strict=False)  # who runs fewer rounds runs the first ones
+    pairs = zip(upper.measures, lower.measures, strict=False)  # contenders with fewer rounds run in the first ones
     figures = [one.seconds / other.seconds for one, other in pairs]
     return Spread.of(figures) if figures else None

@@ -1,7 +1,7 @@
 """Document roots on 127.0.0.1, each by a server in a process of its own.
 
-serve() is nginx where that is installed, else the small server of this file, which answers each request only after
-some time if it is told to: `python -m benchmarks.serving ROOT PORT SECONDS`.
+serve() is nginx where that is installed, else the small server of this file, which delays each response if SECONDS is
+given: `python -m benchmarks.serving ROOT PORT SECONDS`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ async def _listen(root: Path, port: int, seconds: float) -> None:
                 writer.write(head.encode() + (b"" if method == "HEAD" else body))
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
-            writer.close()  # the reader has what it wants
+            writer.close()  # the reader has disconnected
 
     server = await asyncio.start_server(talk, "127.0.0.1", port)
     await server.serve_forever()

@@ -1,8 +1,8 @@
-"""What random damage costs, and how that grows: `python -m benchmarks.shapes [--count N] [--seed N] [--short]`.
+"""The cost of random damage, and its growth: `python -m benchmarks.shapes [--count N] [--seed N] [--short]`.
 
 A shape is a head, a unit or two that are repeated in turn, and a tail, all of random tokens: the protocol's tags, whole
 and broken, references, sections, comments, odd characters and bytes. Each is read at 120 and at 480 KB, in processes of
-its own, one for each core. What counts is the time of the processor: no shape may take over 4.5 times as long for four
+its own, one for each core. CPU time is measured: no shape may take over 4.5 times as long for four
 times the bytes, nor over 2 s a MB; what seems to is measured again. One that does not end is killed, and reported.
 
 `python -m benchmarks.shapes --seed 1 --only 17` reads the 17th shape of seed 1 alone; with `--save FILE` the document
@@ -110,7 +110,7 @@ class Shape:
 
 @attrs.frozen
 class Cost:
-    """What one shape took: seconds of the processor for SMALL and for LARGE; None where it never ended."""
+    """The cost of a shape: CPU seconds for SMALL and for LARGE; None if it never ended."""
 
     number: int
     small: float | None
@@ -178,7 +178,7 @@ def measured(seed: int, number: int) -> Cost:
         cost = Cost(number, *found)
         if not cost.is_bad:
             break
-        # The smaller one may have had luck, the larger one bad luck.
+        # Noise may have made the smaller one fast or the larger one slow.
         found = [max(found[0], seconds(documents[0], each.options)), min(found[1], seconds(documents[1], each.options))]
     return Cost(number, *found)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 PROC = Path("/proc")
 SAMPLE_SECONDS = 0.05
-SAMPLES_A_SEARCH = 8  # to look for new processes costs as much as to sample fifty
+SAMPLES_A_SEARCH = 8  # searching for new processes costs as much as sampling fifty
 _TOLD = 300  # characters of an error
 
 
@@ -33,7 +33,9 @@ class CommandFailed(Exception):
 
 @attrs.frozen
 class Watched:
-    """What came of it. The peaks are in MB: of the process itself, of the largest that it started, and their sum.
+    """The result of a command.
+
+    The peaks are in MB: of the process itself, of the largest that it started, and their sum.
 
     `cpu_seconds` are those of all its processes, as far as each was waited for by the one that started it.
     """
@@ -120,11 +122,11 @@ def watched(
         with suppress(ProcessLookupError):  # it has just ended
             os.killpg(process.pid, signal.SIGKILL)
 
-    # communicate(timeout=...) would look at the clock from time to time only, and so round what is measured.
+    # communicate(timeout=...) checks the clock only from time to time, which would round the measured time.
     timer = threading.Timer(most_seconds, end)
     timer.start()
     try:
-        printed, told = process.communicate()
+        printed, errors = process.communicate()
         seconds = time.perf_counter() - started
     finally:
         timer.cancel()
@@ -135,7 +137,7 @@ def watched(
     if late.is_set():
         raise CommandFailed(f"not done after {most_seconds:g} s")
     if process.returncode not in codes:
-        lines = told.strip().splitlines() or ["nothing was said"]
+        lines = errors.strip().splitlines() or ["nothing was said"]
         raise CommandFailed(f"ended with {process.returncode}: {lines[-1][:_TOLD]}")
     return Watched(seconds, printed, *peaks_found, cpu_seconds=_cpu_seconds() - used)
 

@@ -1,4 +1,4 @@
-"""Hosts that refuse: what each kind answers, as a replay and as a server, and what every command makes of it.
+"""Hosts that refuse: the response of each kind, as a replay and as a server, and the expected result of every command.
 
 `EXPECTED` is the table of docs/blocked.md.
 """
@@ -35,7 +35,7 @@ COMMANDS = ("dump", "discover", "tree", "audit", "sync", "harvest", "urls()", "s
 
 @attrs.frozen
 class Verdict:
-    """What a reading comes to: the exit code of most commands, and the rest."""
+    """The expected result of reading: the exit code of most commands, and the rest."""
 
     name: str
     code: int
@@ -44,7 +44,7 @@ class Verdict:
     python: str
 
     def of(self, command: str) -> str:
-        """As the table has it."""
+        """From a row of the table."""
         if command == "harvest":
             return f"{self.harvest}, {self.code}"
         if command.endswith("()"):
@@ -76,7 +76,7 @@ def docs_table() -> list[str]:
 
 
 def lay_out(folder: Path, kind: str | None, place: str = "all paths") -> Path:
-    """A replay in which the host refuses in this way; of no kind, a good site whose robots.txt names its sitemap."""
+    """Writes a replay whose host refuses in this way; kind None: a good site whose robots.txt names its sitemap."""
     base = folder / "https" / HOST
     base.mkdir(parents=True)
     (folder / "site.toml").write_text(f'seeds = ["{SITE}/"]\n')

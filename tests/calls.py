@@ -1,4 +1,4 @@
-"""How much work something is, told by what it calls: a number that no busy machine changes."""
+"""Measures work by the number of function calls, which does not depend on the load of the machine."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ if TYPE_CHECKING:
 
 
 def calls_of(function: Callable[[], object]) -> int:
-    """How many functions are called by it, ours and Python's own."""
+    """The number of calls of Python and C functions that `function` makes."""
     seen = 0
 
-    def heard(frame: Any, event: str, argument: Any) -> None:
+    def received(frame: Any, event: str, argument: Any) -> None:
         nonlocal seen
         seen += event in ("call", "c_call")
 
-    gc.disable()  # what it clears away is no call of ours
+    gc.disable()  # the collector's calls do not count
     before = sys.getprofile()
-    sys.setprofile(heard)
+    sys.setprofile(received)
     try:
         function()
     finally:

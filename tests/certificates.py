@@ -1,4 +1,4 @@
-"""Certificates for servers on loopback, each with the key that was made for it and for nothing else."""
+"""Certificates for servers on loopback, each with a key that is used only here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def tls_contexts(pem: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Of a server that shows the certificate, and of a client that trusts it."""
+    """The SSL contexts of a server with the certificate and of a client that trusts it."""
     path = folder / "certificate.pem"
     path.write_text(pem)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,4 +1,4 @@
-"""Which tests are slow, and what several tests share: servers on loopback, stopped when the test ends."""
+"""Lists of slow tests, and shared fixtures: servers on loopback, stopped when the test ends."""
 
 from __future__ import annotations
 
@@ -24,56 +24,56 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 # What only `pytest --full` runs: folders, files, tests. A file that is named on the command line runs whole.
 SLOW = (
-    "tests/analysis/test_charts.py::test_any_text_of_a_site_is_text_in_the_picture",
-    "tests/analysis/test_charts.py::test_characters_that_xml_has_not_end_no_picture",
+    "tests/analysis/test_charts.py::test_hostile_text_stays_text_in_the_chart",
+    "tests/analysis/test_charts.py::test_characters_that_xml_forbids_do_not_break_the_chart",
     "tests/analysis/test_charts.py::test_each_mark_has_its_number_beside_it",
     "tests/analysis/test_charts.py::test_png_is_made_without_a_browser",
-    "tests/analysis/test_charts.py::test_the_numbers_drawn_are_those_of_the_frame",
-    "tests/analysis/test_charts.py::test_the_picture_says_what_was_found_and_what_was_counted",
-    "tests/analysis/test_every_measure.py::test_pages_that_state_nothing_are_counted_all_the_same",
+    "tests/analysis/test_charts.py::test_chart_shows_the_numbers_of_the_frame",
+    "tests/analysis/test_charts.py::test_chart_shows_the_finding_and_the_counts",
+    "tests/analysis/test_every_measure.py::test_pages_without_optional_fields_are_counted",
     "tests/checks/test_audit.py::test_a_large_site_is_the_same_by_worker_processes_and_by_a_dump",
     "tests/checks/test_audit.py::test_worker_processes_find_the_same",
     "tests/checks/test_browser.py",
     "tests/checks/test_crawled.py::test_a_crawl_takes_little_memory",
     "tests/checks/test_page.py::test_charts_show_text_of_a_site_as_it_is",
-    "tests/checks/test_page.py::test_whatever_dates_there_are_the_bars_are_few",
-    "tests/checks/test_staging.py::test_a_private_site_that_is_named_is_clean[127.0.0.1]",
-    "tests/cli/test_cli_audit.py::test_head_ends_it_quietly",
-    "tests/cli/test_cli_convert.py::test_a_failure_to_write_is_none_to_read_where_the_dump_comes_by_a_pipe",
+    "tests/checks/test_page.py::test_number_of_bars_is_bounded_for_any_dates",
+    "tests/checks/test_staging.py::test_private_target_is_not_reported[127.0.0.1]",
+    "tests/cli/test_cli_audit.py::test_closed_pipe_ends_the_command_without_an_error",
+    "tests/cli/test_cli_convert.py::test_write_error_is_not_reported_as_a_read_error",
     "tests/cli/test_cli_convert.py::test_a_full_disk_is_exit_6",
     "tests/cli/test_cli_convert.py::test_parquet_can_go_through_a_pipe",
-    "tests/cli/test_cli_credentials.py::test_a_harvest_sends_what_is_given_and_writes_nothing_of_it",
-    "tests/cli/test_cli_credentials.py::test_nothing_that_is_given_is_shown_or_written",
-    "tests/cli/test_cli_diff.py::test_head_ends_it_quietly",
+    "tests/cli/test_cli_credentials.py::test_harvest_sends_credentials_and_writes_none",
+    "tests/cli/test_cli_credentials.py::test_credentials_are_never_shown_or_written",
+    "tests/cli/test_cli_diff.py::test_closed_pipe_ends_the_command_without_an_error",
     "tests/cli/test_cli_full_pipe.py",
     "tests/cli/test_cli_interrupts.py",
     "tests/cli/test_cli_jobs.py",
-    "tests/cli/test_cli_outputs.py::test_dev_stdout_is_what_stdout_is",
-    "tests/cli/test_cli_outputs.py::test_what_no_reader_could_read_does_not_take_the_place",
+    "tests/cli/test_cli_outputs.py::test_output_dev_stdout_is_stdout",
+    "tests/cli/test_cli_outputs.py::test_incomplete_parquet_does_not_replace_the_file",
     "tests/cli/test_cli_process.py",
     "tests/cli/test_cli_progress.py",
     "tests/cli/test_cli_terminal_tables.py",
     "tests/pipeline/test_fallback_run.py",
     "tests/pipeline/test_feedparser_process.py::test_long_base_before_many_links_is_bounded",
     "tests/fetch/test_client.py::test_tls_to_a_server_without_it",
-    "tests/fetch/test_warc.py::test_an_answer_takes_at_most_32_bytes_of_memory",
+    "tests/fetch/test_warc.py::test_response_takes_at_most_32_bytes_of_memory",
     "tests/fetch/test_warc.py::test_memory_is_flat_over_a_large_file",
     "tests/pipeline/test_worker_deaths.py",
     "tests/pipeline/test_workers.py",
-    "tests/fuzz/test_found.py::test_known_faults_are_still_there",
+    "tests/fuzz/test_found.py::test_known_faults_still_fail",
     "tests/fuzz/test_found.py::test_short_run_finds_nothing_new[growth]",
     "tests/hostile/test_bomb_memory.py",
     "tests/hostile/test_heartbeat.py",
     "tests/hostile/test_leaving.py",
     "tests/hostile/test_leaving_processes.py",
     "tests/hostile/test_network.py::test_a_child_on_a_host_that_cannot_be_reached",
-    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other",
+    "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read",
     "tests/hostile/test_output.py",
     "tests/hostile/test_politeness.py",
-    "tests/hostile/test_robots.py::test_a_hostile_file_takes_seconds_at_most_to_read_and_part_of_one_to_ask",
-    "tests/hostile/test_robots.py::test_thousands_of_sitemap_lines_are_asked_for_once_each_and_cost_in_proportion",
+    "tests/hostile/test_robots.py::test_hostile_file_is_parsed_in_seconds_and_matched_in_less",
+    "tests/hostile/test_robots.py::test_thousands_of_sitemap_lines_are_requested_once_in_linear_time",
     "tests/hostile/test_robots.py::"
-    "test_whatever_a_robots_txt_looks_like_its_rules_and_sitemaps_hold[10 MB of newlines]",
+    "test_rules_and_sitemaps_of_odd_robots_txt_are_read[10 MB of newlines]",
     "tests/integrations/test_airflow.py",
     "tests/integrations/test_crawlee.py",
     "tests/integrations/test_crawlee_page.py",
@@ -81,24 +81,24 @@ SLOW = (
     "tests/parser/test_linear.py",
     "tests/parser/test_structure.py::test_pieces_of_any_size_give_the_same",
     "tests/parser/test_structure.py::test_restarts_grow_with_the_damaged_entries_and_no_faster",
-    "tests/parser/test_structure.py::test_tokens_are_looked_at_a_few_times_an_entry",
+    "tests/parser/test_structure.py::test_tokens_are_visited_a_few_times_an_entry",
     "tests/parser/test_work.py::test_four_times_the_bytes_take_no_more_than_four_times_the_work",
-    "tests/parser/test_work.py::test_mender_takes_something_with_each_call",
-    "tests/scale/test_folder.py::test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed",
-    "tests/scale/test_folder.py::test_a_settling_that_is_killed_is_done_again",
+    "tests/parser/test_work.py::test_repair_consumes_input_with_each_call",
+    "tests/scale/test_folder.py::test_archive_of_a_harvest_is_complete_after_any_kills",
+    "tests/scale/test_folder.py::test_killed_clean_up_is_repeated",
     "tests/scale/test_harvest.py",
-    "tests/scale/test_shard.py::test_so_does_one_that_has_much_to_write",
-    "tests/scale/test_shard.py::test_what_is_told_in_between_has_hosts_that_are_not_done",
+    "tests/scale/test_shard.py::test_writing_attempt_whose_folder_is_removed_ends",
+    "tests/scale/test_shard.py::test_progress_includes_hosts_in_progress",
     "tests/scale/test_state.py",
     "tests/scale/test_state_kills.py",
     "tests/state/test_change_streams.py::test_workers_may_read_the_documents",
     "tests/state/test_kills.py",
     "tests/serialize/test_arrow.py::test_memory_of_converting_does_not_grow_with_the_dump",
     "tests/test_compare.py::test_how_the_json_is_written_makes_no_difference",
-    "tests/test_compare.py::test_its_file_goes_with_the_object",
+    "tests/test_compare.py::test_temporary_file_is_deleted_with_the_object",
     "tests/test_compare.py::test_memory_stays_flat",
-    "tests/test_compare.py::test_what_is_left_half_way_leaves_nothing_behind",
-    "tests/test_credentials.py::test_a_retry_is_as_the_first_try",
+    "tests/test_compare.py::test_abandoned_comparison_leaves_no_file",
+    "tests/test_credentials.py::test_retry_sends_the_same_headers",
     "tests/test_docs_cli_examples.py",
     "tests/test_docs_examples.py",
     "tests/test_docs_pages.py::test_the_first_examples_of_a_page_print_what_it_shows[docs/python.md-1]",
@@ -106,80 +106,80 @@ SLOW = (
     "tests/test_hostfarm.py",
     "tests/test_notebook_runs.py",
     "tests/serialize/test_parquet.py::test_memory_does_not_grow_with_the_rows",
-    "tests/test_problem_docs.py::test_a_line_is_what_its_file_gives",
+    "tests/test_problem_docs.py::test_example_line_is_reported_for_its_file",
     "tests/client/test_progressbar.py::test_the_bar_of_a_stream_ends_with_it",
-    "tests/client/test_progressbar.py::test_the_time_of_an_async_bar_goes_on_while_nothing_comes",
+    "tests/client/test_progressbar.py::test_elapsed_time_of_an_async_bar_advances_while_waiting",
     "tests/client/test_reader.py::test_a_retry_before_any_entry_gives_each_record_once",
     "tests/test_records_examples.py",
     "tests/client/test_dedupe.py::test_a_url_takes_16_bytes_at_most",
     "tests/client/test_streams.py::test_a_program_may_end_while_a_stream_is_open",
-    "tests/client/test_streams.py::test_no_way_to_read_to_the_end_warns_of_anything",
-    "tests/client/test_streams.py::test_progress_is_told_on_the_way[read_lines_in_processes]",
-    "tests/client/test_streams.py::test_who_raises_at_progress_ends_it[read_lines_in_processes]",
-    "tests/frontier/test_frontier.py::test_dear_rules_are_asked_about_a_few_documents_in_one_call",
-    "tests/frontier/test_frontier.py::test_documents_that_were_held_back_end_some_in_one_call",
-    "tests/frontier/test_frontier.py::test_of_many_forbidden_documents_some_are_told_of_in_one_call",
-    "tests/frontier/test_host_queue.py::test_hosts_that_all_have_a_crawl_delay_cost_a_walk_what_they_need_themselves",
-    "tests/frontier/test_index_dates.py::test_since_gives_what_a_filter_gives_or_counts_what_it_skipped",
-    "tests/frontier/test_authority.py::test_a_robots_txt_that_names_an_index_again_and_again_costs_what_one_line_does",
-    "tests/frontier/test_authority.py::test_a_step_of_handing_down_costs_the_same_however_many_children_there_are",
-    "tests/frontier/test_authority.py::test_children_that_stay_without_proof_are_told_of_some_in_one_call",
-    "tests/frontier/test_authority.py::test_what_was_dropped_is_not_given_up_before_all_has_been_handed_down",
+    "tests/client/test_streams.py::test_reading_to_the_end_gives_no_warning",
+    "tests/client/test_streams.py::test_on_progress_is_called_during_the_run[read_lines_in_processes]",
+    "tests/client/test_streams.py::test_exception_in_on_progress_ends_the_stream[read_lines_in_processes]",
+    "tests/frontier/test_frontier.py::test_expensive_rules_are_matched_for_a_few_documents_in_one_call",
+    "tests/frontier/test_frontier.py::test_deferred_documents_end_in_batches",
+    "tests/frontier/test_frontier.py::test_forbidden_documents_are_reported_in_batches",
+    "tests/frontier/test_host_queue.py::test_crawl_delays_of_many_hosts_cost_linear_work",
+    "tests/frontier/test_index_dates.py::test_since_equals_a_filter_of_everything_or_counts_the_skipped",
+    "tests/frontier/test_authority.py::test_repeated_sitemap_lines_cost_as_much_as_one",
+    "tests/frontier/test_authority.py::test_cost_of_a_propagation_step_is_constant",
+    "tests/frontier/test_authority.py::test_unverified_children_are_reported_in_batches",
+    "tests/frontier/test_authority.py::test_dropped_urls_wait_until_authorities_are_propagated",
 )
-# Of these, what runs always: a test of each kind.
+# Of these, the tests that always run: one of each kind.
 SMOKE = (
-    "tests/analysis/test_charts.py::test_the_numbers_drawn_are_those_of_the_frame[sections-three]",
-    "tests/analysis/test_charts.py::test_the_picture_says_what_was_found_and_what_was_counted[cadence-one]",
-    "tests/analysis/test_every_measure.py::test_pages_that_state_nothing_are_counted_all_the_same[no path-sections]",
+    "tests/analysis/test_charts.py::test_chart_shows_the_numbers_of_the_frame[sections-three]",
+    "tests/analysis/test_charts.py::test_chart_shows_the_finding_and_the_counts[cadence-one]",
+    "tests/analysis/test_every_measure.py::test_pages_without_optional_fields_are_counted[no path-sections]",
     "tests/checks/test_audit.py::test_worker_processes_find_the_same[sites-shop]",
     "tests/checks/test_browser.py::test_hostile_text_stays_text",
     "tests/cli/test_cli_convert.py::test_a_full_disk_is_exit_6[parquet]",
-    "tests/cli/test_cli_credentials.py::test_nothing_that_is_given_is_shown_or_written[audit-netrc]",
-    "tests/cli/test_cli_credentials.py::test_nothing_that_is_given_is_shown_or_written[discover-userinfo]",
-    "tests/cli/test_cli_credentials.py::test_nothing_that_is_given_is_shown_or_written[sync-header]",
-    "tests/cli/test_cli_full_pipe.py::test_a_reader_that_takes_up_again_gets_whole_lines",
+    "tests/cli/test_cli_credentials.py::test_credentials_are_never_shown_or_written[audit-netrc]",
+    "tests/cli/test_cli_credentials.py::test_credentials_are_never_shown_or_written[discover-userinfo]",
+    "tests/cli/test_cli_credentials.py::test_credentials_are_never_shown_or_written[sync-header]",
+    "tests/cli/test_cli_full_pipe.py::test_reader_that_resumes_gets_complete_lines",
     "tests/cli/test_cli_interrupts.py::test_an_interrupt_keeps_what_was_read[2]",
     "tests/cli/test_cli_jobs.py::test_a_dump_in_processes_is_the_truth",
-    "tests/cli/test_cli_process.py::test_head_ends_it_quietly",
-    "tests/cli/test_cli_progress.py::test_on_a_terminal_a_bar_shows_how_far_it_is",
+    "tests/cli/test_cli_process.py::test_closed_pipe_ends_the_command_without_an_error",
+    "tests/cli/test_cli_progress.py::test_terminal_shows_a_progress_bar",
     "tests/cli/test_cli_terminal_tables.py::test_a_pipe_from_a_terminal_gets_tsv[tree]",
     "tests/pipeline/test_fallback_run.py::test_leaving_the_async_block_kills_feedparser",
-    "tests/pipeline/test_worker_deaths.py::test_a_worker_that_is_killed_from_outside_loses_the_document_that_it_is_at",
-    "tests/pipeline/test_workers.py::test_a_walk_gives_the_same_with_workers[several]",
+    "tests/pipeline/test_worker_deaths.py::test_killed_worker_loses_its_current_document",
+    "tests/pipeline/test_workers.py::test_crawl_gives_the_same_with_workers[several]",
     "tests/hostile/test_bomb_memory.py::test_memory_stays_flat_and_reading_stops_early[documents]",
     "tests/hostile/test_heartbeat.py::test_documents_are_parsed_beside_the_loop",
-    "tests/hostile/test_leaving.py::test_a_stream_that_is_left_is_over_at_once",
-    "tests/hostile/test_leaving.py::test_an_async_stream_that_is_left_cancels_all_that_it_began[async_break-bodies]",
-    "tests/hostile/test_leaving.py::test_what_the_caller_raises_while_waiting_ends_it",
+    "tests/hostile/test_leaving.py::test_left_stream_ends_at_once",
+    "tests/hostile/test_leaving.py::test_left_async_stream_cancels_its_requests[async_break-bodies]",
+    "tests/hostile/test_leaving.py::test_exception_in_on_wait_ends_the_stream",
     "tests/hostile/test_leaving_processes.py::"
-    "test_nothing_of_a_large_site_is_left[sync-20000-40000-20 gzipped children]",
-    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other[503 for ever]",
-    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other[503, 503, 200]",
-    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other[RST in mid-body]",
-    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other[chunked cut]",
-    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other[cut, then 503, then whole]",
-    "tests/hostile/test_network.py::test_a_child_that_fails_is_named_and_hurts_no_other[stalled, then whole]",
-    "tests/hostile/test_output.py::test_an_interrupt_between_documents_keeps_those_that_came[2]",
-    "tests/hostile/test_politeness.py::test_a_slow_host_slows_no_other",
-    "tests/hostile/test_robots.py::test_a_hostile_file_takes_seconds_at_most_to_read_and_part_of_one_to_ask[groups]",
+    "test_left_stream_of_a_large_site_leaves_nothing_open[sync-20000-40000-20 gzipped children]",
+    "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[503 for ever]",
+    "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[503, 503, 200]",
+    "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[RST in mid-body]",
+    "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[chunked cut]",
+    "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[cut, then 503, then whole]",
+    "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[stalled, then whole]",
+    "tests/hostile/test_output.py::test_interrupt_between_documents_keeps_the_received_ones[2]",
+    "tests/hostile/test_politeness.py::test_slow_host_does_not_delay_others",
+    "tests/hostile/test_robots.py::test_hostile_file_is_parsed_in_seconds_and_matched_in_less[groups]",
     "tests/integrations/test_crawlee.py::test_the_record_survives_a_queue_on_disk",
     "tests/integrations/test_scrapy.py::test_a_callback_has_the_record_also_from_a_queue_on_disk",
     "tests/parser/test_linear.py::test_twice_the_document_takes_twice_the_work[an unclosed entry]",
     "tests/parser/test_structure.py::test_pieces_of_any_size_give_the_same[1]",
     "tests/parser/test_work.py::test_four_times_the_bytes_take_no_more_than_four_times_the_work[bare &]",
-    "tests/scale/test_harvest.py::test_a_worker_that_is_killed_costs_no_row",
+    "tests/scale/test_harvest.py::test_killed_worker_loses_no_row",
     "tests/scale/test_state.py::test_a_host_that_fails_removes_nothing",
-    "tests/scale/test_state.py::test_at_first_all_is_new_then_nothing_then_what_a_version_changes",
+    "tests/scale/test_state.py::test_first_harvest_is_all_new_then_only_changes",
     "tests/scale/test_state.py::test_documents_that_have_not_changed_are_not_read_again",
-    "tests/scale/test_state_kills.py::test_wherever_it_is_killed_nothing_is_told_twice_and_nothing_is_lost[39]",
+    "tests/scale/test_state_kills.py::test_killed_anywhere_no_change_is_lost_or_repeated[39]",
     "tests/state/test_kills.py::test_killed_at_each_write_and_each_commit[write-behind]",
-    "tests/test_compare.py::test_what_is_left_half_way_leaves_nothing_behind[pass]",
-    "tests/test_credentials.py::test_a_retry_is_as_the_first_try[header]",
-    "tests/test_notebook_runs.py::test_its_cells_run_and_what_they_say_is_so[01_one_site]",
+    "tests/test_compare.py::test_abandoned_comparison_leaves_no_file[pass]",
+    "tests/test_credentials.py::test_retry_sends_the_same_headers[header]",
+    "tests/test_notebook_runs.py::test_notebook_cells_run[01_one_site]",
     "tests/client/test_progressbar.py::test_the_bar_of_a_stream_ends_with_it[sync-640]",
     "tests/client/test_reader.py::test_a_retry_before_any_entry_gives_each_record_once[first2]",
     "tests/client/test_dedupe.py::test_a_url_takes_16_bytes_at_most[100000]",
-    "tests/frontier/test_index_dates.py::test_since_gives_what_a_filter_gives_or_counts_what_it_skipped[frozen-20-20]",
+    "tests/frontier/test_index_dates.py::test_since_equals_a_filter_of_everything_or_counts_the_skipped[frozen-20-20]",
 )
 
 WITHOUT_A_TEST = pytest.StashKey[list[str]]()  # names in these that tests/test_layout.py reports
@@ -239,7 +239,7 @@ def without_a_test(items: list[pytest.Item], config: pytest.Config) -> list[str]
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests are never looked at again by the garbage collector: some tests call it many times."""
+    """Excludes the collected tests from garbage collection, which some tests call many times."""
     gc.collect()
     gc.freeze()
 
@@ -250,17 +250,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Sets the tier, and sees that programs which a test starts are as users have them.
+    """Sets the tier, and restores the defaults of signals and buffering for programs that a test starts.
 
-    In the background of a script SIGINT is ignored, behind nohup SIGHUP, and so they would be by them; and where
-    PYTHONUNBUFFERED is set, as in many containers, nothing is ever left in a buffer that cannot be written.
+    In the background of a script SIGINT is ignored, under nohup SIGHUP, and child processes inherit that. With
+    PYTHONUNBUFFERED, as in many containers, no unwritable data would remain in a buffer.
     """
     if config.getoption("--full"):
         os.environ[FULL] = "1"
-    if find_spec("hypothesis"):  # the environment of the Airflow test is without
+    if find_spec("hypothesis"):  # the environment of the Airflow test has no hypothesis
         from hypothesis import settings
 
-        # How long a busy machine takes decides no test.
+        # No test depends on the load of the machine.
         settings.register_profile("tier", deadline=None, max_examples=examples(100))
         settings.load_profile("tier")
     os.environ.pop("PYTHONUNBUFFERED", None)
@@ -295,7 +295,7 @@ def site_server() -> Iterator[Callable[[Mapping[str, Page]], SiteServer]]:
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """A port that nobody should connect to: see servers.is_untouched()."""
+    """A port to which no connection may be made: see servers.is_untouched()."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server

@@ -1,6 +1,6 @@
-"""The cases of corpus/: a document, beside it what must come out, and options where they matter.
+"""The cases of corpus/: a document, its expected items, and options.
 
-`scripts/bless` writes expectations with this, and test_corpus.py holds the code to them.
+`scripts/write_corpus_expectations` writes the expectations, and test_corpus.py compares them.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ SITES = ("sites", "audit", "market")
 
 @cache
 def feedparser_answer(body: bytes, url: str | None) -> FallbackResult | FallbackFailed:
-    """feedparser's answer, or why there is none; found in this process, which is quicker than starting one."""
+    """The result of feedparser, or its error; run in this process, which is faster than starting one."""
     with warnings.catch_warnings(action="ignore"):
         try:
             return read_links(body, url or "")
-        except Exception as error:  # its own process would end with it
+        except Exception as error:  # its process would have ended with it
             return FallbackFailed(f"feedparser gave up: {error}")
 
 
 def fallback(body: bytes, url: str | None, /, *, limits: Limits) -> FallbackResult:
-    """feedparser_fallback() without its limits; it remembers its answers."""
+    """feedparser_fallback() without its limits; results are cached."""
     answer = feedparser_answer(body, url)
     if isinstance(answer, FallbackFailed):
-        raise FallbackFailed(*answer.args)  # another one each time: a raised exception keeps its traceback
+        raise FallbackFailed(*answer.args)  # a new exception each time: a raised one keeps its traceback
     return answer
 
 
@@ -68,13 +68,13 @@ class Case:
 
     @cached_property
     def stated(self) -> dict[str, Any]:
-        """What the .toml says, if there is one."""
+        """The contents of the .toml, if there is one."""
         beside = self.path.with_name(self.path.name + ".toml")
         return tomllib.loads(beside.read_text("utf-8")) if beside.exists() else {}
 
     @cached_property
     def options(self) -> dict[str, Any]:
-        """The keyword arguments of iter_parse(): the defaults, and what was stated."""
+        """The keyword arguments of iter_parse(): the defaults, and those of the .toml."""
         stated = {**self.stated, "limits": Limits(**self.stated.get("limits", {}))}
         return {"url": f"https://example.com/{self.path.name}", "feed_fallback": fallback, **stated}
 
@@ -83,12 +83,12 @@ class Case:
 
 
 def lines(items: Iterable[Item]) -> bytes:
-    """What `sitemap-reader parse --report -` prints of them."""
+    """The items as `sitemap-reader parse --report -` prints them."""
     return b"".join(json_line(item) for item in items)
 
 
 def files() -> list[Path]:
-    """Every file of a group's folder; replayed sites are another matter."""
+    """Every file of the folders of documents; replayed sites are not included."""
     return sorted(path for path in CORPUS.glob("*/*") if path.is_file() and path.parent.name not in SITES)
 
 
@@ -97,5 +97,5 @@ def cases() -> list[Case]:
 
 
 def cases_by_group() -> dict[str, list[Case]]:
-    """The cases of each folder, by its name: what every case must hold is tested a group at a time."""
+    """The cases of each folder, by its name; properties of every case are tested one group at a time."""
     return {group: list(some) for group, some in groupby(cases(), key=lambda case: case.path.parent.name)}

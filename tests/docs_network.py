@@ -1,9 +1,9 @@
-"""Stands in for the network of those who try the examples of docs/: the names that they use lead to this machine.
+"""Replaces the network for the examples of docs/: the host names in them resolve to this machine.
 
-Copied to a folder as sitecustomize.py, so that every Python started there has it. Only names and connects are
-changed: what is looked up, checked, encrypted and sent stays real. Any other name is unknown, as it is offline.
+Copied to a folder as sitecustomize.py, so that every Python started there imports it. Only name resolution and connects
+are replaced; checks, TLS and HTTP are real. Any other name does not resolve, as offline.
 
-The machine has one processor: `harvest` starts a worker for each, and with more of them an example shows no more.
+The CPU count is one: `harvest` starts a worker for each, and one is enough.
 There is no bokeh: it draws Dask's dashboard, which tests/scale/test_harvest.py looks at, and takes a second to load.
 """
 
@@ -14,7 +14,7 @@ import socket
 import sys
 from typing import Any
 
-# Public addresses: those that the documentation is meant to use are refused, as they should be.
+# Public addresses: those reserved for documentation would be refused.
 ADDRESSES = {"example.com": "93.184.215.14", "broken.example": "93.184.215.15"}
 PORT = "DOCS_SITE_PORT"
 
@@ -31,12 +31,12 @@ def getaddrinfo(host: Any, *args: Any, **options: Any) -> Any:
 
 
 def gethostbyname(host: str) -> str:
-    """socket.gethostbyname() likewise: Scrapy asks it."""
+    """socket.gethostbyname() likewise: Scrapy calls it."""
     return str(getaddrinfo(host, None)[0][4][0])
 
 
 class Socket(socket.socket):
-    """Connects to the site on this machine where one of the addresses was meant; https only."""
+    """Connects to the local server in place of these addresses; https only."""
 
     def connect(self, address: Any) -> None:
         super().connect(_here(address))

@@ -1,10 +1,10 @@
-"""Tries the examples of README.md and docs/*.md as a reader would: block by block, in one folder for each page.
+"""Runs the examples of README.md and docs/*.md block by block, in one folder for each page.
 
-In: a page. Out: the blocks that print something else than the page shows. The sites that they name are served on this
+In: a page. Out: the blocks whose output differs from the page. The sites that they name are served on this
 machine, see docs_network.py and docs_site.py; the programs are those of the environment that runs the tests.
 
-What a block prints stands in the page (consoles, and `text` behind Python), or else here, in PRINTS. records.md and
-cli.md have tests of their own.
+The output of a block is in the page (consoles, and `text` after Python), or else here, in PRINTS. records.md and cli.md
+have separate tests.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ PAGES = (
     "docs/scale.md",
 )  # fmt: skip
 RUNNABLE = ("console", "sh", "python")
-# Where one of these is missing, its examples are left out: programs, and packages by what an example says that uses
-# them without an import.
+# Optional programs and packages; without one its examples are skipped. Packages are recognised by imports, or by this
+# text.
 PROGRAMS = (*SYSTEM_PROGRAMS, "duckdb", "scrapy", "sqlite-utils")
 PACKAGES = {
     "altair": r"\.chart\(",
@@ -42,11 +42,11 @@ PACKAGES = {
     "scrapy": r"integrations\.scrapy",
     "warcio": r"\.warc\b",
 }
-SECONDS = 120  # that one block may take on a busy machine
+SECONDS = 120  # the most that one block may take on a busy machine
 
-# Keys are a page, and what only one block of it says.
+# Keys are a page, and a text that only one block of it contains.
 Key = tuple[str, str]
-# Why a block cannot be run here.
+# Key -> why the block cannot be run here.
 NOT_RUN: dict[Key, str] = {
     ("README.md", "pip install"): "installs: .ci/run does it, in a fresh clone",
     ("docs/quickstart.md", "pip install"): "installs: see README.md",
@@ -55,7 +55,7 @@ NOT_RUN: dict[Key, str] = {
     ("docs/integrations.md", "import dag, task"): "needs Airflow: tests/integrations/test_airflow.py",
     ("docs/integrations.md", "HttpCrawler("): "its network is not Python's: tests/integrations/test_crawlee_page.py",
 }
-# Before it a day goes by, and the shop changes.
+# Before these blocks the shop changes to its next day.
 NEXT_DAY: set[Key] = {
     ("docs/quickstart.md", "-o tuesday.jsonl"),
     ("docs/python.md", "sr.diff("),
@@ -64,7 +64,7 @@ NEXT_DAY: set[Key] = {
     ("docs/recipes.md", "changes-*"),
     ("docs/scale.md", "daily/urls/*"),
 }
-# What it prints, where the page does not show it: because that goes by the present date, or to explain no more.
+# The output of blocks whose page does not show it, such as text that depends on the date.
 PRINTS: dict[Key, str] = {
     ("README.md", "> monday.jsonl"): r"""(?xs)
         (https://example\.com/[^\n]+\n)+  # of the week or undated
@@ -80,14 +80,14 @@ PRINTS: dict[Key, str] = {
 _FENCE = re.compile(r"^```(?P<language>\w*)[ ]*(?P<name>\S*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _TOOK = re.compile(r"\b[\d.]+ s\b")
-# What asyncio says in development mode where the machine is busy.
+# Messages of asyncio in development mode on a busy machine.
 _SLOW = re.compile(r"^Executing <.*> took [\d.]+ seconds\n", re.MULTILINE)
-_DONE = "\x1e"  # printed behind each command of a console; nothing else prints it
+_DONE = "\x1e"  # printed after each command of a console; nothing else prints it
 
 
 @attrs.frozen
 class Block:
-    """A fenced block. `name` is the file that it is saved as, `shows` what the page says that it prints."""
+    """A fenced block. `name` is the file that it is saved as, `shows` its output in the page."""
 
     page: str
     line: int
@@ -102,7 +102,7 @@ class Block:
 
     @property
     def missing(self) -> list[str]:
-        """The programs and packages that it needs and that are not installed."""
+        """The programs and packages that the block needs and that are not installed."""
         packages = {package for package, use in PACKAGES.items() if re.search(use, self.text)}
         programs = {each for each in PROGRAMS if re.search(rf"(?<![\w.-]){each}(?![\w.-])", self.text)}
         if self.language == "python":
@@ -114,7 +114,7 @@ class Block:
 
 @attrs.frozen
 class Ran:
-    """What came of a block; of a console, `stdout` has both streams, as a terminal shows them."""
+    """The result of a block; for a console, `stdout` has both streams, as a terminal shows them."""
 
     code: int
     stdout: str
@@ -122,7 +122,7 @@ class Ran:
 
 
 def found(program: str) -> str | None:
-    """Where a program is: beside this Python, or wherever a shell finds it."""
+    """The path of a program: beside this Python, or on PATH."""
     return shutil.which(program, path=_path(Path(sys.executable).parent))
 
 
@@ -135,12 +135,12 @@ def _path(*first: Path) -> str:
     return os.pathsep.join([*map(str, first), os.environ["PATH"]])
 
 
-# --- what a page has --------------------------------------------------------------------------------------------
+# --- the blocks of a page --------------------------------------------------------------------------------------------
 
 
 @cache
 def blocks(page: str) -> list[Block]:
-    """Its fenced blocks in order; a `text` block that follows a Python one is what that one prints."""
+    """The fenced blocks of a page in order; a `text` block after a Python block is the output of that."""
     text = (ROOT / page).read_text("utf-8")
     matches = list(_FENCE.finditer(text))
     taken: list[Block] = []
@@ -155,7 +155,7 @@ def blocks(page: str) -> list[Block]:
 
 
 def meant(key: Key) -> Block:
-    """The block that a key means."""
+    """The block of a key."""
     page, text = key
     (block,) = (each for each in blocks(page) if text in each.text)
     return block
@@ -165,20 +165,20 @@ NOT_TRIED = {meant(key): why for key, why in NOT_RUN.items()}
 
 
 def tried(page: str) -> list[Block]:
-    """Its blocks that are run."""
+    """The blocks of a page that are run."""
     return [block for block in blocks(page) if block.language in RUNNABLE and block not in NOT_TRIED]
 
 
 @attrs.frozen
 class Step:
-    """A command of a console, and what is shown below it."""
+    """A command of a console, and the output shown below it."""
 
     command: str
     shown: str
 
 
 def steps(console: str) -> list[Step]:
-    """`$ ` begins a command, `> ` goes on with it, and so does what stands behind a backslash."""
+    """The commands of a console: `$ ` begins a command, `> ` and lines after a backslash continue it."""
     taken: list[Step] = []
     goes_on = False
     for line in console.splitlines():
@@ -194,7 +194,7 @@ def steps(console: str) -> list[Step]:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether a page shows what was printed; a line of three dots stands for any lines, times for any time.
+    """Whether a page shows the output; a line of three dots matches any lines, a duration any duration.
 
     >>> matches("a" + chr(10) + "..." + chr(10) + "2 URLs; 0.1 s", "a" + chr(10) + "b" + chr(10) + "2 URLs; 1.4 s")
     True
@@ -207,11 +207,11 @@ def _plain(text: str) -> str:
     return _TOOK.sub("0.0 s", text)
 
 
-# --- who tries it -----------------------------------------------------------------------------------------------
+# --- running blocks -----------------------------------------------------------------------------------------------
 
 
 class Runner:
-    """A folder, and a shell whose network is the sites of the docs."""
+    """Runs blocks in a folder, in a shell whose network is the sites of the docs."""
 
     def __init__(self, folder: Path, site: DocsSite) -> None:
         self.folder = folder / "desk"
@@ -244,7 +244,7 @@ class Runner:
         (self._around / ".curlrc").write_text(f'cacert = "{self._around}/certificate.pem"\n{routes}')
 
     def run(self, block: Block) -> Ran:
-        """Does with a block what a reader would."""
+        """Saves or runs a block."""
         if block.name:
             (self.folder / block.name).write_text(block.text)
         return _WAYS[block.language](self, block)
@@ -271,7 +271,7 @@ class Runner:
                 check=False,
                 timeout=SECONDS,
             )
-        except subprocess.TimeoutExpired as exc:  # what it printed is bytes here
+        except subprocess.TimeoutExpired as exc:  # output is bytes in this exception
             return Ran(124, (exc.stdout or b"").decode(), f"not done after {SECONDS} s")
         return Ran(result.returncode, result.stdout, _SLOW.sub("", result.stderr))
 
@@ -283,13 +283,13 @@ _WAYS: dict[str, Callable[[Runner, Block], Ran]] = {
 }
 
 
-# --- what differs -----------------------------------------------------------------------------------------------
+# --- differences -----------------------------------------------------------------------------------------------
 
 
 def differences(page: str, folder: Path, *, first: int | None = None) -> list[str]:
-    """The examples of a page, or its `first`, that print something else than it shows, tried from its top.
+    """The examples of a page, or its `first`, whose output differs, run from the top.
 
-    Blocks that need what is not installed are left out.
+    Blocks that need missing programs or packages are skipped.
     """
     days = {meant(key) for key in NEXT_DAY}
     found: list[str] = []

@@ -1,5 +1,7 @@
-"""The sites of the examples, on 127.0.0.1 under the names that the pages use: `https://example.com/` is the shop of
-corpus/sites, `https://broken.example/` its neighbour there. From one day to the next a little changes in the shop.
+"""The sites of the examples, on 127.0.0.1 under the names that the pages use:
+
+`https://example.com/` is the shop of corpus/sites, `https://broken.example/` the broken site there. next_day() changes
+some pages of the shop.
 """
 
 from __future__ import annotations
@@ -18,16 +20,17 @@ if TYPE_CHECKING:
 
 SITES = Path(__file__).parent.parent / "corpus" / "sites"
 OLD_NAME, NAME = b"shop.example", b"example.com"
-# What the examples also ask the shop for; the news are always of today.
+# Other documents that the examples request; news are always of today.
 ALIASES = {"/news.xml": "/sitemaps/news.xml", "/sitemap.xml": "/sitemaps/categories.xml"}
-# What changes from one day to the next, and back on the day after. All in one document: documents come in any order.
+# The changes from one day to the next, reverted on the day after. All in one document, as documents arrive in any
+# order.
 CHANGING = "/sitemaps/categories.xml"
 DAYS = (
     (b"/c/kitchen/tea-pot/</loc>\n  <lastmod>2026-10-26", b"/c/kitchen/tea-pot/</loc>\n  <lastmod>2026-10-27"),
     (b"/c/kitchen/sale/", b"/c/kitchen/outlet/"),
 )
 
-PAGE = re.compile(rb"<loc>https://example\.com(/c/kitchen/[^<]+)")  # the pages that are there themselves
+PAGE = re.compile(rb"<loc>https://example\.com(/c/kitchen/[^<]+)")  # HTML pages that exist
 
 
 class DocsSite:
@@ -46,7 +49,7 @@ class DocsSite:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
         self._server = _Server(("127.0.0.1", 0), self._handler())
-        # The handshake is left to the thread of the connection.
+        # The handshake runs in the thread of the connection.
         self._server.socket = context.wrap_socket(
             self._server.socket, server_side=True, do_handshake_on_connect=False
         )
@@ -54,7 +57,7 @@ class DocsSite:
         self.port = int(self._server.server_port)
 
     def next_day(self) -> None:
-        """The shop as it is a day later."""
+        """Changes the shop to its next day."""
         body = self.pages["example.com", CHANGING]
         for texts in DAYS:
             (old,) = (text for text in texts if text in body)
@@ -76,7 +79,7 @@ class DocsSite:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            timeout = 5  # a client that keeps its connection open does not keep the thread for ever
+            timeout = 5  # a client that keeps its connection open does not block the thread forever
 
             def do_GET(self) -> None:
                 body = site.pages.get((self.headers["Host"], self.path))
@@ -86,14 +89,14 @@ class DocsSite:
                 self.wfile.write(body or b"")
 
             def log_message(self, format: str, *args: object) -> None:
-                """Nothing on stderr."""
+                """Logs nothing to stderr."""
 
         return Handler
 
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up, also in the handshake, is what clients do."""
+        """Ignores clients that disconnect, also in the handshake."""
 
 
 def _files(site: str) -> list[tuple[str, bytes]]:
@@ -127,7 +130,7 @@ def _today() -> bytes:
     return datetime.now(UTC).date().isoformat().encode()
 
 
-# For example.com and broken.example; the key was made for it and for nothing else; it ends in 2126.
+# For example.com and broken.example; the key is used only here; valid until 2126.
 CERTIFICATE = """\
 -----BEGIN CERTIFICATE-----
 MIIBvDCCAWOgAwIBAgIUWId9TWqDkZdp7T5EGJAIQuYX20AwCgYIKoZIzj0EAwIw

@@ -1,4 +1,4 @@
-"""A stream that never ends: zeros without a line end, counted as they are given."""
+"""A binary stream that never ends: zeros without a line end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Endless(io.RawIOBase):
-    """`given` says how much was read of it."""
+    """`given` counts the bytes read."""
 
     given = 0
 

@@ -1,4 +1,4 @@
-"""A network of answers that a test writes down: a Fetcher, and one fetch with all that came of it."""
+"""A simulated network: a Fetcher of prepared responses, and fetch() with the result of one request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sitemap_reader.model.errors import FetchError
 
 @attrs.define
 class Answer:
-    """What the fake network says: chunks of a body, then perhaps an error; or only an error."""
+    """A prepared response: chunks of a body, then perhaps an error; or only an error."""
 
     status: int = 200
     headers: dict[str, str] = attrs.field(factory=dict)

@@ -1,7 +1,7 @@
-"""A web server on 127.0.0.1 that misbehaves on the wire: path -> scripts, small functions of what to do there.
+"""A web server on 127.0.0.1 with faults of connections: path -> scripts, functions that write to the connection.
 
-It records what was requested, when each request came and ended, and how many were in flight. Leaving its block ends
-every connection and joins every thread at once, whatever the scripts are waiting for.
+It records requests, when each arrived and ended, and how many were in flight. Leaving its block ends
+every connection and joins every thread at once, also while scripts wait.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
     Script = Callable[["Wire"], object]
 
-# Scripts that still run when a test ends are disconnected; a thread that outlives this is a bug of the server.
+# Scripts that still run when a test ends are disconnected; a thread that takes longer is a bug of the server.
 JOIN_SECONDS = 10.0
 
 
 @attrs.define(eq=False)
 class Exchange:
-    """One request, and its answer as far as the server is concerned; times are time.monotonic()."""
+    """One request and its response as the server sees them; times are time.monotonic()."""
 
     path: str
     headers: dict[str, str]
     connection: int
     started: float
     ended: float | None = None
-    hung_up: bool = False  # by the client, in mid-answer
+    hung_up: bool = False  # by the client, during the response
 
 
 class Stopped(Exception):
@@ -44,7 +44,7 @@ class Stopped(Exception):
 
 @attrs.define(eq=False)
 class Wire:
-    """The server's end of a connection, while one request is answered. What a script returns says whether to go on."""
+    """The server's end of a connection during one request. A script returns whether the connection stays open."""
 
     server: FaultServer
     socket: socket.socket
@@ -55,13 +55,16 @@ class Wire:
             self.socket.sendall(part)
 
     def answer(self, data: bytes) -> bool:
-        """The last bytes of an answer: it counts as ended before the client can know. The connection stays open."""
+        """Sends the last bytes of a response, which counts as ended before the client can read them.
+
+        The connection stays open.
+        """
         self.server.end(self.exchange)
         self.send(data)
         return True
 
     def drip(self, data: bytes, seconds: float) -> None:
-        """One byte at a time, with so many seconds between them."""
+        """Sends one byte at a time, with so many seconds in between."""
         for byte in data:
             self.send(bytes([byte]))
             self.pause(seconds)
@@ -71,7 +74,7 @@ class Wire:
             raise Stopped
 
     def hold(self) -> None:
-        """Says nothing more, until the client hangs up or the test ends."""
+        """Sends nothing more until the client disconnects or the test ends."""
         while self.server.stopped not in select.select([self.server.stopped, self.socket], [], [])[0]:
             if not self.socket.recv(65_536):
                 self.exchange.hung_up = True
@@ -79,15 +82,15 @@ class Wire:
         raise Stopped
 
     def reset(self) -> None:
-        """RST instead of FIN."""
+        """Closes with RST instead of FIN."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
 
 class FaultServer:
-    """Answers GET from `scripts`: path -> what to do, one by one if there are several; the last stays. Else 404.
+    """Answers GET from `scripts`: path -> scripts, used one by one; the last one stays. Else 404.
 
-    With `tls` every connection begins with a handshake; with `greet` that function gets each connection first, and
+    With `tls` every connection begins with a handshake; with `greet` that function gets each new connection, and
     nothing is read from it. `scripts` may be changed while it runs. Used as a context manager; `url` is the origin.
     """
 
@@ -115,21 +118,21 @@ class FaultServer:
         self._acceptor = threading.Thread(target=self._accept, name="faults-accept")
 
     def play(self, path: str, *scripts: Script) -> None:
-        """What to do when `path` is asked for: the first time, the second time, and so on."""
+        """Sets the scripts of a path: for the first request, the second, and so on."""
         self.scripts[path] = list(scripts)
 
     def requests(self, path: str | None = None) -> list[Exchange]:
-        """What was asked for so far, in order of arrival; only that `path`, if one is given."""
+        """The requests so far in order of arrival; only those of `path`, if given."""
         with self._lock:
             return [each for each in self.log if path in (None, each.path)]
 
     def in_flight(self) -> int:
-        """How many requests wait for the end of their answer."""
+        """The number of requests whose response has not ended."""
         with self._lock:
             return sum(each.ended is None for each in self.log)
 
     def end(self, exchange: Exchange) -> None:
-        """An answer is given, or never will be."""
+        """Marks a response as ended."""
         exchange.ended = exchange.ended or time.monotonic()
 
     def __enter__(self) -> FaultServer:
@@ -224,7 +227,7 @@ def overlap(*servers: FaultServer) -> int:
     return most
 
 
-# --- what to do on the wire -----------------------------------------------------------------------------------
+# --- scripts -----------------------------------------------------------------------------------
 
 
 def head(status: object = "200 OK", *lines: str) -> bytes:
@@ -233,17 +236,17 @@ def head(status: object = "200 OK", *lines: str) -> bytes:
 
 
 def whole(body: bytes, *lines: str, status: object = "200 OK") -> bytes:
-    """An answer as it should be."""
+    """A complete, correct response."""
     return head(status, f"Content-Length: {len(body)}", *lines) + body
 
 
 def page(body: bytes, *lines: str, status: object = "200 OK") -> Script:
-    """Gives that body; the connection stays open."""
+    """Sends that body; the connection stays open."""
     return lambda wire: wire.answer(whole(body, *lines, status=status))
 
 
 def status(line: object, *lines: str) -> Script:
-    """Gives that status, and no body."""
+    """Sends that status without a body."""
     return page(b"", *lines, status=line)
 
 
@@ -251,12 +254,12 @@ missing = status("404 Not Found")
 
 
 def raw(*parts: bytes, then: Callable[[Wire], object] | None = None) -> Script:
-    """Sends those bytes, as many writes as parts; then closes, or what `then` does."""
+    """Sends those parts, one write each; then closes, or runs `then`."""
 
     def play(wire: Wire) -> object:
         for number, part in enumerate(parts):
             if number:
-                wire.pause(0.02)  # else the client may get two writes as one
+                wire.pause(0.02)  # otherwise the client may receive two writes as one
             wire.send(part)
         return then(wire) if then else None
 
@@ -274,12 +277,12 @@ def hold(wire: Wire) -> None:
 
 
 def reset(wire: Wire) -> None:
-    wire.pause(0.05)  # lets arrive what was sent
+    wire.pause(0.05)  # lets the sent bytes arrive
     wire.reset()
 
 
 def dripping(before: bytes, slow: bytes, seconds: float) -> Script:
-    """Sends the first bytes at once, and the others one by one, again and again."""
+    """Sends the first bytes at once, and the others one by one, repeatedly."""
 
     def play(wire: Wire) -> None:
         wire.send(before)
@@ -290,7 +293,7 @@ def dripping(before: bytes, slow: bytes, seconds: float) -> Script:
 
 
 def endless(before: bytes, again: bytes, seconds: float = 0.0) -> Script:
-    """Sends the first bytes, and then the others for ever, at once or with so many seconds between them."""
+    """Sends the first bytes, and then the others forever, at once or with so many seconds in between."""
 
     def play(wire: Wire) -> None:
         wire.send(before)

@@ -1,4 +1,4 @@
-"""A farm of many web hosts on loopback, all in one process of its own: each host has a kind, a size and a latency.
+"""Many simulated web hosts on loopback, all in one separate process: each host has a kind, a size and a latency.
 
     hosts = make_hosts(400, seed=1, port=free_port())
     with run_farm(hosts, tmp_path / "farm") as farm:
@@ -6,10 +6,10 @@
         assert farm.busiest()[hosts[0].target] <= 4
 
 Hosts that are addresses (127.0.0.0/8 is loopback, all of it) have a socket each, on one port; names such as
-a.shop1.test are served by the farm's proxy, `farm.proxy`. The farm tells what was asked for, and how many requests
-were in flight at once. It never listens on another address.
+a.shop1.test are served by the farm's proxy, `farm.proxy`. The farm records requests and the maximum in flight. It never
+listens on another address.
 
-    python tests/hostfarm.py HOSTS.json        # what run_farm() starts: tells its ports, runs until stdin ends
+    python tests/hostfarm.py HOSTS.json        # what run_farm() starts: prints its ports, runs until stdin ends
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NEW_A_VERSION = 3
 MOST_URLS_OF = {"text": 50_000, "feed": 1_000, "atom": 1_000, "drip": 1_000}
 DRIP_SECONDS = 0.5
 END_SECONDS = 10.0
-CONTROL_SECONDS = 60.0  # a farm that does not tell by then never will
+CONTROL_SECONDS = 60.0  # a farm that has not printed its ports by then has failed
 _DAYS = [f"{year}-{month:02}-{day:02}" for year in (2023, 2024) for month in range(1, 13) for day in range(1, 29)]
 
 
@@ -72,13 +72,13 @@ class FarmHost:
 
     @property
     def address(self) -> tuple[str, int] | None:
-        """Where it listens; None for a name, which the proxy serves."""
+        """The address to listen on; None for a name, which the proxy serves."""
         place, _, port = self.name.partition(":")
         return (place, int(port)) if port else None
 
     @property
     def domain(self) -> str:
-        """The registrable one of a .test name."""
+        """The registrable domain of a .test name."""
         return ".".join(self.name.rsplit(".", 2)[-2:])
 
     def at(self, version: int) -> FarmHost:
@@ -87,9 +87,9 @@ class FarmHost:
 
 @attrs.frozen
 class Changed:
-    """What is to be told of a version after the one before it.
+    """The expected changes from one version to the next.
 
-    A text sitemap has no dates: nothing shows what it updates. Feeds list the latest: what is gone of them is not
+    A text sitemap has no dates, so its updates are invisible. Feeds list the latest URLs: those that leave are not
     removed.
     """
 
@@ -144,13 +144,13 @@ def _loc(host: FarmHost, number: int) -> str:
 
 
 def _changed_numbers(host: FarmHost, version: int) -> tuple[range, range, range]:
-    """New, updated and removed, from the version before to that one."""
+    """The numbers of new, updated and removed URLs from the previous version to this one."""
     last = host.urls + NEW_A_VERSION * (version - 2)
     return range(last + 1, last + NEW_A_VERSION + 1), range(version + 1, version + 2), range(version - 1, version)
 
 
 def _day(host: FarmHost, number: int) -> str:
-    """The lastmod: of version 1 some day of two years, of later ones a day each in 2025."""
+    """The lastmod: in version 1 some day of two years, in later versions a day each in 2025."""
     later = 1
     if 3 <= number <= host.version + 1:
         later = number - 1
@@ -185,13 +185,13 @@ def _nothing(host: FarmHost) -> list[str]:
 
 
 def locs_of(host: FarmHost) -> list[str] | None:
-    """What is to be read there, in order within a sitemap; None where that depends on who has how much patience."""
+    """The URLs to be read from a host, in order within a sitemap; None if that depends on timeouts."""
     site = SITES[host.kind]
     return site.locs(host) if site.locs else None
 
 
 def changed_locs(host: FarmHost) -> Changed:
-    """What is to be told of its version after the one before; nothing of version 1."""
+    """The expected changes of a host's version; none for version 1."""
     if host.version == 1 or SITES[host.kind].locs is not _listed:
         return Changed()
     new, updated, removed = (
@@ -205,7 +205,7 @@ def changed_locs(host: FarmHost) -> Changed:
 
 @attrs.frozen
 class Page:
-    """`changed` is the version in which the body was last another: its ETag. A body is made when it is asked for."""
+    """`changed` is the version in which the body last changed: its ETag. A body is built at its first request."""
 
     media: str
     make: Callable[[], bytes]
@@ -238,7 +238,7 @@ def _packed_urlset(host: FarmHost, numbers: Iterable[int]) -> bytes:
 
 
 def _cut_urlset(host: FarmHost) -> bytes:
-    """Ends in the location of the entry behind those that are whole."""
+    """Ends within the loc after the complete entries."""
     whole = _whole_numbers(host)
     body = _urlset(host, range(whole.start, whole.stop + 1))
     return body[: body.rindex(b"<loc>") + 20]
@@ -272,7 +272,7 @@ def _atom(host: FarmHost) -> bytes:
 
 
 def _named(host: FarmHost, path: str, page: Page) -> Pages:
-    """The page, and a robots.txt that names it."""
+    """The sitemap, and a robots.txt that names it."""
     robots = f"User-agent: *\nDisallow: /private/\n\nSitemap: {host.target}{path}\n"
     return {"/robots.txt": Page("text/plain", robots.encode), path: page}
 
@@ -309,7 +309,7 @@ def _index_of(host: FarmHost, children: Pages) -> bytes:
 
 
 def _huge(host: FarmHost) -> Pages:
-    """Children that are all alike: however many URLs there are, one body is made."""
+    """An index of equal children: one body for any number of URLs."""
     child = Page("application/gzip", partial(_packed_urlset, host, range(1, host.per_child + 1)))
     children = {f"/sitemaps/{number}.xml.gz": child for number in range(math.ceil(host.urls / host.per_child))}
     return _named(host, "/sitemap_index.xml", Page(_XML, partial(_index_of, host, children))) | children
@@ -352,7 +352,7 @@ def _drip(host: FarmHost) -> Pages:
 
 @attrs.frozen
 class Site:
-    """What a kind of host answers, and what is to be read there."""
+    """The pages of a kind of host, and the URLs to be read from it."""
 
     pages: Callable[[FarmHost], Pages]
     locs: Callable[[FarmHost], list[str]] | None = _listed
@@ -363,75 +363,75 @@ class Site:
 SITES = {
     "robots": Site(_robots),  # robots.txt names one plain sitemap
     "index": Site(_index),  # robots.txt names an index of gzipped children
-    "huge": Site(_huge, _listed_by_children),  # an index of children that are all alike; for millions of URLs
+    "huge": Site(_huge, _listed_by_children),  # an index of equal children; for millions of URLs
     "wellknown": Site(_well_known),  # no robots.txt, but /sitemap.xml
     "text": Site(_text_site),
     "feed": Site(_rss_site),  # RSS
     "atom": Site(_atom_site),
     "none": Site(_empty, _nothing),  # 404 for everything
-    "broken": Site(_broken, _listed_in_half),  # a sitemap that ends in the middle of an entry
+    "broken": Site(_broken, _listed_in_half),  # a sitemap truncated within an entry
     "error": Site(_error, _nothing),  # 500 for the sitemap
     "refused": Site(_empty, _nothing, listens=False),  # no connection; from the proxy a 502
-    "hang": Site(_empty, _nothing, answers=False),  # takes connections and requests, and never says a word
-    "drip": Site(_drip, None),  # the sitemap comes a byte at a time
+    "hang": Site(_empty, _nothing, answers=False),  # accepts connections and requests, and never responds
+    "drip": Site(_drip, None),  # the sitemap is sent one byte at a time
 }
 
 
-# --- the farm, for those who ask it ------------------------------------------------------------------------
+# --- the client of the farm ------------------------------------------------------------------------
 
 
 @attrs.frozen
 class Domain:
-    """What the proxy saw of a registrable domain: the most requests in flight at once; (seconds, target) of each."""
+    """Requests to a registrable domain through the proxy: the most in flight at once; (seconds, target) of each."""
 
     busiest: int
-    asked: tuple[tuple[float, str], ...]
+    requested: tuple[tuple[float, str], ...]
 
 
 @attrs.frozen
 class Farm:
-    """A running farm. What it is asked here is counted nowhere."""
+    """A running farm. Calls of these methods are not counted as requests."""
 
     proxy: str
     _control: int
 
-    def asked(self) -> dict[str, list[str]]:
-        """The paths that each host was asked for, in order; by target."""
-        return self._ask("asked")
+    def requested(self) -> dict[str, list[str]]:
+        """The paths requested from each host, in order; by target."""
+        return self._call("requested")
 
     def busiest(self) -> dict[str, int]:
         """The most requests that were in flight at once, by target."""
-        return self._ask("busiest")
+        return self._call("busiest")
 
     def crowd(self) -> int:
         """The most requests that were in flight at once, at all hosts together."""
-        return self._ask("crowd")
+        return self._call("crowd")
 
     def domains(self) -> dict[str, Domain]:
-        """What came by the proxy, by registrable domain."""
-        told = self._ask("domains")
-        return {name: Domain(busiest, tuple(map(tuple, asked))) for name, (busiest, asked) in told.items()}
+        """The requests through the proxy, by registrable domain."""
+        reported = self._call("domains")
+        return {name: Domain(busiest, tuple(map(tuple, requested))) for name, (busiest, requested) in reported.items()}
 
     def cpu_seconds(self) -> float:
-        """What the farm itself has used so far."""
-        return self._ask("cpu_seconds")
+        """The CPU time of the farm's process so far."""
+        return self._call("cpu_seconds")
 
     def forget(self) -> None:
-        """All counts begin anew; what is in flight stays in flight."""
-        self._ask("forget")
+        """Resets all counts; requests in flight stay in flight."""
+        self._call("forget")
 
     def set_version(self, target: str, version: int) -> None:
-        self._ask("set_version", target, version)
+        self._call("set_version", target, version)
 
     def replace(self, host: FarmHost) -> None:
-        """Another host in the place of one, say of another kind. Whether it listens stays as it is."""
-        self._ask("replace", attrs.asdict(host))
+        """Replaces a host, for example by one of another kind. Whether it listens does not change."""
+        self._call("replace", attrs.asdict(host))
 
     def warm(self) -> None:
-        """Makes all bodies now, and not when they are first asked for."""
-        self._ask("warm")
+        """Builds all bodies now, instead of at their first request."""
+        self._call("warm")
 
-    def _ask(self, *question: object) -> Any:
+    def _call(self, *question: object) -> Any:
         with socket.create_connection(("127.0.0.1", self._control), timeout=CONTROL_SECONDS) as asking:
             asking.sendall(json.dumps(question).encode() + b"\n")
             with asking.makefile("rb") as answer:
@@ -440,12 +440,12 @@ class Farm:
 
 @contextmanager
 def run_farm(hosts: Iterable[FarmHost], work: Path) -> Iterator[Farm]:
-    """The farm, until the block ends; `work` is made, and gets what it needs and what it says."""
+    """Runs a farm until the block ends; `work` is created for its files and its log."""
     work.mkdir(parents=True)
     listed = work / "hosts.json"
     listed.write_text(json.dumps([attrs.asdict(host) for host in hosts]))
     command = [sys.executable, str(Path(__file__).resolve()), str(listed)]
-    # It ends with its stdin: also where whoever started it is killed.
+    # It ends with its stdin, so also if its parent process is killed.
     with (
         (work / "stderr").open("wb") as stderr,
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr) as process,
@@ -461,12 +461,12 @@ def run_farm(hosts: Iterable[FarmHost], work: Path) -> Iterator[Farm]:
             process.wait(END_SECONDS)
 
 
-# --- the farm itself ------------------------------------------------------------------------------------------
+# --- the process of the farm ------------------------------------------------------------------------------------------
 
 
 @attrs.define(eq=False)
 class _Counted:
-    """How many are in flight, and the most that were."""
+    """The number of requests in flight, and its maximum."""
 
     now: int = 0
     most: int = 0
@@ -484,11 +484,11 @@ class _Counted:
 
 @attrs.define(eq=False)
 class _Place:
-    """A host as it stands: its pages, and what it was asked."""
+    """A host at its current version: its pages, and its requests."""
 
     host: FarmHost
-    flights: list[_Counted]  # its own, the farm's, and its domain's
-    asked: list[str] = attrs.field(factory=list)
+    flights: list[_Counted]  # counters of the host, the farm, and the domain
+    requested: list[str] = attrs.field(factory=list)
     _pages: Pages | None = None
 
     @property
@@ -505,11 +505,11 @@ class _Place:
 @attrs.define(eq=False)
 class _Domain:
     flight: _Counted = attrs.field(factory=_Counted)
-    asked: list[tuple[float, str]] = attrs.field(factory=list)
+    requested: list[tuple[float, str]] = attrs.field(factory=list)
 
 
 class _Grounds:
-    """All places of the farm, by target; each public name in QUESTIONS is one that a Farm may ask for."""
+    """All hosts of the farm, by target; the names in QUESTIONS are the methods that a Farm may call."""
 
     def __init__(self, hosts: Iterable[FarmHost]) -> None:
         self._all = _Counted()
@@ -523,14 +523,14 @@ class _Grounds:
         return _Place(host, flights)
 
     def begin(self, place: _Place, path: str) -> None:
-        place.asked.append(path)
+        place.requested.append(path)
         if place.host.address is None:
-            self._domains[place.host.domain].asked.append((time.monotonic(), place.host.target))
+            self._domains[place.host.domain].requested.append((time.monotonic(), place.host.target))
         for flight in place.flights:
             flight.begin()
 
-    def asked(self) -> dict[str, list[str]]:
-        return {target: place.asked for target, place in self.places.items()}
+    def requested(self) -> dict[str, list[str]]:
+        return {target: place.requested for target, place in self.places.items()}
 
     def busiest(self) -> dict[str, int]:
         return {target: place.flights[0].most for target, place in self.places.items()}
@@ -539,18 +539,18 @@ class _Grounds:
         return self._all.most
 
     def domains(self) -> dict[str, tuple[int, list[tuple[float, str]]]]:
-        return {name: (domain.flight.most, domain.asked) for name, domain in self._domains.items()}
+        return {name: (domain.flight.most, domain.requested) for name, domain in self._domains.items()}
 
     def cpu_seconds(self) -> float:
         return time.process_time()
 
     def forget(self) -> None:
         for place in self.places.values():
-            place.asked.clear()
+            place.requested.clear()
             for flight in place.flights:
                 flight.forget()
         for domain in self._domains.values():
-            domain.asked.clear()
+            domain.requested.clear()
 
     def set_version(self, target: str, version: int) -> None:
         place = self.places[target]
@@ -566,11 +566,11 @@ class _Grounds:
                 _ = page.body
 
 
-QUESTIONS = ("asked", "busiest", "crowd", "domains", "cpu_seconds", "forget", "set_version", "replace", "warm")
+QUESTIONS = ("requested", "busiest", "crowd", "domains", "cpu_seconds", "forget", "set_version", "replace", "warm")
 _MISSING = Page("text/plain", b"not found\n".decode().encode, status="404 Not Found")
 _UNREACHED = Page("text/plain", bytes, status="502 Bad Gateway")
 _REJECTED = Page("text/plain", bytes, status="405 Method Not Allowed")
-_NO_TUNNEL = Page("text/plain", bytes, status="403 Forbidden")  # nothing is encrypted here
+_NO_TUNNEL = Page("text/plain", bytes, status="403 Forbidden")  # no TLS here
 
 
 class _Talk(asyncio.Protocol):
@@ -578,7 +578,7 @@ class _Talk(asyncio.Protocol):
 
     def __init__(self, grounds: _Grounds, place: _Place | None) -> None:
         self._grounds = grounds
-        self._place = place  # None: of the proxy, where each request says whom it is for
+        self._place = place  # None: a connection to the proxy, whose requests name their host
         self._pending = b""
         self._flights: list[_Counted] = []  # of the request that is being answered
         self._later: asyncio.TimerHandle | None = None
@@ -603,7 +603,7 @@ class _Talk(asyncio.Protocol):
             return
         self._pending = rest
         method, uri, _ = head[: head.find(b"\r\n")].decode("latin-1").split(" ", 2)
-        place, path = (self._place, uri) if self._place else self._whom(uri)
+        place, path = (self._place, uri) if self._place else self._target_of(uri)
         if place is None or method != "GET":
             self._send(_NO_TUNNEL if method == "CONNECT" else _REJECTED if place else _UNREACHED, head)
             return
@@ -611,22 +611,22 @@ class _Talk(asyncio.Protocol):
         self._flights = place.flights
         site = SITES[place.host.kind]
         if not site.answers:
-            return  # for ever in flight, until the client hangs up
+            return  # in flight until the client disconnects
         page = place.pages.get(path, _MISSING) if site.listens else _UNREACHED
         if place.host.latency_seconds:
             self._later = self._loop.call_later(place.host.latency_seconds, self._send, page, head)
         else:
             self._send(page, head)
 
-    def _whom(self, uri: str) -> tuple[_Place | None, str]:
-        """Of a request to the proxy, which has the whole URL."""
+    def _target_of(self, uri: str) -> tuple[_Place | None, str]:
+        """The target of a request to the proxy, which has the full URL."""
         scheme, _, rest = uri.partition("//")
         name, _, path = rest.partition("/")
         return self._grounds.places.get(f"{scheme}//{name.removesuffix(':80')}"), f"/{path}"
 
     def _send(self, page: Page, head: bytes) -> None:
-        asked = head.lower()
-        _, _, condition = asked.partition(b"\r\nif-none-match:")
+        requested = head.lower()
+        _, _, condition = requested.partition(b"\r\nif-none-match:")
         is_ok = page.status[0] == "2"
         if is_ok and condition.partition(b"\r\n")[0].strip() == page.etag.encode():
             self._answer(f"HTTP/1.1 304 Not Modified\r\nETag: {page.etag}\r\n\r\n".encode())
@@ -638,13 +638,13 @@ class _Talk(asyncio.Protocol):
                 self._drip(page.body, 0)
                 return
             self._answer(f"{first}\r\n\r\n".encode() + page.body)
-        if b"\r\nconnection: close" in asked:
+        if b"\r\nconnection: close" in requested:
             self._transport.close()
         elif self._pending:
             self._next()
 
     def _answer(self, data: bytes) -> None:
-        """The request is over before the client can know."""
+        """Counts the request as ended before the client can read the end."""
         self._end()
         self._transport.write(data)
 
@@ -662,7 +662,7 @@ class _Talk(asyncio.Protocol):
 
 
 async def _farm(hosts: list[FarmHost]) -> None:
-    """Listens for all hosts, tells the two ports, and goes on until stdin ends."""
+    """Listens for all hosts, prints the two ports, and runs until stdin ends."""
     loop = asyncio.get_running_loop()
     grounds = _Grounds(hosts)
     for place in grounds.places.values():
@@ -671,13 +671,13 @@ async def _farm(hosts: list[FarmHost]) -> None:
             await loop.create_server(partial(_Talk, grounds, place), sock=_listener(*address))
     proxy = await loop.create_server(partial(_Talk, grounds, None), sock=_listener("127.0.0.1", 0))
 
-    async def tell(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer_question(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         name, *given = json.loads(await reader.readline())
         if name in QUESTIONS:
             writer.write(json.dumps(getattr(grounds, name)(*given)).encode())
         writer.close()
 
-    control = await asyncio.start_server(tell, sock=_listener("127.0.0.1", 0))
+    control = await asyncio.start_server(answer_question, sock=_listener("127.0.0.1", 0))
     print(json.dumps([server.sockets[0].getsockname()[1] for server in (control, proxy)]), flush=True)
     over = asyncio.Event()
     loop.add_reader(sys.stdin, over.set)

@@ -1,6 +1,6 @@
-"""Two web servers on 127.0.0.1 for tests: nginx over a document root, and one that answers from a dict.
+"""Two web servers on 127.0.0.1 for tests: nginx with a document root, and one that answers from a dict.
 
-Both tell which paths were asked for. Neither ever listens on another address.
+Both record the requested paths. Neither listens on another address.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 START_SECONDS = 10.0
-# Asked before the log is read, and not logged itself. One process serves all requests: when this one is
-# answered, those that were answered earlier are in the log.
+# Requested before the log is read, and not logged itself. One process serves all requests: when this one is answered,
+# all earlier ones are in the log.
 SETTLED = "/-settled-"
 
 NGINX_CONF = """\
@@ -78,22 +78,22 @@ class NginxServer:
     access_log: Path
 
     def answers(self) -> list[Answer]:
-        """What was asked for so far, in order, with the statuses that were given."""
+        """The requests so far in order, with their statuses."""
         _get_status(self.url, SETTLED)
         lines = self.access_log.read_text().splitlines()
         return [Answer(int(status), path) for status, _, path in (line.partition(" ") for line in lines)]
 
     def requests(self) -> list[str]:
-        """The paths (with queries) that were asked for so far, in order."""
+        """The requested paths (with queries) so far, in order."""
         return [answer.path for answer in self.answers()]
 
 
-# Below the ports that the system gives to connections, so that no other process is given one meanwhile.
+# Below the ephemeral ports, so that no connection of another process gets one meanwhile.
 PORTS = range(20_000, 32_000)
 
 
 def free_port() -> int:
-    """A port that nothing listens on; drawn, so that several processes of tests hardly ever draw the same."""
+    """A random port that nothing listens on, so that concurrent test processes hardly ever get the same."""
     while True:
         with socket.socket() as probe, suppress(OSError):
             port = PORTS[secrets.randbelow(len(PORTS))]
@@ -103,7 +103,7 @@ def free_port() -> int:
 
 @contextmanager
 def run_nginx(root: Path, work: Path, port: int | None = None) -> Iterator[NginxServer]:
-    """nginx over `root`; all that it writes goes to `work`. A port is given where pages name it in URLs."""
+    """Runs nginx with `root`; its files are in `work`. A port is given if pages contain it in URLs."""
     program = nginx_program()
     if program is None:
         raise FileNotFoundError("nginx")
@@ -121,7 +121,7 @@ def run_nginx(root: Path, work: Path, port: int | None = None) -> Iterator[Nginx
 
 
 def nginx_program() -> str | None:
-    # Debian puts it in /usr/sbin, which is not on the path of everyone.
+    # Debian installs it in /usr/sbin, which may not be on PATH.
     return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 
 
@@ -162,13 +162,13 @@ class Received:
 
 class _QuietServer(ThreadingHTTPServer):
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up is what some tests are about."""
+        """Ignores clients that disconnect, as some tests do."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class SiteServer:
-    """Answers GET from `pages`: path (with its query) -> (status, headers, body); 404 for what is not in it.
+    """Answers GET from `pages`: path (with its query) -> (status, headers, body); 404 for other paths.
 
     `pages` may be changed while it runs. Used as a context manager; `url` is the origin. With `tls` it is https.
     """
@@ -184,7 +184,7 @@ class SiteServer:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
 
     def requests(self) -> list[str]:
-        """The paths that were asked for so far, in order of arrival."""
+        """The requested paths so far, in order of arrival."""
         return [request.path for request in self.received]
 
     def __enter__(self) -> SiteServer:
@@ -201,8 +201,8 @@ class SiteServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            wbufsize = 1 << 16  # head and body in one packet: else the client waits for the second
-            timeout = 5  # a client that keeps its connection open does not keep the thread for ever
+            wbufsize = 1 << 16  # head and body in one packet; otherwise the client waits for the second
+            timeout = 5  # a client that keeps its connection open does not block the thread forever
 
             def do_GET(self) -> None:
                 headers = {name.lower(): value for name, value in self.headers.items()}
@@ -219,13 +219,13 @@ class SiteServer:
                     self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Nothing on stderr: what came in is in `received`."""
+                """Logs nothing to stderr; requests are in `received`."""
 
         return Handler
 
 
 def is_untouched(listener: socket.socket) -> bool:
-    """Whether nobody has connected to a socket that listens and does not block."""
+    """Whether no connection was made to a listening, non-blocking socket."""
     try:
         listener.accept()[0].close()
     except BlockingIOError:

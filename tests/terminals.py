@@ -1,4 +1,4 @@
-"""A pseudo-terminal for tests: runs a program on it, and knows what came and what stands on its screen at the end."""
+"""A pseudo-terminal for tests: runs a program on it, and gives its output and its final screen."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 PATIENCE_SECONDS = 30.0
 _PART = re.compile(r"\x1b\[A|\r|\n|[^\x1b\r\n]+")
-# Opened by the leader of a session it becomes the terminal that ^C comes from.
+# Opened by the leader of a session it becomes the controlling terminal, for ^C.
 _LAUNCH = "import os, sys; os.close(os.open(os.ttyname(2), os.O_RDWR)); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 def screen(written: str, columns: int) -> list[str]:
-    """The lines that somebody sees, without spaces behind them and without empty ones at the end."""
+    """The visible lines, without trailing spaces and without empty lines at the end."""
     lines, row, column = [""], 0, 0
     for part in _PART.findall(written):
         if part == "\r":
@@ -36,19 +36,19 @@ def screen(written: str, columns: int) -> list[str]:
             row -= 1
         else:
             for char in part:
-                if column == columns:  # what is too long goes on in the next line
+                if column == columns:  # long lines wrap
                     row, column = row + 1, 0
                     lines += [""] * (row + 1 - len(lines))
                 lines[row] = lines[row].ljust(column)[:column] + char + lines[row][column + 1 :]
                 column += 1
-    told = [line.rstrip() for line in lines]
-    while told and not told[-1]:
-        told.pop()
-    return told
+    reported = [line.rstrip() for line in lines]
+    while reported and not reported[-1]:
+        reported.pop()
+    return reported
 
 
 class Terminal:
-    """`written` is all that came so far; `output` what went to stdout, if that is no terminal."""
+    """`written` is all output so far; `output` the stdout, if that is no terminal."""
 
     def __init__(self, process: subprocess.Popen[bytes], number: int, columns: int) -> None:
         self.written = ""
@@ -58,7 +58,7 @@ class Terminal:
         self._columns = columns
 
     def wait_for(self, pattern: str) -> re.Match[str]:
-        """Until that was written."""
+        """Waits until the text was written."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while (found := re.search(pattern, self.written)) is None:
             assert time.monotonic() < deadline, self.written
@@ -69,7 +69,7 @@ class Terminal:
         os.write(self._number, keys)
 
     def end(self) -> int:
-        """Takes all that the program still writes; its exit code."""
+        """Reads the rest of the output; the exit code."""
         if self._process.stdout is not None:
             self.output = self._process.stdout.read()
         while self._number != -1 and self._take(PATIENCE_SECONDS):
@@ -77,7 +77,7 @@ class Terminal:
         return self._process.wait(PATIENCE_SECONDS)
 
     def hang_up(self) -> None:
-        """As where its window is closed."""
+        """Closes the terminal, like its window."""
         os.close(self._number)
         self._number = -1
 
@@ -94,12 +94,12 @@ class Terminal:
             os.close(self._number)
 
     def _take(self, seconds: float) -> bool:
-        """Whether there may be more."""
+        """Reads some output; whether there may be more."""
         if not select.select([self._number], [], [], seconds)[0]:
             return self._process.poll() is None
         try:
             data = os.read(self._number, 65_536)
-        except OSError:  # EIO: nobody has it open any more
+        except OSError:  # EIO: no process has it open
             return False
         self.written += data.decode()
         return bool(data)
@@ -109,7 +109,7 @@ class Terminal:
 def on_terminal(
     command: Sequence[str], *, columns: int = 100, pipes_stdout: bool = False, environment: dict[str, str] | None = None
 ) -> Iterator[Terminal]:
-    """Runs it there; what is left of it when the block ends is killed."""
+    """Runs a program on a terminal; it is killed when the block ends."""
     number, other = os.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24 if columns else 0, columns, 0, 0))
     stdout = subprocess.PIPE if pipes_stdout else other

@@ -1,6 +1,6 @@
-"""The blocked matrix: what every command and function makes of a host that refuses, and never calls complete.
+"""The blocked matrix: the result of every command and function for hosts that refuse; it is never complete.
 
-Most of it is replayed; one server of each kind on loopback shows that the network says the same.
+Most cases are replayed; one loopback server of each kind gives the same over the network.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ cases = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Path]:
-    """A replay of each case."""
+    """The folder of a replay of each case."""
     folder = tmp_path_factory.mktemp("blocked")
     return {key: lay_out(folder / str(number), *key) for number, key in enumerate(EXPECTED)}
 
 
-def test_the_table_in_the_docs_is_what_is_expected() -> None:
+def test_docs_table_is_the_expected_one() -> None:
     lines = (ROOT / "docs" / "blocked.md").read_text("utf-8").splitlines()
     assert [line for line in lines if line.startswith("|")][: len(docs_table())] == docs_table()
 
@@ -132,7 +132,7 @@ def test_discover_and_tree_have_the_status_and_the_reason(
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A dump of the site as it was, with a sitemap that has vanished since, and a state of it."""
+    """A dump of the earlier site, with a sitemap that has vanished since, and a state of it."""
     folder = tmp_path_factory.mktemp("before")
     good, baseline, state = lay_out(folder / "good", None), folder / "before.jsonl", folder / "state.db"
     run("dump", good, "-o", baseline)
@@ -143,7 +143,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @cases
-def test_an_audit_never_says_that_all_was_read(
+def test_audit_of_a_blocked_host_is_never_complete(
     sites: dict[tuple[str, str], Path], before: tuple[Path, Path], kind: str, place: str, verdict: Verdict
 ) -> None:
     result = run("audit", sites[kind, place], "--format", "json", "--baseline", before[0])
@@ -189,10 +189,10 @@ def _later(days: int) -> datetime:
 
 
 @cases
-def test_a_harvest_tells_blocked_from_nothing(
+def test_harvest_distinguishes_blocked_from_nothing(
     sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str, place: str, verdict: Verdict
 ) -> None:
-    """In this process; the workers of a harvest run the same."""
+    """In this process; the workers of a harvest run the same code."""
     harvests = pytest.importorskip("harvests")
     import attrs
 
@@ -217,7 +217,7 @@ def test_a_harvest_tells_blocked_from_nothing(
 
 
 @cases
-def test_urls_and_snapshot_say_it(
+def test_urls_and_snapshot_report_the_block(
     sites: dict[tuple[str, str], Path], kind: str, place: str, verdict: Verdict
 ) -> None:
     site = sites[kind, place]
@@ -235,7 +235,7 @@ def test_urls_and_snapshot_say_it(
     assert sr.snapshot(site).complete is (verdict is COMPLETE)
 
 
-def test_a_site_without_a_sitemap_is_still_none(tmp_path: Path) -> None:
+def test_site_without_a_sitemap_is_not_blocked(tmp_path: Path) -> None:
     (tmp_path / "site.toml").write_text(f'seeds = ["{SITE}/"]\n')
     for command in ("dump", "discover", "tree", "audit"):
         assert run(command, tmp_path).exit_code == 4
@@ -247,8 +247,8 @@ def test_a_site_without_a_sitemap_is_still_none(tmp_path: Path) -> None:
 # --- robots.txt turns into a page ---
 
 
-def test_a_sync_keeps_what_a_robots_txt_named_that_is_a_page_now(tmp_path: Path) -> None:
-    """Another sitemap is found by its well-known path, and the site is complete; what robots.txt names is not known."""
+def test_sync_keeps_urls_of_sitemaps_named_by_a_robots_txt_that_is_html_now(tmp_path: Path) -> None:
+    """Another sitemap is found by its well-known path, and the site is complete; those of robots.txt are unknown."""
     site, state = lay_out(tmp_path / "site", None), tmp_path / "state.db"
     base = site / "https" / HOST
     (base / "robots.txt").write_text(f"Sitemap: {SITE}/named.xml\n")
@@ -277,7 +277,7 @@ def test_a_sync_keeps_what_a_robots_txt_named_that_is_a_page_now(tmp_path: Path)
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """Kind -> the origin of a server that refuses so at every path."""
+    """Kind -> the origin of a server that refuses in this way at every path."""
     paths = ("/robots.txt", *WELL_KNOWN)
     with ExitStack() as running:
         urls: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What differs between two dumps: the same as a dict of each would say, whatever the dumps are, in flat memory."""
+"""compare(): the same differences as by two dicts, for any kind of dump, in constant memory."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def url(loc: str, **fields: Any) -> sr.UrlRecord:
     return sr.UrlRecord(f"https://example.com/{loc}", **fields)
 
 
-def told(old: Any, new: Any, on: On = "any") -> list[str]:
+def reported(old: Any, new: Any, on: On = "any") -> list[str]:
     """`new a`, `updated b: lastmod`, `removed c`."""
     found = []
     with diff(old, new, on=on) as changes:
@@ -51,7 +51,7 @@ def told(old: Any, new: Any, on: On = "any") -> list[str]:
     return found
 
 
-# --- as a dict would say it ---
+# --- compared with dicts ---
 
 LISTINGS = st.builds(
     sr.UrlRecord,
@@ -75,7 +75,7 @@ SIDES = st.lists(FORMS, max_size=8)
 
 
 def winners(forms: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
-    """The listing that counts of each URL."""
+    """The listing of each URL that counts."""
     best: dict[tuple[str, str], tuple[int, Any]] = {}
     for place, form in enumerate(forms):
         key, moment = (form["site"], form["loc"]), record_of(form).lastmod
@@ -93,7 +93,7 @@ def record_of(form: dict[str, Any]) -> sr.UrlRecord:
 
 
 def naive(old: list[dict[str, Any]], new: list[dict[str, Any]], on: On) -> Iterator[tuple[str, Change]]:
-    """Site and change, in the documented order, by dicts."""
+    """Site and change, in the documented order, computed with dicts."""
     before, after = winners(old), winners(new)
     for key, form in after.items():
         now = record_of(form)
@@ -140,7 +140,7 @@ def test_how_the_json_is_written_makes_no_difference(forms: list[dict[str, Any]]
         return int(value) if isinstance(value, float) and value.is_integer() else value
 
     others = [{**rewritten(form), "lastmod_precision": form["lastmod_precision"]} for form in forms]
-    assert told(forms, others) == told(others, forms) == []
+    assert reported(forms, others) == reported(others, forms) == []
 
 
 def test_every_field_but_places_and_problems_is_stated() -> None:
@@ -209,16 +209,16 @@ RULES: dict[str, tuple[list[sr.UrlRecord], list[sr.UrlRecord], list[str]]] = {
 @pytest.mark.parametrize("name", RULES)
 def test_rules(name: str) -> None:
     old, new, expected = RULES[name]
-    assert told(old, new) == expected
+    assert reported(old, new) == expected
 
 
 def test_on_lastmod_sees_dates_alone() -> None:
     old = [url("a", lastmod=DAY, lastmod_precision="day"), url("b", priority=0.1), url("c"), url("d")]
     new = [url("a", lastmod=DAY, lastmod_precision="second", priority=0.1), url("b", mobile=True), url("c"), url("e")]
-    assert told(old, new, "lastmod") == ["updated a: lastmod_precision", "new e", "removed d"]
+    assert reported(old, new, "lastmod") == ["updated a: lastmod_precision", "new e", "removed d"]
 
 
-def test_an_updated_url_has_what_was_said_before() -> None:
+def test_updated_url_has_its_previous_values() -> None:
     old = url("a", lastmod=DAY, lastmod_precision="day", priority=0.1, sitemap="s", line=3)
     new = url("a", priority=0.2, sitemap="t", line=4, images=(sr.Image("i"),))
     (change,) = diff([old], [new])
@@ -248,13 +248,13 @@ def test_each_site_has_its_own_urls_where_both_name_them() -> None:
 
 def test_each_site_has_its_own_urls_where_the_other_side_is_empty() -> None:
     named = listed("one.example", "b") + listed("two.example", "b")
-    assert told([], named) == ["new b", "new b"]
-    assert told(named, []) == ["removed b", "removed b"]
+    assert reported([], named) == ["new b", "new b"]
+    assert reported(named, []) == ["removed b", "removed b"]
 
 
 def test_sites_that_one_alone_names_do_not_count() -> None:
     named, bare = listed("one.example", "a", "b") + listed("two.example", "b"), listed(None, "a", "c")
-    assert told(bare, named) == ["new b", "removed c"]
+    assert reported(bare, named) == ["new b", "removed c"]
     with diff(named, bare) as changes:
         assert [(form["change"], form["loc"][-1], form.get("site")) for form in changes.forms()] == [
             ("new", "c", None),
@@ -290,9 +290,9 @@ NOW = [url("a", lastmod=DAY, priority=0.2), url("b", lastmod=DAY, priority=0.1),
         ),
     ],
 )
-def test_what_one_of_them_never_has_is_not_compared(names: tuple[str, ...], expected: list[str], note: str) -> None:
+def test_fields_missing_on_one_side_are_not_compared(names: tuple[str, ...], expected: list[str], note: str) -> None:
     old = only(WAS, *names)
-    assert told(old, NOW) == expected
+    assert reported(old, NOW) == expected
     assert diff(old, NOW).notes == (note,)
     assert diff(NOW, old).notes == (note.replace("old", "new"),)
 
@@ -301,17 +301,17 @@ def test_a_key_that_some_lines_lack_is_compared() -> None:
     """Tools that leave nulls out."""
     old = [{key: value for key, value in form.items() if value is not None} for form in map(sr.json_form, WAS)]
     old[0] |= {"lastmod_precision": None, "changefreq": None}
-    assert told(old, NOW) == ["updated a: priority images", "updated b: lastmod", "updated c: mobile", "new d"]
+    assert reported(old, NOW) == ["updated a: priority images", "updated b: lastmod", "updated c: mobile", "new d"]
     assert diff(old, NOW).notes == ()
 
 
 def test_dates_cannot_be_compared_where_there_are_none() -> None:
     with pytest.raises(sr.UsageError, match=r"^old has no lastmod at all, so nothing can be compared by it$"):
         diff(only(WAS, "priority"), NOW, on="lastmod")
-    assert told(only(WAS, "lastmod"), NOW, "lastmod") == ["updated b: lastmod", "new d"]
+    assert reported(only(WAS, "lastmod"), NOW, "lastmod") == ["updated b: lastmod", "new d"]
 
 
-# --- what can be compared ---
+# --- inputs ---
 
 
 @pytest.fixture
@@ -328,15 +328,15 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_paths_dumps_streams_and_records_are_compared_alike(pair: tuple[Path, Path]) -> None:
     old, new = pair
-    expected = told(old, new)
+    expected = reported(old, new)
     assert [each.partition(" ")[0] for each in expected] == ["updated", "new", "removed"]
-    assert told(str(old), str(new)) == expected
-    assert told(load(old), load(new)) == expected
-    assert told(list(load(old)), iter(load(new))) == expected
-    assert told(load(old).forms(), load(new).items()) == expected
+    assert reported(str(old), str(new)) == expected
+    assert reported(load(old), load(new)) == expected
+    assert reported(list(load(old)), iter(load(new))) == expected
+    assert reported(load(old).forms(), load(new).items()) == expected
     with old.open("rb") as stream:
-        assert told(stream, io.BytesIO(new.read_bytes())) == expected
-    assert told(old, old) == told(load(old), old) == []
+        assert reported(stream, io.BytesIO(new.read_bytes())) == expected
+    assert reported(old, old) == reported(load(old), old) == []
 
 
 def test_a_dump_is_compared_with_the_site_itself(pair: tuple[Path, Path]) -> None:
@@ -352,13 +352,13 @@ def test_packed_dumps_and_parquet_are_compared(pair: tuple[Path, Path], tmp_path
     old, new = pair
     options = reader.ParseOptions(explicit_schema=eval(sr.schema("arrow"), {"pa": pa}))  # noqa: S307
     pq.write_table(reader.read_json(old, parse_options=options), tmp_path / "old.parquet")
-    assert told(tmp_path / "old.parquet", new) == told(old, new)
-    assert told(tmp_path / "old.parquet", old) == []
+    assert reported(tmp_path / "old.parquet", new) == reported(old, new)
+    assert reported(tmp_path / "old.parquet", old) == []
 
 
-def test_other_lines_are_passed_over() -> None:
+def test_other_lines_are_skipped() -> None:
     others = [sr.SitemapRef("https://example.com/a.xml"), sr.Outcome(), sr.Problem("D01", "warning", "no date")]
-    assert told([*others, url("a")], [url("a"), *others, url("b")]) == ["new b"]
+    assert reported([*others, url("a")], [url("a"), *others, url("b")]) == ["new b"]
 
 
 BAD: dict[str, tuple[bytes, str]] = {
@@ -377,7 +377,7 @@ BAD: dict[str, tuple[bytes, str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("is_new", [False, True])
-def test_what_is_no_dump_is_named(name: str, is_new: bool, tmp_path: Path) -> None:
+def test_invalid_dump_is_named(name: str, is_new: bool, tmp_path: Path) -> None:
     bad, good = tmp_path / "bad.jsonl", tmp_path / "good.jsonl"
     bad.write_bytes(BAD[name][0])
     good.write_bytes(b'{"loc":"a"}\n')
@@ -387,7 +387,7 @@ def test_what_is_no_dump_is_named(name: str, is_new: bool, tmp_path: Path) -> No
     assert BAD[name][1] in str(failure.value)
 
 
-def test_a_missing_new_is_told_before_old_is_read(tmp_path: Path) -> None:
+def test_missing_new_dump_is_reported_before_old_is_read(tmp_path: Path) -> None:
     (tmp_path / "old.jsonl").write_bytes(b"<urlset/>")
     with pytest.raises(sr.UsageError, match=r"^there is no file .*new\.jsonl; "):
         diff(tmp_path / "old.jsonl", tmp_path / "new.jsonl")
@@ -402,18 +402,18 @@ def test_a_missing_new_is_told_before_old_is_read(tmp_path: Path) -> None:
         (([{"loc": "a", "priority": {1}}], []), "old:1: Type is not JSON serializable: set"),
     ],
 )
-def test_what_cannot_be_compared_is_a_usage_error(arguments: Any, told_so: str) -> None:
+def test_incomparable_inputs_are_usage_errors(arguments: Any, told_so: str) -> None:
     with pytest.raises(sr.UsageError) as failure:
         diff(*arguments)
     assert str(failure.value) == told_so
 
 
-def test_an_unknown_on_is_told() -> None:
+def test_unknown_on_is_reported() -> None:
     with pytest.raises(sr.UsageError, match=r"^on must be one of any, lastmod, not 'priority'$"):
         diff([], [], on="priority")  # type: ignore[arg-type]
 
 
-def test_a_value_that_is_none_is_named_with_its_line(tmp_path: Path) -> None:
+def test_invalid_value_is_named_with_its_line(tmp_path: Path) -> None:
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     old.write_bytes(b'\n{"loc":"a","lastmod":"yesterday"}\n')
     new.write_bytes(b'{"loc":"b"}\n\n{"loc":"c","priority":"high"}\n')
@@ -424,7 +424,7 @@ def test_a_value_that_is_none_is_named_with_its_line(tmp_path: Path) -> None:
     assert str(failure.value) == f'{new}:3: line of type "change", priority: "high" is not a number'
     with pytest.raises(sr.UsageError, match=r"old\.jsonl:2: .*lastmod: \"yesterday\" is not a date"):
         list(diff(old, []))
-    assert [form["lastmod"] for form in diff(old, []).forms()] == ["yesterday"]  # as it stands there
+    assert [form["lastmod"] for form in diff(old, []).forms()] == ["yesterday"]  # unchanged
 
 
 # --- notes ---
@@ -441,12 +441,12 @@ def test_an_empty_side_is_noted(tmp_path: Path) -> None:
 def test_documents_that_were_not_read_or_in_part_are_noted_apart() -> None:
     part, none = sr.Outcome(complete=False, entries=3), sr.Outcome(complete=False)
     both = [url("a"), part, none, none, sr.Outcome()]
-    told = "2 documents could not be read, 1 document could be read in part only; what is missing counts as"
-    assert diff([url("a")], both).notes == (f"new: {told} removed",)
-    assert diff(both, [url("a")]).notes == (f"old: {told} new",)
+    reported = "2 documents could not be read, 1 document could be read in part only; what is missing counts as"
+    assert diff([url("a")], both).notes == (f"new: {reported} removed",)
+    assert diff(both, [url("a")]).notes == (f"old: {reported} new",)
     for outcome, what in ((part, "could be read in part only"), (none, "could not be read")):
-        told = f"old: 1 document {what}; what is missing counts as new"
-        assert diff([url("a"), outcome], [url("a")]).notes == (told,)
+        reported = f"old: 1 document {what}; what is missing counts as new"
+        assert diff([url("a"), outcome], [url("a")]).notes == (reported,)
     assert diff([url("a"), sr.Outcome()], [url("a")]).notes == ()
 
 
@@ -462,12 +462,12 @@ def test_changes_can_be_read_again_and_side_by_side() -> None:
     assert repr(changes) == f"Changes(counts={counts}, notes=())"
 
 
-def test_it_is_false_where_nothing_differs() -> None:
+def test_comparison_without_changes_is_false() -> None:
     assert not diff([url("a")], [url("a")])
     assert diff([url("a")], [])
 
 
-def test_what_is_closed_says_so() -> None:
+def test_closed_comparison_raises() -> None:
     with diff([], [url("a")]) as changes:
         pass
     assert changes.counts.new == 1
@@ -501,7 +501,7 @@ print("done")
 
 
 @pytest.mark.parametrize("end", ["del changes, iterator", "iterator.close(); changes.close()", "pass", "sys.exit()"])
-def test_what_is_left_half_way_leaves_nothing_behind(end: str, tmp_path: Path) -> None:
+def test_abandoned_comparison_leaves_no_file(end: str, tmp_path: Path) -> None:
     program = [sys.executable, "-X", "dev", "-W", "error", "-c", LEFT % end]
     environment = {"TMPDIR": str(tmp_path), "SQLITE_TMPDIR": str(tmp_path), "PATH": ""}
     result = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60, env=environment)
@@ -509,7 +509,7 @@ def test_what_is_left_half_way_leaves_nothing_behind(end: str, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_its_file_goes_with_the_object() -> None:
+def test_temporary_file_is_deleted_with_the_object() -> None:
     fds = Path("/proc/self/fd")
     if not fds.exists():
         pytest.skip("there is no /proc")
@@ -528,7 +528,7 @@ def test_its_file_goes_with_the_object() -> None:
     assert temporary() == 0
 
 
-def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_temporary_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "_SCHEMA", f"{comparison._SCHEMA} PRAGMA max_page_count = 20;")
     with pytest.raises(OSError, match="database or disk is full; TMPDIR can name another") as failure:
         diff([], (url(f"{number}{'x' * 1000}") for number in range(1000)))
@@ -536,7 +536,7 @@ def test_a_full_temporary_folder_is_told(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @unix
-def test_a_temporary_file_that_cannot_grow_is_told() -> None:
+def test_temporary_file_that_cannot_grow_is_reported() -> None:
     program = """
 import resource, sys
 from sitemap_reader.compare.diff import diff
@@ -550,7 +550,7 @@ except OSError as exc:
     assert result.stdout == "the temporary folder disk I/O error; TMPDIR can name another\n", result.stderr
 
 
-def test_an_exception_of_what_is_compared_comes_out_as_it_is() -> None:
+def test_exception_of_an_input_is_raised_unchanged() -> None:
     class OwnError(Exception):
         pass
 
@@ -584,11 +584,11 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 
 @unix
 def test_memory_stays_flat() -> None:
-    few, many = peak_kilobytes(100_000), peak_kilobytes(200_000)  # of one side, the URLs alone are 12 MB more
+    few, many = peak_kilobytes(100_000), peak_kilobytes(200_000)  # the URLs of one side would be 12 MB more
     assert many - few < 10 * 1024
 
 
-def test_what_one_dump_cannot_tell_is_not_compared_and_noted() -> None:
+def test_fields_unknown_to_one_dump_are_noted() -> None:
     images = (sr.Image("https://a.example/1.jpg"),)
     whole = [sr.json_form(sr.UrlRecord(f"https://a.example/{number}", images=images)) for number in range(3)]
     fields = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority")

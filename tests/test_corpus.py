@@ -29,7 +29,7 @@ every_group = pytest.mark.parametrize("some", cases_by_group().values(), ids=cas
 
 
 def records(items: list[Item]) -> list[UrlRecord | SitemapRef]:
-    """What was listed, whatever was noted on the way."""
+    """The records without their problems."""
     return [attrs.evolve(item, problems=()) for item in items if isinstance(item, UrlRecord | SitemapRef)]
 
 
@@ -49,14 +49,14 @@ def test_one_byte_at_a_time_gives_the_same(some: list[Case]) -> None:
     for case in some:
         whole, piecemeal = case.items(), case.items(case.body[at : at + 1] for at in range(len(case.body)))
         if outcome(piecemeal).bytes_wire < len(case.body):
-            # Reading stopped early: how much had been taken in by then depends on the size of the pieces.
+            # Reading stopped early: the number of bytes taken depends on the chunks.
             for items in (whole, piecemeal):
                 items[-1] = attrs.evolve(outcome(items), bytes_wire=0, bytes_decoded=0, sha256=None)
         assert piecemeal == whole, case.name
 
 
 @every_group
-def test_cut_short_gives_the_first_records_and_says_that_some_are_missing(some: list[Case]) -> None:
+def test_truncated_document_gives_the_first_records_and_is_incomplete(some: list[Case]) -> None:
     for case in some:
         whole = records(case.items())
         for cut in sorted({len(case.body) * part // CUTS for part in range(CUTS)} | {max(0, len(case.body) - 1)}):
@@ -64,11 +64,10 @@ def test_cut_short_gives_the_first_records_and_says_that_some_are_missing(some: 
 
 
 def check_cut(case: Case, whole: list[UrlRecord | SitemapRef], cut: int) -> None:
-    """The records are the first of the whole's; if the outcome is complete, they are all of them.
+    """The records are the first ones of the complete document; if the outcome is complete, they are all.
 
-    The last may be an entry that was cut behind its location: it says so, and has what was whole of it. A text or
-    a robots.txt has no end mark: its last line may be shorter, and nothing can tell. All lines before it are as they
-    were.
+    The last may be an entry that was truncated after its location: it has its complete fields and an S01. A text or a
+    robots.txt has no end mark: its last line may be shorter without a problem. All lines before are unchanged.
     """
     where = f"{case.name}, cut at {cut}"
     items = case.items([case.body[:cut]])
@@ -77,7 +76,7 @@ def check_cut(case: Case, whole: list[UrlRecord | SitemapRef], cut: int) -> None
         assert found[:-1] == whole[: len(found[:-1])], where
         return
     if len(found) > len(whole):
-        # Whole, the last entry is over a limit.
+        # In the complete document the last entry is over a limit.
         assert case.path.parent.name == "limits", where
         found = found[:-1]
     last = len(found)
@@ -93,7 +92,7 @@ def check_cut(case: Case, whole: list[UrlRecord | SitemapRef], cut: int) -> None
 
 
 def assert_is_the_beginning_of(cut: UrlRecord | SitemapRef, whole: UrlRecord | SitemapRef, items: list[Item]) -> None:
-    """Every field of the record that was cut is the whole one's, a part of it, or not there."""
+    """Every field of the truncated record is the complete one, the beginning of a list, or absent."""
     assert any(item.severity == "error" for item in items if isinstance(item, Problem) and item.code == "S01")
     assert not outcome(items).complete
     assert (cut.loc, cut.line) == (whole.loc, whole.line)
@@ -105,16 +104,16 @@ def assert_is_the_beginning_of(cut: UrlRecord | SitemapRef, whole: UrlRecord | S
             assert part in (None, False, all_of_it), field.name
 
 
-def test_outcomes_count_what_came_out() -> None:
+def test_outcomes_count_the_returned_items() -> None:
     for case in CASES:
         items = case.items()
-        said = outcome(items)
-        assert said.kept == len(records(items)), case.name
+        counts = outcome(items)
+        assert counts.kept == len(records(items)), case.name
         counted: dict[str, int] = {}
         for item in items:
             if isinstance(item, Problem):
                 counted[item.code] = counted.get(item.code, 0) + 1
-        assert said.problems == counted, case.name
+        assert counts.problems == counted, case.name
 
 
 def test_no_file_stands_alone() -> None:
@@ -125,10 +124,10 @@ def test_no_file_stands_alone() -> None:
     assert {path.with_suffix("") for path in companions} <= documents
 
 
-def test_blessing_writes_the_expectation_once_and_shows_it(tmp_path: Path) -> None:
+def test_script_writes_an_expectation_once_and_prints_the_difference(tmp_path: Path) -> None:
     document = tmp_path / "plain.xml"
     document.write_bytes((CORPUS / "urlset" / "plain.xml").read_bytes())
-    command = [sys.executable, ROOT / "scripts" / "bless", document]
+    command = [sys.executable, ROOT / "scripts" / "write_corpus_expectations", document]
     first, second = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2))
     expected = (CORPUS / "urlset" / "plain.xml.jsonl").read_text("utf-8")
     assert (tmp_path / "plain.xml.jsonl").read_text("utf-8") == expected

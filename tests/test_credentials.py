@@ -1,6 +1,6 @@
-"""What a caller gives to be sent, by the access logs of two servers: the site that was named has it, no other has.
+"""Credentials and headers of the caller, checked in the requests to two servers: only the target's site gets them.
 
-And by all that is written and shown, where no login ever stands.
+No output has them.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def moved(url: str) -> Page:
 
 @attrs.frozen
 class Two:
-    """The server that is named, and another one, each under a name of its own."""
+    """The server of the target, and another one, under different names."""
 
     site: SiteServer
     other: SiteServer
@@ -85,7 +85,7 @@ def two() -> Iterator[Two]:
         yield Two(site, other)
 
 
-# Each leads from the one server to the other.
+# Each leads from one server to the other.
 def _redirect(two: Two) -> None:
     two.site.pages |= {"/robots.txt": robots("Sitemap: /map.xml"), "/map.xml": moved(f"{two.elsewhere}/map.xml")}
 
@@ -130,7 +130,7 @@ def read(target: str, **options: Any) -> sr.UrlStream:
 
 
 def given(two: Two, kind: str, folder: Path) -> tuple[str, dict[str, Any], str]:
-    """The target, options and header of one way to give something."""
+    """The target, options and expected header of one way to give credentials."""
     if kind == "header":
         return two.start, {"headers": {"X-Key": KEY}}, KEY
     if kind == "auth":
@@ -146,13 +146,13 @@ KINDS = ["header", "auth", "netrc", "userinfo"]
 
 
 def values(server: SiteServer) -> list[str]:
-    """The header that is looked for in each request, or nothing."""
+    """The expected header in each request, or ""."""
     return [each.headers.get("x-key", "") + each.headers.get("authorization", "") for each in server.received]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("way", WAYS)
-def test_the_other_host_gets_nothing(two: Two, way: Callable[[Two], None], kind: str, tmp_path: Path) -> None:
+def test_other_host_gets_no_credentials(two: Two, way: Callable[[Two], None], kind: str, tmp_path: Path) -> None:
     way(two)
     target, options, value = given(two, kind, tmp_path)
     read(target, **options)
@@ -162,7 +162,7 @@ def test_the_other_host_gets_nothing(two: Two, way: Callable[[Two], None], kind:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_retry_is_as_the_first_try(two: Two, kind: str, tmp_path: Path) -> None:
+def test_retry_sends_the_same_headers(two: Two, kind: str, tmp_path: Path) -> None:
     _retries(two)
     two.site.pages["/map.xml"] = 503, {}, b""
     two.site.pages["/robots.txt"] = robots("Sitemap: /map.xml", f"Sitemap: {two.elsewhere}/map.xml")
@@ -187,7 +187,7 @@ def _audit(target: str, options: dict[str, Any], folder: Path) -> None:
 
 
 def _changes(target: str, options: dict[str, Any], folder: Path) -> None:
-    for _ in range(2):  # the second asks under conditions
+    for _ in range(2):  # the second run has conditional requests
         with sr.changes(target, state=folder / "state.db", **options) as stream:
             list(stream)
 
@@ -221,7 +221,7 @@ CALLS = [_discover, _snapshot, _audit, _changes, _recorded, _harvest]
     # A list of hosts holds no userinfo.
     [(call, kind) for call in CALLS for kind in KINDS if (call, kind) != (_harvest, "userinfo")],
 )
-def test_every_call_keeps_to_the_site(two: Two, call: Any, kind: str, tmp_path: Path) -> None:
+def test_every_call_sends_credentials_to_the_site_only(two: Two, call: Any, kind: str, tmp_path: Path) -> None:
     _index_child(two)
     _map = two.other.pages["/map.xml"]
     two.other.pages["/map.xml"] = (_map[0], {**XML, "ETag": '"1"'}, _map[2])
@@ -241,7 +241,7 @@ def test_a_subdomain_gets_headers_and_no_userinfo(two: Two) -> None:
     assert set(values(two.other)) == {KEY}
 
 
-def test_an_own_fetcher_and_an_own_session_get_the_same(two: Two) -> None:
+def test_own_fetcher_and_own_session_get_the_same_headers(two: Two) -> None:
     import asyncio
 
     import aiohttp
@@ -267,7 +267,7 @@ def test_an_own_fetcher_and_an_own_session_get_the_same(two: Two) -> None:
     assert {"of the session"} <= {each.headers.get("x-own") for each in two.other.received}
 
 
-def test_each_of_several_readings_of_one_reader_has_its_own_site(two: Two) -> None:
+def test_credentials_are_separate_for_each_stream_of_a_reader(two: Two) -> None:
     import asyncio
 
     two.site.pages |= {"/robots.txt": robots(), "/sitemap.xml": urlset(f"{two.start}/a")}
@@ -301,7 +301,7 @@ def secure(_certificate: Path) -> Iterator[tuple[Two, Path]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_goes_down_to_http(secure: tuple[Two, Path], kind: str, tmp_path: Path) -> None:
+def test_credentials_are_not_sent_from_https_to_http(secure: tuple[Two, Path], kind: str, tmp_path: Path) -> None:
     two, trusted = secure
     down = f"http://shop.example:{two.other.port}/map.xml"
     two.site.pages["/robots.txt"] = robots("Sitemap: /map.xml", f"Sitemap: {down}")
@@ -312,19 +312,19 @@ def test_nothing_goes_down_to_http(secure: tuple[Two, Path], kind: str, tmp_path
     assert set(values(two.site)) == {value}
     assert {"/map.xml", "/map.xml?moved"} <= {*two.other.requests()}
     assert set(values(two.other)) == {""}
-    told = [problem.message for problem in stream.problems.samples if problem.code == "F16"]
-    assert stream.problems.counts.get("F16", 0) == len(told) == (0 if kind == "userinfo" else 1)
+    reported = [problem.message for problem in stream.problems.samples if problem.code == "F16"]
+    assert stream.problems.counts.get("F16", 0) == len(reported) == (0 if kind == "userinfo" else 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_goes_with_the_fallback_to_http_which_is_reported_once(two: Two, kind: str, tmp_path: Path) -> None:
+def test_http_fallback_sends_no_credentials_and_is_reported_once(two: Two, kind: str, tmp_path: Path) -> None:
     two.site.pages |= {"/robots.txt": robots("Sitemap: /map.xml"), "/map.xml": urlset(f"{two.start}/a")}
     target, options, _ = given(two, kind, tmp_path)
     stream = read(target.removeprefix("http://"), **options)  # https does not answer
     assert two.site.requests() == ["/robots.txt", "/map.xml"]
     assert set(values(two.site)) == {""}
-    (told,) = [problem for problem in stream.problems.samples if problem.code == "F16"]
-    assert told.message == (
+    (reported,) = [problem for problem in stream.problems.samples if problem.code == "F16"]
+    assert reported.message == (
         f"headers and credentials are not sent to {two.start}, which is not https; give it as TARGET to send them"
     )
     assert stream.problems.counts["F16"] == 1
@@ -350,7 +350,7 @@ def test_insecure_verifies_no_certificate_and_is_in_the_log(
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no certificate\n", b"\xff\xfe"])
-def test_a_cacert_that_is_none_is_refused_at_once(tmp_path: Path, content: bytes | None) -> None:
+def test_invalid_cacert_is_refused_at_once(tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "ca.pem"
     if content is not None:
         file.write_bytes(content)
@@ -391,18 +391,18 @@ def test_netrc_is_the_file_that_the_environment_names_or_that_of_home(
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "reported"),
     [
         (None, "No such file"),
         ("machine a.example login me password s3cret s3cret\n", r"line \d of .*netrc cannot be read"),
         ("password s3cret\n", r"line \d of .*netrc cannot be read"),
     ],
 )
-def test_a_netrc_that_cannot_be_read_is_named_and_not_shown(tmp_path: Path, content: str | None, told: str) -> None:
+def test_a_netrc_that_cannot_be_read_is_named_and_not_shown(tmp_path: Path, content: str | None, reported: str) -> None:
     file = tmp_path / "netrc"
     if content is not None:
         file.write_text(content)
-    with pytest.raises(sr.UsageError, match=told) as caught:
+    with pytest.raises(sr.UsageError, match=reported) as caught:
         sr.SitemapReader(netrc=file)
     assert "s3cret" not in str(caught.value)
     assert caught.value.__cause__ is None

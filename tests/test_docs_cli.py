@@ -1,6 +1,6 @@
-"""docs/cli.md: its tables are what the help says, and its exit codes all that there are.
+"""docs/cli.md: its tables are those of the help, and its exit codes are complete.
 
-Its examples and completion scripts are tried by test_docs_cli_examples.py.
+Its examples and completion scripts are run by test_docs_cli_examples.py.
 """
 
 from __future__ import annotations

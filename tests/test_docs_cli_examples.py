@@ -1,4 +1,4 @@
-"""docs/cli.md: the examples of each command's help give what they are for, and the completion scripts work."""
+"""docs/cli.md: the examples of each command's help succeed, and the completion scripts work."""
 
 from __future__ import annotations
 
@@ -23,40 +23,40 @@ _WRITES = re.compile(r"(?:> |-o )(?P<file>[\w.]+)(?: --.*)?$")
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Runner]:
-    """A desk with the files that the examples read."""
+def runner(tmp_path: Path) -> Iterator[Runner]:
+    """A Runner in a folder with the files that the examples read."""
     with DocsSite(tmp_path) as site:
-        desk = Runner(tmp_path, site)
+        runner = Runner(tmp_path, site)
         for name in ("urls", "old", "monday"):
-            shutil.copy(SITES / "shop.jsonl", desk.folder / f"{name}.jsonl")
+            shutil.copy(SITES / "shop.jsonl", runner.folder / f"{name}.jsonl")
         for name in ("new", "tuesday"):
             lines = (SITES / "shop.jsonl").read_text("utf-8").splitlines(keepends=True)
-            (desk.folder / f"{name}.jsonl").write_text("".join(lines[1:]).replace("/about/7", "/about/jobs"))
-        (desk.folder / "hosts.txt").write_text("example.com\n")
+            (runner.folder / f"{name}.jsonl").write_text("".join(lines[1:]).replace("/about/7", "/about/jobs"))
+        (runner.folder / "hosts.txt").write_text("example.com\n")
         crawled = "Address,Status Code,Indexability\nhttps://example.com/about/1,200,Indexable\n"
-        (desk.folder / "internal_all.csv").write_text(crawled)
-        (desk.folder / "sitemap.xml.gz").write_bytes(gzip.compress(site.pages["example.com", "/sitemap.xml"]))
-        yield desk
+        (runner.folder / "internal_all.csv").write_text(crawled)
+        (runner.folder / "sitemap.xml.gz").write_bytes(gzip.compress(site.pages["example.com", "/sitemap.xml"]))
+        yield runner
 
 
 @pytest.mark.parametrize("block", SCRIPTS, ids=lambda block: block.section)
-def test_the_examples_of_a_command_give_what_they_are_for(desk: Runner, block: Block) -> None:
-    """Skipped where one of them is left out, the others having run."""
+def test_examples_of_a_command_work(runner: Runner, block: Block) -> None:
+    """Skipped if one of the examples is left out, after the others have run."""
     lines = {line: attrs.evolve(block, text=line).missing for line in block.text.splitlines()}
     if shutil.which("bash") is None:
         pytest.skip("bash is not installed")
-    failing = [text for line, missing in lines.items() if not missing for text in failures(desk, line)]
+    failing = [text for line, missing in lines.items() if not missing for text in failures(runner, line)]
     assert failing == []
     if any(lines.values()):
         pytest.skip("; ".join(f"{line}: {not_installed(missing)}" for line, missing in lines.items() if missing))
 
 
-def failures(desk: Runner, line: str) -> Iterator[str]:
-    ran = desk.do("bash", "-eo", "pipefail", "-c", line)
+def failures(runner: Runner, line: str) -> Iterator[str]:
+    ran = runner.do("bash", "-eo", "pipefail", "-c", line)
     written = _WRITES.search(line)
     if ran.code or "error:" in ran.stderr:
         yield f"{line}: exit code {ran.code}: {ran.stderr}"
-    elif not ((desk.folder / written["file"]).stat().st_size if written else ran.stdout):
+    elif not ((runner.folder / written["file"]).stat().st_size if written else ran.stdout):
         yield f"{line}: gives nothing"
 
 
@@ -67,15 +67,15 @@ SHELLS = {"bash": "complete ", "zsh": "compdef ", "fish": "complete "}
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_line_for_a_shell_gives_a_completion_script(desk: Runner, shell: str) -> None:
+def test_the_line_for_a_shell_gives_a_completion_script(runner: Runner, shell: str) -> None:
     (line,) = (block.text for block in blocks(PAGE) if f"{shell}_source" in block.text)
     (command,) = re.findall(r"_SITEMAP_READER_COMPLETE=\w+ sitemap-reader", line)
-    ran = desk.do("sh", "-c", command)
+    ran = runner.do("sh", "-c", command)
     assert (ran.code, ran.stderr) == (0, "")
     assert SHELLS[shell] in ran.stdout
 
 
-# What is typed -> what is offered.
+# Typed text -> offered completions.
 TYPED = {
     "sitemap-reader di": ["diff", "discover"],
     "sitemap-reader dump --sc": ["--scope"],
@@ -85,11 +85,11 @@ TYPED = {
 
 
 @pytest.mark.parametrize("typed", TYPED)
-def test_bash_completes_after_the_line_of_the_page(desk: Runner, typed: str) -> None:
+def test_bash_completes_after_the_line_of_the_page(runner: Runner, typed: str) -> None:
     if shutil.which("bash") is None:
         pytest.skip("bash is not installed")
     (line,) = (block.text for block in blocks(PAGE) if "bash_source" in block.text)
     words = typed.split(" ")
-    asked = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _sitemap_reader_completion sitemap-reader"
-    ran = desk.do("bash", "-c", f"{line}\n{asked}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"")
+    requested = f"COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; _sitemap_reader_completion sitemap-reader"
+    ran = runner.do("bash", "-c", f"{line}\n{requested}\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"")
     assert (ran.code, sorted(ran.stdout.split()), ran.stderr) == (0, TYPED[typed], "")

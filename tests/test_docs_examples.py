@@ -1,4 +1,4 @@
-"""Every example of README.md and docs/*.md, as it stands: it runs, prints what the page shows, and has right types."""
+"""Every example of README.md and docs/*.md runs, prints what the page shows, and passes the type check."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_what_its_examples_print(tmp_path: Path, page: str) -> None:
-    """One test a page, as its examples follow from each other; each that differs is reported, with its line."""
+    """One test a page, as its examples depend on each other; each difference is reported with its line."""
     if all(block.missing for block in tried(page)):
         pytest.skip(not_installed(sorted({name for block in tried(page) for name in block.missing})))
     if differing := differences(page, tmp_path):
@@ -32,9 +32,9 @@ def test_no_example_of_a_page_is_left_out(page: str) -> None:
         pytest.skip("\n".join(left_out))
 
 
-# Airflow has an environment of its own: tests/integrations/test_airflow.py.
+# Airflow has a separate environment: tests/integrations/test_airflow.py.
 NOT_NEEDED = ("airflow",)
-# The examples for other programs are as those are: spiders and DAGs have no annotations.
+# Examples for other programs, such as spiders and DAGs, have no annotations.
 FOREIGN = "docs/integrations.md"
 FOREIGN_RULES = """\
 # mypy: disallow-any-generics=false, disallow-incomplete-defs=false, disallow-subclassing-any=false
@@ -44,7 +44,7 @@ FOREIGN_RULES = """\
 
 
 def test_python_examples_pass_the_type_check_of_the_package(tmp_path: Path) -> None:
-    """With its rules and its cache: the types of other packages, which take half a minute, are read once for both."""
+    """With the rules and the cache of the package's check, so that types of other packages are read once."""
     examples = [block for page in (*PAGES, "docs/records.md") for block in blocks(page) if block.language == "python"]
     needed = {"mypy"}.union(*(imported(block.text) for block in examples)) - {*NOT_NEEDED}
     if absent := sorted(name for name in needed if find_spec(name) is None):
@@ -55,7 +55,7 @@ def test_python_examples_pass_the_type_check_of_the_package(tmp_path: Path) -> N
     command = [sys.executable, "-m", "mypy", "--no-error-summary", *(tmp_path / f"{name}.py" for name in names)]
     cache = ROOT / ".mypy_cache"
     cache.mkdir(exist_ok=True)
-    with (cache / "lock").open("w") as lock:  # for runs of the tests at the same time
+    with (cache / "lock").open("w") as lock:  # for concurrent test runs
         fcntl.flock(lock, fcntl.LOCK_EX)
         result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     wrong = re.sub(r"\S*(example_\d+)\.py:", lambda match: f"{names[match[1]]}, its line ", result.stdout)

@@ -1,6 +1,6 @@
-"""README.md and docs/*.md without running all of them: each example is tried somewhere, and links lead somewhere.
+"""README.md and docs/*.md without running all examples: each example is run by some test, and links have targets.
 
-That every example prints what its page shows is held by test_docs_examples.py; here the first ones of two pages do.
+test_docs_examples.py runs every example; here the first ones of two pages are run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from docs_runs import NOT_TRIED, PAGES, ROOT, RUNNABLE, blocks, differences, ste
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Languages of blocks that are there to be looked at.
+# Languages of blocks that are not run.
 SHOWN = {"", "text", "json", "crontab"}
 TRIED = [block for page in PAGES for block in tried(page)]
 
@@ -25,13 +25,13 @@ def test_the_first_examples_of_a_page_print_what_it_shows(tmp_path: Path, page: 
         pytest.fail("\n".join(differing), pytrace=False)
 
 
-def test_a_page_leaves_out_no_more_than_a_part_of_what_is_printed() -> None:
+def test_page_omits_at_most_a_part_of_an_output() -> None:
     shown = {block: [step.shown for step in steps(block.text)] for block in TRIED if block.language == "console"}
     shown |= {block: [block.shows or ""] for block in TRIED if block.language == "python"}
     assert [str(block) for block, texts in shown.items() if "...\n" in texts] == []
 
 
-def test_every_block_is_tried_or_there_to_be_looked_at() -> None:
+def test_every_block_is_run_or_marked_as_not_run() -> None:
     languages = {block.language for page in PAGES for block in blocks(page)}
     assert languages <= {*RUNNABLE, *SHOWN}
     assert {block.language for block in NOT_TRIED} <= {"sh", "python"}

@@ -1,4 +1,4 @@
-"""The farm of hosts that other tests and benchmarks stand on: what it says of itself is what a reader finds."""
+"""The farm of hosts that tests and benchmarks use: its stated URLs are those that a reader finds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read(target, **options):
         return {url.loc: url.lastmod for url in urls}
 
 
-def test_what_each_kind_lists_is_what_is_read(farm_of):
+def test_each_kind_of_host_is_read_as_stated(farm_of):
     port = free_port()
     hosts = [FarmHost(f"127.1.0.{n}:{port}", kind, 50, per_child=20) for n, kind in enumerate(READABLE, 1)]
     with farm_of(hosts) as farm:
@@ -40,10 +40,10 @@ def test_what_each_kind_lists_is_what_is_read(farm_of):
             with sr.urls(host.target, allow_private=True) as urls:
                 assert Counter(url.loc for url in urls) == Counter(locs_of(host)), host
             assert urls.complete
-        assert farm.asked()[hosts[0].target] == ["/robots.txt", "/sitemap.xml"]
+        assert farm.requested()[hosts[0].target] == ["/robots.txt", "/sitemap.xml"]
         assert 1 <= farm.busiest()[hosts[1].target] <= 4
         farm.forget()
-        assert not any(farm.asked().values())
+        assert not any(farm.requested().values())
         assert not any(farm.busiest().values())
 
 
@@ -58,11 +58,11 @@ def test_hosts_that_fail_do_so_each_in_its_way(farm_of):
             assert [url.loc for url in urls] == locs_of(hosts["broken"])
         assert not urls.complete
         assert farm.busiest()[hosts["hang"].target] == 1
-        assert farm.asked()[hosts["refused"].target] == []
+        assert farm.requested()[hosts["refused"].target] == []
 
 
 @pytest.mark.parametrize("kind", ["robots", "index", "text", "feed", "atom"])
-def test_a_new_version_changes_what_it_says(farm_of, kind, tmp_path):
+def test_new_version_changes_the_stated_urls(farm_of, kind, tmp_path):
     host = FarmHost(f"127.1.0.1:{free_port()}", kind, 60, per_child=20)
     changed = changed_locs(host.at(2))
     assert len(changed.new) == 3
@@ -89,9 +89,9 @@ def test_names_are_served_by_the_proxy(farm_of):
     with farm_of(hosts) as farm:
         for host in hosts:
             assert list(read(host.target, proxy=farm.proxy)) == locs_of(host)
-        assert list(read("a.shop2.test", proxy=farm.proxy)) == locs_of(hosts[2])  # no https there
+        assert list(read("a.shop2.test", proxy=farm.proxy)) == locs_of(hosts[2])  # the proxy has no https
         seen = farm.domains()
-        assert [target for _, target in seen["shop1.test"].asked] == [hosts[0].target] * 2 + [hosts[1].target] * 2
+        assert [target for _, target in seen["shop1.test"].requested] == [hosts[0].target] * 2 + [hosts[1].target] * 2
         assert seen["shop1.test"].busiest == 1
 
 

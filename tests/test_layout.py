@@ -132,7 +132,7 @@ def folder_imports() -> dict[str, set[str]]:
 
 
 def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
-    """All that is imported from `start`, directly or not."""
+    """All nodes reachable from `start`."""
     found, waiting = set(), [start]
     while waiting:
         new = graph.get(waiting.pop(), set()) - found
@@ -164,7 +164,7 @@ def test_modules_have_at_most_600_lines():
     assert failing(too_long) == {}, "what is its second purpose?"
 
 
-def test_reading_and_walking_touch_nothing_outside():
+def test_pure_folders_use_no_io_and_no_clock():
     def outside(path: Path) -> set[str]:
         modules = {name for package, *name_of in imports_of(path) if not package for name in name_of}
         calls = [node.func for node in nodes_of(path) if isinstance(node, ast.Call)]
@@ -232,7 +232,7 @@ def test_public_names_of_subpackages_are_documented(name: str):
     assert set(re.findall(r"`(\w+)`", row[0])) == {*getattr(sitemap_reader, name).__all__}
 
 
-# What a program does, one step after the other -> what is not imported yet behind each.
+# Steps of a program in order -> modules that are not imported after the step.
 STEPS = {
     "import sitemap_reader as sr; sr.parse(b'<urlset/>')": "aiohttp feedparser asyncio click",
     "[sr.schema(each) for each in ('json', 'duckdb', 'polars', 'arrow')]": "duckdb polars pyarrow aiohttp asyncio",
@@ -243,14 +243,14 @@ STEPS = {
 }
 
 
-def test_what_is_not_needed_is_not_imported():
+def test_imports_are_lazy():
     steps = (f"{step}\nprint(*{{*{absent.split()}}} & {{*sys.modules}})\n" for step, absent in STEPS.items())
     program = "import sys\n" + "".join(steps)
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert dict(zip(STEPS, result.stdout.splitlines(), strict=True)) == dict.fromkeys(STEPS, "")
 
 
-# Modules that only the command line and the tests of others use.
+# Modules that only the command line and tests use.
 OF_THE_COMMAND_LINE = {"cli", "projection", "writers", "testing"}
 # A message of the library that names an option names the keyword beside it: `--allow-private (allow_private=True)`,
 # `auth (--auth)`.
@@ -258,7 +258,7 @@ OPTION = re.compile(r"(?<![\w-])(?<!\w \()--[a-z][a-z-]*+(?! \(\w+=)")
 
 
 def messages_of(path: Path) -> Iterator[str]:
-    """Texts that may be shown; f-strings with their fields as {}. Docstrings are none."""
+    """Strings that may be messages; f-strings with their fields as {}. Without docstrings."""
     tree = tree_of(path)
     quiet = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
@@ -276,7 +276,7 @@ def test_messages_of_the_library_name_keywords():
     assert failing(alone, [path for path in MODULES if OF_THE_COMMAND_LINE.isdisjoint(parts_of(path))]) == {}
 
 
-def test_what_to_install_is_said_as_it_works_in_a_clone():
+def test_install_hints_work_in_a_clone():
     def wrong(path: Path) -> list[str]:
         return re.findall(r"install 'sitemap-reader.*", path.read_text("utf-8"))
 
@@ -291,7 +291,7 @@ def test_each_smoke_test_is_of_something_slow():
     assert [name for name in SMOKE if not name.startswith(id_prefixes(SLOW))] == []
 
 
-def test_what_is_slow_exists():
+def test_slow_tests_exist():
     assert [name for name in SLOW if not (ROOT / name.partition("::")[0]).exists()] == []
 
 

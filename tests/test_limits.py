@@ -1,4 +1,4 @@
-"""Every field of Limits: what just fits is read and not talked of, one more is, with the name of the field to raise."""
+"""Every field of Limits: a document at the limit has no problem; one more gives a problem that names the field."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TAIL = b"</urlset>\n"
 RSS = b'<rss version="2.0" xmlns:media="http://search.yahoo.com/mrss/"><channel>'
 RSS_TAIL = b"</channel></rss>"
 
-# What over_limit() ends with, what damage that is not mended ends with, and what is left out without an entry lost.
+# Ends of messages: of over_limit(), of unrepaired damage, and of omissions without a lost entry.
 STOPS = "reading stops here; raise {} to go on"
 LOSES = "lost up to the next entry; raise {} to have more repaired"
 TELLS = "raise {} to see each"
@@ -31,9 +31,9 @@ LEAVES_OUT = "the rest is left out; raise {} to have it"
 
 @attrs.frozen
 class Row:
-    """A document that just fits under `limit`: whole, with `entries`. One smaller, and `entries_over` come out.
+    """A document exactly at `limit`: complete, with `entries`. With a limit one smaller `entries_over` are returned.
 
-    `tells` is how the message begins, `says` how it ends.
+    The message starts with `begins` and ends with `ends`.
     """
 
     field: str
@@ -42,9 +42,9 @@ class Row:
     entries: int = 3
     entries_over: int = 1
     code: str = "S16"
-    says: str = STOPS
-    tells: str = "more than "
-    complete: bool = True  # what only feedparser can read never is
+    ends: str = STOPS
+    begins: str = "more than "
+    complete: bool = True  # documents for feedparser are never complete
     complete_over: bool = False
     url: str = URL
     options: dict[str, Any] = attrs.field(factory=dict)
@@ -63,7 +63,7 @@ def item(*media: bytes) -> bytes:
 
 
 class Found:
-    """What a feed fallback answers."""
+    """The result of a feed fallback."""
 
     links = (("https://example.com/found", None),)
     dropped = ()
@@ -75,7 +75,7 @@ def fallback(body: bytes, url: str | None, /, *, limits: sr.Limits) -> Found:
 
 
 def slow_fallback(body: bytes, url: str | None, /, *, limits: sr.Limits) -> Found:
-    """As long in answering as a limit of 2 s permits."""
+    """A feed fallback that takes as long as a limit of 2 s permits."""
     if limits.fallback_seconds < 2:
         raise FallbackFailed("feedparser was stopped; fallback_seconds permits more")
     return Found()
@@ -86,7 +86,7 @@ TEXT = b"https://example.com/1\nhttps://example.com/22\n"
 LINE = "https://example.com/list.txt"
 ENTRY = second(b"<!-- %s -->" % (b"x" * 400))
 COMMENT = b"<!--" + b"x" * 493 + b"-->"
-# In front of the location, so that without it the entry is no use.
+# Before the location, so that the entry is dropped without it.
 UNCLOSED = b"<url><lastmod>2026-01-01<loc>https://example.com/2</loc></url>\n"
 UNCLOSED_TWICE = b"<url><lastmod>2026-01-01<priority>0.5<loc>https://example.com/2</loc></url>\n"
 BARE = b"<url><loc>https://example.com/%d?a&b</loc></url>\n"
@@ -99,23 +99,23 @@ PACKED = gzip.compress(urlset(second(b"")), mtime=0)
 ROWS = [
     Row("max_decoded_bytes", len(urlset(second(b""))), urlset(second(b"")), entries_over=3),
     Row("max_decoded_bytes", len(urlset(second(b""))), PACKED, entries_over=3),
-    # The byte that is too many is read; and where it is too many in two ways, what was decoded is named.
+    # The byte over the limit is read; if it exceeds both limits, that of decoded bytes is named.
     Row("max_wire_bytes", len(urlset(second(b""))), urlset(second(b"")), entries_over=3),
     Row("max_wire_bytes", len(PACKED), PACKED, entries_over=3),
     Row("max_wire_bytes", len(TEXT), TEXT, entries=2, entries_over=2, url=LINE),
     Row("max_entries", 3, urlset(second(b"")), entries_over=2),
     Row("max_entries", 2, TEXT, entries=2, url=LINE),
-    # From the end of the entry before to the beginning of its own end tag, and that.
+    # From the end of the previous entry to the beginning of its end tag, and that.
     Row("max_entry_bytes", len(ENTRY), urlset(ENTRY)),
     Row("max_entry_bytes", len(HEAD) - 1 + 399, urlset(b'<a b="%s">' % (b"x" * 391), second(b""), b"</a>")),
     Row("max_entry_elements", 3, urlset(second(b"<lastmod>2026</lastmod><priority>0.5</priority>"))),
     Row(
         "max_entry_problems", 2, urlset(second(b"<lastmod>x</lastmod><priority>7</priority>")),
-        entries_over=3, says=TELLS, tells="1 more ", complete_over=True,
+        entries_over=3, ends=TELLS, begins="1 more ", complete_over=True,
     ),
     Row(
         "max_entry_repairs", 2, urlset(UNCLOSED_TWICE),
-        entries_over=2, code="S01", says=LOSES, tells="mismatched",
+        entries_over=2, code="S01", ends=LOSES, begins="mismatched",
     ),
     Row(
         "max_repairs", 2, urlset(UNCLOSED, UNCLOSED.replace(b"/2", b"/4")), 4,
@@ -123,7 +123,7 @@ ROWS = [
     ),
     Row("max_repairs", 3, urlset(second(b"<!-- & --><x>& &</x>"), BARE % 4), 4, entries_over=2),
     Row("max_repairs", 3, urlset(b"& & ", b"<x/>& ", second(b"")), entries_over=1),
-    # In what is lost, and in what stands behind the root element.
+    # In dropped text, and in text after the root element.
     Row("max_repairs", 3, urlset(b"<url>& & & </urlset>"), 2, entries_over=1, complete=False),
     Row("max_repairs", 4, urlset(BARE % 2) + b"& & & " + second(b"") + TAIL, 4, entries_over=3),
     Row("max_repairs", 1, HEAD + FIRST + b"<url><loc>https://example.com/2</loc><x>&</x>", 2, complete=False),
@@ -132,12 +132,12 @@ ROWS = [
     Row("max_faults", 2, HEAD + FIRST + TAIL + second(b"") + TAIL + LAST + TAIL, entries_over=2),
     Row(
         "max_prefixes", 2, urlset(UNBOUND % (b"p", 2), UNBOUND % (b"q", 4)), 4,
-        entries_over=3, code="S01", says=LOSES, tells="unbound prefix",
+        entries_over=3, code="S01", ends=LOSES, begins="unbound prefix",
     ),
-    # Each of the two images has the title of 50 characters, and 100 for being an element.
+    # Each of the two images counts the title of 50 characters, and 100 for an element.
     Row(
         "max_shared_characters", 300, RSS + item(TITLE, MEDIA % 1, MEDIA % 2) + RSS_TAIL,
-        entries=1, says=LEAVES_OUT, complete_over=True,
+        entries=1, ends=LEAVES_OUT, complete_over=True,
     ),
     Row("max_token_bytes", 500, urlset(second(COMMENT))),
     Row("max_token_bytes", 500, COMMENT + urlset(second(b"")), entries_over=0),
@@ -158,7 +158,7 @@ ROWS = [
     ),
     Row(
         "fallback_seconds", 2, UNKNOWN_FEED, entries=1, entries_over=0, complete=False, code="S01",
-        says="{} permits more", tells="feedparser cannot read it either", options={"feed_fallback": slow_fallback},
+        ends="{} permits more", begins="feedparser cannot read it either", options={"feed_fallback": slow_fallback},
     ),
     Row(
         "max_robots_bytes", 70, b"Sitemap: https://example.com/a.xml\nSitemap: https://example.com/b.xml\n",
@@ -181,7 +181,7 @@ def about(field: str, document: sr.Document) -> list[sr.Problem]:
 
 
 @every_row
-def test_what_just_fits_is_read_whole_and_not_talked_of(row: Row) -> None:
+def test_document_at_the_limit_is_read_completely_without_a_problem(row: Row) -> None:
     fits = read(row, row.limit)
     assert (len(listed(fits)), fits.outcome.complete) == (row.entries, row.complete)
     assert about(row.field, fits) == []
@@ -189,14 +189,14 @@ def test_what_just_fits_is_read_whole_and_not_talked_of(row: Row) -> None:
 
 
 @every_row
-def test_one_more_is_told_with_the_field_to_raise_and_what_came_before_is_out(row: Row) -> None:
+def test_document_over_the_limit_names_the_field_and_gives_what_came_before(row: Row) -> None:
     fits, over = read(row, row.limit), read(row, row.limit - 1)
     (problem,) = about(row.field, over)
     assert (problem.code, problem.sitemap) == (row.code, row.url)
-    assert problem.message.startswith(row.tells)
-    assert problem.message.endswith(row.says.format(advice(row.field).removeprefix("raise ").removesuffix(" to go on")))
+    assert problem.message.startswith(row.begins)
+    assert problem.message.endswith(row.ends.format(advice(row.field).removeprefix("raise ").removesuffix(" to go on")))
     assert over.outcome.problems[row.code] >= 1
-    if row.code == "S16" and row.says == STOPS:
+    if row.code == "S16" and row.ends == STOPS:
         assert f"more than {row.limit - 1:,} " in problem.message
     assert (len(listed(over)), over.outcome.complete) == (row.entries_over, row.complete_over)
     assert listed(over)[:1] == listed(fits)[: min(1, row.entries_over)]
@@ -214,7 +214,7 @@ def test_the_limit_holds_however_the_bytes_are_cut(row: Row) -> None:
         assert [item for item in items if not isinstance(item, sr.Problem)] == [*whole.urls, *whole.children]
 
 
-def test_a_limit_of_one_is_told_in_the_singular() -> None:
+def test_limit_of_one_is_reported_in_the_singular() -> None:
     one = sr.parse(urlset(), url=URL, limits=sr.Limits(max_entries=1))
     assert [problem.message for problem in one.problems] == [
         "more than 1 entry: reading stops here; raise max_entries (--max-urls) to go on"
@@ -231,7 +231,7 @@ def test_a_limit_of_one_is_told_in_the_singular() -> None:
         ("max_gzip_layers", 101), ("max_crawl_delay_seconds", 300.1),
     ],
 )  # fmt: skip
-def test_what_cannot_be_a_limit_is_a_usage_error_that_names_it(field: str, value: Any) -> None:
+def test_invalid_limit_is_a_usage_error_that_names_it(field: str, value: Any) -> None:
     with pytest.raises(sr.UsageError, match=f"Limits: {field} must be"):
         sr.Limits(**{field: value})
 
@@ -245,23 +245,23 @@ def test_a_time_without_end_is_a_limit() -> None:
     assert sr.Limits(read_seconds=float("inf"), connect_seconds=5).connect_seconds == 5
 
 
-# What a site and a request are allowed, and what feedparser's process is: tested where it is played.
+# Limits of a site, a request, and feedparser's process: tested elsewhere.
 ELSEWHERE = {
     "max_work_per_byte": "parser/test_work.py::test_document_that_just_fits_is_read_whole_and_one_step_less_ends_it",
     "fallback_memory_bytes": "pipeline/test_feedparser_process.py::test_child_that_needs_too_much_memory_fails_alone",
     "max_index_depth": "frontier/test_frontier.py::test_indexes_are_followed_as_deep_as_the_limit",
     "max_documents": "frontier/test_frontier.py::test_no_more_documents_are_read_than_the_limit",
     "max_site_bytes": "frontier/test_frontier.py::test_no_more_bytes_are_read_than_the_limit",
-    "max_proof_hosts": "frontier/test_authority.py::test_so_many_hosts_are_asked_for_proof_and_no_more",
+    "max_proof_hosts": "frontier/test_authority.py::test_hosts_requested_for_verification_are_limited",
     "max_robots_redirects": "frontier/test_frontier.py::test_redirects_of_robots_txt_have_a_limit_of_their_own",
     "max_redirects": "frontier/test_frontier.py::test_redirects_are_followed_up_to_the_limit",
     "max_crawl_delay_seconds": "frontier/test_frontier.py::test_a_host_with_a_longer_crawl_delay_is_skipped",
-    "connect_seconds": "pipeline/test_crawl.py::test_a_fetcher_that_never_answers_is_left",
-    "read_seconds": "pipeline/test_crawl.py::test_a_fetcher_that_never_answers_is_left",
-    "document_seconds": "pipeline/test_crawl.py::test_a_document_has_so_many_seconds_of_the_network",
-    "min_bytes_per_second": "pipeline/test_crawl.py::test_a_network_below_the_minimum_rate_is_left",
-    "min_rate_after_seconds": "pipeline/test_crawl.py::test_a_network_below_the_minimum_rate_is_left",
-    "max_wait_seconds": "frontier/test_frontier.py::test_a_host_that_asks_for_too_much_patience_is_given_up_aloud",
+    "connect_seconds": "pipeline/test_crawl.py::test_fetcher_without_a_response_times_out",
+    "read_seconds": "pipeline/test_crawl.py::test_fetcher_without_a_response_times_out",
+    "document_seconds": "pipeline/test_crawl.py::test_document_seconds_limits_network_time",
+    "min_bytes_per_second": "pipeline/test_crawl.py::test_transfer_below_the_minimum_rate_is_ended",
+    "min_rate_after_seconds": "pipeline/test_crawl.py::test_transfer_below_the_minimum_rate_is_ended",
+    "max_wait_seconds": "frontier/test_frontier.py::test_host_with_a_too_long_retry_after_is_skipped_and_reported",
     "tries": "frontier/test_frontier.py::test_a_document_is_tried_as_often_as_the_limit_says",
 }
 
@@ -274,6 +274,6 @@ def test_every_field_has_a_row_here_or_a_test_elsewhere() -> None:
 
 
 @pytest.mark.parametrize("field", ELSEWHERE)
-def test_the_test_elsewhere_is_there(field: str) -> None:
+def test_tests_named_for_other_limits_exist(field: str) -> None:
     path, name = ELSEWHERE[field].split("::")
     assert f"\ndef {name}(" in (TESTS / path).read_text("utf-8")

@@ -1,4 +1,4 @@
-"""A generated site behind a real web server: read whole, and nothing asked for twice."""
+"""A generated site on nginx: read completely, with one request for each document."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVERYTHING: tuple[Extension, ...] = ("image", "video", "news", "hreflang")
 
 
 @pytest.mark.parametrize("gzip", [True, False])
-def test_a_site_behind_nginx_is_read_whole_and_asked_for_once(
+def test_site_on_nginx_is_read_completely_with_one_request_each(
     nginx: Callable[..., NginxServer], tmp_path: Path, gzip: bool
 ) -> None:
     port = free_port()
@@ -52,7 +52,7 @@ def test_a_site_behind_nginx_is_read_whole_and_asked_for_once(
     assert answers[0].path == "/robots.txt"
 
 
-def test_without_robots_txt_the_index_is_guessed(nginx: Callable[..., NginxServer], tmp_path: Path) -> None:
+def test_without_robots_txt_the_well_known_path_is_read(nginx: Callable[..., NginxServer], tmp_path: Path) -> None:
     port = free_port()
     site = make_site(tmp_path, base=f"http://127.0.0.1:{port}", urls=50, layout="www")
     (tmp_path / "robots.txt").unlink()

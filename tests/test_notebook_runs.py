@@ -1,6 +1,6 @@
-"""The notebooks run offline, and what they say is true of their data.
+"""The notebooks run offline, and their asserts hold.
 
-Here their cells run one after the other as a program; `.ci/run` executes them in Jupyter.
+Here their cells run in order as a program; `.ci/run` executes them in Jupyter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def shown(text: str) -> str:
-    """A cell as a program that also makes what the notebook would show of its last line."""
+    """A cell as a program that also renders the value of its last line, as a notebook does."""
     tree = ast.parse(text)
     if not tree.body or not isinstance(tree.body[-1], ast.Expr):
         return text
@@ -42,14 +42,14 @@ def _show(value):
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_its_cells_run_and_what_they_say_is_so(notebook: Path, tmp_path: Path) -> None:
+def test_notebook_cells_run(notebook: Path, tmp_path: Path) -> None:
     texts = [source(cell) for cell in cells(notebook)]
     imported = set(re.findall(r"^(?:import|from) (\w+)", "\n".join(texts), re.MULTILINE))
     if absent := sorted(name for name in {*imported, "altair", "pandas"} if find_spec(name) is None):
         pytest.skip(not_installed(absent))
     program = "\n\n".join([SHOW, *map(shown, texts)])
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    # DuckDB calls pandas in a way of which that warns.
+    # pandas warns about DuckDB's calls.
     command = [sys.executable, "-W", "error", "-W", "ignore:The inplace keyword", "-c", program]
     ran = subprocess.run(command, cwd=notebook.parent, env=environment, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")

@@ -25,7 +25,7 @@ def source(cell: dict[str, Any]) -> str:
     return "".join(cell["source"])
 
 
-def test_there_are_three() -> None:
+def test_there_are_three_notebooks() -> None:
     assert [path.stem for path in NOTEBOOKS] == ["01_one_site", "02_competitors", "03_over_time"]
 
 
@@ -45,14 +45,14 @@ def test_outputs_are_not_stored(notebook: Path) -> None:
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_begins_with_where_ones_own_sites_go(notebook: Path) -> None:
+def test_notebook_begins_with_the_sites_to_replace(notebook: Path) -> None:
     first = source(cells(notebook)[0])
     assert "own" in first
     assert any(name in first for name in ("TARGET = ", "TARGETS = ", "FOLDER = "))
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_ends_with_what_is_planted_in_its_data(notebook: Path) -> None:
+def test_notebook_ends_with_the_facts_of_its_data(notebook: Path) -> None:
     last = source(cells(notebook)[-1])
     assert last.startswith("if ")
     assert last.count("    assert ") >= 5

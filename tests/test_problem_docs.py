@@ -1,7 +1,7 @@
-"""CATALOGUE, rules.toml, docs/problems.md and the corpus, held together: what is said of a code is what a file shows.
+"""CATALOGUE, rules.toml, docs/problems.md and the corpus agree: the examples of a code are what their files give.
 
-Every code is shown by a case of the corpus (the parser reports it), by a replayed site (the walk does) or by a site of
-corpus/audit/ (the audit does); those that cannot be are in NOT_IN_THE_CORPUS, with the test that shows them.
+Every code is shown by a case of the corpus (reported by the parser), a replayed site (by the crawl) or a site of
+corpus/audit/ (by the audit); the others are in NOT_IN_THE_CORPUS, with the test that shows them.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ SITES = sorted(path.name for path in (CORPUS / "sites").iterdir() if path.is_dir
 AUDITS = {case.name: case for case in audit_cases.cases() if case.name in CATALOGUE}
 
 EXPLANATIONS = [explain(code) for code in CATALOGUE]
-EXAMPLES = [(told.code, example) for told in EXPLANATIONS for example in told.examples]
+EXAMPLES = [(doc.code, example) for doc in EXPLANATIONS for example in doc.examples]
 REPORTERS = frozenset({"parser", "walk", "fetch", "state", "audit"})
 WIDTH = 80
 
 
 @attrs.frozen
 class Elsewhere:
-    """A test that shows a code in place of a file, the reason, who reports it there, and what gives its line."""
+    """A test that shows a code instead of a file, the reason, the reporter, and a function that gives its line."""
 
     file: str
     test: str
@@ -65,7 +65,7 @@ def _parsed(entries: int, length: int = 0) -> Sequence[Problem]:
 
 
 def _followed(change: Callable[[World], None], *names: str) -> Sequence[Problem]:
-    """A site of sitemaps with so many pages each, that changes after its first run."""
+    """The problem of a synced site of sitemaps with so many pages each, which changes after its first run."""
     site = World({f"{name[0]}.xml": Document(entries(*map(str, range(int(name[1:]))))) for name in names})
     site.listed = [*site.documents]
     with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +86,7 @@ def _shrink(site: World) -> None:
 
 
 def _withheld() -> Sequence[Problem]:
-    """A host that answers on http alone, and a target that means https."""
+    """The problem of a host that answers on http only, for a target with https."""
     silent = Answer(error=sr.fetch.FetchError("no answer", transient=False), is_no_answer=True)
     there = Answer(chunks=(b"User-agent: *\n",))
     network = FakeFetcher({"https://shop.example/robots.txt": silent, "http://shop.example/robots.txt": there})
@@ -108,7 +108,7 @@ NOT_IN_THE_CORPUS = {
     ),
     "F16": Elsewhere(
         "tests/test_credentials.py",
-        "test_nothing_goes_with_the_fallback_to_http_which_is_reported_once",
+        "test_http_fallback_sends_no_credentials_and_is_reported_once",
         "a recording is sent no headers",
         "walk",
         _withheld,
@@ -122,14 +122,14 @@ NOT_IN_THE_CORPUS = {
     ),
     "X01": Elsewhere(
         "tests/state/test_sync.py",
-        "test_removals_of_most_urls_are_held_back",
+        "test_mass_removals_are_withheld",
         "two runs, and a site that changes in between",
         "state",
         lambda: _followed(_shrink, "a2002"),
     ),
     "X02": Elsewhere(
         "tests/state/test_sync.py",
-        "test_what_a_complete_index_no_longer_lists_is_gone_at_once",
+        "test_child_dropped_by_a_complete_index_is_gone_at_once",
         "two runs, and a site that changes in between",
         "state",
         lambda: _followed(lambda site: site.listed.remove("a.xml"), "a3", "b3"),
@@ -137,7 +137,7 @@ NOT_IN_THE_CORPUS = {
 }
 
 
-# --- what files give ---
+# --- problems of files ---
 
 
 @cache
@@ -158,7 +158,7 @@ def audit_problems(name: str) -> tuple[Problem, ...]:
 
 
 def expected_codes(expectation: Path) -> set[str]:
-    """The codes of a file that test_corpus.py or checks/test_audit_corpus.py holds to be what comes out."""
+    """The codes in the expectation of a file, which test_corpus.py or checks/test_audit_corpus.py compares."""
     lines = [json.loads(line) for line in expectation.read_bytes().splitlines()]
     return {line["code"] for line in lines if "code" in line}
 
@@ -175,12 +175,12 @@ def codes_of_sites() -> frozenset[str]:
 
 @cache
 def codes_of_audits() -> frozenset[str]:
-    """Of each site the code that it is named after: an audit passes on those of the parser and the walk, too."""
+    """The code in the name of each site: an audit also reports those of the parser and the crawl."""
     return frozenset(name for name, case in AUDITS.items() if name in expected_codes(case.expectation))
 
 
 def problems_of(code: str, file: str) -> Sequence[Problem]:
-    """All that comes of the file: of a case or the options beside it, of a site by its walk or its audit."""
+    """All problems of a file: of a case, or of the site of a file by its crawl or its audit."""
     if file.startswith("tests/"):
         assert NOT_IN_THE_CORPUS[code].file == file
         return NOT_IN_THE_CORPUS[code].problems()
@@ -191,7 +191,7 @@ def problems_of(code: str, file: str) -> Sequence[Problem]:
 
 
 def render_text(path: Path) -> str:
-    """What a person sees of the file: unpacked as far as that goes."""
+    """The file as text; decompressed as far as possible."""
     body = path.read_bytes()
     if body.startswith(b"\x1f\x8b"):
         body = zlib.decompressobj(wbits=31).decompress(body)
@@ -203,12 +203,12 @@ def without_indents(text: str) -> str:
 
 
 def pattern_of(snippet: str) -> re.Pattern[str]:
-    """Whole lines, but for the tags around them; "…" is anything, and on a line of its own any number of lines."""
+    """A pattern of whole lines, without the tags around them; "…" matches anything, alone any number of lines."""
     lines = ["(?:.*\n)*.*" if line == "…" else re.escape(line).replace("…", ".*") for line in snippet.splitlines()]
     return re.compile("\n".join(rf"^(?:.*>)?{line}(?:<.*)?$" for line in lines), re.MULTILINE)
 
 
-# --- what is said of a code ---
+# --- explanations ---
 
 
 def test_every_code_is_explained_in_the_order_of_the_catalogue() -> None:
@@ -217,24 +217,24 @@ def test_every_code_is_explained_in_the_order_of_the_catalogue() -> None:
 
 
 def test_severity_and_title_are_those_of_the_catalogue() -> None:
-    site_text = {told.code: (told.severity, told.title) for told in EXPLANATIONS}
+    site_text = {doc.code: (doc.severity, doc.title) for doc in EXPLANATIONS}
     assert site_text == {code: (rule.severity, rule.title) for code, rule in CATALOGUE.items()}
 
 
 def test_nothing_is_left_out() -> None:
-    for told in EXPLANATIONS:
-        assert re.fullmatch(r"\S(?:(?![.!?] ).)*\.", told.rule), f"{told.code}: the rule is one sentence"
-        assert re.fullmatch(r"\S.*\.", told.why), told.code
-        assert re.fullmatch(r"[A-Z].*\.", told.fix), told.code
-        assert re.fullmatch(r"https://\S+|convention: .*[^.]", told.source), told.code
-        assert told.examples, told.code
+    for doc in EXPLANATIONS:
+        assert re.fullmatch(r"\S(?:(?![.!?] ).)*\.", doc.rule), f"{doc.code}: the rule is one sentence"
+        assert re.fullmatch(r"\S.*\.", doc.why), doc.code
+        assert re.fullmatch(r"[A-Z].*\.", doc.fix), doc.code
+        assert re.fullmatch(r"https://\S+|convention: .*[^.]", doc.source), doc.code
+        assert doc.examples, doc.code
 
 
 def test_code_in_a_text_is_marked_at_both_ends() -> None:
-    for told in EXPLANATIONS:
-        for text in (told.rule, told.why, told.fix):
-            assert text.count("`") % 2 == 0, told.code
-            assert not re.search(r"<\w", re.sub("`[^`]*`", "", text)), f"{told.code}: a page would take it for a tag"
+    for doc in EXPLANATIONS:
+        for text in (doc.rule, doc.why, doc.fix):
+            assert text.count("`") % 2 == 0, doc.code
+            assert not re.search(r"<\w", re.sub("`[^`]*`", "", text)), f"{doc.code}: a page would take it for a tag"
 
 
 @pytest.mark.parametrize("code", ["D03", "d03", " D03 "])
@@ -245,25 +245,25 @@ def test_a_code_is_found_in_any_case(code: str) -> None:
 @pytest.mark.parametrize(
     ("code", "kin"), [("D99", "D01 to D08"), ("l1", "did you mean L01"), ("", "C01 to C06, D01"), ("é", "F01 to ")]
 )
-def test_what_is_no_code_is_refused_and_codes_are_named(code: str, kin: str) -> None:
+def test_unknown_code_is_refused_and_codes_are_named(code: str, kin: str) -> None:
     with pytest.raises(sr.UsageError, match=f'^"{code}" is not a code; .*{kin}'):
         explain(code)
 
 
 def test_the_text_for_a_terminal_is_plain_and_narrow() -> None:
-    for told in EXPLANATIONS:
-        text = str(told)
-        assert text.startswith(f"{told.severity} {told.code}: {told.title}\n\n")
-        assert text.endswith(told.source) or told.source.startswith("convention: "), told.code
-        assert not re.search(r"`|\*\*|\n\n\n|[ \n]\Z", text), told.code
-        assert [line for line in text.splitlines() if len(line) > WIDTH] in ([], [told.source]), told.code
+    for doc in EXPLANATIONS:
+        text = str(doc)
+        assert text.startswith(f"{doc.severity} {doc.code}: {doc.title}\n\n")
+        assert text.endswith(doc.source) or doc.source.startswith("convention: "), doc.code
+        assert not re.search(r"`|\*\*|\n\n\n|[ \n]\Z", text), doc.code
+        assert [line for line in text.splitlines() if len(line) > WIDTH] in ([], [doc.source]), doc.code
 
 
 def test_the_text_for_a_terminal_has_all_but_further_examples() -> None:
-    for told in EXPLANATIONS:
-        text = " ".join(str(told).split())
-        for part in (told.rule, told.why, told.fix, told.source, *(each.line for each in told.examples[:1])):
-            assert " ".join(part.replace("`", "").split()) in text, told.code
+    for doc in EXPLANATIONS:
+        text = " ".join(str(doc).split())
+        for part in (doc.rule, doc.why, doc.fix, doc.source, *(each.line for each in doc.examples[:1])):
+            assert " ".join(part.replace("`", "").split()) in text, doc.code
 
 
 # --- the page ---
@@ -302,10 +302,10 @@ def test_a_snippet_is_in_its_file() -> None:
             assert text == "" or example.file.startswith("tests/"), f"{code}: {example.file}"
 
 
-def test_a_line_is_what_its_file_gives() -> None:
+def test_example_line_is_reported_for_its_file() -> None:
     differing = {}
     for code, example in EXAMPLES:
-        folder = f"{CORPUS / 'audit' / code}/"  # a crawl file has no URL: it goes by its path
+        folder = f"{CORPUS / 'audit' / code}/"  # a crawl file has no URL, but a path
         problems = problems_of(code, example.file)
         given = [str(problem).replace(folder, "") for problem in problems if problem.code == code]
         if example.line not in given:
@@ -315,14 +315,14 @@ def test_a_line_is_what_its_file_gives() -> None:
 
 def test_reporters_are_those_that_report_a_code() -> None:
     seen = {"parser": codes_of_cases(), "audit": codes_of_audits()}
-    for told in EXPLANATIONS:
-        by = {name for name, codes in seen.items() if told.code in codes}
-        if elsewhere := NOT_IN_THE_CORPUS.get(told.code):
+    for doc in EXPLANATIONS:
+        by = {name for name, codes in seen.items() if doc.code in codes}
+        if elsewhere := NOT_IN_THE_CORPUS.get(doc.code):
             by.add(elsewhere.reporter)
-        assert told.reporters, told.code
-        assert set(told.reporters) <= REPORTERS, told.code
-        assert set(told.reporters) - {"walk", "fetch"} == by - {"walk"}, told.code
-        assert by or told.code in codes_of_sites(), told.code
+        assert doc.reporters, doc.code
+        assert set(doc.reporters) <= REPORTERS, doc.code
+        assert set(doc.reporters) - {"walk", "fetch"} == by - {"walk"}, doc.code
+        assert by or doc.code in codes_of_sites(), doc.code
 
 
 def test_every_code_is_shown_by_a_case_or_a_site_or_a_test() -> None:
@@ -343,8 +343,8 @@ def test_a_code_that_no_file_shows_has_a_test_that_names_it(code: str) -> None:
     assert any(f"`{elsewhere.test}`" in example.note for example in explain(code).examples)
 
 
-def test_the_recorded_refusal_is_what_the_fetcher_says() -> None:
-    """A replay says what its file says; this file says what was said."""
+def test_recorded_refusal_equals_the_fetcher_error() -> None:
+    """A replay gives the error in its file, which must be that of the fetcher."""
     url = "http://10.0.0.7/sitemap.xml"
 
     async def fetch() -> None:
@@ -362,7 +362,7 @@ def test_the_recorded_refusal_is_what_the_fetcher_says() -> None:
 
 
 def test_the_advice_fits_the_cause() -> None:
-    """A redirect loop is not a network failure; an empty body needs more than a look at a log."""
+    """A redirect loop is not a network failure; an empty body needs other advice than a log."""
     loop = explain("F04")
     assert "redirect loop" in loop.title
     assert "redirect loop: let the url answer with the document itself" in " ".join(loop.fix.lower().split())

@@ -1,4 +1,4 @@
-"""The README stays what a newcomer can act on. That its examples run is held by test_docs_examples.py."""
+"""The README: first commands, links, length. test_docs_examples.py runs its examples."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from sitemap_reader.cli.main import main
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 
-# Both are copied from there and run, each in a fresh clone.
+# Both are copied from the README and run, each in a fresh clone.
 COMMANDS = (
     "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/sitemap-reader dump corpus/sites/shop\n",
     "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest\n",
 )
 
 
-def test_it_begins_with_the_two_commands_that_try_it() -> None:
+def test_readme_begins_with_two_commands() -> None:
     first = re.findall(r"^```sh\n(.*?)^```", README, re.MULTILINE | re.DOTALL)[0]
     assert first == "".join(COMMANDS)
 
 
-def test_the_commands_that_it_names_exist() -> None:
+def test_commands_in_the_readme_exist() -> None:
     named = set(re.findall(r"\bsitemap-reader ([a-z]+)\b", README))
     assert {"dump", "tree", "stats", "diff"} <= named <= set(main.commands)
 
 
-def test_it_leads_to_every_page() -> None:
+def test_readme_links_to_every_page() -> None:
     pages = {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")}
     assert pages <= set(re.findall(r"\]\(([^)#]+)", README))
 
 
-def test_it_stays_short_enough_to_be_read() -> None:
+def test_readme_is_short() -> None:
     lines = README.splitlines()
     assert len(lines) <= 75
     assert max(map(len, lines)) <= 120

@@ -1,6 +1,6 @@
-"""docs/records.md and the shapes, held together: every key stands there with its types.
+"""docs/records.md and the schemas agree: every key is documented with its types.
 
-Its examples are tried by test_records_examples.py.
+Its examples are run by test_records_examples.py.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ ARROW_WORDS = {
 }
 
 
-# --- what the page has to say ---
+# --- expected tables ---
 
 
 @attrs.frozen
 class Row:
-    """One key, as its table has it."""
+    """A row of a table of keys."""
 
     key: str
     json: str
@@ -80,7 +80,7 @@ def row(field: Field) -> Row:
 
 
 def objects(shape: Shape) -> Iterator[Object]:
-    """The object and those inside, each before its parts."""
+    """The object and its nested objects, parents first."""
     if isinstance(shape, Many):
         yield from objects(shape.of)
     elif isinstance(shape, Object):
@@ -92,7 +92,7 @@ def objects(shape: Shape) -> Iterator[Object]:
 OBJECTS = {each.name: each for record in (sr.UrlRecord, *TYPES.values()) for each in objects(line_shape(record))}
 
 
-# --- what it says ---
+# --- the page ---
 
 
 def tables() -> dict[str, list[tuple[str, str, str, str]]]:

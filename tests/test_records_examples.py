@@ -1,4 +1,4 @@
-"""The examples of docs/records.md give what they are for, as they stand."""
+"""The examples of docs/records.md give the expected lines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ for row in duckdb.execute(sys.argv[2]).fetchall(): print(*row)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dump, the same among other lines, and programs by the names that the page uses."""
+    """A folder with a dump, the same among other lines, and programs with the names of the page."""
     folder = tmp_path_factory.mktemp("examples")
     urls = (CORPUS / "sites" / "shop.jsonl").read_bytes()
     (folder / "urls.jsonl").write_bytes(urls)
@@ -60,7 +60,7 @@ def shown(folder: Path, *command: str) -> str:
 
 LINES = [json.loads(line) for line in (CORPUS / "sites" / "shop.jsonl").read_text("utf-8").splitlines()]
 IMAGES = [(line["loc"], image) for line in LINES for image in line.get("images", ())]
-# A program, what only its example says -> the lines that come out.
+# A program, a text that only its example has -> the output lines.
 SHELL: dict[tuple[str, str], list[str]] = {
     ("jq", "mixed.jsonl"): [],
     ("duckdb", "SELECT loc FROM read_json"): [line["loc"] for line in LINES],

@@ -1,7 +1,7 @@
-"""Scope and cross-submission, a row a rule: what each says, and what it does to a document or to a whole small site.
+"""Scope and cross-submission, a row a rule: its effect on a document or on a small site.
 
-The first column of a row is the rule in words, with its source: a row that fails says what was broken. Sites are
-dicts of URL -> answer, walked by a SitemapReader from their seed to their end.
+The first column of a row is the rule in words, with its source. Sites are dicts of URL -> response, crawled by a
+SitemapReader.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sitemap_reader.parser.normalise.scope import ScopeMode
 
-# Where the rules stand.
+# Sources of the rules.
 LOCATION = "sitemaps.org, Sitemap file location: "
 CROSS = "sitemaps.org, Sitemaps & Cross Submits: "
 INDEXES = "sitemaps.org, Using Sitemap index files: "
@@ -129,7 +129,7 @@ def test_children(
     assert [problem.code for problem in found.problems] == (["U04"] if reason else []), rule
 
 
-# --- whole walks ------------------------------------------------------------------------------------------------
+# --- crawls ------------------------------------------------------------------------------------------------
 
 A, B, C = "https://a.example", "https://b.example", "https://c.example"
 WWW = "https://www.a.example"
@@ -138,15 +138,15 @@ Answer = str | tuple[int, str]  # a body, or a redirect
 
 @attrs.define
 class Site:
-    """A Fetcher of URL -> answer; knows what was asked."""
+    """A Fetcher of URL -> response; counts requests."""
 
     answers: Mapping[str, Answer]
-    asked: Counter[str] = attrs.field(factory=Counter)
+    requested: Counter[str] = attrs.field(factory=Counter)
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         url = without_userinfo(url)  # as fetchers do
-        self.asked[url] += 1
+        self.requested[url] += 1
         answer = self.answers.get(url, (404, ""))
         status, location, text = (200, "", answer) if isinstance(answer, str) else (*answer, "")
         yield Response(status, {"location": location} if location else {}, self._chunks(text), url)
@@ -174,9 +174,9 @@ def index(*locs: str) -> str:
 
 @attrs.define
 class Row:
-    """A rule, a site and where to start; which URLs come out, what is dropped, how many listings lack proof.
+    """A rule, a site and its target; the returned URLs, the dropped ones, the number of unverified listings.
 
-    `twice` are the documents that are read a second time, `unread` those that are not read at all.
+    `twice` are documents read a second time, `unread` those not read.
     """
 
     rule: str
@@ -198,15 +198,15 @@ FOUR = (f"{A}/1", f"{A}/maps/2", "http://a.example/3", f"{B}/4")  # root, folder
 ROBOTS = f"{A}/robots.txt"
 MAPS = f"{A}/maps/s.xml"
 INDEX = f"{A}/maps/index.xml"
-# A host that another's robots.txt names sitemaps on: what they hold there is their directory.
+# A host with sitemaps that the robots.txt of another host names: there their scope is their directory.
 HOST = "https://host.example"
 NARROW, WIDE, SHARED = f"{HOST}/n/index.xml", f"{HOST}/w/index.xml", f"{HOST}/x/s.xml"
 PROVEN = f"{HOST}/r.xml"
-PROVES: dict[str, Answer] = {f"{HOST}/robots.txt": f"Sitemap: {PROVEN}\n"}  # so it speaks for all of its host
+PROVES: dict[str, Answer] = {f"{HOST}/robots.txt": f"Sitemap: {PROVEN}\n"}  # so it may list all URLs of its host
 LISTED = (f"{HOST}/n/1", f"{HOST}/w/2", f"{HOST}/x/3", f"{HOST}/4", f"{B}/5")
 
 WALKS = [
-    # what robots.txt proves
+    # robots.txt verification
     Row(NAMING + "a sitemap in a folder, named by robots.txt, speaks for the host, on both schemes", A,
         {ROBOTS: robots(MAPS), MAPS: urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
     Row(CROSS + "a sitemap on another host speaks for the one whose robots.txt names it", A,
@@ -219,10 +219,10 @@ WALKS = [
         [f"{HOST}/2"], {"host": 1}),
     Row(NAMING + "a Sitemap line stands outside all groups", A,
         {ROBOTS: f"Sitemap: {MAPS}\nUser-agent: other\nDisallow: /\n", MAPS: urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
-    Row(NAMING + "a port that was asked is proven too", f"{A}:8443",
+    Row(NAMING + "a requested port is verified too", f"{A}:8443",
         {f"{A}:8443/robots.txt": robots(f"{A}:8443/m/s.xml"), f"{A}:8443/m/s.xml": urls(f"{A}:8443/1", f"{A}:81/2")},
         [f"{A}:8443/1"], {"port": 1}),
-    # where robots.txt is redirected
+    # redirects of robots.txt
     Row(RFC_9309 + "2.3.1.2: a redirected robots.txt is the host's own; bare to www, it speaks for both", A,
         {ROBOTS: to(f"{WWW}/robots.txt"), f"{WWW}/robots.txt": robots(f"{WWW}/m/s.xml"),
          f"{WWW}/m/s.xml": urls(f"{A}/1", f"{WWW}/2", f"{B}/3")}, [f"{A}/1", f"{WWW}/2"], {"host": 1}),
@@ -235,7 +235,7 @@ WALKS = [
     Row(OURS + "robots.txt redirected to a stranger proves the host that redirects, not the stranger", A,
         {ROBOTS: to(f"{B}/robots.txt"), f"{B}/robots.txt": robots(MAPS), MAPS: urls(*FOUR)}, [*FOUR[:3]],
         {"host": 1}),
-    # what is submitted
+    # submitted sitemaps
     Row(LOCATION + "a sitemap under /sitemap/ that probing found counts as submitted: it speaks for its host", A,
         {f"{A}/sitemap/index.xml": urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
     Row(CROSS + "a sitemap under /sitemaps/ that the user names counts as submitted", f"{A}/sitemaps/all.xml",
@@ -284,7 +284,7 @@ WALKS = [
     Row(INDEXES + "a sitemap on another host is not read without proof", INDEX,
         {INDEX: index(f"{B}/s.xml", MAPS), MAPS: urls(f"{A}/1"), f"{B}/s.xml": urls(f"{A}/2")}, [f"{A}/1"],
         {"host": 1}, unproven=1, unread=(f"{B}/s.xml",)),
-    Row(CROSS + "the robots.txt of the other host is the proof: it is asked, and names the sitemap", INDEX,
+    Row(CROSS + "the robots.txt of the other host verifies: it is requested, and names the sitemap", INDEX,
         {INDEX: index(f"{B}/s.xml"), f"{B}/robots.txt": robots(f"{B}/s.xml"),
          f"{B}/s.xml": urls(f"{A}/1", f"{B}/2", f"{C}/3")}, [f"{A}/1", f"{B}/2"], {"host": 1}),
     Row(CROSS + "a robots.txt that names others is none", INDEX,
@@ -310,7 +310,7 @@ WALKS = [
     Row(LOCATION + "a proven one lists children on both", A,
         {ROBOTS: robots(f"{A}/i.xml"), f"{A}/i.xml": index("http://a.example/m/s.xml"),
          "http://a.example/m/s.xml": urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
-    # who lists it first does not matter
+    # the order of listings does not matter
     Row(OURS + "narrow first, then wide: read once more for what was dropped", A,
         {ROBOTS: robots(NARROW), NARROW: index(SHARED, PROVEN), **PROVES, PROVEN: index(SHARED),
          SHARED: urls(*LISTED)}, [*LISTED[:4]], {"host": 1}, twice=(SHARED,)),
@@ -364,7 +364,8 @@ WALKS = [
     *(
         Row(OURS + f"--scope {scope} on a sitemap in a folder of another's host", A,
             {ROBOTS: robots(f"{HOST}/x/s.xml"),
-             SHARED: urls(f"{HOST}/x/1", f"{HOST}/2", "http://host.example/x/3", f"{HOST}:81/4", "https://b.host.example/5",
+             SHARED: urls(f"{HOST}/x/1", f"{HOST}/2", "http://host.example/x/3", f"{HOST}:81/4",
+             "https://b.host.example/5",
                           f"{A}/6", f"{B}/7")},
             [f"{HOST}/x/1", f"{A}/6", *more], dropped, scope=scope)
         for scope, more, dropped in [
@@ -411,14 +412,14 @@ def test_walks(row: Row) -> None:
     assert sum(outcome.problems.get("U04", 0) for outcome in stream.outcomes if outcome.format == "sitemapindex") == (
         row.unproven + (row.dropped.get("host", 0) if "pages that stand in an index" in row.rule else 0)
     ), row.rule
-    documents = {url: count for url, count in site.asked.items() if not url.endswith("/robots.txt")}
+    documents = {url: count for url, count in site.requested.items() if not url.endswith("/robots.txt")}
     assert {url for url, count in documents.items() if count > 1} == set(row.twice), row.rule
     assert not documents.keys() & set(row.unread), row.rule
     check_counts(site, records, stream)
 
 
 def check_counts(site: Site, records: list[sr.UrlRecord], stream: sr.UrlStream) -> None:
-    """One outcome a document, whose numbers add up: also where it was read twice."""
+    """One outcome a document with consistent counts, also if it was read twice."""
     assert stream.complete
     assert len({outcome.url for outcome in stream.outcomes}) == len(stream.outcomes)
     assert len({(record.sitemap, record.line) for record in records}) == len(records)
@@ -429,7 +430,7 @@ def check_counts(site: Site, records: list[sr.UrlRecord], stream: sr.UrlStream) 
             assert outcome.kept == given[outcome.url]
             problems = outcome.problems.get("U04", 0) + outcome.problems.get("U05", 0)
             assert problems == sum(outcome.dropped.values())
-    assert all(site.asked[url] <= 2 for url in site.asked)
+    assert all(site.requested[url] <= 2 for url in site.requested)
     assert stream.progress.documents_done == stream.progress.documents_known
 
 
@@ -445,7 +446,7 @@ def test_every_rule_has_one_row_and_names_its_source() -> None:
 
 # (rule, options, the URLs of LISTED that come out, what is dropped)
 COMMANDS: list[tuple[str, list[str], list[int], dict[str, int]]] = [
-    (OURS + "parse drops nothing unless it is asked to", [], [0, 1, 2, 3, 4], {}),
+    (OURS + "parse drops nothing by default", [], [0, 1, 2, 3, 4], {}),
     (LOCATION + "the URL says which directory", ["--url", SHARED], [2], {"path": 3, "host": 1}),
     (CROSS + "an authority adds a host", ["--url", SHARED, "--authority", B], [2, 4], {"path": 3}),
     (OURS + "an authority stands for itself", ["--authority", f"{HOST}/n/"], [0], {"path": 3, "host": 1}),
@@ -461,7 +462,7 @@ COMMANDS: list[tuple[str, list[str], list[int], dict[str, int]]] = [
 def test_parse_by_the_command_line(
     rule: str, options: list[str], kept: list[int], dropped: dict[str, int], kind: str
 ) -> None:
-    if kind == "sitemap":  # the children of an index are free within its host
+    if kind == "sitemap":  # children of an index may be anywhere on its host
         kept = sorted({*kept, *range(4)} if "path" in dropped else {*kept})
         dropped = {reason: count for reason, count in dropped.items() if reason != "path"}
     scope = ["--scope", "protocol"] if options else []

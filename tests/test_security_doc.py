@@ -1,4 +1,4 @@
-"""SECURITY.md names every limit, with the default that it has, and tests that are there."""
+"""SECURITY.md names every limit with its default, and existing tests."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _UNITS = {"": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB}
 _STATED = re.compile(r"`(\w+)` \(([\d,]+) ?([KMG]iB)?\)")
 
 
-def test_what_is_said_to_prove_it_is_there() -> None:
+def test_tests_named_in_security_md_exist() -> None:
     paths = set(re.findall(r"`((?:tests|corpus)/[\w./-]+)`", PAGE))
     assert paths
     assert {path for path in paths if not (ROOT / path).exists()} == set()
 
 
-def test_limits_are_said_to_be_what_they_are() -> None:
+def test_limits_in_security_md_are_the_defaults() -> None:
     stated = {name: int(number.replace(",", "")) * _UNITS[unit] for name, number, unit in _STATED.findall(PAGE)}
     limits = attrs.asdict(Limits())
     unsaid = limits.keys() - stated.keys()
-    assert unsaid == {"max_shared_characters"}, "a limit of what is told, not of what a site can do"
+    assert unsaid == {"max_shared_characters"}, "a limit of messages, not of what a site can do"
     assert {name: limits.get(name) for name in stated if name not in ("per_host", "concurrency")} == {
         name: number for name, number in stated.items() if name not in ("per_host", "concurrency")
     }

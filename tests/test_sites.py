@@ -1,4 +1,4 @@
-"""The sites of the corpus, read whole: the records are the truth, and the outcomes say what is missing."""
+"""The sites of the corpus: records equal the truth, and outcomes name what is missing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = ("shop", "broken", "cross-submission", "nesting", "once", "trouble")
 
 @attrs.frozen
 class Reading:
-    """A site, read to its end."""
+    """The result of reading a site."""
 
     records: list[sr.UrlRecord]
     stream: sr.UrlStream
@@ -40,7 +40,7 @@ def read(name: str, **options: Any) -> Reading:
 
 
 def lines(forms: Iterable[dict[str, Any]]) -> list[str]:
-    """JSON lines without the problems, which the truth does not foresee."""
+    """JSON lines without problems, which the truth does not contain."""
     return [json.dumps({key: form[key] for key in form if key != "problems"}) for form in forms]
 
 
@@ -92,7 +92,7 @@ def test_the_shop_is_complete() -> None:
     assert reading.stream.problems.counts == {}
 
 
-def test_the_outcomes_of_the_shop_tell_the_way_there() -> None:
+def test_outcomes_of_the_shop_have_parents() -> None:
     outcomes = read("shop").outcomes
     robots, top, products = (
         f"https://shop.example/{path}" for path in ("robots.txt", "sitemap_index.xml", "sitemaps/products-index.xml")
@@ -168,7 +168,7 @@ def test_any_scope_keeps_what_the_protocol_drops() -> None:
     assert len(read("broken", scope="domain").records) == 150
 
 
-def test_sitemaps_on_a_third_host_speak_for_the_hosts_that_name_them() -> None:
+def test_sitemaps_on_a_third_host_may_list_the_hosts_that_name_them() -> None:
     reading = read("cross-submission")
     host = "sitemaps.hosting.example"
     assert reading.stream.complete

@@ -1,4 +1,4 @@
-"""Statistics of a site: which facts are counted, how exact they are, and that memory is bounded."""
+"""Statistics of a site: counted facts, their accuracy, and bounded memory."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_fractions_stand_in_their_order() -> None:
         ("2026-11-23T00:00:00Z", "day", [0, 0, 0]),
     ],
 )
-def test_recent_is_what_is_surely_of_the_last_days(lastmod: str, precision: str, within: list[int]) -> None:
+def test_recent_counts_dates_surely_within_the_last_days(lastmod: str, precision: str, within: list[int]) -> None:
     assert list(group("lastmod within", dated(lastmod, precision)).values()) == within
 
 
@@ -192,7 +192,7 @@ STARTS = {
     st.datetimes(NOW.replace(tzinfo=None) - timedelta(days=800), NOW.replace(tzinfo=None) + timedelta(days=40)),
     st.sampled_from(PRECISIONS),
 )
-def test_recent_is_what_since_takes_and_of_months_and_years_what_began_then(moment: datetime, precision: Any) -> None:
+def test_recent_agrees_with_since(moment: datetime, precision: Any) -> None:
     start = moment.replace(tzinfo=UTC, **STARTS[precision])
     record = UrlRecord(f"{A}/", lastmod=start, lastmod_precision=precision)
     found = group("lastmod within", json_form(record))
@@ -204,7 +204,7 @@ def test_recent_is_what_since_takes_and_of_months_and_years_what_began_then(mome
         assert found[f"{days} days"] == taken
 
 
-def test_what_lies_in_the_future_is_found() -> None:
+def test_future_dates_are_counted() -> None:
     this_year, next_year = (dated(f"{year}-01-01T00:00:00Z", "year") for year in (2026, 2027))
     lines = [dated("2026-11-21T23:00:00Z"), this_year, next_year]
     assert group("lastmod", *lines) == {"stated": 3, "in the future": 2}
@@ -289,7 +289,7 @@ def test_sitemaps_by_state_format_and_size() -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_a_sitemap_that_others_redirect_to_is_one(order: int) -> None:
+def test_redirected_sitemaps_are_counted_once(order: int) -> None:
     own = outcome(f"{A}/1.xml", format="urlset", entries=5, bytes_decoded=100)
     alias = outcome(f"{A}/old.xml", final_url=f"{A}/1.xml", entries=0)
     assert group("sitemaps format", *[own, alias][::order]) == {"urlset": 1}
@@ -302,7 +302,7 @@ def test_problems_of_urls_count_unless_those_of_the_run_are_found() -> None:
     assert group("problems", flawed, found) == {"F01": 1}
 
 
-def test_lines_of_other_types_are_passed_over() -> None:
+def test_lines_of_other_types_are_skipped() -> None:
     assert facts({"type": "sitemap", "loc": A}, {"type": "of tomorrow"}) == []
 
 
@@ -320,6 +320,6 @@ WRONG_LINES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("form", "found"), WRONG_LINES)
-def test_a_line_that_is_none_is_a_usage_error(form: dict[str, Any], found: str) -> None:
+def test_invalid_line_is_a_usage_error(form: dict[str, Any], found: str) -> None:
     with pytest.raises(UsageError, match=found):
         Statistics(NOW).add(form)

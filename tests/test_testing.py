@@ -1,4 +1,4 @@
-"""make_site(), the corpus sites and the test servers, each held against a simple reader that is not ours."""
+"""make_site(), the corpus sites and the test servers, each compared with a simple independent reader."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def unpacked(path: Path) -> bytes:
 
 
 def listed(folder: Path, index: str) -> Iterator[tuple[str, bytes]]:
-    """(URL, body) of all that an index in a replay folder names, index by index."""
+    """(URL, body) of all children of an index in a replay folder, recursively."""
     for loc in ElementTree.fromstring(unpacked(file_of(folder, index))).iter(f"{CORE}loc"):
         url = str(loc.text)
         body = unpacked(file_of(folder, url))
@@ -79,7 +79,7 @@ def text(element: Element, name: str) -> str | None:
 
 
 def instant(written: str | None) -> str | None:
-    """A W3C date as a stamp; fromisoformat of 3.11 wants the day."""
+    """A W3C date as a stamp; fromisoformat of 3.11 needs the day."""
     if written is None:
         return None
     whole = datetime.fromisoformat(written + "-01-01"[: (10 - len(written)) * (len(written) < 10)])
@@ -89,7 +89,7 @@ def instant(written: str | None) -> str | None:
 
 
 def stated(url: Element) -> dict[str, Any]:
-    """What a `<url>` says, in the terms of the truth."""
+    """The fields of a `<url>`, as in the truth."""
     priority = text(url, f"{CORE}priority")
     return {
         "loc": text(url, f"{CORE}loc"),
@@ -111,7 +111,7 @@ def stated(url: Element) -> dict[str, Any]:
 
 
 def promised(record: dict[str, Any]) -> dict[str, Any]:
-    """The same of a truth record."""
+    """The same fields of a truth record."""
     news = record.get("news")
     return {
         **{key: record[key] for key in ("loc", "lastmod", "changefreq", "priority")},
@@ -170,7 +170,7 @@ def test_order_of_extensions_does_not_matter(tmp_path: Path, rich: Site) -> None
     ("urls", "per_document"), [(1, 500), (2, 1), (7, 3), (100, 100), (999, 7), (1000, 500), (3001, 50_000)]
 )
 @pytest.mark.parametrize("extensions", [(), EVERYTHING])
-def test_site_has_exactly_the_urls_asked_for(
+def test_site_has_the_requested_number_of_urls(
     tmp_path: Path, urls: int, per_document: int, extensions: tuple[Any, ...]
 ) -> None:
     site = make_site(tmp_path, urls=urls, per_document=per_document, extensions=extensions)
@@ -238,7 +238,7 @@ def test_index_never_claims_an_older_date_than_its_child(rich: Site) -> None:
         ("mixed", {None, "year", "month", "day", "minute", "second", "subsecond"}),
     ],
 )
-def test_dates_have_the_form_asked_for(tmp_path: Path, dates: Any, precisions: set[str | None]) -> None:
+def test_dates_have_the_requested_form(tmp_path: Path, dates: Any, precisions: set[str | None]) -> None:
     truth = records(make_site(tmp_path, urls=1000, dates=dates).truth)
     assert {record["lastmod_precision"] for record in truth} == precisions
     assert all("2023" <= r["lastmod"] < "2026-11-01" for r in truth if r["lastmod"])
@@ -337,7 +337,7 @@ def test_shop_truth_agrees_with_its_documents() -> None:
     assert unreturned(truth) == []
 
 
-def test_broken_truth_is_what_a_careful_reader_can_save() -> None:
+def test_truth_of_broken_site_is_what_can_be_recovered() -> None:
     truth = records(SITES / "broken.jsonl")
     maps = SITES / "broken" / "https" / "broken.example" / "maps"
     by_name = {
@@ -371,7 +371,7 @@ def test_broken_truth_is_what_a_careful_reader_can_save() -> None:
     assert len(own) == 20
 
 
-def test_cross_submission_truth_leaves_out_what_beta_did_not_submit() -> None:
+def test_cross_submission_truth_omits_urls_that_beta_did_not_submit() -> None:
     folder = SITES / "cross-submission"
     truth = records(SITES / "cross-submission.jsonl")
     hosting = "https://sitemaps.hosting.example"
@@ -397,7 +397,7 @@ def test_every_seed_has_a_robots_txt(name: str) -> None:
 # --- the servers ------------------------------------------------------------------------------------------
 
 
-def test_nginx_serves_a_made_site_and_tells_what_was_asked(
+def test_nginx_serves_a_made_site_and_records_requests(
     tmp_path: Path, nginx: Callable[..., NginxServer]
 ) -> None:
     port = free_port()

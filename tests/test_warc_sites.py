@@ -1,4 +1,4 @@
-"""Whole sites through WARC files: recorded, recompressed, written by other programs; read by every command."""
+"""Whole sites in WARC files: recorded, recompressed, written by other programs; read by every command."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def run(*arguments: str | Path) -> Result:
 
 
 def dump(target: str | Path, report: Path, *options: str | Path) -> tuple[list[str], list[dict[str, Any]], int]:
-    """The lines, the report without what depends on time, and the exit code."""
+    """The lines, the report without times, and the exit code."""
     result = run("dump", target, "--report", report, *options)
     forms = [json.loads(line) for line in report.read_text().splitlines()]
     return sorted(result.stdout.splitlines()), sorted((untimed(form) for form in forms), key=str), result.exit_code
 
 
 def untimed(form: dict[str, Any]) -> dict[str, Any]:
-    """Without its seconds; and a robots.txt, whose line comes before what lists it is read, without its parents."""
+    """An outcome without its seconds; that of a robots.txt, reported before its parents are read, without these."""
     timed = {"seconds", "parents"} if form.get("format") == "robots" else {"seconds"}
     return {name: value for name, value in form.items() if name not in timed}
 
@@ -70,7 +70,7 @@ def recompressed(path: Path) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_site_of_the_corpus_says_the_same_from_a_warc(
+def test_every_site_of_the_corpus_gives_the_same_from_a_warc(
     tmp_path: Path, reports: Path, capsys: pytest.CaptureFixture[str], name: str, kind: str
 ) -> None:
     path = tmp_path / kind
@@ -101,7 +101,7 @@ XML = {"Content-Type": "text/xml"}
 
 
 def fill(site: SiteServer) -> list[str]:
-    """A site with most that can happen; its paths."""
+    """Adds a site with most kinds of responses; its paths."""
     names = ("a.xml", "b.xml.gz", "moved", "gone")
     listed = "".join(f"<sitemap><loc>{site.url}/{name}</loc></sitemap>" for name in names)
     many = urlset(*(f"{site.url}/{n}" for n in range(2_000)))
@@ -122,13 +122,13 @@ def site(site_server: Serve) -> SiteServer:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_live_site_says_the_same_from_its_recording(tmp_path: Path, site: SiteServer, kind: str) -> None:
+def test_live_site_gives_the_same_from_its_recording(tmp_path: Path, site: SiteServer, kind: str) -> None:
     fill(site)
     path = tmp_path / kind
     live = dump(site.url, tmp_path / "live", "--allow-private", "--record", path, "-H", "Authorization: secret")
-    asked = len(site.received)
+    requested = len(site.received)
     assert dump(path, tmp_path / "again") == live
-    assert (len(live[0]), live[2], len(site.received)) == (2_002, 3, asked)
+    assert (len(live[0]), live[2], len(site.received)) == (2_002, 3, requested)
     assert b"secret" not in (gzip.decompress(path.read_bytes()) if kind.endswith("gz") else path.read_bytes())
 
 
@@ -159,12 +159,12 @@ def wgotten(path: Path, urls: list[str]) -> Path:
     name = str(path).removesuffix(".warc.gz")
     command = [program, "-q", "--no-proxy", f"--warc-file={name}", "-O", "/dev/null", *urls]
     done = subprocess.run(command, cwd=path.parent, timeout=60, check=False, capture_output=True)
-    assert done.returncode in (0, 8), done.stderr  # 8: a server said 404
+    assert done.returncode in (0, 8), done.stderr  # 8: a response was 404
     return path
 
 
 @pytest.mark.parametrize("other", [captured, wgotten])
-def test_a_file_of_another_program_says_the_same(
+def test_file_of_another_program_gives_the_same(
     tmp_path: Path, site: SiteServer, other: Callable[[Path, list[str]], Path]
 ) -> None:
     paths = fill(site)
@@ -231,27 +231,27 @@ def test_a_file_that_is_no_warc_is_a_usage_error(tmp_path: Path) -> None:
         assert result.stderr == f"error: {tmp_path / 'site.warc.gz'} is no WARC\n"
 
 
-def test_parse_says_who_reads_one(shop: Path) -> None:
+def test_parse_of_a_warc_names_the_command_for_it(shop: Path) -> None:
     result = run("parse", shop)
     assert result.exit_code == 2
     assert f"{shop} is a WARC, and parse reads one document: `sitemap-reader dump {shop}` replays it" in result.stderr
 
 
-def test_what_cannot_be_gone_on_with_stops_before_anything_is_asked(tmp_path: Path, site: SiteServer) -> None:
+def test_recording_that_cannot_be_continued_is_refused_before_any_request(tmp_path: Path, site: SiteServer) -> None:
     (tmp_path / "site.warc").write_bytes(b"x")
     result = run("dump", site.url, "--allow-private", "--record", tmp_path / "site.warc")
     assert (result.exit_code, site.received) == (2, [])
     assert "is no WARC: name another file to record to" in result.stderr
 
 
-def test_what_is_read_is_not_recorded_to(shop: Path) -> None:
+def test_recording_to_the_file_that_is_read_is_refused(shop: Path) -> None:
     before = shop.read_bytes()
     result = run("dump", shop, "--record", shop)
     assert (result.exit_code, shop.read_bytes()) == (2, before)
     assert "is what is read: it cannot be recorded to at once" in result.stderr
 
 
-def test_a_place_that_cannot_be_written_is_told(shop: Path) -> None:
+def test_unwritable_recording_is_reported(shop: Path) -> None:
     result = run("dump", SITES / "shop", "--record", "/dev/null/site.warc.gz")
     assert result.exit_code == 6
     assert "/dev/null" in result.stderr

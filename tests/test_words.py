@@ -1,46 +1,90 @@
-"""Docs, help and messages use the words of the field: a list of private words, with what to write instead."""
+"""Docs, help, messages, docstrings, comments and names use the words of the field.
+
+PRIVATE_WORDS lists words that are not used anywhere, with what to write instead; PRIVATE_IN_CODE some that are plain
+English in the docs, but hide the mechanism in code and tests.
+"""
 
 from __future__ import annotations
 
+import ast
 import re
+import tokenize
 from typing import TYPE_CHECKING
 
 import click
 import pytest
-from test_layout import MODULES, PAGES, ROOT, failing, messages_of
+from test_layout import MODULES, PAGES, ROOT, failing, messages_of, nodes_of
 
 from sitemap_reader.cli.main import main
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 # What not to write -> what to write.
 PRIVATE_WORDS = {
     r"whoever|whomever|nobody|somebody|anybody": "name the caller, the process or the user",
-    r"(?:may|might|can|could|to) speak for|speaks for": "may list (scope)",
-    r"mend|mends|mended|mending": "repair, fix",
+    r"(?:may|might|can|could|to) speak for|speaks for|spoke for": "may list (scope)",
+    r"mend|mends|mended|mending|mender|straightener": "repair, fix",
     r"set straight|sets straight|setting straight": "repair",
     r"(?:is|are|was|were|be|being) told|tells of|told of|what there is to tell|telling": "reported",
     r"given up|gives? (?:it|them|a host) up": "skipped, cut short",
-    r"gives? out|given out|hands? out|handed out": "return, yield",
-    r"peek|peeks|aloud|patience": "sniff, reported, timeout",
-    r"honest|honesty": "accurate",
+    r"gives? out|given out|hands? out|handed out|hands? down|handed down|handing down": "return, yield, propagate",
+    r"peek|peeks|peeking|aloud|patience": "sniff, reported, timeout",
+    r"honest": "accurate",
     r"in silence": "silently",
     r"strangers?": "untrusted",
     r"manners": "politeness",
     r"infos": "notices",
     r"the house|rooms?": "package, module",
-    r"him|his": "they, it, the caller",
+    r"him|his|whom": "they, it, the caller",
     r"goes by it|go by it": "is computed from",
+    r"bless|blesses|blessed|blessing": "write the expectation",
 }
-_RX = {re.compile(rf"\b(?:{words})\b", re.IGNORECASE): instead for words, instead in PRIVATE_WORDS.items()}
+PRIVATE_IN_CODE = {
+    r"told|tells": "reported; distinguish",
+    r"said|unsaid": "stated, reported",
+    r"asked": "requested, called",
+    r"hears?|heard|hearing": "receive, callback",
+    r"survey|honesty|desk|sieve|aside": "overview, LastmodTrust, folder, DocumentParser, beside",
+    r"who|he": "name the caller, the reader or the process",
+    r"no(?:body|one) else|everybody|everyone": "name them",
+    r"for ever": "forever, endless",
+}
 # Code, JSON, tables of options and output of commands are not prose.
 _CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
 TEXTS = [*PAGES, *(ROOT / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
+SOURCES = [
+    *MODULES,
+    *sorted((ROOT / "tests").rglob("*.py")),
+    *sorted((ROOT / "benchmarks").glob("*.py")),
+    *sorted(path for path in (ROOT / "scripts").iterdir() if path.is_file()),
+]
 
 
-def private_words(text: str) -> set[str]:
-    return {f"{match[0]}: write {instead}" for rx, instead in _RX.items() for match in rx.finditer(text)}
+def compiled(words: dict[str, str]) -> list[tuple[re.Pattern[str], str]]:
+    return [(re.compile(rf"\b(?:{each})\b", re.IGNORECASE), instead) for each, instead in words.items()]
+
+
+_ANYWHERE = compiled(PRIVATE_WORDS)
+_IN_CODE = compiled(PRIVATE_WORDS | PRIVATE_IN_CODE)
+
+
+def private_words(text: str, patterns: list[tuple[re.Pattern[str], str]] = _ANYWHERE) -> set[str]:
+    return {f"{match[0]}: write {instead}" for rx, instead in patterns for match in rx.finditer(text)}
+
+
+def words_of_source(path: Path) -> Iterator[str]:
+    """Docstrings, comments, and the names of the module, its functions and classes, as separate words."""
+    names = [path.stem]
+    for node in nodes_of(path):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.append(node.name)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+            yield ast.get_docstring(node) or ""
+    with path.open("rb") as file:
+        yield "\n".join(token.string for token in tokenize.tokenize(file.readline) if token.type == tokenize.COMMENT)
+    yield re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", "\n".join(names))
 
 
 def test_docs_use_no_private_words() -> None:
@@ -52,6 +96,13 @@ def test_messages_use_no_private_words() -> None:
         return {word for text in messages_of(path) for word in private_words(text)}
 
     assert failing(found, MODULES) == {}
+
+
+def test_docstrings_comments_and_names_use_no_private_words() -> None:
+    def found(path: Path) -> set[str]:
+        return private_words(_CODE.sub("`x`", "\n".join(words_of_source(path))), _IN_CODE)
+
+    assert failing(found, SOURCES) == {}
 
 
 @pytest.mark.parametrize("name", ["", *main.commands])

@@ -1,6 +1,6 @@
-"""What a test of both tiers goes by: how much is asked of it, and whether the packages of the extra test-full are here.
+"""The two tiers of tests: the number of examples, and skips without packages of the extra test-full.
 
-conftest.py has which tests are slow.
+conftest.py lists the slow tests.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 SYSTEM_PROGRAMS = ("curl", "flock", "jq")  # which pip does not install
 
-FULL = "SITEMAP_READER_TEST_FULL"  # the environment has it where --full is given, so that child processes see it
+FULL = "SITEMAP_READER_TEST_FULL"  # set in the environment with --full, so that child processes see it
 
 
 def is_full() -> bool:
@@ -24,12 +24,12 @@ def is_full() -> bool:
 
 
 def examples(full: int, fast: int | None = None) -> int:
-    """How many examples of a property are tried: with --full, and without, which is a quarter where it is not said."""
+    """The number of examples of a property: with --full, and without it, by default a quarter."""
     return full if is_full() else fast or max(1, full // 4)
 
 
 def not_installed(names: Iterable[str]) -> str:
-    """The reason to skip what needs these programs or packages.
+    """The reason to skip tests that need these programs or packages.
 
     >>> not_installed(["jq", "polars"])
     "jq is not installed; polars is not installed: pip install '.[test-full]'"
@@ -39,5 +39,5 @@ def not_installed(names: Iterable[str]) -> str:
 
 
 def needs(module: str) -> Any:
-    """The module; what asks for it is skipped where it is missing."""
+    """The module; the calling tests are skipped if it is missing."""
     return pytest.importorskip(module, reason=not_installed([module.partition(".")[0]]))

@@ -461,7 +461,7 @@ def _table_records(first: list[str], lines: Lines, name: str) -> Iterator[tuple[
     begins = above + 1
     try:
         for values in table:
-            if ahead.is_exhausted:  # csv asked for more lines, as a quoted field is open
+            if ahead.is_exhausted:  # csv needs more lines, as a quoted field is open
                 reason = "a quoted field that begins in this row has no end: the file is cut, or a quote is missing"
                 raise UsageError(f"{name}:{begins}: {reason}; export the crawl again")
             if begins > above + 1:
@@ -500,7 +500,7 @@ def _names(names: Iterable[str]) -> str:
 
 
 class _CountedLines:
-    """Lines for the csv module, counted; `is_exhausted` once it asked for more than there are."""
+    """Lines for the csv module, counted; `is_exhausted` once it needed more than there are."""
 
     def __init__(self, first: Iterable[str], rest: Lines, number: int) -> None:
         self.number = number

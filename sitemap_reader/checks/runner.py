@@ -173,7 +173,7 @@ class AuditRunner:
 
     def _refs(self, _: str, refs: list[SitemapRef]) -> None:
         for ref in refs:
-            self._tree.hear(ref)
+            self._tree.add(ref)
             for on_ref in self._ref_checks:
                 on_ref(ref, self.findings)
 
@@ -186,7 +186,7 @@ class AuditRunner:
 
     def _outcomes(self, _: str, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:
-            self._tree.hear(outcome)
+            self._tree.add(outcome)
             if outcome.url is None and not outcome.complete:
                 self._unnamed.append(outcome)
             out_of_scope = self._out_of_scope.pop(outcome.url or "", None)

@@ -108,14 +108,14 @@ def run(
     found = _found(target)
     now = (found and found.recorded) or _now()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
-        survey = _Survey(console, interrupts, outputs, reading, now, Statistics(now), found)
-        codes = read_each([target], console, survey.file if is_dump_name(target) else survey.site)
+        stats_run = _StatsRun(console, interrupts, outputs, reading, now, Statistics(now), found)
+        codes = read_each([target], console, stats_run.file if is_dump_name(target) else stats_run.site)
         outputs.decide(codes)
         if set(codes) != {Exit.USAGE}:
-            facts = survey.statistics.facts()
+            facts = stats_run.statistics.facts()
             for line in _lines(format, facts, encoding_of(output), guard=not no_formula_guard):
                 outputs.records.write(line)
-    return console.end(survey.text, survey.partial, codes)
+    return console.end(stats_run.text, stats_run.partial, codes)
 
 
 def _now() -> datetime:
@@ -131,7 +131,7 @@ def _found(target: str) -> Target | None:
 
 
 @attrs.define
-class _Survey:
+class _StatsRun:
     """Counts one target or dump; `text` and `partial` are the last lines on stderr."""
 
     console: Console

@@ -77,7 +77,7 @@ class _Trees:
 
         def take(item: Item) -> None:
             self.console.show(item)
-            tree.hear(item)
+            tree.add(item)
 
         check = self.interrupts.check
         callbacks: dict[str, Any] = {"on_item": take, "on_wait": check, "on_progress": self.console.progress()}

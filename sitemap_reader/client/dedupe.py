@@ -1,4 +1,4 @@
-"""UrlSet: tells which URLs were seen before, in at most 16 bytes per URL.
+"""UrlSet: whether a URL was seen before, in at most 16 bytes per URL.
 
 URLs go in as str; whether they are new comes out. Keeps a hash of each URL, not the URL.
 """
@@ -56,7 +56,7 @@ class UrlSet:
         return seen
 
     def to_bytes(self) -> bytes:
-        """The set in 10 bytes per URL; holds the key of the hash, so it must not reach those who choose the URLs."""
+        """The set in 10 bytes per URL; holds the key of the hash, so it must be kept secret from sites."""
         return b"".join([self._key, *self._buckets])
 
     def __reduce__(self) -> tuple[Callable[[bytes], UrlSet], tuple[bytes]]:

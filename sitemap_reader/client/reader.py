@@ -336,7 +336,7 @@ class SitemapReader:
             as_lines=as_lines,
             as_entries=as_entries,
             workers=workers,
-            reported=target.told,
+            reported=target.reported,
             headers=None if target.replay else RequestHeaders(self._headers, target.seeds),
         )
 

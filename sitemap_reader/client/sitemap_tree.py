@@ -60,12 +60,12 @@ class TreeRow:
 
 
 class SitemapTree:
-    """Builds the tree: hear() each item, note() each lastmod of an entry, then rows()."""
+    """Builds the tree: add() each item, note() each lastmod of an entry, then rows()."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
 
-    def hear(self, item: Item) -> None:
+    def add(self, item: Item) -> None:
         """Adds a reference or an outcome; other items are ignored."""
         if isinstance(item, SitemapRef):
             self._refer(item)

@@ -71,7 +71,7 @@ class Target:
     damage: str | None = None
 
     @property
-    def told(self) -> list[Problem | Outcome]:
+    def reported(self) -> list[Problem | Outcome]:
         """The problem and outcome of a damaged recording, so that no result of it is complete."""
         if self.damage is None:
             return []

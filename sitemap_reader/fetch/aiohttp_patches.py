@@ -31,7 +31,7 @@ class PatchedResponseHandler(ResponseHandler):
 
     aiohttp's parser drops all that it parsed from one data_received() call when it meets an error in it: so it is fed
     each head separately from what follows, such as a body that is longer than its Content-Length. And it does not pass
-    an error in a chunk to the reader of the body, which would wait for ever.
+    an error in a chunk to the reader of the body, which would wait forever.
     """
 
     _last_bytes = b""  # the last bytes of earlier calls: the empty line that ends a head may have begun there

@@ -100,7 +100,7 @@ class DocumentRequest:
     listed_lastmod: Lastmod | None = None
     is_probe: bool = False  # read to check whether its index states correct dates, else it would be skipped
     read_at: datetime | None = None  # wall-clock time at which the head of the answer arrived
-    dates: LastmodSummary | None = None  # of its entries, where that is asked for
+    dates: LastmodSummary | None = None  # of its entries, if requested
     sites: list[SiteDiscovery] = attrs.field(factory=list)  # whose discovery waits for it
     redirects: list[str] = attrs.field(factory=list)  # the URLs that redirected
     tries: int = 0

@@ -307,7 +307,7 @@ class DocumentTimeouts:
     Both have document_seconds together. Only waiting for the network counts, not the consumer's time. A head must be
     complete within connect_seconds + read_seconds + min_rate_after_seconds: time to connect, time to the first byte,
     and as long as a body has before its rate is checked. A fetcher restarts read_seconds at each byte, so that without
-    this a head could drip for ever. `count` is called with the length of each chunk. The time is added to the
+    this a head could drip forever. `count` is called with the length of each chunk. The time is added to the
     request's network_seconds, which includes earlier tries and redirects.
     """
 

@@ -55,7 +55,7 @@ class LineOptions:
 class ParseTask:
     """How one body is parsed, and which of its items are returned.
 
-    Fields of SitemapParser have its names. `asks_fallback`: a feed fallback will be asked where it is needed.
+    Fields of SitemapParser have its names. `asks_fallback`: a feed fallback will be called if needed.
     `selection` filters records; with `as_lines` they are returned as Lines, with `as_entries` those of the fast path
     as Entries. `skipped` counts items that an earlier try returned. `former` is the scope of an earlier reading: only
     what that dropped is returned. `sniff_only` stops once the format is known, and returns no records.
@@ -85,7 +85,7 @@ class ParseProgress:
 
     `items` counts what its parser returned. `has_yielded`: a URL or a child was among that, selected or not.
     `needs_no_more` bytes: a limit was reached, or the format is known. `has_caught_up`: it is as far as an earlier try;
-    `is_shorter`: the document ended before that. `fallback_request`: the arguments for a feed fallback, to be asked
+    `is_shorter`: the document ended before that. `fallback_request`: the arguments for a feed fallback, to be called
     before finish(). `regained` counts what a second reading returned, by the reason for which the first one dropped it.
     `dates` are those of all URLs, selected or not, where the selection has a date filter.
     """

@@ -30,7 +30,7 @@ def snapshot(name: str) -> sr.Snapshot:
 
 
 def dump(folder: Path, name: str, *options: str) -> Path:
-    """The same site as a file, with its report."""
+    """The dump of the site as a file, with its report."""
     file = folder / f"{name}.jsonl"
     result = CliRunner().invoke(main, ["dump", str(SITES / name), "--report", "-", *options])
     file.write_text(result.stdout, encoding="utf-8")
@@ -38,5 +38,5 @@ def dump(folder: Path, name: str, *options: str) -> Path:
 
 
 def comparable(forms: Iterable[dict[str, Any]]) -> Counter[str]:
-    """Without what differs from run to run, and the name of the site, which one site's dump does not have."""
+    """The lines without values that differ from run to run, and without `site`, which a dump of one site lacks."""
     return Counter(json.dumps({**form, "site": None, "seconds": None}, sort_keys=True) for form in forms)

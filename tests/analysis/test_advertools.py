@@ -1,4 +1,4 @@
-"""The frame in the style of advertools has its columns, with our values in them."""
+"""The frame in the style of advertools has the columns of advertools, with values of the records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def url(path: str, **more: object) -> sr.UrlRecord:
     return sr.UrlRecord(f"https://a.example/{path}", sitemap=SITEMAP, **more)  # type: ignore[arg-type]
 
 
-def test_columns_that_are_always_there_and_no_others(tmp_path: Path) -> None:
+def test_frame_has_the_fixed_columns_only(tmp_path: Path) -> None:
     made = frame(tmp_path, url("1"), url("2"))
     assert list(made.columns) == [*ALWAYS, "download_date"]
     assert made["loc"].tolist() == ["https://a.example/1", "https://a.example/2"]
@@ -38,7 +38,7 @@ def test_columns_that_are_always_there_and_no_others(tmp_path: Path) -> None:
     assert type(made) is pd.DataFrame
 
 
-def test_lastmod_is_a_date_in_utc_where_there_is_one(tmp_path: Path) -> None:
+def test_lastmod_is_a_utc_date(tmp_path: Path) -> None:
     when = datetime(2026, 1, 31, 8, 30, tzinfo=UTC)
     made = frame(tmp_path, url("1", lastmod=when, changefreq="daily", priority=0.5), url("2"))
     assert str(made["lastmod"].dtype).endswith(", UTC]")
@@ -49,7 +49,7 @@ def test_lastmod_is_a_date_in_utc_where_there_is_one(tmp_path: Path) -> None:
     assert made[["changefreq", "priority"]].iloc[1].isna().all()
 
 
-def test_of_several_images_the_last_one_is_there(tmp_path: Path) -> None:
+def test_last_of_several_images_is_kept(tmp_path: Path) -> None:
     made = frame(
         tmp_path,
         url("1", images=(sr.Image("one", "first"), sr.Image("two", None, "caption"))),
@@ -62,7 +62,7 @@ def test_of_several_images_the_last_one_is_there(tmp_path: Path) -> None:
     assert "image_license" not in made
 
 
-def test_of_several_videos_the_last_one_is_there(tmp_path: Path) -> None:
+def test_last_of_several_videos_is_kept(tmp_path: Path) -> None:
     when = datetime(2026, 1, 31, tzinfo=UTC)
     last = sr.Video(
         title="last",
@@ -84,7 +84,7 @@ def test_of_several_videos_the_last_one_is_there(tmp_path: Path) -> None:
     assert "video_category" not in made
 
 
-def test_news_have_the_names_that_they_have_there(tmp_path: Path) -> None:
+def test_news_columns_have_the_names_of_advertools(tmp_path: Path) -> None:
     when = datetime(2026, 1, 31, tzinfo=UTC)
     news = sr.News("The Paper", "en", "A title", when, "day", ("x", "y"), ("Blog",), ("A:B",), "Subscription", "Oslo")
     made = frame(tmp_path, url("1", news=news), url("2")).iloc[0]
@@ -94,7 +94,7 @@ def test_news_have_the_names_that_they_have_there(tmp_path: Path) -> None:
     assert made[["news_access", "news_geo_locations"]].tolist() == ["Subscription", "Oslo"]
 
 
-def test_what_is_known_of_the_sitemap_stands_with_its_urls(tmp_path: Path) -> None:
+def test_columns_of_the_sitemap_are_repeated_for_its_urls(tmp_path: Path) -> None:
     known = sr.Outcome(SITEMAP, etag='"e"', last_modified="Mon, 26 Oct 2026 07:15:00 GMT", bytes_decoded=3 << 20)
     other = sr.Outcome("https://a.example/t.xml", last_modified="yesterday", bytes_decoded=1)
     elsewhere = sr.UrlRecord("https://a.example/2", sitemap="https://a.example/t.xml")
@@ -109,19 +109,19 @@ def test_what_is_known_of_the_sitemap_stands_with_its_urls(tmp_path: Path) -> No
     assert made["sitemap_size_mb"].isna().tolist() == [False, False, True, True]
 
 
-def test_each_listing_is_a_row_as_there(tmp_path: Path) -> None:
+def test_each_listing_is_a_row(tmp_path: Path) -> None:
     made = frame(tmp_path, url("1"), url("1"), url("2"))
     assert made["loc"].tolist() == ["https://a.example/1", "https://a.example/1", "https://a.example/2"]
 
 
-def test_of_nothing_there_are_the_columns(tmp_path: Path) -> None:
+def test_empty_snapshot_has_the_columns(tmp_path: Path) -> None:
     for items in ((), (sr.Outcome(SITEMAP),)):
         made = frame(tmp_path, *items)
         assert len(made) == 0
         assert list(made.columns) == [*ALWAYS, "download_date"]
 
 
-def test_without_a_style_all_columns_are_there_and_nested_ones_whole(tmp_path: Path) -> None:
+def test_default_style_has_all_columns_with_nested_values(tmp_path: Path) -> None:
     path = tmp_path / "urls.jsonl"
     path.write_bytes(sr.json_line(url("1", images=(sr.Image("one"), sr.Image("two")))))
     loaded = sr.load(path)

@@ -1,4 +1,4 @@
-"""A Snapshot in a notebook: the verdict on its dates, ten facts, and what is not known of it."""
+"""The HTML card of a Snapshot in a notebook: the verdict on its dates, ten facts, and notes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def of(folder: Path, *items: object, at: datetime | None = AT, name: str = "urls
 
 
 def table(html: str) -> dict[str, list[str]]:
-    """Fact -> what stands in its row."""
+    """Fact -> the cells of its row."""
     rows = [re.findall(r"<t[hd]>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", html)]
     return {name: [unescape(cell) for cell in cells] for name, *cells in rows}
 
@@ -52,18 +52,18 @@ REPORT = [
 ]
 
 
-def test_the_verdict_on_dates_comes_first(tmp_path: Path) -> None:
+def test_card_begins_with_the_verdict_on_dates(tmp_path: Path) -> None:
     html = of(tmp_path, *PAGES)
     (verdict,) = re.findall(r"<strong>(.*?)</strong>", html)
     assert "astmods can be trusted (1.00): nothing speaks against them; 60% of URLs have one" in verdict
     assert html.index("<strong>") < html.index("<table>")
 
 
-def test_ten_facts_are_told_of_each_site(tmp_path: Path) -> None:
-    told = table(of(tmp_path, *PAGES, *REPORT))
-    assert [name for name in told if name] == FACTS
-    assert told[""] == ["a.example"]
-    assert {name: cells[0] for name, cells in told.items() if name} == {
+def test_card_has_ten_facts_of_each_site(tmp_path: Path) -> None:
+    reported = table(of(tmp_path, *PAGES, *REPORT))
+    assert [name for name in reported if name] == FACTS
+    assert reported[""] == ["a.example"]
+    assert {name: cells[0] for name, cells in reported.items() if name} == {
         "pages": "4 in 5 listings",
         "sitemaps": "2 list pages; 1 of 2 documents incomplete",
         "hosts": "2: a.example (3), b.example (1)",
@@ -77,7 +77,7 @@ def test_ten_facts_are_told_of_each_site(tmp_path: Path) -> None:
     }
 
 
-def test_a_date_is_told_as_exactly_as_it_was_stated(tmp_path: Path) -> None:
+def test_card_shows_dates_with_their_stated_precision(tmp_path: Path) -> None:
     day = sr.UrlRecord("https://a.example/", datetime(2026, 6, 1, tzinfo=UTC), "day")
     month = sr.UrlRecord("https://a.example/", datetime(2026, 6, 1, tzinfo=UTC), "month")
     assert table(of(tmp_path, day))["newest lastmod"] == ["2026-06-01"]
@@ -85,27 +85,27 @@ def test_a_date_is_told_as_exactly_as_it_was_stated(tmp_path: Path) -> None:
     assert table(of(tmp_path, url("a")))["newest lastmod"] == ["none"]
 
 
-def test_sites_stand_beside_each_other_and_no_more_than_fit(tmp_path: Path) -> None:
-    told = table(of(tmp_path, one=PAGES[:1], two=PAGES))
-    assert told[""] == ["one", "two"]
-    assert told["pages"] == ["1", "4 in 5 listings"]
-    assert [len(cells) for cells in told.values()] == [2] * 11
+def test_card_has_a_column_for_each_site_up_to_a_limit(tmp_path: Path) -> None:
+    reported = table(of(tmp_path, one=PAGES[:1], two=PAGES))
+    assert reported[""] == ["one", "two"]
+    assert reported["pages"] == ["1", "4 in 5 listings"]
+    assert [len(cells) for cells in reported.values()] == [2] * 11
     many = {f"s{number}": PAGES[:1] for number in range(8)}
     html = of(tmp_path, **many)
     assert table(html)[""] == [f"s{number}" for number in range(6)]
     assert "2 sites more" in html
 
 
-def test_what_is_not_whole_or_not_known_is_told(tmp_path: Path) -> None:
+def test_card_names_what_is_incomplete_or_unknown(tmp_path: Path) -> None:
     partial = of(tmp_path, *PAGES, *REPORT)
     assert "read 2026-06-15 12:34 UTC: partial" in partial
     assert "read 2026-06-15 12:34 UTC: complete" in of(tmp_path, *PAGES, REPORT[0])
     assert "time of reading unknown: completeness unknown" in of(tmp_path, *PAGES, at=None)
-    told = table(of(tmp_path, *PAGES))
-    assert (told["sitemaps"], told["problems"]) == (["2 list pages"], ["none reported"])
+    reported = table(of(tmp_path, *PAGES))
+    assert (reported["sitemaps"], reported["problems"]) == (["2 list pages"], ["none reported"])
 
 
-def test_notes_are_told(tmp_path: Path) -> None:
+def test_card_shows_notes(tmp_path: Path) -> None:
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "site.toml").write_text('seeds = ["https://a.example/"]\n')
 
@@ -117,7 +117,7 @@ def test_notes_are_told(tmp_path: Path) -> None:
     assert "partial" in html
 
 
-def test_whatever_a_site_holds_stays_text(tmp_path: Path) -> None:
+def test_hostile_text_stays_text_in_the_card(tmp_path: Path) -> None:
     hostile = "<script>alert(1)</script>&\"'"
     record = sr.UrlRecord(f"https://{hostile}/{hostile}/x", sitemap=hostile)
     problem = sr.Problem(hostile, "error", hostile)
@@ -128,12 +128,12 @@ def test_whatever_a_site_holds_stays_text(tmp_path: Path) -> None:
     assert f"{tmp_path}/&lt;b&gt;&amp;.jsonl" in html
 
 
-def test_of_nothing_there_is_a_card_too(tmp_path: Path) -> None:
+def test_empty_snapshot_has_a_card(tmp_path: Path) -> None:
     assert "here is no URL" in of(tmp_path)
     assert "here is no URL" in of(tmp_path, REPORT[0])
-    told = table(of(tmp_path, sr.UrlRecord("hello")))
-    assert told["pages"] == ["1"]
-    assert "None" not in str(told["hosts"])
+    reported = table(of(tmp_path, sr.UrlRecord("hello")))
+    assert reported["pages"] == ["1"]
+    assert "None" not in str(reported["hosts"])
 
 
 def test_tags_are_closed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Charts show the numbers of their measures, say what they show in words, and take any text that a site has."""
+"""Charts show the numbers of their measures and their findings, and escape any text of a site."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
 
 def site(host: str, count: int = 12) -> list[sr.UrlRecord]:
-    """Pages with something of all that there is to be drawn; no two of the sites have the same numbers."""
+    """Pages for every chart; no two of the sites have the same numbers."""
     links = (sr.Alternate("en", f"https://{host}/en/a-1"), sr.Alternate("de", f"https://{host}/de/b-2"))
     found = []
     for number in range(count):
@@ -54,7 +54,7 @@ THREE = {f"{name}.example": site(f"{name}.example", 9 + number) for number, name
 
 @pytest.fixture(scope="module")
 def snapshots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[sr.Snapshot, sr.Snapshot]]:
-    """Each with an earlier one."""
+    """Each with an earlier snapshot."""
     folder = tmp_path_factory.mktemp("charts")
     made = {}
     for name, sites in (("one", ONE), ("three", THREE)):
@@ -84,12 +84,12 @@ Snapshots = dict[str, tuple[sr.Snapshot, sr.Snapshot]]
 
 
 def text_of(svg: str) -> str:
-    """What is written in the picture, with one blank between; an error where it is no XML."""
+    """The text of the SVG, joined by blanks; an error if it is no XML."""
     return " ".join(" ".join(ElementTree.fromstring(svg).itertext()).split())  # noqa: S314 - our own picture
 
 
 def drawn(chart: Chart) -> list[dict[str, Any]]:
-    """The rows of all panels, each once, though bars and their numbers have them both."""
+    """The rows of all panels without repetition; bars and their labels share rows."""
     found: dict[str, dict[str, Any]] = {}
 
     def look_in(part: Any) -> None:
@@ -110,11 +110,12 @@ def test_the_chart_of_each_measure_is_tested() -> None:
 
 
 @every
-def test_the_picture_says_what_was_found_and_what_was_counted(name: str, size: str, snapshots: Snapshots) -> None:
+def test_chart_shows_the_finding_and_the_counts(name: str, size: str, snapshots: Snapshots) -> None:
     made = MEASURES[name](*snapshots[size])
     written = text_of(made.chart().to_svg())
-    told = [made.finding.replace(" | ", " "), made.rule, *([made.verdict.replace(" | ", " ")] if made.verdict else [])]
-    for text in told:
+    verdict = [made.verdict.replace(" | ", " ")] if made.verdict else []
+    reported = [made.finding.replace(" | ", " "), made.rule, *verdict]
+    for text in reported:
         assert text in written
     for host in THREE if size == "three" else ():
         assert host in written
@@ -150,7 +151,7 @@ def plain(value: Any) -> Any:
 
 
 @every
-def test_the_numbers_drawn_are_those_of_the_frame(name: str, size: str, snapshots: Snapshots) -> None:
+def test_chart_shows_the_numbers_of_the_frame(name: str, size: str, snapshots: Snapshots) -> None:
     made = MEASURES[name](*snapshots[size])
     shown = drawn(made.chart())
     if name == "media_coverage":
@@ -172,7 +173,7 @@ def test_the_numbers_drawn_are_those_of_the_frame(name: str, size: str, snapshot
 
 
 @pytest.mark.parametrize("size", ["one", "three"])
-def test_hours_stand_in_their_columns(size: str, snapshots: Snapshots) -> None:
+def test_hours_are_in_their_columns(size: str, snapshots: Snapshots) -> None:
     chart = snapshots[size][0].weekday_hour().chart()
     order = [*map(str, range(24)), "none"]
     for row in drawn(chart):
@@ -193,7 +194,7 @@ def test_hours_stand_in_their_columns(size: str, snapshots: Snapshots) -> None:
     ],
 )
 def test_each_mark_has_its_number_beside_it(name: str, column: str, written: str, snapshots: Snapshots) -> None:
-    """So that nobody has to tell shades apart."""
+    """Shades alone are hard to distinguish."""
     chart = MEASURES[name](*snapshots["three"]).chart()
     picture = text_of(chart.to_svg())
     for row in drawn(chart):
@@ -209,7 +210,7 @@ def test_charts_of_dates_have_the_verdict_on_dates(name: str, snapshots: Snapsho
     assert made.verdict in text_of(made.chart().to_svg())
 
 
-def test_of_many_rows_some_are_drawn_and_the_rest_is_told(tmp_path: Path) -> None:
+def test_chart_of_many_rows_draws_some_and_counts_the_rest(tmp_path: Path) -> None:
     records = [sr.UrlRecord(f"https://a.example/s{number}/x") for number in range(40)]
     made = of(tmp_path, {"a": records}).sections()
     assert len(made) == 40
@@ -217,7 +218,7 @@ def test_of_many_rows_some_are_drawn_and_the_rest_is_told(tmp_path: Path) -> Non
     assert "(25 more rows in the table)" in text_of(made.chart().to_svg())
 
 
-def test_a_site_of_thousands_of_sitemaps_has_a_picture_too(tmp_path: Path) -> None:
+def test_chart_of_thousands_of_sitemaps_is_drawn(tmp_path: Path) -> None:
     records = [sr.UrlRecord(f"https://a.example/{n}", AT, "second", sitemap=f"s{n}") for n in range(2_500)]
     made = of(tmp_path, {"a": records}).lastmod_trust()
     assert len(made) == 2_500
@@ -225,7 +226,7 @@ def test_a_site_of_thousands_of_sitemaps_has_a_picture_too(tmp_path: Path) -> No
 
 
 def test_the_axis_is_the_same_in_all_panels(tmp_path: Path, snapshots: Snapshots) -> None:
-    """As they are to be compared, however long the numbers beside the bars are."""
+    """Panels are compared, whatever the width of the numbers beside the bars."""
     sizes = {"few": 2, "many": 1_100}
     sites = {name: [sr.UrlRecord(f"https://a.example/b/{n}") for n in range(size)] for name, size in sizes.items()}
     spec = json.dumps(of(tmp_path, sites).sections().chart().altair.to_dict())
@@ -237,7 +238,7 @@ def test_the_axis_is_the_same_in_all_panels(tmp_path: Path, snapshots: Snapshots
 # --- files and notebooks ---
 
 
-def test_save_writes_what_the_name_says(tmp_path: Path, snapshots: Snapshots) -> None:
+def test_save_writes_the_format_of_the_suffix(tmp_path: Path, snapshots: Snapshots) -> None:
     made = snapshots["one"][0].sections()
     chart = made.chart()
     for kind in ("png", "SVG", "html", "json"):
@@ -248,19 +249,19 @@ def test_save_writes_what_the_name_says(tmp_path: Path, snapshots: Snapshots) ->
     assert spec["title"]["text"] == [made.finding]
     html = (tmp_path / "chart.html").read_text(encoding="utf-8")
     assert made.finding in html
-    assert len(html) > 100_000  # what draws it is in it
+    assert len(html) > 100_000  # the SVG has its fonts
     assert not re.search(r"<(?:script|link|iframe)[^>]*(?:src|href)\s*=", html)
     assert not re.search(r"(?:import\s*\(|importScripts|from)\s*[\"']https?:", html)
 
 
 @pytest.mark.parametrize("name", ["chart", "chart.gif", "chart.pdf", "png", "chart.png.gz"])
-def test_another_suffix_is_told(name: str, tmp_path: Path, snapshots: Snapshots) -> None:
+def test_save_refuses_another_suffix(name: str, tmp_path: Path, snapshots: Snapshots) -> None:
     with pytest.raises(sr.UsageError, match=r": a chart is saved as png, svg, html, json$"):
         snapshots["one"][0].sections().chart().save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_notebook_gets_a_picture_and_words(snapshots: Snapshots) -> None:
+def test_notebook_gets_an_image_and_text(snapshots: Snapshots) -> None:
     made = snapshots["one"][0].sections()
     bundle = made.chart()._repr_mimebundle_()
     assert made.finding in text_of(bundle["image/svg+xml"])
@@ -275,7 +276,7 @@ def test_a_larger_scale_has_more_pixels(snapshots: Snapshots) -> None:
 
 
 @pytest.mark.parametrize("missing", ["altair", "vl_convert"])
-def test_without_what_draws_it_says_what_to_install(
+def test_chart_without_its_extra_says_what_to_install(
     missing: str, monkeypatch: pytest.MonkeyPatch, snapshots: Snapshots
 ) -> None:
     made = snapshots["one"][0].sections()
@@ -299,8 +300,8 @@ DRAWN = [name for name in MEASURES if name != "cadence by day"]
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_any_text_of_a_site_is_text_in_the_picture(name: str, tmp_path: Path) -> None:
-    """As it is, or escaped where it could not be seen."""
+def test_hostile_text_stays_text_in_the_chart(name: str, tmp_path: Path) -> None:
+    """Unchanged, or escaped if it is invisible."""
     sites = {}
     for text in HOSTILE.values():
         path = text.replace("/", "")
@@ -325,8 +326,8 @@ for made in (snapshot.sections(), snapshot.hreflang_matrix(), snapshot.lastmod_t
 """
 
 
-def test_characters_that_xml_has_not_end_no_picture(tmp_path: Path) -> None:
-    """A sitemap can have them in an hreflang; in a process of its own, as what draws may end it."""
+def test_characters_that_xml_forbids_do_not_break_the_chart(tmp_path: Path) -> None:
+    """A sitemap can have them in an hreflang. Runs in its own process, as vl-convert may end it."""
     links = (sr.Alternate(f"d{NO_XML}e", "https://a.example/x"),)
     record = sr.UrlRecord(f"https://a.example/f{NO_XML}/x", alternates=links, sitemap=f"s{NO_XML}")
     of(tmp_path, {f"a{NO_XML}": [record], "b": [record]})
@@ -336,7 +337,7 @@ def test_characters_that_xml_has_not_end_no_picture(tmp_path: Path) -> None:
 
 
 def test_lines_of_sites_differ_in_dash_and_shape(snapshots: Snapshots) -> None:
-    """And in no colour, which not everybody tells apart."""
+    """And not in colour, which some readers cannot distinguish."""
     spec = json.dumps(MEASURES["growth"](*snapshots["three"]).chart().altair.to_dict())
     assert '"strokeDash": {"field": "site"' in spec
     assert '"shape": {"field": "site"' in spec

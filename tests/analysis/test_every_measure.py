@@ -1,4 +1,4 @@
-"""What holds for every measure: it says what it counts and finds, takes sites apart, and has an answer to nothing."""
+"""Properties of every measure: it states its counts and its finding, separates sites, and accepts an empty snapshot."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ every = pytest.mark.parametrize("name", MEASURES)
 
 
 def listed(host: str) -> list[sr.UrlRecord]:
-    """A small site with something of all that there is."""
+    """A small site with every field and extension."""
     home, other = f"https://{host}/en/red-shoes", f"https://{host}/de/rote-schuhe"
     links = (sr.Alternate("en", home), sr.Alternate("de", other))
     return [
@@ -58,7 +58,7 @@ def listed(host: str) -> list[sr.UrlRecord]:
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
-    """What makes a snapshot of lines; of the same lines once."""
+    """Makes a snapshot of lines; cached by the lines."""
 
     @cache
     def loaded(lines: bytes) -> sr.Snapshot:
@@ -71,7 +71,7 @@ def load(tmp_path_factory: pytest.TempPathFactory) -> Load:
 
 @pytest.fixture(scope="module")
 def measured(load: Load) -> Measured:
-    """What measures the snapshot of some lines; the same lines once."""
+    """Measures the snapshot of some lines; cached by the lines."""
     return cache(lambda name, lines: MEASURES[name](load(lines)))
 
 
@@ -80,7 +80,7 @@ def of(**sites: list[sr.UrlRecord]) -> bytes:
 
 
 @every
-def test_it_is_a_frame_that_says_what_it_counts_and_finds(name: str, measured: Measured) -> None:
+def test_measure_is_a_frame_with_counts_and_a_finding(name: str, measured: Measured) -> None:
     made = measured(name, of(one=listed("one.example")))
     assert isinstance(made, Measure)
     assert isinstance(made, pd.DataFrame)
@@ -110,7 +110,7 @@ def test_each_measure_is_tested_here_and_documented() -> None:
 
 
 @every
-def test_its_parts_are_plain_frames(name: str, measured: Measured) -> None:
+def test_parts_of_a_measure_are_plain_frames(name: str, measured: Measured) -> None:
     made = measured(name, of(one=listed("one.example")))
     for part in (made.head(1), made[["site"]], made[made["site"] == "one"], made.copy(), made.groupby("site").first()):
         assert type(part) is pd.DataFrame
@@ -118,7 +118,7 @@ def test_its_parts_are_plain_frames(name: str, measured: Measured) -> None:
 
 
 @every
-def test_its_html_has_the_finding_first_and_nothing_unescaped(name: str, measured: Measured) -> None:
+def test_html_of_a_measure_begins_with_the_finding_and_is_escaped(name: str, measured: Measured) -> None:
     made = measured(name, of(**{"<b>&one": listed("one.example")}))
     html = made._repr_html_()
     assert html.startswith("<p><strong>")
@@ -128,8 +128,8 @@ def test_its_html_has_the_finding_first_and_nothing_unescaped(name: str, measure
 
 
 @every
-def test_two_sites_are_taken_apart(name: str, measured: Measured) -> None:
-    """The rows of each are those that it has alone, and they stand one behind the other."""
+def test_rows_of_two_sites_are_separate(name: str, measured: Measured) -> None:
+    """The rows of each site are those that it has alone, one site after the other."""
     first, second = listed("one.example"), [*listed("two.example")[1:], sr.UrlRecord("https://two.example/x/y")]
     alone = [measured(name, of(one=first)), measured(name, of(two=second))]
     both = measured(name, of(one=first, two=second))
@@ -137,7 +137,7 @@ def test_two_sites_are_taken_apart(name: str, measured: Measured) -> None:
     assert shown[2] == [*shown[0], *shown[1]]
     if name not in ("growth",):
         assert both.finding == f"one: {alone[0].finding} | two: {alone[1].finding}"
-    # And in the other order: it is that of the file, not of the alphabet.
+    # And in the other order: that of the file, not of the alphabet.
     assert measured(name, of(two=second, one=first))["site"].iloc[0] == "two"
 
 
@@ -161,7 +161,7 @@ NOTHING = {
 
 @every
 @pytest.mark.parametrize("kind", NOTHING)
-def test_of_nothing_it_is_an_empty_frame_that_says_so(name: str, kind: str, measured: Measured) -> None:
+def test_measure_of_no_urls_is_an_empty_frame_that_says_so(name: str, kind: str, measured: Measured) -> None:
     made = measured(name, NOTHING[kind])
     assert len(made) == 0
     assert list(made.columns) == COLUMNS[name].split()
@@ -180,7 +180,7 @@ BARE = {
 
 @every
 @pytest.mark.parametrize("kind", BARE)
-def test_pages_that_state_nothing_are_counted_all_the_same(name: str, kind: str, measured: Measured) -> None:
+def test_pages_without_optional_fields_are_counted(name: str, kind: str, measured: Measured) -> None:
     locs = BARE[kind]
     made = measured(name, b"".join(sr.json_line(sr.UrlRecord(loc)) for loc in locs))
     assert made.finding
@@ -189,7 +189,7 @@ def test_pages_that_state_nothing_are_counted_all_the_same(name: str, kind: str,
     assert made.chart().to_svg().startswith("<svg")
 
 
-# --- what is asked wrongly ---
+# --- wrong arguments ---
 
 WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
     "freq": (lambda it: it.cadence("fortnight"), "freq is one of day, week, month, quarter, year, and not 'fortnight'"),
@@ -222,11 +222,11 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_what_is_asked_wrongly_is_told_in_words(wrong: str, load: Load) -> None:
-    ask, told = WRONG[wrong]
+def test_wrong_arguments_of_measures_are_reported(wrong: str, load: Load) -> None:
+    ask, reported = WRONG[wrong]
     with pytest.raises(sr.UsageError) as failure:
         ask(load(of(one=listed("one.example"))))
-    assert str(failure.value).startswith(told)
+    assert str(failure.value).startswith(reported)
 
 
 # --- words ---
@@ -236,14 +236,14 @@ def test_what_is_asked_wrongly_is_told_in_words(wrong: str, load: Load) -> None:
     ("share", "expected"),
     [(0, "0%"), (0.001, "under 1%"), (0.01, "1%"), (0.5, "50%"), (0.989, "99%"), (0.999, "99%"), (1, "100%")],
 )
-def test_a_share_is_neither_none_nor_all_unless_it_is(share: float, expected: str) -> None:
+def test_share_is_rounded_to_0_or_100_only_if_exact(share: float, expected: str) -> None:
     assert percent(share) == expected
 
 
-def test_of_many_sites_a_few_are_told() -> None:
+def test_finding_names_a_few_of_many_sites() -> None:
     assert join_findings({"a": "x"}, ["a"]) == "x"
     assert join_findings({}, ["a"]) == join_findings({}, []) == join_findings({}, ["a", "b"]) == ""
     assert join_findings({"a": "x", "b": "y"}, ["a", "b"]) == "a: x | b: y"
-    assert join_findings({"a": "x"}, ["a", "b"]) == "a: x"  # of the other there is nothing to tell
+    assert join_findings({"a": "x"}, ["a", "b"]) == "a: x"  # the other one has no finding
     many: dict[str, Any] = {f"s{number}": "x" for number in range(6)}
     assert join_findings(many, [*many]) == "s0: x | s1: x | s2: x | s3: x | 2 more"

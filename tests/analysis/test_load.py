@@ -1,4 +1,4 @@
-"""What load() opens has the same tables whatever kind of file it is; what is none is told with its place."""
+"""load() gives the same tables for every kind of file, and names the place of a fault."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from sitemap_reader.serialize.schema import schema
 
 
 def test_a_list_of_a_files_records_needs_no_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """list() asks for a length first, where there is one: that would have all of the file read into tables."""
+    """list() calls __len__ first if there is one, which would read the whole file into tables."""
     jsonl = dump(tmp_path, "broken")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert len(list(sr.load(jsonl))) == 146
 
 
-def test_the_same_tables_come_of_every_kind_of_file(tmp_path: Path) -> None:
+def test_every_kind_of_file_gives_the_same_tables(tmp_path: Path) -> None:
     jsonl = dump(tmp_path, "broken")
     packed = tmp_path / "packed.jsonl.gz"
     packed.write_bytes(gzip.compress(jsonl.read_bytes()))
@@ -55,22 +55,22 @@ def test_time_and_completeness_survive(name: str, tmp_path: Path) -> None:
     some.to_parquet(tmp_path / name)
     again = sr.load(tmp_path / name)
     assert (again.at, again.read_at, again.complete) == (RECORDED, RECORDED, False)
-    asked = datetime(2020, 1, 2, 12, tzinfo=UTC)
-    assert sr.load(tmp_path / name, at="2020-01-02T12:00:00Z").at == sr.load(tmp_path / name, at=asked).at == asked
-    assert sr.load(tmp_path / name, at=asked).read_at == asked
+    given = datetime(2020, 1, 2, 12, tzinfo=UTC)
+    assert sr.load(tmp_path / name, at="2020-01-02T12:00:00Z").at == sr.load(tmp_path / name, at=given).at == given
+    assert sr.load(tmp_path / name, at=given).read_at == given
     snapshot("shop").to_parquet(tmp_path / name)
     assert sr.load(tmp_path / name).complete is True
     assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
-def test_a_dump_tells_whether_it_is_whole_by_its_report_alone(tmp_path: Path) -> None:
+def test_completeness_of_a_dump_is_known_from_its_report_only(tmp_path: Path) -> None:
     shop, broken = dump(tmp_path, "shop"), dump(tmp_path, "broken")
     assert sr.load(shop).complete is True
     assert sr.load(broken).complete is False
     assert sr.load(SITES / "shop.jsonl").complete is None
 
 
-def test_what_nobody_knows_is_none_and_ages_go_by_now() -> None:
+def test_unknown_values_are_none_and_ages_count_from_now() -> None:
     before = datetime.now(UTC)
     loaded = sr.load(SITES / "shop.jsonl")
     assert loaded.read_at is None
@@ -78,7 +78,7 @@ def test_what_nobody_knows_is_none_and_ages_go_by_now() -> None:
     assert loaded.at == loaded.at
 
 
-def test_a_write_that_fails_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_write_keeps_the_previous_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "urls.parquet"
     snapshot("nesting").to_parquet(file)
     before = file.read_bytes()
@@ -110,34 +110,34 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_what_is_no_dump_is_told_with_its_place(name: str, tmp_path: Path) -> None:
+def test_invalid_dump_is_reported_with_its_place(name: str, tmp_path: Path) -> None:
     file, data = DAMAGED[name]
     path = tmp_path / file
     if data is None:
         snapshot("nesting").to_parquet(path)
         data = path.read_bytes()[:-20]
     path.write_bytes(data)
-    with pytest.raises(sr.UsageError) as told:
+    with pytest.raises(sr.UsageError) as reported:
         len(sr.load(path).urls)
     line = data.count(b"\n") if file.endswith("l") and data.endswith(b"\n") else data.count(b"\n") + 1
-    assert str(told.value).startswith(f"{path}:{line}: " if file.endswith("l") else f"{path}: ")
+    assert str(reported.value).startswith(f"{path}:{line}: " if file.endswith("l") else f"{path}: ")
 
 
-def test_parquet_without_a_loc_in_each_row_is_told(tmp_path: Path) -> None:
+def test_parquet_row_without_loc_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "urls.parquet"
     pq.write_table(pa.table({"loc": ["https://a.example/", None]}), path)
     with pytest.raises(sr.UsageError, match=r'urls\.parquet:2: .* has no "loc"'):
         len(sr.load(path).urls)
 
 
-def test_a_type_of_null_says_nothing(tmp_path: Path) -> None:
+def test_null_type_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     path.write_bytes(URL + b'{"type":null,"loc":"https://a.example/2"}\n')
     assert [record.loc for record in sr.load(path)] == ["https://a.example/1", "https://a.example/2"]
     assert len(sr.load(path).urls) == 2
 
 
-def test_what_is_not_there_is_told_at_once(tmp_path: Path) -> None:
+def test_missing_file_is_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(sr.UsageError, match=r"there is no file .*nothing\.jsonl"):
         sr.load(tmp_path / "nothing.jsonl")
     with pytest.raises(sr.UsageError, match=r"there is no urls\.parquet in .*: a Snapshot's to_parquet\(\) writes"):
@@ -147,7 +147,7 @@ def test_what_is_not_there_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_parquet_that_duckdb_wrote_is_read(tmp_path: Path) -> None:
-    """Its TIMESTAMP has no zone."""
+    """DuckDB's TIMESTAMP has no zone."""
     columns = schema("duckdb")
     duckdb = needs("duckdb")
     with duckdb.connect() as database:
@@ -160,7 +160,7 @@ def test_parquet_that_duckdb_wrote_is_read(tmp_path: Path) -> None:
     assert loaded.urls.to_pandas(["lastmod"]).equals(usual.urls.to_pandas(["lastmod"]))
 
 
-def test_a_site_without_a_name_is_called_by_the_host_of_most_urls(tmp_path: Path) -> None:
+def test_unnamed_site_is_named_by_its_most_frequent_host(tmp_path: Path) -> None:
     records = [sr.UrlRecord(f"https://{host}/{n}") for n, host in enumerate(["a.example", "b.example", "b.example"])]
     path = tmp_path / "old.jsonl"
     path.write_bytes(b"".join(map(sr.json_line, records)))
@@ -197,7 +197,7 @@ for ask in {asks!r}:
 
 
 @pytest.mark.parametrize(
-    ("without", "told"),
+    ("without", "reported"),
     [
         (
             "pyarrow pandas",
@@ -207,12 +207,12 @@ for ask in {asks!r}:
     ],
     ids=["pyarrow pandas", "pandas"],
 )
-def test_without_what_tables_need_lines_are_read_and_the_rest_says_what_to_install(
-    without: str, told: dict[str, str]
+def test_without_pyarrow_lines_are_read_and_tables_say_what_to_install(
+    without: str, reported: dict[str, str]
 ) -> None:
-    program = WITHOUT.format(without=without, file=str(SITES / "shop.jsonl"), asks=[*told])
+    program = WITHOUT.format(without=without, file=str(SITES / "shop.jsonl"), asks=[*reported])
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
-    for line, begin in zip(ran.stdout.splitlines(), told.values(), strict=True):
+    for line, begin in zip(ran.stdout.splitlines(), reported.values(), strict=True):
         assert line.startswith(begin)
         assert ": pip install '.[" in line

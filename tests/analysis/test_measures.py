@@ -1,4 +1,4 @@
-"""Measures of dates and of sections, against numbers that are counted here, one page at a time."""
+"""Measures of dates and of sections, compared with counts made here page by page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
 
 @pytest.fixture
 def load(tmp_path: Path) -> Load:
-    """`load(*records, at=AT, **sites)`: those given by name are of the site of that name."""
+    """`load(*records, at=AT, **sites)`: records given by keyword belong to the site of that name."""
 
     def make(*records: sr.UrlRecord, at: datetime | None = AT, **sites: list[sr.UrlRecord]) -> sr.Snapshot:
         path = tmp_path / "urls.jsonl"
@@ -71,7 +71,7 @@ def test_cadence_counts_each_period_and_has_a_row_for_those_without_a_page(freq:
     assert frame["pages"].sum() == len(dates)
 
 
-def test_cadence_counts_no_date_that_is_too_coarse_or_ahead(load: Load) -> None:
+def test_cadence_leaves_out_coarse_and_future_dates(load: Load) -> None:
     records = [
         page(1, day(5, 1)),
         page(2, day(5, 1), "day"),
@@ -106,7 +106,7 @@ def test_cadence_names_the_median_and_the_busiest_period(load: Load) -> None:
 
 
 def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
-    """A single date of long ago makes no million rows."""
+    """A single very old date gives no million rows."""
     ends = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC), day(5, 1)]
     snapshot = load(*[page(number, when) for number, when in enumerate(ends)])
     for freq in STARTS:
@@ -126,7 +126,7 @@ def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
 # --- weekday and hour ---
 
 
-def test_hours_are_those_of_the_zone_and_a_stated_day_stays_that_day(load: Load) -> None:
+def test_hours_are_in_the_zone_and_dates_keep_their_day(load: Load) -> None:
     moments = [day(6, 7, 23), day(6, 8, 1), day(1, 4, 23), day(6, 7)]  # a Sunday, in summer and in winter
     records = [page(number, when) for number, when in enumerate(moments)]
     records += [page("d", day(6, 7), "day"), page("m", day(6, 1), "month"), page("none")]
@@ -141,7 +141,7 @@ def test_hours_are_those_of_the_zone_and_a_stated_day_stays_that_day(load: Load)
         assert f"({tz})" in frame.rule
 
 
-def test_the_peak_of_the_week_is_told(load: Load) -> None:
+def test_peak_of_the_week_is_in_the_finding(load: Load) -> None:
     records = [page(n, day(6, 9, 8)) for n in range(3)] + [page("x", day(6, 10, 17))]
     assert load(*records).weekday_hour().finding == (
         "75% of changes on a Tue; the busiest hour is 08:00 UTC (3 of 4)"
@@ -153,7 +153,7 @@ def test_the_peak_of_the_week_is_told(load: Load) -> None:
 # --- freshness ---
 
 
-def test_ages_end_where_they_say(load: Load) -> None:
+def test_freshness_ages_have_exact_bounds(load: Load) -> None:
     ends = {"7 days": 7, "30 days": 30, "90 days": 90, "365 days": 365}
     records, expected = [], Counter({"older": 0})
     for (name, days), after in zip(ends.items(), [*list(ends)[1:], "older"], strict=True):
@@ -172,16 +172,16 @@ def test_ages_end_where_they_say(load: Load) -> None:
 @pytest.mark.parametrize(
     ("lastmod", "precision", "age"),
     [
-        (day(6, 8), "day", "7 days"),  # its last second is not 7 days ago
+        (day(6, 8), "day", "7 days"),  # its last second is less than 7 days ago
         (day(6, 8), "second", "30 days"),
         (day(6, 1), "month", "30 days"),
         (day(1, 1), "year", "365 days"),
-        (day(6, 16), "day", "7 days"),  # where it has begun already
+        (day(6, 16), "day", "7 days"),  # where the day has already begun
         (day(6, 17), "day", "in the future"),
         (day(7, 1), "month", "in the future"),
     ],
 )
-def test_a_coarse_date_has_the_age_that_the_rule_says(lastmod: datetime, precision: str, age: str, load: Load) -> None:
+def test_coarse_date_has_the_age_of_its_rule(lastmod: datetime, precision: str, age: str, load: Load) -> None:
     frame = load(page(1, lastmod, precision)).freshness()
     assert rows(frame[frame["pages"] > 0], "age", "pages", "share") == [(age, 1, 1.0)]
 
@@ -205,9 +205,9 @@ def test_each_sitemap_is_judged_by_its_own_dates(load: Load) -> None:
     now = [page("n1", AT, sitemap="now"), page("n2", AT - timedelta(minutes=9), sitemap="now")]
     now += [page("n3", sitemap="now")]
     frame = load(*alike, *few, *ahead, *now, page("none", sitemap="none"), page("nowhere")).lastmod_trust()
-    told = {row["sitemap"]: row for row in frame.to_dict("records")}
+    reported = {row["sitemap"]: row for row in frame.to_dict("records")}
     counted = ("urls", "dated", "identical", "future", "at_fetch")
-    assert {name: tuple(row[each] for each in counted) for name, row in told.items()} == {
+    assert {name: tuple(row[each] for each in counted) for name, row in reported.items()} == {
         "alike": (11, 11, 10, 0, 0),
         "few": (9, 9, 0, 0, 0),
         "ahead": (4, 4, 0, 2, 0),
@@ -215,7 +215,7 @@ def test_each_sitemap_is_judged_by_its_own_dates(load: Load) -> None:
         "none": (1, 0, 0, 0, 0),
         "": (1, 0, 0, 0, 0),
     }
-    for row in told.values():
+    for row in reported.values():
         entries, *others = (int(row[each]) for each in counted)
         names = ("dated", "identical", "future", "at_fetch")
         history = sr.frontier.History(entries=entries, **dict(zip(names, others, strict=True)))
@@ -223,17 +223,17 @@ def test_each_sitemap_is_judged_by_its_own_dates(load: Load) -> None:
         assert (row["score"], row["reasons"]) == (judged.score, "; ".join(judged.reasons))
 
 
-def test_the_time_of_the_request_is_known_only_where_that_of_the_reading_is(load: Load) -> None:
+def test_request_time_dates_need_a_known_crawl_time(load: Load) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
     records = [page(number, now, "second") for number in range(3)]
     assert load(*records, at=None).lastmod_trust()["at_fetch"].tolist() == [0]
     assert load(*records, at=now).lastmod_trust()["at_fetch"].tolist() == [3]
-    midnight = now.replace(hour=0, minute=0, second=0)  # of a page whose day alone is stated
+    midnight = now.replace(hour=0, minute=0, second=0)  # of a page with a date without a time
     records = [page(1, midnight, "day"), page(2, midnight, "minute")]
     assert load(*records, at=midnight + timedelta(minutes=5)).lastmod_trust()["at_fetch"].tolist() == [1]
 
 
-def test_measures_of_dates_say_what_dates_are_worth(load: Load) -> None:
+def test_measures_of_dates_state_the_trust_in_dates(load: Load) -> None:
     snapshot = load(*[page(n, day(1, 2)) for n in range(20)])
     for made in (snapshot.cadence(), snapshot.weekday_hour(), snapshot.freshness()):
         assert made.verdict is not None
@@ -254,11 +254,11 @@ def test_sections_are_the_folders_before_the_last_name(load: Load) -> None:
     assert first["section"].tolist() == ["/", "/blog/", "/a/", "/shop/"]
     second = dict(rows(snapshot.sections(2), "section", "pages"))
     assert second == {"/": 3, "/blog/": 2, "/blog/2024/": 1, "/shop/x/": 1, "/a//": 1}
-    told = {row["section"]: row for row in first.to_dict("records")}
-    assert told["/blog/"]["newest"] == pd.Timestamp(day(1, 6))
-    assert (told["/blog/"]["share"], told["/blog/"]["dated"]) == (3 / 8, 3)
-    assert told["/a/"]["dated"] == 0
-    assert pd.isna(told["/a/"]["newest"])
+    reported = {row["section"]: row for row in first.to_dict("records")}
+    assert reported["/blog/"]["newest"] == pd.Timestamp(day(1, 6))
+    assert (reported["/blog/"]["share"], reported["/blog/"]["dated"]) == (3 / 8, 3)
+    assert reported["/a/"]["dated"] == 0
+    assert pd.isna(reported["/a/"]["newest"])
     assert first.finding == "/ has 38% of 8 pages in 4 sections"
 
 
@@ -292,8 +292,8 @@ def test_hints_have_the_share_and_the_age_of_each_value(load: Load) -> None:
         page(3, AT - timedelta(days=9), changefreq="never"),
         page(4),
     ).hints()
-    told = {tuple(row[:2]): tuple(row[2:]) for row in rows(frame, "hint", "value", "pages", "share")}
-    assert told == {
+    reported = {tuple(row[:2]): tuple(row[2:]) for row in rows(frame, "hint", "value", "pages", "share")}
+    assert reported == {
         ("changefreq", "daily"): (3, 0.6),
         ("changefreq", "never"): (1, 0.2),
         ("changefreq", "none"): (1, 0.2),

@@ -1,4 +1,4 @@
-"""Measures of slugs, of languages and of several snapshots, against what is counted here from the same pages."""
+"""Measures of slugs, of languages and of several snapshots, compared with counts made here from the same pages."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def snapshot(
     site: str | None = None,
     **sites: Iterable[sr.UrlRecord],
 ) -> sr.Snapshot:
-    """Of a file with these lines; those given by name are of the site with it."""
+    """A snapshot of a file with these lines; lines given by keyword belong to that site."""
     path = folder / f"{name}.jsonl"
     named = [sr.json_line(each, site=name) for name, listed in sites.items() for each in listed]
     path.write_bytes(b"".join([*map(sr.json_line, records), *named]))
@@ -61,7 +61,7 @@ def words(made: pd.DataFrame) -> dict[str, int]:
         ("---", 1, set()),
         ("caf%C3%A9-%E6%9D%B1%E4%BA%AC", 1, {"café", "東京"}),
         ("ÉCLAIR", 1, {"éclair"}),
-        ("cafe%CC%81", 1, {"caf\u00e9"}),  # the same word, however it is composed
+        ("cafe%CC%81", 1, {"caf\u00e9"}),  # the same word in both Unicode compositions
         ("%E0%A4%B9%E0%A4%BF%E0%A4%A8%E0%A5%8D%E0%A4%A6%E0%A5%80", 1, {"हिन्दी"}),
         ("it%27s-o%E2%80%99clock", 1, {"it's", "o’clock"}),
         ("%ff%fe-broken", 1, {"broken"}),
@@ -86,7 +86,7 @@ def test_a_page_counts_once_for_each_and_shares_are_of_all_pages(tmp_path: Path)
     assert words(some.slug_ngrams(2)) == {"red shoes": 2, "red red": 1, "blue shoes": 1}
 
 
-def test_words_can_be_skipped_and_the_top_is_as_long_as_asked(tmp_path: Path) -> None:
+def test_words_can_be_skipped_and_top_limits_the_rows(tmp_path: Path) -> None:
     some = snapshot(tmp_path, *pages("the-red-shoe", "the-blue-shoe", "a-red-hat", "x-of-y"))
     assert list(words(some.slug_ngrams(top=2))) == ["red", "shoe"]
     assert words(some.slug_ngrams(skip=["the", "OF", "a"], top=3)) == {"red": 2, "shoe": 2, "blue": 1}
@@ -121,7 +121,7 @@ LINKED = [
 
 
 def by_hand(records: list[sr.UrlRecord]) -> dict[tuple[str, str], tuple[int, int]]:
-    """The rule, said once more: language and alternate -> links, and those that are returned."""
+    """The rule in plain Python: language and alternate -> links, and returned links."""
     links = {each.loc: [(a.hreflang.lower(), a.href) for a in each.alternates if a.hreflang] for each in records}
     found: dict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
     for loc, named in links.items():
@@ -136,11 +136,11 @@ def by_hand(records: list[sr.UrlRecord]) -> dict[tuple[str, str], tuple[int, int
 
 def test_links_are_counted_by_the_language_of_both_pages(tmp_path: Path) -> None:
     made = snapshot(tmp_path, *LINKED).hreflang_matrix()
-    told = {tuple(row[:2]): tuple(row[2:]) for row in rows(made, "language", "alternate", "links", "returned")}
-    assert told == by_hand(LINKED)
-    assert told["en", "de"] == (3, 1)
-    assert told["none", "fr"] == (1, 0)
-    assert told["none", "x-default"] == (1, 0)
+    reported = {tuple(row[:2]): tuple(row[2:]) for row in rows(made, "language", "alternate", "links", "returned")}
+    assert reported == by_hand(LINKED)
+    assert reported["en", "de"] == (3, 1)
+    assert reported["none", "fr"] == (1, 0)
+    assert reported["none", "x-default"] == (1, 0)
     assert made.finding.startswith("3 languages (de, en, fr); ")
 
 
@@ -175,18 +175,18 @@ def test_shared_paths_and_slugs_are_those_of_both(tmp_path: Path) -> None:
     slugs = {"first": {"red", "blue", "green"}, "second": {"red", "blue"}, "third": {"q"}}
     for by, values in (("path", paths), ("slug", slugs)):
         made = some.overlap(by)  # type: ignore[arg-type]
-        told = {tuple(row[:2]): tuple(row[2:]) for row in rows(made, "site", "other", f"{by}s", "shared", "share")}
+        reported = {tuple(row[:2]): tuple(row[2:]) for row in rows(made, "site", "other", f"{by}s", "shared", "share")}
         expected = {
             (one, other): (len(mine), len(mine & theirs), len(mine & theirs) / len(mine))
             for one, mine in values.items()
             for other, theirs in values.items()
             if one != other
         }
-        assert told == expected
+        assert reported == expected
     assert some.overlap("slug").finding == "largest overlap: first has 100% of the slugs of second"
 
 
-def test_nothing_shared_is_told(tmp_path: Path) -> None:
+def test_overlap_of_disjoint_sites_says_so(tmp_path: Path) -> None:
     some = snapshot(tmp_path, one=pages("a"), two=pages("b"))
     assert some.overlap().finding == "no path is shared"
     some = snapshot(tmp_path, one=pages("a"), two=pages(""), name="rootless")
@@ -216,7 +216,7 @@ def test_growth_has_each_snapshot_at_its_time(tmp_path: Path) -> None:
     assert "For 1 that time is unknown: give it to load(path, at=...)." in every[0].growth(unknown).rule
 
 
-def test_growth_takes_each_site_by_itself(tmp_path: Path) -> None:
+def test_growth_is_counted_by_site(tmp_path: Path) -> None:
     old = snapshot(tmp_path, one=pages("a"), two=pages("a", "b"), at=datetime(2026, 1, 1, tzinfo=UTC), name="old")
     new = snapshot(tmp_path, one=pages("a", "b", "c"), two=pages("a"), name="new")
     made = new.growth(old)
@@ -224,8 +224,8 @@ def test_growth_takes_each_site_by_itself(tmp_path: Path) -> None:
     assert made.finding == "one: from 1 to 3 pages (+200%) in 165 days | two: from 2 to 1 page (-50%) in 165 days"
 
 
-def test_growth_tells_how_many_snapshots_were_not_read_whole(tmp_path: Path) -> None:
-    """However many sites each of them has."""
+def test_growth_counts_incomplete_snapshots(tmp_path: Path) -> None:
+    """Also if each of them has several sites."""
     old = snapshot(tmp_path, one=pages("a"), two=pages("a"), at=datetime(2026, 1, 1, tzinfo=UTC), name="old")
     assert "read completely" not in old.growth([]).rule
     partial = sr.json_line(sr.Outcome("https://a.example/s.xml", complete=False))
@@ -251,8 +251,8 @@ NEW = [
 def test_churn_is_what_diff_says_by_section(tmp_path: Path) -> None:
     old, new = snapshot(tmp_path, *OLD, name="old"), snapshot(tmp_path, *NEW, name="new")
     made = new.churn(old)
-    told = {row[0]: tuple(row[1:]) for row in rows(made, "section", "new", "updated", "removed", "unchanged")}
-    assert told == {
+    reported = {row[0]: tuple(row[1:]) for row in rows(made, "section", "new", "updated", "removed", "unchanged")}
+    assert reported == {
         "/blog/": (0, 2, 0, 2),
         "/shop/": (1, 0, 0, 1),
         "/gone/": (0, 0, 2, 0),
@@ -270,7 +270,7 @@ def test_churn_is_what_diff_says_by_section(tmp_path: Path) -> None:
     assert rows(new.churn(new), "new", "updated", "removed") == [(0, 0, 0)] * 4
 
 
-def test_churn_tells_of_snapshots_that_were_not_read_whole(tmp_path: Path) -> None:
+def test_churn_names_incomplete_snapshots(tmp_path: Path) -> None:
     partial = sr.json_line(sr.Outcome("https://a.example/s.xml", complete=False))
     old, new = snapshot(tmp_path, *OLD, name="old"), snapshot(tmp_path, *NEW, name="new")
     assert "was not read completely" not in new.churn(old).rule
@@ -281,7 +281,7 @@ def test_churn_tells_of_snapshots_that_were_not_read_whole(tmp_path: Path) -> No
     assert "new.jsonl was not read completely: pages missing there count as removed" in cut.churn(old).rule
 
 
-def test_churn_takes_each_site_by_itself(tmp_path: Path) -> None:
+def test_churn_is_counted_by_site(tmp_path: Path) -> None:
     old = snapshot(tmp_path, one=pages("a/1"), two=pages("a/1", "a/2"), name="old")
     new = snapshot(tmp_path, one=pages("a/1", "a/2"), two=pages("a/1"), name="new")
     made = new.churn(old)
@@ -292,7 +292,7 @@ def test_churn_takes_each_site_by_itself(tmp_path: Path) -> None:
 
 
 def test_a_churn_of_changed_listings_counts_pages(tmp_path: Path) -> None:
-    """The listing with the newest lastmod is the page, in both."""
+    """In both, the listing with the newest lastmod counts for the page."""
     stamped = [datetime(2026, month, 1, tzinfo=UTC) for month in (1, 2)]
     old = snapshot(tmp_path, *[page for when in stamped for page in pages("x/a", lastmod=when)], name="old")
     new = snapshot(tmp_path, *pages("x/a", lastmod=stamped[1]), name="new")

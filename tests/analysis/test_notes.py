@@ -1,4 +1,4 @@
-"""What a Snapshot's tables lack stands in its notes, on its card and in its repr, with the numbers of a Summary."""
+"""Notes of a Snapshot (card, repr) state what its tables lack, with the numbers of a Summary."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_limit_is_named(tmp_path: Path) -> None:
     assert "raise max_entries" in note
 
 
-def test_what_was_filtered_is_counted_with_the_keywords(tmp_path: Path) -> None:
+def test_filtered_urls_are_counted_with_the_keywords(tmp_path: Path) -> None:
     site = made(tmp_path, "a.example", one=locs("a.example", 9), two=["https://a.example/two"])
     some = snapshot(site, include="[13]$", no_follow="two")
     assert some.notes == (
@@ -110,12 +110,12 @@ def test_notes_of_several_sites_name_theirs(tmp_path: Path) -> None:
 def test_numbers_are_those_of_the_summary() -> None:
     with sr.urls(SITES / "broken") as urls:
         list(urls)
-    told = "\n".join(snapshot(SITES / "broken").notes)
+    reported = "\n".join(snapshot(SITES / "broken").notes)
     for part in [*urls.summary.missing().split(", "), "10 dropped (host 10"]:
-        assert part in told
+        assert part in reported
 
 
-def test_a_whole_site_has_no_notes_and_a_stopped_one_has_no_others() -> None:
+def test_complete_site_has_no_notes_and_a_stopped_one_only_that() -> None:
     def at_once(progress: sr.client.Progress) -> None:
         raise KeyboardInterrupt
 
@@ -123,7 +123,7 @@ def test_a_whole_site_has_no_notes_and_a_stopped_one_has_no_others() -> None:
     assert STOPPED in snapshot(SITES / "shop", on_progress=at_once).notes
 
 
-def test_notes_stay_in_what_is_stored(tmp_path: Path) -> None:
+def test_notes_are_stored_in_parquet_and_pickles(tmp_path: Path) -> None:
     some = snapshot(made(tmp_path, "a.example", half=[*locs("a.example", 2), *locs("b.example", 1)]))
     some.to_parquet(tmp_path / "stored")
     assert sr.load(tmp_path / "stored").notes == some.notes

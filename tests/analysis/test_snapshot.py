@@ -1,4 +1,4 @@
-"""A Snapshot has what a dump of the same site has, however it came to be, and says what it does not know."""
+"""A Snapshot holds what a dump of the same site holds, from any source, and notes what is unknown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_recorded_site_is_read_whole_at_the_time_of_the_recording() -> None:
     assert repr(shop) == "<Snapshot of shop.example>"
 
 
-def test_columns_are_the_keys_of_the_lines_and_then_what_urls_tell() -> None:
+def test_columns_are_the_keys_of_lines_then_parts_of_urls() -> None:
     shop = snapshot("shop")
     stored = pa.schema(eval(schema("arrow"), {"pa": pa})).names  # noqa: S307 - our own words
     derived = ["host", "domain", "path", "depth", "dir_1", "dir_2", "dir_3", "slug", "extension", "query_keys"]
@@ -58,7 +58,7 @@ def test_a_site_of_the_network_is_read_now(tmp_path: Path, nothing: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["shop", "broken", "nesting"])
-def test_it_has_the_lines_of_a_dump_with_its_report(name: str, tmp_path: Path) -> None:
+def test_snapshot_has_the_lines_of_a_dump_with_its_report(name: str, tmp_path: Path) -> None:
     dumped, made = sr.load(dump(tmp_path, name)), snapshot(name)
     assert comparable(made.forms()) == comparable(dumped.forms())
     assert Counter(map(repr, made)) == Counter(map(repr, dumped))
@@ -86,7 +86,7 @@ def test_a_site_that_fails_is_a_note_and_the_others_stay(nothing: Path) -> None:
     assert note.startswith(f"no sitemap found for {nothing}")
 
 
-def test_where_nothing_is_there_it_is_an_error(nothing: Path, tmp_path: Path) -> None:
+def test_snapshot_of_sites_without_sitemaps_raises(nothing: Path, tmp_path: Path) -> None:
     with pytest.raises(sr.NothingFound, match="no sitemap found"):
         sr.snapshot(nothing, show_progress=False)
     with pytest.raises(sr.NothingFound, match="no sitemap found"):
@@ -98,17 +98,17 @@ def test_where_nothing_is_there_it_is_an_error(nothing: Path, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("target", ["urls.jsonl", ["a.example", "old.parquet"], Path("urls.jsonl.gz")])
-def test_the_name_of_a_dump_is_told_how_to_be_opened(target: Any) -> None:
+def test_snapshot_of_a_dump_names_load(target: Any) -> None:
     with pytest.raises(sr.UsageError, match=r"is a file, not a site: sr\.load\(\) opens a dump"):
         sr.snapshot(target, show_progress=False)
 
 
-def test_no_target_at_all_is_told() -> None:
+def test_missing_target_is_reported() -> None:
     with pytest.raises(sr.UsageError, match="there is no target; name a site, such as"):
         sr.snapshot([])
 
 
-def test_options_are_those_of_a_reading() -> None:
+def test_options_of_the_reader_are_accepted() -> None:
     some = sr.snapshot(SITES / "shop", show_progress=False, include="/magazine/", since="2026-08-01")
     assert 0 < len(some.urls) < 60
     assert all("/magazine/" in record.loc for record in some)
@@ -116,7 +116,7 @@ def test_options_are_those_of_a_reading() -> None:
         sr.snapshot(SITES / "shop", colour="red")  # type: ignore[call-arg]
 
 
-def test_some_of_it_is_a_snapshot_too() -> None:
+def test_slice_is_a_snapshot() -> None:
     both = sr.snapshot([SITES / "shop", SITES / "nesting"], show_progress=False)
     one = both.only(site="nesting.example")
     assert (one.sites, len(one.urls), one.at) == (("nesting.example",), 3, RECORDED)
@@ -136,7 +136,7 @@ def test_some_of_it_is_a_snapshot_too() -> None:
         both.only(include="*")
 
 
-def test_interrupted_it_keeps_what_was_read(tmp_path: Path) -> None:
+def test_interrupted_snapshot_keeps_what_was_read(tmp_path: Path) -> None:
     make_site(tmp_path / "site", urls=4_000, per_document=100)
 
     def enough(progress: sr.client.Progress) -> None:
@@ -152,7 +152,7 @@ def test_interrupted_it_keeps_what_was_read(tmp_path: Path) -> None:
     assert {record.loc for record in some} < whole
 
 
-def test_interrupted_before_anything_it_is_empty_and_no_error() -> None:
+def test_snapshot_interrupted_at_once_is_empty() -> None:
     def at_once(progress: sr.client.Progress) -> None:
         raise KeyboardInterrupt
 
@@ -160,7 +160,7 @@ def test_interrupted_before_anything_it_is_empty_and_no_error() -> None:
     assert (len(none.urls), none.complete, none.notes, none.sites) == (0, False, (STOPPED,), ())
 
 
-# --- where dumps go ---
+# --- as an input of other functions ---
 
 
 def test_two_snapshots_are_compared_as_their_files_are(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_two_snapshots_are_compared_as_their_files_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["shop", "broken"])
-def test_an_audit_finds_what_it_finds_in_the_file(name: str, tmp_path: Path) -> None:
+def test_audit_of_a_snapshot_equals_audit_of_its_file(name: str, tmp_path: Path) -> None:
     file = dump(tmp_path, name)
     expected = sr.audit(file, as_of=RECORDED)
     for source in (snapshot(name), sr.load(file, at=RECORDED)):

@@ -1,4 +1,4 @@
-"""The same table in pandas, polars, DuckDB and pyarrow; and the columns that a URL's own text gives."""
+"""The same table in pandas, polars, DuckDB and pyarrow; and the columns of parts of the URL."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ READERS: dict[str, Callable[[Any], list[dict[str, Any]]]] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_each_reader_of_arrow_has_what_the_records_have(reader: str, loaded: sr.Snapshot) -> None:
-    for _ in range(2):  # the stream can be taken again and again
+def test_each_arrow_reader_gives_the_values_of_the_records(reader: str, loaded: sr.Snapshot) -> None:
+    for _ in range(2):  # the stream can be exported repeatedly
         rows = READERS[reader](loaded.urls)
         assert [row["loc"] for row in rows] == [record.loc for record in RECORDS]
         assert [row["lastmod"] for row in rows] == [record.lastmod for record in RECORDS]
@@ -99,7 +99,7 @@ def test_types_are_the_declared_ones_in_every_reader(loaded: sr.Snapshot) -> Non
         assert database.sql("SELECT DISTINCT typeof(lastmod) FROM urls").fetchall() == [("TIMESTAMP WITH TIME ZONE",)]
 
 
-def test_duckdb_asks_a_table_by_its_name(loaded: sr.Snapshot) -> None:
+def test_duckdb_queries_a_table_by_its_variable_name(loaded: sr.Snapshot) -> None:
     urls, pages = loaded.urls, loaded.pages  # noqa: F841 - the queries name them
     duckdb = needs("duckdb")
     assert duckdb.sql("SELECT count(*), sum(len(images)) FROM urls").fetchall() == [(3, 2)]
@@ -107,7 +107,7 @@ def test_duckdb_asks_a_table_by_its_name(loaded: sr.Snapshot) -> None:
     assert domains == [("example.co.uk",), ("other.example",)]
 
 
-def test_some_columns_and_some_rows_can_be_asked_for(loaded: sr.Snapshot) -> None:
+def test_columns_and_rows_can_be_selected(loaded: sr.Snapshot) -> None:
     frame = loaded.urls.to_pandas(["host", "loc"])
     assert list(frame.columns) == ["host", "loc"]
     assert frame["host"].tolist() == ["www.example.co.uk", "www.example.co.uk", "other.example"]
@@ -129,10 +129,10 @@ def test_a_table_in_a_notebook_is_its_first_rows_and_says_how_many_there_are(tmp
     assert "<p>7 rows</p>" in html
 
 
-# --- what a URL tells ---
+# --- parts of URLs ---
 
 
-def told(*locs: str) -> dict[str, list[Any]]:
+def reported(*locs: str) -> dict[str, list[Any]]:
     columns = url_part_columns(pa.chunked_array([pa.array(locs, pa.string())]))
     return {name: column.to_pylist() for name, column in columns.items()}
 
@@ -178,7 +178,7 @@ PLACES: dict[str, Place] = {
 @pytest.mark.parametrize("loc", PLACES)
 def test_the_parts_of_a_url(loc: str) -> None:
     host, domain, path, folders, slug, extension, query_keys = PLACES[loc]
-    columns = {name: column[0] for name, column in told(loc).items()}
+    columns = {name: column[0] for name, column in reported(loc).items()}
     assert [columns[name] for name in ("host", "path", "slug", "extension")] == [host, path, slug, extension]
     assert columns["domain"] == domain
     assert columns["query_keys"] == query_keys
@@ -188,23 +188,23 @@ def test_the_parts_of_a_url(loc: str) -> None:
 
 
 def test_a_port_is_part_of_the_host_and_not_of_the_domain() -> None:
-    columns = told("https://shop.example.com:8443/a", "http://127.0.0.1:8000/", "http://[::1]:80/a/b")
+    columns = reported("https://shop.example.com:8443/a", "http://127.0.0.1:8000/", "http://[::1]:80/a/b")
     assert columns["host"] == ["shop.example.com:8443", "127.0.0.1:8000", "[::1]:80"]
     assert columns["domain"][0] == "example.com"
     assert columns["path"] == ["/a", "/", "/a/b"]
 
 
-def test_what_is_no_url_has_no_parts() -> None:
-    """Dumps of others hold anything."""
+def test_invalid_url_has_no_parts() -> None:
+    """Dumps of other tools may hold any text."""
     locs = ["", "hello", "/a/b", "mailto:x@example.com", "//example.com/a", "?a=b", "\n", "\x00", "https//a", " "]
-    columns = told(*locs)
+    columns = reported(*locs)
     for name in ("host", "domain", "path", "slug", "extension", "query_keys", "dir_1"):
         assert columns[name] == [None] * len(locs), name
     assert columns["depth"] == [0] * len(locs)
 
 
 def test_hostile_urls_have_parts_too() -> None:
-    columns = told(
+    columns = reported(
         "https:///a", "https://a b.example/<c>?\n=1", "ftp://a.example/x\ny.txt", "https://a\u2028b/\u2029/c"
     )
     assert columns["host"] == [None, "a b.example", "a.example", "a\u2028b"]
@@ -213,7 +213,7 @@ def test_hostile_urls_have_parts_too() -> None:
     assert columns["slug"][3] == "c"
 
 
-def test_no_rows_have_the_columns_all_the_same() -> None:
+def test_empty_table_has_the_columns() -> None:
     empty = {name: column.type for name, column in url_part_columns(pa.chunked_array([], pa.string())).items()}
     usual = {name: column.type for name, column in url_part_columns(pa.chunked_array([["https://a.example/"]])).items()}
     assert empty == usual
@@ -222,7 +222,7 @@ def test_no_rows_have_the_columns_all_the_same() -> None:
 
 def test_rows_of_other_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     locs = [*PLACES] * 3
-    whole = told(*locs)
+    whole = reported(*locs)
     monkeypatch.setattr(places, "_BATCH_ROWS", 4)
     begin = pa.array(["https://x.example/y", *locs[:50]]).slice(1)
     sliced = pa.chunked_array([begin, pa.array([], pa.string()), locs[50:]])
@@ -236,7 +236,7 @@ names = st.text(st.characters(exclude_characters="/?#", exclude_categories=["Cs"
 @settings(max_examples=examples(100), deadline=None)
 def test_folders_and_the_last_name_are_the_path(paths: list[tuple[list[str], str]]) -> None:
     locs = ["https://example.com/" + "/".join(parts) + (end if parts else "") for parts, end in paths]
-    columns = told(*locs)
+    columns = reported(*locs)
     for row, (parts, _) in enumerate(paths):
         assert columns["depth"][row] == len(parts)
         folders = [columns[f"dir_{level}"][row] for level in range(1, MAX_DIRS + 1) if f"dir_{level}" in columns]

@@ -1,6 +1,6 @@
 """The sites of corpus/audit: a folder, the files that are audited with it, and beside it what must be found.
 
-`scripts/bless_audit` writes the expectations, and test_audit_corpus.py holds the audit to them.
+`scripts/write_audit_expectations` writes the expectations, and test_audit_corpus.py compares them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ BESIDE = {
     "baseline_crawl": ("baseline-crawl.jsonl",),
 }
 SAMPLE_FIELDS = ("sitemap", "line", "field", "raw", "message")
-# More than any site has of a code: else it were chance which of them are shown.
+# More than any site has of a code; otherwise the choice of samples would be random.
 SAMPLES = 20
 
 
 @attrs.frozen
 class Case:
-    """One site; its name is the code that it shows, or CLEAN."""
+    """A site; its name is the code that it shows, or CLEAN."""
 
     path: Path
 
@@ -49,7 +49,7 @@ class Case:
 
     @property
     def options(self) -> dict[str, Path]:
-        """What it is audited with, as keyword arguments."""
+        """The keyword arguments of audit()."""
         files = ((option, self.path / name) for option, names in BESIDE.items() for name in names)
         return {option: file for option, file in files if file.is_file()}
 
@@ -67,7 +67,7 @@ def cases() -> list[Case]:
 
 
 def _form(finding: Finding) -> dict[str, Any]:
-    # Which of several sitemaps is answered first is chance.
+    # The order in which sitemaps arrive is random.
     samples = sorted(finding.samples, key=lambda each: (each.sitemap or "", each.line or 0, each.message))
     return {
         "code": finding.code,

@@ -1,4 +1,4 @@
-"""Reports to be shown: of a small site, of one that is large in all that there is, of nothing, and of hostile text."""
+"""Reports for rendering tests: a small site, a site that is large in every respect, an empty one, and hostile text."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SHOP = "https://shop.example"
 EMPTY = Report(target=f"{SHOP}/", at=AT, urls=0, pages=0, complete=True, findings=(), sitemaps=(), facts=(), notes=())
 
 
-def row(url: str, depth: int = 1, **told: object) -> TreeRow:
-    """A sitemap that was read, but for what is told otherwise."""
+def row(url: str, depth: int = 1, **reported: object) -> TreeRow:
+    """The row of a sitemap that was read; keywords replace fields."""
     read: dict[str, object] = {
         "depth": depth,
         "branch": "",
@@ -36,11 +36,11 @@ def row(url: str, depth: int = 1, **told: object) -> TreeRow:
         "seconds": 0.34,
         "problems": 0,
     }
-    return TreeRow(**{**read, **told})  # type: ignore[arg-type]
+    return TreeRow(**{**read, **reported})  # type: ignore[arg-type]
 
 
 def unread(url: str, depth: int = 1) -> TreeRow:
-    """A sitemap that an index lists, and that nobody asked for."""
+    """The row of a sitemap that an index lists and that was not requested."""
     nothing = ("format", "entries", "kept", "newest", "newest_precision", "bytes_decoded", "seconds", "problems")
     return row(url, depth, complete="unread", **dict.fromkeys(nothing))
 
@@ -102,13 +102,13 @@ def small() -> Report:
 
 
 def of_urls() -> Report:
-    """Of a dump of URLs alone: nobody knows what became of the sitemaps, and a code has two severities."""
-    mended = report("S01", "a bare & was read as &amp;", sitemap=f"{SHOP}/a.xml", line=4)
+    """Of a dump of URLs only: outcomes of sitemaps are unknown, and a code has two severities."""
+    repaired = report("S01", "a bare & was read as &amp;", sitemap=f"{SHOP}/a.xml", line=4)
     lost = report("S01", "reading ends here", sitemap=f"{SHOP}/b.xml", line=9)
     findings = (
         Finding("S01", "error", 1, 1, (lost,)),
         Finding("D01", "error", 4, 1, ()),
-        Finding("S01", "warning", 8, 1, (attrs.evolve(mended, severity="warning"),)),
+        Finding("S01", "warning", 8, 1, (attrs.evolve(repaired, severity="warning"),)),
     )
     return attrs.evolve(small(), complete=None, findings=findings, sitemaps=(unread(f"{SHOP}/a.xml", 0),), notes=())
 
@@ -130,7 +130,7 @@ def large() -> Report:
     index = f"{SHOP}/sitemap_index.xml"
     long = f"{SHOP}/" + "a-rather-long-name-of-a-page/" * 12 + "?q=" + "x" * 300
     maps = [f"{SHOP}/sitemaps/{section}/{number:04}.xml" for section in ("p", "blog") for number in range(1_500)]
-    message = "what is wrong here is told in a sentence"
+    message = "what is wrong here is one sentence"
     places = [(url, long if number == 2 else f"{SHOP}/p/{number}") for number, url in enumerate(maps[:5])]
     findings = [
         finding(
@@ -161,11 +161,11 @@ def large() -> Report:
 
 
 def hostile(text: str) -> Report:
-    """`text` in every field that can hold some of a site's."""
+    """`text` in every field that can hold text of a site."""
     problem = Problem("D01", "error", text, sitemap=text, line=3, field=text, raw=f"{text}.")
     whole = Problem("D01", "error", f"message {text}", sitemap=f"{SHOP}/{text}", line=None, field=None, raw=text)
     dates = {"lastmod": text, "lastmod_precision": text, "newest": text, "newest_precision": text}
-    told = row(text, 1, format=text, seconds=0.2, **dates)
+    reported = row(text, 1, format=text, seconds=0.2, **dates)
     return Report(
         target=text,
         at=AT,
@@ -173,7 +173,7 @@ def hostile(text: str) -> Report:
         pages=1,
         complete=False,
         findings=(finding("D01", (problem, whole)), finding("X02", (attrs.evolve(problem, sitemap=None),))),
-        sitemaps=(row(f"{SHOP}/{text}", 0), told, row(f"{SHOP}/{text}/2", 40, complete=text, seconds=0.1)),
+        sitemaps=(row(f"{SHOP}/{text}", 0), reported, row(f"{SHOP}/{text}/2", 40, complete=text, seconds=0.1)),
         facts=(
             Fact("lastmod month", "2026-11", 3),
             Fact("lastmod month", text, 1),
@@ -185,7 +185,7 @@ def hostile(text: str) -> Report:
 
 
 def _months(number: int) -> list[Fact]:
-    """So many months up to AT, with some that have none."""
+    """So many months up to AT, some without URLs."""
     first = AT.replace(day=15) - timedelta(days=30.44 * (number - 1))
     months = [(first + timedelta(days=30.44 * place)).strftime("%Y-%m") for place in range(number)]
     return [

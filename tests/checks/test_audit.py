@@ -1,4 +1,4 @@
-"""audit(): what it reads, what it is told, and that it finds the same however it comes by the site."""
+"""audit(): its sources and options; it finds the same in a site, its dump and its recording."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SITES = AUDITED.parent / "sites"
 EVERY_SITE = sorted(path for folder in (SITES, AUDITED) for path in folder.iterdir() if path.is_dir())
 every_site = pytest.mark.parametrize("site", EVERY_SITE, ids=lambda path: f"{path.parent.name}-{path.name}")
-# What a dump does not tell, and what depends on which of two sitemaps was answered first.
+# Codes that a dump does not contain, or that depend on which of two sitemaps arrived first.
 NOT_IN_DUMPS = ("U12", "D04", "D05", "U11", "U07")
 
 
@@ -30,29 +30,29 @@ def dumped(site: Path, path: Path) -> Path:
     """A dump of the site, with problems and outcomes among its URLs."""
     lines: list[bytes] = []
 
-    def hear(item: object) -> None:
+    def receive(item: object) -> None:
         if isinstance(item, sr.Problem | sr.Outcome):
             lines.append(sr.json_line(item))
 
-    with sr.urls(site, on_item=hear) as urls:
+    with sr.urls(site, on_item=receive) as urls:
         for record in urls:
             lines.append(sr.json_line(record))
     path.write_bytes(b"".join(lines))
     return path
 
 
-def told(report: sr.Report) -> dict[tuple[str, str], tuple[int, int]]:
+def reported(report: sr.Report) -> dict[tuple[str, str], tuple[int, int]]:
     return {(each.code, each.severity): (each.count, each.documents) for each in report.findings}
 
 
-# --- the same, whatever the way ---
+# --- the same from every source ---
 
 
 @every_site
 def test_a_dump_with_its_report_gives_what_the_site_gives(site: Path, tmp_path: Path) -> None:
     by_site = sr.audit(site, ignore=NOT_IN_DUMPS)
     by_dump = sr.audit(dumped(site, tmp_path / "dump.jsonl"), ignore=NOT_IN_DUMPS, as_of=by_site.at)
-    assert told(by_dump) == told(by_site)
+    assert reported(by_dump) == reported(by_site)
     assert (by_dump.urls, by_dump.pages, by_dump.complete) == (by_site.urls, by_site.pages, by_site.complete)
     assert {(fact.group, fact.name): fact.count for fact in by_dump.facts} == {
         (fact.group, fact.name): fact.count for fact in by_site.facts
@@ -61,12 +61,12 @@ def test_a_dump_with_its_report_gives_what_the_site_gives(site: Path, tmp_path: 
 
 @every_site
 def test_worker_processes_find_the_same(site: Path) -> None:
-    assert told(sr.audit(site, jobs=2)) == told(sr.audit(site, jobs=1))
+    assert reported(sr.audit(site, jobs=2)) == reported(sr.audit(site, jobs=1))
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of which workers read a part, with some 100 of its URLs listed twice."""
+    """A site partly read by workers, with some 100 of its URLs listed twice."""
     folder = tmp_path_factory.mktemp("large")
     make_site(folder, urls=30_000, per_document=5_000, extensions=("hreflang", "image"), gzip=True)
     (first,) = folder.rglob("products-1.xml.gz")
@@ -79,17 +79,17 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_large_site_is_the_same_by_worker_processes_and_by_a_dump(large: Path, tmp_path: Path) -> None:
     one, two = sr.audit(large, jobs=1), sr.audit(large, jobs=2)
-    assert told(one) == told(two)
+    assert reported(one) == reported(two)
     assert one.urls == two.urls > one.pages == two.pages == 30_000
-    assert dict(told(one))["U06", "warning"] == (one.urls - 30_000, 1)
+    assert dict(reported(one))["U06", "warning"] == (one.urls - 30_000, 1)
     by_dump = sr.audit(dumped(large, tmp_path / "dump.jsonl"), as_of=one.at)
-    assert told(by_dump)["U06", "warning"] == told(one)["U06", "warning"]
+    assert reported(by_dump)["U06", "warning"] == reported(one)["U06", "warning"]
 
 
 # --- what is found, and where ---
 
 
-# What is of one place in a document has its line; the others are of all of it, or of an answer.
+# Codes of one place in a document have its line; the others concern the whole document or the response.
 WITHOUT_LINES = {
     *("F01", "F02", "F03", "F04", "F05", "F06", "F07", "F08", "F09", "F10", "F11", "F13", "F14", "F15"),
     "F16",
@@ -99,7 +99,7 @@ WITHOUT_LINES = {
 
 
 @every_site
-def test_no_finding_without_a_document_and_what_is_of_one_place_has_its_line(site: Path) -> None:
+def test_findings_name_their_document_and_their_line(site: Path) -> None:
     for finding in sr.audit(site, samples=1_000).findings:
         assert len(finding.samples) == min(finding.count, 1_000) or finding.code in ("U07", "U11", "X01")
         for sample in finding.samples:
@@ -114,9 +114,9 @@ def test_the_shop_is_without_error_or_warning() -> None:
     assert (report.urls, report.pages, report.complete, report.notes) == (640, 640, True, ())
 
 
-def test_the_broken_site_tells_all_that_is_broken() -> None:
+def test_broken_site_reports_all_faults() -> None:
     report = sr.audit(SITES / "broken")
-    assert {key: count for key, (count, _) in told(report).items()} == {
+    assert {key: count for key, (count, _) in reported(report).items()} == {
         ("F01", "error"): 2,
         ("F05", "error"): 1,
         ("F07", "error"): 1,
@@ -128,14 +128,14 @@ def test_the_broken_site_tells_all_that_is_broken() -> None:
     assert not report.complete
 
 
-def test_a_site_of_which_nothing_can_be_read_is_told_so(tmp_path: Path) -> None:
+def test_unreadable_site_is_reported(tmp_path: Path) -> None:
     (tmp_path / "site.toml").write_text('seeds = ["https://a.example/sitemap.xml"]')
     report = sr.audit(tmp_path)
     assert (report.urls, report.complete) == (0, False)
     assert [finding.code for finding in report.findings] == ["F01"]
 
 
-def test_where_there_is_no_sitemap_a_note_says_so(tmp_path: Path) -> None:
+def test_site_without_a_sitemap_has_a_note(tmp_path: Path) -> None:
     (tmp_path / "site.toml").write_text('seeds = ["https://a.example/"]')
     report = sr.audit(tmp_path)
     assert (report.urls, report.complete, report.findings) == (0, True, ())
@@ -150,7 +150,7 @@ def write(path: Path, *lines: dict[str, Any]) -> Path:
     return path
 
 
-def test_a_dump_of_urls_alone_says_what_is_not_known(tmp_path: Path) -> None:
+def test_dump_of_urls_only_notes_what_is_unknown(tmp_path: Path) -> None:
     dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/x?sid=1", "sitemap": "https://a.example/s.xml"})
     report = sr.audit(dump)
     assert [finding.code for finding in report.findings] == ["U09"]
@@ -160,40 +160,40 @@ def test_a_dump_of_urls_alone_says_what_is_not_known(tmp_path: Path) -> None:
     assert (report.complete, json.loads(report.to_json())["complete"]) == (None, None)
 
 
-def test_a_url_that_names_no_sitemap_is_in_the_dump_itself(tmp_path: Path) -> None:
+def test_url_without_a_sitemap_belongs_to_the_dump(tmp_path: Path) -> None:
     dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}, {"loc": "https://a.example/x?sid=1"})
     (finding,) = sr.audit(dump).findings
     assert [(each.sitemap, each.line) for each in finding.samples] == [(str(dump), 2)]
 
 
-def test_problems_of_urls_count_where_no_report_tells_them(tmp_path: Path) -> None:
+def test_problems_of_urls_count_without_a_report(tmp_path: Path) -> None:
     line = {"loc": "https://a.example/", "sitemap": "https://a.example/s.xml", "line": 3}
     line |= {"lastmod": "2026-10-01T00:00:00Z", "lastmod_precision": "day"}
     line |= {"problems": [{"code": "S01", "field": None, "raw": "&"}, {"code": "U10", "field": "loc", "raw": " "}]}
     alone = sr.audit(write(tmp_path / "alone.jsonl", line))
-    assert told(alone) == {("S01", "warning"): (1, 1), ("U10", "warning"): (1, 1)}
+    assert reported(alone) == {("S01", "warning"): (1, 1), ("U10", "warning"): (1, 1)}
     outcome = sr.json_form(sr.Outcome(url="https://a.example/s.xml", final_url="https://a.example/s.xml", kept=1))
-    assert told(sr.audit(write(tmp_path / "with.jsonl", line, outcome))) == {}
+    assert reported(sr.audit(write(tmp_path / "with.jsonl", line, outcome))) == {}
 
 
 def test_load_and_names_are_the_same(tmp_path: Path) -> None:
     dump = dumped(SITES / "broken", tmp_path / "b.jsonl")
-    assert told(sr.audit(sr.load(dump))) == told(sr.audit(dump)) == told(sr.audit(str(dump)))
+    assert reported(sr.audit(sr.load(dump))) == reported(sr.audit(dump)) == reported(sr.audit(str(dump)))
 
 
-def test_what_is_for_sites_is_refused_for_dumps(tmp_path: Path) -> None:
+def test_site_options_are_refused_for_dumps(tmp_path: Path) -> None:
     dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"})
     with pytest.raises(sr.UsageError, match=r"^scope, jobs: that applies to sites only, and .*urls.jsonl is"):
         sr.audit(dump, scope="any", jobs=2)
 
 
-def test_a_line_that_is_none_is_named(tmp_path: Path) -> None:
+def test_invalid_line_is_named(tmp_path: Path) -> None:
     dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}, {"loc": "https://a.example/", "line": "x"})
     with pytest.raises(sr.UsageError, match=r"urls\.jsonl:2: "):
         sr.audit(dump)
 
 
-# --- what is asked for ---
+# --- options ---
 
 
 def test_codes_may_be_written_in_many_ways() -> None:
@@ -202,24 +202,24 @@ def test_codes_may_be_written_in_many_ways() -> None:
 
 
 @pytest.mark.parametrize("wanted", ["Z", "D99", "D03;D04", ["D03", ""], 5, [5]])
-def test_what_is_no_code_is_refused(wanted: Any) -> None:
+def test_unknown_code_is_refused(wanted: Any) -> None:
     with pytest.raises(sr.UsageError, match=r"is neither a code nor the beginning of one|codes are text"):
         sr.audit(SITES / "shop", select=wanted)
 
 
-def test_only_what_is_selected_is_found() -> None:
+def test_select_limits_the_findings() -> None:
     report = sr.audit(SITES / "broken", select="S,U04", ignore="U")
     assert [finding.code for finding in report.findings] == ["S01", "S01"]
 
 
-def test_so_many_samples() -> None:
+def test_samples_limits_the_samples() -> None:
     report = sr.audit(SITES / "broken", samples=1)
     assert [len(finding.samples) for finding in report.findings] == [1] * 7
     with pytest.raises(sr.UsageError, match="samples must be a number, 0 or more, not -1"):
         sr.audit(SITES / "broken", samples=-1)
 
 
-def test_a_recording_is_judged_as_of_its_time() -> None:
+def test_recording_is_judged_at_its_own_time() -> None:
     assert sr.audit(SITES / "shop").at == datetime(2026, 10, 26, 7, 15, tzinfo=UTC)
 
 
@@ -228,20 +228,20 @@ IN_BERLIN = datetime(2026, 12, 2, 0, 59, 59, tzinfo=timezone(timedelta(hours=1))
 
 
 @pytest.mark.parametrize("as_of", ["2026-12-01", date(2026, 12, 1), LAST_SECOND, IN_BERLIN])
-def test_ages_go_by_the_time_that_is_given(as_of: Any) -> None:
+def test_now_sets_the_time_of_ages(as_of: Any) -> None:
     report = sr.audit(SITES / "shop", as_of=as_of)
     assert report.at == LAST_SECOND
     assert "as of 2026-12-01 23:59 UTC" in str(report)
-    assert told(report)["N02", "warning"] == (30, 1)
+    assert reported(report)["N02", "warning"] == (30, 1)
 
 
-def test_without_a_time_it_is_now(tmp_path: Path) -> None:
+def test_default_time_is_now(tmp_path: Path) -> None:
     before = datetime.now(UTC)
     report = sr.audit(write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"}))
     assert before <= report.at <= before + timedelta(minutes=10)
 
 
-def test_who_is_told_to_stop_tells_of_what_was_read() -> None:
+def test_stopped_audit_reports_what_was_read() -> None:
     answers = iter([False, False, True])
     report = sr.audit(SITES / "shop", stop=lambda: next(answers, True))
     assert not report.complete
@@ -249,20 +249,20 @@ def test_who_is_told_to_stop_tells_of_what_was_read() -> None:
     assert report.notes[0].startswith("stopped before the end")
 
 
-def test_what_was_stopped_does_not_call_the_rest_removed(tmp_path: Path) -> None:
+def test_stopped_audit_reports_no_removals(tmp_path: Path) -> None:
     baseline = dumped(SITES / "shop", tmp_path / "shop.jsonl")
     report = sr.audit(SITES / "shop", baseline=baseline, stop=lambda: True)
     assert not {finding.code for finding in report.findings} & {"X01", "X02"}
     assert any("X01 and X02" in note for note in report.notes)
 
 
-def test_documents_are_told_as_they_end() -> None:
+def test_on_document_is_called_as_documents_end() -> None:
     ended: list[str | None] = []
     sr.audit(SITES / "shop", on_outcome=lambda outcome: ended.append(outcome.url))
     assert len(ended) == 11
 
 
-# --- against others ---
+# --- crawl files and baselines ---
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_documents_are_told_as_they_end() -> None:
         ({"baseline": "nowhere.jsonl"}, "there is no file nowhere.jsonl"),
     ],
 )
-def test_files_that_cannot_be_are_told_before_anything_is_read(options: dict[str, str], message: str) -> None:
+def test_unusable_files_are_reported_before_any_request(options: dict[str, str], message: str) -> None:
     with pytest.raises(sr.UsageError, match=message):
         sr.audit(SITES / "shop", on_outcome=lambda _: pytest.fail("it was read"), **options)
 
@@ -321,7 +321,7 @@ def chunks(text: str) -> Iterator[str]:
     return iter(text.split("\n\n"))
 
 
-def test_text_begins_with_what_counts() -> None:
+def test_text_begins_with_the_summary() -> None:
     head, overview, *findings = chunks(sr.audit(SITES / "broken").to_text())
     assert head.splitlines()[0] == f"{SITES / 'broken'}: 5 errors, 18 warnings and 5 notices in 146 URLs"
     assert "; partial: 3 documents could not be read, 1 document could be read in part only" in head
@@ -347,7 +347,7 @@ def test_no_control_character_of_a_site_reaches_a_terminal(tmp_path: Path) -> No
     assert r"\x1b[31m\u202e.xml:1" in text
 
 
-# --- what others write ---
+# --- dumps of other tools ---
 
 
 @pytest.mark.parametrize(
@@ -372,19 +372,19 @@ def test_times_at_the_ends_of_the_calendar(as_of: Any) -> None:
     assert sr.audit(SITES / "shop", as_of=as_of).urls == 640
 
 
-def test_a_list_of_changes_is_no_dump(tmp_path: Path) -> None:
+def test_list_of_changes_is_refused_as_a_dump(tmp_path: Path) -> None:
     line = {"type": "change", "change": "new", "loc": "https://a.example/"}
     with pytest.raises(sr.UsageError, match=r"urls\.jsonl:1: that is a list of changes, not a dump: `sitemap-reader"):
         sr.audit(write(tmp_path / "urls.jsonl", line))
 
 
 @pytest.mark.parametrize("source", [None, 3, b"shop"])
-def test_what_is_no_source_is_refused(source: Any) -> None:
+def test_invalid_source_is_refused(source: Any) -> None:
     with pytest.raises(sr.UsageError, match="the source is a site \\(host, URL or folder\\) or a dump \\(file\\), not"):
         sr.audit(source)
 
 
-def test_urls_without_their_sitemap_are_of_no_sitemap(tmp_path: Path) -> None:
+def test_urls_without_sitemap_have_no_sitemap(tmp_path: Path) -> None:
     pages = [{"loc": f"https://a.example/{number % 30}", "priority": 0.5} for number in range(40)]
     report = sr.audit(write(tmp_path / "urls.jsonl", *pages))
     assert report.findings == ()
@@ -392,7 +392,7 @@ def test_urls_without_their_sitemap_are_of_no_sitemap(tmp_path: Path) -> None:
     assert any("40 URLs of" in note and "U06, U07, D03, D07, H03, N01 not checked" in note for note in report.notes)
 
 
-def test_a_name_that_is_no_utf_8(tmp_path: Path) -> None:
+def test_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
     dump = write(tmp_path / "\udcffurls.jsonl", {"loc": "https://a.example/x?sid=1"})
     assert json.loads(sr.audit(dump).to_json())["findings"][0]["samples"][0]["sitemap"].endswith("?urls.jsonl")
 
@@ -404,8 +404,8 @@ def test_problems_of_the_tree_are_those_of_the_findings() -> None:
     assert rows["https://broken.example/maps/good.xml"] == 1  # F10
 
 
-def test_what_a_second_reading_keeps_is_no_problem(tmp_path: Path) -> None:
-    """A proof that comes late has a document read once more: what was out of scope is not, then."""
+def test_urls_kept_by_a_second_reading_are_no_problem(tmp_path: Path) -> None:
+    """After late verification a document is read a second time, and its URLs are in scope."""
     ns = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
     pages = "".join(f"<url><loc>https://b.example/{number}</loc></url>" for number in range(13))
     files = {
@@ -434,7 +434,7 @@ def test_a_full_disk_costs_one_rule(monkeypatch: pytest.MonkeyPatch) -> None:
     assert report.notes == ("L03 was not checked: No space left on device",)
 
 
-def test_a_report_says_what_it_is() -> None:
+def test_repr_of_a_report() -> None:
     report = sr.audit(SITES / "broken")
     assert repr(report) == f"<Report of {SITES / 'broken'}: 5 errors, 18 warnings, 5 notices in 146 URLs>"
     assert str(report) == report.to_text()
@@ -456,7 +456,7 @@ def test_a_stopped_dump_keeps_the_problems_of_its_urls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_a_url_with_and_without_its_sitemap_is_in_no_two(tmp_path: Path, order: tuple[int, int]) -> None:
+def test_url_with_and_without_its_sitemap_is_no_duplicate(tmp_path: Path, order: tuple[int, int]) -> None:
     dated = {"lastmod": "2026-11-01T00:00:00Z", "lastmod_precision": "day"}
     page = {"loc": "https://a.example/"}
     lines = [page, {**page, "sitemap": "https://a.example/s.xml", **dated}]
@@ -469,7 +469,7 @@ def test_urls_of_a_sitemap_without_lines_are_listed_before(tmp_path: Path) -> No
     assert finding.samples[0].message == "https://a.example/ is listed before"
 
 
-# --- what is given as a baseline -------------------------------------------------------------------------------
+# --- baselines -------------------------------------------------------------------------------
 
 
 def test_a_snapshot_is_a_baseline() -> None:
@@ -483,7 +483,7 @@ def test_a_snapshot_is_a_baseline() -> None:
     assert report.notes == ("shop.example names none of the hosts of this site's sitemaps: is it of this site?",)
 
 
-def test_what_load_gives_is_a_baseline_and_finds_what_its_file_does() -> None:
+def test_load_result_is_a_baseline_like_its_file() -> None:
     (case,) = (case for case in cases() if case.name == "X01")
     before = case.path / "baseline.jsonl"
     by_file, by_dump = (sr.audit(case.path, baseline=each).findings for each in (before, sr.load(before)))
@@ -491,7 +491,7 @@ def test_what_load_gives_is_a_baseline_and_finds_what_its_file_does() -> None:
     assert by_dump == by_file
 
 
-def test_of_a_snapshot_of_several_sites_the_audited_one_counts() -> None:
+def test_baseline_snapshot_of_several_sites_is_reduced_to_the_audited_one() -> None:
     pytest.importorskip("pyarrow")
     both = sr.snapshot([SITES / "shop", SITES / "broken"], show_progress=False)
     with pytest.raises(sr.UsageError, match=r"is not in shop\.example, broken\.example, which has "):
@@ -510,13 +510,13 @@ def test_an_open_state_is_a_baseline_and_stays_open(keyword: str, tmp_path: Path
         assert [site.urls for site in state.sites()] == [640]
 
 
-def test_a_state_by_its_file_is_a_baseline_too(tmp_path: Path) -> None:
+def test_state_file_is_a_baseline(tmp_path: Path) -> None:
     with sr.changes(SITES / "shop", state=tmp_path / "state.db") as changes:
         assert len(list(changes)) == 640
     assert sr.audit(SITES / "shop", baseline=tmp_path / "state.db").notes == ()
 
 
-def test_what_is_no_baseline_is_said_with_what_would_be(tmp_path: Path) -> None:
+def test_invalid_baseline_is_reported_with_the_valid_types(tmp_path: Path) -> None:
     with pytest.raises(sr.UsageError, match=r"^baseline is an earlier dump or a state: .*, not 5$"):
         sr.audit(SITES / "shop", baseline=5)  # type: ignore[arg-type]
     dump = sr.load(dumped(SITES / "shop", tmp_path / "shop.jsonl"))

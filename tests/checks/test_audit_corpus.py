@@ -1,4 +1,4 @@
-"""Every site of corpus/audit: it has what its name says, and nothing that is not expected."""
+"""Every site of corpus/audit: its findings are the expected ones, among them the code of its name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CASES = cases()
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
 BY_SCRIPT = ("I01", "N01")
-# Code -> why what it says has no line.
+# Code -> why its findings have no line.
 OF_NO_LINE = {
     "F10": "headers are no part of the document",
     "S06": "there is no entry in which it is",
@@ -34,21 +34,21 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_audit_reads_all_and_finds_what_is_expected(case: Case) -> None:
-    """Where it is to be something else: `scripts/bless_audit`, and read what it prints."""
+def test_audit_is_complete_and_finds_what_is_expected(case: Case) -> None:
+    """To change expectations run `scripts/write_audit_expectations` and read what it prints."""
     report = case.report()
     assert report.complete
     assert case.lines(report).decode() == case.expectation.read_text("utf-8")
     assert case.name != CLEAN or report.notes == ()
 
 
-def test_a_site_has_what_it_is_named_for() -> None:
+def test_site_has_the_finding_of_its_name() -> None:
     for name, findings in EXPECTED.items():
         found = [finding["code"] for finding in findings]
         assert name in found or (name, found) == (CLEAN, [])
 
 
-def test_every_sample_says_where_and_all_are_shown() -> None:
+def test_every_sample_has_a_place_and_none_is_omitted() -> None:
     for name, findings in EXPECTED.items():
         for finding in findings:
             assert 0 < len(finding["samples"]) <= finding["count"], name
@@ -64,9 +64,9 @@ def test_every_code_of_the_audit_has_its_site() -> None:
     assert set(OF_NO_LINE) <= set(REPORTED)
 
 
-def test_blessing_changes_nothing_that_is_right() -> None:
+def test_script_rewrites_no_expectation_that_is_met() -> None:
     result = subprocess.run(
-        [sys.executable, SCRIPTS / "bless_audit", CLEAN, "D02"], capture_output=True, text=True, check=True
+        [sys.executable, SCRIPTS / "write_audit_expectations", CLEAN, "D02"], capture_output=True, text=True, check=True
     )
     assert (result.stdout, result.stderr) == ("", "2 sites, 0 expectations written\n")
 
@@ -78,5 +78,5 @@ def test_script_writes_the_long_sites_again_byte_for_byte(tmp_path: Path) -> Non
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Everything in the sites of a folder."""
+    """The contents of all files in the sites of a folder, by path."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("*/**/*") if path.is_file()}

@@ -1,4 +1,4 @@
-"""X01 and X02: what an earlier dump, or a state, has, and the site lists no more."""
+"""X01 and X02: URLs and sitemaps of an earlier dump or state that the site lists no more."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def locs(first: int, last: int) -> list[str]:
     return [f"{SITE}/{number}" for number in range(first, last)]
 
 
-def lines_of(urls: list[str], sitemap: str = PAGES, **told: Any) -> list[dict[str, Any]]:
+def lines_of(urls: list[str], sitemap: str = PAGES, **reported: Any) -> list[dict[str, Any]]:
     """The lines of a dump; in the sitemap, entries begin in line 2."""
-    return [{"loc": loc, "sitemap": sitemap, "line": line, **told} for line, loc in enumerate(urls, 2)]
+    return [{"loc": loc, "sitemap": sitemap, "line": line, **reported} for line, loc in enumerate(urls, 2)]
 
 
-def outcome_line(url: str, **told: Any) -> dict[str, Any]:
-    return {"type": "outcome", "url": url, "format": "urlset", "complete": True, **told}
+def outcome_line(url: str, **reported: Any) -> dict[str, Any]:
+    return {"type": "outcome", "url": url, "format": "urlset", "complete": True, **reported}
 
 
 def dump(*forms: dict[str, Any], name: str = "monday.jsonl") -> str:
@@ -59,10 +59,10 @@ def some(urls: list[str], sitemap: str = PAGES) -> UrlBatch:
 
 
 def audit(
-    check: BaselineCheck, *heard: UrlBatch | sr.SitemapRef | sr.Outcome, found: Findings | None = None
+    check: BaselineCheck, *received: UrlBatch | sr.SitemapRef | sr.Outcome, found: Findings | None = None
 ) -> list[Problem]:
     found = found or Findings(samples=50)
-    for each in heard:
+    for each in received:
         if isinstance(each, UrlBatch):
             check.on_urls(each, found)
         elif isinstance(each, sr.SitemapRef):
@@ -73,14 +73,14 @@ def audit(
     return [sample for finding in found.ranked() for sample in finding.samples]
 
 
-def against(path: str, *heard: UrlBatch | sr.SitemapRef | sr.Outcome, site: str | None = None) -> list[str]:
-    return [str(problem) for problem in audit(BaselineCheck.read(open_baseline(path, site)), *heard)]
+def against(path: str, *received: UrlBatch | sr.SitemapRef | sr.Outcome, site: str | None = None) -> list[str]:
+    return [str(problem) for problem in audit(BaselineCheck.read(open_baseline(path, site)), *received)]
 
 
 # --- URLs ---
 
 
-def test_where_most_urls_are_gone_it_is_said_once_at_the_baselines_line_of_the_first() -> None:
+def test_mass_removal_is_reported_once_at_the_first_baseline_line() -> None:
     path = dump(*lines_of(locs(0, 500)), *lines_of(locs(500, 2000), POSTS))
     found = Findings()
     check = BaselineCheck.read(open_baseline(path))
@@ -96,7 +96,7 @@ def test_where_most_urls_are_gone_it_is_said_once_at_the_baselines_line_of_the_f
 @pytest.mark.parametrize(
     ("total", "gone", "is_said"),
     [
-        (40, 20, False),  # half is not over half
+        (40, 20, False),  # exactly half
         (40, 21, True),
         (2 * MIN_MISSING_URLS - 1, MIN_MISSING_URLS, True),
         (2 * MIN_MISSING_URLS - 1, MIN_MISSING_URLS - 1, False),
@@ -105,7 +105,7 @@ def test_where_most_urls_are_gone_it_is_said_once_at_the_baselines_line_of_the_f
         (1000, 0, False),
     ],
 )
-def test_over_half_and_twenty_must_be_gone(total: int, gone: int, is_said: bool) -> None:
+def test_mass_removal_needs_over_half_and_twenty_urls(total: int, gone: int, is_said: bool) -> None:
     path = dump(*lines_of(locs(0, total)))
     problems = against(path, some(locs(gone, total)))
     assert [each[:3] for each in problems] == (["X01"] if is_said else [])
@@ -122,7 +122,7 @@ def test_a_url_that_moved_to_another_sitemap_is_not_gone() -> None:
     assert against(path, some([], PAGES), some(locs(0, 30), POSTS)) == []
 
 
-def test_what_leaves_news_and_feeds_does_not_count() -> None:
+def test_urls_removed_from_news_and_feeds_do_not_count() -> None:
     feed, news = f"{SITE}/feed", f"{SITE}/news.xml"
     path = dump(
         *lines_of(locs(0, 40), feed),
@@ -138,7 +138,7 @@ def test_what_leaves_news_and_feeds_does_not_count() -> None:
     ]
 
 
-def test_a_dump_with_some_fields_only_is_a_baseline_too() -> None:
+def test_dump_with_some_fields_is_a_baseline() -> None:
     path = dump(*({"loc": loc} for loc in locs(0, 30)))
     assert against(path, some(locs(28, 30))) == [
         f"X01 monday.jsonl:1: 28 of 30 URLs of monday.jsonl are listed no more, such as {SITE}/0"
@@ -160,7 +160,7 @@ def test_the_site_of_the_target_is_compared_in_a_dump_of_several() -> None:
 # --- sitemaps ---
 
 
-def test_a_sitemap_that_is_listed_nowhere_is_said() -> None:
+def test_vanished_sitemap_is_reported() -> None:
     path = dump(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
     (problem,) = audit(BaselineCheck.read(open_baseline(path)), some(locs(0, 5)))
     assert str(problem) == f"X02 {POSTS}: listed no more; URLs that it had in monday.jsonl: 2"
@@ -168,7 +168,7 @@ def test_a_sitemap_that_is_listed_nowhere_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    "heard",
+    "received",
     [
         sr.SitemapRef(POSTS, sitemap=INDEX),
         sr.Outcome(POSTS, why="given"),
@@ -176,9 +176,9 @@ def test_a_sitemap_that_is_listed_nowhere_is_said() -> None:
         some([], POSTS),
     ],
 )
-def test_a_sitemap_that_is_named_or_read_has_not_vanished(heard: UrlBatch | sr.SitemapRef | sr.Outcome) -> None:
+def test_a_sitemap_that_is_named_or_read_has_not_vanished(received: UrlBatch | sr.SitemapRef | sr.Outcome) -> None:
     path = dump(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
-    assert against(path, some(locs(0, 3)), heard) == []
+    assert against(path, some(locs(0, 3)), received) == []
 
 
 def test_a_guess_that_is_no_sitemap_is_not_listed() -> None:
@@ -203,35 +203,35 @@ def test_documents_without_urls_count_where_both_know_of_documents() -> None:
     ]
 
 
-def test_where_no_url_says_its_sitemap_nothing_has_vanished() -> None:
+def test_without_sitemap_fields_no_sitemap_has_vanished() -> None:
     check = BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 3)))))
     assert audit(check, some(locs(0, 3), "tuesday.jsonl")) == []
     assert check.notes == ["no URL states a sitemap of monday.jsonl: X02 not checked"]
 
 
-# --- what cannot be known ---
+# --- what is unknown ---
 
 
-def test_where_something_could_not_be_read_nothing_has_vanished() -> None:
+def test_after_failed_documents_nothing_has_vanished() -> None:
     check = BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 60)), *lines_of(locs(60, 90), POSTS))))
     assert audit(check, some(locs(0, 3)), sr.Outcome(PAGES, complete=False)) == []
     assert check.notes == ["not all sitemaps were read completely: X01 and X02 not checked against monday.jsonl"]
 
 
-def test_a_baseline_without_urls_says_nothing() -> None:
+def test_empty_baseline_reports_nothing() -> None:
     check = BaselineCheck.read(open_baseline(dump({"type": "problem", "code": "F01"})))
     assert audit(check, some(locs(0, 3))) == []
     assert check.notes == ["monday.jsonl lists no URL: X01 and X02 not checked"]
 
 
-def test_codes_that_are_not_wanted_cost_nothing(tmp_path: Path) -> None:
+def test_baseline_is_not_read_for_unselected_codes(tmp_path: Path) -> None:
     check = BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 60)))))
     (tmp_path / "monday.jsonl").unlink()
     assert audit(check, some(locs(0, 1)), found=Findings(ignore=["X01"])) == []
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "reported"),
     [
         ({"type": "change", "change": "new", "loc": SITE}, "that is a list of changes, not a dump: give a dump"),
         ({"loc": SITE, "lastmod": "yesterday"}, "lastmod 'yesterday' is no date as a dump has it"),
@@ -239,13 +239,13 @@ def test_codes_that_are_not_wanted_cost_nothing(tmp_path: Path) -> None:
         ({"lastmod": None}, 'a line without "type" is a URL, and this one has no "loc": \'{"lastmod":null}\''),
     ],
 )
-def test_what_is_no_dump_is_told(form: dict[str, Any], told: str) -> None:
+def test_invalid_dump_is_reported(form: dict[str, Any], reported: str) -> None:
     with pytest.raises(sr.UsageError) as error:
         BaselineCheck.read(open_baseline(dump(*lines_of(locs(0, 1)), form)))
-    assert str(error.value) == f"monday.jsonl:2: {told}"
+    assert str(error.value) == f"monday.jsonl:2: {reported}"
 
 
-def test_a_baseline_that_is_not_there_is_told() -> None:
+def test_missing_baseline_is_reported() -> None:
     with pytest.raises(sr.UsageError) as error:
         open_baseline("none.jsonl")
     assert str(error.value) == "there is no file none.jsonl; `sitemap-reader dump HOST > urls.jsonl` makes a dump"
@@ -281,7 +281,7 @@ async def _chunks(body: bytes) -> AsyncIterator[bytes]:
 
 
 def synced(site: str, pages: Mapping[str, list[str]], state: str = "state.db") -> str:
-    """A state that a run has left: `pages` by sitemap."""
+    """The state after a run over `pages` by sitemap."""
     urlsets = {
         url: f"<urlset>{''.join(f'<url><loc>{loc}</loc><lastmod>2026-03-01</lastmod></url>' for loc in urls)}</urlset>"
         for url, urls in pages.items()
@@ -335,7 +335,7 @@ def test_feeds_of_a_state_do_not_count() -> None:
     assert against("state.db", some([], f"{SITE}/feed")) == []
 
 
-def test_a_state_is_let_go_of_once_it_was_read() -> None:
+def test_state_is_closed_after_it_was_read() -> None:
     path = synced(SITE, {PAGES: locs(0, 60)})
     check = BaselineCheck.read(open_baseline(path))
     with sr.state.State(path) as state:
@@ -345,7 +345,7 @@ def test_a_state_is_let_go_of_once_it_was_read() -> None:
         assert len(state.sites()) == 1
 
 
-def test_what_is_wrong_with_a_state_passes_through() -> None:
+def test_errors_of_a_state_are_raised_unchanged() -> None:
     with open("state.db", "wb") as file:
         file.write(b"SQLite format 3\0")
     with pytest.raises(sr.StateError, match=r"^state\.db is no state file"):

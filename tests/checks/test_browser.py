@@ -1,4 +1,4 @@
-"""The HTML report in a browser: it asks for nothing, complains of nothing, and its filters work without a mouse."""
+"""The HTML report in a browser: it makes no requests, logs no errors, and its filters work without a mouse."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def show(chromium: Any, site_server: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
-    """`show(html, **context)`: a tab. In the end each has asked for its page only, and complained of nothing."""
+    """`show(html, **context)`: a tab. At the end each has requested its page only, and logged no error."""
     contexts, complaints, servers = [], [], []
 
     def open_page(html: str, **options: Any) -> Any:
@@ -104,7 +104,7 @@ def test_wide_tables_scroll_in_their_box_by_keyboard_too(show):
     box = tab.locator("#sitemaps .scroll")
     assert box.evaluate("(box) => box.scrollWidth > box.clientWidth")
     box.focus()
-    for _ in range(100):  # it scrolls when it comes to that
+    for _ in range(100):  # it scrolls to the focused element
         tab.keyboard.press("ArrowRight")
         if box.evaluate("(box) => box.scrollLeft"):
             return
@@ -189,7 +189,7 @@ def test_headings_count_the_cards_that_are_shown(show):
     assert tallies(tab) == ["◆ Errors · 2 findings, 1,332 occurrences"]
 
 
-def test_one_finding_is_one(show):
+def test_count_of_one_finding_is_singular(show):
     tab = show(render_page(attrs.evolve(small(), findings=small().findings[:1])))
     assert tab.get_by_role("status").inner_text() == "1 of 1 finding shown"
 
@@ -218,7 +218,7 @@ def test_the_overview_is_aligned(show):
 
 
 def luminance(colour: str) -> float:
-    """Of `rgb(1, 2, 3)`, as WCAG has it."""
+    """The relative luminance of `rgb(1, 2, 3)` by WCAG."""
     shares = [int(part) / 255 for part in re.findall(r"[0-9]+", colour)]
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in shares)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -244,7 +244,7 @@ def test_the_filters_can_be_seen(show, scheme):
         assert min(contrast(border, field), contrast(border, background(tab))) >= 3
 
 
-def test_without_scripts_all_is_there_to_read(show):
+def test_without_scripts_everything_is_visible(show):
     tab = show(render_page(small()), java_script_enabled=False)
     assert count(tab) == 6
     assert count(tab, ".filters:visible") == 0
@@ -275,7 +275,7 @@ def test_print_has_all_and_no_filters(show):
     assert count(tab) == 3
 
 
-def test_what_is_closed_is_opened_for_paper_and_closed_again(show):
+def test_closed_details_are_opened_for_print_and_closed_again(show):
     tab = show(render_page(small()))
     closed = count(tab, "details:not([open])")
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")

@@ -1,6 +1,6 @@
-"""The checks, each by itself: what it notes, and the nearest thing of which it says nothing.
+"""Each check alone: what it reports, and the nearest case that it does not report.
 
-What each code looks like in a site is in corpus/audit; here are the borders, and what takes more than one block.
+corpus/audit has a site for each code; here are the boundaries, and cases of more than one block.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def found(
     *parts: list[UrlRecord] | Outcome | SitemapRef,
     samples: int = 100,
 ) -> tuple[Finding, ...]:
-    """What the checks find where these come by, and then the end. A list is what comes at once of one sitemap."""
+    """What the checks find in these items, then at the end. A list is one batch of a sitemap."""
     all_of_them: Iterable[Check] = checks if isinstance(checks, (list, tuple)) else (checks,)  # type: ignore[assignment]
     findings = Findings(samples=samples)
     for part in parts:
@@ -170,7 +170,7 @@ def test_codes_are_chosen_by_their_beginnings(select: Sequence[str], ignore: Seq
     assert findings.includes(["D02"]) == ("D02" in codes)
 
 
-def test_what_another_one_found_comes_behind() -> None:
+def test_problems_of_other_sources_come_last() -> None:
     one, other = Findings(samples=2), Findings(samples=2)
     one.report("U06", "first", sitemap="a")
     other.report("U06", "second", sitemap="b", count=5)
@@ -210,7 +210,7 @@ def test_urls_of_two_sitemaps_are_counted_for_the_pair() -> None:
     assert [each.message for each in finding.samples] == [f"{A}/0 and 19 more are in {MAP} too"]
 
 
-def test_what_a_news_sitemap_listed_first_is_still_in_two_others() -> None:
+def test_url_of_a_news_sitemap_is_a_duplicate_of_two_others() -> None:
     news = entries("x", sitemap=f"{A}/news.xml", news=News(title="x"))
     assert places(DuplicateUrls(), news, entries("x"), entries("x", sitemap=OTHER)) == [("U07", OTHER, 1)]
 
@@ -250,7 +250,7 @@ def spellings(*parts: list[UrlRecord]) -> list[tuple[int | None, str]]:
         (["a/", "a"], [(2, f"{A}/a and {A}/a/ are both listed")]),
         (["a", "b/", "a/"], [(3, f"{A}/a/ and {A}/a are both listed")]),
         (["a", "b/"], []),
-        (["", "a"], []),  # the root has no other spelling
+        (["", "a"], []),  # the root path has no other spelling
         (["a?x", "a/?x"], []),
         (["a/", "a", "a", "a/"], [(2, f"{A}/a and {A}/a/ are both listed")]),
     ],
@@ -260,12 +260,12 @@ def test_a_slash_makes_another_url(pages: list[str], told: list[tuple[int, str]]
     assert spellings(*(entries(page, first_line=line) for line, page in enumerate(pages, 1))) == told
 
 
-def test_the_rarer_scheme_is_told() -> None:
+def test_rarer_scheme_is_reported() -> None:
     pages = entries(f"{A}/1", f"{A}/2", "http://a.example/3")
     assert spellings(pages) == [(3, "1 URL on http://a.example, 2 on https://a.example: http and https are mixed")]
 
 
-def test_of_as_many_on_both_hosts_one_is_told() -> None:
+def test_with_equal_counts_one_host_is_reported() -> None:
     pages = entries("https://www.a.example/1", f"{A}/2")
     told = "1 URL on https://www.a.example, 1 on https://a.example: www and the bare host are mixed"
     assert spellings(pages) == [(1, told)]
@@ -277,7 +277,7 @@ def test_all_spellings_are_held_against_the_most_frequent_one() -> None:
     assert spellings(pages) == [(3, told)]
 
 
-# --- URLs, each by itself ---
+# --- single URLs ---
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_all_spellings_are_held_against_the_most_frequent_one() -> None:
         ("a?utm=1", None),
     ],
 )
-def test_parameters_that_tell_visitors_apart(page: str, name: str | None) -> None:
+def test_tracking_and_session_parameters(page: str, name: str | None) -> None:
     told = [each.message for each in problems(SessionParameters(), entries("x", page))]
     assert told == ([f"{A}/{page} has the parameter {name}"] if name else [])
 
@@ -316,7 +316,7 @@ def test_parameters_that_tell_visitors_apart(page: str, name: str | None) -> Non
         ("https://b.zip/x", None),
     ],
 )
-def test_what_is_no_page(page: str, extension: str | None) -> None:
+def test_urls_of_assets(page: str, extension: str | None) -> None:
     told = [each.message for each in problems(NonPageFiles(), entries("x", page))]
     assert told == ([f"{A}/{page} ends in .{extension}: no page"] if extension else [])
 
@@ -367,7 +367,7 @@ def test_the_future_begins_when_no_clock_can_explain_it(lastmod: datetime, preci
 
 
 def same(number: int, of: int) -> list[UrlRecord]:
-    """So many alike, and others."""
+    """`count` equal dates, and others."""
     others = [at("2026-09-01") + timedelta(hours=each) for each in range(of - number)]
     return dated(*["2026-10-01"] * number, *others)
 
@@ -375,7 +375,7 @@ def same(number: int, of: int) -> list[UrlRecord]:
 @pytest.mark.parametrize(
     ("alike", "of", "is_told"), [(18, 20, True), (17, 20, False), (19, 19, False), (20, 20, True), (90, 100, True)]
 )
-def test_nine_in_ten_of_twenty(alike: int, of: int, is_told: bool) -> None:
+def test_same_lastmod_for_nine_in_ten_of_twenty(alike: int, of: int, is_told: bool) -> None:
     told = [each.message for each in problems(SitemapLastmods(None), same(alike, of), outcome())]
     assert told == ([f"{alike} of {of} lastmods are 2026-10-01T00:00:00Z"] if is_told else [])
 
@@ -451,7 +451,7 @@ def test_half_of_the_urls_have_a_date(dates: int, urls: int, is_told: bool) -> N
     [
         (NOW - timedelta(days=365, seconds=2), "second", True),
         (NOW - timedelta(days=364), "second", False),
-        (at("2025-01-01"), "year", False),  # which ends in time
+        (at("2025-01-01"), "year", False),  # within the limit of a year
         (at("2024-01-01"), "year", True),
     ],
 )
@@ -483,7 +483,7 @@ def test_priorities_that_are_all_the_same(numbers: list[float], is_told: bool) -
         {"not_modified": True},
     ],
 )
-def test_an_answer_with_a_validator_is_fine(fields: dict[str, Any]) -> None:
+def test_response_with_a_validator_is_not_reported(fields: dict[str, Any]) -> None:
     assert [each.code for each in found(MissingValidators(), outcome())] == ["F10"]
     assert not found(MissingValidators(), outcome(**fields))
 
@@ -494,12 +494,12 @@ def test_an_answer_with_a_validator_is_fine(fields: dict[str, Any]) -> None:
         ({"entries": 0, "kept": 0}, "it has no entry"),
         ({"entries": 3, "kept": 0}, "none of its 3 entries can be kept"),
         ({"entries": 3, "kept": 1}, None),
-        ({"entries": 0, "kept": 0, "bytes_decoded": 0}, None),  # not read, or another one's second name
+        ({"entries": 0, "kept": 0, "bytes_decoded": 0}, None),  # not read, or an alias of another document
         ({"entries": 0, "kept": 0, "not_modified": True}, None),
         ({"entries": 0, "kept": 0, "format": "robots"}, None),
-        ({"entries": 0, "kept": 0, "complete": False}, None),  # it broke off before its first entry
+        ({"entries": 0, "kept": 0, "complete": False}, None),  # it was truncated before its first entry
         ({"entries": 3, "kept": 0, "complete": False}, "none of its 3 entries can be kept"),
-        ({"entries": 3, "kept": 0, "dropped": {"date": 3}}, None),  # as somebody asked for
+        ({"entries": 3, "kept": 0, "dropped": {"date": 3}}, None),  # dropped by a filter
         ({"entries": 0, "kept": 0, "format": None}, None),
     ],
 )
@@ -539,7 +539,7 @@ def test_codes_that_are_wrong(code: str, fault: str) -> None:
 
 
 @given(st.text(max_size=40))
-def test_no_code_is_too_odd(code: str) -> None:
+def test_any_text_as_language_code_is_handled(code: str) -> None:
     fault = hreflang_fault(code)
     assert fault is None or fault
 
@@ -576,7 +576,7 @@ def test_two_pages_for_one_code_on_different_media_are_fine() -> None:
 
 
 def one_sided(*pages: UrlRecord) -> list[tuple[int | None, str | None]]:
-    """Line, and the page that does not answer."""
+    """Line, and the page without a return link."""
     listings = DuplicateUrls()
     checks = [listings, HreflangReturnTags(listings)]
     return [(each.line, each.raw) for each in problems(checks, *([one] for one in pages)) if each.code == "L03"]
@@ -593,7 +593,7 @@ def test_pages_need_not_name_themselves() -> None:
     assert one_sided(page("en", DE), page("de", EN)) == []
 
 
-def test_who_is_not_named_back_is_told() -> None:
+def test_missing_return_link_is_reported() -> None:
     assert one_sided(page("en", EN, DE, line=3), page("de", DE, FR, line=5), page("fr", FR, DE, line=9)) == [
         (3, f"{A}/de")
     ]
@@ -603,7 +603,7 @@ def test_a_page_without_alternates_does_not_name_back() -> None:
     assert one_sided(page("en", EN, DE, line=2), page("de", line=4)) == [(2, f"{A}/de")]
 
 
-def test_what_is_listed_nowhere_is_not_judged() -> None:
+def test_unlisted_alternates_are_not_judged() -> None:
     assert one_sided(page("en", EN, DE, FR), page("de", EN, DE, FR)) == []
 
 
@@ -611,7 +611,7 @@ def test_a_page_that_is_listed_twice_does_not_complete_a_set() -> None:
     assert one_sided(page("en", EN, DE, line=1), page("en", EN, DE, line=2), page("de", line=3)) == [(1, f"{A}/de")]
 
 
-def test_what_a_second_listing_names_counts_too() -> None:
+def test_alternates_of_a_second_listing_count() -> None:
     assert one_sided(page("en", EN, DE), page("de", DE, FR), page("de", DE, EN), page("fr", FR, DE)) == []
 
 
@@ -643,7 +643,8 @@ def item(number: int = 1, **fields: Any) -> UrlRecord:
         ({}, None),
         ({"publication_date": NOW - timedelta(hours=48)}, None),
         ({"publication_date": NOW - timedelta(hours=48, seconds=2), "publication_date_precision": "second"}, "N02"),
-        ({"publication_date": at("2026-10-30"), "publication_date_precision": "day"}, None),  # part of it is new
+        # part of the period is recent
+        ({"publication_date": at("2026-10-30"), "publication_date_precision": "day"}, None),
         ({"publication_date": at("2026-10-29"), "publication_date_precision": "day"}, "N02"),
         ({"title": None}, "N03"),
         ({"name": ""}, "N03"),
@@ -657,7 +658,7 @@ def test_news(fields: dict[str, Any], code: str | None) -> None:
     assert [each.code for each in found(NewsItems(NOW), [item(**fields)], outcome())] == ([code] if code else [])
 
 
-def test_a_date_of_news_that_cannot_be_read_is_not_called_missing() -> None:
+def test_unreadable_news_date_is_not_reported_as_missing() -> None:
     unreadable = report("D01", "no date", sitemap=MAP, line=1, field="news:publication_date", raw="soon")
     record = item(publication_date=None)
     record.problems = (unreadable,)
@@ -711,7 +712,7 @@ RULES = parse_rules(ROBOTS, "bot/1.0")
 
 
 class Ticking:
-    """A clock that goes on by so much whenever somebody looks."""
+    """A clock that advances by a fixed step at each call."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds, self.now = seconds, 0.0
@@ -721,7 +722,7 @@ class Ticking:
         return self.now
 
 
-def test_what_is_forbidden_is_found() -> None:
+def test_urls_forbidden_by_robots_txt_are_reported() -> None:
     check = DisallowedUrls(lambda url: RULES)
     pages = entries("a", "private/1", "x.php", "x.php?", "privat", "%70rivate/2", "a/private/")
     assert [each.line for each in problems(check, pages)] == [2, 3, 6]
@@ -744,14 +745,14 @@ def test_what_is_forbidden_is_found() -> None:
         )
     ),
 )  # fmt: skip
-def test_looking_at_beginnings_first_changes_nothing(pages: list[str], lines: list[str]) -> None:
+def test_prefix_check_of_rules_changes_no_result(pages: list[str], lines: list[str]) -> None:
     rules = parse_rules("\n".join(lines), "bot/1.0")
     records = entries(*pages)
     told = [each.line for each in problems(DisallowedUrls(lambda url: rules), records)]
     assert told == [record.line for record in records if not rules.allows(record.loc)]
 
 
-def test_for_want_of_time_some_are_tried() -> None:
+def test_after_the_time_budget_a_sample_is_matched() -> None:
     check = DisallowedUrls(lambda url: RULES, budget_seconds=1.0, clock=Ticking(0.01))
     pages = [entries(*(f"private/{block}/{number}" for number in range(1_000))) for block in range(10)]
     (finding,) = found(check, *pages)
@@ -760,14 +761,14 @@ def test_for_want_of_time_some_are_tried() -> None:
     assert 100 < finding.count < 1_000
 
 
-def test_where_robots_is_not_known_nothing_is_judged() -> None:
+def test_without_robots_txt_nothing_is_reported() -> None:
     check = DisallowedUrls(lambda url: None if "b.example" in url else RULES)
     assert not found(check, entries("a", "https://b.example/private/"))
     told = "U12 checked 1 of 2 URLs; robots.txt of other hosts was not fetched"
     assert check.notes == [told]
 
 
-def test_a_robots_txt_that_is_read_later_counts_for_what_came_before() -> None:
+def test_later_robots_txt_applies_to_earlier_urls() -> None:
     known: list[bool] = []
     check = DisallowedUrls(lambda url: RULES if known else None)
     findings = Findings()
@@ -784,10 +785,10 @@ def test_a_url_that_takes_too_long_to_compare_is_not_called_forbidden() -> None:
     assert not found(DisallowedUrls(lambda url: rules), entries("x" * 2_000))
 
 
-# --- the survey ---
+# --- the overview ---
 
 
-def test_the_survey_counts_months_sections_and_formats() -> None:
+def test_overview_counts_months_sections_and_formats() -> None:
     survey = SiteOverview()
     pages = dated("2026-10-01", "2026-10-31", "2025-01-01") + entries("shop/a/b", "shop/c?x=/y/", "news/")
     ends = [outcome(format=each) for each in ("urlset", "rss", "robots")]

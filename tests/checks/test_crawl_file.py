@@ -1,4 +1,4 @@
-"""Crawl files are read as crawlers and spreadsheets write them, and what is none is told with what to do."""
+"""Crawl files are read as crawlers and spreadsheets write them; invalid files are reported with advice."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def rows(data: bytes | str, name: str = "crawl.csv") -> list[CrawledPage]:
 
 
 def failure(data: bytes | str, name: str = "crawl.csv") -> str:
-    with pytest.raises(sr.UsageError) as told:
+    with pytest.raises(sr.UsageError) as reported:
         rows(data, name)
-    return str(told.value)
+    return str(reported.value)
 
 
 def lines(*forms: dict[str, Any]) -> str:
@@ -136,7 +136,7 @@ def test_rows_without_a_url_of_a_page_are_counted() -> None:
     assert (file.unusable, file.first_unusable) == (2, 3)
 
 
-# --- what is said ---
+# --- values ---
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_status_is_a_number_or_none(value: object, status: int | None) -> None
 
 
 @pytest.mark.parametrize("value", ["OK", "20", "2000", "-200", "2xx", True])
-def test_what_is_no_status_is_told_with_its_place(value: object) -> None:
+def test_invalid_status_is_reported_with_its_place(value: object) -> None:
     text = lines({"url": A}, {"url": B, "Status Code": value})
     shown = repr(value if isinstance(value, str) else "true")
     assert failure(text, "crawl.jsonl") == (
@@ -170,7 +170,7 @@ def test_a_noindex_of_our_own_is_true_or_false(value: object, noindex: bool) -> 
     assert one(noindex=value).noindex is noindex
 
 
-def test_what_is_neither_true_nor_false_is_told() -> None:
+def test_invalid_noindex_value_is_reported() -> None:
     assert failure(f"url,noindex\n{A},perhaps\n") == (
         "crawl.csv:2: 'perhaps' in the column noindex is neither true nor false: give true, false, 1, 0, yes or no"
     )
@@ -216,17 +216,17 @@ def test_a_noindex_in_any_column_counts() -> None:
         ({}, True),
     ],
 )
-def test_what_is_no_page_is_not_indexable(value: dict[str, object], indexable: bool) -> None:
+def test_non_html_response_is_not_indexable(value: dict[str, object], indexable: bool) -> None:
     assert one(**value).indexable is indexable
 
 
-def test_many_rows_that_say_the_same_come_to_the_same() -> None:
+def test_repeated_rows_do_not_change_the_result() -> None:
     same = [f"{A}?{number},200,noindex\n" for number in range(50)] + [f"{B},200,index\n"] * 2
     found = rows("url,status,meta robots\n" + "".join(same))
     assert [row.noindex for row in found] == [True] * 50 + [False] * 2
 
 
-# --- what others write ---
+# --- exports of other tools ---
 
 SCREAMING_FROG = (
     '"Address","Content Type","Status Code","Status","Indexability","Indexability Status","Title 1","Meta Robots 1",'
@@ -284,7 +284,7 @@ def test_other_names_of_columns_are_known(url: str, status: str, canonical: str)
     assert rows(f"n;{status};{canonical};{url}\n1;404;{B};{A}\n") == [CrawledPage(2, A, 404, B)]
 
 
-def test_the_number_is_the_status_where_a_text_is_called_so_too() -> None:
+def test_numeric_status_column_is_preferred_to_a_text_column() -> None:
     assert rows(f"url,status,status code\n{A},OK,200\n{B},Refused,\n") == [CrawledPage(2, A, 200), CrawledPage(3, B)]
 
 
@@ -300,7 +300,7 @@ def test_keys_may_differ_from_line_to_line() -> None:
     assert file.fields == {"url", "status", "hash"}
 
 
-# --- what is no crawl file ---
+# --- invalid files ---
 
 
 def _faults() -> list[ParameterSet]:
@@ -405,12 +405,12 @@ def _faults() -> list[ParameterSet]:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("data", "told"), _faults())
-def test_what_is_no_crawl_file_is_told(data: bytes | str, told: str) -> None:
-    assert failure(data) == told
+@pytest.mark.parametrize(("data", "reported"), _faults())
+def test_invalid_crawl_file_is_reported(data: bytes | str, reported: str) -> None:
+    assert failure(data) == reported
 
 
-def test_rows_before_a_fault_are_given() -> None:
+def test_rows_before_a_fault_are_returned() -> None:
     rows_of_it = iter(wrote(f"url,status\n{A},200\n{B},OK\n"))
     assert next(rows_of_it) == CrawledPage(2, A, 200)
     with pytest.raises(sr.UsageError, match=r"^crawl\.csv:3: 'OK'"):
@@ -423,7 +423,7 @@ def test_a_fault_of_the_text_far_into_a_file_names_its_line() -> None:
 
 
 @pytest.mark.parametrize("over", [0, 1])
-def test_a_line_may_be_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch, over: int) -> None:
+def test_line_length_is_limited(monkeypatch: pytest.MonkeyPatch, over: int) -> None:
     monkeypatch.setattr(crawllines, "MAX_LINE_BYTES", 60)
     line = f"url\n{A},".ljust(63 + over - 1, "x") + "\n"
     if over:
@@ -432,46 +432,46 @@ def test_a_line_may_be_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch, ov
         assert [row.url for row in rows(line)] == [A]
 
 
-def test_a_file_that_is_not_there_is_told() -> None:
-    with pytest.raises(sr.UsageError) as told:
+def test_missing_file_is_reported() -> None:
+    with pytest.raises(sr.UsageError) as reported:
         list(CrawlFile("none.csv"))
-    assert str(told.value) == "there is no file none.csv; export one from the crawler, as CSV or JSON lines"
+    assert str(reported.value) == "there is no file none.csv; export one from the crawler, as CSV or JSON lines"
 
 
-def test_a_folder_is_told(tmp_path: Path) -> None:
+def test_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "crawls").mkdir()
     with pytest.raises(sr.UsageError, match=r"^crawls is a folder; give the file of the crawl$"):
         list(CrawlFile("crawls"))
 
 
-def test_a_pipe_is_told(tmp_path: Path) -> None:
+def test_pipe_is_refused(tmp_path: Path) -> None:
     os.mkfifo("pipe")
-    told = "pipe is not a regular file, and a crawl is read more than once: write it to a file, and give that"
-    with pytest.raises(sr.UsageError, match=f"^{told}$"):
+    reported = "pipe is not a regular file, and a crawl is read more than once: write it to a file, and give that"
+    with pytest.raises(sr.UsageError, match=f"^{reported}$"):
         list(CrawlFile("pipe"))
 
 
-def test_a_name_that_can_be_none_is_told() -> None:
+def test_impossible_file_name_is_reported() -> None:
     with pytest.raises(sr.UsageError, match=r"^cannot read a\x00b: embedded null byte; give a file that you may read$"):
         list(CrawlFile("a\0b"))
 
 
-def test_a_database_is_told() -> None:
+def test_database_is_refused() -> None:
     with sqlite3.connect("crawl.csv") as db:
         db.execute("CREATE TABLE url (address TEXT)")
     db.close()
-    told = "crawl.csv: that is an SQLite database: export the crawl as CSV, or as JSON lines"
-    with pytest.raises(sr.UsageError, match=re.escape(told)):
+    reported = "crawl.csv: that is an SQLite database: export the crawl as CSV, or as JSON lines"
+    with pytest.raises(sr.UsageError, match=re.escape(reported)):
         list(CrawlFile("crawl.csv"))
 
 
 def test_many_columns_are_not_all_named() -> None:
-    told = failure(",".join(f"column {number}" for number in range(60)))
-    assert "column 0, column 1, " in told
-    assert "column 19 and 40 more: call one of them url" in told
+    reported = failure(",".join(f"column {number}" for number in range(60)))
+    assert "column 0, column 1, " in reported
+    assert "column 19 and 40 more: call one of them url" in reported
 
 
-# --- whatever stands in them ---
+# --- any content ---
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
 # The csv module leaves a lone CR without quotes where it is no line end of its own.
@@ -489,7 +489,7 @@ RECORDS = st.tuples(PATHS, STATUSES, st.booleans(), TEXTS, TEXTS)
     newline=st.sampled_from(["\n", "\r\n"]),
     encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
 )
-def test_what_csv_writes_comes_back(
+def test_csv_round_trip(
     tmp_path_factory: pytest.TempPathFactory,
     records: list[tuple[str, int | None, bool, str, str]],
     order: list[int],

@@ -1,4 +1,4 @@
-"""C01 to C06 and X03: each is said where it is so, once, and nowhere else."""
+"""C01 to C06 and X03: each is reported once where it applies, and nowhere else."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def write(name: str, *forms: dict[str, Any]) -> str:
     return name
 
 
-def page(url: str, status: int | None = 200, **told: Any) -> dict[str, Any]:
-    return {"url": url, "status": status, "canonical": None, "noindex": False, **told}
+def page(url: str, status: int | None = 200, **reported: Any) -> dict[str, Any]:
+    return {"url": url, "status": status, "canonical": None, "noindex": False, **reported}
 
 
 def some(*locs: str, sitemap: str = SITEMAP, lastmod: datetime | None = None, precision: str = "second") -> UrlBatch:
@@ -50,7 +50,7 @@ def some(*locs: str, sitemap: str = SITEMAP, lastmod: datetime | None = None, pr
 
 
 def audit(crawl: CrawlCheck, *batches: UrlBatch, found: Findings | None = None, complete: bool = True) -> list[Problem]:
-    """The samples of all that is found."""
+    """The samples of all findings."""
     found = found or Findings(samples=50)
     for batch in batches:
         crawl.on_urls(batch, found)
@@ -67,11 +67,11 @@ def site_text(crawl: CrawlCheck, *batches: UrlBatch, **options: Any) -> list[str
     return [str(problem) for problem in audit(crawl, *batches, **options)]
 
 
-# --- what the crawl says of listed URLs ---
+# --- listed URLs in the crawl ---
 
 
 @pytest.mark.parametrize(
-    ("told", "problems"),
+    ("reported", "problems"),
     [
         ({"status": 404}, ["C01 {0}:3: {1} answers 404 in crawl.jsonl"]),
         ({"status": 503}, ["C01 {0}:3: {1} answers 503 in crawl.jsonl"]),
@@ -96,13 +96,13 @@ def site_text(crawl: CrawlCheck, *batches: UrlBatch, **options: Any) -> list[str
         ({"Content Type": "image/png"}, []),
     ],
 )
-def test_what_the_crawl_says_of_a_listed_url_is_said_at_its_line(told: dict[str, Any], problems: list[str]) -> None:
-    crawl = read(page(HOME), page(OLD, **told))
+def test_crawl_problem_of_a_listed_url_has_its_line(reported: dict[str, Any], problems: list[str]) -> None:
+    crawl = read(page(HOME), page(OLD, **reported))
     assert site_text(crawl, some(HOME, OLD)) == [each.format(SITEMAP, OLD, LAMP) for each in problems]
     assert crawl.notes == []
 
 
-def test_a_problem_names_its_field_and_the_url() -> None:
+def test_problem_names_its_field_and_url() -> None:
     (problem,) = audit(read(page(OLD, 404)), some(OLD))
     assert (problem.code, problem.severity, problem.sitemap, problem.line) == ("C01", "error", SITEMAP, 2)
     assert (problem.field, problem.raw) == ("loc", OLD)
@@ -116,7 +116,7 @@ def test_each_listing_counts() -> None:
 
 
 @pytest.mark.parametrize("canonical", [LAMP, f"{SITE}/o", f"{OLD}/more", "https://elsewhere.example/old"])
-def test_a_canonical_is_told_whole(canonical: str) -> None:
+def test_canonical_is_reported_in_full(canonical: str) -> None:
     assert site_text(read(page(OLD, canonical=canonical)), some(OLD)) == [
         f"C04 {SITEMAP}:2: {OLD} has the canonical {canonical} in crawl.jsonl"
     ]
@@ -131,10 +131,10 @@ def test_urls_are_compared_as_they_are_normalised() -> None:
     assert [each[:3] for each in site_text(crawl, some(f"{SITE}/%C3%A9"))] == ["C01"]
 
 
-# --- what is not in the crawl ---
+# --- listed URLs missing in the crawl ---
 
 
-def test_a_listed_url_that_the_crawl_has_not_is_an_orphan() -> None:
+def test_listed_url_missing_in_the_crawl_is_an_orphan() -> None:
     assert site_text(read(page(HOME), page(CART, None)), some(HOME, OLD, CART)) == [
         f"C05 {SITEMAP}:3: {OLD} is listed, and not in crawl.jsonl"
     ]
@@ -150,22 +150,22 @@ def test_orphans_count_from_the_first_however_they_come(split: int) -> None:
     assert {sample.line for sample in finding.samples if sample.sitemap == SITEMAP} >= {2}
 
 
-def test_a_crawl_of_another_site_is_told_once() -> None:
+def test_crawl_of_another_site_is_reported_once() -> None:
     crawl = read(page("https://elsewhere.example/"), page("https://elsewhere.example/a", 404))
     assert site_text(crawl, some(HOME, OLD), some(CART)) == []
     assert crawl.notes == ["crawl.jsonl has none of the URLs listed: is it of this site?"]
 
 
-def test_where_nothing_is_listed_nothing_is_said() -> None:
+def test_site_without_urls_has_no_crawl_problems() -> None:
     crawl = read(page(HOME))
     assert site_text(crawl) == []
     assert len(crawl.notes) == 1
 
 
-# --- what no sitemap lists ---
+# --- crawled pages that no sitemap lists ---
 
 
-def test_an_indexable_page_that_no_sitemap_lists_is_said_at_its_line_of_the_crawl() -> None:
+def test_unlisted_indexable_page_is_reported_at_its_crawl_line() -> None:
     with open("crawl.csv", "w", newline="") as file:
         file.write(f'"Internal - All"\n"Address","Title 1","Status Code"\n"{HOME}","x","200"\n"{LAMP}","a\nb","200"\n')
         file.write(f'"{CART}","x","200"\n')
@@ -181,22 +181,22 @@ def test_an_indexable_page_that_no_sitemap_lists_is_said_at_its_line_of_the_craw
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         {"status": 404}, {"status": 301}, {"status": None}, {"status": 204}, {"noindex": True}, {"canonical": HOME},
         {"Content Type": "image/png"}, {"Indexability": "Non-Indexable"}, {"url": "https://elsewhere.example/"},
     ],
 )  # fmt: skip
-def test_what_no_sitemap_should_list_is_not_missed(told: dict[str, Any]) -> None:
-    assert site_text(read(page(HOME), {**page(LAMP), **told}), some(HOME)) == []
+def test_pages_that_belong_in_no_sitemap_are_not_missing(reported: dict[str, Any]) -> None:
+    assert site_text(read(page(HOME), {**page(LAMP), **reported}), some(HOME)) == []
 
 
-@pytest.mark.parametrize("told", [{"canonical": LAMP}, {"canonical": "/lamp#x"}, {"Content Type": "text/html"}, {}])
-def test_what_a_sitemap_should_list_is_missed(told: dict[str, Any]) -> None:
-    assert [each[:3] for each in site_text(read(page(HOME), page(LAMP, **told)), some(HOME))] == ["C06"]
+@pytest.mark.parametrize("reported", [{"canonical": LAMP}, {"canonical": "/lamp#x"}, {"Content Type": "text/html"}, {}])
+def test_indexable_pages_without_a_listing_are_missing(reported: dict[str, Any]) -> None:
+    assert [each[:3] for each in site_text(read(page(HOME), page(LAMP, **reported)), some(HOME))] == ["C06"]
 
 
-def test_a_page_that_the_crawl_has_twice_is_missed_once() -> None:
+def test_page_crawled_twice_is_missing_once() -> None:
     crawl = read(page(HOME), page(LAMP), page(f"{LAMP}#top"))
     assert site_text(crawl, some(HOME)) == [f"C06 crawl.jsonl:2: {LAMP} is indexable, and no sitemap lists it"]
 
@@ -208,7 +208,7 @@ def test_pages_of_other_hosts_are_left_out_and_counted() -> None:
     assert crawl.notes == ["crawl.jsonl: 2 pages on hosts that no sitemap lists, left out of C06"]
 
 
-def test_missing_sitemaps_are_said_beside_missing_pages() -> None:
+def test_incomplete_sitemaps_are_noted_with_missing_pages() -> None:
     crawl = read(page(HOME), page(LAMP))
     assert len(site_text(crawl, some(HOME), complete=False)) == 1
     assert crawl.notes == ["not all sitemaps were read completely: C06 includes pages that only these list"]
@@ -216,7 +216,7 @@ def test_missing_sitemaps_are_said_beside_missing_pages() -> None:
     assert site_text(crawl, some(HOME), complete=False) == crawl.notes == []
 
 
-def test_the_file_is_read_once_more_only_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_crawl_file_is_read_twice_only_for_codes_that_need_it(tmp_path: Path) -> None:
     crawl = read(page(HOME), page(LAMP), page(OLD, 404))
     (tmp_path / "crawl.jsonl").unlink()
     assert [each[:3] for each in site_text(crawl, some(HOME, OLD), found=Findings(ignore=["C06"]))] == ["C01"]
@@ -225,10 +225,10 @@ def test_the_file_is_read_once_more_only_where_that_is_asked_for(tmp_path: Path)
     assert site_text(crawl, some(HOME)) == []
 
 
-# --- what the file does not say ---
+# --- missing columns and rows ---
 
 
-def test_columns_that_are_missing_are_told() -> None:
+def test_missing_columns_are_noted() -> None:
     write("crawl.jsonl", {"url": HOME}, {"url": OLD})
     crawl = CrawlCheck.read("crawl.jsonl")
     assert site_text(crawl, some(HOME, LAMP)) == [f"C05 {SITEMAP}:3: {LAMP} is listed, and not in crawl.jsonl"]
@@ -243,18 +243,18 @@ def test_one_column_is_enough_for_noindex(column: str) -> None:
     assert crawl.notes == []
 
 
-def test_rows_that_were_passed_over_are_told() -> None:
+def test_skipped_rows_are_noted() -> None:
     crawl = read(page(HOME), page("mailto:x@example.com"), page("tel:1"))
     assert crawl.notes == ["crawl.jsonl: 2 rows without a URL of a page, the first in line 2; skipped"]
 
 
-def test_what_is_no_crawl_is_told_before_anything_is_read() -> None:
+def test_invalid_crawl_file_is_reported_before_any_request() -> None:
     with pytest.raises(sr.UsageError, match=r"^there is no file none\.csv;"):
         CrawlCheck.read("none.csv")
 
 
 def test_a_crawl_takes_little_memory() -> None:
-    """The measure by hand is of a million rows; of so few, some tables have twice the room that they need."""
+    """The figure in the docs is for a million rows; with so few, some tables have twice the size that they need."""
     rows = 20_000
     write("crawl.jsonl", *(page(f"{SITE}/products/category/{number:09}", canonical="") for number in range(rows)))
     tracemalloc.start()
@@ -270,10 +270,10 @@ def test_a_crawl_takes_little_memory() -> None:
 # --- lastmods of pages that did not change ---
 
 
-def unchanged(before: dict[str, Any], hashes: tuple[Any, Any] = ("x", "x"), **told: Any) -> UnchangedContentCheck:
+def unchanged(before: dict[str, Any], hashes: tuple[Any, Any] = ("x", "x"), **reported: Any) -> UnchangedContentCheck:
     """OLD in a baseline, and in two crawls."""
     write("before.jsonl", page(OLD, hash=hashes[0]), page(HOME, hash="h"))
-    write("now.jsonl", page(HOME, hash="i"), page(OLD, **{"hash": hashes[1], **told}))
+    write("now.jsonl", page(HOME, hash="i"), page(OLD, **{"hash": hashes[1], **reported}))
     write("monday.jsonl", {"loc": OLD, "sitemap": SITEMAP, **before})
     return UnchangedContentCheck.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
 
@@ -290,7 +290,7 @@ def dated(text: str | None, precision: str | None) -> dict[str, Any]:
     return {"lastmod": text, "lastmod_precision": precision}
 
 
-def test_a_lastmod_that_moved_by_itself_is_said() -> None:
+def test_changed_lastmod_of_unchanged_content_is_reported() -> None:
     check = unchanged(dated("2026-02-01T00:00:00Z", "day"))
     found = Findings()
     check.on_urls(some(HOME, OLD, lastmod=DAY), found)
@@ -303,7 +303,7 @@ def test_a_lastmod_that_moved_by_itself_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "lastmod", "precision", "told"),
+    ("before", "lastmod", "precision", "reported"),
     [
         (dated("2026-02-28T23:59:59Z", "second"), DAY, "second", "2026-02-28T23:59:59Z"),
         (dated("2026-03-02T00:00:00Z", "day"), DAY, "day", "2026-03-02"),
@@ -317,26 +317,26 @@ def test_a_lastmod_that_moved_by_itself_is_said() -> None:
         (dated("2026-02-01T00:00:00Z", "day"), None, "day", None),
     ],
 )
-def test_a_lastmod_differs_where_it_is_of_another_time(
-    before: dict[str, Any], lastmod: datetime | None, precision: str, told: str | None
+def test_lastmods_are_compared_as_instants(
+    before: dict[str, Any], lastmod: datetime | None, precision: str, reported: str | None
 ) -> None:
     problems = found_by(unchanged(before), some(OLD, lastmod=lastmod, precision=precision))
-    assert [f"lastmod was {told}," in each for each in problems] == ([True] if told else [])
+    assert [f"lastmod was {reported}," in each for each in problems] == ([True] if reported else [])
 
 
 @pytest.mark.parametrize(
-    ("hashes", "told"),
+    ("hashes", "reported"),
     [
         (("x", "y"), {}), ((None, None), {}), (("x", None), {}), (("", ""), {}), (("x", "x"), {"status": 404}),
         (("x", "x"), {"status": 301}),
     ],
 )  # fmt: skip
-def test_content_is_the_same_where_both_crawls_say_so(hashes: tuple[Any, Any], told: dict[str, Any]) -> None:
-    check = unchanged(dated("2026-02-01T00:00:00Z", "day"), hashes, **told)
+def test_content_is_unchanged_if_both_hashes_match(hashes: tuple[Any, Any], reported: dict[str, Any]) -> None:
+    check = unchanged(dated("2026-02-01T00:00:00Z", "day"), hashes, **reported)
     assert found_by(check, some(OLD, lastmod=DAY)) == []
 
 
-def test_of_several_sitemaps_each_may_keep_what_it_stated() -> None:
+def test_lastmods_are_compared_by_sitemap() -> None:
     unchanged({})
     other = dated("2026-01-01T00:00:00Z", "day")
     listings = [{"loc": OLD, "sitemap": SITEMAP, **dated("2026-02-01T00:00:00Z", "day")}, {"loc": OLD, **other}]
@@ -347,7 +347,7 @@ def test_of_several_sitemaps_each_may_keep_what_it_stated() -> None:
     assert len(found_by(check, some(OLD, lastmod=DAY, precision="day"))) == 1
 
 
-def test_crawls_without_hashes_are_told() -> None:
+def test_crawls_without_hashes_are_noted() -> None:
     write("before.jsonl", page(OLD))
     write("now.jsonl", page(OLD, hash="x"))
     write("monday.jsonl", {"loc": OLD, **dated("2026-02-01T00:00:00Z", "day")})

@@ -1,4 +1,4 @@
-"""The HTML report: what a site wrote stays text, the page loads nothing, and it tells all that a report has."""
+"""The HTML report: text of a site stays text, the page loads nothing, and it has every field of the report."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ HOSTILE = [
 ]
 TEXTS = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=20), min_size=1, max_size=4).map("".join)
 _PLAIN = "PLAIN"
-# Of the head, and what a style or script holds, is not read as text.
+# The head, styles and scripts are not text.
 _UNREAD = ("title", "style", "script")
 
 
 class Parsed(HTMLParser):
-    """A page as a browser's parser sees it: its elements, and its text outside the head."""
+    """A page as an HTML parser sees it: its elements, and its text outside the head."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class Parsed(HTMLParser):
             self.text += data
 
     def skeleton(self) -> list[tuple[str, tuple[str, ...]]]:
-        """Elements and the names of their attributes; but for links, and the marks of what cannot be seen."""
+        """Elements and the names of their attributes, without links and the marks of invisible characters."""
         return [
             (tag, tuple(attributes))
             for tag, attributes in self.elements
@@ -101,19 +101,19 @@ class Parsed(HTMLParser):
 
 def without_charts(render):
     @wraps(render)
-    def rendered(told) -> str:
+    def rendered(reported) -> str:
         with patch.dict(sys.modules, {"altair": None}):
-            return render(told)
+            return render(reported)
 
     return rendered
 
 
-# Charts take a fifth of a second: they are drawn only for the tests that look at them, and once.
+# Charts take a fifth of a second: they are drawn once, and only for the tests that check them.
 page, fragment = without_charts(written_page), without_charts(written_fragment)
 charted_page, charted_fragment = cache(written_page), cache(written_fragment)
 
 
-# --- what a site wrote stays text ---
+# --- text of a site stays text ---
 
 
 @given(TEXTS)
@@ -135,7 +135,7 @@ def test_charts_show_text_of_a_site_as_it_is(text):
     assert shown.text.replace("\n", "").isprintable()
 
 
-def test_what_cannot_be_seen_is_shown_by_its_number():
+def test_invisible_characters_are_shown_as_code_points():
     shown = page(hostile("a\u202eb\x1b"))
     assert '<span class="unseen">\\u202e</span>b<span class="unseen">\\x1b</span>' in shown
     assert "\u202e" not in shown
@@ -163,16 +163,16 @@ def test_what_cannot_be_seen_is_shown_by_its_number():
 def test_only_web_addresses_become_links(url, is_one):
     assert is_address(url) is is_one
     link = {"href": url, "rel": "noopener noreferrer nofollow"}
-    told = attrs.evolve(small(), target=url, findings=(), sitemaps=())
-    assert (link in Parsed(page(told)).all_of("a")) is is_one
+    reported = attrs.evolve(small(), target=url, findings=(), sitemaps=())
+    assert (link in Parsed(page(reported)).all_of("a")) is is_one
 
 
-# --- it loads nothing, and runs nothing but its own ---
+# --- it loads nothing, and runs only its own script ---
 
 
-@pytest.mark.parametrize("told", [small(), EMPTY], ids=["small", "empty"])
-def test_the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else(told):
-    shown = Parsed(charted_page(told))
+@pytest.mark.parametrize("reported", [small(), EMPTY], ids=["small", "empty"])
+def test_the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else(reported):
+    shown = Parsed(charted_page(reported))
     policy = next(meta["content"] for meta in shown.all_of("meta") if meta.get("http-equiv"))
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
     assert rules.pop("style-src") == _hash_of(shown.inside["style"])
@@ -197,12 +197,12 @@ def test_nothing_is_loaded(render):
     assert not re.search(r"url\(|@import|https?:", shown.inside["style"])
 
 
-def test_the_script_makes_no_markup_and_asks_nobody():
+def test_script_makes_no_markup_and_no_requests():
     script = Parsed(page(EMPTY)).inside["script"]
     assert not re.search("innerHTML|outerHTML|insertAdjacent|document.write|eval|Function|fetch|XMLHttp|import", script)
 
 
-def test_a_drawing_holds_shapes_only():
+def test_svg_holds_shapes_only():
     svg = (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1" onload="x"><script>x</script><style>x</style>'
         '<image href="https://e.com/"/><g onclick="x" style="x"><text fill="#000001" href="x">&lt;b></text></g>'
@@ -214,13 +214,13 @@ def test_a_drawing_holds_shapes_only():
     )
 
 
-# --- what it tells ---
+# --- contents ---
 
 
-def test_the_page_tells_all_of_a_finding():
-    told = small()
-    shown = Parsed(page(told)).text
-    for each in told.findings:
+def test_page_has_every_field_of_a_finding():
+    reported = small()
+    shown = Parsed(page(reported)).text
+    for each in reported.findings:
         explained = explain(each.code)
         for shown_text in (each.code, explained.rule, explained.fix, each.title[1:], _amount(each)):
             assert shown_text.replace("`", "") in shown
@@ -228,7 +228,7 @@ def test_the_page_tells_all_of_a_finding():
             assert sample.place in shown
             assert sample.message in shown
             assert sample.raw is None or sample.raw in shown
-    for words in ("shop.example", "2026-11-22 18:41 UTC", "Partial", *told.notes):
+    for words in ("shop.example", "2026-11-22 18:41 UTC", "Partial", *reported.notes):
         assert words in shown
 
 
@@ -238,7 +238,7 @@ def _amount(found) -> str:
 
 
 def _targets(html: str) -> list[str]:
-    """Where the lines of the overview lead to."""
+    """The link targets of the overview."""
     return re.findall('href="#(.*?)"', re.search('<ol class="overview".*?</ol>', html).group())
 
 
@@ -268,16 +268,16 @@ def test_cards_are_named_by_their_code_and_the_second_of_one_by_its_severity_too
     ]
 
 
-def test_headings_tell_findings_from_places():
+def test_headings_count_findings_and_places():
     shown = Parsed(page(small())).text
     assert "Errors · 3 findings, 1,333 occurrences" in shown
     assert "Notices · 1 finding, 4 occurrences" in shown
 
 
 @pytest.mark.parametrize("render", [page, fragment])
-def test_it_says_whether_all_was_read(render):
-    def shown_text(**told):
-        return Parsed(render(attrs.evolve(small(), **told))).text
+def test_page_states_completeness(render):
+    def shown_text(**reported):
+        return Parsed(render(attrs.evolve(small(), **reported))).text
 
     missing = "Partial: 1 document could not be read; findings may be missing."
     assert missing in shown_text()
@@ -289,12 +289,12 @@ def test_it_says_whether_all_was_read(render):
     assert "Partial: " not in unknown
 
 
-def test_what_is_missing_leads_to_the_tree():
+def test_missing_documents_link_to_the_tree():
     assert '<a href="#sitemaps">1 document could not be read</a>' in page(small())
     assert 'href="#' not in fragment(small())
 
 
-def test_of_a_dump_of_urls_alone_nothing_is_said_of_sitemaps():
+def test_report_of_a_dump_of_urls_has_no_sitemap_figures():
     shown = page(of_urls())
     assert "not known</td>" in shown
     assert "not read" not in shown
@@ -340,14 +340,14 @@ def test_every_code_has_a_card():
     assert len(names) == len(set(names))
 
 
-def test_severities_are_told_by_words_and_shapes():
+def test_severities_have_words_and_shapes():
     shown = page(small())
     for shape, word in (("◆", "Error"), ("▲", "Warning"), ("●", "Notice")):
         assert f'<span class="shape" aria-hidden="true">{shape}</span> {word}</span>' in shown
 
 
 @pytest.mark.parametrize("render", [page, fragment])
-def test_no_finding_is_said_plainly(render):
+def test_report_without_findings_says_so(render):
     clean = attrs.evolve(small(), findings=(), complete=True)
     assert "No problem was found in 48,142 URLs in 5 sitemaps." in render(clean)
     assert "Documents that could not be read may have some" not in render(clean)
@@ -399,7 +399,7 @@ def test_the_tree_is_bounded_and_says_so(number, more):
     assert ("1 of 501 sitemaps are not shown" in shown) is bool(more)
 
 
-def test_of_many_sitemaps_those_with_something_to_see_are_shown_in_their_place():
+def test_long_tree_shows_sitemaps_with_findings_first_in_order():
     rows = [row(f"{SHOP}/{place}.xml") for place in range(2 * MAX_ROWS)]
     rows[-1] = row(f"{SHOP}/cut.xml", complete="no")
     rows[-2] = row(f"{SHOP}/faulty.xml", problems=3)
@@ -413,7 +413,7 @@ def test_of_many_sitemaps_those_with_something_to_see_are_shown_in_their_place()
 @pytest.mark.parametrize(
     ("number", "text"), [(0, "0 B"), (999, "999 B"), (1_000, "1.0 KiB"), (10 << 20, "10 MiB"), (5 << 40, "5120 GiB")]
 )
-def test_sizes_are_for_people(number, text):
+def test_sizes_are_rounded_with_units(number, text):
     assert size(number) == text
 
 
@@ -450,14 +450,14 @@ def test_a_gap_is_as_wide_as_some_bars():
     assert _lastmods(["1970-01", *_run_of(fitting + 1)]).column == "year"
 
 
-def test_whatever_dates_there_are_the_bars_are_few():
+def test_number_of_bars_is_bounded_for_any_dates():
     every_year = [f"{year:04}-{year % 12 + 1:02}" for year in range(1, 10_000)]
     assert len(_lastmods(every_year).bars) <= 100
     assert _lastmods(every_year).total == len(every_year)
 
 
 def _axis_labels(months: list[str]) -> list[tuple[float, str]]:
-    """Place and text of what stands below the bars, from left to right."""
+    """Position and text of the labels below the bars, from left to right."""
     pytest.importorskip("altair")
     (svg,) = draw([_lastmods(months)])
     texts = re.findall(r'<text class="quiet" transform="translate\(([\d.]+),([\d.]+)\)"[^>]*>(.*?)</text>', str(svg))

@@ -1,4 +1,4 @@
-"""U14 where the site itself is private: a host that was named, with leave to ask private addresses, is no fault."""
+"""U14 for private sites: the target's own host is not reported if private addresses are permitted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def staging() -> Iterator[SiteServer]:
 
 
 def listing(server: SiteServer, host: str, *others: str) -> str:
-    """The target, whose sitemap lists two of its own pages, and others."""
+    """The target; its sitemap lists two of its own pages, and others."""
     start = server.url.replace("127.0.0.1", host)
     locs = "".join(f"<url><loc>{loc}</loc></url>" for loc in (f"{start}/", f"{start}/a", *others))
     server.pages = {
@@ -37,23 +37,23 @@ def listing(server: SiteServer, host: str, *others: str) -> str:
     return start
 
 
-def told(report: Report) -> list[str]:
+def reported(report: Report) -> list[str]:
     return [problem.message for finding in report.findings if finding.code == "U14" for problem in finding.samples]
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_a_private_site_that_is_named_is_clean(staging: SiteServer, host: str) -> None:
+def test_private_target_is_not_reported(staging: SiteServer, host: str) -> None:
     start = listing(staging, host)
-    assert told(sr.audit(start, allow_private=True)) == []
-    assert told(sr.audit(start.removeprefix("http://"), allow_private=True)) == []
+    assert reported(sr.audit(start, allow_private=True)) == []
+    assert reported(sr.audit(start.removeprefix("http://"), allow_private=True)) == []
     command = [sys.executable, "-m", "sitemap_reader", "audit", start, "--allow-private"]
     assert subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
 
 
-def test_other_private_hosts_and_logins_are_a_fault_still(staging: SiteServer) -> None:
+def test_other_private_hosts_and_userinfo_are_reported(staging: SiteServer) -> None:
     others = ("http://10.0.0.7/b", staging.url.replace("127.0.0.1", "localhost") + "/c")
     start = listing(staging, "127.0.0.1", *others, staging.url.replace("://", "://me:pw@") + "/d")
-    found = told(sr.audit(start, allow_private=True, scope="any"))
+    found = reported(sr.audit(start, allow_private=True, scope="any"))
     assert sorted(found) == sorted(
         [
             "http://10.0.0.7/b: 10.0.0.7 is a private address",
@@ -63,10 +63,10 @@ def test_other_private_hosts_and_logins_are_a_fault_still(staging: SiteServer) -
     )
 
 
-def test_without_leave_a_private_host_is_a_fault(staging: SiteServer, tmp_path: Path) -> None:
-    """As in a recording, which nothing has to be asked for."""
+def test_private_host_is_reported_without_allow_private(staging: SiteServer, tmp_path: Path) -> None:
+    """As in a recording, which needs no permission for addresses."""
     start = listing(staging, "localhost")
     with sr.urls(start, allow_private=True, record=tmp_path / "site") as stream:
         assert len([*stream]) == 2
-    assert len(told(sr.audit(tmp_path / "site"))) == 2
-    assert told(sr.audit(tmp_path / "site", allow_private=True)) == []
+    assert len(reported(sr.audit(tmp_path / "site"))) == 2
+    assert reported(sr.audit(tmp_path / "site", allow_private=True)) == []

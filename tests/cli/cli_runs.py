@@ -1,4 +1,4 @@
-"""How the tests of the command line run it: in this process, or as a process of its own."""
+"""Runs commands for tests: in this process, or as a separate process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROGRAM = [sys.executable, "-m", "sitemap_reader"]
 
 
 def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
-    """Exit code, stdout and stderr of one command; an exception of ours is raised here."""
+    """Exit code, stdout and stderr of one command; an unexpected exception is raised."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -34,7 +34,7 @@ def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
 
 
 def process(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
-    """The same as a process of its own."""
+    """The same in a separate process."""
     command = [*PROGRAM, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload, no-any-return]
 
@@ -51,17 +51,17 @@ def old_file(folder: Path) -> Path:
 
 
 def alone(file: Path) -> bool:
-    """Whether there is nothing beside it."""
+    """Whether the file is the only one in its folder."""
     return list(file.parent.iterdir()) == [file]
 
 
 def unfinished(file: Path) -> list[Path]:
-    """What a run that has not ended writes in place of this file."""
+    """The temporary file of a run that has not ended."""
     return list(file.parent.glob(f"{file.name}.*.unfinished"))
 
 
 def zstd() -> Any:
-    """The module; where there is none the test is skipped."""
+    """A zstd module; without one the test is skipped."""
     try:
         return zstd_module()
     except ImportError:

@@ -1,6 +1,6 @@
-"""The tables of the replay sites as files: golden/COMMAND-SITE.{txt,tsv,jsonl}, exactly what goes to stdout.
+"""Golden files of the replay sites: golden/COMMAND-SITE.{txt,tsv,jsonl}, exactly the stdout.
 
-`scripts/bless_tables` writes them.
+`scripts/write_table_expectations` writes them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Case:
         return GOLDEN / f"{self.command}-{self.site}.{SUFFIXES[self.format]}"
 
     def stdout(self) -> bytes:
-        """What it prints, on a wide screen, on a certain day."""
+        """Its stdout, on a wide terminal, on a fixed day."""
         stats = import_module("sitemap_reader.cli.stats")  # as an attribute of its package it is the command
         with patch.object(stats, "_now", lambda: NOW), patch.dict("os.environ", SCREEN):
             result = run(self.command, SITES / self.site, "--format", self.format, "-q")

@@ -1,4 +1,4 @@
-"""`audit`: its formats, exit codes, messages, and what it leaves when it is stopped."""
+"""`audit`: formats, exit codes, messages, and outputs of interrupted runs."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def test_the_broken_site_as_text() -> None:
     assert codes(result.stdout) == ["F01", "F05", "F07", "S01", "U04", "S01", "F10"]
     assert "  - https://broken.example/maps/mended.xml:4: a bare & was read as &amp;\n" in result.stdout
     assert result.stderr.splitlines()[0].startswith("5 errors, 18 warnings and 5 notices in 146 URLs; ")
-    told = "partial: 3 documents could not be read, 1 document could be read in part only (exit 1)"
-    assert result.stderr.splitlines()[1] == told
+    reported = "partial: 3 documents could not be read, 1 document could be read in part only (exit 1)"
+    assert result.stderr.splitlines()[1] == reported
 
 
-def test_the_shop_is_fine() -> None:
+def test_shop_has_no_error_or_warning() -> None:
     result = run("audit", SHOP, "--fail-on", "warning")
     assert (result.exit_code, codes(result.stdout)) == (0, ["F10"])
 
@@ -48,7 +48,7 @@ def test_the_shop_is_fine() -> None:
     ("suffix", "begins"),
     [("txt", SHOP), ("json", "{\n"), ("html", "<!DOCTYPE html>"), ("htm", "<!DOCTYPE html>")],
 )
-def test_the_suffix_says_how_to_write_it(tmp_path: Path, suffix: str, begins: str) -> None:
+def test_suffix_selects_the_report_format(tmp_path: Path, suffix: str, begins: str) -> None:
     file = tmp_path / f"report.{suffix}"
     result = run("audit", SHOP, "-o", file)
     assert (result.exit_code, result.stdout) == (0, "")
@@ -75,21 +75,21 @@ def test_another_suffix_is_refused(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "code", "told"),
+    ("document", "code", "reported"),
     [
         (f"<urlset {NS}><url><loc>https://a.example/1</loc></url><url>", 1, "1 document could be read in part only"),
         (f"<urlset {NS}><url>", 5, "1 document could not be read"),
     ],
 )
-def test_a_document_that_was_cut_is_not_said_to_be_stopped(document: str, code: int, told: str) -> None:
+def test_cut_document_is_not_reported_as_stopped(document: str, code: int, reported: str) -> None:
     dump = run("parse", "-", "--report", "-", "-q", stdin=document).stdout
     result = run("audit", "-", stdin=dump)
     assert result.exit_code == code
-    assert f"; partial: {told}\n" in result.stdout
+    assert f"; partial: {reported}\n" in result.stdout
     assert "stopped" not in result.stdout + result.stderr
     # The last outcome is not the only one.
     whole = run("parse", "-", "--report", "-", "-q", stdin=urlset("https://a.example/2")).stdout
-    assert f"; partial: {told}\n" in run("audit", "-", stdin=dump + whole).stdout
+    assert f"; partial: {reported}\n" in run("audit", "-", stdin=dump + whole).stdout
 
 
 def test_a_dump_on_stdin() -> None:
@@ -99,13 +99,13 @@ def test_a_dump_on_stdin() -> None:
     assert result.stdout.startswith("stdin: 5 errors, 18 warnings and 5 notices in 146 URLs\n")
 
 
-def test_quiet_leaves_the_report() -> None:
+def test_quiet_keeps_the_report() -> None:
     result = run("audit", BROKEN, "-q")
     assert (result.exit_code, result.stderr) == (1, "")
     assert result.stdout.startswith(BROKEN)
 
 
-def test_verbose_tells_of_each_document() -> None:
+def test_verbose_adds_a_line_for_each_document() -> None:
     result = run("audit", BROKEN, "-v")
     assert "done https://broken.example/maps/good.xml: urlset, 40 entries, 0." in result.stderr
 
@@ -133,13 +133,13 @@ def test_exit_codes(arguments: tuple[object, ...], code: int) -> None:
     assert run("audit", *map(str, arguments)).exit_code == code
 
 
-def test_where_nothing_can_be_read_the_errors_are_told_all_the_same(tmp_path: Path) -> None:
+def test_unreadable_site_reports_its_errors(tmp_path: Path) -> None:
     site = replay(tmp_path, {"robots.txt": f"Sitemap: {A}/gone.xml\n"})
     result = run("audit", site)
     assert (result.exit_code, codes(result.stdout)) == (5, ["F01"])
 
 
-def test_where_there_is_no_sitemap_the_report_says_so(tmp_path: Path) -> None:
+def test_report_of_a_site_without_a_sitemap_says_so(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     result = run("audit", replay(tmp_path / "site", {}), "-o", file)
     assert result.exit_code == 4
@@ -185,11 +185,11 @@ def test_every_code_is_explained() -> None:
 def test_families_and_all_codes_are_explained_sorted(wanted: str, meant: str) -> None:
     result = run("audit", "--explain", wanted)
     assert (result.exit_code, result.stderr) == (0, "")
-    told = re.findall(r"^(?:error|warning|info) ([A-Z]\d\d): ", result.stdout, re.MULTILINE)
-    assert told == sorted(code for code in CATALOGUE if code.startswith(meant))
+    reported = re.findall(r"^(?:error|warning|info) ([A-Z]\d\d): ", result.stdout, re.MULTILINE)
+    assert reported == sorted(code for code in CATALOGUE if code.startswith(meant))
 
 
-def test_a_reader_of_explanations_that_has_enough_ends_them_quietly() -> None:
+def test_closed_pipe_ends_explain_without_an_error() -> None:
     program = "audit --explain all"
     piped = f"set -o pipefail; {sys.executable} -m sitemap_reader {program} | head -n 1"
     ran = subprocess.run(["bash", "-c", piped], capture_output=True, text=True, check=False)
@@ -197,7 +197,7 @@ def test_a_reader_of_explanations_that_has_enough_ends_them_quietly() -> None:
     assert ran.stdout.startswith("error C01: ")
 
 
-# --- what is wrong with a command ---
+# --- usage errors ---
 
 
 @pytest.mark.parametrize(
@@ -238,15 +238,15 @@ def test_a_file_is_not_read_and_written_at_once(tmp_path: Path) -> None:
     assert dump.read_text() == f'{{"loc": "{A}/"}}\n'
 
 
-# --- when it is stopped ---
+# --- interrupts and closed pipes ---
 
 
 def test_several_codes_are_explained_one_after_the_other() -> None:
-    told = run("audit", "--explain", "D03,u06").stdout
-    assert (told.count("warning D03: "), told.count("warning U06: ")) == (1, 1)
+    reported = run("audit", "--explain", "D03,u06").stdout
+    assert (reported.count("warning D03: "), reported.count("warning U06: ")) == (1, 1)
 
 
-def test_head_ends_it_quietly() -> None:
+def test_closed_pipe_ends_the_command_without_an_error() -> None:
     command = f"{' '.join(PROGRAM)} audit {BROKEN} -q | head -n 1"
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
     assert (result.stdout.count("\n"), result.stderr) == (1, "")

@@ -47,7 +47,7 @@ def read_csv(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "txt", "parquet", "ndjson", "jsonl"])
-def test_the_suffix_of_the_output_says_the_format(tmp_path: Path, suffix: str) -> None:
+def test_suffix_of_the_output_selects_the_format(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"urls.{suffix}"
     result = run("convert", SHOP_DUMP, "-o", file)
     assert (result.exit_code, result.stdout) == (0, "")
@@ -79,7 +79,7 @@ def test_format_wins_over_the_suffix(tmp_path: Path) -> None:
         (["--format", "csv", "--fields", ""], "--fields: which ones? there are loc, lastmod"),
     ],
 )
-def test_what_cannot_be_meant_is_told_before_anything_is_made(
+def test_invalid_arguments_create_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -92,7 +92,7 @@ def test_what_cannot_be_meant_is_told_before_anything_is_made(
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
 @pytest.mark.parametrize("between", [".jsonl", ".parquet"])
-def test_what_was_written_with_fields_keeps_them_or_asks(tmp_path: Path, between: str, suffix: str) -> None:
+def test_convert_of_a_dump_with_fields_keeps_them_or_needs_fields(tmp_path: Path, between: str, suffix: str) -> None:
     some, out = tmp_path / f"some{between}", tmp_path / f"out{suffix}"
     fields = "loc,news.title,images.loc"
     assert run("convert", SHOP_DUMP, "--fields", fields, "-o", some).exit_code == 0
@@ -113,7 +113,7 @@ def test_without_pyarrow_parquet_says_what_to_install(tmp_path: Path, monkeypatc
     assert list(tmp_path.iterdir()) == []
 
 
-# --- what is written ---
+# --- output ---
 
 
 def test_jsonl_whole_is_the_dump_again(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_fields_are_selected_in_the_order_typed(tmp_path: Path) -> None:
     assert result.stdout == "images.1.loc\tloc\n2\thttps://a.example/\n"
 
 
-def test_a_table_has_every_column_whatever_the_dump_has(tmp_path: Path) -> None:
+def test_table_has_every_column_for_any_dump(tmp_path: Path) -> None:
     file = dump(tmp_path, {"loc": "https://a.example/", "site": "a", "extras": []})
     header, row = read_csv(run("convert", file, "--format", "csv").stdout)
     assert header == ALL
@@ -177,12 +177,12 @@ def test_a_gzipped_dump_and_stdin_are_read(tmp_path: Path) -> None:
         assert result.exit_code == 0
 
 
-def test_quiet_says_nothing() -> None:
+def test_quiet_writes_nothing_to_stderr() -> None:
     result = run("convert", SHOP_DUMP, "--format", "txt", "-q")
     assert (result.exit_code, result.stderr) == (0, "")
 
 
-# --- nothing, or not all ---
+# --- empty and incomplete results ---
 
 
 @pytest.mark.parametrize(
@@ -193,13 +193,13 @@ def test_quiet_says_nothing() -> None:
     ],
 )
 @pytest.mark.parametrize(("format", "output"), [("csv", ",".join(ALL) + "\n"), ("txt", "")])
-def test_no_url_is_exit_4_with_the_header(lines: list[str], told: str, format: str, output: str) -> None:
+def test_convert_without_urls_exits_4_with_the_header(lines: list[str], told: str, format: str, output: str) -> None:
     result = run("convert", "-", "--format", format, stdin="\n".join(lines))
     assert (result.exit_code, result.stdout) == (4, output)
     assert result.stderr.splitlines()[0] == f"error: {told}"
 
 
-def test_no_url_is_whole_parquet_on_stdout_and_no_file(tmp_path: Path) -> None:
+def test_convert_without_urls_writes_parquet_to_stdout_and_no_file(tmp_path: Path) -> None:
     table = pq.read_table(io.BytesIO(run("convert", "-", "--format", "parquet", stdin="").stdout_bytes))
     assert (table.column_names, table.num_rows) == (ALL, 0)
     assert run("convert", "-", "-o", tmp_path / "urls.parquet", stdin="").exit_code == 4
@@ -207,7 +207,7 @@ def test_no_url_is_whole_parquet_on_stdout_and_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["jsonl", "csv", "txt", "parquet"])
-def test_a_bad_line_is_named_and_what_was_before_is_written(tmp_path: Path, format: str) -> None:
+def test_bad_line_is_named_and_the_lines_before_are_written(tmp_path: Path, format: str) -> None:
     file = dump(tmp_path, *URLS[:3], "{", *URLS[3:5])
     output = tmp_path / f"out.{format}"
     result = run("convert", file, "-o", output)
@@ -231,7 +231,7 @@ def test_a_value_that_the_format_cannot_hold_is_named_with_its_line(tmp_path: Pa
 
 
 @pytest.mark.parametrize("content", ["<urlset/>", "https://a.example/\n", "{", "[]"])
-def test_what_is_no_dump_leaves_the_output_as_it_was(tmp_path: Path, content: str) -> None:
+def test_invalid_dump_leaves_the_output_unchanged(tmp_path: Path, content: str) -> None:
     file, output = tmp_path / "urls.jsonl", tmp_path / "urls.csv"
     file.write_text(content)
     output.write_text("precious")
@@ -285,7 +285,7 @@ def piped(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen([*PROGRAM, "convert", "-", *arguments], **pipes, **options)  # type: ignore[call-overload, no-any-return]
 
 
-def test_what_is_ready_goes_out_before_the_next_line_is_waited_for() -> None:
+def test_lines_are_written_before_the_next_read_blocks() -> None:
     with piped("--format", "csv", "--fields", "loc") as running:
         assert running.stdin is not None
         assert running.stdout is not None
@@ -298,7 +298,7 @@ def test_what_is_ready_goes_out_before_the_next_line_is_waited_for() -> None:
     assert running.returncode == 0
 
 
-def test_head_ends_it_quietly(tmp_path: Path) -> None:
+def test_closed_pipe_ends_the_command_without_an_error(tmp_path: Path) -> None:
     file = tmp_path / "urls.jsonl"
     file.write_text("".join(f"{line}\n" for line in URLS * 20))
     script = f"set -o pipefail; {' '.join(PROGRAM)} convert {file} --format csv | head -2; echo ${{PIPESTATUS[@]}}"
@@ -318,7 +318,7 @@ def test_a_full_disk_is_exit_6(format: str) -> None:
 
 @contextmanager
 def largest_file(size: int) -> Iterator[None]:
-    """Meanwhile no file of this process can become longer."""
+    """Within the block no file of this process can exceed the size."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:
@@ -329,7 +329,7 @@ def largest_file(size: int) -> Iterator[None]:
 
 @pytest.mark.parametrize("size", [100, 65_536, 100_001, 123_456])
 @pytest.mark.parametrize("format", ["jsonl", "csv"])
-def test_where_a_file_takes_no_more_it_ends_with_a_whole_record(tmp_path: Path, size: int, format: str) -> None:
+def test_full_file_ends_with_a_complete_record(tmp_path: Path, size: int, format: str) -> None:
     forms = [{"loc": f"https://a.example/{number}", "news": {"title": 'a\n"b"\n\nc'}} for number in range(10_000)]
     file, output = dump(tmp_path, *forms), tmp_path / "out"
     with largest_file(size):
@@ -357,7 +357,7 @@ def test_a_closed_stdin_is_an_error() -> None:
     assert (result.returncode, result.stderr) == (2, "error: stdin is closed; give a file\n")
 
 
-# --- outputs, for whatever command ---
+# --- outputs of any command ---
 
 
 def outputs_of(output: str | None, report: str | None = None, **wanted: Any) -> Any:
@@ -398,7 +398,7 @@ def test_the_file_is_ended_however_the_block_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_what_was_never_begun_is_not_ended_either(tmp_path: Path, format: str) -> None:
+def test_unopened_output_is_not_closed(tmp_path: Path, format: str) -> None:
     file = tmp_path / "urls"
     file.write_text("precious")
     with outputs_of(str(file), format=format):
@@ -435,7 +435,7 @@ def test_a_report_is_written_whole_even_where_the_records_cannot_be(tmp_path: Pa
         ("convert - --format parquet -o /dev/full", 6),
     ],
 )
-def test_a_failure_to_write_is_none_to_read_where_the_dump_comes_by_a_pipe(command: str, code: int) -> None:
+def test_write_error_is_not_reported_as_a_read_error(command: str, code: int) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full")
     program = " ".join(PROGRAM)

@@ -1,4 +1,4 @@
-"""A Crawl-delay at the command line: what it takes is told, and too long a one is an error with the way out."""
+"""Crawl-delay at the command line: its duration is reported, and one over the limit is an error with advice."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXT = {"Content-Type": "text/plain"}
 
 @pytest.fixture
 def site(site_server: Any) -> SiteServer:
-    """An index of three sitemaps; robots.txt is for the tests to write."""
+    """An index of three sitemaps; the tests write robots.txt."""
     server: SiteServer = site_server({})
     children = "".join(f"<sitemap><loc>{server.url}/{number}.xml</loc></sitemap>" for number in range(3))
     server.pages["/index.xml"] = (200, XML, f"<sitemapindex {NS}>{children}</sitemapindex>".encode())
@@ -30,7 +30,7 @@ def delayed(server: SiteServer, delay: str, *named: str) -> None:
     server.pages["/robots.txt"] = (200, TEXT, f"User-agent: *\nCrawl-delay: {delay}\n{lines}".encode())
 
 
-def test_a_line_says_what_a_crawl_delay_takes(site: SiteServer) -> None:
+def test_crawl_delay_is_reported_with_its_duration(site: SiteServer) -> None:
     delayed(site, "0.1", "/index.xml")
     result = run("dump", site.url, "--allow-private")
     assert (result.exit_code, result.stdout.count("\n")) == (0, 3)
@@ -50,12 +50,12 @@ def test_too_long_a_crawl_delay_is_an_error_that_names_the_option(
     delayed(site, "31", *named)
     result = run(command, site.url, "--allow-private")
     assert result.exit_code == code
-    told = (
+    reported = (
         f"error F15 {site.url}/robots.txt: Crawl-delay of 31 s is over 30 s: nothing on this host is fetched; "
         "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"
     )
     if command != "audit":
-        assert told in result.stderr.splitlines()
+        assert reported in result.stderr.splitlines()
         assert result.stderr.count("error F15 ") == 1
     assert site.requests() == ["/robots.txt"]
     assert run(command, site.url, "--allow-private", "--no-robots").exit_code in ((0, 1) if named else (4,))
@@ -68,14 +68,14 @@ def test_too_long_a_crawl_delay_is_an_error_where_nothing_is_named_or_probed(sit
 
 
 @pytest.mark.parametrize(("typed", "words"), [("301", "give 300 seconds or less"), ("-1", "not a duration")])
-def test_a_longest_crawl_delay_that_cannot_be(typed: str, words: str) -> None:
+def test_invalid_max_crawl_delay(typed: str, words: str) -> None:
     result = run("dump", "a.example", "--max-crawl-delay", typed)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "'--max-crawl-delay'" in result.stderr
     assert words in result.stderr
 
 
-def test_the_limit_is_the_callers(site: SiteServer) -> None:
+def test_max_crawl_delay_of_the_caller(site: SiteServer) -> None:
     delayed(site, "0.3", "/index.xml")
     result = run("dump", site.url, "--allow-private", "--max-crawl-delay", "0.2")
     assert result.exit_code == 5

@@ -1,4 +1,4 @@
-"""No command shows or writes what was given to log in, whatever goes wrong: all output and every file is searched."""
+"""No command shows or writes credentials, whatever fails: all output and every file is searched."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = ["header", "bearer", "userinfo", "auth", "netrc"]
 
 
 def faulty(server: SiteServer) -> None:
-    """A site with a fault of each sort."""
+    """A site with a fault of each kind."""
     start, other = server.url, server.url.replace("127.0.0.1", "localhost")
     names = ("good", "broken", "cut.gz", "gone", "moved", "loop", "page", "down", "empty", "away")
     children = [f"{start}/{name}.xml" for name in names] + [f"{other}/good.xml", "http://me:pw@127.0.0.1/x.xml"]
@@ -55,7 +55,7 @@ def site() -> Iterator[SiteServer]:
 
 @pytest.fixture(scope="module")
 def walled() -> Iterator[SiteServer]:
-    """Every answer asks for a login."""
+    """Every response is a 401."""
     with SiteServer({}) as server:
         wall = (401, {"WWW-Authenticate": "Basic realm=shop"}, b"")
         server.pages |= {path: wall for path in ("/robots.txt", "/sitemap.xml", "/a.xml")}
@@ -81,7 +81,7 @@ def is_sent(server: SiteServer, kind: str) -> bool:
 
 
 def searched(folder: Path, *results: Any) -> None:
-    """Nothing of it stands anywhere."""
+    """Asserts that no part of the credentials is in the texts."""
     texts = {f"output {number}": result.output.encode() for number, result in enumerate(results)}
     texts |= {f"stderr {number}": result.stderr.encode() for number, result in enumerate(results)}
     for file in folder.rglob("*"):
@@ -93,7 +93,7 @@ def searched(folder: Path, *results: Any) -> None:
 
 
 def unpacked(body: bytes) -> bytes:
-    """All members of a gzip file; one that is cut short gives what there is."""
+    """All members of a gzip file; a truncated one gives its beginning."""
     found = b""
     while body[:2] == b"\x1f\x8b":
         member = zlib.decompressobj(wbits=31)
@@ -131,7 +131,7 @@ COMMANDS: dict[str, list[list[str]]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("command", COMMANDS)
-def test_nothing_that_is_given_is_shown_or_written(site: SiteServer, tmp_path: Path, command: str, kind: str) -> None:
+def test_credentials_are_never_shown_or_written(site: SiteServer, tmp_path: Path, command: str, kind: str) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     target, options = given(kind, site.url, folder)
@@ -147,7 +147,7 @@ def test_nothing_that_is_given_is_shown_or_written(site: SiteServer, tmp_path: P
 @pytest.mark.parametrize(
     ("command", "kind"), [*(product(COMMANDS, KINDS) if is_full() else zip(COMMANDS, cycle(KINDS), strict=False))]
 )
-def test_nothing_is_shown_of_a_site_that_cannot_be_read(
+def test_credentials_for_an_unreadable_site_are_not_shown(
     walled: SiteServer, tmp_path: Path, command: str, kind: str
 ) -> None:
     folder = tmp_path / "work"
@@ -187,7 +187,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize("words", MISTAKES, ids=lambda words: f"{words[0]} {words[-1][:30]!r}")
-def test_an_error_about_what_was_typed_does_not_show_it(
+def test_usage_errors_do_not_show_credentials(
     words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -197,7 +197,7 @@ def test_an_error_about_what_was_typed_does_not_show_it(
     searched(tmp_path, result)
 
 
-def test_the_url_of_a_document_is_told_without_its_login(tmp_path: Path) -> None:
+def test_reported_urls_have_no_userinfo(tmp_path: Path) -> None:
     url = "https://me:s3cret@h.example/map.xml"
     document = tmp_path / "map.xml"
     document.write_text("<urlset><url><loc>/a</loc></url></urlset>")
@@ -216,7 +216,7 @@ def test_a_list_of_hosts_with_a_login_is_refused_by_its_line(tmp_path: Path) -> 
     searched(tmp_path, result)
 
 
-def test_a_harvest_sends_what_is_given_and_writes_nothing_of_it(site: SiteServer, tmp_path: Path) -> None:
+def test_harvest_sends_credentials_and_writes_none(site: SiteServer, tmp_path: Path) -> None:
     needs("distributed")
     folder = tmp_path / "work"
     folder.mkdir()
@@ -226,19 +226,19 @@ def test_a_harvest_sends_what_is_given_and_writes_nothing_of_it(site: SiteServer
     words = ["-o", folder / "out", "--workers", "1", "--state", "-v", "-H", f"X-Key: {SECRET}"]
     result = run("harvest", tmp_path / "hosts.txt", *words, *options)
     assert result.exit_code == 3, result.output
-    asked = [each.headers for each in site.received if each.headers["host"].startswith("127.0.0.1")]
-    assert {headers.get("x-key") for headers in asked} == {SECRET}
-    assert {headers.get("authorization") for headers in asked} == {"Basic bWU6czNjcmV0"}
+    requested = [each.headers for each in site.received if each.headers["host"].startswith("127.0.0.1")]
+    assert {headers.get("x-key") for headers in requested} == {SECRET}
+    assert {headers.get("authorization") for headers in requested} == {"Basic bWU6czNjcmV0"}
     assert all("x-key" not in each.headers for each in site.received if each.headers["host"].startswith("localhost"))
     searched(folder, result)
 
 
-def test_insecure_is_said_once(site: SiteServer, tmp_path: Path) -> None:
+def test_insecure_is_reported_once(site: SiteServer, tmp_path: Path) -> None:
     (tmp_path / "again").mkdir()
-    told = "warning TLS certificates are not verified (--insecure)\n"
+    reported = "warning TLS certificates are not verified (--insecure)\n"
     options = ["--allow-private", "--retries", "0", "--insecure"]
     result = run("tree", f"{site.url}/good.xml", f"{site.url}/empty.xml", *options)
-    assert result.stderr.startswith(told)
+    assert result.stderr.startswith(reported)
     assert result.stderr.count("verified") == 1
     assert "verified" not in run("tree", f"{site.url}/good.xml", *options, "-q").stderr
 
@@ -254,7 +254,7 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_repr_and_no_exception_shows_it(walled: SiteServer, tmp_path: Path, kind: str) -> None:
+def test_no_repr_or_exception_shows_credentials(walled: SiteServer, tmp_path: Path, kind: str) -> None:
     from sitemap_reader.client.targets import find_target
     from sitemap_reader.scale.options import make_config
 
@@ -296,7 +296,7 @@ def test_no_repr_and_no_exception_shows_it(walled: SiteServer, tmp_path: Path, k
         lambda: sr.SitemapReader(proxy="socks5://me:s3cret@h.example"),
     ],
 )
-def test_a_mistake_in_python_does_not_show_it(call: Callable[[], Any]) -> None:
+def test_errors_in_python_do_not_show_credentials(call: Callable[[], Any]) -> None:
     with pytest.raises(sr.UsageError) as caught:
         call()
     assert SECRET not in f"{caught.value!r} {caught.value}"

@@ -1,4 +1,4 @@
-"""`diff` at a shell: what it writes, what it says, and what it exits with."""
+"""`diff`: output, messages, and exit codes."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def new(tmp_path: Path) -> Path:
     return path
 
 
-# --- what is written ---
+# --- output ---
 
 
-def test_changes_are_jsonl_where_nobody_watches(old: Path, new: Path) -> None:
+def test_changes_are_jsonl_without_a_terminal(old: Path, new: Path) -> None:
     result = run("diff", old, new)
     changes = [json.loads(line) for line in result.stdout.splitlines()]
     assert [(change["change"], change["loc"][18:]) for change in changes] == [
@@ -88,7 +88,7 @@ def test_changes_are_jsonl_where_nobody_watches(old: Path, new: Path) -> None:
 
 
 @pytest.mark.parametrize(("format", "expected"), [("table", TABLE), ("tsv", TSV)])
-def test_changes_for_people_and_spreadsheets(format: str, expected: str, old: Path, new: Path) -> None:
+def test_changes_as_text_and_as_tsv(format: str, expected: str, old: Path, new: Path) -> None:
     result = run("diff", old, new, "--format", format)
     assert (result.exit_code, result.stdout) == (Exit.COMPLETE, expected)
 
@@ -96,14 +96,14 @@ def test_changes_for_people_and_spreadsheets(format: str, expected: str, old: Pa
 def test_a_terminal_gets_the_table(old: Path, new: Path) -> None:
     reading, writing = pty.openpty()
     with subprocess.Popen([*PROGRAM, "diff", old, new], stdout=writing, stderr=subprocess.PIPE) as child:
-        _, told = child.communicate(timeout=60)
+        _, reported = child.communicate(timeout=60)
     shown = os.read(reading, 1 << 16).decode().replace("\r\n", "\n")
     os.close(reading)
     os.close(writing)
-    assert (child.returncode, shown, without_seconds(told.decode())) == (0, TABLE, SUMMARY)
+    assert (child.returncode, shown, without_seconds(reported.decode())) == (0, TABLE, SUMMARY)
 
 
-def test_what_a_terminal_must_not_see_is_escaped(tmp_path: Path, old: Path) -> None:
+def test_control_characters_are_escaped(tmp_path: Path, old: Path) -> None:
     (tmp_path / "evil.jsonl").write_text(json.dumps({**OLD[0], "loc": "https://a.example/\x1b[31m\n- x"}) + "\n")
     result = run("diff", old, tmp_path / "evil.jsonl", "--format", "table")
     assert result.stdout.splitlines()[0] == r"+ https://a.example/\x1b[31m\n- x"
@@ -124,7 +124,7 @@ def test_several_sites_have_a_column(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_on_lastmod_passes_over_the_rest(tmp_path: Path, old: Path) -> None:
+def test_on_lastmod_ignores_other_fields(tmp_path: Path, old: Path) -> None:
     new = tmp_path / "new.jsonl"
     new.write_bytes(lines([{**OLD[0], "priority": 0.9}, *OLD[1:]]))
     assert "1 updated" in run("diff", old, new).stderr
@@ -132,7 +132,7 @@ def test_on_lastmod_passes_over_the_rest(tmp_path: Path, old: Path) -> None:
     assert (result.exit_code, result.stdout) == (Exit.COMPLETE, "")
 
 
-def test_values_that_are_none_are_written_as_they_stand(tmp_path: Path) -> None:
+def test_invalid_values_are_written_unchanged(tmp_path: Path) -> None:
     one, two = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
     one.write_text('{"loc":"a","lastmod":"yesterday","lastmod_precision":"week"}\n')
     two.write_text('{"loc":"a","lastmod":5,"lastmod_precision":["x"]}\n{"loc":"b","lastmod":{}}\n')
@@ -141,13 +141,13 @@ def test_values_that_are_none_are_written_as_they_stand(tmp_path: Path) -> None:
     assert json.loads(run("diff", one, two).stdout.splitlines()[0])["lastmod"] == 5
 
 
-# --- from where, to where ---
+# --- inputs and outputs ---
 
 
 @pytest.mark.parametrize(
     ("format", "header"), [("jsonl", ""), ("table", ""), ("tsv", "change\tloc\tlastmod\tprevious_lastmod\tchanged\n")]
 )
-def test_the_same_dump_twice_differs_in_nothing(format: str, header: str, old: Path) -> None:
+def test_same_dump_twice_has_no_differences(format: str, header: str, old: Path) -> None:
     result = run("diff", old, old, "--format", format, "--exit-code")
     assert (result.exit_code, result.stdout) == (Exit.COMPLETE, header)
     assert without_seconds(result.stderr) == "0 new, 0 updated, 0 removed; 4 unchanged; N s\n"
@@ -169,7 +169,7 @@ def test_both_cannot_be_stdin() -> None:
     )
 
 
-def test_a_closed_stdin_is_told(old: Path) -> None:
+def test_closed_stdin_is_reported(old: Path) -> None:
     closed = process("diff", old, "-", preexec_fn=lambda: os.close(0))
     assert (closed.returncode, closed.stderr) == (Exit.USAGE, "error: stdin is closed; give a file\n")
 
@@ -187,7 +187,7 @@ def test_dumps_of_a_site_are_compared_as_they_come(tmp_path: Path) -> None:
     assert run("diff", dump, "-", "--exit-code", stdin=run("dump", SHOP).stdout_bytes).exit_code == Exit.COMPLETE
 
 
-def test_a_file_is_written_and_emptied_also_where_nothing_differs(tmp_path: Path, old: Path, new: Path) -> None:
+def test_output_is_replaced_even_without_changes(tmp_path: Path, old: Path, new: Path) -> None:
     out = tmp_path / "changes.jsonl"
     assert run("diff", old, new, "-o", out).stdout == ""
     assert out.read_text() == run("diff", old, new).stdout
@@ -196,7 +196,7 @@ def test_a_file_is_written_and_emptied_also_where_nothing_differs(tmp_path: Path
 
 
 @pytest.mark.parametrize("which", ["old", "new"])
-def test_what_is_compared_is_never_written_over(which: str, old: Path, new: Path) -> None:
+def test_output_that_is_also_an_input_is_refused(which: str, old: Path, new: Path) -> None:
     path = {"old": old, "new": new}[which]
     before = path.read_bytes()
     result = run("diff", old, new, "-o", path)
@@ -204,20 +204,20 @@ def test_what_is_compared_is_never_written_over(which: str, old: Path, new: Path
     assert result.stderr == f"error: {path} is read and written at once; write to another file\n"
 
 
-# --- what it says ---
+# --- messages ---
 
 
-def test_exit_code_tells_whether_anything_differs(old: Path, new: Path) -> None:
+def test_exit_code_option_reports_differences(old: Path, new: Path) -> None:
     assert run("diff", old, new, "--exit-code").exit_code == Exit.THRESHOLD == 1
     assert run("diff", old, new).exit_code == Exit.COMPLETE
 
 
-def test_quiet_says_nothing(old: Path, new: Path) -> None:
+def test_quiet_writes_nothing_to_stderr(old: Path, new: Path) -> None:
     assert run("diff", old, new, "-q").stderr == ""
     assert run("diff", old, "-", "-q", stdin="").stderr == ""
 
 
-def test_what_the_comparison_could_not_see_is_noted(old: Path) -> None:
+def test_limits_of_the_comparison_are_noted(old: Path) -> None:
     result = run("diff", old, "-", stdin="")
     assert without_seconds(result.stderr).splitlines() == [
         "note stdin is empty: every URL of the other counts as removed",
@@ -230,7 +230,7 @@ def test_what_the_comparison_could_not_see_is_noted(old: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "reported"),
     [
         ("<urlset/>", ":1: no JSON object: '<urlset/>'; that is XML: `sitemap-reader parse {}` reads a document"),
         ('{"loc":"a"}\n{"loc', ":2: the last line is cut, as where a dump is stopped: '{\"loc'; the lines before were "
@@ -239,25 +239,25 @@ def test_what_the_comparison_could_not_see_is_noted(old: Path) -> None:
         ('{"type":"change","loc":"a"}', ":1: that is a list of changes, and no dump: compare the dumps instead"),
     ],
 )  # fmt: skip
-def test_what_is_no_dump_is_one_line_with_the_file(body: str, told: str, tmp_path: Path, old: Path) -> None:
+def test_invalid_dump_is_one_line_with_the_file(body: str, reported: str, tmp_path: Path, old: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text(body)
     for arguments in ((bad, old), (old, bad)):
         result = run("diff", *arguments)
         assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
-        assert result.stderr == f"error: {bad}{told.replace('{}', str(bad))}\n"
+        assert result.stderr == f"error: {bad}{reported.replace('{}', str(bad))}\n"
 
 
 def test_files_that_are_not_there_are_named(tmp_path: Path, old: Path) -> None:
-    for name, told in (("nothing.jsonl", "there is no file {}; "), ("", "{} is a folder, and a dump is a file: ")):
+    for name, reported in (("nothing.jsonl", "there is no file {}; "), ("", "{} is a folder, and a dump is a file: ")):
         path = str(tmp_path / name)
         result = run("diff", old, path)
         assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
-        assert result.stderr.startswith(f"error: {told.replace('{}', path)}")
+        assert result.stderr.startswith(f"error: {reported.replace('{}', path)}")
         assert "`sitemap-reader dump " in result.stderr
 
 
-# --- where it cannot go on ---
+# --- failures ---
 
 
 def test_an_output_that_cannot_be_written_is_exit_6(tmp_path: Path, old: Path, new: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_full_temporary_folder_is_exit_6(monkeypatch: pytest.MonkeyPatch, tmp_
     )
 
 
-def test_head_ends_it_quietly(tmp_path: Path, old: Path) -> None:
+def test_closed_pipe_ends_the_command_without_an_error(tmp_path: Path, old: Path) -> None:
     many = tmp_path / "many.jsonl"
     many.write_text("".join(f'{{"loc":"https://a.example/{number}","lastmod":null}}\n' for number in range(5_000)))
     for format in ("jsonl", "table", "tsv"):

@@ -26,7 +26,7 @@ def locs(text: str) -> list[str]:
 
 
 def stated(text: str) -> list[str]:
-    """What the site said, without what was found wrong with it; sorted."""
+    """The records without their problems; sorted."""
     entries = ({name: value for name, value in line.items() if name != "problems"} for line in lines(text))
     return sorted(map(json.dumps, entries))
 
@@ -37,7 +37,7 @@ def dated(tmp_path: Path) -> Path:
     return replay(tmp_path / "dated", {"sitemap.xml": urlset(*dates, f"{A}/undated", lastmod=dates)})
 
 
-# --- what comes out ---
+# --- output ---
 
 
 def test_a_whole_site_is_every_url_of_its_truth() -> None:
@@ -82,7 +82,7 @@ def test_stderr_shows_five_problems_of_a_code_and_document_then_a_count() -> Non
     assert mended[5] == "warning S01 https://broken.example/maps/mended.xml: 3 more"
 
 
-def test_several_targets_name_themselves_in_each_line() -> None:
+def test_lines_of_several_targets_name_their_site() -> None:
     result = run("dump", SHOP, BROKEN)
     sites = [line["site"] for line in lines(result.stdout)]
     assert (sites.count(SHOP), sites.count(BROKEN)) == (640, 146)
@@ -140,7 +140,7 @@ def test_limit_counts_over_all_targets() -> None:
         (["--undated", "drop"], "old may new"),
     ],
 )
-def test_dates_choose_urls(dated: Path, options: list[str], names: str) -> None:
+def test_dates_select_urls(dated: Path, options: list[str], names: str) -> None:
     result = run("dump", dated, *options)
     assert locs(result.stdout) == [f"{A}/{name}" for name in names.split()]
     assert result.exit_code == 0
@@ -162,7 +162,7 @@ def test_scope_decides_what_a_sitemap_may_list(tmp_path: Path, scope: str, count
     assert ("dropped" in result.stderr) == (scope != "any")
 
 
-def test_report_takes_problems_and_outcomes_to_a_file(tmp_path: Path) -> None:
+def test_report_writes_problems_and_outcomes_to_a_file(tmp_path: Path) -> None:
     result = run("dump", BROKEN, "--report", tmp_path / "report.jsonl")
     assert len(locs(result.stdout)) == 146
     kinds = [line["type"] for line in lines((tmp_path / "report.jsonl").read_text())]
@@ -179,13 +179,13 @@ def test_quiet_shows_neither_problems_nor_summary() -> None:
     assert (result.exit_code, result.stderr) == (3, "")
 
 
-def test_quiet_still_says_why_there_is_nothing(tmp_path: Path) -> None:
+def test_quiet_reports_why_there_is_nothing(tmp_path: Path) -> None:
     result = run("dump", replay(tmp_path, {}), "-q")
     assert result.exit_code == 4
     assert result.stderr.startswith("error: no sitemap found")
 
 
-def test_verbose_adds_a_line_for_each_document_and_infos() -> None:
+def test_verbose_adds_documents_and_notices() -> None:
     told = run("dump", SHOP, "-v").stderr.splitlines()
     done = [line for line in told if line.startswith("done ")]
     assert len(done) == 11
@@ -221,7 +221,7 @@ def test_no_robots_reads_what_robots_forbids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("probe", "names"), [("auto", "named"), ("always", "named known"), ("never", "named")])
-def test_probe_tries_well_known_paths_as_asked(tmp_path: Path, probe: str, names: str) -> None:
+def test_probe_selects_when_well_known_paths_are_tried(tmp_path: Path, probe: str, names: str) -> None:
     pages = {
         "robots.txt": f"Sitemap: {A}/s.xml\n",
         "s.xml": urlset(f"{A}/named"),
@@ -243,7 +243,7 @@ def test_a_recording_reads_the_same(tmp_path: Path) -> None:
     assert sorted(first.stdout.splitlines()) == sorted(again.stdout.splitlines())
 
 
-def test_timeout_gives_a_silent_server_up() -> None:
+def test_timeout_ends_a_silent_server() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         target = f"http://127.0.0.1:{silent.getsockname()[1]}/sitemap.xml"
         result = run("dump", target, "--allow-private", "--timeout", "0.2", "--retries", "0")
@@ -259,7 +259,7 @@ def test_retries_are_tries_after_the_first(site_server: Any, retries: int) -> No
     assert site.requests().count("/s.xml") == 1 + retries
 
 
-def test_max_wait_gives_up_a_host_that_asks_for_more(site_server: Any) -> None:
+def test_max_wait_skips_a_host_with_a_longer_retry_after(site_server: Any) -> None:
     site = site_server({"/s.xml": (503, {"Retry-After": "9"}, b"")})
     result = run("dump", f"{site.url}/s.xml", "--allow-private", "--max-wait", "5")
     assert result.exit_code == 5
@@ -302,19 +302,19 @@ def wire_and_decoded(wire: int, decoded: int) -> Limits:
 def test_options_reach_the_reader(
     monkeypatch: pytest.MonkeyPatch, options: list[str], expected: dict[str, object]
 ) -> None:
-    heard: dict[str, object] = {}
+    captured: dict[str, object] = {}
 
-    def hear(target: str, **keywords: object) -> None:
-        heard.update(keywords)
-        raise UsageError("heard")
+    def capture(target: str, **keywords: object) -> None:
+        captured.update(keywords)
+        raise UsageError("captured")
 
-    monkeypatch.setattr(sitemap_reader.cli.dump, "lines", hear)
+    monkeypatch.setattr(sitemap_reader.cli.dump, "lines", capture)
     assert run("dump", "a.example", *options).exit_code == 2
-    assert {name: heard[name] for name in expected} == expected
-    assert ("user_agent" in heard) == ("-A" in options)
+    assert {name: captured[name] for name in expected} == expected
+    assert ("user_agent" in captured) == ("-A" in options)
 
 
-# --- what a target comes to ---
+# --- exit codes and messages ---
 
 
 @pytest.mark.parametrize(
@@ -338,7 +338,7 @@ def test_exit_codes_of_a_site(tmp_path: Path, pages: dict[str, str], code: int, 
     assert sum(line.startswith("error: ") for line in result.stderr.splitlines()) == (code in (4, 5))
 
 
-def test_what_a_site_wrote_reaches_stderr_without_control_characters(tmp_path: Path) -> None:
+def test_text_of_a_site_on_stderr_has_no_control_characters(tmp_path: Path) -> None:
     site = replay(tmp_path, {"sitemap.xml": urlset(f"{A}/1", lastmod={f"{A}/1": "\x9b31mred\u202e"})})
     told = run("dump", site).stderr
     assert "D01" in told
@@ -346,8 +346,8 @@ def test_what_a_site_wrote_reaches_stderr_without_control_characters(tmp_path: P
     assert "\x9b" not in told
 
 
-def test_report_takes_the_outcome_of_a_robots_txt_that_is_not_there(tmp_path: Path) -> None:
-    """Its head alone says so: no document has been read for it."""
+def test_report_has_the_outcome_of_a_missing_robots_txt(tmp_path: Path) -> None:
+    """Its status alone gives the outcome: no document was read."""
     folder = replay(tmp_path, {"sitemap.xml": urlset("https://a.example/1")})
     told = lines(run("dump", folder, "--report", "-").stdout)
     assert [(line["url"], line["format"]) for line in told if line.get("type") == "outcome"] == [
@@ -382,19 +382,19 @@ def test_unique_writes_each_url_once_over_all_targets() -> None:
     [("urls.csv", b"loc,lastmod,"), ("urls.tsv", b"loc\tlastmod\t"), ("urls.txt", b"https://"), ("urls.ndjson", b"{"),
      ("urls.parquet", b"PAR1"), ("urls", b"{")],
 )  # fmt: skip
-def test_the_suffix_of_the_output_says_the_format(tmp_path: Path, name: str, begins: bytes) -> None:
+def test_suffix_of_the_output_selects_the_format(tmp_path: Path, name: str, begins: bytes) -> None:
     assert run("dump", SHOP, "-o", tmp_path / name).exit_code == 0
     assert (tmp_path / name).read_bytes().startswith(begins)
 
 
-def test_fields_are_flat_and_bring_what_they_name(tmp_path: Path) -> None:
+def test_fields_are_flat_and_enable_what_they_name(tmp_path: Path) -> None:
     foreign = urlset("https://a.example/1").replace("</url>", '<x:sku xmlns:x="urn:x">7</x:sku></url>')
     site = replay(tmp_path / "site", {"sitemap.xml": foreign})
     (line,) = lines(run("dump", site, "--fields", "site,loc,extras.text,news.title").stdout)
     assert line == {"site": str(site), "loc": "https://a.example/1", "extras.text": ["7"], "news.title": None}
 
 
-def test_a_proxy_is_asked_in_place_of_the_site(site_server: Any) -> None:
+def test_requests_go_to_the_proxy(site_server: Any) -> None:
     proxy = site_server(
         {
             "http://a.example/robots.txt": (200, {}, b"Sitemap: http://a.example/s.xml"),
@@ -414,5 +414,5 @@ def test_a_proxy_is_asked_in_place_of_the_site(site_server: Any) -> None:
         ([], False),
     ],
 )
-def test_urls_that_have_no_date_are_told_where_dates_are_asked_for(dated: Path, options: list[str], told: bool) -> None:
+def test_urls_without_a_date_are_reported_with_a_date_filter(dated: Path, options: list[str], told: bool) -> None:
     assert ("note 1 URL without a lastmod; --undated drop" in run("dump", dated, *options).stderr) == told

@@ -15,7 +15,7 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "reported"),
     [
         ([], 2, "sitemap-reader --help"),
         (["frob"], 2, "No such command 'frob'"),
@@ -95,12 +95,12 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
         (["parse", str(LOGIN)], 5, "`discover HOST`"),
     ],
 )
-def test_a_mistake_is_answered_in_one_line(arguments: list[str], code: int, told: str) -> None:
+def test_usage_error_is_one_line(arguments: list[str], code: int, reported: str) -> None:
     result = run(*arguments, stdin="")
     errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert result.exit_code == code
     assert len(errors) == 1
-    assert told in result.stderr
+    assert reported in result.stderr
     assert result.stdout == ""
     if code == 2:
         assert result.stderr.splitlines() == errors
@@ -108,18 +108,18 @@ def test_a_mistake_is_answered_in_one_line(arguments: list[str], code: int, told
 
 @pytest.mark.parametrize("command", ["dump", "discover", "tree", "stats"])
 @pytest.mark.parametrize(
-    ("target", "told"),
+    ("target", "reported"),
     [
         ("no-such-host.invalid", "F04 http://no-such-host.invalid/robots.txt: {}: no such host; check the spelling"),
         ("https://no-such-host.invalid/s.xml", "F04 https://{}/robots.txt: {}: no such host; check the spelling"),
         ("127.0.0.1:9", "F13 http://127.0.0.1:9/robots.txt: 127.0.0.1 is a loopback address; --allow-private "),
     ],
 )
-def test_a_host_that_cannot_be_reached_is_one_error(command: str, target: str, told: str) -> None:
-    """Also over https and http, and without the advice to pass over a robots.txt."""
+def test_a_host_that_cannot_be_reached_is_one_error(command: str, target: str, reported: str) -> None:
+    """Also over https and http, and without the advice to ignore robots.txt."""
     result = run(command, target)
     (error, *rest) = result.stderr.splitlines()
-    assert error.startswith("error " + told.replace("{}", "no-such-host.invalid"))
+    assert error.startswith("error " + reported.replace("{}", "no-such-host.invalid"))
     assert not any(line.startswith(("error", "warning")) for line in rest)
     assert "--no-robots" not in result.stderr
     assert result.exit_code == 5
@@ -148,13 +148,13 @@ def test_output_that_cannot_be_written_is_exit_6(arguments: list[str], place: st
     assert errors[0].startswith(f"error: cannot write {place}: ")
 
 
-def test_a_mistake_is_no_traceback_in_a_process_of_its_own(tmp_path: Path) -> None:
+def test_usage_error_is_no_traceback(tmp_path: Path) -> None:
     result = process("dump", "wort", cwd=tmp_path)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.count("\n") == 1
 
 
-def test_of_several_codes_one_wins() -> None:
+def test_exit_codes_have_a_precedence() -> None:
     assert set(PRECEDENCE) == set(Exit)
     assert [worst(PRECEDENCE[i:]) for i in range(len(PRECEDENCE))] == list(PRECEDENCE)
     assert worst([]) == Exit.COMPLETE
@@ -176,7 +176,7 @@ def test_an_interrupt_waits_for_the_end_of_a_write() -> None:
     assert done == ["written"]
 
 
-def test_an_interrupt_that_waits_comes_with_the_next_check() -> None:
+def test_deferred_interrupt_is_raised_at_the_next_check() -> None:
     with Interrupts() as interrupts, interrupts.deferred():
         with interrupts.deferred():
             signal.raise_signal(signal.SIGINT)
@@ -199,7 +199,7 @@ def test_a_second_interrupt_does_not_wait() -> None:
     assert done == []
 
 
-def test_what_cannot_be_carried_out_destroys_no_file(tmp_path: Path) -> None:
+def test_refused_command_keeps_existing_files(tmp_path: Path) -> None:
     kept = tmp_path / "kept.jsonl"
     for arguments in (["dump", SHOP, "--since", "garbage"], ["dump", "no host"], ["parse", "no-such-file.xml"]):
         kept.write_text("yesterday's\n")
@@ -219,7 +219,7 @@ def test_a_file_is_not_read_and_written_at_once(tmp_path: Path) -> None:
         assert "https://e.example/1" in document.read_text()
 
 
-def test_a_document_with_all_urls_out_of_scope_is_named(tmp_path: Path) -> None:
+def test_document_with_all_urls_out_of_scope_is_named(tmp_path: Path) -> None:
     document = tmp_path / "sitemap.xml"
     document.write_text(urlset("https://other.example/1"))
     result = run("parse", document, "--url", "https://e.example/sitemap.xml", "--scope", "protocol")

@@ -1,4 +1,4 @@
-"""The table of exit codes in docs/cli.md: each row, and each thing that a row names, is a command here."""
+"""The table of exit codes in docs/cli.md: each case of each row is a command here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ONE = f"{A}/1"
 MAPS = {"robots.txt": f"Sitemap: {A}/s.xml\n", "s.xml": urlset(ONE)}
 EMPTY = {**MAPS, "s.xml": urlset()}
 MISSING = {"robots.txt": MAPS["robots.txt"]}
-# Sites, by what their pages are; robots.txt names s.xml unless they say something else.
+# Sites by name; robots.txt names s.xml unless a page replaces it.
 SITES: dict[str, Mapping[str, str]] = {
     "whole": MAPS,
     "empty": EMPTY,
@@ -40,7 +40,7 @@ SITES: dict[str, Mapping[str, str]] = {
 OLD_DUMP = '{"loc":"https://a.example/1"}\n'
 NEW_DUMP = '{"loc":"https://a.example/2"}\n'
 
-# Code -> what the table names -> a command; a word in braces is a folder of SITES, or a file made below.
+# Code -> case of the table -> a command; a word in braces is a folder of SITES, or a file made below.
 COMMANDS: dict[Exit, dict[str, str]] = {
     Exit.COMPLETE: {
         "complete": "dump {whole}",
@@ -98,7 +98,7 @@ COMMANDS: dict[Exit, dict[str, str]] = {
         "diff": "diff {old} {new} -o {nowhere}/out.jsonl",
     },
 }
-# Several at once: the first of the precedence wins.
+# With several causes the first of the precedence wins.
 TOGETHER = {
     "dump {whole} {child-missing}": Exit.PARTIAL,
     "dump {child-missing} {none}": Exit.NOTHING,
@@ -109,7 +109,7 @@ TOGETHER = {
 
 @pytest.fixture
 def command(tmp_path: Path) -> Callable[[str], list[str]]:
-    """A command as it is typed -> its arguments, with the sites and files that it names made."""
+    """A command line -> its arguments; creates the sites and files that it names."""
 
     def arguments(typed: str) -> list[str]:
         places = {name: tmp_path / name for name in (*SITES, "file", "old", "new", "nothing", "nowhere")}
@@ -131,14 +131,14 @@ def command(tmp_path: Path) -> Callable[[str], list[str]]:
     ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
-def test_the_exit_code_says_what_became_of_it(code: Exit, typed: str, command: Callable[[str], list[str]]) -> None:
+def test_exit_code_of_each_command_in_the_table(code: Exit, typed: str, command: Callable[[str], list[str]]) -> None:
     result = run(*command(typed))
     assert result.exit_code == code, result.stderr
     if code not in (Exit.COMPLETE, Exit.THRESHOLD):
         assert result.stderr, "it says why"
 
 
-def test_head_ends_it_with_0(command: Callable[[str], list[str]]) -> None:
+def test_closed_pipe_exits_0(command: Callable[[str], list[str]]) -> None:
     program = " ".join([*PROGRAM, *command("dump {whole}")])
     script = f"{{ {program}; echo $? >&2; }} | true"
     result = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)

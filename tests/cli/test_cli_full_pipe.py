@@ -1,4 +1,4 @@
-"""One signal ends a command whose stdout or stderr is a pipe that is full and that nobody reads."""
+"""One signal ends a command whose stdout or stderr is a full pipe without a reader."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 A = "https://a.example"
-ENDS_WITHIN = 3.0  # 2 s, where nothing else keeps the machine busy
+ENDS_WITHIN = 3.0  # 2 s on an idle machine
 # Enough lines, of every command, for a pipe of 64 KiB.
 MANY = 1_000
 PIPE_BYTES = 64 * 1024
@@ -27,7 +27,7 @@ PIPE_BYTES = 64 * 1024
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site of many URLs, one of many sitemaps that are not there, a document, and a list of targets."""
+    """A site of many URLs, a site of many missing sitemaps, a document, and a list of targets."""
     folder = tmp_path_factory.mktemp("full")
     entries = "".join(f"<url><loc>{A}/{'x' * 80}/{number}</loc></url>\n" for number in range(MANY))
     document = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
@@ -64,7 +64,7 @@ def stuck() -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 
 
 def _until_full(process: subprocess.Popen[bytes], pipe: int) -> None:
-    """Until what waits in it stays the same."""
+    """Waits until the number of bytes in the pipe stays the same."""
     seen, same, deadline = 0, 0, time.monotonic() + 30
     while same < 4 and time.monotonic() < deadline:
         waiting = int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
@@ -76,11 +76,11 @@ def _until_full(process: subprocess.Popen[bytes], pipe: int) -> None:
 
 
 def rest(pipe: int) -> bytes:
-    """What is in the pipe, now that nobody writes to it any more."""
+    """The rest of the pipe after its writer has ended."""
     return b"".join(iter(lambda: os.read(pipe, PIPE_BYTES), b""))
 
 
-# Both signals have one handler: it is enough that one command gets either.
+# Both signals have the same handler, so each command gets one of them.
 COMMANDS = [
     ("dump {}/site", signal.SIGTERM),
     ("dump {}/site", signal.SIGINT),
@@ -114,7 +114,7 @@ def test_one_signal_ends_it_where_stderr_is_full(place: Path, stuck: Callable[..
     assert process.wait(ENDS_WITHIN) == 130
 
 
-def test_a_pipe_of_o_is_given_up_as_well(tmp_path: Path, place: Path) -> None:
+def test_one_signal_ends_it_where_o_is_a_full_pipe(tmp_path: Path, place: Path) -> None:
     fifo = tmp_path / "urls.jsonl"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
@@ -125,7 +125,7 @@ def test_a_pipe_of_o_is_given_up_as_well(tmp_path: Path, place: Path) -> None:
     os.close(reader)
 
 
-def test_a_reader_that_takes_up_again_gets_whole_lines(place: Path, stuck: Callable[..., Any]) -> None:
+def test_reader_that_resumes_gets_complete_lines(place: Path, stuck: Callable[..., Any]) -> None:
     process = stuck("dump", place / "site", "-q")
     process.send_signal(signal.SIGTERM)
     time.sleep(0.2)
@@ -135,7 +135,7 @@ def test_a_reader_that_takes_up_again_gets_whole_lines(place: Path, stuck: Calla
     assert len(lines) > PIPE_BYTES
 
 
-def test_what_was_not_written_is_told_by_the_next_sync(tmp_path: Path, place: Path, stuck: Callable[..., Any]) -> None:
+def test_unwritten_changes_come_with_the_next_sync(tmp_path: Path, place: Path, stuck: Callable[..., Any]) -> None:
     state = tmp_path / "sites.db"
     process = stuck("sync", place / "site", "--state", state)
     process.send_signal(signal.SIGTERM)
@@ -144,7 +144,7 @@ def test_what_was_not_written_is_told_by_the_next_sync(tmp_path: Path, place: Pa
 
 
 def test_the_pipe_is_left_as_it_was(place: Path, stuck: Callable[..., Any]) -> None:
-    """Others may write to it: `(sitemap-reader dump a; cat b) | reader`."""
+    """Other processes may write to it: `(sitemap-reader dump a; cat b) | reader`."""
     read, write = os.pipe()
     process = subprocess.Popen([*PROGRAM, "dump", str(place / "site"), "-q"], stdout=write)
     _until_full(process, read)

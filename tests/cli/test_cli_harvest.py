@@ -1,4 +1,4 @@
-"""`harvest` at a shell: what it says, and the codes that it ends with. Its tasks run in this process."""
+"""`harvest`: messages and exit codes. Its tasks run in this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from importlib import import_module
 import attrs
 import pytest
 from cli_runs import run, urlset
-from near import near
+from inline_cluster import inline_cluster
 
 import sitemap_reader as sr
 from sitemap_reader.cli.exits import Exit
@@ -26,8 +26,8 @@ pytest.importorskip("pyarrow")
 
 @pytest.fixture(autouse=True)
 def client():
-    """In place of a cluster."""
-    with near() as running:
+    """Replaces the cluster."""
+    with inline_cluster() as running:
         yield running
 
 
@@ -48,7 +48,7 @@ def site(site_server):
 
 @pytest.fixture
 def harvest(tmp_path):
-    """`harvest(lines, *options)` -> what the command came to; the folder is tmp_path/out."""
+    """`harvest(lines, *options)` -> the result of the command; the folder is tmp_path/out."""
     file = tmp_path / "hosts.txt"
 
     def command(lines, *options):
@@ -59,14 +59,14 @@ def harvest(tmp_path):
 
 
 def lines(result):
-    """Of stderr, without seconds."""
+    """The lines of stderr, without seconds."""
     return [line.rpartition("; ")[0] if line.endswith(" s") else line for line in result.stderr.splitlines()]
 
 
-# --- what it says ---
+# --- messages ---
 
 
-def test_a_harvest_says_what_it_does_and_what_it_came_to(harvest, site):
+def test_harvest_prints_its_plan_and_its_result(harvest, site):
     result = harvest([site("a", "b"), site("c")])
     assert (result.exit_code, result.stdout) == (Exit.COMPLETE, "")
     assert lines(result) == [
@@ -75,22 +75,22 @@ def test_a_harvest_says_what_it_does_and_what_it_came_to(harvest, site):
     ]
 
 
-def test_with_a_state_it_says_how_many_changes(harvest, site):
+def test_harvest_with_a_state_prints_the_number_of_changes(harvest, site):
     host = site("a", "b")
     assert lines(harvest([host], "--state"))[-1] == "2 changes; 2 URLs from 1 host read; 1 complete"
     assert lines(harvest([host], "--state"))[-1].startswith("0 changes; ")
 
 
-def test_hosts_that_are_given_up_are_named_five_of_them_and_all_with_v(harvest, site, tmp_path):
+def test_skipped_hosts_are_named_up_to_five_and_all_with_verbose(harvest, site, tmp_path):
     hosts = [site(*"abcdef") for _ in range(7)]
     result = harvest(hosts, "--host-urls", "5")
     assert result.exit_code == Exit.PARTIAL
-    told = lines(result)
+    reported = lines(result)
     more = "read no further; a later harvest may have more host_urls (--host-urls)"
-    assert {line.partition(": ")[2] for line in told[1:6]} == {f"it has given 6 URLs: {more}"}
-    assert sum(line.startswith("cut short ") for line in told) == 5
-    assert told[6] == "2 more; -v shows them all"
-    assert told[-1] == "partial: 7 hosts cut short (exit 3)"
+    assert {line.partition(": ")[2] for line in reported[1:6]} == {f"it has given 6 URLs: {more}"}
+    assert sum(line.startswith("cut short ") for line in reported) == 5
+    assert reported[6] == "2 more; -v shows them all"
+    assert reported[-1] == "partial: 7 hosts cut short (exit 3)"
     again = harvest(hosts, "--host-urls", "5", "-v", "-o", tmp_path / "other")
     assert sum(line.startswith("cut short ") for line in lines(again)) == 7
 
@@ -101,29 +101,29 @@ def test_quiet_shows_errors_only(harvest, site, tmp_path):
     assert "is no host such as example.com" in result.stderr
 
 
-def test_quiet_names_no_host_that_was_given_up(harvest, site):
+def test_quiet_names_no_skipped_host(harvest, site):
     result = harvest([site("a", "b")], "-q", "--host-urls", "1")
     assert (result.exit_code, result.stderr) == (Exit.PARTIAL, "")
 
 
-def test_a_scheduler_without_workers_is_told(harvest, site, client):
+def test_scheduler_without_workers_is_reported(harvest, site, client):
     client.workers = 0
-    told = lines(harvest([site("a")]))
-    assert told[0].startswith("1 shard to do, 0 at once; ")
-    assert told[1] == "note the scheduler has no worker yet; `dask worker ADDRESS` starts one"
+    reported = lines(harvest([site("a")]))
+    assert reported[0].startswith("1 shard to do, 0 at once; ")
+    assert reported[1] == "note the scheduler has no worker yet; `dask worker ADDRESS` starts one"
 
 
-def test_where_there_is_no_terminal_there_is_a_line_a_minute(capsys):
+def test_without_a_terminal_progress_is_one_line_a_minute(capsys):
     progress = HarvestProgress(3, 1_000, 1_204_331, 88_100_000, 2, 0, 4, 2, "http://127.0.0.1:8787", 10.0, 58.4)
     events = _ProgressLines(Console(quiet=False, verbose=False), quiet=False)
     for seconds in (10.0, 59.0, 61.0, 62.0, 119.0, 121.0, 200.0):
         events(attrs.evolve(progress, seconds=seconds))
-    told = capsys.readouterr().err.splitlines()
-    assert told[0] == "4 shards to do, 2 at once; http://127.0.0.1:8787"
-    assert told[1:] == ["3 of 1,000 hosts; 1,204,331 URLs, 88.1 MB, 2 not whole, 00:58 left"] * 3
+    reported = capsys.readouterr().err.splitlines()
+    assert reported[0] == "4 shards to do, 2 at once; http://127.0.0.1:8787"
+    assert reported[1:] == ["3 of 1,000 hosts; 1,204,331 URLs, 88.1 MB, 2 not whole, 00:58 left"] * 3
 
 
-def test_what_dask_logs_is_not_told_beside_it(harvest, site, client, monkeypatch, caplog):
+def test_logs_of_dask_are_not_shown(harvest, site, client, monkeypatch, caplog):
     right = client.submit
 
     def submit(*args, **keywords):
@@ -137,18 +137,18 @@ def test_what_dask_logs_is_not_told_beside_it(harvest, site, client, monkeypatch
     assert [record.message for record in caplog.records] == ["now it is heard"]
 
 
-# --- which hosts ---
+# --- hosts ---
 
 
-def test_lines_that_are_no_hosts_are_told_by_number_and_others_are_read(harvest, site, tmp_path):
+def test_invalid_lines_are_reported_by_number_and_others_are_read(harvest, site, tmp_path):
     bad = [f"no host {number}" for number in range(7)]
     result = harvest(["# hosts", site("a"), "", *bad])
     assert result.exit_code == Exit.USAGE
-    told = lines(result)
-    assert told[0].startswith(f"error: {tmp_path}/hosts.txt:4: 'no host 0' is no host such as example.com; ")
-    assert [line.split(":")[2] for line in told[:5]] == ["4", "5", "6", "7", "8"]
-    assert told[5] == f"error: {tmp_path}/hosts.txt: 2 more lines are not hosts"
-    assert told[-1].startswith("1 URL from 1 host; 1 complete")
+    reported = lines(result)
+    assert reported[0].startswith(f"error: {tmp_path}/hosts.txt:4: 'no host 0' is no host such as example.com; ")
+    assert [line.split(":")[2] for line in reported[:5]] == ["4", "5", "6", "7", "8"]
+    assert reported[5] == f"error: {tmp_path}/hosts.txt: 2 more lines are not hosts"
+    assert reported[-1].startswith("1 URL from 1 host; 1 complete")
 
 
 def test_hosts_come_from_stdin_too(site, tmp_path):
@@ -184,7 +184,7 @@ def test_hosts_come_from_stdin_too(site, tmp_path):
         (["hosts.txt", "-o", "hosts.txt/out"], Exit.USAGE, "hosts.txt/out is a file, or in one; name a folder"),
     ],
 )
-def test_what_cannot_be_is_one_line_and_changes_nothing(tmp_path, monkeypatch, arguments, code, words):
+def test_invalid_arguments_are_one_line_and_change_nothing(tmp_path, monkeypatch, arguments, code, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "hosts.txt").write_text("a.example\n")
     (tmp_path / "empty.txt").write_text("# nothing\n")
@@ -241,29 +241,29 @@ def test_nothing_readable_is_unreadable(harvest, site):
     assert lines(result)[-1] == "partial: 1 host unreadable (exit 5)"
 
 
-def test_a_disk_that_is_full_is_unwritable_and_what_is_done_stays(harvest, site, monkeypatch):
-    """The second shard finds it so."""
+def test_full_disk_exits_6_and_keeps_finished_shards(harvest, site, monkeypatch):
+    """The disk is full from the second shard on."""
     hosts = [site("a"), f"http://localhost:{site('b').rpartition(':')[2]}"]
     right, seen = ShardWriter.publish, []
 
-    def full(self, told):
+    def full(self, reported):
         seen.append(self)
         if len(seen) > 1:
             raise OSError(errno.ENOSPC, "No space left on device", "out/urls/part-00001.parquet")
-        return right(self, told)
+        return right(self, reported)
 
     monkeypatch.setattr(ShardWriter, "publish", full)
     result = harvest(hosts, "--shards", "3")
     assert result.exit_code == Exit.UNWRITABLE
-    told = lines(result)
-    assert told[-2].endswith("; --resume does the rest")
-    assert told[-1].startswith("error: ")
-    assert "No space left on device" in told[-1]
+    reported = lines(result)
+    assert reported[-2].endswith("; --resume does the rest")
+    assert reported[-1].startswith("error: ")
+    assert "No space left on device" in reported[-1]
     monkeypatch.setattr(ShardWriter, "publish", right)
     assert harvest(hosts, "--shards", "3", "--resume").exit_code == Exit.COMPLETE
 
 
-def test_an_interrupt_is_told_with_what_there_is(harvest, site, monkeypatch):
+def test_interrupt_is_reported_with_the_results_so_far(harvest, site, monkeypatch):
     def interrupted(self, *args):
         raise KeyboardInterrupt
 
@@ -274,7 +274,7 @@ def test_an_interrupt_is_told_with_what_there_is(harvest, site, monkeypatch):
     assert lines(result)[-1] == "partial: interrupted (exit 130)"
 
 
-def test_a_shard_that_fails_is_told_and_left(harvest, site, monkeypatch, tmp_path):
+def test_failed_shard_is_reported_and_not_repeated(harvest, site, monkeypatch, tmp_path):
     def broken(self, row):
         raise ZeroDivisionError("by us")
 
@@ -288,7 +288,7 @@ def test_a_shard_that_fails_is_told_and_left(harvest, site, monkeypatch, tmp_pat
     assert harvest([host], "--resume").exit_code == Exit.COMPLETE
 
 
-def test_a_harvest_that_is_done_is_resumed_in_no_time(harvest, site):
+def test_resume_of_a_finished_harvest_reads_nothing(harvest, site):
     host = site("a")
     harvest([host])
     result = harvest([host], "--resume")
@@ -302,8 +302,8 @@ def test_another_list_is_not_resumed(harvest, site):
     assert "has another list of hosts; resume it with that" in result.stderr
 
 
-def test_its_defaults_are_those_of_the_function():
-    said = {param.name: param.default for param in main.commands["harvest"].params}
+def test_defaults_of_the_command_are_those_of_the_function():
+    defaults = {param.name: param.default for param in main.commands["harvest"].params}
     parameters = inspect.signature(sr.scale.harvest).parameters
     for name in ("hosts_at_once", "host_seconds", "host_urls"):
-        assert said[name] == parameters[name].default
+        assert defaults[name] == parameters[name].default

@@ -1,4 +1,4 @@
-"""A command that is stopped: what it has written stays, it says so, and its exit code is 130."""
+"""Interrupted commands keep what they have written, say so, and exit with 130."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNPACK: dict[str, Callable[[], Callable[[bytes], bytes]]] = {
     ".jsonl.zst": lambda: zstd().decompress,
 }
 URLS = (SITES / "shop.jsonl").read_text("utf-8").splitlines()
-# The body promises more than it has: behind these entries the reader waits.
+# Content-Length is larger than the body: after these entries the reader waits.
 CUT = (
     200,
     {"Content-Length": "99999", "Content-Type": "text/xml"},
@@ -39,12 +39,12 @@ CUT = (
 
 @pytest.fixture
 def endless(site_server: Any) -> str:
-    """The URL of a sitemap whose end never comes."""
+    """The URL of a sitemap that never ends."""
     return f"{site_server({'/s.xml': CUT}).url}/s.xml"
 
 
 def wait_until_read(pipe: Any) -> None:
-    """Until the process has taken what is in its end of the pipe."""
+    """Waits until the process has read all bytes of the pipe."""
     deadline = time.monotonic() + 30
     while struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]:
         assert time.monotonic() < deadline
@@ -57,16 +57,16 @@ def test_an_interrupt_keeps_what_was_read(endless: str, number: signal.Signals) 
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         assert running.stderr is not None
-        first = running.stdout.readline()  # flushed, although the document is still coming
+        first = running.stdout.readline()  # flushed before the document has ended
         running.send_signal(number)
-        rest, told = running.stdout.read(), running.stderr.read()
+        rest, reported = running.stdout.read(), running.stderr.read()
     locs = [json.loads(line)["loc"] for line in (first + rest).splitlines()]
     assert locs == [endless.replace("s.xml", "page")] * len(locs)
     assert locs
     assert running.returncode == 130
-    assert told.splitlines()[-2].startswith(f"{len(locs)} URLs from ")
-    assert told.splitlines()[-1] == "partial: interrupted (exit 130)"
-    assert "Traceback" not in told
+    assert reported.splitlines()[-2].startswith(f"{len(locs)} URLs from ")
+    assert reported.splitlines()[-1] == "partial: interrupted (exit 130)"
+    assert "Traceback" not in reported
 
 
 def test_an_interrupt_before_any_answer_is_130(site_server: Any) -> None:
@@ -77,12 +77,12 @@ def test_an_interrupt_before_any_answer_is_130(site_server: Any) -> None:
     while not server.received and running.poll() is None:
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
-    _, told = running.communicate(timeout=30)
+    _, reported = running.communicate(timeout=30)
     assert running.returncode == Exit.INTERRUPTED
-    assert told.decode().splitlines()[-1] == "partial: interrupted (exit 130)"
+    assert reported.decode().splitlines()[-1] == "partial: interrupted (exit 130)"
 
 
-# --- what the output holds ---
+# --- output files ---
 
 
 @pytest.fixture
@@ -147,14 +147,14 @@ def test_an_interrupt_before_anything_was_read_leaves_the_file(old: Path) -> Non
     assert (old.read_bytes(), alone(old)) == (OLD, True)
 
 
-def test_a_kill_leaves_the_file_and_one_that_says_what_it_is(old: Path, dumping: Callable[..., Any]) -> None:
+def test_kill_keeps_the_file_and_leaves_a_temporary_file(old: Path, dumping: Callable[..., Any]) -> None:
     process = dumping(old)
     process.kill()
     process.wait()
     assert old.read_bytes() == OLD
     (part,) = (each for each in old.parent.iterdir() if each != old)
     assert part in unfinished(old)
-    whole = part.read_bytes().rpartition(b"\n")[0]  # behind it, a line that the kill cut
+    whole = part.read_bytes().rpartition(b"\n")[0]  # followed by a line that the kill truncated
     assert all(json.loads(line)["loc"].endswith("/page") for line in whole.splitlines())
 
 
@@ -182,53 +182,53 @@ def test_an_interrupt_leaves_a_whole_file_of_what_was_converted(
         running.stdin.flush()
         wait_until_read(running.stdin)
         running.send_signal(number)
-        told = running.stderr.read().decode().splitlines()
+        reported = running.stderr.read().decode().splitlines()
     assert running.returncode == 130
     rows = rows_of(output)
-    assert told == [f"{len(rows):,} URLs written to {output}; {told[0].split('; ')[-1]}", told[1]]
-    assert told[1] == "partial: interrupted (exit 130)"
-    assert len(rows) > 5_000  # all but what the pipe and its reader hold
+    assert reported == [f"{len(rows):,} URLs written to {output}; {reported[0].split('; ')[-1]}", reported[1]]
+    assert reported[1] == "partial: interrupted (exit 130)"
+    assert len(rows) > 5_000  # all except what is in buffers
 
 
-def test_an_interrupt_of_a_diff_keeps_what_the_output_held(tmp_path: Path) -> None:
+def test_interrupted_diff_keeps_the_previous_output(tmp_path: Path) -> None:
     out = tmp_path / "changes.jsonl"
     out.write_bytes(b"of before")
     (tmp_path / "old.jsonl").write_text("".join(f"{line}\n" for line in URLS[:9]))
     command = [*PROGRAM, "diff", tmp_path / "old.jsonl", "-", "-o", out]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdin is not None
-        child.stdin.write(b"{}")  # which is no line as yet
+        child.stdin.write(b"{}")  # which is not a whole line yet
         child.stdin.flush()
         give_up_at = time.monotonic() + 30
         while len(list(tmp_path.glob("changes.jsonl*"))) < 2 and time.monotonic() < give_up_at:
             time.sleep(0.01)
         time.sleep(0.1)
         child.send_signal(signal.SIGTERM)
-        _, told = child.communicate(timeout=60)
-    assert (child.returncode, told) == (Exit.INTERRUPTED, b"partial: interrupted (exit 130)\n")
+        _, reported = child.communicate(timeout=60)
+    assert (child.returncode, reported) == (Exit.INTERRUPTED, b"partial: interrupted (exit 130)\n")
     assert out.read_bytes() == b"of before"
     assert list(tmp_path.glob("changes.jsonl*")) == [out]
 
 
-# --- what is told of what was read ---
+# --- tables and reports ---
 
 
-def test_an_interrupt_of_stats_tells_what_was_read(tmp_path: Path) -> None:
+def test_interrupted_stats_prints_what_was_read(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     command = [*PROGRAM, "stats", str(pipe), "--format", "jsonl"]
     with (
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running,
-        pipe.open("w") as writer,  # opens when it is being read
+        pipe.open("w") as writer,  # blocks until the FIFO is opened for reading
     ):
         writer.write(URLS[0] + "\n")
         writer.flush()
         wait_until_read(writer)
         running.send_signal(signal.SIGINT)
-        told, errors = running.communicate(timeout=30)
+        reported, errors = running.communicate(timeout=30)
     assert running.returncode == 130
     assert errors == "partial: interrupted (exit 130)\n"
-    assert told == "" or json.loads(told.splitlines()[0])["count"] == 1
+    assert reported == "" or json.loads(reported.splitlines()[0])["count"] == 1
 
 
 def test_an_interrupt_of_an_audit_leaves_a_report_of_what_was_read(site_server: Any) -> None:
@@ -241,11 +241,11 @@ def test_an_interrupt_of_an_audit_leaves_a_report_of_what_was_read(site_server: 
         while "/s.xml" not in server.requests() and running.poll() is None:
             time.sleep(0.01)
         running.send_signal(signal.SIGINT)
-        report, told = running.communicate(timeout=60)
+        report, reported = running.communicate(timeout=60)
     assert running.returncode == 130
     form = json.loads(report)
     assert 700 <= form["urls"] <= 1600
     assert not form["complete"]
     assert form["notes"][0].startswith("stopped before the end")
-    assert told.splitlines()[-1] == "partial: interrupted (exit 130)"
-    assert "Traceback" not in told
+    assert reported.splitlines()[-1] == "partial: interrupted (exit 130)"
+    assert "Traceback" not in reported

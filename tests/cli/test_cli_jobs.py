@@ -1,4 +1,4 @@
-"""`dump -j`: what comes out is the same, in whatever processes documents are read."""
+"""`dump -j`: the output is the same with any number of processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 A = "https://a.example"
 SECONDS = "seconds"
-LARGE = 600  # entries of a document that is not small, whatever it says
+LARGE = 600  # entries of a document too large to be parsed locally
 
 
 def entries(name: str, count: int = LARGE) -> str:
@@ -51,13 +51,13 @@ def children(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
     return begun
 
 
-def told(result: Result) -> list[str]:
-    """Its stderr, but for how long it took: documents are read side by side, so their order may be another."""
+def reported(result: Result) -> list[str]:
+    """Sorted stderr without durations: documents are read concurrently, so their order varies."""
     return sorted(line.rpartition("; ")[0] if line.endswith(" s") else line for line in result.stderr.splitlines())
 
 
 def timeless(line: str) -> str:
-    """A line of JSON without the seconds that it took."""
+    """A JSON line without its seconds."""
     form = json.loads(line)
     return json.dumps({name: value for name, value in form.items() if name != SECONDS})
 
@@ -67,7 +67,7 @@ def timeless(line: str) -> str:
     [
         ["-v"],
         ["-q", "--extras"],
-        ["--unique", "--fields", "loc"],  # of two lines with one URL either may come first
+        ["--unique", "--fields", "loc"],  # of two lines with the same URL either may come first
         ["--unique", "--fields", "loc", "--format", "csv"],
         ["--fields", "loc,lastmod,site", "--scope", "any"],
         ["--fields", "loc,line,images.loc", "--format", "tsv", "--no-follow", "news"],
@@ -80,11 +80,11 @@ def timeless(line: str) -> str:
     ],
     ids=" ".join,
 )
-def test_every_option_gives_and_tells_the_same(large: Path, options: list[str]) -> None:
+def test_output_and_messages_are_the_same_for_every_option(large: Path, options: list[str]) -> None:
     check_same(SHOP, BROKEN, large, *options)
 
 
-def test_each_site_by_itself_gives_and_tells_the_same(large: Path) -> None:
+def test_output_and_messages_are_the_same_for_each_site(large: Path) -> None:
     for site in (SHOP, BROKEN, large):
         check_same(site)
 
@@ -92,7 +92,7 @@ def test_each_site_by_itself_gives_and_tells_the_same(large: Path) -> None:
 def check_same(*arguments: str | Path) -> None:
     one, two = (run("dump", *arguments, "-j", jobs) for jobs in ("1", "2"))
     assert sorted(two.stdout.splitlines()) == sorted(one.stdout.splitlines())
-    assert told(two) == told(one)
+    assert reported(two) == reported(one)
     assert two.exit_code == one.exit_code
     assert one.stdout
 
@@ -140,7 +140,7 @@ def test_unique_and_limit_go_together(large: Path, jobs: str) -> None:
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_undated_ones_are_counted_as_they_are_written(large: Path, jobs: str) -> None:
+def test_undated_urls_are_counted_as_they_are_written(large: Path, jobs: str) -> None:
     result = run("dump", large, "--since", "2000-01-01", "-j", jobs)
     assert "note 1,200 URLs without a lastmod; --undated drop leaves them out" in result.stderr
     limited = run("dump", large, "--since", "2000-01-01", "--limit", "10", "-j", jobs)
@@ -195,7 +195,7 @@ def test_workers_that_cannot_be_started_are_one_error(
     assert "Traceback" not in result.stderr
 
 
-def test_by_itself_it_starts_workers_for_large_sites_only(
+def test_workers_are_started_for_large_sites_only(
     monkeypatch: pytest.MonkeyPatch, large: Path, children: list[subprocess.Popen[bytes]]
 ) -> None:
     monkeypatch.setattr(workers, "_cores", lambda: 2)
@@ -213,7 +213,7 @@ def test_one_job_is_this_process_alone(large: Path, children: list[subprocess.Po
     assert 1 <= len(children) <= 2
 
 
-def test_head_ends_it_quietly(large: Path) -> None:
+def test_closed_pipe_ends_the_command_without_an_error(large: Path) -> None:
     program = " ".join(PROGRAM)
     script = f"set -o pipefail; {program} dump {large} {large} {large} -j 2 | head -3; echo ${{PIPESTATUS[@]}}"
     result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
@@ -234,7 +234,7 @@ def test_a_full_disk_is_exit_6(large: Path) -> None:
 
 @pytest.mark.parametrize(("number", "is_group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
 def test_an_interrupt_keeps_what_was_read(site_server: Any, number: signal.Signals, is_group: bool) -> None:
-    """Also where workers hear it too, as those of a terminal do."""
+    """Also if workers receive the signal too, as on a terminal."""
     body = f"<urlset {NS}>{'<url><loc>/page</loc></url>' * 900}".encode()
     site = site_server({"/s.xml": (200, {"Content-Length": "99999", "Content-Type": "text/xml"}, body)})
     command = [*PROGRAM, "dump", f"{site.url}/s.xml", "--allow-private", "-j", "2"]
@@ -248,14 +248,14 @@ def test_an_interrupt_keeps_what_was_read(site_server: Any, number: signal.Signa
             os.killpg(running.pid, number)
         else:
             running.send_signal(number)
-        rest, told = running.stdout.read(), running.stderr.read()
+        rest, reported = running.stdout.read(), running.stderr.read()
     locs = [json.loads(line)["loc"] for line in (first + rest).splitlines()]
     assert locs == [f"{site.url}/page"] * len(locs)
     assert locs
     assert running.returncode == 130
-    assert told.splitlines()[-2].startswith(f"{len(locs)} URLs from ")
-    assert told.splitlines()[-1] == "partial: interrupted (exit 130)"
-    assert "Traceback" not in told
+    assert reported.splitlines()[-2].startswith(f"{len(locs)} URLs from ")
+    assert reported.splitlines()[-1] == "partial: interrupted (exit 130)"
+    assert "Traceback" not in reported
 
 
 def test_a_dump_in_processes_is_the_truth() -> None:

@@ -1,4 +1,4 @@
-"""What the last line says to try, and that every message stands on one line."""
+"""The advice in the last line; every message is one line."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def ended(
 
 
 @pytest.mark.parametrize("code", sorted(code for code, rule in CATALOGUE.items() if rule.severity == "error"))
-def test_whatever_can_end_a_run_has_something_to_try(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    if code in ("D01", "L06", "U14") or explain(code).reporters == ("audit",):  # of entries that are kept
+def test_every_fatal_problem_has_advice(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if code in ("D01", "L06", "U14") or explain(code).reporters == ("audit",):  # problems of kept entries
         assert code not in HINTS
         return
     assert ended(capsys, (code, "it is so")).endswith(f": {code} {URL}: it is so; {HINTS[code]}\n")
@@ -44,10 +44,10 @@ def test_whatever_can_end_a_run_has_something_to_try(code: str, capsys: pytest.C
         ("F04", "no-such-host.invalid: no such host; check the spelling", "check the spelling"),
         ("S16", "more than 5 entries: reading stops here; raise max_entries to go on", "raise max_entries to go on"),
         ("F13", "10.0.0.1 is private; --allow-private (allow_private=True) permits it", None),
-        ("F04", 'a.example: answer is no HTTP: "text/plain; charset=x"', HINTS["F04"]),  # no advice of ours
+        ("F04", 'a.example: answer is no HTTP: "text/plain; charset=x"', HINTS["F04"]),  # problems without advice
     ],
 )
-def test_what_the_problem_itself_says_is_said_once(
+def test_advice_in_the_problem_is_not_repeated(
     capsys: pytest.CaptureFixture[str], code: str, message: str, to_try: str | None
 ) -> None:
     to_try = to_try or message.partition("; ")[2]
@@ -58,7 +58,7 @@ def test_what_the_problem_itself_says_is_said_once(
 
 
 @pytest.mark.parametrize(("why", "lines"), [("well-known", 0), ("robots", 1)])
-def test_what_the_line_of_a_host_says_in_full_is_not_said_again(
+def test_problem_of_a_host_is_not_repeated(
     capsys: pytest.CaptureFixture[str], why: str, lines: int
 ) -> None:
     problem = Problem("F01", "error", '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in', URL)
@@ -77,7 +77,7 @@ def test_an_error_counts_before_a_warning(capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().err.endswith(f"; {HINTS['F11']}\n")
 
 
-def test_a_document_that_is_read_alone_has_it_too(tmp_path: Path) -> None:
+def test_parse_of_a_document_has_advice(tmp_path: Path) -> None:
     bodies = {
         "cut.xml": ("<urlset><url><loc>htt", "S01"),
         "dtd.xml": ('<!DOCTYPE a [<!ENTITY x "y">]><urlset/>', "S09"),
@@ -97,12 +97,12 @@ def test_a_document_that_is_read_alone_has_it_too(tmp_path: Path) -> None:
             assert result.exit_code == 5
 
 
-def test_a_site_that_gives_nothing_has_it_too(tmp_path: Path) -> None:
+def test_site_without_urls_has_advice(tmp_path: Path) -> None:
     site = replay(tmp_path / "site", {"robots.txt": "User-agent: *\nDisallow: /\nSitemap: https://a.example/s.xml\n"})
     result = process("dump", f"{site}/")
     assert result.returncode == 5
     assert result.stderr.splitlines()[1].endswith(f"; {HINTS['F02']}")
 
 
-def test_what_a_site_wrote_is_no_control_character() -> None:
+def test_control_characters_of_a_site_are_escaped() -> None:
     assert printable("a\x1b[31m\r\nb\u202e") == "a\\x1b[31m\\r\\nb\\u202e"

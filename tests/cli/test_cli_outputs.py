@@ -1,4 +1,4 @@
-"""`-o FILE`: what it holds after a run that read all, a part, or nothing; formats and compressions by its suffix."""
+"""`-o FILE`: its contents after complete, partial and empty runs; formats and compressions by its suffix."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def old(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def site(tmp_path: Path) -> Callable[..., Path]:
-    """`site(sitemap)` -> a recording of a host with that one, if any."""
+    """`site(sitemap)` -> a recording of a host with that sitemap, if any."""
 
     def make(sitemap: str | None) -> Path:
         return replay(tmp_path / "site", {"robots.txt": ""} | ({"sitemap.xml": sitemap} if sitemap else {}))
@@ -63,14 +63,14 @@ def site(tmp_path: Path) -> Callable[..., Path]:
     return make
 
 
-# --- a run that read something, and one that read nothing ---
+# --- runs that read something or nothing ---
 
 DUMPERS = ["dump {site}", "tree {site}", "stats {site}", "discover {site}", "sync {site} --state {state}"]
 
 
 @pytest.mark.parametrize("command", DUMPERS)
 @pytest.mark.parametrize("sitemap", [None, "<html>"])
-def test_what_read_nothing_leaves_the_file(
+def test_run_that_read_nothing_keeps_the_file(
     tmp_path: Path, old: Path, site: Callable[..., Path], command: str, sitemap: str | None
 ) -> None:
     if sitemap:
@@ -84,7 +84,7 @@ def test_what_read_nothing_leaves_the_file(
 
 
 @pytest.mark.parametrize("command", DUMPERS)
-def test_what_read_something_takes_its_place(
+def test_run_that_read_something_replaces_the_file(
     tmp_path: Path, old: Path, site: Callable[..., Path], command: str
 ) -> None:
     words = command.format(site=site(PAGES), state=tmp_path / "state.db").split()
@@ -113,13 +113,13 @@ def test_convert_writes_what_it_read(old: Path, dump: str, code: int, format: st
     assert (old.read_bytes() == OLD, alone(old)) == (code != 0, True)
 
 
-def test_of_several_targets_one_is_enough(old: Path, site: Callable[..., Path]) -> None:
+def test_one_readable_target_replaces_the_file(old: Path, site: Callable[..., Path]) -> None:
     assert run("dump", site(PAGES), "no host", "-o", old).exit_code == 2
     assert len(old.read_bytes().splitlines()) == 2
 
 
 @pytest.mark.parametrize(("format", "held"), [("jsonl", b""), ("csv", b"loc\n"), ("txt", b"")])
-def test_a_run_that_found_nothing_wanted_is_a_result(
+def test_run_whose_filters_dropped_all_replaces_the_file(
     old: Path, site: Callable[..., Path], format: str, held: bytes
 ) -> None:
     fields = [] if format == "txt" else ["--fields", "loc"]
@@ -127,12 +127,12 @@ def test_a_run_that_found_nothing_wanted_is_a_result(
     assert old.read_bytes() == held
 
 
-def test_no_difference_is_a_result(old: Path) -> None:
+def test_diff_without_changes_replaces_the_file(old: Path) -> None:
     assert run("diff", SHOP_DUMP, SHOP_DUMP, "-o", old).exit_code == 0
     assert (old.read_bytes(), alone(old)) == (b"", True)
 
 
-def test_a_report_of_what_failed_is_written_beside_a_dump_that_stays(old: Path) -> None:
+def test_failed_dump_keeps_its_file_and_writes_its_report(old: Path) -> None:
     report = old.with_name("report.jsonl")
     report.write_bytes(OLD)
     assert run("dump", "127.0.0.1:9", "-o", old, "--report", report).exit_code == 5
@@ -140,7 +140,7 @@ def test_a_report_of_what_failed_is_written_beside_a_dump_that_stays(old: Path) 
     assert {json.loads(line)["type"] for line in report.read_bytes().splitlines()} == {"problem", "outcome"}
 
 
-def test_an_audit_writes_its_report_also_of_what_could_not_be_read(old: Path) -> None:
+def test_audit_writes_its_report_for_an_unreadable_site(old: Path) -> None:
     assert run("audit", "127.0.0.1:9", "-o", old, "--retries", "0").exit_code == 5
     assert b"F13" in old.read_bytes()
 
@@ -151,15 +151,15 @@ def test_a_mistake_leaves_the_file(old: Path) -> None:
         assert (old.read_bytes(), alone(old)) == (OLD, True)
 
 
-def test_a_partial_run_takes_the_place(old: Path) -> None:
+def test_partial_run_replaces_the_file(old: Path) -> None:
     assert run("dump", BROKEN, "-o", old).exit_code == 3
     assert len(old.read_bytes().splitlines()) == len(run("dump", BROKEN).stdout.splitlines())
     assert alone(old)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".jsonl.gz"])
-def test_what_no_reader_could_read_does_not_take_the_place(old: Path, suffix: str) -> None:
-    """The disk is full before the end is written."""
+def test_incomplete_parquet_does_not_replace_the_file(old: Path, suffix: str) -> None:
+    """The disk is full before the footer is written."""
     file = old.rename(f"{old}{suffix}")
     small = "import resource, sys\nresource.setrlimit(resource.RLIMIT_FSIZE, (2_000, 2_000))\n"
     script = f"{small}from sitemap_reader.__main__ import main\nmain()"
@@ -170,11 +170,11 @@ def test_what_no_reader_could_read_does_not_take_the_place(old: Path, suffix: st
     assert (file.read_bytes(), alone(file)) == (OLD, True)
 
 
-# --- sync: what the state calls delivered is in the file ---
+# --- sync: committed changes are in the file ---
 
 
-def test_sync_writes_into_the_file_itself(tmp_path: Path, old: Path, site: Callable[..., Path]) -> None:
-    """After a kill at any point its changes are where they can be found."""
+def test_sync_writes_in_place(tmp_path: Path, old: Path, site: Callable[..., Path]) -> None:
+    """After a kill at any point the changes are in the file."""
     script = (
         "import os, sys\n"
         "from sitemap_reader.cli.main import main\n"
@@ -204,7 +204,7 @@ def test_a_sync_without_changes_empties_the_file(tmp_path: Path, old: Path, site
     assert old.read_bytes() == b"change\tloc\tlastmod\tprevious_lastmod\tchanged\n"
 
 
-def test_sync_does_not_write_into_a_state_that_it_makes(tmp_path: Path, site: Callable[..., Path]) -> None:
+def test_sync_refuses_its_state_as_output(tmp_path: Path, site: Callable[..., Path]) -> None:
     result = run("sync", site(PAGES), "--state", tmp_path / "new.db", "-o", tmp_path / "new.db")
     assert result.exit_code == 2
     assert "read and written at once" in result.stderr
@@ -214,7 +214,7 @@ def test_sync_does_not_write_into_a_state_that_it_makes(tmp_path: Path, site: Ca
 # --- files of every kind ---
 
 
-def test_the_mode_of_the_file_is_kept_and_a_new_one_has_the_usual(tmp_path: Path) -> None:
+def test_file_mode_is_kept_and_new_files_have_the_default(tmp_path: Path) -> None:
     kept, new = tmp_path / "kept", tmp_path / "new"
     kept.write_bytes(OLD)
     kept.chmod(0o640)
@@ -248,10 +248,10 @@ def test_a_link_is_followed(tmp_path: Path, old: Path) -> None:
     assert alone(old)
 
 
-def test_a_file_in_a_folder_that_takes_no_other_is_written_into(
+def test_file_in_a_read_only_folder_is_written_in_place(
     old: Path, monkeypatch: pytest.MonkeyPatch, site: Callable[..., Path]
 ) -> None:
-    """Root may write to every folder; so it is said to be one that is read-only."""
+    """Root may write to every folder, so the error is simulated."""
     opened = os.open
 
     def refuse(name: Any, flags: int, *mode: int) -> int:
@@ -269,8 +269,8 @@ def test_a_file_in_a_folder_that_takes_no_other_is_written_into(
     assert alone(old)
 
 
-def test_a_file_that_cannot_be_replaced_is_written_into(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is mounted by itself, or belongs to another user in a folder like /tmp."""
+def test_file_that_cannot_be_replaced_is_written_in_place(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as a mount point, or a file of another user in /tmp."""
 
     def refuse(source: str, target: str) -> None:
         raise OSError(16, "Device or resource busy", target)
@@ -288,13 +288,13 @@ def test_a_file_that_cannot_be_replaced_is_written_into(old: Path, monkeypatch: 
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_file_that_is_read_only_stays(old: Path) -> None:
+def test_read_only_file_is_kept(old: Path) -> None:
     old.chmod(0o444)
     assert run("dump", SHOP, "-o", old).exit_code == 6
     assert old.read_bytes() == OLD
 
 
-def test_dev_stdout_is_what_stdout_is(tmp_path: Path) -> None:
+def test_output_dev_stdout_is_stdout(tmp_path: Path) -> None:
     file = tmp_path / "out"
     with file.open("wb") as stdout:
         done = subprocess.run(
@@ -328,7 +328,7 @@ def test_a_suffix_compresses_every_format(tmp_path: Path, suffix: str, format: s
     assert UNPACK[suffix](file.read_bytes()) == run("convert", SHOP_DUMP, "--format", format).stdout_bytes
     again = tmp_path / f"again.{format}{suffix}"
     run("convert", SHOP_DUMP, "-o", again)
-    assert again.read_bytes() == file.read_bytes()  # with no time in it
+    assert again.read_bytes() == file.read_bytes()  # without a timestamp
 
 
 @pytest.mark.parametrize("suffix", UNPACK)
@@ -343,7 +343,7 @@ def test_every_command_compresses(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", UNPACK)
-def test_what_is_compressed_is_read_back(tmp_path: Path, suffix: str) -> None:
+def test_compressed_output_is_read_back(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"urls.jsonl{suffix}"
     run("convert", SHOP_DUMP, "-o", file)
     assert len(list(sr.load(file))) == 640
@@ -356,7 +356,7 @@ def test_what_is_compressed_is_read_back(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", UNPACK)
 def test_lines_of_a_compressed_sync_can_be_read_before_its_end(tmp_path: Path, suffix: str) -> None:
-    """As after a kill: what was flushed is there."""
+    """As after a kill: flushed lines are readable."""
     file = tmp_path / f"changes.jsonl{suffix}"
     with file.open("wb", buffering=0) as stream:
         blocks = Blocks(Compressed(stream, COMPRESSIONS[suffix]))
@@ -369,7 +369,7 @@ def test_lines_of_a_compressed_sync_can_be_read_before_its_end(tmp_path: Path, s
                 next(forms)
 
 
-def test_without_a_module_for_zstd_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_zstd_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, dumped = tmp_path / "urls.jsonl.zst", tmp_path / "dumped.jsonl.zst"
     dumped.write_bytes(zstd().compress(SHOP_DUMP.read_bytes()))
     monkeypatch.setitem(sys.modules, "compression", None)
@@ -451,7 +451,7 @@ FORMULA = f"""<urlset {NS} xmlns:news="{NEWS}"><url><loc>{A}/1</loc><news:news><
 
 @pytest.mark.parametrize("format", ["csv", "tsv"])
 @pytest.mark.parametrize(("options", "begins"), [([], "'="), (["--no-formula-guard"], "=")])
-def test_a_title_is_no_formula_unless_that_is_asked_for(
+def test_formulas_in_titles_are_guarded_by_default(
     tmp_path: Path, format: str, options: list[str], begins: str
 ) -> None:
     wanted = ["--format", format, "--fields", "news.title", *options]
@@ -463,7 +463,7 @@ def test_a_title_is_no_formula_unless_that_is_asked_for(
         assert cell.startswith(f"{begins}HYPERLINK")
 
 
-def test_a_change_is_no_formula_unless_that_is_asked_for(tmp_path: Path) -> None:
+def test_formulas_in_changes_are_guarded_by_default(tmp_path: Path) -> None:
     old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
     old.write_text("")
     new.write_text('{"loc":"=1+1"}\n')

@@ -62,7 +62,7 @@ def test_url_resolves_relative_urls() -> None:
     assert lines(result.stdout)[0]["sitemap"] == f"{A}/maps/s.xml"
 
 
-def test_content_type_is_judged() -> None:
+def test_content_type_is_checked() -> None:
     assert "F06" in run("parse", "-", "--content-type", "text/html", stdin=urlset(f"{A}/1")).stderr
     assert "F06" not in run("parse", "-", "--content-type", "text/xml", stdin=urlset(f"{A}/1")).stderr
 
@@ -106,7 +106,7 @@ def test_a_feed_is_read_by_the_fallback_where_the_parser_gets_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "code", "told"),
+    ("body", "code", "reported"),
     [
         (urlset(f"{A}/1").encode(), 0, "1 URL in stdin"),
         (gzip.compress(urlset(f"{A}/1").encode()), 0, "1 URL in stdin"),
@@ -118,10 +118,10 @@ def test_a_feed_is_read_by_the_fallback_where_the_parser_gets_nothing() -> None:
         (b"\x1f\x8b\x08", 5, "F07"),
     ],
 )
-def test_exit_codes_of_a_document(body: bytes, code: int, told: str) -> None:
+def test_exit_codes_of_a_document(body: bytes, code: int, reported: str) -> None:
     result = run("parse", "-", stdin=body)
     assert result.exit_code == code
-    assert told in result.stderr
+    assert reported in result.stderr
     assert sum(line.startswith("error: ") for line in result.stderr.splitlines()) == (code in (4, 5))
 
 
@@ -129,7 +129,7 @@ CASES = cases_by_group()
 
 
 def command_of(case: Case) -> list[str | Path]:
-    """What prints the expectation of a case."""
+    """The command that prints the expectation of a case."""
     options = case.options
     arguments = ["--url", options["url"]]
     for name in ("content_type", "scope"):

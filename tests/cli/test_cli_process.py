@@ -30,7 +30,7 @@ def shell(command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_head_ends_it_quietly(tmp_path: Path) -> None:
+def test_closed_pipe_ends_the_command_without_an_error(tmp_path: Path) -> None:
     many = tmp_path / "many.txt"
     many.write_text("".join(f"https://a.example/{number}\n" for number in range(50_000)))
     result = shell(f"sitemap-reader parse {many} | head -3; echo ${{PIPESTATUS[@]}}")
@@ -63,7 +63,7 @@ def test_a_full_stderr_stops_nothing() -> None:
     assert usual.stdout
     assert usual.stderr
     full = shell(f"sitemap-reader dump {BROKEN} 2> /dev/full")
-    # Documents are read side by side: their order is not the same in every run.
+    # Documents are read concurrently: their order varies.
     assert full.returncode == usual.returncode
     assert sorted(full.stdout.splitlines()) == sorted(usual.stdout.splitlines())
 
@@ -107,11 +107,11 @@ def test_version() -> None:
 
 def test_every_option_says_its_default_and_every_command_has_examples() -> None:
     for name, command in main.commands.items():
-        told = " ".join(run(name, "--help").stdout.split())
-        assert f"Examples: sitemap-reader {name} " in told
+        reported = " ".join(run(name, "--help").stdout.split())
+        assert f"Examples: sitemap-reader {name} " in reported
         options = [param for param in command.params if param.param_type_name == "option"]
         assert options
-        assert told.count("[default: ") == len(options)
+        assert reported.count("[default: ") == len(options)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")

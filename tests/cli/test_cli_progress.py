@@ -1,4 +1,4 @@
-"""The bar of a command on a terminal: where it is, where it is not, and that nothing of it stays."""
+"""The progress bar of a command: when it is shown, and that it is removed completely."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WAIT_SECONDS = 20.0
 
 
 class WaitingPages(dict[str, Any]):
-    """Pages of a server; the last child is given when `free` is set."""
+    """Pages of a server; the last child is returned when `free` is set."""
 
     def __init__(self, pages: Mapping[str, Page], last: str) -> None:
         super().__init__(pages)
@@ -62,7 +62,7 @@ def dump(target: str, *arguments: str | Path) -> list[str]:
     return [*PROGRAM, "dump", target, "--allow-private", *map(str, arguments)]
 
 
-def test_on_a_terminal_a_bar_shows_how_far_it_is(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_terminal_shows_a_progress_bar(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
     target, pages = waiting
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl")) as terminal:
         terminal.wait_for(r"sitemaps  3/4 \[00:\d\d, 4 URLs, \d+ B\]")
@@ -75,7 +75,7 @@ def test_on_a_terminal_a_bar_shows_how_far_it_is(waiting: tuple[str, WaitingPage
     assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 5
 
 
-def test_its_line_is_never_longer_than_the_terminal(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_bar_is_never_wider_than_the_terminal(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
     target, pages = waiting
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl", "-q"), columns=30) as quiet:
         pages.free.set()
@@ -90,7 +90,7 @@ def test_its_line_is_never_longer_than_the_terminal(waiting: tuple[str, WaitingP
     assert "sitemaps  " not in "\n".join(terminal.screen())
 
 
-def test_a_terminal_that_does_not_know_its_size_has_one_too(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_terminal_of_unknown_size_shows_a_bar(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
     target, pages = waiting
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl"), columns=0) as terminal:
         terminal.wait_for(BAR)
@@ -98,7 +98,7 @@ def test_a_terminal_that_does_not_know_its_size_has_one_too(waiting: tuple[str, 
         assert terminal.end() == 0
 
 
-def test_what_is_piped_on_is_not_disturbed(waiting: tuple[str, WaitingPages]) -> None:
+def test_piped_output_has_no_bar(waiting: tuple[str, WaitingPages]) -> None:
     target, pages = waiting
     with on_terminal(dump(target), pipes_stdout=True) as terminal:
         terminal.wait_for(BAR)
@@ -108,7 +108,7 @@ def test_what_is_piped_on_is_not_disturbed(waiting: tuple[str, WaitingPages]) ->
     assert "\r" not in terminal.output.decode()
 
 
-def test_a_table_comes_when_the_bar_is_gone(waiting: tuple[str, WaitingPages]) -> None:
+def test_table_is_printed_after_the_bar_is_removed(waiting: tuple[str, WaitingPages]) -> None:
     target, pages = waiting
     with on_terminal([*PROGRAM, "tree", target, "--allow-private"], columns=160) as terminal:
         terminal.wait_for(r"sitemaps  3/4")
@@ -122,7 +122,7 @@ def test_a_table_comes_when_the_bar_is_gone(waiting: tuple[str, WaitingPages]) -
 
 
 @pytest.mark.parametrize("arguments", [[], ["-o", "FILE", "-q"], ["-q"]], ids=" ".join)
-def test_none_where_lines_come_to_the_same_terminal_or_it_is_to_be_quiet(
+def test_no_bar_with_lines_on_the_terminal_or_quiet(
     waiting: tuple[str, WaitingPages], tmp_path: Path, arguments: list[str]
 ) -> None:
     target, pages = waiting
@@ -136,7 +136,7 @@ def test_none_where_lines_come_to_the_same_terminal_or_it_is_to_be_quiet(
     assert len(lines) == (0 if "FILE" in arguments else 5)
 
 
-def test_none_where_stderr_is_no_terminal(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_no_bar_without_a_terminal_on_stderr(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
     target, pages = waiting
     threading.Timer(0.6, pages.free.set).start()
     done = process("dump", target, "--allow-private", "-o", tmp_path / "urls.jsonl")
@@ -145,20 +145,20 @@ def test_none_where_stderr_is_no_terminal(waiting: tuple[str, WaitingPages], tmp
     assert "\r" not in done.stderr
 
 
-def test_an_interrupt_leaves_nothing_of_it(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_interrupt_removes_the_bar(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
     target, _ = waiting
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl")) as terminal:
         terminal.wait_for(r"sitemaps  3/4")
         terminal.type(b"\x03")
         assert terminal.end() == 130
-    assert "^C" in terminal.written  # the echo stands behind the bar
+    assert "^C" in terminal.written  # the echo of ^C is after the bar
     summary, partial = terminal.screen()
     assert re.fullmatch(r"4 URLs from 3 sitemaps; \d+\.\d s", summary)
     assert partial == "partial: interrupted (exit 130)"
     assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 4
 
 
-def test_a_terminal_that_is_gone_stops_nothing(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_closed_terminal_does_not_stop_the_command(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
     target, pages = waiting
     ignoring = "import os, signal as s, sys; s.signal(s.SIGHUP, s.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     command = dump(target, "-o", tmp_path / "urls.jsonl")
@@ -170,7 +170,7 @@ def test_a_terminal_that_is_gone_stops_nothing(waiting: tuple[str, WaitingPages]
     assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 5
 
 
-def test_a_target_that_gives_nothing_leaves_nothing_of_it(site_server: Any) -> None:
+def test_bar_of_an_empty_target_is_removed(site_server: Any) -> None:
     server = site_server({"/s.xml": (200, XML, f"<urlset {NS}>".encode())})
     with on_terminal(dump(f"{server.url}/s.xml"), columns=200, pipes_stdout=True) as terminal:
         assert terminal.end() == 5
@@ -179,7 +179,7 @@ def test_a_target_that_gives_nothing_leaves_nothing_of_it(site_server: Any) -> N
     assert [line.partition(" ")[0] for line in terminal.screen()] == ["error", "error:", "0"]
 
 
-def test_each_of_several_targets_has_a_bar_of_its_own(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_each_target_has_its_own_bar(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
     target, pages = waiting
     pages.free.set()
     with on_terminal(dump(target, target, "-o", tmp_path / "urls.jsonl")) as terminal:

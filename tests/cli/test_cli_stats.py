@@ -1,4 +1,4 @@
-"""`stats`: what it takes, from where, and how it ends. tests/test_statistics.py has what is counted."""
+"""`stats`: inputs, output and exit codes. tests/test_statistics.py has the counts."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def facts(result: Result) -> dict[tuple[str, str], int]:
 
 
 def ageless(facts: dict[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-    """Without ages: those of a recording go by when it was made, and a dump does not tell when that was."""
+    """Facts without ages, which count from the time of a recording; a dump does not state that time."""
     return {key: count for key, count in facts.items() if key[0] != "lastmod within"}
 
 
-# --- where it reads ---
+# --- inputs ---
 
 
 def test_a_dump_gives_the_facts_of_its_site_but_for_those_of_the_run() -> None:
@@ -48,7 +48,7 @@ def test_a_dump_gives_the_facts_of_its_site_but_for_those_of_the_run() -> None:
     assert {group for group, _ in site} - {group for group, _ in dump} == of_run
 
 
-def test_ages_in_a_recording_go_by_when_it_was_made() -> None:
+def test_ages_in_a_recording_count_from_its_time() -> None:
     within = {name: count for (group, name), count in facts(run("stats", SHOP)).items() if group == "lastmod within"}
     assert within == {"7 days": 58, "30 days": 137, "365 days": 521}
 
@@ -104,12 +104,12 @@ def test_a_dump_needs_no_network_library() -> None:
         (["--exclude", "/(en|de|fr)/"], 250),
     ],
 )
-def test_dates_and_patterns_choose_from_a_dump_as_from_a_site(options: list[str], listed: int) -> None:
+def test_dates_and_patterns_filter_a_dump_like_a_site(options: list[str], listed: int) -> None:
     of_dump, of_site = (facts(run("stats", target, *options))["urls", "listed"] for target in (DUMP, SHOP))
     assert (of_dump, of_site) == (listed, listed)
 
 
-# --- what it says ---
+# --- output ---
 
 
 def test_json_has_a_line_for_each_fact() -> None:
@@ -118,7 +118,7 @@ def test_json_has_a_line_for_each_fact() -> None:
     assert {tuple(each) for each in rest} == {tuple(first)}
 
 
-def test_a_suspicious_date_is_told_with_its_share(tmp_path: Path) -> None:
+def test_suspicious_date_is_reported_with_its_share(tmp_path: Path) -> None:
     dates = {f"{A}/{number}": "2026-11-01" if number else "2026-10-01" for number in range(50)}
     result = run("stats", replay(tmp_path, {"sitemap.xml": urlset(*dates, lastmod=dates)}), "--format", "table")
     assert "most common 2026-11-01 49 98.0%" in " ".join(result.stdout.split())
@@ -134,7 +134,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("format", ["table", "tsv"])
-def test_what_a_site_wrote_stays_on_its_line_and_controls_no_terminal(format: str) -> None:
+def test_text_of_a_site_is_escaped_in_tables(format: str) -> None:
     result = run("stats", "-", "--format", format, stdin=json.dumps(HOSTILE))
     assert result.exit_code == 0
     plain = run("stats", "-", "--format", format, stdin=json.dumps({**HOSTILE, "changefreq": "never"}))
@@ -142,7 +142,7 @@ def test_what_a_site_wrote_stays_on_its_line_and_controls_no_terminal(format: st
     assert all(char.isprintable() for char in result.stdout if char not in "\n\t")
 
 
-# --- how it ends ---
+# --- exit codes and errors ---
 
 
 def test_a_partial_site_exits_3() -> None:
@@ -171,7 +171,7 @@ XML = f"<urlset {NS}><url><loc>{A}/</loc></url></urlset>"
 
 
 @pytest.mark.parametrize(
-    ("name", "body", "told"),
+    ("name", "body", "reported"),
     [
         ("sitemap.xml", XML.encode(), "that is XML: `sitemap-reader parse"),
         ("sitemap.xml.gz", gzip.compress(XML.encode()), "that is XML: `sitemap-reader parse"),
@@ -181,19 +181,19 @@ XML = f"<urlset {NS}><url><loc>{A}/</loc></url></urlset>"
         ("number.jsonl", f'{{"loc": "{A}", "priority": "high"}}\n'.encode(), ":1: URL record, priority: "),
     ],
 )
-def test_what_is_no_dump_is_a_usage_error(name: str, body: bytes, told: str, tmp_path: Path) -> None:
+def test_invalid_dump_is_a_usage_error(name: str, body: bytes, reported: str, tmp_path: Path) -> None:
     file = tmp_path / name
     file.write_bytes(body)
     result = run("stats", file)
     assert (result.exit_code, result.stdout) == (2, "")
     assert len(result.stderr.splitlines()) == 1
-    assert told in result.stderr
+    assert reported in result.stderr
 
 
 @pytest.mark.parametrize(
     "name", ["urls.jsonl", "old/urls.jsonl", "urls.parquet", "sitemap.xml", "urls.jsonl.gz", "urls.jsonl.zst"]
 )
-def test_a_file_that_is_not_there_is_no_host(name: str) -> None:
+def test_missing_file_is_not_taken_for_a_host(name: str) -> None:
     result = run("stats", name)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"error: there is no file {name}; ")
@@ -224,7 +224,7 @@ def test_a_table_in_a_file_replaces_what_it_held(tmp_path: Path) -> None:
     assert kept.read_text() == run("stats", DUMP).stdout
 
 
-def test_a_closed_stdin_is_told() -> None:
+def test_closed_stdin_is_reported() -> None:
     result = process("stats", "-", stdin=None, preexec_fn=lambda: os.close(0)) if os.name == "posix" else None
     if result is not None:
         assert (result.returncode, result.stderr) == (2, "error: stdin is closed; give a file\n")
@@ -234,7 +234,7 @@ def test_a_closed_stdin_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "share", "told"),
+    ("count", "share", "reported"),
     [
         (0, 0.0, "0%"),
         (1, 0.000001, "<0.1%"),
@@ -245,8 +245,8 @@ def test_a_closed_stdin_is_told() -> None:
         (1, None, ""),
     ],
 )
-def test_shares_tell_none_and_all_from_nearly(count: int, share: float | None, told: str) -> None:
-    assert percent(Fact("g", "n", count, share)) == told
+def test_shares_show_0_and_100_only_if_exact(count: int, share: float | None, reported: str) -> None:
+    assert percent(Fact("g", "n", count, share)) == reported
 
 
 TWO = [Fact("urls", "listed", 1_200), Fact("urls with", "images", 60, 0.05), Fact("hosts", "a.example", 1_200, 1.0)]
@@ -263,5 +263,5 @@ def test_panels_take_two_columns_where_they_fit(columns: int, lines: list[str]) 
     assert list(panels(TWO, columns))[: len(lines)] == lines
 
 
-def test_panels_of_nothing_are_nothing() -> None:
+def test_panels_of_no_groups_are_empty() -> None:
     assert list(panels([], 80)) == []

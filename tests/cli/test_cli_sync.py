@@ -1,4 +1,4 @@
-"""`sync` at a shell: what it writes, what it says, and what it exits with."""
+"""`sync`: output, messages, and exit codes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sync(site: Path | str, state: Path, *options: str) -> Result:
     return run("sync", site, "--state", state, *options)
 
 
-def told(result: Result) -> list[tuple[str, str]]:
+def reported(result: Result) -> list[tuple[str, str]]:
     forms = [json.loads(line) for line in result.stdout.splitlines()]
     return [(form["change"], form["loc"].removeprefix("https://a.example/")) for form in forms]
 
@@ -55,19 +55,19 @@ def without_seconds(text: str) -> str:
     return re.sub(r"[0-9.]+ s$", "N s", text, flags=re.MULTILINE)
 
 
-def test_what_has_changed_comes_as_json_lines(site: Path, state: Path) -> None:
+def test_changes_are_json_lines(site: Path, state: Path) -> None:
     first = sync(site, state)
-    assert told(first) == [("new", "x"), ("new", "y")]
+    assert reported(first) == [("new", "x"), ("new", "y")]
     assert without_seconds(first.stderr) == "2 new, 0 updated, 0 removed; 2 URLs from 1 sitemap; N s\n"
     publish(site, {"sitemap.xml": pages("y", "z", lastmod="2026-01-02")})
     second = sync(site, state)
-    assert told(second) == [("updated", "y"), ("new", "z"), ("removed", "x")]
+    assert reported(second) == [("updated", "y"), ("new", "z"), ("removed", "x")]
     assert json.loads(second.stdout.splitlines()[0])["previous_lastmod"] == "2026-01-01T00:00:00Z"
     third = sync(site, state)
     assert (third.stdout, third.exit_code) == ("", Exit.COMPLETE)
 
 
-def test_a_line_is_that_of_dump_and_what_makes_it_a_change(state: Path) -> None:
+def test_change_line_is_a_dump_line_with_change_keys(state: Path) -> None:
     dumped = {line.removeprefix("{") for line in run("dump", SHOP, "--unique").stdout.splitlines()}
     changes = run("sync", SHOP, "--state", state).stdout.splitlines()
     heads = {line[: len('{"type":"change","change":"new",')] for line in changes}
@@ -77,7 +77,7 @@ def test_a_line_is_that_of_dump_and_what_makes_it_a_change(state: Path) -> None:
     assert len(changes) == len(found) == 640
 
 
-def test_tables_for_people_and_programs(site: Path, state: Path) -> None:
+def test_tables_as_text_and_tsv(site: Path, state: Path) -> None:
     publish(site, {"sitemap.xml": pages("x", "y", lastmod="2026-01-01")})
     sync(site, state)
     publish(site, {"sitemap.xml": pages("y", "z", lastmod="2026-01-02")})
@@ -94,7 +94,7 @@ def test_tables_for_people_and_programs(site: Path, state: Path) -> None:
         ["new", "https://a.example/z"],
         ["removed", "https://a.example/x"],
     ]
-    assert len(told(sync(site, state))) == 3
+    assert len(reported(sync(site, state))) == 3
     for format, lines in (("tsv", 1), ("table", 0), ("jsonl", 0)):
         assert len(sync(site, state, "--format", format).stdout.splitlines()) == lines  # a table has its header
 
@@ -104,7 +104,7 @@ def test_several_targets_share_a_file_and_are_named(site: Path, state: Path, tmp
     result = run("sync", site, other, "--state", state)
     assert [json.loads(line)["site"] for line in result.stdout.splitlines()] == [str(site), str(site), str(other)]
     assert without_seconds(result.stderr).splitlines()[-1] == "3 new, 0 updated, 0 removed; 3 URLs from 2 sitemaps; N s"
-    assert told(sync(site, state)) == []
+    assert reported(sync(site, state)) == []
     history = run("sync", "--state", state, "--history", "--format", "tsv")
     assert [line.split("\t")[0] for line in history.stdout.splitlines()] == [
         "site",
@@ -128,7 +128,7 @@ def test_a_partial_run_says_so_and_removes_nothing(state: Path, tmp_path: Path) 
     assert (result.stdout, result.exit_code) == ("", Exit.PARTIAL)
     assert result.stderr.splitlines()[-1] == "partial: 1 sitemap could not be read (exit 3)"
     publish(folder, {"two.xml": pages("z")})
-    assert told(sync(folder, state)) == [("removed", "y")]
+    assert reported(sync(folder, state)) == [("removed", "y")]
 
 
 @pytest.mark.parametrize(
@@ -148,15 +148,15 @@ def test_suspended_removals_are_one_line(state: Path, tmp_path: Path, others: di
     publish(tmp_path / "two", {name: body for name, body in left.items() if body is not None})
     (tmp_path / "two" / "site.toml").write_text((tmp_path / "one" / "site.toml").read_text())
     second = sync(tmp_path / "two", state)
-    assert (told(second), second.exit_code) == ([], Exit.PARTIAL)
+    assert (reported(second), second.exit_code) == ([], Exit.PARTIAL)
     assert f"removals suspended: {what}" in second.stderr.splitlines()
     assert "suspended" not in sync(tmp_path / "two", state, "-q").stderr
     third = sync(tmp_path / "one", state)
     assert "suspended" not in third.stderr
-    assert "suspended" not in sync(tmp_path / "two", tmp_path / "other.db").stderr  # nothing could be removed yet
+    assert "suspended" not in sync(tmp_path / "two", tmp_path / "other.db").stderr  # no removal is due yet
 
 
-def test_removals_that_are_held_back_are_told(state: Path, tmp_path: Path) -> None:
+def test_withheld_removals_are_reported(state: Path, tmp_path: Path) -> None:
     folder = publish(tmp_path / "site", {"sitemap.xml": pages(*(f"p{number}" for number in range(1500)))})
     sync(folder, state)
     publish(folder, {"sitemap.xml": pages("p0")})
@@ -167,15 +167,15 @@ def test_removals_that_are_held_back_are_told(state: Path, tmp_path: Path) -> No
     assert lines[1].startswith("0 new, 0 updated, 0 removed, 1,499 held back; 1 URL from 1 sitemap; 1 problem; ")
     assert lines[2] == "partial: 1,499 removals are held back (exit 3)"
     given = sync(folder, state, "--accept-removals", "-q")
-    assert (len(told(given)), given.exit_code) == (1499, Exit.COMPLETE)
+    assert (len(reported(given)), given.exit_code) == (1499, Exit.COMPLETE)
 
 
 def test_a_dry_run_changes_nothing(site: Path, state: Path) -> None:
-    assert len(told(sync(site, state, "--dry-run"))) == 2
+    assert len(reported(sync(site, state, "--dry-run"))) == 2
     assert not state.exists()
 
 
-def test_verbose_tells_what_dates_are_worth(site: Path, state: Path) -> None:
+def test_verbose_reports_the_trust_in_dates(site: Path, state: Path) -> None:
     result = sync(site, state, "-v")
     assert f"lastmod of {MAP}: score 1.00" in result.stderr.splitlines()
     publish(site, {"sitemap.xml": pages(*"abcdefghijk", lastmod="2026-01-01")})
@@ -210,7 +210,7 @@ def test_a_report_has_the_outcomes(site: Path, state: Path, tmp_path: Path) -> N
         (["--state", "s.db", "a.example", "--format", "txt"], Exit.USAGE, "'txt' is not one of 'table', 'tsv',"),
     ],
 )
-def test_what_cannot_be_is_one_line(
+def test_invalid_arguments_are_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], code: Exit, words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -226,7 +226,7 @@ def test_what_cannot_be_is_one_line(
 
 
 @pytest.mark.parametrize("options", [["-o"], ["--report"], ["--history", "-o"]])
-def test_the_state_is_never_written_over(site: Path, state: Path, options: list[str]) -> None:
+def test_state_as_output_is_refused(site: Path, state: Path, options: list[str]) -> None:
     sync(site, state)
     before = state.read_bytes()
     result = sync("a.example" if "--history" in options else site, state, *options, str(state))
@@ -235,8 +235,8 @@ def test_the_state_is_never_written_over(site: Path, state: Path, options: list[
     assert state.read_bytes() == before
 
 
-def test_nor_by_the_shell(site: Path, state: Path) -> None:
-    """`>> sites.db` is a slip of the hand."""
+def test_state_as_appended_stdout_is_refused(site: Path, state: Path) -> None:
+    """`>> sites.db` by mistake."""
     sync(site, state)
     before = state.read_bytes()
     with state.open("ab") as stdout:
@@ -254,7 +254,7 @@ def test_other_filters_need_full(site: Path, state: Path) -> None:
         "error: https://a.example/ was read with include none before, and is to be with include /x now; "
         "--full reads it anew with that\n"
     )
-    assert told(sync(site, state, "--include", "/x", "--full")) == [("removed", "y")]
+    assert reported(sync(site, state, "--include", "/x", "--full")) == [("removed", "y")]
 
 
 def test_a_site_without_a_sitemap_is_no_change(state: Path, tmp_path: Path) -> None:
@@ -263,12 +263,12 @@ def test_a_site_without_a_sitemap_is_no_change(state: Path, tmp_path: Path) -> N
     assert run("sync", BROKEN, "--state", state, "-q").exit_code == Exit.PARTIAL
 
 
-def test_a_closed_pipe_commits_nothing_that_was_not_taken(site: Path, state: Path, tmp_path: Path) -> None:
-    """`| head` ends quietly; what it did not take comes again."""
+def test_closed_pipe_commits_only_what_was_written(site: Path, state: Path, tmp_path: Path) -> None:
+    """`| head` ends without an error; changes that it did not read are reported again."""
     full = process("sync", site, "--state", state, "-o", "/dev/full")
     assert full.returncode == Exit.UNWRITABLE
     assert "cannot write /dev/full: No space left on device" in full.stderr
-    assert len(told(sync(site, state))) == 2
+    assert len(reported(sync(site, state))) == 2
 
 
 def test_the_history_of_a_recording_is_found_by_its_folder(site: Path, state: Path) -> None:

@@ -23,7 +23,7 @@ GONE = "F01 404 Not Found (listed in robots.txt:1)"
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.file.name)
 def test_tables_are_their_golden_files(case: Case) -> None:
-    """Where they are to be others: `scripts/bless_tables`, and read what it prints."""
+    """To change them run `scripts/write_table_expectations` and read what it prints."""
     assert case.stdout().decode() == case.file.read_text("utf-8")
 
 
@@ -89,7 +89,7 @@ def test_tree_names_sites_in_tsv_where_there_are_several() -> None:
     assert {len(row) for row in rows} == {11}
 
 
-def test_tree_of_what_cannot_be_read_shows_what_was_tried() -> None:
+def test_tree_of_an_unreadable_site_shows_the_tried_urls() -> None:
     result = run("tree", "no-such-host.invalid")
     assert result.exit_code == 5
     assert "//no-such-host.invalid/robots.txt\t" in result.stdout
@@ -101,25 +101,25 @@ def test_tree_names_sites_in_json_where_there_are_several() -> None:
     assert [row["site"] for row in rows] == [SHOP] * 11 + [BROKEN] * 9
 
 
-def test_a_circle_of_indexes_stands_once() -> None:
+def test_cycle_of_indexes_is_shown_once() -> None:
     tree = SitemapTree()
     for one, other in [("a", "b"), ("b", "a"), ("a", "a")]:
-        tree.hear(SitemapRef(f"{A}/{other}", sitemap=f"{A}/{one}"))
-        tree.hear(Outcome(url=f"{A}/{one}"))
+        tree.add(SitemapRef(f"{A}/{other}", sitemap=f"{A}/{one}"))
+        tree.add(Outcome(url=f"{A}/{one}"))
     assert [(row.depth, row.url) for row in tree.rows()] == [(0, f"{A}/a"), (1, f"{A}/b")]
 
 
-def test_a_sitemap_with_two_parents_stands_under_the_first() -> None:
+def test_sitemap_with_two_parents_is_shown_under_the_first() -> None:
     tree = SitemapTree()
     for parent in "ab":
-        tree.hear(SitemapRef(f"{A}/child", sitemap=f"{A}/{parent}"))
+        tree.add(SitemapRef(f"{A}/child", sitemap=f"{A}/{parent}"))
     assert [(row.depth, row.url) for row in tree.rows()] == [(0, f"{A}/a"), (1, f"{A}/child"), (0, f"{A}/b")]
 
 
-def test_roots_stand_by_host_and_those_without_a_sitemap_last() -> None:
+def test_roots_are_grouped_by_host_with_robots_txt_without_sitemaps_last() -> None:
     tree = SitemapTree()
     for url in ("https://z.example/robots.txt", f"{A}/sitemap.xml", "https://0.example/robots.txt", f"{A}/robots.txt"):
-        tree.hear(Outcome(url=url, entries="0.example" not in url, complete="robots.txt" not in url))
+        tree.add(Outcome(url=url, entries="0.example" not in url, complete="robots.txt" not in url))
     assert [row.url for row in tree.rows()] == [
         f"{A}/robots.txt",
         f"{A}/sitemap.xml",
@@ -128,7 +128,7 @@ def test_roots_stand_by_host_and_those_without_a_sitemap_last() -> None:
     ]
 
 
-def test_a_sitemap_that_was_not_asked_for_is_unread(tmp_path: Path) -> None:
+def test_sitemap_that_was_not_requested_is_unread(tmp_path: Path) -> None:
     result = run("tree", replay(tmp_path, {"sitemap.xml": index("https://b.example/x.xml")}))
     row = result.stdout.splitlines()[-1].split("\t")
     assert row == ["1", "https://b.example/x.xml", *[""] * 4, "unread", *[""] * 3]
@@ -138,7 +138,7 @@ def urls(table: str) -> list[str]:
     return [line.split("\t")[1] for line in table.splitlines()[1:]]
 
 
-def test_a_robots_txt_that_was_only_asked_for_permission_is_no_part_of_it(tmp_path: Path) -> None:
+def test_robots_txt_read_only_for_its_rules_is_not_in_the_tree(tmp_path: Path) -> None:
     pages = {"robots.txt": f"Sitemap: {A}/s.xml\n", "s.xml": urlset(f"{A}/1"), "other.xml": urlset(f"{A}/2")}
     site = replay(tmp_path, pages)
     (site / "site.toml").write_text(f'seeds = ["{A}/other.xml"]\n')
@@ -153,13 +153,13 @@ def test_a_robots_txt_that_was_only_asked_for_permission_is_no_part_of_it(tmp_pa
 # --- discover ---
 
 
-def test_discover_tells_how_many_there_are() -> None:
+def test_discover_prints_the_number_of_sitemaps() -> None:
     result = run("discover", SHOP)
     assert result.exit_code == 0
     assert result.stderr.splitlines()[-1] == "2 sitemaps found"
 
 
-def test_discover_of_nothing_says_what_to_try(tmp_path: Path) -> None:
+def test_discover_without_sitemaps_has_advice(tmp_path: Path) -> None:
     result = run("discover", replay(tmp_path, {}), "--format", "table")
     assert result.exit_code == 4
     assert result.stdout == ""
@@ -205,7 +205,7 @@ def test_discover_exit_codes(tmp_path: Path, pages: dict[str, str], code: int, r
 # --- tables ---
 
 
-def test_tables_escape_what_would_break_them() -> None:
+def test_tables_escape_control_characters() -> None:
     assert list(separated("tsv", ("a", "b"), [("x\ty", None)], guard=True)) == [b"a\tb\n", b"x\\ty\t\n"]
     assert list(separated("csv", ("a", "b"), [("x\ny,z", None)], guard=True)) == [b"a,b\n", b'"x\\ny,z",\n']
     assert list(aligned(("a", "n"), [("\x1b[1m", "1"), (None, "22")], right=("n",))) == [
@@ -217,7 +217,7 @@ def test_tables_escape_what_would_break_them() -> None:
 
 @pytest.mark.parametrize(("guard", "cell"), [(True, b"'=1+1"), (False, b"=1+1")])
 @pytest.mark.parametrize("format", ["tsv", "csv"])
-def test_a_cell_is_no_formula_unless_that_is_asked_for(format: str, guard: bool, cell: bytes) -> None:
+def test_formulas_in_tables_are_guarded_by_default(format: str, guard: bool, cell: bytes) -> None:
     assert list(separated(format, ("a",), [("=1+1",), ("0.5",)], guard)) == [b"a\n", cell + b"\n", b"0.5\n"]
 
 
@@ -248,7 +248,7 @@ def test_a_very_long_cell_leaves_the_other_rows_where_they_are() -> None:
     assert next(aligned(("url", "n"), [(just, "1")])).decode() == f"{'url'.ljust(MAX_ALIGNED)}  n\n"
 
 
-def test_what_a_terminal_has_no_character_for_leaves_the_columns_too() -> None:
+def test_characters_without_width_keep_columns_aligned() -> None:
     assert list(aligned(("a", "b"), [("商店", "x"), ("shop", "y")], encoding="ascii")) == [
         b"a     b\n",
         b"??    x\n",

@@ -1,4 +1,4 @@
-"""Tables where people see them: on a terminal, wide or narrow, and in a pipe from it."""
+"""Tables on a wide or narrow terminal, and in a pipe from it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIO
 
 
 def lines(*arguments: str, columns: int, environment: dict[str, str] | None = None) -> list[str]:
-    """What is written, before the terminal breaks what is too long."""
+    """The output before the terminal wraps long lines."""
     command = [*PROGRAM, *arguments, "-q"]
     with on_terminal(command, columns=columns, environment={"COLUMNS": "", **(environment or {})}) as terminal:
         assert terminal.end() == 0
@@ -39,13 +39,13 @@ def test_a_pipe_from_a_terminal_gets_tsv(command: str) -> None:
         assert terminal.written == ""
 
 
-def test_a_terminal_that_knows_ascii_only_gets_a_tree_of_ascii() -> None:
+def test_ascii_terminal_gets_an_ascii_tree() -> None:
     table = lines("tree", SHOP, columns=200, environment=ASCII)
     golden = (GOLDEN / "tree-shop.txt").read_text("utf-8")
     assert table == golden.translate(str.maketrans("└├│─", "`||-")).splitlines()
 
 
-def test_stats_stand_side_by_side_where_there_is_room() -> None:
+def test_stats_are_side_by_side_on_a_wide_terminal() -> None:
     wide, narrow = (lines("stats", f"{SHOP}.jsonl", columns=columns) for columns in (100, 60))
     assert max(map(len, wide)) <= 100
     assert max(map(len, narrow)) <= 60

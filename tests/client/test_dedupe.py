@@ -23,7 +23,7 @@ def marks_of(seen: UrlSet) -> list[bytes]:
 
 
 @given(st.lists(st.text(max_size=3)))
-def test_it_tells_new_from_known_as_a_set_does(locs: list[str]) -> None:
+def test_url_set_agrees_with_a_set(locs: list[str]) -> None:
     seen, known = UrlSet(), set[str]()
     for each in locs:
         assert seen.add(each) == (each not in known)
@@ -31,7 +31,7 @@ def test_it_tells_new_from_known_as_a_set_does(locs: list[str]) -> None:
         assert len(seen) == len(known)
 
 
-def test_what_was_added_is_known_through_all_growth() -> None:
+def test_added_urls_are_found_after_growth() -> None:
     seen = UrlSet()
     for number in range(30_000):
         assert seen.add(loc(number))
@@ -45,16 +45,16 @@ def test_a_url_takes_16_bytes_at_most(count: int) -> None:
     seen = UrlSet()
     for number in range(count - 100):
         seen.add(loc(number))
-    # Buckets are split one at a time, so no moment is worse than the one before: a few of them show it.
+    # Buckets are split one at a time, so memory grows evenly: a few sizes show it.
     for number in range(count - 100, count):
         seen.add(loc(number))
         if number % 7 == 0:
             assert bytes_of(seen) <= 16 * len(seen)
     assert bytes_of(seen) <= 16 * count
-    assert max(map(len, seen._buckets)) < 10 * 150  # none of them is long to search
+    assert max(map(len, seen._buckets)) < 10 * 150  # all buckets are short
 
 
-def test_growth_moves_every_mark_to_where_it_is_looked_for() -> None:
+def test_growth_keeps_every_mark_findable() -> None:
     seen = UrlSet()
     for number in range(5_000):
         seen.add(loc(number))
@@ -72,11 +72,11 @@ def test_growth_moves_every_mark_to_where_it_is_looked_for() -> None:
         (b"", b"0123456789", False),
         (b"0123456789", b"0123456789", True),
         (b"abcdefghij0123456789", b"0123456789", True),
-        # Only across the border of two marks: there, and at every distance from it.
+        # Across the boundary of two marks, and at every offset from it.
         (b"abcde01234" b"56789fghij", b"0123456789", False),
         (b"a012345678" b"9bcdefghij", b"0123456789", False),
         (b"abcdefghi0" b"123456789j", b"0123456789", False),
-        # Across a border first, then whole; found at overlapping places.
+        # First across a boundary, then whole; at overlapping positions.
         (b"abcde01234" b"56789fghij" b"0123456789", b"0123456789", True),
         (b"xaaaaaaaaa" b"aaaaaaaaaa", b"aaaaaaaaaa", True),
         (b"xaaaaaaaaa" b"aaaaaaaaax", b"aaaaaaaaaa", False),
@@ -121,7 +121,7 @@ def test_any_text_can_be_added() -> None:
 
 
 @given(st.lists(st.text(max_size=3)), st.text(max_size=3))
-def test_it_can_be_asked_without_being_told(locs: list[str], other: str) -> None:
+def test_membership_test_adds_nothing(locs: list[str], other: str) -> None:
     seen = UrlSet()
     for each in locs:
         seen.add(each)
@@ -129,7 +129,7 @@ def test_it_can_be_asked_without_being_told(locs: list[str], other: str) -> None
     assert len(seen) == len({*locs})
 
 
-def test_what_was_written_down_is_known_again() -> None:
+def test_url_set_round_trip() -> None:
     seen = UrlSet()
     for number in range(1_000):
         seen.add(loc(number))

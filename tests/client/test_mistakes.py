@@ -1,4 +1,4 @@
-"""Mistakes of a Python caller: each is a UsageError whose text says what to give instead."""
+"""Mistakes of a Python caller: each is a UsageError whose message has the correction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOP = Path(__file__).parents[2] / "corpus" / "sites" / "shop"
 
 
 class NoFetcher:
-    """It has no method fetch."""
+    """An object without a method fetch."""
 
 
 def shop() -> sr.Snapshot:
@@ -89,13 +89,13 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
 
 
 @pytest.mark.parametrize(("call", "message"), MISTAKES)
-def test_a_mistake_is_told_with_what_to_give(call: Callable[[], object], message: str) -> None:
+def test_mistake_is_reported_with_a_correction(call: Callable[[], object], message: str) -> None:
     with pytest.raises(sr.UsageError) as error:
         call()
     assert str(error.value) == message
 
 
-def test_a_session_of_another_library_is_told() -> None:
+def test_session_of_another_library_is_reported() -> None:
     with pytest.raises(sr.UsageError, match=r"ClientSession\(connector=guarded_connector\(\)\)"):
         sr.SitemapReader(session=NoFetcher())  # type: ignore[arg-type]
 
@@ -126,7 +126,7 @@ EVERY: list[tuple[str, Callable[..., object]]] = [
 
 
 @pytest.mark.parametrize(("name", "call"), EVERY, ids=[name for name, _ in EVERY])
-def test_keywords_of_other_libraries_are_told_in_ours(name: str, call: Callable[..., object]) -> None:
+def test_keywords_of_other_libraries_are_translated(name: str, call: Callable[..., object]) -> None:
     for given, ours in [
         ({"timeout": 3}, "limits=Limits(read_seconds=3)"),
         ({"retries": 2}, "limits=Limits(tries=3), the first try included"),
@@ -145,7 +145,7 @@ def test_a_keyword_that_is_misspelt_is_suggested(name: str, call: Callable[..., 
         call(user_agnet="bot")
 
 
-def test_a_keyword_like_none_of_ours_is_told_with_all_that_there_are() -> None:
+def test_unknown_keyword_is_reported_with_all_keywords() -> None:
     with pytest.raises(UnknownKeyword, match=r"^discover\(\) has no keyword zzz; it has allow_.*, target") as error:
         sr.discover("a.example", zzz=1)  # type: ignore[call-arg]
     assert isinstance(error.value, sr.UsageError)
@@ -183,14 +183,14 @@ def test_a_value_is_repeated_only_where_it_is_short_and_no_secret() -> None:
 def test_the_table_names_keywords_that_there_are() -> None:
     known = {*sr.urls.__wrapped__.__kwdefaults__, *sr.SitemapReader.__init__.__wrapped__.__kwdefaults__, "state"}  # type: ignore[attr-defined, misc]
     for name, ours in FOREIGN_KEYWORDS.items():
-        told = ours.format(1, next=2)
+        reported = ours.format(1, next=2)
         assert name not in known
-        assert told.partition("=")[0] in known
-        if told.startswith("limits="):
-            assert told.partition("Limits(")[2].partition("=")[0] in attrs.fields_dict(sr.Limits)
+        assert reported.partition("=")[0] in known
+        if reported.startswith("limits="):
+            assert reported.partition("Limits(")[2].partition("=")[0] in attrs.fields_dict(sr.Limits)
 
 
-def test_what_is_decorated_is_what_it_was() -> None:
+def test_decorated_functions_keep_their_signature() -> None:
     assert asyncio.iscoroutinefunction(sr.SitemapReader.discover.__wrapped__)  # type: ignore[attr-defined]
     assert (sr.urls.__name__, sr.urls.__module__) == ("urls", "sitemap_reader.client.sync_api")
     assert sr.urls.__doc__.startswith("A stream of every URL")  # type: ignore[union-attr]

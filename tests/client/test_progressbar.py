@@ -1,4 +1,4 @@
-"""The bar itself: what it says, where it is shown, whom it does not disturb; and the one that a stream owns."""
+"""ProgressBar: its text, where it is shown, its effect on other output; and the bar of a stream."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SHOP = Path(__file__).parents[2] / "corpus" / "sites" / "shop"
 
 
 class Terminal(io.StringIO):
-    """Takes what is written, and says that it is a terminal."""
+    """Collects writes; isatty() is True."""
 
     def isatty(self) -> bool:
         return True
@@ -46,7 +46,7 @@ class Terminal(io.StringIO):
 
 
 class Refusing(Terminal):
-    """A terminal that takes nothing any more."""
+    """A terminal that refuses writes after some."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -64,17 +64,17 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def has_stderr(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None) -> None:
-    """For the bar alone: pytest puts its own in the place of everybody's."""
+    """Replaces sys.stderr for the bar only; pytest replaces it for everything."""
     monkeypatch.setattr(progressbar, "sys", types.SimpleNamespace(stderr=stream, modules=sys.modules))
 
 
 def shown(terminal: Terminal) -> list[str]:
-    """What was drawn, without blanks."""
+    """The drawn texts, without blanks."""
     return [text.rstrip() for text in terminal.getvalue().split("\r") if text.strip()]
 
 
 @pytest.mark.parametrize(
-    ("progress", "told"),
+    ("progress", "reported"),
     [
         (Progress(), "sitemaps  0/? [00:00, 0 URLs, 0 B]"),
         (Progress(0, 1, 0, 999), "sitemaps  0/1 [00:00, 0 URLs, 999 B]"),
@@ -91,15 +91,15 @@ def shown(terminal: Terminal) -> list[str]:
         ),
     ],
 )
-def test_it_says_how_far_the_run_is(terminal: Terminal, progress: Progress, told: str) -> None:
+def test_bar_shows_progress(terminal: Terminal, progress: Progress, reported: str) -> None:
     bar = ProgressBar()
     bar(progress)
     with bar:
-        assert shown(terminal) == [told]
+        assert shown(terminal) == [reported]
 
 
 @pytest.mark.parametrize(
-    ("number", "told"),
+    ("number", "reported"),
     [
         (0, "0 B"),
         (999, "999 B"),
@@ -109,11 +109,11 @@ def test_it_says_how_far_the_run_is(terminal: Terminal, progress: Progress, told
         (5 * 10**15, "5,000.0 TB"),
     ],
 )
-def test_sizes_are_short(number: int, told: str) -> None:
-    assert size_of(number) == told
+def test_sizes_are_short(number: int, reported: str) -> None:
+    assert size_of(number) == reported
 
 
-def test_it_is_drawn_a_few_times_a_second(terminal: Terminal) -> None:
+def test_bar_is_drawn_a_few_times_a_second(terminal: Terminal) -> None:
     with ProgressBar() as bar:
         started = time.monotonic()
         for number in range(100_000):
@@ -125,7 +125,7 @@ def test_it_is_drawn_a_few_times_a_second(terminal: Terminal) -> None:
         assert re.fullmatch(r"sitemaps  0/\? \[00:\d\d, 100,000 URLs, 0 B\]", shown(terminal)[-1])
 
 
-def test_it_leaves_nothing_on_a_terminal_and_no_thread(terminal: Terminal) -> None:
+def test_bar_is_removed_and_leaves_no_thread(terminal: Terminal) -> None:
     before, monitor = threading.active_count(), tqdm.std.tqdm.monitor
     with ProgressBar() as bar:
         bar(Progress(1, 2, 3, 4))
@@ -138,7 +138,7 @@ def test_it_leaves_nothing_on_a_terminal_and_no_thread(terminal: Terminal) -> No
     assert not tqdm.std.tqdm._instances
 
 
-def test_other_peoples_bars_are_as_they_were(terminal: Terminal) -> None:
+def test_bars_of_the_program_are_unchanged(terminal: Terminal) -> None:
     lock = tqdm.std.tqdm.get_lock()
     with ProgressBar():
         assert tqdm.std.tqdm.get_lock() is lock
@@ -149,21 +149,21 @@ def test_other_peoples_bars_are_as_they_were(terminal: Terminal) -> None:
         tqdm.std.tqdm.monitor.exit()
 
 
-def test_what_is_written_aside_stands_alone(terminal: Terminal) -> None:
+def test_messages_are_written_on_their_own_line(terminal: Terminal) -> None:
     with ProgressBar() as bar:
         with bar.hidden():
-            print("told", file=terminal)
-        assert re.search(r"\r {40,}\r(told\n)\rsitemaps  ", terminal.getvalue())
-    with bar.hidden():  # there is none any more
-        print("told", file=terminal)
-    assert terminal.getvalue().endswith("\rtold\n")
+            print("reported", file=terminal)
+        assert re.search(r"\r {40,}\r(reported\n)\rsitemaps  ", terminal.getvalue())
+    with bar.hidden():  # the bar is closed
+        print("reported", file=terminal)
+    assert terminal.getvalue().endswith("\rreported\n")
 
 
-def test_what_tqdm_writes_stands_alone_too(terminal: Terminal) -> None:
+def test_messages_of_tqdm_are_on_their_own_line(terminal: Terminal) -> None:
     with ProgressBar() as bar:
         bar(Progress())
-        tqdm.std.tqdm.write("told", file=terminal)
-        assert re.search(r"\r +\rtold\n\rsitemaps  ", terminal.getvalue())
+        tqdm.std.tqdm.write("reported", file=terminal)
+        assert re.search(r"\r +\rreported\n\rsitemaps  ", terminal.getvalue())
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_what_tqdm_writes_stands_alone_too(terminal: Terminal) -> None:
     [OSError(errno.ENOSPC, "full"), OSError(errno.EIO, "gone"), BrokenPipeError(), ValueError("I/O on closed file")],
     ids=repr,
 )
-def test_a_stderr_that_takes_nothing_stops_nothing(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+def test_unwritable_stderr_does_not_stop_the_run(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     has_stderr(monkeypatch, Refusing(error))
     with ProgressBar() as bar:
         bar(Progress(1, 2, 3, 4))
@@ -187,20 +187,20 @@ def closed() -> io.StringIO:
 
 
 @pytest.mark.parametrize("stream", [None, io.StringIO(), closed()], ids=["none", "no terminal", "closed"])
-def test_without_a_terminal_there_is_none(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None) -> None:
+def test_without_a_terminal_there_is_no_bar(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO | None) -> None:
     has_stderr(monkeypatch, stream)
     with ProgressBar() as bar:
         bar(Progress(1, 2, 3, 4))
     assert stream is None or stream.closed or stream.getvalue() == ""
 
 
-def test_whoever_wants_no_bars_of_tqdm_gets_none(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tqdm_disable_is_obeyed(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tqdm.std.tqdm, "__init__", _disabled(tqdm.std.tqdm.__init__))
     with ProgressBar() as bar:
         bar(Progress(1, 2, 3, 4))
         with bar.hidden():
-            print("told", file=terminal)
-    assert terminal.getvalue() == "told\n"
+            print("reported", file=terminal)
+    assert terminal.getvalue() == "reported\n"
 
 
 def _disabled(make: Any) -> Any:
@@ -212,7 +212,7 @@ def _disabled(make: Any) -> Any:
 
 
 class Widget(tqdm.std.tqdm):  # type: ignore[type-arg]
-    """Stands in for tqdm's: ipywidgets need not be installed here."""
+    """Replaces tqdm's widget: ipywidgets need not be installed here."""
 
     made: list[Widget] = []  # noqa: RUF012 - of one test
 
@@ -228,7 +228,7 @@ class Widget(tqdm.std.tqdm):  # type: ignore[type-arg]
 
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
-    """As in a notebook: IPython has a shell with a kernel. The module that has tqdm's widget."""
+    """Simulates a notebook, where IPython has a shell with a kernel; the module of tqdm's widget."""
     shell = types.SimpleNamespace(kernel=object())
     module = types.ModuleType("tqdm.notebook")
     monkeypatch.setattr(Widget, "made", [])
@@ -238,7 +238,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     return module
 
 
-def test_in_a_notebook_there_is_a_widget_that_stays(kernel: types.ModuleType, terminal: Terminal) -> None:
+def test_notebook_shows_a_widget_that_stays(kernel: types.ModuleType, terminal: Terminal) -> None:
     with ProgressBar() as bar:
         bar(Progress(2, 3, 5, 7))
     (widget,) = Widget.made
@@ -249,10 +249,10 @@ def test_in_a_notebook_there_is_a_widget_that_stays(kernel: types.ModuleType, te
 
 
 @pytest.mark.parametrize("why", ["no widgets", "Spyder"])
-def test_in_a_kernel_without_widgets_there_is_text(
+def test_kernel_without_widgets_shows_text(
     kernel: types.ModuleType, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
-    stream = io.StringIO()  # a kernel's stderr is no terminal
+    stream = io.StringIO()  # stderr of a kernel is no terminal
     has_stderr(monkeypatch, stream)
     if why == "Spyder":
         monkeypatch.setenv("SPYDER_ARGS", "[]")
@@ -264,7 +264,7 @@ def test_in_a_kernel_without_widgets_there_is_text(
     assert "sitemaps  0/? [00:00, 0 URLs, 0 B]" in stream.getvalue()
 
 
-def test_ipython_on_a_terminal_has_a_line(monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
+def test_ipython_on_a_terminal_shows_a_text_bar(monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: types.SimpleNamespace()))
     with ProgressBar():
         assert shown(terminal) == ["sitemaps  0/? [00:00, 0 URLs, 0 B]"]
@@ -272,7 +272,7 @@ def test_ipython_on_a_terminal_has_a_line(monkeypatch: pytest.MonkeyPatch, termi
 
 # --- the bar of a stream ----------------------------------------------------------------------------------------
 
-# Reads the shop in one of the ways; says on stdout how it ended, and what was left of the bar.
+# Reads the shop in one of the ways; prints how it ended, and what was left of the bar.
 READING = """
 import asyncio, json, logging, sys, threading, time
 import tqdm.std
@@ -301,27 +301,27 @@ def hear(item):
 
 try:
     if way == "sync":
-        told = sync({})
+        reported = sync({})
     elif way == "async":
-        told = asyncio.run(asynchronous({}))
+        reported = asyncio.run(asynchronous({}))
     elif way == "sync, raising":
-        told = sync({}, True)
+        reported = sync({}, True)
     elif way == "async, raising":
-        told = asyncio.run(asynchronous({}, True))
+        reported = asyncio.run(asynchronous({}, True))
     elif way == "a function raises":
-        told = sync({"on_item": hear})
+        reported = sync({"on_item": receive})
     else:
         for url in sr.urls(shop, show_progress=True):
-            told = "left"
+            reported = "left"
             break
 except KeyError:
-    told = "KeyError"
-print(json.dumps([told, threading.active_count(), len(tqdm.std.tqdm._instances)]))
+    reported = "KeyError"
+print(json.dumps([reported, threading.active_count(), len(tqdm.std.tqdm._instances)]))
 """
 
 
 @pytest.mark.parametrize(
-    ("way", "told"),
+    ("way", "reported"),
     [
         ("sync", 640),
         ("async", 640),
@@ -331,11 +331,11 @@ print(json.dumps([told, threading.active_count(), len(tqdm.std.tqdm._instances)]
         ("left without a block", "left"),
     ],
 )
-def test_the_bar_of_a_stream_ends_with_it(way: str, told: object) -> None:
+def test_the_bar_of_a_stream_ends_with_it(way: str, reported: object) -> None:
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", READING, way, str(SHOP)]
     with on_terminal(command, pipes_stdout=True) as terminal:
         assert terminal.end() == 0
-    assert json.loads(terminal.output) == [told, 1, 0]
+    assert json.loads(terminal.output) == [reported, 1, 0]
     assert "sitemaps  0/? [00:00, 0 URLs, 0 B]" in terminal.written
     assert terminal.screen() == []
 
@@ -352,7 +352,7 @@ asyncio.run(main())
 """
 
 
-def test_the_time_of_an_async_bar_goes_on_while_nothing_comes() -> None:
+def test_elapsed_time_of_an_async_bar_advances_while_waiting() -> None:
     body = b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>/1</loc></url></urlset>'
     free = threading.Event()
 
@@ -369,14 +369,14 @@ def test_the_time_of_an_async_bar_goes_on_while_nothing_comes() -> None:
     assert terminal.screen() == []
 
 
-def test_on_a_terminal_it_is_shown_only_on_request() -> None:
+def test_bar_is_shown_only_on_request() -> None:
     script = f"import sitemap_reader as sr; print(sum(1 for _ in sr.urls({str(SHOP)!r})))"
     with on_terminal([sys.executable, "-c", script]) as terminal:
         assert terminal.end() == 0
     assert terminal.written == "640\r\n"
 
 
-def test_tqdm_is_loaded_only_to_be_shown() -> None:
+def test_tqdm_is_imported_only_for_a_bar() -> None:
     script = (
         "import sys, sitemap_reader as sr\n"
         f"print(sum(1 for _ in sr.urls({str(SHOP)!r}, show_progress=True)), 'tqdm' in sys.modules)"

@@ -1,4 +1,4 @@
-"""SitemapReader and sr.urls over HTTP on loopback: whole sites, early ends, faults, and what is refused."""
+"""SitemapReader and sr.urls over HTTP on loopback: whole sites, early ends, faults, and usage errors."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def xml(body: bytes) -> Page:
 
 
 def cut(body: bytes) -> Page:
-    """A transfer that breaks off: more was announced."""
+    """A truncated response: Content-Length is larger."""
     return 200, {**XML, "Content-Length": str(len(body) + 100), "Connection": "close"}, body
 
 
 class Script(dict[str, Any]):
-    """Pages of a server that change: a list is answered one by one; an Event holds the answer back until it is set."""
+    """Changing pages of a server: responses of a list are sent in turn; an Event delays a response until it is set."""
 
     def get(self, path: str, default: Any = None) -> Any:
         page = super().get(path, default)
@@ -71,14 +71,14 @@ class Script(dict[str, Any]):
 
 @pytest.fixture
 def site(site_server: Serve) -> SiteServer:
-    """A server without pages yet: they name its port."""
+    """A server without pages, which the tests add as they need its port."""
     server = site_server({})
     server.pages = Script()
     return server
 
 
 def all_threads_end(before: set[threading.Thread]) -> bool:
-    """The server has one thread a connection: they end when the client closes."""
+    """Waits for the threads of the server, one a connection, which end when the client closes."""
     deadline = time.monotonic() + 3
     while time.monotonic() < deadline:
         if set(threading.enumerate()) <= before:
@@ -88,7 +88,7 @@ def all_threads_end(before: set[threading.Thread]) -> bool:
 
 
 def small_site(site: SiteServer, *, children: int = 3) -> list[str]:
-    """An index with `children` of two URLs each; the URLs."""
+    """Adds an index with `children` of two URLs each; the URLs."""
     paths = [f"/{number}.xml" for number in range(children)]
     site.pages["/robots.txt"] = robots(f"Sitemap: {site.url}/index.xml")
     site.pages["/index.xml"] = xml(index(*(site.url + path for path in paths)))
@@ -104,7 +104,7 @@ def small_site(site: SiteServer, *, children: int = 3) -> list[str]:
 
 
 def varied_site(site: SiteServer) -> set[str]:
-    """Every way to list a URL; the URLs."""
+    """Adds a site with every way to list a URL; the URLs."""
     at = site.url
     rss = f'<rss version="2.0"><channel><link>{at}/</link><item><link>{at}/rss/1</link></item></channel></rss>'
     atom = (
@@ -132,7 +132,7 @@ def varied_site(site: SiteServer) -> set[str]:
     return {f"{at}/{path}" for path in paths.split()}
 
 
-def test_a_site_of_every_kind_is_read_whole_and_asked_for_once(site: SiteServer) -> None:
+def test_varied_site_is_read_completely_with_one_request_each(site: SiteServer) -> None:
     expected = varied_site(site)
     with sr.urls(site.url, allow_private=True) as urls:
         found = [url.loc for url in urls]
@@ -171,7 +171,7 @@ def test_the_first_record_comes_before_the_last_child_is_fetched(site: SiteServe
 
 
 def test_records_of_a_document_come_before_its_end(site: SiteServer) -> None:
-    """The transfer breaks off: what had come is out."""
+    """The transfer breaks off: received records are returned."""
     locs = [f"{site.url}/{number}" for number in range(3000)]
     site.pages["/map.xml"] = cut(urlset(*locs)[:-400])
     with sr.urls(f"{site.url}/map.xml", allow_private=True) as urls:
@@ -203,7 +203,7 @@ def test_a_retry_before_any_entry_gives_each_record_once(site: SiteServer, first
 # --- the async reader -----------------------------------------------------------------------------------------
 
 
-def test_the_async_reader_follows_what_the_caller_wants(site: SiteServer) -> None:
+def test_follow_selects_sitemaps(site: SiteServer) -> None:
     small_site(site)
 
     async def main() -> tuple[list[str], sr.AsyncUrlStream]:
@@ -245,7 +245,7 @@ def test_patterns_choose_among_the_children_of_an_index(
     assert sum(urls.summary.pruned.values()) == 3 - len(read)
 
 
-def test_a_sitemap_that_is_not_wanted_is_not_read_though_robots_txt_names_it(site: SiteServer) -> None:
+def test_no_follow_applies_to_sitemaps_of_robots_txt(site: SiteServer) -> None:
     site.pages["/robots.txt"] = robots(f"Sitemap: {site.url}/pages.xml", f"Sitemap: {site.url}/video.xml")
     site.pages["/pages.xml"] = xml(urlset(f"{site.url}/1"))
     with sr.urls(site.url, allow_private=True, no_follow="video") as urls:
@@ -313,25 +313,25 @@ def test_since_reads_three_children_before_it_skips_any(site: SiteServer) -> Non
     site.pages["/index.xml"] = xml(index(*children, lastmod="2026-01-05"))
     for child in children:
         site.pages[child.removeprefix(site.url)] = xml(urlset(child[:-4], lastmod="2026-01-05"))
-    asked = f"{site.url}/index.xml"
-    with sr.urls(asked, since="2026-11-01", allow_private=True) as urls:
+    requested = f"{site.url}/index.xml"
+    with sr.urls(requested, since="2026-11-01", allow_private=True) as urls:
         assert not list(urls)
     assert (urls.summary.pruned, urls.summary.checked, urls.complete) == ({"since": 6}, 3, True)
     assert "; 6 sitemaps skipped: index lastmod before 2026-11-01, 3 others checked; " in str(urls.summary)
     both = urls.summary + urls.summary
     assert "; 12 sitemaps skipped: index lastmod before 2026-11-01, 6 others checked; " in str(both)
     site.pages["/8.xml"] = xml(urlset(f"{site.url}/new", lastmod="2026-11-05"))
-    with sr.urls(asked, since="2026-11-01", allow_private=True) as urls:
+    with sr.urls(requested, since="2026-11-01", allow_private=True) as urls:
         assert [url.loc for url in urls] == [f"{site.url}/new"]
     assert (urls.summary.pruned, urls.problems.counts) == ({}, {"D05": 1})
     site.pages["/8.xml"] = xml(urlset(f"{site.url}/new"))
     for undated, given in (("keep", 1), ("drop", 0)):
-        with sr.urls(asked, since="2026-11-01", undated=undated, allow_private=True) as urls:
+        with sr.urls(requested, since="2026-11-01", undated=undated, allow_private=True) as urls:
             assert len(list(urls)) == given
         assert bool(urls.summary.pruned) == (undated == "drop")
 
 
-def test_what_trust_lastmod_may_be(site: SiteServer) -> None:
+def test_values_of_trust_lastmod(site: SiteServer) -> None:
     with pytest.raises(sr.UsageError, match="trust_lastmod must be one of auto, always, never, not 'maybe'"):
         sr.urls(site.url, trust_lastmod="maybe")  # type: ignore[arg-type]
 
@@ -380,7 +380,7 @@ def test_an_exception_of_the_caller_comes_out_as_it_is(site: SiteServer) -> None
         list(urls)
 
 
-# --- the sync face --------------------------------------------------------------------------------------------
+# --- the sync API --------------------------------------------------------------------------------------------
 
 
 def test_sync_reading_inside_a_running_loop(site: SiteServer) -> None:
@@ -418,15 +418,15 @@ def test_leaving_early_joins_the_thread_and_closes_the_connections(site: SiteSer
     gc.collect()
 
 
-def test_leaving_early_still_tells_of_documents_that_wait_for_a_proof(site: SiteServer) -> None:
-    """What a document dropped counts, although it ends only when no wider authority can come any more."""
+def test_leaving_early_reports_documents_that_wait_for_verification(site: SiteServer) -> None:
+    """Dropped URLs of a document count, although it ends only when no wider authority can come."""
     site.pages["/robots.txt"] = robots()
     site.pages["/maps/first.xml"] = xml(urlset(f"{site.url}/maps/a", "https://other.example/b"))
     site.pages["/maps/index.xml"] = xml(index(f"{site.url}/maps/first.xml", f"{site.url}/maps/second.xml"))
     site.pages["/maps/second.xml"] = xml(urlset(*(f"{site.url}/maps/{number}" for number in range(20_000))))
     with sr.urls(f"{site.url}/maps/index.xml", allow_private=True, per_host=1, scope="protocol") as urls:
         for _ in urls:
-            if urls.progress.documents_done == 2:  # the index and the first; a small one may end behind what it meets
+            if urls.progress.documents_done == 2:  # the index and the first child; a small child may end after that
                 break
     assert urls.progress.urls < 20_000
     (first,) = [outcome for outcome in urls.outcomes if outcome.url == f"{site.url}/maps/first.xml"]
@@ -435,7 +435,7 @@ def test_leaving_early_still_tells_of_documents_that_wait_for_a_proof(site: Site
 
 
 def test_leaving_a_large_document_early_ends_at_once(site: SiteServer) -> None:
-    """The reading thread is waiting for the consumer then, not for the network."""
+    """The reading thread is then waiting for the consumer, not for the network."""
     before = set(threading.enumerate())
     site.pages["/map.xml"] = xml(urlset(*(f"{site.url}/{number}" for number in range(40_000))))
     with sr.urls(f"{site.url}/map.xml", allow_private=True) as urls:
@@ -448,7 +448,7 @@ def test_leaving_a_large_document_early_ends_at_once(site: SiteServer) -> None:
 
 
 class Handed:
-    """A Fetcher of one large document, in pieces of 200 entries; `count` says how many have been taken."""
+    """A Fetcher of one large document, in pieces of 200 entries; `count` is the number of pieces read."""
 
     def __init__(self, pieces: int) -> None:
         self.pieces = pieces
@@ -469,22 +469,22 @@ class Handed:
         yield tail
 
 
-def test_a_consumer_that_waits_makes_the_reading_thread_wait() -> None:
+def test_slow_consumer_slows_the_reading_thread() -> None:
     fetcher = Handed(pieces=300)
     with sr.urls("https://a.example/map.xml", fetcher=fetcher) as urls:
         found = iter(urls)
         next(found)
         seen, quiet = -1, 0
-        while quiet < 10:  # looks that saw nothing move
+        while quiet < 10:  # checks without progress
             time.sleep(0.03)
             quiet = quiet + 1 if fetcher.count == seen else 0
             seen = fetcher.count
-        assert 0 < fetcher.count < 40  # the queues hold a few each
+        assert 0 < fetcher.count < 40  # the queues hold a few batches each
         assert 1 + sum(1 for _ in found) == 300 * 200
     assert fetcher.count == 300
 
 
-def test_part_of_a_document_is_not_read_for_the_whole(site: SiteServer) -> None:
+def test_limit_stops_within_a_document(site: SiteServer) -> None:
     part = {**XML, "Content-Range": "bytes 0-199/900"}
     site.pages["/map.xml"] = (206, part, urlset(f"{site.url}/1"))
     found: list[str] = []
@@ -496,7 +496,7 @@ def test_part_of_a_document_is_not_read_for_the_whole(site: SiteServer) -> None:
     assert site.requests().count("/map.xml") == 1
 
 
-def test_a_stream_that_is_never_iterated_asks_for_nothing(site: SiteServer) -> None:
+def test_stream_that_is_never_iterated_makes_no_request(site: SiteServer) -> None:
     before = set(threading.enumerate())
     with sr.urls(site.url, allow_private=True):
         pass
@@ -514,20 +514,20 @@ def test_closing_twice_does_no_harm(site: SiteServer) -> None:
         list(urls)
 
 
-def test_progress_and_outcomes_are_told_on_the_way(site: SiteServer) -> None:
+def test_progress_and_outcomes_are_reported_during_the_run(site: SiteServer) -> None:
     small_site(site)
-    heard: list[sr.Outcome] = []
+    reported: list[sr.Outcome] = []
     items: list[object] = []
-    with sr.urls(site.url, allow_private=True, on_outcome=heard.append, on_item=items.append) as urls:
+    with sr.urls(site.url, allow_private=True, on_outcome=reported.append, on_item=items.append) as urls:
         assert urls.progress.urls == 0
         list(urls)
-    assert heard == urls.outcomes
-    assert len(heard) == 5
+    assert reported == urls.outcomes
+    assert len(reported) == 5
     progress = urls.progress
     assert (progress.documents_done, progress.documents_known, progress.urls) == (4, 4, 6)
     assert progress.bytes_wire == sum(len(page[2]) for page in site.pages.values())
     assert Counter(type(item) for item in items) == {sr.Outcome: 5, sr.SitemapRef: 4}
-    assert all(outcome.seconds is not None for outcome in heard if outcome.status == 200)
+    assert all(outcome.seconds is not None for outcome in reported if outcome.status == 200)
 
 
 def test_foreign_elements_come_out_on_request_only(site: SiteServer) -> None:
@@ -544,16 +544,16 @@ def test_recording_and_replaying_give_the_same(site: SiteServer, tmp_path: Path)
     varied_site(site)
     with sr.urls(site.url, allow_private=True, record=tmp_path / "tape") as urls:
         first = Counter(map(sr.json_line, urls))
-    asked = len(site.received)
+    requested = len(site.received)
     with sr.urls(tmp_path / "tape") as again:
         assert Counter(map(sr.json_line, again)) == first
-    assert len(site.received) == asked
+    assert len(site.received) == requested
     assert {o.url: (o.status, o.kept, o.complete, o.problems) for o in again.outcomes} == {
         o.url: (o.status, o.kept, o.complete, o.problems) for o in urls.outcomes
     }
 
 
-def test_discover_tells_where_the_sitemaps_are_without_reading_them(site: SiteServer) -> None:
+def test_discover_lists_sitemaps_without_reading_them(site: SiteServer) -> None:
     small_site(site)
     site.pages["/robots.txt"] = robots(f"Sitemap: {site.url}/index.xml", f"Sitemap: {site.url}/gone.xml")
     found = sr.discover(site.url, allow_private=True)
@@ -564,7 +564,7 @@ def test_discover_tells_where_the_sitemaps_are_without_reading_them(site: SiteSe
     assert sorted(site.requests()) == ["/gone.xml", "/index.xml", "/robots.txt"]
 
 
-# --- nothing, or a part ---------------------------------------------------------------------------------------
+# --- empty and partial results ---------------------------------------------------------------------------------------
 
 
 def test_a_site_without_a_sitemap_raises_nothing_found(site: SiteServer) -> None:
@@ -617,7 +617,7 @@ def test_a_site_whose_urls_are_all_out_of_scope_is_no_error(site: SiteServer) ->
     assert urls.summary.dropped == {"host": 1}
 
 
-def test_a_part_raises_only_on_request(site: SiteServer) -> None:
+def test_partial_result_raises_only_in_raise_for_partial(site: SiteServer) -> None:
     small_site(site)
     del site.pages["/1.xml"]
     with sr.urls(site.url, allow_private=True) as urls:
@@ -637,7 +637,7 @@ def test_a_host_that_does_not_answer_raises_nothing_readable() -> None:
     assert caught.value.outcomes[0].problems == {"F04": 1}
 
 
-# --- values that cannot be ------------------------------------------------------------------------------------
+# --- invalid values ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -655,7 +655,7 @@ def test_a_host_that_does_not_answer_raises_nothing_readable() -> None:
         {"limits": sr.Limits(tries=0)},
     ],
 )
-def test_options_that_cannot_be_are_refused_at_once(options: dict[str, Any]) -> None:
+def test_invalid_options_are_refused_at_once(options: dict[str, Any]) -> None:
     with pytest.raises(sr.UsageError):
         sr.urls("https://shop.example", **options)
 
@@ -663,12 +663,12 @@ def test_options_that_cannot_be_are_refused_at_once(options: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     "target", ["", "  ", "shop", "no/such/folder/", "ftp://shop.example/", "a" * 5000 + ".example/"]
 )
-def test_targets_that_cannot_be_are_refused_at_once(target: str) -> None:
+def test_invalid_targets_are_refused_at_once(target: str) -> None:
     with pytest.raises(sr.UsageError):
         sr.urls(target)
 
 
-def test_a_file_is_no_target(tmp_path: Path) -> None:
+def test_file_is_refused_as_a_target(tmp_path: Path) -> None:
     (tmp_path / "sitemap.xml").write_bytes(urlset())
     for target in (tmp_path / "sitemap.xml", str(tmp_path / "sitemap.xml")):
         with pytest.raises(sr.UsageError, match="sitemap-reader parse"):
@@ -682,7 +682,7 @@ def test_a_folder_that_is_not_there_or_no_replay_is_refused(tmp_path: Path) -> N
         sr.urls(tmp_path)
 
 
-def test_a_folder_that_is_called_as_a_host_and_no_replay_leaves_the_host_its_name(
+def test_folder_named_like_a_host_does_not_hide_the_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -695,13 +695,13 @@ def test_a_folder_that_is_called_as_a_host_and_no_replay_leaves_the_host_its_nam
 
 
 @pytest.mark.parametrize("target", [None, 3, ["a.example", "b.example"]])
-def test_what_is_no_name_is_no_target(target: Any) -> None:
+def test_invalid_host_name_is_refused_as_a_target(target: Any) -> None:
     with pytest.raises(sr.UsageError, match="a host, a URL or a folder"):
         sr.urls(target)
 
 
 @pytest.mark.parametrize(("name", "hint"), [("urls.jsonl", "stats urls.jsonl"), ("urls.xml", "parse urls.xml")])
-def test_a_file_is_told_what_reads_it(
+def test_file_as_target_names_the_function_for_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, hint: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -722,7 +722,7 @@ def test_private_addresses_are_refused_unless_allowed(site: SiteServer) -> None:
 
 
 class Half:
-    """A Fetcher: public.example is played, everything else is really asked for."""
+    """A Fetcher: public.example is simulated, everything else is fetched."""
 
     def __init__(self, pages: dict[str, Page]) -> None:
         self.pages = pages
@@ -837,7 +837,7 @@ def test_headers_that_cannot_be_sent_are_refused_at_once(options) -> None:
 
 
 def test_a_replay_does_not_wait(tmp_path) -> None:
-    """Crawl-delay and Retry-After are for networks; what is on disk may be read as fast as it can be."""
+    """Crawl-delay and Retry-After apply to networks; a replay from disk does not wait."""
     host = tmp_path / "https" / "slow.example"
     host.mkdir(parents=True)
     (tmp_path / "site.toml").write_text('seeds = ["https://slow.example/"]')
@@ -853,7 +853,7 @@ def test_a_replay_does_not_wait(tmp_path) -> None:
     assert time.monotonic() - started < 30
 
 
-def test_one_recording_takes_in_several_targets(tmp_path, site_server) -> None:
+def test_one_recording_holds_several_targets(tmp_path, site_server) -> None:
     one, two = (site_server({"/s.txt": (200, {"Content-Type": "text/plain"}, b"")}) for _ in range(2))
     for site in (one, two):
         site.pages["/s.txt"] = (200, {"Content-Type": "text/plain"}, f"{site.url}/page\n".encode())
@@ -863,7 +863,7 @@ def test_one_recording_takes_in_several_targets(tmp_path, site_server) -> None:
         assert {url.loc for url in urls} == {f"{one.url}/page", f"{two.url}/page"}
 
 
-def test_a_reader_on_a_second_loop_is_told_what_to_do(site_server: Callable[..., Any]) -> None:
+def test_reader_on_a_second_loop_raises_with_advice(site_server: Callable[..., Any]) -> None:
     site = site_server({"/s.xml": (200, {}, b"<urlset><url><loc>/a</loc></url></urlset>")})
     reader = sr.SitemapReader(allow_private=True)
 
@@ -887,7 +887,7 @@ def test_a_reader_on_a_second_loop_is_told_what_to_do(site_server: Callable[...,
     asyncio.run(first())
 
 
-def test_what_no_follow_finds_is_not_guessed_either(site: SiteServer) -> None:
+def test_no_follow_applies_to_well_known_paths(site: SiteServer) -> None:
     site.pages["/sitemap.xml"] = xml(urlset(f"{site.url}/1"))
     site.pages["/sitemap.txt"] = (200, {"Content-Type": "text/plain"}, f"{site.url}/2\n".encode())
     with sr.urls(site.url, allow_private=True, no_follow="xml") as urls:
@@ -895,7 +895,7 @@ def test_what_no_follow_finds_is_not_guessed_either(site: SiteServer) -> None:
     assert not [path for path in site.requests() if "xml" in path]
 
 
-def test_a_sitemap_that_is_not_wanted_counts_once_whoever_lists_it(site: SiteServer) -> None:
+def test_sitemap_excluded_by_no_follow_counts_once(site: SiteServer) -> None:
     lines = [f"Sitemap: {site.url}/{name}.xml" for name in ("no", "no", "one", "two")]
     site.pages["/robots.txt"] = robots(*lines)
     site.pages["/one.xml"] = site.pages["/two.xml"] = xml(index(f"{site.url}/no.xml"))

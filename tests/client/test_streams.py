@@ -1,4 +1,4 @@
-"""Both streams: they tell the same, raise the same, and are over when nobody holds them any more."""
+"""Sync and async streams: same results, same errors, and closed when unreferenced."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ READ = "this stream was read to its end or closed: keep list"
 
 
 def read_sync(target: str | Path, *, limit: int | None = None, **options: Any) -> tuple[list[str], Stream]:
-    """The URLs, `limit` of them at most, and the stream that they are from."""
+    """At most `limit` URLs, and their stream."""
     found: list[str] = []
     with sr.urls(target, allow_private=True, **options) as stream:
         for url in stream:
@@ -60,7 +60,7 @@ def read_async(target: str | Path, *, limit: int | None = None, **options: Any) 
 
 
 def read_sync_in_a_loop(target: str | Path, **options: Any) -> tuple[list[str], Stream]:
-    """As a cell of a notebook does."""
+    """As in a cell of a notebook."""
 
     async def cell() -> tuple[list[str], Stream]:
         return read_sync(target, **options)
@@ -89,12 +89,12 @@ def read_sync_in_a_thread(target: str | Path, **options: Any) -> tuple[list[str]
 def read_lines(
     target: str | Path, *, on_outcome: Any = None, jobs: int = 1, **options: Any
 ) -> tuple[list[str], Stream]:
-    def hear(item: sr.Item) -> None:
+    def receive(item: sr.Item) -> None:
         if on_outcome and isinstance(item, sr.Outcome):
             on_outcome(item)
 
     found: list[str] = []
-    with lines(target, allow_private=True, on_item=hear, jobs=jobs, **options) as stream:
+    with lines(target, allow_private=True, on_item=receive, jobs=jobs, **options) as stream:
         for some in stream:
             found += [json.loads(line)["loc"] for line in some.data.splitlines()]
             if stream.is_full:
@@ -120,7 +120,7 @@ def _no_stray_threads() -> Iterator[None]:
     assert [thread.name for thread in set(threading.enumerate()) - before if "sitemap-reader" in thread.name] == []
 
 
-# --- what they tell ---------------------------------------------------------------------------------------------
+# --- results ---------------------------------------------------------------------------------------------
 
 
 @everywhere
@@ -134,12 +134,12 @@ def test_a_complete_site(read: Read) -> None:
 
 @everywhere
 def test_a_partial_site(read: Read) -> None:
-    heard: list[sr.Outcome] = []
-    found, stream = read(BROKEN, on_outcome=heard.append)
+    received: list[sr.Outcome] = []
+    found, stream = read(BROKEN, on_outcome=received.append)
     assert len(found) == 146
     assert not stream.complete
-    assert heard == stream.outcomes
-    assert {outcome.url.rpartition("/")[2] for outcome in heard if not outcome.complete} == {
+    assert received == stream.outcomes
+    assert {outcome.url.rpartition("/")[2] for outcome in received if not outcome.complete} == {
         "gone.xml", "missing.xml", "login.xml", "cut.xml.gz",
     }  # fmt: skip
     assert stream.problems.counts["U04"] == 10
@@ -151,7 +151,7 @@ def test_a_partial_site(read: Read) -> None:
 
 
 @both
-def test_what_is_told_of_a_part_is_true_of_that_part(read: Read) -> None:
+def test_summary_of_a_partial_read_counts_that_part(read: Read) -> None:
     found, stream = read(SHOP, limit=100)
     assert (len(found), stream.progress.urls, stream.summary.urls) == (100, 100, 100)
     assert stream.progress.documents_done <= stream.progress.documents_known
@@ -159,7 +159,7 @@ def test_what_is_told_of_a_part_is_true_of_that_part(read: Read) -> None:
 
 
 @everywhere
-def test_what_there_is_to_raise_is_raised_at_the_end(read: Read, site_server: Serve) -> None:
+def test_errors_of_the_site_are_raised_at_the_end(read: Read, site_server: Serve) -> None:
     with pytest.raises(sr.NothingFound, match="give its URL"):
         read(site_server({}).url)
     broken = site_server({"/s.xml": (200, XML, b"<urlset><url><loc>http")})
@@ -169,31 +169,31 @@ def test_what_there_is_to_raise_is_raised_at_the_end(read: Read, site_server: Se
 
 
 @both
-def test_what_is_wrong_with_the_call_is_raised_at_once(read: Read) -> None:
+def test_usage_errors_are_raised_at_once(read: Read) -> None:
     with pytest.raises(sr.UsageError, match="is neither a folder here nor a host"):
         read("wort")
 
 
-# --- how far they are -------------------------------------------------------------------------------------------
+# --- progress -------------------------------------------------------------------------------------------
 
 
 @everywhere
-def test_progress_is_told_on_the_way(read: Read) -> None:
-    heard: list[sr.client.Progress] = []
-    found, stream = read(SHOP, on_progress=heard.append)
-    assert 5 <= len(heard) < len(found), "once a batch, not once a record"
-    assert [each.urls for each in heard] == sorted(each.urls for each in heard)
-    assert len({each.urls for each in heard}) >= 5
-    assert all(each.documents_done <= each.documents_known for each in heard)
-    last = heard[-1]
+def test_on_progress_is_called_during_the_run(read: Read) -> None:
+    received: list[sr.client.Progress] = []
+    found, stream = read(SHOP, on_progress=received.append)
+    assert 5 <= len(received) < len(found), "once a batch, not once a record"
+    assert [each.urls for each in received] == sorted(each.urls for each in received)
+    assert len({each.urls for each in received}) >= 5
+    assert all(each.documents_done <= each.documents_known for each in received)
+    last = received[-1]
     assert last == stream.progress
     assert (last.documents_done, last.documents_known, last.urls) == (10, 10, 640)
     assert last.bytes_wire > 1_000
 
 
-def test_who_waits_is_told_too(site_server: Serve) -> None:
-    """Of the sync stream, whose caller has no loop to look in the meantime; `on_wait` is called as well."""
-    free, heard, waits = threading.Event(), list[sr.client.Progress](), list[int]()
+def test_on_progress_is_called_while_waiting(site_server: Serve) -> None:
+    """For the sync stream, whose caller has no loop; `on_wait` is called as well."""
+    free, received, waits = threading.Event(), list[sr.client.Progress](), list[int]()
 
     class WaitingPages(dict[str, Any]):
         def get(self, path: str, default: Any = None) -> Any:
@@ -205,30 +205,30 @@ def test_who_waits_is_told_too(site_server: Serve) -> None:
     body = f"<urlset {NAMESPACE}><url><loc>{server.url}/1</loc></url></urlset>".encode()
     server.pages = WaitingPages({"/s.xml": (200, XML, body)})
 
-    def hear(progress: sr.client.Progress) -> None:
-        heard.append(progress)
-        if len(heard) == 3:
+    def receive(progress: sr.client.Progress) -> None:
+        received.append(progress)
+        if len(received) == 3:
             free.set()
 
-    found, _ = read_sync(f"{server.url}/s.xml", on_progress=hear, on_wait=lambda: waits.append(len(heard)))
+    found, _ = read_sync(f"{server.url}/s.xml", on_progress=receive, on_wait=lambda: waits.append(len(received)))
     assert found == [f"{server.url}/1"]
-    assert [each.urls for each in heard[:3]] == [0, 0, 0]
+    assert [each.urls for each in received[:3]] == [0, 0, 0]
     assert waits[-1] == 3, "heard before it"
-    assert heard[-1].urls == 1
+    assert received[-1].urls == 1
 
 
 @everywhere
-def test_who_raises_at_progress_ends_it(read: Read) -> None:
-    def hear(progress: sr.client.Progress) -> None:
+def test_exception_in_on_progress_ends_the_stream(read: Read) -> None:
+    def receive(progress: sr.client.Progress) -> None:
         if progress.urls >= 100:
             raise KeyError(progress.urls)
 
     with pytest.raises(KeyError) as raised:
-        read(SHOP, on_progress=hear)
+        read(SHOP, on_progress=receive)
     assert raised.value.args[0] >= 100
 
 
-# --- when they are over -----------------------------------------------------------------------------------------
+# --- the end of a stream -----------------------------------------------------------------------------------------
 
 
 def test_iterating_again_goes_on() -> None:
@@ -255,7 +255,7 @@ def test_iterating_an_async_stream_again_goes_on() -> None:
 
 
 @pytest.mark.parametrize("begin", [False, True], ids=["unread", "begun"])
-def test_a_stream_that_was_left_gives_no_more_and_says_so(begin: bool, tmp_path: Path) -> None:
+def test_left_stream_yields_nothing_more_and_is_incomplete(begin: bool, tmp_path: Path) -> None:
     for stream in (sr.urls(SHOP), lines(SHOP), sr.changes(SHOP, state=tmp_path / "state.db")):
         with stream:
             if begin:
@@ -283,7 +283,7 @@ def test_changes_are_read_once(tmp_path: Path) -> None:
             list(changes)
 
 
-def test_a_stream_that_failed_is_read_too(site_server: Serve) -> None:
+def test_failed_stream_is_over(site_server: Serve) -> None:
     stream = sr.urls(site_server({}).url, allow_private=True)
     with pytest.raises(sr.NothingFound):
         list(stream)
@@ -300,8 +300,8 @@ def without_collector() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("without_collector")
-def test_a_loop_over_a_stream_that_nobody_else_holds_ends_it_at_once() -> None:
-    """No block is needed, and no garbage collection."""
+def test_leaving_a_loop_over_an_unreferenced_stream_closes_it_at_once() -> None:
+    """Without a `with` block, and without garbage collection."""
     for _ in sr.urls(SHOP):
         assert any(thread.name == "sitemap-reader" for thread in threading.enumerate())
         break
@@ -318,12 +318,12 @@ def test_a_loop_over_a_stream_that_nobody_else_holds_ends_it_at_once() -> None:
 
 
 @pytest.mark.usefixtures("without_collector")
-def test_a_loop_over_an_async_stream_that_nobody_else_holds_ends_it_soon() -> None:
+def test_leaving_a_loop_over_an_unreferenced_async_stream_closes_it() -> None:
     async def main() -> list[str]:
         async with sr.SitemapReader() as reader:
             async for _ in reader.urls(SHOP):
                 break
-            await asyncio.sleep(0)  # a task of the loop's closes it
+            await asyncio.sleep(0)  # a task of the loop closes it
             others = asyncio.all_tasks() - {asyncio.current_task()}
             assert others
             await asyncio.wait(others, timeout=WAIT_SECONDS)
@@ -332,7 +332,7 @@ def test_a_loop_over_an_async_stream_that_nobody_else_holds_ends_it_soon() -> No
     assert asyncio.run(main()) == []
 
 
-def test_a_stream_that_is_only_made_costs_nothing() -> None:
+def test_unused_stream_starts_no_thread() -> None:
     before = threading.active_count()
     streams = [sr.urls(SHOP) for _ in range(100)]
     assert threading.active_count() == before
@@ -341,7 +341,7 @@ def test_a_stream_that_is_only_made_costs_nothing() -> None:
 
 # --- as programs ------------------------------------------------------------------------------------------------
 
-# Turns of the loop that take long are no concern of these.
+# Slow turns of the loop are not checked here.
 QUIET = "import logging; logging.getLogger('asyncio').setLevel(logging.ERROR)\n"
 
 COUNTED = """
@@ -404,14 +404,14 @@ def program(text: str, *arguments: str | Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout.strip(), done.stderr
 
 
-def test_no_way_to_read_to_the_end_warns_of_anything() -> None:
-    code, counts, told = program(COUNTED, SHOP)
-    assert (code, told) == (0, "")
+def test_reading_to_the_end_gives_no_warning() -> None:
+    code, counts, reported = program(COUNTED, SHOP)
+    assert (code, reported) == (0, "")
     assert counts == f"{[640] * 7} 1"
 
 
 def test_a_program_may_end_while_a_stream_is_open(site_server: Serve) -> None:
-    """Its thread is not asked for longer than Python is there."""
+    """Its thread ends before the interpreter does."""
     server = site_server({})
     locs = "".join(f"<url><loc>{server.url}/{number}</loc></url>" for number in range(40_000))
     server.pages["/s.xml"] = (200, XML, f"<urlset {NAMESPACE}>{locs}</urlset>".encode())

@@ -1,4 +1,4 @@
-"""What a run has brought: entered before anybody is told of it, and each document counted once."""
+"""SummaryBuilder: items are counted before callbacks run, and each document once."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ def outcome(name: str, leads_to: str | None = None, *, complete: bool = True) ->
 
 
 @pytest.mark.parametrize("name", ["on_item", "on_outcome"])
-def test_all_of_a_batch_is_entered_though_who_is_told_of_it_raises(name: str) -> None:
-    def hear(item: object) -> None:
+def test_whole_batch_is_counted_if_the_callback_raises(name: str) -> None:
+    def receive(item: object) -> None:
         raise LookupError
 
-    ledger = SummaryBuilder(**{name: hear})
+    ledger = SummaryBuilder(**{name: receive})
     with pytest.raises(LookupError):
         ledger.take([outcome("a.xml"), report("D01", "no date"), outcome("b.xml", complete=False)], UrlRecord)
     assert [each.url for each in ledger.outcomes] == [f"{SITE}/a.xml", f"{SITE}/b.xml"]
     assert (len(ledger.problems), ledger.complete) == (1, False)
 
 
-def test_items_are_told_in_their_order_and_records_passed_on() -> None:
-    heard: list[Item] = []
+def test_items_are_reported_in_order_and_records_returned() -> None:
+    received: list[Item] = []
     first, second, record = report("D01", "one"), outcome("a.xml"), UrlRecord(f"{SITE}/1")
-    assert SummaryBuilder(on_item=heard.append).take([first, record, second], UrlRecord) == [record]
-    assert heard == [first, second]
+    assert SummaryBuilder(on_item=received.append).take([first, record, second], UrlRecord) == [record]
+    assert received == [first, second]
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def test_items_are_told_in_their_order_and_records_passed_on() -> None:
         ([outcome("a.xml", "c.xml"), outcome("b.xml", "c.xml"), outcome("d.xml", "b.xml")], 1),
     ],
 )
-def test_documents_that_lead_to_one_place_count_once(outcomes: list[Item], sitemaps: int) -> None:
+def test_documents_with_the_same_final_url_count_once(outcomes: list[Item], sitemaps: int) -> None:
     ledger = SummaryBuilder()
     ledger.take(outcomes, UrlRecord)
     assert ledger.summary().sitemaps == sitemaps
 
 
-def test_what_was_left_out_as_asked_beside_what_failed_is_a_part_and_not_nothing() -> None:
+def test_filtered_urls_beside_failures_are_a_partial_result() -> None:
     read, failed = outcome("s.xml"), outcome("no.xml", complete=False)
     read.dropped, failed.entries = {"date": 1}, 0
     ledger, nothing = SummaryBuilder(), SummaryBuilder()
@@ -90,7 +90,7 @@ def test_lines_are_counted_and_given_as_they_are() -> None:
     ("limit", "given", "is_full"),
     [(1, ["a"], True), (3, ["a", "b", "c"], True), (4, ["a", "b", "c", "d"], True), (6, [*"abcde"], False)],
 )
-def test_no_more_lines_are_given_than_asked_for(limit: int, given: list[str], is_full: bool) -> None:
+def test_lines_are_limited(limit: int, given: list[str], is_full: bool) -> None:
     ledger = SummaryBuilder(limit=limit)
     taken = [locs(ledger.count_lines(some)) for some in (lines("a", "b"), lines("c"), lines("d", "e"))]
     assert [loc for some in taken for loc in some] == given
@@ -98,7 +98,7 @@ def test_no_more_lines_are_given_than_asked_for(limit: int, given: list[str], is
     assert ledger.is_full is is_full
 
 
-def test_each_url_of_lines_is_given_once_for_all_who_share_what_was_seen() -> None:
+def test_unique_lines_share_one_url_set() -> None:
     seen = UrlSet()
     one, two = SummaryBuilder(seen=seen), SummaryBuilder(seen=seen)
     assert locs(one.count_lines(lines("a", "b", "a"))) == ["a", "b"]
@@ -106,7 +106,7 @@ def test_each_url_of_lines_is_given_once_for_all_who_share_what_was_seen() -> No
     assert [(each.summary().urls, each.summary().repeated) for each in (one, two)] == [(2, 1), (1, 1)]
 
 
-def test_what_is_past_the_last_line_that_is_asked_for_was_not_seen() -> None:
+def test_lines_beyond_the_limit_are_not_added_to_the_url_set() -> None:
     seen = UrlSet()
     one, two = SummaryBuilder(seen=seen, limit=2), SummaryBuilder(seen=seen)
     assert locs(one.count_lines(lines("a", "a", "b", "a", "c"))) == ["a", "b"]
@@ -114,17 +114,17 @@ def test_what_is_past_the_last_line_that_is_asked_for_was_not_seen() -> None:
     assert locs(two.count_lines(lines("c"))) == ["c"]
 
 
-def test_undated_lines_are_those_that_are_given() -> None:
+def test_only_returned_undated_lines_are_counted() -> None:
     dated = lines("c", lastmod=datetime(2024, 1, 31, tzinfo=UTC))
     both = Lines(lines("a", "b").data + dated.data, 3, 2)
     assert SummaryBuilder(limit=1).count_lines(both).undated == 1
     assert SummaryBuilder(seen=UrlSet()).count_lines(Lines(both.data * 2, 6, 4)).undated == 2
 
 
-def test_of_a_batch_lines_are_given_and_all_else_is_entered() -> None:
-    heard: list[Item] = []
+def test_batch_returns_lines_and_counts_everything_else() -> None:
+    received: list[Item] = []
     problem, some, ended = report("D01", "one"), lines("a"), outcome("a.xml")
-    ledger = SummaryBuilder(on_item=heard.append)
+    ledger = SummaryBuilder(on_item=received.append)
     assert ledger.take([problem, some, ended], Lines) == [some]
-    assert heard == [problem, ended]
+    assert received == [problem, ended]
     assert ledger.outcomes == [ended]

@@ -1,4 +1,4 @@
-"""Against real sockets on 127.0.0.1: raw servers that answer oddly."""
+"""The aiohttp fetcher with real sockets on 127.0.0.1: raw servers with unusual responses."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Server:
                 if self.then == "close":
                     break
                 if self.then == "reset":
-                    await asyncio.sleep(0.05)  # lets the reply arrive first
+                    await asyncio.sleep(0.05)  # so that the reply arrives first
                     writer.transport.abort()
                     break
         except ConnectionError:
@@ -141,7 +141,7 @@ def test_little_of_a_body_waits_in_memory():
 
 
 @pytest.mark.parametrize("field", ["connect_seconds", "read_seconds"])
-def test_patience_may_be_without_end(field):
+def test_timeouts_may_be_infinite(field):
     assert answered(ok(b"body"), limits=Limits(**{field: math.inf}))[1] == b"body"
 
 
@@ -152,7 +152,7 @@ def test_gzip_body_arrives_undecoded():
     assert response.headers["content-encoding"] == "gzip"
 
 
-def test_broken_gzip_is_no_concern_of_the_fetcher():
+def test_broken_gzip_is_not_decoded_by_the_fetcher():
     assert answered(ok(b"\x1f\x8bjunk", "Content-Encoding: gzip"))[1] == b"\x1f\x8bjunk"
 
 
@@ -235,7 +235,7 @@ def test_escapes_of_the_url_are_sent_as_written():
     assert asyncio.run(run()).startswith(b"GET /%41%zz/a%2Fb?q=%7e HTTP/1.1\r\n")
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])  # jars of cookies keep none of an IP address
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])  # cookie jars keep no cookies of an IP address
 def test_cookies_are_never_sent_back(host):
     async def run():
         async with serving(ok(b"", "Set-Cookie: id=1; Path=/"), "hold") as server:
@@ -293,7 +293,7 @@ def test_leaving_early_hangs_up():
 
 
 def test_fetcher_may_be_used_again_after_close():
-    """It leaves nothing open then, without another close(): as after a request of a stream that was left."""
+    """Without another close() it leaves nothing open, as after a request of an abandoned stream."""
 
     async def run():
         async with serving(ok(b"abc"), "hold") as server:
@@ -359,7 +359,7 @@ def test_odd_server_gives_a_fetch_error(reply, then, message, transient):
     assert len(server.heads) == 1, "one request, however it ends"
 
 
-def test_bytes_before_a_break_are_delivered():
+def test_bytes_before_a_broken_transfer_are_delivered():
     async def run():
         received = []
 
@@ -376,8 +376,8 @@ def test_bytes_before_a_break_are_delivered():
 
 
 @pytest.mark.parametrize("fault", ["close", "reset", "odd chunk"])
-def test_bytes_that_wait_to_be_read_when_the_body_breaks_are_delivered(fault):
-    """Whoever reads slowly loses nothing of what had come: the break is behind it."""
+def test_buffered_bytes_of_a_broken_body_are_delivered(fault):
+    """A slow reader gets all bytes that arrived before the break."""
 
     async def run():
         reply = LONG if fault != "odd chunk" else CHUNKED + b"3039\r\n" + b"x" * 12_345 + b"\r\nzz"
@@ -407,7 +407,7 @@ def test_body_longer_than_its_length_ends_there_and_so_does_the_connection():
 
 @pytest.mark.parametrize("guarded", [True, False])
 def test_odd_chunk_that_comes_late_ends_the_body(guarded):
-    """With a session's own connector, too, no read waits for ever, and no aiohttp exception is raised."""
+    """Also with the connector of an own session no read blocks forever, and no aiohttp exception is raised."""
     import aiohttp
 
     async def run():
@@ -530,7 +530,7 @@ def test_tls_to_a_server_without_it():
                 await get(server.url.replace("http:", "https:"))
             return caught.value
 
-    # The server waits for a request head that never comes, or takes the handshake for one.
+    # The server waits for a request head, or takes the handshake for one.
     error = asyncio.run(run())
     assert error.code == "F04"
 
@@ -629,7 +629,7 @@ def test_proxy_that_is_down_is_named():
 @pytest.mark.parametrize(
     ("status", "remedy"), [(407, "; check the user and the password of the proxy (--proxy)"), (403, "")]
 )
-def test_proxy_that_refuses_to_connect_is_told_with_what_helps(status, remedy):
+def test_proxy_that_refuses_to_connect_is_reported_with_advice(status, remedy):
     async def run():
         async with serving(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status) as server:
             with pytest.raises(FetchError) as caught:
@@ -668,7 +668,7 @@ def test_own_session_keeps_session_and_its_body_packed():
     assert asyncio.run(run()) == (packed, False)
 
 
-def test_own_socket_factory_is_asked_after_the_check():
+def test_own_socket_factory_is_called_after_the_address_check():
     seen = []
 
     def factory(info):

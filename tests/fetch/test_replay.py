@@ -32,7 +32,7 @@ def files(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-# --- where things stand -----------------------------------------------------------------------------------------
+# --- paths -----------------------------------------------------------------------------------------
 
 PLACES = [
     ("https://shop.example/sitemap.xml", "https/shop.example/sitemap.xml"),
@@ -67,12 +67,12 @@ PLACES = [
 
 
 @pytest.mark.parametrize(("url", "place"), PLACES)
-def test_url_has_its_place(url, place):
+def test_path_of_a_url(url, place):
     assert replay_path(Path("site"), url).as_posix() == f"site/{place}"
 
 
 @pytest.mark.parametrize("url", ["ftp://e.com/a", "file:///etc/passwd", "/etc/passwd", ""])
-def test_only_http_has_a_place(url):
+def test_only_http_urls_have_a_path(url):
     with pytest.raises(FetchError, match="only http and https") as caught:
         replay_path(Path("site"), url)
     assert caught.value.code == "U02"
@@ -90,7 +90,7 @@ LONG_URLS = [
 ]
 
 
-def test_long_urls_are_recorded_apart(tmp_path):
+def test_long_urls_are_recorded_under_a_hash(tmp_path):
     answers = {url: Answer(chunks=(f"{n}".encode(),)) for n, url in enumerate(LONG_URLS)}
     record(tmp_path, answers)
     for number, url in enumerate(LONG_URLS):
@@ -103,13 +103,13 @@ rests = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=2)), max_si
 
 
 def canonical(rest):
-    """A fragment is no part of a request, and an empty path is `/`."""
+    """The requested URL: without a fragment, and with `/` for an empty path."""
     path, mark, query = rest.partition("#")[0].partition("?")
     return f"/{path.removeprefix('/')}{mark}{query}"
 
 
 @given(rests, rests)
-def test_different_urls_have_different_places_within_the_folder(one, other):
+def test_different_urls_have_different_paths_within_the_folder(one, other):
     one, other = canonical(one), canonical(other)
     assume(one != other)
     paths = [replay_path(Path("/site"), f"http://e.com{rest}") for rest in (one, other)]
@@ -121,7 +121,7 @@ def test_different_urls_have_different_places_within_the_folder(one, other):
         assert not path.name.endswith(".headers")
 
 
-# --- there and back ---------------------------------------------------------------------------------------------
+# --- round trips ---------------------------------------------------------------------------------------------
 
 HEADERS = {
     "content-type": "text/xml; charset=utf-8",
@@ -151,7 +151,7 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_replay_says_what_was_recorded(tmp_path, answer):
+def test_replay_gives_what_was_recorded(tmp_path, answer):
     status, headers, body, error = record(tmp_path, {URL: answer})[URL]
     again = replay(tmp_path)
     assert again[:3] == (status, headers, body)
@@ -163,7 +163,7 @@ def test_replay_says_what_was_recorded(tmp_path, answer):
 
 
 @pytest.mark.parametrize("after", [ANSWERS[0], ANSWERS[3], ANSWERS[6], ANSWERS[12]])
-def test_later_answer_overwrites(tmp_path, after):
+def test_later_response_overwrites(tmp_path, after):
     for number, before in enumerate(ANSWERS):
         folder = tmp_path / str(number)
         record(folder, {URL: before})
@@ -221,7 +221,7 @@ def test_headers_alone_are_an_answer_without_body(tmp_path, text, status, header
 
 
 @pytest.mark.parametrize("text", ["nonsense", ": x", "status: two", "status: 2000"])
-def test_headers_that_are_none_are_named(tmp_path, text):
+def test_invalid_headers_file_is_named(tmp_path, text):
     (tmp_path / "https/shop.example").mkdir(parents=True)
     (tmp_path / "https/shop.example/sitemap.xml.headers").write_text(text)
     error = replay(tmp_path)[3]
@@ -244,7 +244,7 @@ def test_a_file_that_cannot_be_read_is_a_failure_of_its_document(tmp_path, monke
     assert not error.transient
 
 
-def test_what_is_missing_is_not_found(tmp_path):
+def test_missing_file_is_404(tmp_path):
     (tmp_path / "https/shop.example/sitemap.xml").mkdir(parents=True)
     assert replay(tmp_path)[:3] == (404, {}, b"")
     assert replay(tmp_path, "https://other.example/")[0] == 404
@@ -278,7 +278,7 @@ def test_folder_that_cannot_be_written_is_an_os_error(tmp_path):
 # --- seeds ------------------------------------------------------------------------------------------------------
 
 
-def test_seeds_go_there_and_back(tmp_path):
+def test_seeds_round_trip(tmp_path):
     seeds = ["https://shop.example/", 'https://e.com/"é\\\U0001f600']
     record(tmp_path / "new" / "folder", {URL: ANSWERS[0]}, seeds=seeds)
     assert read_recording(tmp_path / "new" / "folder").seeds == tuple(seeds)
@@ -308,7 +308,7 @@ def test_folder_without_seeds_is_no_replay(tmp_path, text, message):
         read_recording(tmp_path)
 
 
-def test_a_recording_knows_its_time(tmp_path):
+def test_recording_has_its_time(tmp_path):
     moment = datetime(2026, 10, 31, 12, 0, 5, 250_000, tzinfo=UTC)
     record(tmp_path, {URL: ANSWERS[0]}, clock=lambda: moment)
     assert read_recording(tmp_path) == Recording(("https://shop.example/",), moment.replace(microsecond=0))

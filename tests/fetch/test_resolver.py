@@ -1,4 +1,4 @@
-"""Name servers that keep silent about some hosts."""
+"""Name servers that do not answer for some hosts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from sitemap_reader.model.limits import Limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-SILENT_HOSTS = [f"silent{number}.example" for number in range(40)]  # more than any event loop has threads for
+SILENT_HOSTS = [f"silent{number}.example" for number in range(40)]  # more than the event loop's executor has threads
 
 
 @pytest.fixture
 def silence(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """No answer for those hosts until it is set; every other name is 127.0.0.1."""
+    """An event: those hosts do not resolve until it is set; every other name is 127.0.0.1."""
     over = threading.Event()
     real = socket.getaddrinfo
 
@@ -56,7 +56,7 @@ async def status(network: AiohttpFetcher, url: str) -> int | str:
         return str(error)
 
 
-def test_silent_name_servers_hold_up_no_other_host(silence: threading.Event, site_server: Callable[..., Any]) -> None:
+def test_silent_resolver_does_not_delay_other_hosts(silence: threading.Event, site_server: Callable[..., Any]) -> None:
     port = site_server({"/": (200, {}, b"")}).url.rpartition(":")[2]
 
     async def main() -> int | str:
@@ -81,7 +81,7 @@ def test_a_lookup_ends_with_the_time_to_connect(silence: threading.Event) -> Non
     assert "no connection within 0.2 s" in str(asyncio.run(asyncio.wait_for(main(), 30)))
 
 
-def test_who_leaves_does_not_wait_for_a_name(silence: threading.Event) -> None:
+def test_leaving_does_not_wait_for_a_lookup(silence: threading.Event) -> None:
     started = time.monotonic()
     with sr.urls(f"http://{SILENT_HOSTS[0]}/sitemap.xml") as urls:
         threading.Timer(0.3, urls.close).start()
@@ -106,7 +106,7 @@ def test_the_result_of_a_cancelled_lookup_is_dropped(silence: threading.Event) -
     assert asyncio.run(asyncio.wait_for(main(), 60)) == []
 
 
-def test_answers_of_the_resolver_reach_the_message(silence: threading.Event) -> None:
+def test_errors_of_the_resolver_are_in_the_message(silence: threading.Event) -> None:
     silence.set()
 
     async def main() -> int | str:

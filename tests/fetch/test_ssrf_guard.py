@@ -87,7 +87,7 @@ REFUSALS = [
     ("2001:0:7f00:1::f7f7:f7f7", "loopback"),  # Teredo: the server
     ("2001:0:808:808::80ff:fffe", "loopback"),  # Teredo: the client, bits turned over
     ("2001:0:808:808::f7f7:f7f7", None),
-    # no address at all
+    # not an address
     ("", "malformed"),
     ("localhost", "malformed"),
     ("127.1", "malformed"),
@@ -96,7 +96,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("ip", "reason"), REFUSALS)
-def test_address_is_judged_by_its_block(ip, reason):
+def test_address_is_checked_by_its_block(ip, reason):
     assert refusal(ip) == reason
 
 

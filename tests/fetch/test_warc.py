@@ -39,13 +39,13 @@ def warc(request, tmp_path):
 # --- answers ----------------------------------------------------------------------------------------------------
 
 
-def test_an_answer_is_what_was_recorded(warc):
+def test_response_is_what_was_recorded(warc):
     fetcher = warc(response(BODY, "Content-Type: text/xml", 'ETag: "1"', "X-A: 1", "X-A: 2"))
     headers = {"content-type": "text/xml", "etag": '"1"', "x-a": "1, 2"}
     assert fetched(fetcher) == (200, headers, BODY, None)
 
 
-def test_what_is_not_there_is_not_found(warc):
+def test_unrecorded_url_is_404(warc):
     fetcher = warc(response(BODY))
     assert fetched(fetcher, "https://shop.example/other.xml")[0] == 404
     assert fetched(fetcher, "http://shop.example/sitemap.xml")[0] == 404
@@ -78,7 +78,7 @@ def test_several_hosts_are_read_from_one_file(warc):
         assert fetched(fetcher, url)[2] == urlset(f"{url}?1")
 
 
-def test_records_that_are_no_answers_are_passed_over(warc):
+def test_records_other_than_responses_are_skipped(warc):
     fetcher = warc(
         record("warcinfo", b"software: other/1\r\n", url=""),
         record("request", b"GET /sitemap.xml HTTP/1.1\r\n\r\n"),
@@ -103,7 +103,7 @@ def test_redirects_and_refusals_are_answers(warc):
     assert fetched(fetcher)[:3] == (404, {}, b"")
 
 
-def test_a_304_takes_no_place_of_a_document(warc):
+def test_304_does_not_replace_a_document(warc):
     fetcher = warc(response(BODY), response(status="304 Not Modified"), response(status="304 x", url=ROBOTS))
     assert fetched(fetcher)[2] == BODY
     assert fetched(fetcher, ROBOTS)[0] == 304
@@ -113,11 +113,11 @@ def test_a_304_takes_no_place_of_a_document(warc):
 @pytest.mark.parametrize("comes_first", [True, False])
 def test_only_an_answer_to_get_counts(warc, method, comes_first):
     answer = response(b"<html>", WARC_Record_ID="<urn:a>", WARC_Concurrent_To="<urn:r>")
-    asked = record("request", f"{method} / HTTP/1.1\r\n\r\n".encode(), WARC_Record_ID="<urn:r>")
+    requested = record("request", f"{method} / HTTP/1.1\r\n\r\n".encode(), WARC_Record_ID="<urn:r>")
     if not comes_first:
         answer = answer.replace(b"WARC-Concurrent-To: <urn:r>\r\n", b"")
-        asked = asked.replace(b"WARC-Record-ID", b"WARC-Concurrent-To: <urn:a>\r\nWARC-Record-ID")
-    pair = [asked, answer] if comes_first else [answer, asked]
+        requested = requested.replace(b"WARC-Record-ID", b"WARC-Concurrent-To: <urn:a>\r\nWARC-Record-ID")
+    pair = [requested, answer] if comes_first else [answer, requested]
     assert fetched(warc(response(BODY), *pair))[2] == BODY
     assert fetched(warc(response(b"User-agent: *", url=ROBOTS), *pair))[0] == 404
 
@@ -127,7 +127,7 @@ def test_a_head_without_a_body_is_an_answer(warc):
     assert fetched(fetcher, ROBOTS) == (410, {"x": "y"}, b"", None)
 
 
-def test_what_is_no_http_answer_is_a_failure(warc):
+def test_invalid_http_response_is_a_failure(warc):
     fetcher = warc(response(BODY, url=f"{MAP}?1"), record("response", b"SSH-2.0\r\n\r\n"), response(BODY, url=ROBOTS))
     assert "holds no HTTP answer" in str(fetched(fetcher)[3])
 
@@ -136,7 +136,7 @@ ODD_URLS = ["http://", "http:///x", "http://[::1", "https://a b/", "http://" + "
 
 
 @pytest.mark.parametrize("url", ODD_URLS)
-def test_a_url_that_is_none_is_passed_over(warc, url):
+def test_invalid_target_uri_is_skipped(warc, url):
     odd = [record(kind, http(b"x"), url=url).replace(b"Target-URI: \r", b"X:\r") for kind in ("response", "revisit")]
     revisit = record("revisit", http(), url=ROBOTS, WARC_Refers_To_Target_URI=url or "-")
     fetcher = warc(response(BODY), *odd, revisit)
@@ -145,24 +145,24 @@ def test_a_url_that_is_none_is_passed_over(warc, url):
 
 
 @pytest.mark.parametrize("seeds", ["5", "{}", "null", "[1]", "x", ""])
-def test_seeds_that_are_none_are_passed_over(warc, seeds):
+def test_invalid_seeds_are_skipped(warc, seeds):
     info = record("warcinfo", f"sitemap-reader-seeds: {seeds}\r\n".encode(), url="")
     assert targets(warc(info, response(BODY))) == SITE
 
 
-def test_seeds_that_cannot_be_are_told(warc):
+def test_invalid_seed_arguments_are_reported(warc):
     info = record("warcinfo", b'sitemap-reader-seeds: ["ftp://x"]\r\n', url="")
     with pytest.raises(UsageError, match=r"sitemap-reader-seeds: 'ftp://x' is neither"):
         warc(info, response(BODY))
 
 
 @pytest.mark.parametrize("length", ["-5", "x", "", "9" * 19])
-def test_a_length_that_is_none_is_damage(warc, length):
+def test_invalid_content_length_is_damage(warc, length):
     fetcher = warc(response(BODY), record("response", b"x", url=ROBOTS, Content_Length=length))
     assert "(its record has no Content-Length)" in fetcher.damage
 
 
-def test_a_head_without_an_end_is_not_read_for_ever(warc):
+def test_endless_http_head_is_bounded(warc):
     endless = b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 50_000
     fetcher = warc(response(BODY), record("response", endless, url=ROBOTS))
     assert "holds no HTTP answer" in str(fetched(fetcher, ROBOTS)[3])
@@ -184,7 +184,7 @@ def chunked(*chunks: bytes) -> bytes:
 CHUNKED = "Transfer-Encoding: chunked"
 
 
-def test_chunks_are_undone(warc):
+def test_chunked_body_is_decoded(warc):
     big = b"x" * 300_000
     assert fetched(warc(response(chunked(b"<urlset", b">", big), CHUNKED)))[2:] == (b"<urlset>" + big, None)
 
@@ -194,7 +194,7 @@ def test_a_body_that_was_stored_without_its_chunks_is_read(warc):
 
 
 @pytest.mark.parametrize("cut", [1, 7, 20])
-def test_chunks_that_break_off_are_a_failure_behind_what_came(warc, cut):
+def test_truncated_chunked_body_is_a_failure_after_its_bytes(warc, cut):
     body, error = fetched(warc(response(chunked(b"<urlset>", b"<url>")[: -4 - cut], CHUNKED)))[2:]
     assert b"<urlset><url>".startswith(body)
     assert f"its chunks break off after {len(body)} bytes" in str(error)
@@ -230,7 +230,7 @@ PACKERS = {
 
 
 @pytest.mark.parametrize("coding", PACKERS)
-def test_other_packings_are_undone(warc, coding):
+def test_other_encodings_are_decoded(warc, coding):
     fetcher = warc(response(PACKERS[coding](LONG), f"Content-Encoding: {coding}", "Content-Length: 5"))
     assert fetched(fetcher) == (200, {}, LONG, None)
 
@@ -248,7 +248,7 @@ def test_a_body_that_was_stored_unpacked_is_read(warc, coding):
     assert fetched(warc(response(BODY, f"Content-Encoding: {coding}")))[2:] == (BODY, None)
 
 
-def test_a_packing_without_its_library_says_what_to_install(warc, monkeypatch):
+def test_encoding_without_its_library_says_what_to_install(warc, monkeypatch):
     real = builtins.__import__
 
     def without(name, *args, **kwargs):
@@ -281,7 +281,7 @@ def test_a_truncated_record_is_a_failure_behind_its_bytes(warc):
     assert (error.code, error.transient) == ("F04", False)
 
 
-# --- the same once more -----------------------------------------------------------------------------------------
+# --- revisits -----------------------------------------------------------------------------------------
 
 OLD = "https://shop.example/old.xml"
 SAME = {"WARC_Payload_Digest": "sha1:" + "A" * 32, "WARC_Profile": "http://x/identical-payload-digest"}
@@ -291,7 +291,7 @@ def original(url=OLD, body=BODY, digest="A", **headers):
     return response(body, "X: old", url=url, WARC_Payload_Digest="sha1:" + digest * 32, **headers)
 
 
-# Their digests are made up: only gzip, which has sums of its own, reads them unchecked.
+# Their digests are made up: only gzip, which has checksums, is read without a check.
 @pytest.fixture
 def gz(tmp_path):
     return lambda *records: sr.fetch.WarcFetcher(write(tmp_path / "site.warc.gz", *records))
@@ -299,13 +299,13 @@ def gz(tmp_path):
 
 @pytest.mark.parametrize("url", [OLD, MAP])
 @pytest.mark.parametrize("refers", [{}, {"WARC_Refers_To_Target_URI": OLD}, {"WARC_Refers_To_Target_URI": f"<{OLD}>"}])
-def test_a_revisit_has_the_body_of_what_it_refers_to(gz, url, refers):
+def test_revisit_has_the_body_of_the_original(gz, url, refers):
     revisit = record("revisit", http(b"", "X: new", status="203 Fine"), url=url, WARC_Truncated="length", **refers)
     revisit = revisit.replace(b"WARC-Type", b"WARC-Payload-Digest: sha1:" + b"A" * 32 + b"\r\nWARC-Type")
     assert fetched(gz(original(), revisit), url) == (203, {"x": "new"}, BODY, None)
 
 
-def test_a_revisit_without_a_head_has_that_of_what_it_refers_to(gz):
+def test_revisit_without_an_http_head_has_that_of_the_original(gz):
     fetcher = gz(original(), record("revisit", url=OLD, **SAME), record("revisit", url=OLD, **SAME))
     assert fetched(fetcher, OLD) == (200, {"x": "old"}, BODY, None)
 
@@ -315,12 +315,12 @@ def test_a_revisit_of_an_earlier_version_finds_it(gz):
     assert fetched(fetcher, OLD)[2] == BODY
 
 
-def test_a_revisit_of_what_is_not_there_is_a_failure(gz):
+def test_revisit_without_an_original_is_a_failure(gz):
     fetcher = gz(original(digest="B"), record("revisit", http(), **SAME))
     assert "is the same as one that is not in this file" in str(fetched(fetcher)[3])
 
 
-def test_a_revisit_that_was_not_modified_leaves_what_there_is(gz):
+def test_not_modified_revisit_keeps_the_document(gz):
     profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
     revisit = record("revisit", http(status="304 Not Modified"), url=OLD, WARC_Profile=profile)
     assert fetched(gz(original(), revisit), OLD)[:3] == (200, {"x": "old"}, BODY)
@@ -328,7 +328,7 @@ def test_a_revisit_that_was_not_modified_leaves_what_there_is(gz):
 
 
 @pytest.mark.parametrize("body", [BODY, BODY.replace(b"/a<", b"/b<")])
-def test_a_revisit_is_checked_by_the_digest_of_what_it_refers_to(tmp_path, body):
+def test_revisit_is_checked_by_the_digest_of_the_original(tmp_path, body):
     digest = f"sha1:{base64.b32encode(hashlib.sha1(BODY, usedforsecurity=False).digest()).decode()}"
     old = response(body, url=OLD, WARC_Payload_Digest=digest)
     revisit = record("revisit", WARC_Refers_To_Target_URI=OLD, WARC_Payload_Digest=digest)
@@ -337,7 +337,7 @@ def test_a_revisit_is_checked_by_the_digest_of_what_it_refers_to(tmp_path, body)
     assert (error is None) == (body == BODY)
 
 
-# --- where to start ---------------------------------------------------------------------------------------------
+# --- seeds ---------------------------------------------------------------------------------------------
 
 
 def targets(fetcher):
@@ -394,14 +394,14 @@ def test_a_walk_starts_at(warc, start):
     assert targets(warc(*records)) == expected
 
 
-def test_its_time_is_that_of_the_last_answer(warc):
+def test_time_of_a_warc_is_that_of_the_last_response(warc):
     dates = ["2026-03-04T05:06:07.999Z", "2026-01-02T03:04:05Z", "nonsense", ""]
     fetcher = warc(*(response(BODY, url=f"{MAP}?{n}", WARC_Date=date) for n, date in enumerate(dates[:2])))
     assert fetcher.recorded == datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
     assert warc(response(BODY, WARC_Date="")).recorded is None
 
 
-# --- what is none -----------------------------------------------------------------------------------------------
+# --- invalid files -----------------------------------------------------------------------------------------------
 
 ARC = b"filedesc://x.arc 0.0.0.0 20260101000000 text/plain 10\n1 0 x\nURL IP\n\n"
 NO_WARCS = [
@@ -429,7 +429,7 @@ def test_a_file_that_is_no_warc_is_reported_in_one_line(tmp_path, kind, data, me
     assert "\n" not in str(caught.value)
 
 
-def test_a_file_that_is_missing_or_unreadable_is_told(tmp_path, monkeypatch):
+def test_missing_or_unreadable_file_is_reported(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match=r"there is no file .*site\.warc\.gz"):
         find_target(str(tmp_path / "site.warc.gz"))
     path = write(tmp_path / "site.warc", response(BODY))
@@ -444,13 +444,13 @@ def test_a_file_that_is_missing_or_unreadable_is_told(tmp_path, monkeypatch):
     assert str(fetched(fetcher)[3]) == f"cannot read {path}: Permission denied"
 
 
-def test_an_arc_is_told_by_its_name(tmp_path):
+def test_arc_file_is_refused_by_its_name(tmp_path):
     (tmp_path / "old.arc.gz").write_bytes(gzip.compress(ARC))
     with pytest.raises(UsageError, match="is an ARC; `warcio recompress"):
         find_target(tmp_path / "old.arc.gz")
 
 
-def test_a_name_in_any_case_is_a_warcs_and_a_folder_is_a_folder(tmp_path):
+def test_warc_suffix_in_any_case_and_folder_named_like_one(tmp_path):
     assert find_target(write(tmp_path / "A.WARC", response(BODY))).replay is not None
     (tmp_path / "b.warc").mkdir()
     with pytest.raises(UsageError, match=r"b\.warc was not written with record="):
@@ -463,7 +463,7 @@ def test_a_name_in_any_case_is_a_warcs_and_a_folder_is_a_folder(tmp_path):
 ANSWERS = 20_000
 
 
-def test_an_answer_takes_at_most_32_bytes_of_memory():
+def test_response_takes_at_most_32_bytes_of_memory():
     tracemalloc.start()
     table = OffsetTable()
     for number in range(ANSWERS):
@@ -484,7 +484,7 @@ def test_memory_is_flat_over_a_large_file(tmp_path):
     assert fetched(fetcher, f"https://shop.example/{ANSWERS // 2 - 1}")[2] == b"<html>" * 50
 
 
-def test_what_unpacks_to_much_is_looked_at_for_its_beginning_only(warc):
+def test_only_the_start_of_a_bomb_is_decompressed(warc):
     bomb = response(brotli_fast(b" " * 20_000_000), "Content-Encoding: br", url="https://b.example/x")
     tracemalloc.start()
     warc(response(BODY), bomb)

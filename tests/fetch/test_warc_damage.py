@@ -1,4 +1,5 @@
-"""WARC files that are cut off or changed: a clean error, or what is whole; never a traceback, never a URL made up."""
+"""Truncated or changed WARC files give a clean error or their complete records; never a traceback or an invented URL.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ def whole(request, tmp_path_factory):
 
 
 def dump(path):
-    """The URLs, and whether that is all; None where nothing can be read."""
+    """The URLs, and whether the result is complete; None if nothing can be read."""
     try:
         with sr.urls(path) as urls:
             found = {url.loc for url in urls}
@@ -57,7 +58,7 @@ def test_the_whole_file_is_complete(whole):
 
 @given(data=st.data())
 @settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_cut_file_gives_what_is_whole(whole, tmp_path_factory, capfd, data):
+def test_cut_file_gives_its_complete_records(whole, tmp_path_factory, capfd, data):
     bytes_ = whole.read_bytes()
     path = tmp_path_factory.mktemp("cut") / whole.name
     path.write_bytes(bytes_[: data.draw(st.integers(0, len(bytes_) - 1))])
@@ -68,7 +69,7 @@ def test_a_cut_file_gives_what_is_whole(whole, tmp_path_factory, capfd, data):
 
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_changed_byte_makes_up_no_url(whole, tmp_path_factory, capfd, place, bit):
+def test_changed_byte_creates_no_url(whole, tmp_path_factory, capfd, place, bit):
     changed = bytearray(whole.read_bytes())
     changed[int(place * len(changed))] ^= 1 << bit
     path = tmp_path_factory.mktemp("changed") / whole.name
@@ -79,7 +80,7 @@ def test_a_changed_byte_makes_up_no_url(whole, tmp_path_factory, capfd, place, b
 
 
 def cut_behind(whole, url):
-    """The records up to that of a URL, and half of it."""
+    """The records before that of a URL, and half of that record."""
     fetcher = sr.fetch.WarcFetcher(whole)
     offset = fetcher._index.responses.get(url)
     return whole.read_bytes()[: offset + 60], offset
@@ -112,7 +113,7 @@ def test_a_record_that_is_longer_than_it_says_is_damage(tmp_path):
     assert "(its record does not end where it says)" in sr.fetch.WarcFetcher(path).damage
 
 
-def test_damage_behind_all_that_was_asked_for_is_told_too(whole, tmp_path):
+def test_damage_after_the_last_requested_record_is_reported(whole, tmp_path):
     path = tmp_path / whole.name
     path.write_bytes(whole.read_bytes() + b"x")
     assert dump(path) == (LOCS, False)
@@ -133,7 +134,7 @@ def test_damage_removes_nothing(whole, tmp_path):
         assert {document.url for document in opened.documents()} == PAGES.keys() - {f"{SITE}/robots.txt"}
 
 
-def test_a_changed_body_is_told_by_its_digest(tmp_path):
+def test_changed_body_is_detected_by_its_digest(tmp_path):
     good = response(urlset(f"{SITE}/a"), url=f"{SITE}/sitemap.xml", WARC_Block_Digest="sha1:" + "A" * 32)
     error = fetched(sr.fetch.WarcFetcher(write(tmp_path / "a.warc", good)), f"{SITE}/sitemap.xml")[3]
     assert "does not match its digest" in str(error)

@@ -1,4 +1,4 @@
-"""What is written to a WARC: it says again what was fetched, and other readers of WARCs find nothing wrong."""
+"""Recorded WARC files replay what was fetched, and other WARC readers accept them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def comparable(answer):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_replay_says_what_was_recorded(tmp_path, capsys, kind, answer):
+def test_replay_gives_what_was_recorded(tmp_path, capsys, kind, answer):
     path = tmp_path / "new" / kind
     expected = recorded(path, {MAP: answer})[MAP]
     again = fetched(sr.fetch.WarcFetcher(path))
@@ -134,7 +134,7 @@ def test_each_record_is_a_member_of_its_own(tmp_path):
     assert [gzip.decompress(b"\x1f\x8b\x08" + part)[:8] for part in parts] == [b"WARC/1.1"] * 3
 
 
-def test_what_was_not_read_to_its_end_is_marked(tmp_path):
+def test_partly_read_body_is_marked(tmp_path):
     recorded(tmp_path / "a.warc", {MAP: Answer(chunks=(b"abc", b"def"))}, most=1)
     text = (tmp_path / "a.warc").read_text()
     assert "WARC-Truncated: unspecified" in text
@@ -143,12 +143,12 @@ def test_what_was_not_read_to_its_end_is_marked(tmp_path):
     assert str(error) == "the recording ends here: no more was read after 3 bytes"
 
 
-def test_a_break_is_marked_for_others_too(tmp_path):
+def test_broken_transfer_is_marked_as_truncated(tmp_path):
     recorded(tmp_path / "a.warc", {MAP: ANSWERS[11]})
     assert "WARC-Truncated: disconnect" in (tmp_path / "a.warc").read_text()
 
 
-def test_a_recording_goes_on(tmp_path, capsys):
+def test_recording_is_continued(tmp_path, capsys):
     for kind in KINDS[:2]:
         path = tmp_path / kind
         recorded(path, {MAP: ANSWERS[0]}, seeds=["https://shop.example/"])
@@ -159,7 +159,7 @@ def test_a_recording_goes_on(tmp_path, capsys):
         assert_is_valid(path, capsys)
 
 
-def test_a_file_of_others_goes_on_with_what_it_started_from(tmp_path):
+def test_file_of_another_program_keeps_its_seeds(tmp_path):
     path = write(tmp_path / "a.warc.gz", response(urlset()))
     recorded(path, {"https://b.example/robots.txt": ANSWERS[3]}, seeds=["https://b.example/"])
     assert [seed.target for seed in sr.fetch.WarcFetcher(path).seeds] == ["https://b.example/", "https://shop.example/"]
@@ -170,7 +170,7 @@ def test_seeds_are_the_first_site_where_none_are_given(tmp_path):
     assert [seed.target for seed in sr.fetch.WarcFetcher(tmp_path / "a.warc").seeds] == ["https://shop.example/"]
 
 
-def test_a_recording_knows_its_time(tmp_path):
+def test_recording_has_its_time(tmp_path):
     recorded(tmp_path / "a.warc", {MAP: ANSWERS[13]})
     assert sr.fetch.WarcFetcher(tmp_path / "a.warc").recorded == NOW.replace(microsecond=0)
 
@@ -180,7 +180,7 @@ def test_other_schemes_are_refused_and_not_recorded(tmp_path):
     assert not (tmp_path / "a.warc").exists()
 
 
-# --- what cannot go on ------------------------------------------------------------------------------------------
+# --- files that cannot be continued ----------------------------------------------------------------------------------
 
 WHOLE = record("warcinfo", b"software: x\r\n", url="") + response(urlset(), url=ROBOTS)
 ENDS = [
@@ -199,7 +199,7 @@ ENDS = [
 
 
 @pytest.mark.parametrize(("name", "data", "message"), ENDS)
-def test_only_what_ends_whole_goes_on(tmp_path, name, data, message):
+def test_only_undamaged_files_are_continued(tmp_path, name, data, message):
     path = tmp_path / name
     path.write_bytes(data)
     if message is None:
@@ -231,7 +231,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch, kind):
     assert path.read_bytes() == before
 
 
-def test_streams_at_once_do_not_mix(tmp_path, capsys):
+def test_concurrent_streams_do_not_mix(tmp_path, capsys):
     path = tmp_path / "a.warc.gz"
     answers = [
         {f"https://s{n}.example/{m}": Answer(chunks=(b"%d-%d " % (n, m) * 9_000,) * 3) for m in range(8)}
@@ -304,7 +304,7 @@ def test_a_kill_leaves_no_half_record_and_no_other_file(tmp_path):
     assert [*tmp_path.iterdir()] == [path]
 
 
-def test_a_header_more_makes_no_difference_to_its_body(tmp_path):
+def test_additional_header_does_not_change_the_body(tmp_path):
     answer = attrs.evolve(ANSWERS[0], headers={"content-encoding": "br"})
     recorded(tmp_path / "a.warc", {MAP: answer})  # compressed although not accepted: stays compressed
     _, headers, body, _ = fetched(sr.fetch.WarcFetcher(tmp_path / "a.warc"))

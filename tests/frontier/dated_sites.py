@@ -1,6 +1,6 @@
-"""Sites whose indexes state dates as real generators do, from a seed: accurate, frozen, at a constant, at random.
+"""Random sites whose indexes state lastmods as real generators do: accurate, frozen, constant, random.
 
-A site knows what each of its sitemaps lists; what its indexes say of them is another matter.
+The dates in the sitemaps are the truth; those in the indexes may differ.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def index_of(children: list[tuple[str, float | None]], digits: int) -> str:
     return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</sitemapindex>'
 
 
-# --- what an index says: the true ages of its children in, the stated ones out ---
+# --- kinds of generators: the true ages of children in, the stated ages out ---
 
 
 def accurate(chance: random.Random, ages: list[float]) -> list[float]:
@@ -62,23 +62,23 @@ def accurate(chance: random.Random, ages: list[float]) -> list[float]:
 
 
 def touched(chance: random.Random, ages: list[float]) -> list[float]:
-    """The time at which the file was written: some time after its newest entry."""
+    """The time at which the file was written: after its newest entry."""
     return [age * chance.random() for age in ages]
 
 
 def frozen(chance: random.Random, ages: list[float]) -> list[float]:
-    """Accurate on the day when the index was written; that is a while ago."""
+    """Accurate on the day when the index was written, some time ago."""
     written = chance.uniform(60, 200)
     return [max(age, written + age * 0.1) for age in ages]
 
 
 def frozen_at_once(chance: random.Random, ages: list[float]) -> list[float]:
-    """The same by a generator that gives all the time of its own run."""
+    """Frozen, and all children have the time of the generator's run."""
     return [chance.uniform(60, 300)] * len(ages)
 
 
 def rebuilt(chance: random.Random, ages: list[float]) -> list[float]:
-    """All get the time of today's build."""
+    """All children have the time of today's build."""
     return [0.2] * len(ages)
 
 
@@ -87,12 +87,12 @@ def at_random(chance: random.Random, ages: list[float]) -> list[float]:
 
 
 def created(chance: random.Random, ages: list[float]) -> list[float]:
-    """When the sitemap was begun: what changes in it later does not count."""
+    """The time at which the sitemap was created; later changes do not count."""
     return [max(age, DAYS * (1 - place / len(ages))) for place, age in enumerate(ages)]
 
 
 def partly_stale(chance: random.Random, ages: list[float]) -> list[float]:
-    """Accurate, but for one in five that is never written again."""
+    """Accurate, except for one in five that is never updated."""
     return [max(age, chance.uniform(60, DAYS)) if chance.random() < 0.2 else age for age in ages]
 
 
@@ -113,7 +113,7 @@ class World:
 def some_world(
     chance: random.Random, says: Callable[[random.Random, list[float]], list[float]], *, undated: bool = False
 ) -> World:
-    """A site of 4 to 40 sitemaps, a few of which change now and then, most of which rest."""
+    """A random site of 4 to 40 sitemaps; a few change now and then, most do not."""
     sitemaps = [_some_sitemap(chance, f"{SITE}/{number}.xml", undated) for number in range(chance.randint(4, 40))]
     digits = chance.choice([10, 19])
     if chance.random() < 0.5:

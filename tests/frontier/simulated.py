@@ -1,4 +1,4 @@
-"""How the tests of the frontier play a walk: a dict of URL -> answers for the network, a number for the clock."""
+"""Simulates a crawl for tests of the frontier: a dict of URL -> responses is the network, a number the clock."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ MAP = f"{SITE}/sitemap.xml"
 INDEX = f"{SITE}/index.xml"
 REFUSED = Failed("F04", "connection refused")
 
-# What a URL answers: a body (200), a status, a status with headers, or a failure. Of several, the last one stays.
+# The response of a URL: a body (200), a status, a status with headers, or a failure. Of several, the last one stays.
 Reply = str | int | tuple[int, dict[str, str]] | Failed
 Pages = dict[str, Reply | list[Reply]]
 
 
 @attrs.define
 class Walk:
-    """A walk that came to its end, and what was seen on the way."""
+    """A crawl that has ended, and what was seen during it."""
 
     frontier: Frontier
-    asked: list[str] = attrs.field(factory=list)
-    at: list[float] = attrs.field(factory=list)  # when each was asked
+    requested: list[str] = attrs.field(factory=list)
+    at: list[float] = attrs.field(factory=list)  # the time of each request
     most_in_flight: int = 0
     most_a_host: int = 0
     records: list[UrlRecord] = attrs.field(factory=list)
-    told: list[Problem | Outcome] = attrs.field(factory=list)
+    reported: list[Problem | Outcome] = attrs.field(factory=list)
 
     @property
     def documents(self) -> list[str]:
-        return [url for url in self.asked if not url.endswith("/robots.txt")]
+        return [url for url in self.requested if not url.endswith("/robots.txt")]
 
     @property
     def locs(self) -> list[str]:
@@ -56,17 +56,17 @@ class Walk:
 
     @property
     def codes(self) -> list[str]:
-        return [told.code for told in self.told if isinstance(told, Problem)]
+        return [reported.code for reported in self.reported if isinstance(reported, Problem)]
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
-        found = [told for told in self.told if isinstance(told, Outcome)]
+        found = [reported for reported in self.reported if isinstance(reported, Outcome)]
         by_url = {str(outcome.url): outcome for outcome in found}
         assert len(by_url) == len(found), "a document came to its end twice"
         return by_url
 
     def problem(self, code: str) -> Problem:
-        (found,) = [told for told in self.told if isinstance(told, Problem) and told.code == code]
+        (found,) = [reported for reported in self.reported if isinstance(reported, Problem) and reported.code == code]
         return found
 
 
@@ -78,9 +78,9 @@ def walk(
     chance: random.Random | None = None,
     **plan: object,
 ) -> Walk:
-    """Plays the walk to its end; each answer `takes` so many seconds. Fails where it would wait for ever.
+    """Simulates the crawl to its end; each response `takes` so many seconds. Fails if it would wait forever.
 
-    The answers come in the order of the requests, or as `chance` has it.
+    Responses come in the order of the requests, or in the random order of `chance`.
     """
     seeds = [parse_target(target) for target in ([targets] if isinstance(targets, str) else targets)]
     frontier = Frontier(seeds, Plan(**plan), jitter=lambda: 0.5)  # type: ignore[arg-type]
@@ -90,7 +90,7 @@ def walk(
     flying: list[DocumentRequest] = []
     while not frontier.done:
         for request in frontier.next_requests(now):
-            seen.asked.append(request.url)
+            seen.requested.append(request.url)
             seen.at.append(now)
             flying.append(request)
         seen.most_in_flight = max(seen.most_in_flight, len(flying))
@@ -103,10 +103,10 @@ def walk(
             answer(seen, request, answers.pop(0) if len(answers) > 1 else answers[0], now)
         elif not frontier.done:
             seconds = frontier.wait(now)
-            assert seconds is not None, f"stuck after {seen.asked}"
+            assert seconds is not None, f"stuck after {seen.requested}"
             now += seconds
-        seen.told += frontier.take()
-        assert len(seen.asked) < 1000
+        seen.reported += frontier.take()
+        assert len(seen.requested) < 1000
     return seen
 
 
@@ -161,4 +161,4 @@ def urlset(*locs: str) -> str:
 
 
 def problems(seen: Walk, code: str) -> list[Problem]:
-    return [told for told in seen.told if isinstance(told, Problem) and told.code == code]
+    return [reported for reported in seen.reported if isinstance(reported, Problem) and reported.code == code]

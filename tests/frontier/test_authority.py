@@ -1,4 +1,4 @@
-"""Proof that comes late: second readings, children that wait for a robots.txt, and the bounds of both."""
+"""Late robots.txt verification: second readings, children that wait for a robots.txt, and limits of both."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 HOST = "https://host.example"
 NARROW, PROVEN, SHARED = f"{HOST}/n/index.xml", f"{HOST}/r.xml", f"{HOST}/x/s.xml"
 LOCS = (f"{SITE}/1", f"{HOST}/x/2", f"{HOST}/3", f"{HOST}/4", "https://other.example/5")
-# The shop names an index on another host; that one's robots.txt proves a second, which lists the sitemap once more.
+# The shop names an index on another host; the robots.txt there verifies a second index, which lists the sitemap again.
 LATE: Pages = {
     ROBOTS: names(NARROW),
     NARROW: index(SHARED, PROVEN),
@@ -50,15 +50,15 @@ LATE: Pages = {
 
 
 def late(second: Reply | None = None, **plan: object) -> Walk:
-    """The walk over LATE; `second` is what the sitemap answers the second time."""
+    """The crawl of LATE; `second` is the second response of the sitemap."""
     pages = dict(LATE)
     if second is not None:
         pages[SHARED] = [urlset(*LOCS), second]
     return walk(SITE, pages, **plan)
 
 
-def test_a_robots_txt_that_was_asked_for_as_proof_is_told_of_once_documents_are_read_by_it() -> None:
-    """The host is nobody's business before."""
+def test_robots_txt_read_for_verification_is_reported_once_it_verifies() -> None:
+    """Before that, the host is not part of the crawl."""
     moved, child = f"{HOST}/moved.txt", f"{HOST}/m.xml"
     pages: Pages = {
         ROBOTS: names(INDEX),
@@ -70,15 +70,15 @@ def test_a_robots_txt_that_was_asked_for_as_proof_is_told_of_once_documents_are_
     }
     seen = walk(SITE, pages, is_recording=True)
     assert seen.locs == [f"{HOST}/x"]
-    told = [problem.sitemap for code in ("F03", "F15") for problem in problems(seen, code)]
-    assert told == [f"{HOST}/robots.txt"] * 2
+    reported = [problem.sitemap for code in ("F03", "F15") for problem in problems(seen, code)]
+    assert reported == [f"{HOST}/robots.txt"] * 2
     assert f"{HOST}/robots.txt" in seen.outcomes
 
 
 # --- second readings --------------------------------------------------------------------------------------------
 
 
-def test_what_was_dropped_is_read_once_more_and_nothing_comes_twice() -> None:
+def test_second_reading_yields_only_what_was_dropped() -> None:
     seen = late()
     assert seen.documents == [NARROW, SHARED, PROVEN, SHARED]
     assert seen.locs == [*LOCS[:2], *LOCS[2:4]]
@@ -89,20 +89,20 @@ def test_what_was_dropped_is_read_once_more_and_nothing_comes_twice() -> None:
     assert seen.frontier.documents_done == seen.frontier.documents_known == 3
 
 
-def test_the_outcome_comes_when_no_wider_authority_can() -> None:
-    told = [told.url for told in late().told if isinstance(told, Outcome)]
-    assert told.index(SHARED) > told.index(PROVEN)
-    assert told.count(SHARED) == 1
+def test_outcome_waits_until_no_wider_authority_can_come() -> None:
+    reported = [reported.url for reported in late().reported if isinstance(reported, Outcome)]
+    assert reported.index(SHARED) > reported.index(PROVEN)
+    assert reported.count(SHARED) == 1
 
 
 def test_documents_that_dropped_nothing_end_at_once() -> None:
     pages = {**LATE, NARROW: index(SHARED, MAP), MAP: urlset(f"{SITE}/1")}
-    told = [told.url for told in walk(SITE, pages).told if isinstance(told, Outcome)]
-    assert told.index(MAP) < told.index(SHARED)
+    reported = [reported.url for reported in walk(SITE, pages).reported if isinstance(reported, Outcome)]
+    assert reported.index(MAP) < reported.index(SHARED)
 
 
 @pytest.mark.parametrize("second", [404, 410, (302, {"location": "ftp://host.example/"})])
-def test_a_second_reading_that_fails_leaves_the_first_and_says_what_is_missing(second: Reply) -> None:
+def test_failed_second_reading_keeps_the_first_and_reports_the_loss(second: Reply) -> None:
     seen = late(second)
     outcome = seen.outcomes[SHARED]
     assert seen.locs == [*LOCS[:2]]
@@ -112,8 +112,8 @@ def test_a_second_reading_that_fails_leaves_the_first_and_says_what_is_missing(s
     assert outcome.problems[code] == len(problems(seen, code)) == 1
 
 
-def test_a_document_that_changed_gives_what_it_lists_by_then() -> None:
-    """Its own dates may have changed, or a page may have gone: what had been dropped counts as it comes."""
+def test_document_changed_before_its_second_reading_gives_its_current_urls() -> None:
+    """Dates or pages may have changed: URLs dropped before count as they are now."""
     seen = late(urlset(LOCS[0], LOCS[2], f"{HOST}/new", f"{HOST}/x/new"))
     outcome = seen.outcomes[SHARED]
     assert seen.locs == [*LOCS[:2], LOCS[2], f"{HOST}/new"], "what its first reading could have given is not looked for"
@@ -142,7 +142,7 @@ def test_a_second_reading_has_its_own_time_of_the_network() -> None:
     assert spent == [0.0, 0.0]
 
 
-def test_a_second_reading_goes_to_where_the_first_one_was_led() -> None:
+def test_second_reading_uses_the_redirected_url() -> None:
     moved, between = f"{HOST}/x/moved.xml", f"{HOST}/n/more.xml"
     pages = {**LATE, NARROW: index(SHARED, between), between: index(PROVEN)}
     seen = walk(SITE, {**pages, SHARED: (301, {"location": moved}), moved: urlset(*LOCS)})
@@ -161,7 +161,7 @@ def test_the_byte_limit_of_a_site_counts_both_readings() -> None:
 
 
 @pytest.mark.parametrize("scope", ["host", "domain", "any"])
-def test_a_scope_that_drops_nothing_of_the_host_reads_once(scope: str) -> None:
+def test_scope_host_reads_once(scope: str) -> None:
     assert late(scope=scope).documents == [NARROW, SHARED, PROVEN]
 
 
@@ -170,7 +170,7 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)
     (top,) = frontier.next_requests(0.0)
-    top.inherited_authorities, top.why = (), "index"  # as if it spoke for its own directory only
+    top.inherited_authorities, top.why = (), "index"  # as if its scope were its own directory only
     frontier.receive(top, Head(200, {}), 0.0, TODAY)
     frontier.receive(top, SitemapRef(SHARED), 0.0, TODAY)
     (reading,) = frontier.next_requests(0.0)
@@ -193,12 +193,13 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
     assert f"{HOST}/" in again.authorities
     frontier.receive(again, Finished(Outcome(format="urlset", kept=1, sha256="1")), 0.0, TODAY)
     assert frontier.done
-    (outcome,) = [told for told in frontier.take() if isinstance(told, Outcome) and told.url == SHARED]
+    (outcome,) = [reported for reported in frontier.take() if isinstance(reported, Outcome) and reported.url == SHARED]
     assert (outcome.kept, outcome.dropped) == (1, {})
 
 
 def test_indexes_that_widen_step_by_step_lead_to_one_second_reading() -> None:
-    """Each lists the sitemap and the next one above; the sitemap is read first, and again when all is known."""
+    """Each index lists the sitemap and the next index above; the sitemap is read first, and again when all are known.
+    """
     folders = ["/".join("abcdef"[:depth]) for depth in range(6, 0, -1)]
     tops = [f"{HOST}/{folder}/index.xml" for folder in folders]
     deep = f"{HOST}/x/y/s.xml"
@@ -212,7 +213,7 @@ def test_indexes_that_widen_step_by_step_lead_to_one_second_reading() -> None:
 
 
 @pytest.mark.parametrize(("more", "dropped"), [(0, {}), (1, {"path": 1})])
-def test_a_document_gains_authorities_so_often_and_no_more(more: int, dropped: dict[str, int]) -> None:
+def test_gained_authorities_are_limited(more: int, dropped: dict[str, int]) -> None:
     numbers = range(1 + authority.MAX_SCOPE_EXTENSIONS + more)
     tops = [f"{HOST}/{number}/index.xml" for number in numbers]
     pages: Pages = {ROBOTS: names(*tops), SHARED: urlset(*(f"{HOST}/{number}/page" for number in numbers))}
@@ -227,11 +228,11 @@ CHILD = "https://other.example/s.xml"
 OTHER = "https://other.example/robots.txt"
 
 
-def test_the_robots_txt_of_a_childs_host_is_asked_once_for_all_its_children() -> None:
+def test_robots_txt_of_a_child_host_is_requested_once() -> None:
     children = [f"https://other.example/{number}.xml" for number in range(9)]
     pages: Pages = {INDEX: index(*children), OTHER: names(*children[3:5]), **{each: urlset() for each in children}}
     seen = walk(INDEX, pages)
-    assert seen.asked.count(OTHER) == 1
+    assert seen.requested.count(OTHER) == 1
     assert seen.documents == [INDEX, *children[3:5]]
     assert [problem.raw for problem in problems(seen, "U04")] == [*children[:3], *children[5:]]
     outcome = seen.outcomes[INDEX]
@@ -241,16 +242,16 @@ def test_the_robots_txt_of_a_childs_host_is_asked_once_for_all_its_children() ->
 
 
 @pytest.mark.parametrize("reply", [404, 500, REFUSED, (429, {"retry-after": "86400"}), "<html></html>", names(MAP)])
-def test_a_robots_txt_that_proves_nothing_is_nobodys_business(reply: Reply) -> None:
+def test_robots_txt_that_verifies_nothing_is_not_reported(reply: Reply) -> None:
     seen = walk(INDEX, {INDEX: index(CHILD, MAP), MAP: urlset(), OTHER: reply, CHILD: urlset()})
-    assert OTHER in seen.asked
-    assert CHILD not in seen.asked
+    assert OTHER in seen.requested
+    assert CHILD not in seen.requested
     assert seen.codes == ["U04"]
     assert list(seen.outcomes) == [ROBOTS, MAP, INDEX]
     assert all(outcome.complete for outcome in seen.outcomes.values())
 
 
-def test_a_robots_txt_that_proves_a_child_is_told_of_like_any_other() -> None:
+def test_robots_txt_that_verifies_a_child_is_reported() -> None:
     pages: Pages = {INDEX: index(CHILD), OTHER: names(CHILD, rules="Crawl-delay: 999"), CHILD: urlset()}
     seen = walk(INDEX, pages, is_recording=True)
     assert seen.problem("F15").sitemap == OTHER
@@ -260,31 +261,31 @@ def test_a_robots_txt_that_proves_a_child_is_told_of_like_any_other() -> None:
     assert "S13" not in seen.codes, "it is elsewhere, not above"
 
 
-def test_a_proven_child_obeys_the_robots_txt_of_its_host() -> None:
+def test_verified_child_obeys_the_robots_txt_of_its_host() -> None:
     seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD, rules="Disallow: /"), CHILD: urlset()})
-    assert CHILD not in seen.asked
+    assert CHILD not in seen.requested
     assert OTHER in seen.problem("F02").message
 
 
-def test_without_obedience_a_robots_txt_still_proves() -> None:
+def test_robots_txt_verifies_also_without_obey_robots() -> None:
     pages = {INDEX: index(CHILD), OTHER: names(CHILD, rules="Disallow: /"), CHILD: urlset(f"{SITE}/1")}
     assert walk(INDEX, pages, obey_robots=False).locs == [f"{SITE}/1"]
 
 
 @pytest.mark.parametrize("more", [0, 1, 2])
-def test_so_many_hosts_are_asked_for_proof_and_no_more(more: int) -> None:
+def test_hosts_requested_for_verification_are_limited(more: int) -> None:
     limits = Limits(max_proof_hosts=3)
     count = limits.max_proof_hosts + more
     hosts = [f"https://h{number}.example" for number in range(count)]
     seen = walk(INDEX, {INDEX: index(*(f"{host}/s.xml" for host in hosts))}, limits=limits)
-    assert len(seen.asked) == 2 + limits.max_proof_hosts
+    assert len(seen.requested) == 2 + limits.max_proof_hosts
     assert seen.outcomes[INDEX].problems == {"U04": count} | ({"S16": 1} if more else {})
     assert seen.outcomes[INDEX].dropped == {"host": count}
     assert seen.outcomes[INDEX].complete is not bool(more)
     assert not more or "raise max_proof_hosts" in seen.problem("S16").message
 
 
-def test_no_more_children_wait_for_proof_than_documents_may_be_read() -> None:
+def test_children_waiting_for_verification_are_limited_by_max_documents() -> None:
     children = [f"https://other.example/{number}.xml" for number in range(3)]
     seen = walk(INDEX, {INDEX: index(*children), OTHER: names(*children)}, limits=Limits(max_documents=2))
     assert seen.documents == [INDEX, children[0]]
@@ -293,19 +294,19 @@ def test_no_more_children_wait_for_proof_than_documents_may_be_read() -> None:
     assert not seen.outcomes[INDEX].complete
 
 
-def test_children_that_the_caller_leaves_out_ask_nobody_for_proof() -> None:
+def test_filtered_children_request_no_verification() -> None:
     seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, follow=lambda ref: False)
-    assert seen.asked == [ROBOTS, INDEX]
+    assert seen.requested == [ROBOTS, INDEX]
     assert seen.frontier.pruned == {"follow": 1}
 
 
-def test_candidates_alone_ask_nobody_for_proof() -> None:
+def test_discovery_requests_no_verification() -> None:
     seen = walk(INDEX, {INDEX: index(CHILD), OTHER: names(CHILD)}, descend=False)
-    assert seen.asked == [ROBOTS, INDEX]
+    assert seen.requested == [ROBOTS, INDEX]
     assert seen.codes == []
 
 
-def test_two_indexes_that_list_a_child_without_proof_are_both_its_parents_once_it_is_proven() -> None:
+def test_verified_child_has_both_indexes_as_parents() -> None:
     a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
     seen = walk(SITE, {ROBOTS: names(a, b), a: index(CHILD), b: index(CHILD), OTHER: names(CHILD), CHILD: urlset()})
     assert seen.documents.count(CHILD) == 1
@@ -313,7 +314,7 @@ def test_two_indexes_that_list_a_child_without_proof_are_both_its_parents_once_i
     assert "U04" not in seen.codes
 
 
-def test_what_is_read_on_anothers_word_is_no_listing_without_proof() -> None:
+def test_child_verified_by_another_listing_is_not_counted_as_unverified() -> None:
     first, second = f"{SITE}/a.xml", "https://other.example/index.xml"
     pages = {ROBOTS: names(first, second), first: index(CHILD), second: index(CHILD), CHILD: urlset()}
     seen = walk(SITE, pages)
@@ -321,8 +322,8 @@ def test_what_is_read_on_anothers_word_is_no_listing_without_proof() -> None:
     assert sorted(seen.outcomes[CHILD].parents) == sorted([first, second])
 
 
-def test_an_index_that_is_read_again_for_its_pages_counts_its_children_elsewhere_once() -> None:
-    """A mixed document: what it drops of its pages is regained, the child without proof is not."""
+def test_index_read_twice_counts_its_unverified_children_once() -> None:
+    """A mixed document: its dropped pages are regained, the unverified child is not."""
     mixed = index(CHILD).replace("</sitemapindex>", f"<url><loc>{HOST}/3</loc></url></sitemapindex>")
     seen = walk(SITE, {**LATE, SHARED: mixed})
     outcome = seen.outcomes[SHARED]
@@ -344,7 +345,7 @@ def test_a_document_that_is_read_again_and_redirects_by_then_ends_once() -> None
 # --- one robots.txt for several sites ---------------------------------------------------------------------------
 
 
-def test_a_site_that_falls_back_to_a_robots_txt_that_was_read_before_goes_on_with_it() -> None:
+def test_http_fallback_uses_a_robots_txt_that_was_read_before() -> None:
     http = "http://shop.example"
     frontier = Frontier([parse_target("shop.example"), parse_target(f"{http}/x.xml")], Plan(), jitter=lambda: 0.5)
     https_robots, http_robots = sorted(frontier.next_requests(0.0), key=lambda request: request.url, reverse=True)
@@ -356,10 +357,10 @@ def test_a_site_that_falls_back_to_a_robots_txt_that_was_read_before_goes_on_wit
     assert {request.url for request in frontier.next_requests(1.0)} == {f"{http}/x.xml", f"{http}/a.xml"}
 
 
-def test_a_robots_txt_that_names_an_index_again_and_again_costs_what_one_line_does(
+def test_repeated_sitemap_lines_cost_as_much_as_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each line might concern all that the index lists."""
+    """Each line may concern all children of the index."""
     handed, real = [], Authorities._propagate
 
     def counted(self: Authorities, index: DocumentRequest) -> Iterator[Listing | None]:
@@ -371,7 +372,7 @@ def test_a_robots_txt_that_names_an_index_again_and_again_costs_what_one_line_do
     pages: Pages = {INDEX: index(child, MAP), MAP: urlset(), "https://cdn.example/robots.txt": names(*[INDEX] * 500)}
     seen = walk(INDEX, pages)
     assert handed == [INDEX]
-    assert child in seen.asked  # the robots.txt of its host names the index, so it may speak for that host
+    assert child in seen.requested  # the robots.txt of its host names the index, so the index may list that host
 
 
 # --- what one call costs ----------------------------------------------------------------------------------------
@@ -384,8 +385,8 @@ def play(frontier: Frontier, visits: list[DocumentRequest], pages: Pages) -> Non
         answer(Walk(frontier), request, reply, 0.0)
 
 
-def handing_down(children: int) -> tuple[Frontier, list[str]]:
-    """A walk at the moment at which an index of many children, none of them read yet, has gained an authority."""
+def propagating(children: int) -> tuple[Frontier, list[str]]:
+    """A crawl in which an index has gained an authority; none of its many children has been read."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(children)]
     pages: Pages = {ROBOTS: names(NARROW), f"{HOST}/robots.txt": names(PROVEN), PROVEN: index(NARROW)}
     frontier = Frontier([parse_target(SITE)], Plan(concurrency=1))
@@ -394,8 +395,8 @@ def handing_down(children: int) -> tuple[Frontier, list[str]]:
     return frontier, listed
 
 
-def test_what_an_index_gains_goes_to_its_children_before_any_is_asked_for() -> None:
-    frontier, listed = handing_down(9_000)
+def test_gained_authority_reaches_children_before_their_requests() -> None:
+    frontier, listed = propagating(9_000)
     turns = 0
     while not (started := frontier.next_requests(0.0)):
         assert (frontier.done, frontier.wait(0.0)) == (False, 0.0)
@@ -408,8 +409,8 @@ def test_what_an_index_gains_goes_to_its_children_before_any_is_asked_for() -> N
     assert frontier.wait(0.0) is None
 
 
-def test_what_was_dropped_is_not_given_up_before_all_has_been_handed_down() -> None:
-    """The children have been read, and nothing waits for any host: what they may gain is still on its way."""
+def test_dropped_urls_wait_until_authorities_are_propagated() -> None:
+    """The children have been read and no host is waited for, but authorities are not propagated yet."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(3_000)]
     frontier = Frontier([parse_target(SITE)], Plan(concurrency=9_999, per_host=9_999))
     play(frontier, frontier.next_requests(0.0), {ROBOTS: names(NARROW)})
@@ -417,7 +418,7 @@ def test_what_was_dropped_is_not_given_up_before_all_has_been_handed_down() -> N
     play(frontier, frontier.next_requests(0.0), {NARROW: index(PROVEN, *listed)})
     wide, *children = [*frontier.next_requests(0.0), *frontier.next_requests(0.0)]
     assert len(children) == len(listed)
-    for request in reversed(children):  # the last that ended is the first to be handed down to
+    for request in reversed(children):  # the last ended child is the first to get it
         assert frontier.receive(request, Head(200, {}), 0.0, TODAY)
         frontier.receive(request, Finished(Outcome(format="urlset", dropped={"path": 1}, sha256="1")), 0.0, TODAY)
     play(frontier, [wide], {PROVEN: index(NARROW)})
@@ -431,19 +432,19 @@ def test_what_was_dropped_is_not_given_up_before_all_has_been_handed_down() -> N
             again.add(request.url)
             frontier.receive(request, Finished(Outcome(format="urlset", kept=1, sha256="1")), 0.0, TODAY)
     assert again == {*listed}
-    assert all(told.dropped == {} for told in frontier.take() if isinstance(told, Outcome))
+    assert all(reported.dropped == {} for reported in frontier.take() if isinstance(reported, Outcome))
 
 
-def test_a_step_of_handing_down_costs_the_same_however_many_children_there_are() -> None:
+def test_cost_of_a_propagation_step_is_constant() -> None:
     def dearest(children: int) -> int:
-        frontier, _ = handing_down(children)
+        frontier, _ = propagating(children)
         return max(calls_of(lambda: frontier.next_requests(0.0)) for _ in range(3))
 
     assert dearest(20_000) < 1.1 * dearest(10_000)
 
 
-def test_children_that_an_index_goes_on_to_list_meanwhile_are_its_heirs_too() -> None:
-    """It is being read: a step ends in the midst of it."""
+def test_children_listed_during_propagation_gain_the_authority() -> None:
+    """The index is still being read when a propagation step ends."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(5_000)]
     late = f"{HOST}/n/late.xml"
     frontier = Frontier([parse_target(SITE)], Plan(concurrency=2))
@@ -467,18 +468,18 @@ def test_children_that_an_index_goes_on_to_list_meanwhile_are_its_heirs_too() ->
     assert all(f"{HOST}/" in holds for holds in held.values())
 
 
-def test_children_that_stay_without_proof_are_told_of_some_in_one_call() -> None:
+def test_unverified_children_are_reported_in_batches() -> None:
     children = [f"https://other.example/{number}.xml" for number in range(2_500)]
-    frontier, told = Frontier([parse_target(INDEX)], Plan()), []
+    frontier, reported = Frontier([parse_target(INDEX)], Plan()), []
     for page in (names(), index(*children), names()):
         (request,) = frontier.next_requests(0.0)
         answer(Walk(frontier), request, page, 0.0)
     while not frontier.done:
         assert frontier.wait(0.0) == 0.0
         assert frontier.next_requests(0.0) == []
-        told.append(frontier.take())
-    codes = [[each.code for each in some if isinstance(each, Problem)] for some in told]
+        reported.append(frontier.take())
+    codes = [[each.code for each in some if isinstance(each, Problem)] for some in reported]
     assert sum(map(len, codes)) == len(children)
     assert max(map(len, codes)) <= 1_000
-    (outcome,) = [each for some in told for each in some if isinstance(each, Outcome) and each.url == INDEX]
+    (outcome,) = [each for some in reported for each in some if isinstance(each, Outcome) and each.url == INDEX]
     assert (outcome.dropped, outcome.problems) == ({"host": 2_500}, {"U04": 2_500})

@@ -1,6 +1,6 @@
-"""Whatever lists what, and in whatever order it is read: what comes out is what the rules say of the whole site.
+"""Random sites read in random order: the result equals the rules applied to the whole site.
 
-The rules are applied here to all documents at once, until nothing changes; the walk has to find the same one by one.
+The rules are applied here to all documents at once until nothing changes; the crawl must find the same incrementally.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROUNDS = 25
 
 @attrs.frozen
 class World:
-    """Who names and lists what. Every sitemap lists LOCS."""
+    """A random site: which documents are named and listed where. Every sitemap lists LOCS."""
 
     scope: ScopeMode
     robots: dict[str, list[str]]
@@ -57,27 +57,27 @@ def some_world(chance: random.Random) -> World:
 
 
 def holdings(world: World) -> dict[str, set[str]]:
-    """What each document that may be read speaks for, when all is known."""
+    """The final scope of each document that may be read."""
     held: dict[str, set[str]] = {url: set() for url in world.robots[SITE]}
-    asked, size = {SITE}, -1
-    while size != (size := len(asked) + len(held) + sum(map(len, held.values()))):
+    requested, size = {SITE}, -1
+    while size != (size := len(requested) + len(held) + sum(map(len, held.values()))):
         named: dict[str, set[str]] = {}
-        for host in asked:
+        for host in requested:
             for url in world.robots.get(host, ()):
                 named.setdefault(url, set()).update(host_prefixes(f"{host}/"))
         for url in [*held]:
-            asked.add(origin(url))
+            requested.add(origin(url))
             held[url] |= {directory(url)} | named.get(url, set())
             for child in world.indexes.get(url, ()):
                 if child in named or Scope(world.scope, tuple(held[url])).reason(child) in (None, "path"):
                     held.setdefault(child, set()).update(held[url])
                 else:
-                    asked.add(origin(child))
+                    requested.add(origin(child))
     return held
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_walk_finds_what_the_rules_say_of_the_whole_site(seed: int) -> None:
+def test_crawl_result_equals_the_rules_applied_to_the_whole_site(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - the same worlds each time
     read_twice = 0
     for _ in range(ROUNDS):

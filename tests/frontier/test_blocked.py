@@ -1,4 +1,4 @@
-"""A host that refuses is not one that has nothing: what is told of it, once, and what stays complete."""
+"""Hosts that refuse are distinguished from hosts without sitemaps: one report each, and completeness."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ REFUSALS: list[Reply] = [400, 401, 403, 405, 407, 418, 429, 451, 500, 503, 599, 
 
 
 def ledger_of(targets: str | list[str], pages: Pages, **plan: object) -> tuple[SummaryBuilder, list[str]]:
-    """What a caller is told, and the errors and warnings in words."""
+    """The SummaryBuilder of a crawl, and its errors and warnings as text."""
     seen = walk(targets, pages, **plan)
     ledger = SummaryBuilder()
-    ledger.take([*seen.records, *seen.told], UrlRecord)
+    ledger.take([*seen.records, *seen.reported], UrlRecord)
     ledger.progress.urls = len(seen.records)
-    told = [each for each in seen.told if isinstance(each, Problem) and each.severity != "info"]
-    return ledger, [f"{each.severity} {each.code} {each.sitemap}" for each in told]
+    reported = [each for each in seen.reported if isinstance(each, Problem) and each.severity != "info"]
+    return ledger, [f"{each.severity} {each.code} {each.sitemap}" for each in reported]
 
 
 @pytest.mark.parametrize("reply", REFUSALS)
-def test_a_path_that_refuses_is_told_once_for_the_host(reply: Reply) -> None:
-    ledger, told = ledger_of(SITE, {ROBOTS: "User-agent: *\n", **dict.fromkeys(PATHS, reply)})
+def test_refused_path_is_reported_once_for_the_host(reply: Reply) -> None:
+    ledger, reported = ledger_of(SITE, {ROBOTS: "User-agent: *\n", **dict.fromkeys(PATHS, reply)})
     code = "F04" if isinstance(reply, Failed) else "F01"
-    assert told == [f"warning F09 {ROBOTS}", f"error {code} {MAP}"]
+    assert reported == [f"warning F09 {ROBOTS}", f"error {code} {MAP}"]
     assert isinstance(ledger.verdict(SITE), NothingReadable)
     (outcome,) = [each for each in ledger.outcomes if each.url == MAP]
     assert (outcome.complete, outcome.why, outcome.problems) == (False, "well-known", {code: 1})
@@ -42,13 +42,13 @@ def test_a_path_that_refuses_is_told_once_for_the_host(reply: Reply) -> None:
     assert OWN_REMEDY.fullmatch(outcome.samples[0].message), "it says what helps"
 
 
-def test_a_host_that_asks_for_less_is_not_asked_for_more_paths() -> None:
+def test_rate_limited_host_is_not_probed_further() -> None:
     assert set(walk(SITE, {ROBOTS: "", **dict.fromkeys(PATHS, 429)}).documents) == {MAP}
     assert set(walk(SITE, {ROBOTS: "", **dict.fromkeys(PATHS, 403)}).documents) == set(PATHS)
 
 
-def test_why_a_host_was_given_up_is_told_though_only_its_proof_was_asked_for() -> None:
-    """A sitemap there is named later."""
+def test_skipped_host_is_reported_even_if_only_its_robots_txt_was_requested() -> None:
+    """A sitemap on that host is named later."""
     cdn, first, last = "https://cdn.example", f"{SITE}/a.xml", f"{SITE}/b.xml"
     pages: Pages = {
         ROBOTS: names(first),
@@ -57,61 +57,61 @@ def test_why_a_host_was_given_up_is_told_though_only_its_proof_was_asked_for() -
         last: [503, (302, {"location": f"{cdn}/2.xml"})],  # at the second try
     }
     seen = walk(SITE, pages)
-    assert seen.asked[-1] == last
-    assert [each.sitemap for each in seen.told if isinstance(each, Problem) and each.severity == "error"] == [
+    assert seen.requested[-1] == last
+    assert [each.sitemap for each in seen.reported if isinstance(each, Problem) and each.severity == "error"] == [
         f"{cdn}/robots.txt"
     ]
     assert not seen.outcomes[last].complete
 
 
 @pytest.mark.parametrize("status", [404, 410])
-def test_what_is_absent_is_no_news(status: int) -> None:
-    ledger, told = ledger_of(SITE, dict.fromkeys([ROBOTS, *PATHS], status))
-    assert told == []
+def test_missing_well_known_paths_are_not_reported(status: int) -> None:
+    ledger, reported = ledger_of(SITE, dict.fromkeys([ROBOTS, *PATHS], status))
+    assert reported == []
     assert isinstance(ledger.verdict(SITE), NothingFound)
     assert ledger.complete
 
 
-def test_a_path_that_robots_txt_forbids_is_no_refusal() -> None:
-    ledger, told = ledger_of(SITE, {ROBOTS: names(rules="Disallow: /")})
-    assert told == [f"warning F09 {ROBOTS}"]
+def test_path_forbidden_by_robots_txt_is_no_refusal() -> None:
+    ledger, reported = ledger_of(SITE, {ROBOTS: names(rules="Disallow: /")})
+    assert reported == [f"warning F09 {ROBOTS}"]
     assert isinstance(ledger.verdict(SITE), NothingFound)
 
 
 @pytest.mark.parametrize("reply", [403, 500, REFUSED])
 def test_a_refused_path_before_the_one_that_holds_a_sitemap_makes_it_partial(reply: Reply) -> None:
-    ledger, told = ledger_of(SITE, {MAP: reply, SECOND: GOOD})
-    assert len(told) == 1
-    assert MAP in told[0]
+    ledger, reported = ledger_of(SITE, {MAP: reply, SECOND: GOOD})
+    assert len(reported) == 1
+    assert MAP in reported[0]
     assert (ledger.summary().failed, ledger.summary().urls, ledger.complete) == (1, 1, False)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 407, 451])
 def test_a_refused_robots_txt_is_an_error_and_the_paths_are_tried(status: int) -> None:
     """RFC 9309 2.3.1.3: all is allowed; which sitemaps it names is not known."""
-    ledger, told = ledger_of(SITE, {ROBOTS: status, MAP: GOOD})
-    assert told == [f"error F01 {ROBOTS}"]
+    ledger, reported = ledger_of(SITE, {ROBOTS: status, MAP: GOOD})
+    assert reported == [f"error F01 {ROBOTS}"]
     assert (ledger.summary().urls, ledger.complete, ledger.summary().robots_failed) == (1, False, 1)
-    ledger, told = ledger_of(SITE, {ROBOTS: status, **dict.fromkeys(PATHS, status)})
-    assert told == [f"error F01 {ROBOTS}"], "once for the host"
+    ledger, reported = ledger_of(SITE, {ROBOTS: status, **dict.fromkeys(PATHS, status)})
+    assert reported == [f"error F01 {ROBOTS}"], "once for the host"
     assert isinstance(ledger.verdict(SITE), NothingReadable)
 
 
-def test_a_refused_robots_txt_where_a_document_was_named_is_information() -> None:
-    """Nothing of what was asked for is missing."""
+def test_refused_robots_txt_of_a_document_target_is_a_notice() -> None:
+    """No requested document is missing."""
     seen = walk(MAP, {ROBOTS: 403, MAP: GOOD})
     problem = seen.problem("F14")
     assert (problem.severity, "403 Forbidden" in problem.message) == ("info", True)
     assert seen.outcomes[ROBOTS].complete
-    ledger, told = ledger_of(MAP, {ROBOTS: 403, MAP: 403})
-    assert told == [f"error F01 {MAP}"]
+    ledger, reported = ledger_of(MAP, {ROBOTS: 403, MAP: 403})
+    assert reported == [f"error F01 {MAP}"]
     assert walk(MAP, {MAP: 401}).problem("F01").message == '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in'
     assert walk(MAP, {MAP: 404}).problem("F01").message == "404 Not Found"
     assert isinstance(ledger.verdict(MAP), NothingReadable)
 
 
 @pytest.mark.parametrize(
-    ("robots", "paths", "told"),
+    ("robots", "paths", "reported"),
     [
         (PAGE, dict.fromkeys(PATHS, PAGE), [f"error F05 {ROBOTS}"]),
         (PAGE, {}, [f"error F05 {ROBOTS}"]),
@@ -122,9 +122,9 @@ def test_a_refused_robots_txt_where_a_document_was_named_is_information() -> Non
     ],
     ids=["all", "robots", "paths", "paths, robots is text", "and 403", "a redirect to the home page"],
 )
-def test_pages_and_no_sitemap_are_a_wall(robots: Reply, paths: Pages, told: list[str] | None) -> None:
+def test_html_at_every_path_is_reported_as_a_block(robots: Reply, paths: Pages, reported: list[str] | None) -> None:
     ledger, found = ledger_of(SITE, {ROBOTS: robots, **paths})
-    assert found == ([f"error F05 {MAP}"] if told is None else told)
+    assert found == ([f"error F05 {MAP}"] if reported is None else reported)
     assert isinstance(ledger.verdict(SITE), NothingReadable)
     assert not ledger.complete
     assert sum(outcome.complete is False for outcome in ledger.outcomes) == 1
@@ -132,7 +132,7 @@ def test_pages_and_no_sitemap_are_a_wall(robots: Reply, paths: Pages, told: list
 
 
 @pytest.mark.parametrize(
-    ("pages", "told"),
+    ("pages", "reported"),
     [
         ({ROBOTS: PAGE, MAP: GOOD}, [f"warning F05 {ROBOTS}"]),
         ({ROBOTS: PAGE, MAP: PAGE, SECOND: GOOD}, [f"warning F05 {ROBOTS}"]),
@@ -141,36 +141,36 @@ def test_pages_and_no_sitemap_are_a_wall(robots: Reply, paths: Pages, told: list
         ({ROBOTS: names(MAP), MAP: GOOD, **dict.fromkeys(PATHS[1:], PAGE)}, []),
     ],
 )
-def test_pages_beside_a_sitemap_leave_a_good_site_complete(pages: Pages, told: list[str]) -> None:
+def test_html_at_some_paths_keeps_a_site_with_a_sitemap_complete(pages: Pages, reported: list[str]) -> None:
     for probe in ("auto", "always"):
         ledger, found = ledger_of(SITE, pages, probe=probe)
-        assert (found, ledger.complete, ledger.summary().urls) == (told, True, 1)
+        assert (found, ledger.complete, ledger.summary().urls) == (reported, True, 1)
         assert not any(outcome.format == "html" for outcome in ledger.outcomes)
 
 
-def test_a_page_at_some_paths_and_nothing_at_others_is_no_wall() -> None:
-    ledger, told = ledger_of(SITE, {MAP: PAGE, SECOND: PAGE})
-    assert told == []
+def test_html_at_some_paths_and_404_at_others_is_no_block() -> None:
+    ledger, reported = ledger_of(SITE, {MAP: PAGE, SECOND: PAGE})
+    assert reported == []
     assert isinstance(ledger.verdict(SITE), NothingFound)
 
 
-def test_a_page_where_only_robots_txt_was_asked_for_is_an_error() -> None:
-    ledger, told = ledger_of(ROBOTS, {ROBOTS: PAGE, MAP: GOOD})
-    assert told == [f"error F05 {ROBOTS}"]
+def test_html_robots_txt_as_the_only_request_is_an_error() -> None:
+    ledger, reported = ledger_of(ROBOTS, {ROBOTS: PAGE, MAP: GOOD})
+    assert reported == [f"error F05 {ROBOTS}"]
     assert isinstance(ledger.verdict(ROBOTS), NothingReadable)
 
 
 @pytest.mark.parametrize("targets", [[SITE, "shop.example"], ["shop.example", SITE]])
 def test_two_targets_on_one_host_have_one_verdict(targets: list[str]) -> None:
-    ledger, told = ledger_of(targets, {ROBOTS: PAGE, MAP: GOOD})
-    assert (told, ledger.complete) == ([f"warning F05 {ROBOTS}"], True)
-    ledger, told = ledger_of(targets, {ROBOTS: PAGE, **dict.fromkeys(PATHS, PAGE)})
-    assert (told, ledger.complete) == ([f"error F05 {ROBOTS}"], False)
+    ledger, reported = ledger_of(targets, {ROBOTS: PAGE, MAP: GOOD})
+    assert (reported, ledger.complete) == ([f"warning F05 {ROBOTS}"], True)
+    ledger, reported = ledger_of(targets, {ROBOTS: PAGE, **dict.fromkeys(PATHS, PAGE)})
+    assert (reported, ledger.complete) == ([f"error F05 {ROBOTS}"], False)
 
 
-def test_a_page_is_told_of_where_the_walk_is_left_early() -> None:
+def test_html_response_is_reported_if_the_crawl_is_left_early() -> None:
     seen = walk(SITE, {ROBOTS: PAGE, MAP: GOOD})
-    assert [each.code for each in seen.told if isinstance(each, Problem)] == ["F05"]
+    assert [each.code for each in seen.reported if isinstance(each, Problem)] == ["F05"]
     assert seen.frontier.abandon() == []
 
 
@@ -182,24 +182,24 @@ def test_a_page_for_the_robots_txt_of_another_host_is_a_warning() -> None:
 
 
 @pytest.mark.parametrize("reply", [403, PAGE, 500])
-def test_where_named_sitemaps_are_refused_the_paths_are_not_told_of_again(reply: Reply) -> None:
+def test_refused_named_sitemaps_are_not_reported_again_by_path(reply: Reply) -> None:
     named = f"{SITE}/named.xml"
-    ledger, told = ledger_of(SITE, {ROBOTS: names(named), named: reply, **dict.fromkeys(PATHS, reply)})
-    assert [line.rpartition(" ")[2] for line in told] in ([named], [])
+    ledger, reported = ledger_of(SITE, {ROBOTS: names(named), named: reply, **dict.fromkeys(PATHS, reply)})
+    assert [line.rpartition(" ")[2] for line in reported] in ([named], [])
     assert isinstance(ledger.verdict(SITE), NothingReadable)
 
 
-def test_children_of_a_host_without_robots_txt_are_told_as_information() -> None:
+def test_children_of_a_host_without_robots_txt_are_notices() -> None:
     dead = "https://dead.example"
     children = index(*(f"{dead}/{number}.xml" for number in range(3)))
     pages: Pages = {ROBOTS: names(MAP), MAP: children, f"{dead}/robots.txt": REFUSED}
-    ledger, told = ledger_of(SITE, pages, scope="any")
-    assert told == [f"error F04 {dead}/robots.txt"]
+    ledger, reported = ledger_of(SITE, pages, scope="any")
+    assert reported == [f"error F04 {dead}/robots.txt"]
     assert ledger.summary().failed == 3
     assert ledger.problems.counts["F02"] == 3
 
 
-def test_discovery_lists_what_refused() -> None:
+def test_discovery_lists_refused_documents() -> None:
     for pages, row in (
         ({ROBOTS: 403}, (ROBOTS, 403)),
         ({MAP: 503}, (MAP, 503)),
@@ -213,28 +213,28 @@ def test_discovery_lists_what_refused() -> None:
     assert walk(SITE, {}).frontier.sites[0].candidates == []
 
 
-def test_without_obedience_a_robots_txt_that_asks_for_less_does_not_end_the_search() -> None:
-    ledger, told = ledger_of(SITE, {ROBOTS: 429, MAP: GOOD}, obey_robots=False)
-    assert (told, ledger.summary().urls, ledger.complete) == ([f"error F01 {ROBOTS}"], 1, False)
+def test_without_obey_robots_a_429_robots_txt_does_not_end_discovery() -> None:
+    ledger, reported = ledger_of(SITE, {ROBOTS: 429, MAP: GOOD}, obey_robots=False)
+    assert (reported, ledger.summary().urls, ledger.complete) == ([f"error F01 {ROBOTS}"], 1, False)
 
 
 @pytest.mark.parametrize("reply", [404, 410, 403, 500, REFUSED, "User-agent: *\n"])
-def test_only_one_that_was_read_names_no_sitemap(reply: Reply) -> None:
-    """The robots.txt of another target is what that of this one is redirected to."""
+def test_only_a_read_robots_txt_is_reported_as_naming_no_sitemap(reply: Reply) -> None:
+    """The robots.txt of this target is redirected to that of another target."""
     www = "https://www.shop.example/robots.txt"
-    _, told = ledger_of([SITE, www], {ROBOTS: reply, www: (301, {"location": ROBOTS})})
-    assert (f"warning F09 {www}" in told) is isinstance(reply, str)
+    _, reported = ledger_of([SITE, www], {ROBOTS: reply, www: (301, {"location": ROBOTS})})
+    assert (f"warning F09 {www}" in reported) is isinstance(reply, str)
 
 
-def test_a_first_origin_that_was_told_of_is_not_asked_again() -> None:
+def test_reported_https_origin_is_not_requested_again() -> None:
     """Over https nothing answers, over http robots.txt refuses, and an index lists a child over https."""
     plain = SITE.replace("https", "http")
     child = f"{SITE}/b.xml"
     pages: Pages = {ROBOTS: REFUSED, f"{plain}/robots.txt": 401, f"{plain}/sitemap.xml": index(child), child: GOOD}
     seen = walk("shop.example", pages, scope="any")
-    assert seen.asked.count(ROBOTS) == 1
-    assert [(each.sitemap, each.code) for each in seen.told if isinstance(each, Problem)] == [
+    assert seen.requested.count(ROBOTS) == 1
+    assert [(each.sitemap, each.code) for each in seen.reported if isinstance(each, Problem)] == [
         (f"{plain}/robots.txt", "F01"), (child, "F02"),
     ]  # fmt: skip
     assert not seen.outcomes[ROBOTS].complete
-    assert walk("shop.example", pages, scope="any", obey_robots=False).asked.count(ROBOTS) == 1
+    assert walk("shop.example", pages, scope="any", obey_robots=False).requested.count(ROBOTS) == 1

@@ -1,4 +1,4 @@
-"""since and until: what they are made of, and what they let through."""
+"""since and until: accepted values, and the dates that match."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def at(year: int, month: int = 1, day: int = 1, hour: int = 0, minute: int = 0, 
         (datetime(2026, 5, 31, 10, tzinfo=timezone(timedelta(hours=2))), at(2026, 5, 31, 8)),
     ],
 )
-def test_since_begins_with_what_it_names(since: Moment, start: datetime) -> None:
+def test_since_includes_the_start_of_its_period(since: Moment, start: datetime) -> None:
     assert make_window(since, None, "keep", NOW) == Window(since=start)
 
 
@@ -50,7 +50,7 @@ def test_since_begins_with_what_it_names(since: Moment, start: datetime) -> None
         ("7d", at(2026, 6, 8, 12, 30)),
     ],
 )
-def test_until_takes_in_the_whole_period_that_it_names(until: Moment, end: datetime) -> None:
+def test_until_includes_its_whole_period(until: Moment, end: datetime) -> None:
     assert make_window(None, until, "keep", NOW) == Window(until=end)
 
 
@@ -68,7 +68,7 @@ def test_until_takes_in_the_whole_period_that_it_names(until: Moment, end: datet
         (timedelta.max, None, "keep"),
     ],
 )
-def test_what_cannot_be_a_window_is_refused(since: Moment, until: Moment, undated: str) -> None:
+def test_invalid_date_ranges_are_refused(since: Moment, until: Moment, undated: str) -> None:
     with pytest.raises(UsageError):
         make_window(since, until, undated, NOW)  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""What the user typed -> where a walk starts, and what a site's discovery makes of it."""
+"""Targets -> seeds, and the discovery of a site's sitemaps."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_any_other_url_is_a_document(target: str, document: str) -> None:
     assert parse_target(target) == Seed(target, (E,), document=document)
 
 
-def test_a_robots_txt_stands_for_its_sitemap_lines() -> None:
+def test_robots_txt_target_gives_its_sitemap_lines() -> None:
     assert parse_target("https://example.com/robots.txt") == Seed(
         "https://example.com/robots.txt", (E,), robots_only=True
     )
@@ -52,7 +52,7 @@ def test_a_robots_txt_stands_for_its_sitemap_lines() -> None:
 @pytest.mark.parametrize(
     "target", ["", "   ", "ftp://example.com/", "file:///etc/passwd", "https://", "http://[", "a b"]
 )
-def test_what_cannot_be_a_target_is_refused(target: str) -> None:
+def test_invalid_targets_are_refused(target: str) -> None:
     with pytest.raises(UsageError):
         parse_target(target)
 
@@ -76,7 +76,7 @@ def test_the_well_known_paths_and_their_order() -> None:
     )
 
 
-def test_guesses_wait_for_what_is_pending_and_end_with_the_last_path() -> None:
+def test_probing_waits_for_pending_documents_and_ends_with_the_last_path() -> None:
     site = SiteDiscovery.start(parse_target(E), "auto")
     site.pending = 1
     assert site.next_guess() is None
@@ -95,7 +95,7 @@ def test_guesses_wait_for_what_is_pending_and_end_with_the_last_path() -> None:
         ("robots", None, "never", False),
     ],
 )
-def test_whether_another_path_is_guessed(why: str, format_: str | None, probe: str, guesses: bool) -> None:
+def test_whether_another_path_is_probed(why: str, format_: str | None, probe: str, guesses: bool) -> None:
     site = SiteDiscovery.start(parse_target(E), probe)  # type: ignore[arg-type]
     site.pending = 1
     site.candidate_ended(Outcome(url=f"{E}/a.xml", why=why, format=format_))  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ def selection(include: object = None, exclude: object = None, window: Window | N
         ("/schuh-größe", None, True),
         ("/shoes/", None, False),
         ("/hats/", None, True),
-        ("^/shoes/", None, True),  # it is the whole URL that is searched
+        ("^/shoes/", None, True),  # the whole URL is searched
         (["/hats/", "/shoes/"], None, False),
         ("/SHOES/", None, True),
         ("(?i)/SHOES/", None, False),
@@ -42,14 +42,14 @@ def test_patterns_are_searched_for_in_the_url(include: object, exclude: object, 
 
 
 @pytest.mark.parametrize("pattern", ["/café/", "/caf%C3%A9/", "%2f"])
-def test_patterns_find_what_is_percent_encoded_in_both_ways(pattern: str) -> None:
+def test_patterns_match_encoded_and_decoded_urls(pattern: str) -> None:
     record = UrlRecord("https://a.example/caf%C3%A9/%2fx")
     assert selection(pattern).refuses(record) is None
     assert selection(None, pattern).refuses(record) == "pattern"
 
 
 @pytest.mark.parametrize("given", [3, [3], [None]])
-def test_what_is_no_pattern_at_all_is_named(given: object) -> None:
+def test_value_that_is_no_pattern_is_named(given: object) -> None:
     with pytest.raises(UsageError, match="include must be a regular expression, or several, not"):
         make_patterns("include", given)
 
@@ -62,11 +62,11 @@ def test_a_date_is_refused_before_a_pattern() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(", "*.html", "[a"])
-def test_what_is_no_regular_expression_is_named(pattern: str) -> None:
+def test_invalid_regular_expression_is_named(pattern: str) -> None:
     with pytest.raises(UsageError, match=re.escape(f"no_follow: {pattern!r} is no regular expression")):
         make_patterns("no_follow", pattern)
 
 
-def test_no_pattern_finds_nothing() -> None:
+def test_empty_pattern_list_matches_nothing() -> None:
     assert not Patterns().find_in("https://a.example/")
     assert not make_patterns("follow", None)

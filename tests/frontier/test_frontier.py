@@ -1,4 +1,4 @@
-"""The frontier, played by hand: permission, discovery, children, redirects, pace, book-keeping."""
+"""The frontier in simulated crawls: robots rules, discovery, children, redirects, politeness, outcomes."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from sitemap_reader.model.problems import Problem
 from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
 from sitemap_reader.serialize.jsonl import UNWRITTEN, from_json, json_line
 
-# --- robots.txt: permission -----------------------------------------------------------------------------------
+# --- robots.txt: rules -----------------------------------------------------------------------------------
 
 
-def test_robots_txt_is_asked_before_anything_else() -> None:
+def test_robots_txt_is_requested_first() -> None:
     seen = walk(SITE, {ROBOTS: names(MAP), MAP: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS, MAP]
+    assert seen.requested == [ROBOTS, MAP]
     assert seen.locs == [f"{SITE}/1"]
     assert seen.outcomes[MAP].why == "robots"
     assert seen.outcomes[MAP].parents == [ROBOTS]
@@ -58,21 +58,21 @@ def test_documents_wait_until_robots_txt_has_been_read() -> None:
     assert [request.url for request in frontier.next_requests(6.0)] == [MAP]
 
 
-def test_a_forbidden_sitemap_is_not_fetched_and_said_so() -> None:
+def test_forbidden_sitemap_is_reported_and_not_fetched() -> None:
     seen = walk(SITE, {ROBOTS: names(MAP, rules="Disallow: /sitemap.xml"), MAP: urlset(f"{SITE}/1")}, probe="never")
-    assert seen.asked == [ROBOTS]
+    assert seen.requested == [ROBOTS]
     assert seen.problem("F02").sitemap == MAP
     assert not seen.outcomes[MAP].complete
 
 
-def test_without_obedience_a_forbidden_sitemap_is_fetched() -> None:
+def test_without_obey_robots_a_forbidden_sitemap_is_fetched() -> None:
     pages = {ROBOTS: names(MAP, rules="Disallow: /\nCrawl-delay: 9"), MAP: urlset(f"{SITE}/1")}
     seen = walk(SITE, pages, obey_robots=False)
     assert seen.locs == [f"{SITE}/1"]
     assert seen.at == [0.0, 0.0]
 
 
-def test_robots_txt_speaks_to_our_own_user_agent() -> None:
+def test_robots_txt_group_of_our_user_agent_applies() -> None:
     rules = f"User-agent: bot\nDisallow: /\n\nUser-agent: *\nAllow: /\n\nSitemap: {MAP}\n"
     assert walk(SITE, {ROBOTS: rules, MAP: urlset(f"{SITE}/1")}, user_agent="bot/2.0").locs == []
     assert walk(SITE, {ROBOTS: rules, MAP: urlset(f"{SITE}/1")}, user_agent="other/2.0").locs == [f"{SITE}/1"]
@@ -81,7 +81,7 @@ def test_robots_txt_speaks_to_our_own_user_agent() -> None:
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 451])
 def test_robots_txt_that_is_unavailable_permits_all(status: int) -> None:
     seen = walk(SITE, {ROBOTS: status, MAP: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS, MAP]
+    assert seen.requested == [ROBOTS, MAP]
     assert seen.locs == [f"{SITE}/1"]
     assert seen.outcomes[ROBOTS].complete is (status in (404, 410))
 
@@ -89,20 +89,20 @@ def test_robots_txt_that_is_unavailable_permits_all(status: int) -> None:
 @pytest.mark.parametrize("reply", [429, 500, 503, REFUSED])
 def test_robots_txt_that_is_unreachable_forbids_all_after_the_tries(reply: Reply) -> None:
     seen = walk(MAP, {ROBOTS: reply, MAP: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS] * 3
+    assert seen.requested == [ROBOTS] * 3
     assert seen.codes in (["F01", "F02"], ["F04", "F02"])
     forbidden = seen.problem("F02")
     assert (forbidden.sitemap, forbidden.severity) == (MAP, "info"), "why has been said"
     assert not seen.outcomes[ROBOTS].complete
 
 
-def test_no_path_is_guessed_on_a_host_whose_robots_txt_is_unreachable() -> None:
+def test_no_path_is_probed_if_robots_txt_is_unreachable() -> None:
     seen = walk(SITE, {ROBOTS: 500, MAP: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS] * 3
+    assert seen.requested == [ROBOTS] * 3
     assert list(seen.outcomes) == [ROBOTS]
 
 
-def test_without_obedience_an_unreachable_robots_txt_stops_nothing() -> None:
+def test_without_obey_robots_an_unreachable_robots_txt_stops_nothing() -> None:
     seen = walk(SITE, {ROBOTS: 500, MAP: urlset(f"{SITE}/1")}, obey_robots=False)
     assert seen.locs == [f"{SITE}/1"]
 
@@ -114,9 +114,9 @@ def test_robots_txt_that_comes_at_the_second_try_counts() -> None:
 
 
 def failure(targets: list[str], pages: Pages, **plan: object) -> str:
-    """What is said of the first target's robots.txt; all else is information."""
-    told = [each for each in walk(targets, pages, **plan).told if isinstance(each, Problem)]
-    (error,) = [each for each in told if each.severity != "info"]
+    """The problem of the first target's robots.txt; all other problems are notices."""
+    reported = [each for each in walk(targets, pages, **plan).reported if isinstance(each, Problem)]
+    (error,) = [each for each in reported if each.severity != "info"]
     assert error.sitemap == ROBOTS
     return error.message
 
@@ -126,13 +126,13 @@ PRIVATE = Failed("F13", ALLOW, transient=False)
 
 
 @pytest.mark.parametrize("obey_robots", [True, False])
-def test_what_helps_where_the_address_is_refused_is_not_no_robots(obey_robots: bool) -> None:
+def test_advice_for_a_refused_address_is_not_no_robots(obey_robots: bool) -> None:
     for target in (MAP, SITE):
         pages: Pages = {ROBOTS: PRIVATE}
         assert failure([target], pages, obey_robots=obey_robots or target == MAP) == ALLOW
 
 
-def test_what_helps_is_said_by_the_reason() -> None:
+def test_advice_depends_on_the_reason() -> None:
     server = "500 Internal Server Error"
     closed = f"{server}, so nothing on this host is fetched; try again later, or go on with --no-robots "
     assert failure([MAP], {ROBOTS: 500}) == failure([SITE], {ROBOTS: 500}) == f"{closed}(obey_robots=False)"
@@ -159,14 +159,14 @@ def test_a_bare_host_is_https_then_http() -> None:
         f"{http}/sitemap.xml": urlset(f"{http}/1"),
     }
     seen = walk("shop.example", pages)
-    assert seen.asked == [ROBOTS, f"{http}/robots.txt", f"{http}/sitemap.xml"]
+    assert seen.requested == [ROBOTS, f"{http}/robots.txt", f"{http}/sitemap.xml"]
     assert seen.locs == [f"{http}/1"]
     assert all(outcome.complete for outcome in seen.outcomes.values())
 
 
-def test_a_bare_host_that_answers_over_https_is_not_asked_over_http() -> None:
+def test_bare_host_that_answers_over_https_gets_no_http_request() -> None:
     seen = walk("shop.example", {MAP: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS, MAP]
+    assert seen.requested == [ROBOTS, MAP]
 
 
 def test_an_answer_that_breaks_off_is_no_reason_for_http() -> None:
@@ -179,7 +179,7 @@ def test_an_answer_that_breaks_off_is_no_reason_for_http() -> None:
     assert again.url == ROBOTS
 
 
-def test_both_schemes_that_fail_are_both_told() -> None:
+def test_failures_of_both_schemes_are_reported() -> None:
     seen = walk("shop.example", {ROBOTS: REFUSED, "http://shop.example/robots.txt": REFUSED})
     assert {url for url, outcome in seen.outcomes.items() if not outcome.complete} == {
         ROBOTS,
@@ -187,25 +187,25 @@ def test_both_schemes_that_fail_are_both_told() -> None:
     }
 
 
-def test_what_both_schemes_have_to_say_is_said_once() -> None:
+def test_same_failure_of_both_schemes_is_reported_once() -> None:
     http = "http://shop.example/robots.txt"
     no_host = Failed("F04", "no such host; check the spelling", transient=False)
     expired = Failed("F04", "expired; --insecure does not check it", transient=False)
     closed = Failed("F04", "refused; check the port", transient=False)
-    for https, other, told in (
+    for https, other, reported in (
         (no_host, no_host, "no such host; check the spelling"),
         (expired, closed, "refused; over https: expired; --insecure does not check it"),
         (closed, 403, "refused; over http: 403 Forbidden; try another User-Agent"),
     ):
         seen = walk("shop.example", {ROBOTS: https, http: other})
-        (problem,) = [each for each in seen.told if isinstance(each, Problem)]
-        assert (problem.sitemap, problem.message[: len(told)]) == (http, told)
+        (problem,) = [each for each in seen.reported if isinstance(each, Problem)]
+        assert (problem.sitemap, problem.message[: len(reported)]) == (http, reported)
         assert [sum(seen.outcomes[url].problems.values()) for url in (ROBOTS, http)] == [1, 1]
         assert not any(outcome.complete for outcome in seen.outcomes.values())
 
 
 @pytest.mark.parametrize("targets", [["shop.example"] * 3, ["shop.example", SITE], [SITE, "shop.example"]])
-def test_a_scheme_that_failed_is_told_of_once_however_many_sites_it_was_to_be(targets: list[str]) -> None:
+def test_failed_https_origin_is_reported_once_for_several_sites(targets: list[str]) -> None:
     http = "http://shop.example/robots.txt"
     seen = walk(targets, {ROBOTS: REFUSED, http: REFUSED})
     assert seen.outcomes.keys() == {ROBOTS, http}
@@ -213,8 +213,8 @@ def test_a_scheme_that_failed_is_told_of_once_however_many_sites_it_was_to_be(ta
     assert not any(outcome.complete for outcome in seen.outcomes.values())
 
 
-def test_a_guess_that_failed_is_told_of_when_an_index_lists_it() -> None:
-    """It is not asked for again, so nothing else would say that a sitemap is missing."""
+def test_failed_well_known_path_is_reported_if_an_index_lists_it() -> None:
+    """It is not requested again, so no other problem would report the missing sitemap."""
     other, found = f"{SITE}/other.xml", SITE + WELL_KNOWN[1]
     seen = walk(SITE, {found: index(MAP, other), other: urlset(f"{SITE}/page")})
     assert seen.documents == [MAP, found, other]
@@ -228,43 +228,43 @@ def test_a_guess_that_failed_is_told_of_when_an_index_lists_it() -> None:
     assert both.outcomes[MAP].parents == [found, f"{SITE}/a.xml"]
 
 
-def test_a_sitemap_on_the_scheme_that_failed_is_asked_for_all_the_same() -> None:
-    """http answered, and names a sitemap on the https host that did not: it must not wait for ever."""
+def test_sitemap_on_the_failed_scheme_is_requested() -> None:
+    """http answers and names a sitemap on the failed https host: the sitemap must not wait forever."""
     http = "http://shop.example/robots.txt"
     seen = walk("shop.example", {ROBOTS: [REFUSED, 404], http: names(MAP), MAP: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS, http, ROBOTS, MAP]
+    assert seen.requested == [ROBOTS, http, ROBOTS, MAP]
     assert seen.locs == [f"{SITE}/1"]
 
 
-def test_a_document_that_is_named_is_read_and_nothing_is_guessed() -> None:
+def test_document_target_is_read_without_probing() -> None:
     target = f"{SITE}/maps/products.xml?page=2"
     seen = walk(target, {ROBOTS: names(MAP), target: urlset(f"{SITE}/1"), MAP: urlset(f"{SITE}/2")})
-    assert seen.asked == [ROBOTS, target]
+    assert seen.requested == [ROBOTS, target]
     assert seen.outcomes[target].why == "given"
     assert seen.locs == [f"{SITE}/1"], "a document that the user names speaks for its host"
 
 
-def test_a_robots_txt_that_is_named_gives_its_sitemaps_and_no_guesses() -> None:
+def test_robots_txt_target_gives_its_sitemaps_without_probing() -> None:
     pages: Pages = {ROBOTS: names(f"{SITE}/a.xml"), f"{SITE}/a.xml": 404, MAP: urlset(f"{SITE}/1")}
     seen = walk(ROBOTS, pages)
-    assert seen.asked == [ROBOTS, f"{SITE}/a.xml"]
+    assert seen.requested == [ROBOTS, f"{SITE}/a.xml"]
 
 
 @pytest.mark.parametrize("targets", [[MAP, SITE], [SITE, MAP]])
-def test_a_document_and_its_site_together_are_both_walked(targets: list[str]) -> None:
+def test_document_and_site_targets_are_both_crawled(targets: list[str]) -> None:
     pages = {ROBOTS: names(MAP, f"{SITE}/b.xml"), MAP: urlset(f"{SITE}/1"), f"{SITE}/b.xml": urlset(f"{SITE}/2")}
     seen = walk(targets, pages)
-    assert sorted(seen.asked) == sorted([ROBOTS, MAP, f"{SITE}/b.xml"])
+    assert sorted(seen.requested) == sorted([ROBOTS, MAP, f"{SITE}/b.xml"])
 
 
 def test_a_document_that_is_named_twice_is_fetched_once() -> None:
     assert walk([MAP, MAP], {MAP: urlset(f"{SITE}/1")}).documents == [MAP]
 
 
-# --- what robots.txt proves -----------------------------------------------------------------------------------
+# --- robots.txt verification -----------------------------------------------------------------------------------
 
 
-def test_a_sitemap_line_proves_the_whole_host_on_both_schemes() -> None:
+def test_sitemap_line_verifies_the_host_on_both_schemes() -> None:
     deep = f"{SITE}/maps/deep/sitemap.xml"
     locs = [f"{SITE}/1", "http://shop.example/2", "https://other.example/3", "https://shop.example:8443/4"]
     seen = walk(SITE, {ROBOTS: names(deep), deep: urlset(*locs)})
@@ -272,16 +272,16 @@ def test_a_sitemap_line_proves_the_whole_host_on_both_schemes() -> None:
     assert seen.outcomes[deep].dropped == {"host": 1, "port": 1}
 
 
-def test_a_sitemap_on_another_host_speaks_for_the_host_whose_robots_txt_names_it() -> None:
+def test_sitemap_on_another_host_may_list_the_host_that_names_it() -> None:
     elsewhere = "https://maps.example/shop/sitemap.xml"
     locs = [f"{SITE}/1", "https://maps.example/shop/2", "https://maps.example/3"]
     seen = walk(SITE, {ROBOTS: names(elsewhere), elsewhere: urlset(*locs)})
-    assert seen.asked == [ROBOTS, "https://maps.example/robots.txt", elsewhere]
+    assert seen.requested == [ROBOTS, "https://maps.example/robots.txt", elsewhere]
     assert seen.locs == locs[:2]
     assert seen.outcomes[elsewhere].dropped == {"path": 1}
 
 
-def test_the_proof_travels_down_an_index_and_through_a_redirect() -> None:
+def test_verification_extends_to_children_and_redirects() -> None:
     top, moved, child = (f"https://maps.example/{name}.xml" for name in ("top", "moved/top", "moved/child"))
     pages: Pages = {ROBOTS: names(top), top: (301, {"location": moved}), moved: index(child)}
     pages[child] = urlset(f"{SITE}/1")
@@ -289,7 +289,7 @@ def test_the_proof_travels_down_an_index_and_through_a_redirect() -> None:
 
 
 @pytest.mark.parametrize(("final", "proven"), [("https://www.shop.example", True), ("https://evil.example", False)])
-def test_a_redirect_of_robots_txt_proves_the_other_host_within_one_domain(final: str, proven: bool) -> None:
+def test_redirected_robots_txt_verifies_the_other_host_within_one_domain(final: str, proven: bool) -> None:
     listing = f"{SITE}/maps/a.xml"
     pages: Pages = {
         ROBOTS: (301, {"location": f"{final}/robots.txt"}),
@@ -302,7 +302,7 @@ def test_a_redirect_of_robots_txt_proves_the_other_host_within_one_domain(final:
 
 @pytest.mark.parametrize("target", [SITE, MAP], ids=["guessed", "named by the user"])
 @pytest.mark.parametrize(("final", "proven"), [("https://www.shop.example", True), ("https://evil.example", False)])
-def test_a_redirect_of_a_document_proves_the_other_host_within_one_domain(
+def test_redirected_document_verifies_the_other_host_within_one_domain(
     final: str, proven: bool, target: str
 ) -> None:
     moved = f"{final}/maps/a.xml"
@@ -311,15 +311,15 @@ def test_a_redirect_of_a_document_proves_the_other_host_within_one_domain(
     assert seen.locs == (locs if proven else locs[:2])
 
 
-def test_the_robots_txt_of_a_document_that_is_named_gives_proof_and_permission_only() -> None:
-    """What it lists is not fetched, but for the document itself it counts."""
+def test_robots_txt_of_a_document_target_gives_rules_and_verification_only() -> None:
+    """Its sitemaps are not fetched, but it verifies the document."""
     pages = {ROBOTS: names(f"{SITE}/other.xml", rules="Disallow: /index.xml"), INDEX: index(MAP)}
     seen = walk(INDEX, pages)
-    assert seen.asked == [ROBOTS]
+    assert seen.requested == [ROBOTS]
     assert seen.codes == ["F02"]
 
 
-def test_robots_txt_that_redirects_to_a_document_of_the_walk_does_not_stop_it() -> None:
+def test_robots_txt_redirected_to_a_crawled_document_does_not_stop_it() -> None:
     seen = walk(MAP, {ROBOTS: (302, {"location": MAP}), MAP: urlset(f"{SITE}/1")})
     assert seen.locs == [f"{SITE}/1"]
 
@@ -327,7 +327,7 @@ def test_robots_txt_that_redirects_to_a_document_of_the_walk_does_not_stop_it() 
 def test_more_redirects_of_robots_txt_than_the_limit_are_not_followed() -> None:
     steps = [ROBOTS, *(f"{SITE}/r{number}" for number in range(7))]
     pages: Pages = {start: (302, {"location": end}) for start, end in pairwise(steps)}
-    assert walk(ROBOTS, pages).asked == steps[:6]
+    assert walk(ROBOTS, pages).requested == steps[:6]
     assert walk(ROBOTS, {**pages, f"{SITE}/r4": names(MAP), MAP: urlset(f"{SITE}/1")}).locs == [f"{SITE}/1"]
 
 
@@ -337,9 +337,9 @@ def test_redirects_of_robots_txt_have_a_limit_of_their_own(limit: int, read: boo
     pages: Pages = {start: (302, {"location": end}) for start, end in pairwise(steps)}
     pages |= {steps[-1]: names(INDEX, rules="Disallow: /b.xml"), INDEX: urlset(f"{SITE}/page")}
     seen = walk(ROBOTS, pages, limits=Limits(max_robots_redirects=limit, max_redirects=0))
-    assert seen.asked == ([*steps, INDEX] if read else steps[: limit + 1])
-    told = [problem.message for problem in problems(seen, "F14")]
-    assert [f"more than {limit} redirects; raise max_robots_redirects" in message for message in told] == (
+    assert seen.requested == ([*steps, INDEX] if read else steps[: limit + 1])
+    reported = [problem.message for problem in problems(seen, "F14")]
+    assert [f"more than {limit} redirects; raise max_robots_redirects" in message for message in reported] == (
         [] if read else [True]
     )
 
@@ -350,12 +350,12 @@ def test_redirects_of_robots_txt_have_a_limit_of_their_own(limit: int, read: boo
 def test_well_known_paths_are_tried_in_order_up_to_the_first_sitemap() -> None:
     found = SITE + WELL_KNOWN[3]
     seen = walk(SITE, {found: urlset(f"{SITE}/1"), SITE + WELL_KNOWN[5]: urlset(f"{SITE}/2")})
-    assert seen.asked == [ROBOTS, *(SITE + path for path in WELL_KNOWN[:4])]
+    assert seen.requested == [ROBOTS, *(SITE + path for path in WELL_KNOWN[:4])]
     assert seen.outcomes[found].why == "well-known"
     assert seen.locs == [f"{SITE}/1"]
 
 
-def test_a_guess_in_a_folder_speaks_for_its_whole_host() -> None:
+def test_well_known_path_in_a_folder_may_list_its_whole_host() -> None:
     guess = f"{SITE}/sitemap/index.xml"
     assert guess.removeprefix(SITE) in WELL_KNOWN
     locs = [f"{SITE}/1", "http://shop.example/2", f"{SITE}/sitemap/3", "https://other.example/4"]
@@ -364,7 +364,7 @@ def test_a_guess_in_a_folder_speaks_for_its_whole_host() -> None:
     assert seen.outcomes[guess].dropped == {"host": 1}
 
 
-def test_failed_guesses_leave_no_outcome_and_no_problem() -> None:
+def test_failed_well_known_paths_have_no_outcome_and_no_problem() -> None:
     pages: Pages = {
         SITE + WELL_KNOWN[1]: "<html><body>not here</body></html>",
         SITE + WELL_KNOWN[2]: (301, {"location": f"{SITE}/"}),
@@ -378,7 +378,7 @@ def test_failed_guesses_leave_no_outcome_and_no_problem() -> None:
     assert seen.frontier.sites[0].candidates == []
 
 
-def test_a_guess_that_redirects_to_a_sitemap_tells_of_the_redirect() -> None:
+def test_redirect_of_a_well_known_path_to_a_sitemap_is_reported() -> None:
     seen = walk(SITE, {MAP: (301, {"location": f"{SITE}/s.xml"}), f"{SITE}/s.xml": urlset(f"{SITE}/1")})
     assert seen.documents == [MAP, f"{SITE}/s.xml"]
     assert seen.problem("F03").sitemap == MAP
@@ -386,41 +386,41 @@ def test_a_guess_that_redirects_to_a_sitemap_tells_of_the_redirect() -> None:
 
 
 @pytest.mark.parametrize("bad", [404, "<html></html>", REFUSED])
-def test_paths_are_guessed_where_none_that_robots_names_holds_a_sitemap(bad: Reply) -> None:
+def test_paths_are_probed_if_no_named_url_is_a_sitemap(bad: Reply) -> None:
     seen = walk(SITE, {ROBOTS: names(f"{SITE}/a.xml"), f"{SITE}/a.xml": bad, MAP: urlset(f"{SITE}/1")})
     assert seen.locs == [f"{SITE}/1"]
     assert not seen.outcomes[f"{SITE}/a.xml"].complete
 
 
-def test_paths_are_not_guessed_before_every_named_candidate_has_ended() -> None:
+def test_paths_are_probed_after_every_named_candidate_has_ended() -> None:
     slow, good = f"{SITE}/slow.xml", f"{SITE}/good.xml"
     seen = walk(SITE, {ROBOTS: names(slow, good), slow: 404, good: urlset(f"{SITE}/1"), MAP: urlset(f"{SITE}/2")})
     assert seen.documents == [slow, good]
 
 
-def test_probe_always_guesses_beside_what_robots_names() -> None:
+def test_probe_always_adds_to_named_sitemaps() -> None:
     pages = {ROBOTS: names(f"{SITE}/a.xml"), f"{SITE}/a.xml": urlset(f"{SITE}/1"), MAP: urlset(f"{SITE}/2")}
     assert walk(SITE, pages).documents == [f"{SITE}/a.xml"]
     assert walk(SITE, pages, probe="always").documents == [f"{SITE}/a.xml", MAP]
 
 
-def test_probe_always_goes_past_a_path_that_robots_names() -> None:
+def test_probe_always_continues_after_a_named_path() -> None:
     seen = walk(SITE, {ROBOTS: names(MAP), MAP: urlset(f"{SITE}/1")}, probe="always")
     assert seen.documents == [SITE + path for path in WELL_KNOWN]
 
 
-def test_a_robots_txt_over_the_byte_limit_still_leads_to_guesses() -> None:
+def test_robots_txt_over_the_byte_limit_is_followed_by_probing() -> None:
     seen = walk(SITE, {ROBOTS: names() + "#" * 600, MAP: urlset(f"{SITE}/1")}, limits=Limits(max_robots_bytes=500))
     assert seen.locs == [f"{SITE}/1"]
 
 
-def test_a_host_that_never_answers_is_not_asked_for_guesses() -> None:
-    assert walk(SITE, {ROBOTS: REFUSED}, obey_robots=False).asked == [ROBOTS] * 3
+def test_unresponsive_host_is_not_probed() -> None:
+    assert walk(SITE, {ROBOTS: REFUSED}, obey_robots=False).requested == [ROBOTS] * 3
 
 
-def test_probe_never_guesses_nothing() -> None:
+def test_probe_never_makes_no_guess() -> None:
     seen = walk(SITE, {MAP: urlset(f"{SITE}/1")}, probe="never")
-    assert seen.asked == [ROBOTS]
+    assert seen.requested == [ROBOTS]
 
 
 def test_robots_txt_without_a_sitemap_line_is_noted() -> None:
@@ -428,7 +428,7 @@ def test_robots_txt_without_a_sitemap_line_is_noted() -> None:
     assert "F09" not in walk(SITE, {ROBOTS: names(MAP), MAP: urlset()}).codes
 
 
-def test_candidates_are_what_robots_names_and_the_guess_that_held() -> None:
+def test_candidates_are_named_sitemaps_and_the_found_path() -> None:
     seen = walk(SITE, {ROBOTS: names(f"{SITE}/a.xml"), SITE + WELL_KNOWN[1]: urlset()})
     candidates = seen.frontier.sites[0].candidates
     assert [(each.url, each.why, each.status, each.format) for each in candidates] == [
@@ -450,7 +450,7 @@ def test_children_of_an_index_are_read() -> None:
     assert seen.codes == []
 
 
-def test_without_descent_the_candidates_are_all() -> None:
+def test_without_descent_only_candidates_are_read() -> None:
     assert walk(INDEX, {INDEX: index(MAP), MAP: urlset()}, descend=False).documents == [INDEX]
 
 
@@ -476,7 +476,7 @@ def test_a_wider_scope_follows_children_elsewhere(scope: str, child: str) -> Non
     assert child in walk(INDEX, {INDEX: index(child)}, scope=scope).documents
 
 
-def test_a_child_on_another_host_that_robots_txt_proves_is_read() -> None:
+def test_child_on_another_host_verified_by_robots_txt_is_read() -> None:
     child = "https://other.example/a.xml"
     pages = {ROBOTS: names(INDEX, child), INDEX: index(child), child: urlset(f"{SITE}/1")}
     seen = walk(SITE, pages)
@@ -485,14 +485,14 @@ def test_a_child_on_another_host_that_robots_txt_proves_is_read() -> None:
     assert seen.outcomes[child].parents == [ROBOTS, INDEX]
 
 
-def test_a_sitemap_line_proves_a_child_that_only_an_index_leads_to() -> None:
-    """The user names the index: what its host's robots.txt lists is proof, not a candidate."""
+def test_sitemap_line_verifies_a_child_listed_by_an_index_only() -> None:
+    """The target is the index: sitemap lines of its host's robots.txt verify, and are no candidates."""
     child = "https://other.example/a.xml"
     seen = walk(INDEX, {ROBOTS: names(child), INDEX: index(child), child: urlset(f"{SITE}/1")})
     assert seen.locs == [f"{SITE}/1"]
 
 
-def test_robots_txt_is_a_parent_of_what_it_lists_though_the_user_named_it() -> None:
+def test_robots_txt_is_a_parent_of_a_listed_target() -> None:
     assert walk(MAP, {ROBOTS: names(MAP), MAP: urlset()}).outcomes[MAP].parents == [ROBOTS]
 
 
@@ -503,8 +503,8 @@ def test_a_child_above_the_directory_is_noted_and_read() -> None:
     assert seen.problem("S13").raw == MAP
 
 
-def test_a_child_speaks_for_its_own_directory_only_where_nothing_proves_more() -> None:
-    """Below a document that speaks for one directory, a child elsewhere on the host adds its own."""
+def test_unverified_child_may_list_its_own_directory_only() -> None:
+    """The parent may list one directory; a child elsewhere on the host adds its own directory."""
     top, child = "https://maps.example/a/index.xml", "https://maps.example/b/child.xml"
     locs = ["https://maps.example/a/1", "https://maps.example/b/2", "https://maps.example/3"]
     seen = walk(SITE, {ROBOTS: names(top), top: index(child), child: urlset(*locs)})
@@ -528,7 +528,7 @@ def test_a_document_of_several_parents_is_fetched_once_and_has_them_all() -> Non
 
 
 def test_parents_that_come_later_are_in_the_outcome() -> None:
-    """The second parent names the document when its outcome is out already."""
+    """The second parent lists the document after its outcome was reported."""
     a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
     seen = walk(SITE, {ROBOTS: names(a, b), a: index(MAP), b: [503, index(MAP)], MAP: urlset()})
     assert seen.outcomes[MAP].parents == [a, b]
@@ -542,7 +542,7 @@ def test_an_index_that_lists_itself_is_noted_and_read_once() -> None:
     assert seen.outcomes[INDEX].complete
 
 
-def test_a_ring_of_indexes_is_noted_and_ends() -> None:
+def test_cycle_of_indexes_is_noted_and_ends() -> None:
     a, b, c = (f"{SITE}/{name}.xml" for name in "abc")
     seen = walk(a, {a: index(b), b: index(c), c: index(a, MAP), MAP: urlset(f"{SITE}/1")})
     assert seen.documents == [a, b, c, MAP]
@@ -669,13 +669,13 @@ def test_redirects_are_followed_up_to_the_limit(limit: int, read: bool) -> None:
     assert ("F04" in seen.codes) is not read
 
 
-def test_a_redirect_to_another_host_asks_its_robots_txt() -> None:
+def test_redirect_to_another_host_requests_its_robots_txt() -> None:
     moved = "https://cdn.example/s.xml"
     pages: Pages = {MAP: (302, {"location": moved}), moved: urlset("https://cdn.example/1")}
     seen = walk(MAP, pages)
-    assert seen.asked == [ROBOTS, MAP, "https://cdn.example/robots.txt", moved]
+    assert seen.requested == [ROBOTS, MAP, "https://cdn.example/robots.txt", moved]
     forbidden = walk(MAP, {**pages, "https://cdn.example/robots.txt": names(rules="Disallow: /")})
-    assert moved not in forbidden.asked
+    assert moved not in forbidden.requested
     assert "https://cdn.example/robots.txt" in forbidden.problem("F02").message
 
 
@@ -718,11 +718,11 @@ def test_an_index_that_leads_to_itself_by_a_redirect_is_noted(pages: Pages) -> N
     seen = walk(INDEX, pages, scope="domain")
     problem = seen.problem("S05")
     assert (problem.sitemap, "lists itself" in problem.message) == (ROUND, True)
-    assert len(seen.asked) == len(set(seen.asked))
+    assert len(seen.requested) == len(set(seen.requested))
     assert all(outcome.complete for outcome in seen.outcomes.values())
 
 
-def test_a_redirect_to_what_lists_it_not_is_no_ring() -> None:
+def test_redirect_to_an_index_that_does_not_list_it_is_no_cycle() -> None:
     pages: Pages = {ROBOTS: names(INDEX, A, ROUND), INDEX: index(A, ROUND), ROUND: (301, {"location": A}), A: urlset()}
     assert "S05" not in walk(SITE, pages).codes
     assert "S05" not in walk(INDEX, pages).codes
@@ -733,14 +733,14 @@ def test_a_redirect_to_what_lists_it_not_is_no_ring() -> None:
 
 @pytest.mark.parametrize("target", [SITE, INDEX, [ROBOTS, SITE, INDEX]], ids=["site", "document", "all"])
 @pytest.mark.parametrize("obey_robots", [True, False])
-def test_a_robots_txt_that_an_index_lists_is_asked_for_once_and_what_it_names_is_read(
+def test_robots_txt_listed_by_an_index_is_requested_once_and_its_sitemaps_are_read(
     target: str | list[str], obey_robots: bool
 ) -> None:
     pages: Pages = {
         ROBOTS: names(INDEX, A), INDEX: index(ROBOTS, B), A: urlset(f"{SITE}/1"), B: urlset(f"{SITE}/2"),
     }  # fmt: skip
     seen = walk(target, pages, obey_robots=obey_robots)
-    assert sorted(seen.asked) == sorted([ROBOTS, INDEX, A, B])
+    assert sorted(seen.requested) == sorted([ROBOTS, INDEX, A, B])
     assert sorted(seen.locs) == [f"{SITE}/1", f"{SITE}/2"]
     assert seen.outcomes[ROBOTS].parents == [INDEX]
     assert seen.outcomes[A].parents == [ROBOTS]
@@ -748,23 +748,23 @@ def test_a_robots_txt_that_an_index_lists_is_asked_for_once_and_what_it_names_is
     assert seen.codes == ["S05"]
 
 
-def test_a_robots_txt_that_names_itself_is_asked_for_once() -> None:
+def test_robots_txt_that_names_itself_is_requested_once() -> None:
     seen = walk(SITE, {ROBOTS: names(ROBOTS, A, "http://me:x@shop.example/robots.txt"), A: urlset(f"{SITE}/1")})
-    assert seen.asked == [ROBOTS, A, "http://shop.example/robots.txt"]
+    assert seen.requested == [ROBOTS, A, "http://shop.example/robots.txt"]
     assert seen.problem("S05").raw == ROBOTS
     alone = walk(SITE, {ROBOTS: names(ROBOTS)}, probe="never")
-    assert (alone.asked, alone.codes) == ([ROBOTS], ["S05", "F09"])
+    assert (alone.requested, alone.codes) == ([ROBOTS], ["S05", "F09"])
 
 
 @pytest.mark.parametrize("target", [SITE, INDEX])
 def test_a_document_that_redirects_to_robots_txt_is_an_alias_of_it(target: str) -> None:
     pages: Pages = {ROBOTS: names(INDEX, A), INDEX: index(ROUND), ROUND: (301, {"location": ROBOTS})}
     seen = walk(target, {**pages, A: urlset(f"{SITE}/1")})
-    assert sorted(seen.asked) == sorted([ROBOTS, INDEX, ROUND, A])
+    assert sorted(seen.requested) == sorted([ROBOTS, INDEX, ROUND, A])
     assert (seen.locs, seen.outcomes[ROUND].format) == ([f"{SITE}/1"], "robots")
 
 
-def test_a_robots_txt_that_redirects_within_its_domain_is_that_of_both_hosts() -> None:
+def test_robots_txt_redirected_within_its_domain_applies_to_both_hosts() -> None:
     pages: Pages = {
         ROBOTS: (301, {"location": f"{WWW}/robots.txt"}),
         f"{WWW}/robots.txt": names(f"{WWW}/a.xml", f"{WWW}/no.xml", rules="Disallow: /no.xml\nCrawl-delay: 7"),
@@ -772,17 +772,17 @@ def test_a_robots_txt_that_redirects_within_its_domain_is_that_of_both_hosts() -
         f"{WWW}/b.xml": urlset(f"{WWW}/1", f"{SITE}/2"),
     }
     seen = walk(SITE, pages)
-    assert seen.asked == [ROBOTS, f"{WWW}/robots.txt", f"{WWW}/a.xml", f"{WWW}/b.xml"]
+    assert seen.requested == [ROBOTS, f"{WWW}/robots.txt", f"{WWW}/a.xml", f"{WWW}/b.xml"]
     assert seen.locs == [f"{WWW}/1", f"{SITE}/2"]
     assert seen.problem("F02").sitemap == f"{WWW}/no.xml"
     assert seen.at[3] - seen.at[2] == 7
     failed = walk(SITE, {**pages, f"{WWW}/robots.txt": 503})
-    assert set(failed.asked) == {ROBOTS, f"{WWW}/robots.txt"}
+    assert set(failed.requested) == {ROBOTS, f"{WWW}/robots.txt"}
 
 
 @pytest.mark.parametrize("targets", [[SITE, WWW], [WWW, SITE], [SITE, f"{WWW}/robots.txt"]])
 @pytest.mark.parametrize("concurrency", [1, 16])
-def test_a_robots_txt_that_redirects_to_one_that_is_asked_for_ends_with_that(
+def test_robots_txt_redirected_to_a_pending_one_ends_with_it(
     targets: list[str], concurrency: int
 ) -> None:
     pages: Pages = {
@@ -791,12 +791,12 @@ def test_a_robots_txt_that_redirects_to_one_that_is_asked_for_ends_with_that(
         A: urlset(f"{SITE}/1", f"{WWW}/2"),
     }
     seen = walk(targets, pages, concurrency=concurrency)
-    assert sorted(seen.asked) == sorted([ROBOTS, f"{WWW}/robots.txt", A])
+    assert sorted(seen.requested) == sorted([ROBOTS, f"{WWW}/robots.txt", A])
     assert seen.locs == [f"{SITE}/1", f"{WWW}/2"]
     assert seen.problem("F02").sitemap == f"{SITE}/no.xml"
     assert [len(site.candidates) for site in seen.frontier.sites] == [2, 2]
     failed = walk(targets, {**pages, f"{WWW}/robots.txt": 503}, concurrency=concurrency)
-    assert set(failed.asked) == {ROBOTS, f"{WWW}/robots.txt"}
+    assert set(failed.requested) == {ROBOTS, f"{WWW}/robots.txt"}
     assert not any(outcome.complete for outcome in failed.outcomes.values())
 
 
@@ -810,7 +810,7 @@ def test_robots_txt_that_redirect_to_each_other_permit_all(targets: list[str]) -
     assert walk(targets, pages).locs == [f"{SITE}/1"]
 
 
-def test_a_robots_txt_whose_place_falls_silent_is_asked_for_there_itself() -> None:
+def test_robots_txt_is_requested_at_its_redirect_target_if_that_failed() -> None:
     plain = "http://www.shop.example"
     pages: Pages = {
         ROBOTS: (301, {"location": f"{WWW}/robots.txt"}),
@@ -824,21 +824,21 @@ def test_a_robots_txt_whose_place_falls_silent_is_asked_for_there_itself() -> No
         assert not seen.outcomes[ROBOTS].complete
 
 
-def test_a_robots_txt_that_redirects_to_a_stranger_is_not_the_strangers() -> None:
+def test_robots_txt_redirected_to_another_domain_does_not_apply_there() -> None:
     other = "https://other.example"
     pages: Pages = {
         ROBOTS: (301, {"location": f"{other}/robots.txt"}),
         f"{other}/robots.txt": names(f"{other}/a.xml"),
         f"{other}/a.xml": urlset(f"{other}/1"),
     }
-    assert walk(SITE, pages).asked == [ROBOTS, f"{other}/robots.txt", f"{other}/robots.txt", f"{other}/a.xml"]
+    assert walk(SITE, pages).requested == [ROBOTS, f"{other}/robots.txt", f"{other}/robots.txt", f"{other}/a.xml"]
 
 
 def test_a_robots_txt_that_names_another_one_has_that_read_for_its_sitemaps() -> None:
     other = f"{WWW}/robots.txt"
     pages: Pages = {ROBOTS: names(other), other: names(f"{WWW}/a.xml"), f"{WWW}/a.xml": urlset(f"{WWW}/1")}
     seen = walk(SITE, pages)
-    assert (seen.asked, seen.locs) == ([ROBOTS, other, f"{WWW}/a.xml"], [f"{WWW}/1"])
+    assert (seen.requested, seen.locs) == ([ROBOTS, other, f"{WWW}/a.xml"], [f"{WWW}/1"])
     assert [found.url for found in seen.frontier.sites[0].candidates] == [f"{WWW}/a.xml"]
     for reply in (404, REFUSED):
         missing = walk(SITE, {ROBOTS: names(other), other: reply, MAP: urlset(f"{SITE}/1")})
@@ -849,21 +849,22 @@ def test_robots_txt_that_name_each_other_are_bounded() -> None:
     hosts = [f"https://{number}.shop.example" for number in range(9)]
     pages: Pages = {f"{one}/robots.txt": names(f"{two}/robots.txt") for one, two in pairwise(hosts)}
     seen = walk(hosts[0], pages, probe="never")
-    assert seen.asked == [f"{host}/robots.txt" for host in hosts[:6]]
+    assert seen.requested == [f"{host}/robots.txt" for host in hosts[:6]]
     assert seen.problem("S14").sitemap == f"{hosts[5]}/robots.txt"
     few = walk(hosts[0], pages, probe="never", limits=Limits(max_documents=2))
-    assert (few.asked, few.problem("S16").sitemap) == ([f"{host}/robots.txt" for host in hosts[:3]], few.asked[2])
+    assert few.requested == [f"{host}/robots.txt" for host in hosts[:3]]
+    assert few.problem("S16").sitemap == few.requested[2]
 
 
 @pytest.mark.parametrize("way", [index(ROBOTS), (301, {"location": ROBOTS})], ids=["index", "redirect"])
 def test_a_robots_txt_that_is_not_there_and_listed_is_an_error(way: Reply) -> None:
     seen = walk(INDEX, {ROBOTS: 404, INDEX: way})
-    assert seen.asked == [ROBOTS, INDEX]
+    assert seen.requested == [ROBOTS, INDEX]
     assert "404" in seen.problem("F01").message
     assert not seen.outcomes[INDEX].complete
 
 
-# --- retries and pace -----------------------------------------------------------------------------------------
+# --- retries and politeness -----------------------------------------------------------------------------------------
 
 
 def test_failures_that_pass_are_tried_again_with_growing_waits() -> None:
@@ -882,7 +883,7 @@ def test_a_document_is_tried_as_often_as_the_limit_says(tries: int) -> None:
 
 
 @pytest.mark.parametrize("reply", [400, 403, 404, 410, 206, 304, 999, 101, Failed("F13", "refused", transient=False)])
-def test_failures_that_stay_are_asked_for_once(reply: Reply) -> None:
+def test_permanent_failures_are_not_retried(reply: Reply) -> None:
     seen = walk(MAP, {MAP: reply})
     assert seen.documents == [MAP]
     assert not seen.outcomes[MAP].complete
@@ -890,7 +891,7 @@ def test_failures_that_stay_are_asked_for_once(reply: Reply) -> None:
 
 @pytest.mark.parametrize("url", [MAP, ROBOTS])
 def test_a_part_of_a_document_is_no_answer(url: str) -> None:
-    """206 answers a Range, which nobody asked for: it may hold any part. A robots.txt counts by its 2xx alone."""
+    """A 206 to a request without Range may hold any part. For robots.txt any 2xx counts."""
     frontier = Frontier([parse_target(url)], Plan(), jitter=lambda: 0.5)
     (robots,) = frontier.next_requests(0.0)
     if url == ROBOTS:
@@ -901,8 +902,8 @@ def test_a_part_of_a_document_is_no_answer(url: str) -> None:
     reads_body = frontier.receive(request, Head(206, {"content-range": "bytes 0-99/900"}), 0.0, TODAY)
     assert not reads_body
     assert frontier.done
-    told = [told for told in frontier.take() if isinstance(told, Problem)]
-    assert [(problem.code, problem.message) for problem in told] == [("F01", "206 Partial Content")]
+    reported = [reported for reported in frontier.take() if isinstance(reported, Problem)]
+    assert [(problem.code, problem.message) for problem in reported] == [("F01", "206 Partial Content")]
 
 
 def test_the_tries_count_anew_behind_a_redirect() -> None:
@@ -912,7 +913,7 @@ def test_the_tries_count_anew_behind_a_redirect() -> None:
     assert seen.locs == [f"{SITE}/1"]
 
 
-def test_what_broke_off_for_good_keeps_what_was_read() -> None:
+def test_document_that_fails_finally_keeps_what_was_read() -> None:
     part = Failed("F04", "reset", transient=False, outcome=Outcome(entries=7, kept=7, format="urlset"))
     seen = walk(MAP, {MAP: part})
     assert seen.documents == [MAP]
@@ -920,18 +921,18 @@ def test_what_broke_off_for_good_keeps_what_was_read() -> None:
     assert seen.problem("F04").message == "reset"
 
 
-def test_the_place_that_listed_it_is_in_the_message() -> None:
+def test_listing_place_is_in_the_message() -> None:
     seen = walk(INDEX, {INDEX: index(MAP)})
     assert seen.problem("F01").message == "404 Not Found (listed in index.xml:1)"
 
 
 @pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize("asked", ["20", "Sun, 01 Mar 2026 12:00:20 GMT"])
-def test_retry_after_holds_the_whole_host(status: int, asked: str) -> None:
+@pytest.mark.parametrize("requested", ["20", "Sun, 01 Mar 2026 12:00:20 GMT"])
+def test_retry_after_holds_the_whole_host(status: int, requested: str) -> None:
     other = f"{SITE}/b.xml"
-    pages: Pages = {MAP: [(status, {"retry-after": asked}), urlset()], other: urlset()}
+    pages: Pages = {MAP: [(status, {"retry-after": requested}), urlset()], other: urlset()}
     seen = walk([MAP, other], pages, per_host=1)
-    assert dict(zip(seen.asked, seen.at, strict=True)) == {ROBOTS: 0.0, MAP: 20.0, other: 20.0}
+    assert dict(zip(seen.requested, seen.at, strict=True)) == {ROBOTS: 0.0, MAP: 20.0, other: 20.0}
 
 
 def test_retry_after_is_a_minimum() -> None:
@@ -948,18 +949,18 @@ def test_a_429_without_a_time_waits_five_seconds_then_twice_as_long(
     limits = Limits(max_wait_seconds=most)
     pages: Pages = {MAP: [(429, headers), (429, headers), urlset()], other: urlset()}
     seen = walk([MAP, other], pages, per_host=1, limits=limits)
-    asked = [*zip(seen.at, seen.asked, strict=True)]
-    assert [at for at, url in asked if url == MAP] == at
-    assert next(at for at, url in asked if url == other) >= min(most, 5.0)  # the whole host is left alone
+    requested = [*zip(seen.at, seen.requested, strict=True)]
+    assert [at for at, url in requested if url == MAP] == at
+    assert next(at for at, url in requested if url == other) >= min(most, 5.0)  # no request to the whole host
     assert not seen.codes
 
 
-def test_a_429_that_says_at_once_is_tried_again_like_any_other() -> None:
+def test_429_with_retry_after_0_is_retried_with_backoff() -> None:
     assert walk(MAP, {MAP: [(429, {"retry-after": "0"}), urlset()]}).at[-1] == 0.5
 
 
 @pytest.mark.parametrize(("seconds", "given_up"), [("60", False), ("61", True)])
-def test_a_host_that_asks_for_too_much_patience_is_given_up_aloud(seconds: str, given_up: bool) -> None:
+def test_host_with_a_too_long_retry_after_is_skipped_and_reported(seconds: str, given_up: bool) -> None:
     other = f"{SITE}/b.xml"
     pages: Pages = {MAP: [(503, {"retry-after": seconds}), urlset()], other: urlset()}
     seen = walk([MAP, other], pages, per_host=1)
@@ -968,7 +969,7 @@ def test_a_host_that_asks_for_too_much_patience_is_given_up_aloud(seconds: str, 
     assert all(outcome.complete is not given_up for url, outcome in seen.outcomes.items() if url != ROBOTS)
 
 
-def test_a_host_that_is_given_up_takes_no_new_documents() -> None:
+def test_skipped_host_takes_no_new_documents() -> None:
     elsewhere = "https://maps.example/index.xml"
     pages: Pages = {
         ROBOTS: names(MAP, elsewhere),
@@ -976,16 +977,16 @@ def test_a_host_that_is_given_up_takes_no_new_documents() -> None:
         elsewhere: index(f"{SITE}/late.xml"),
     }
     seen = walk(SITE, pages, probe="never")
-    assert f"{SITE}/late.xml" not in seen.asked
+    assert f"{SITE}/late.xml" not in seen.requested
     assert "max_wait_seconds" in seen.outcomes[f"{SITE}/late.xml"].samples[0].message
 
 
 @pytest.mark.parametrize("first", [ROBOTS, MAP])
-def test_giving_a_host_up_is_told_even_where_nothing_names_a_sitemap(first: str) -> None:
+def test_skipped_host_is_reported_even_without_a_named_sitemap(first: str) -> None:
     seen = walk(SITE, {first: (503, {"retry-after": "3600"})})
     assert "F04" in seen.codes
     assert any(not outcome.complete for outcome in seen.outcomes.values())
-    assert seen.asked == ([ROBOTS] if first == ROBOTS else [ROBOTS, MAP])
+    assert seen.requested == ([ROBOTS] if first == ROBOTS else [ROBOTS, MAP])
 
 
 def test_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
@@ -997,7 +998,7 @@ def test_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "limit", "remedy"),
+    ("delay", "limit", "remedy"),
     [
         ("30", 30.0, None),
         ("30.5", 30.0, "raise max_crawl_delay_seconds (--max-crawl-delay) to wait for it"),
@@ -1009,28 +1010,28 @@ def test_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
         ("0", 0.0, None),
     ],
 )
-def test_a_host_with_a_longer_crawl_delay_is_skipped(asked: str, limit: float, remedy: str | None) -> None:
-    pages: Pages = {ROBOTS: names(MAP, rules=f"Crawl-delay: {asked}"), MAP: urlset()}
+def test_a_host_with_a_longer_crawl_delay_is_skipped(delay: str, limit: float, remedy: str | None) -> None:
+    pages: Pages = {ROBOTS: names(MAP, rules=f"Crawl-delay: {delay}"), MAP: urlset()}
     seen = walk(SITE, pages, limits=Limits(max_crawl_delay_seconds=limit))
     if remedy is None:
-        assert seen.at == [0.0, float(asked)]
+        assert seen.at == [0.0, float(delay)]
         assert "F15" not in seen.codes
         return
-    assert seen.asked == [ROBOTS]
-    error, told = problems(seen, "F15")
+    assert seen.requested == [ROBOTS]
+    error, reported = problems(seen, "F15")
     assert (error.severity, error.sitemap) == ("error", ROBOTS)
-    assert error.message.startswith(f"Crawl-delay of {asked} s is over {limit:g} s: nothing on this host is fetched; ")
+    assert error.message.startswith(f"Crawl-delay of {delay} s is over {limit:g} s: nothing on this host is fetched; ")
     assert error.message.endswith(remedy)
-    assert (told.severity, told.sitemap) == ("info", MAP)
-    assert told.message.startswith(f"not read: {SITE}: Crawl-delay of {asked} s is over ")
+    assert (reported.severity, reported.sitemap) == ("info", MAP)
+    assert reported.message.startswith(f"not read: {SITE}: Crawl-delay of {delay} s is over ")
     assert seen.outcomes[ROBOTS].complete
     assert not seen.outcomes[MAP].complete
 
 
-def test_without_a_named_sitemap_a_guess_stands_for_a_host_that_is_skipped() -> None:
+def test_without_a_named_sitemap_a_well_known_path_represents_a_skipped_host() -> None:
     pages: Pages = {ROBOTS: names(rules="Crawl-delay: 31"), MAP: urlset()}
     seen = walk(SITE, pages)
-    assert seen.asked == [ROBOTS]
+    assert seen.requested == [ROBOTS]
     assert [*seen.outcomes] == [ROBOTS, MAP]
     assert not seen.outcomes[MAP].complete
     assert walk(SITE, pages, obey_robots=False).documents == [MAP]
@@ -1044,13 +1045,13 @@ def test_a_slow_host_is_skipped_and_another_is_read() -> None:
     seen = walk(SITE, pages, scope="any")
     assert seen.locs == [f"{SITE}/1"]
     assert [url for url, outcome in seen.outcomes.items() if not outcome.complete] == [f"{far}/b.xml"]
-    assert [(told.severity, told.sitemap) for told in problems(seen, "F15")] == [
+    assert [(reported.severity, reported.sitemap) for reported in problems(seen, "F15")] == [
         ("error", f"{far}/robots.txt"),
         ("info", f"{far}/b.xml"),
     ]
 
 
-def test_the_time_that_a_crawl_delay_takes_is_known() -> None:
+def test_duration_of_a_crawl_delay_is_known() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(4)]
     frontier = Frontier([parse_target(SITE)], Plan())
     (robots,) = frontier.next_requests(0.0)
@@ -1066,14 +1067,14 @@ def test_the_time_that_a_crawl_delay_takes_is_known() -> None:
 
 
 @pytest.mark.parametrize("per_host", [1, 3])
-def test_a_host_is_asked_for_so_many_at_once(per_host: int) -> None:
+def test_per_host_limits_concurrent_requests(per_host: int) -> None:
     children = [f"{SITE}/{number}.xml" for number in range(9)]
     seen = walk(SITE, {ROBOTS: names(*children)}, per_host=per_host, probe="never")
     assert seen.most_a_host == per_host
 
 
 @pytest.mark.parametrize("concurrency", [1, 5])
-def test_all_hosts_together_are_asked_for_so_many_at_once(concurrency: int) -> None:
+def test_concurrency_limits_requests_to_all_hosts(concurrency: int) -> None:
     children = [f"https://h{number}.example/{page}.xml" for number in range(4) for page in range(4)]
     pages: Pages = {ROBOTS: names(*children), **{child: urlset() for child in children}}
     seen = walk(SITE, pages, concurrency=concurrency)
@@ -1085,7 +1086,7 @@ def test_four_a_host_and_sixteen_in_all_are_the_defaults() -> None:
     assert (Plan().per_host, Plan().concurrency) == (4, 16)
 
 
-def test_a_document_that_has_arrived_leaves_its_slot_to_another_but_not_without_bound() -> None:
+def test_received_document_frees_its_slot_within_a_bound() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(6)]
     frontier = Frontier([parse_target(SITE)], Plan(per_host=2, probe="never"))
     (robots,) = frontier.next_requests(0.0)
@@ -1093,25 +1094,26 @@ def test_a_document_that_has_arrived_leaves_its_slot_to_another_but_not_without_
     for child in children:
         frontier.receive(robots, SitemapRef(child), 0.0, TODAY)
     frontier.receive(robots, Finished(Outcome(format="robots")), 0.0, TODAY)
-    asked = []
+    requested = []
     for _ in children:
         started = frontier.next_requests(0.0)
-        asked += started
+        requested += started
         for request in started:
             frontier.receive(request, Head(200, {}), 0.0, TODAY)
             frontier.receive(request, Arrived(), 0.0, TODAY)
-    assert [request.url for request in asked] == children[:4]  # two at work, and two whose slots are not given back
+    # two being parsed, and two whose slots are not free yet
+    assert [request.url for request in requested] == children[:4]
     assert (frontier.in_flight, frontier.awaits_answers, frontier.done) == (2, True, False)
-    for request in asked[:2]:
+    for request in requested[:2]:
         frontier.receive(request, Finished(Outcome(format="urlset")), 0.0, TODAY)
     assert (frontier.in_flight, frontier.awaits_answers) == (2, True)
-    for request in asked[2:]:
+    for request in requested[2:]:
         frontier.receive(request, Failed("F04", "it shrank", transient=False), 0.0, TODAY)
     assert (frontier.in_flight, frontier.awaits_answers) == (0, False)
     assert [request.url for request in frontier.next_requests(0.0)] == children[4:]
 
 
-# --- book-keeping ---------------------------------------------------------------------------------------------
+# --- outcomes and counts ---------------------------------------------------------------------------------------------
 
 
 def test_documents_known_and_done_agree_at_the_end() -> None:
@@ -1126,11 +1128,11 @@ def test_validators_and_status_are_in_the_outcome() -> None:
     (request,) = frontier.next_requests(0.0)
     assert frontier.receive(request, Head(200, {"etag": '"7"', "last-modified": "yesterday"}), 0.0, TODAY)
     frontier.receive(request, Finished(Outcome(format="urlset")), 0.0, TODAY)
-    (outcome,) = [told for told in frontier.take() if isinstance(told, Outcome) and told.url == MAP]
+    (outcome,) = [reported for reported in frontier.take() if isinstance(reported, Outcome) and reported.url == MAP]
     assert (outcome.etag, outcome.last_modified, outcome.status) == ('"7"', "yesterday", 200)
 
 
-def test_problems_of_the_walk_are_counted_in_the_outcome() -> None:
+def test_problems_of_the_crawl_are_counted_in_the_outcome() -> None:
     seen = walk(INDEX, {INDEX: index(*[f"https://other.example/{number}.xml" for number in range(8)])})
     outcome = seen.outcomes[INDEX]
     assert outcome.problems == {"U04": 8}
@@ -1138,7 +1140,7 @@ def test_problems_of_the_walk_are_counted_in_the_outcome() -> None:
 
 
 def test_a_document_waits_for_every_site_that_may_name_it() -> None:
-    """One sitemap for two hosts: read before the second robots.txt has come, half of it would be out of scope."""
+    """One sitemap for two hosts: if read before the second robots.txt, half of it would be out of scope."""
     shared = "https://maps.example/all.xml"
     alpha, beta = "https://alpha.example", "https://beta.example"
     pages: Pages = {
@@ -1155,7 +1157,7 @@ def test_a_document_waits_for_every_site_that_may_name_it() -> None:
 def test_two_sites_on_one_host_share_its_robots_txt() -> None:
     pages: Pages = {ROBOTS: names(MAP), MAP: urlset(f"{SITE}/1")}
     seen = walk(["shop.example", SITE, f"{SITE}/robots.txt"], pages)
-    assert seen.asked == [ROBOTS, MAP]
+    assert seen.requested == [ROBOTS, MAP]
     assert [[found.url for found in site.candidates] for site in seen.frontier.sites] == [[MAP]] * 3
 
 
@@ -1185,7 +1187,7 @@ def test_documents_that_redirect_to_each_other_fail() -> None:
     assert "S05" not in seen.codes
 
 
-def test_a_document_that_waits_on_the_scheme_that_failed_is_not_forgotten() -> None:
+def test_document_waiting_on_a_failed_scheme_is_reported() -> None:
     document = f"{SITE}/s.xml"
     pages: Pages = {ROBOTS: REFUSED, "http://shop.example/robots.txt": "", document: urlset(f"{SITE}/1")}
     seen = walk(["shop.example", document], pages)
@@ -1193,12 +1195,12 @@ def test_a_document_that_waits_on_the_scheme_that_failed_is_not_forgotten() -> N
 
 
 def test_documents_that_redirect_to_each_other_count_as_one_that_could_not_be_read() -> None:
-    """Were both of them an alias, nobody would be the one that is missing."""
+    """If both were aliases, no outcome would be incomplete."""
     a, b = f"{SITE}/a.xml", f"{SITE}/b.xml"
     pages: Pages = {INDEX: index(a, b, MAP), a: (302, {"location": b}), b: (302, {"location": a}), MAP: urlset("x")}
     seen = walk(INDEX, pages)
     ledger = SummaryBuilder()
-    ledger.take([*seen.told], UrlRecord)
+    ledger.take([*seen.reported], UrlRecord)
     assert (ledger.complete, ledger.summary().complete) == (False, False)
     assert (ledger.summary().failed, ledger.summary().sitemaps) == (1, 3)
     assert (seen.outcomes[b].final_url, seen.outcomes[a].final_url) == (b, b)
@@ -1206,10 +1208,10 @@ def test_documents_that_redirect_to_each_other_count_as_one_that_could_not_be_re
 
 @pytest.mark.parametrize("concurrency", [1, 16])
 @pytest.mark.parametrize(("reply", "read", "failed"), [(urlset(f"{SITE}/page"), 1, 0), (404, 0, 1)])
-def test_documents_that_redirect_to_one_place_which_nobody_lists_are_one(
+def test_documents_redirected_to_the_same_unlisted_url_are_one(
     reply: Reply, read: int, failed: int, concurrency: int
 ) -> None:
-    """The first to be led there is read, the others are aliases of it."""
+    """The first one redirected there is read, the others are its aliases."""
     first, second, third, place = (f"{SITE}/{name}.xml" for name in ("first", "second", "third", "place"))
     pages: Pages = {each: (302, {"location": place}) for each in (first, second)}
     pages |= {INDEX: index(first, second, third), third: (302, {"location": second}), place: reply}
@@ -1227,26 +1229,26 @@ def test_documents_that_redirect_to_one_place_which_nobody_lists_are_one(
     assert [seen.outcomes[url].entries for url in (first, second, third)] == [read, 0, 0]
     assert all(seen.outcomes[url].complete is bool(read) for url in (first, second, third))
     ledger = SummaryBuilder()
-    ledger.take([*seen.told], UrlRecord)
+    ledger.take([*seen.reported], UrlRecord)
     summary = ledger.summary()
     assert (summary.sitemaps, summary.sitemaps_read, summary.failed) == (2, 1 + read, failed)
 
 
 @pytest.mark.parametrize("reply", ["<html><body>Home</body></html>", 404])
-def test_guesses_that_all_lead_to_one_place_say_nothing_of_it(reply: Reply) -> None:
-    """Many a site redirects what it does not have to its home page."""
+def test_well_known_paths_redirected_to_one_page_are_not_reported(reply: Reply) -> None:
+    """Many sites redirect missing paths to their home page."""
     home = {f"{SITE}{path}": (302, {"location": f"{SITE}/"}) for path in WELL_KNOWN[:-1]}
     pages: Pages = {**home, ROBOTS: "", f"{SITE}/": reply, f"{SITE}{WELL_KNOWN[-1]}": urlset(f"{SITE}/page")}
     seen = walk(SITE, pages)
     assert seen.locs == [f"{SITE}/page"]
     ledger = SummaryBuilder()
-    ledger.take([*seen.told], UrlRecord)
+    ledger.take([*seen.reported], UrlRecord)
     assert ledger.summary().complete
     assert (ledger.summary().sitemaps, [problem.code for problem in ledger.problems.samples]) == (1, ["F09"])
 
 
-def test_a_document_that_comes_late_to_a_place_where_another_was_led_is_its_alias() -> None:
-    """The other has been read by then."""
+def test_document_at_an_earlier_redirect_target_is_its_alias() -> None:
+    """The other document has been read before."""
     first, late, place = (f"{SITE}/{name}.xml" for name in ("first", "late", "place"))
     pages: Pages = {first: (301, {"location": place}), place: urlset(f"{SITE}/page"), INDEX: index(first, late)}
     seen = walk(INDEX, {**pages, late: [500, 500, (301, {"location": place})]})
@@ -1258,7 +1260,7 @@ def test_a_document_that_comes_late_to_a_place_where_another_was_led_is_its_alia
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_a_chain_of_documents_that_redirect_to_each_other_may_be_of_any_length(backwards: bool) -> None:
-    chain = [f"{SITE}/{number}.xml" for number in range(900)]  # walk() asks a thousand times at most
+    chain = [f"{SITE}/{number}.xml" for number in range(900)]  # walk() has at most a thousand turns
     pages: Pages = {start: (302, {"location": end}) for start, end in pairwise(chain)}
     pages |= {INDEX: index(*(reversed(chain) if backwards else chain)), chain[-1]: [503, urlset(f"{SITE}/page")]}
     low = sys.getrecursionlimit()
@@ -1268,7 +1270,7 @@ def test_a_chain_of_documents_that_redirect_to_each_other_may_be_of_any_length(b
     finally:
         sys.setrecursionlimit(low)
     assert seen.locs == [f"{SITE}/page"]
-    assert len(seen.outcomes) == 902  # robots.txt and the index, too
+    assert len(seen.outcomes) == 902  # robots.txt and the index are included
     assert all(outcome.complete for outcome in seen.outcomes.values())
 
 
@@ -1278,32 +1280,32 @@ def test_every_outcome_is_a_line_of_json(robots: Reply) -> None:
     seen = walk("shop.example", {ROBOTS: robots, MAP: index(alias, INDEX), alias: (302, {"location": MAP})})
     for outcome in seen.outcomes.values():
         unwritten = dict.fromkeys(UNWRITTEN[Outcome])
-        told = attrs.evolve(outcome, **{**unwritten, "samples": (), "authorities": (), "skipped": 0})
-        assert from_json(json_line(outcome)) == told
+        reported = attrs.evolve(outcome, **{**unwritten, "samples": (), "authorities": (), "skipped": 0})
+        assert from_json(json_line(outcome)) == reported
 
 
 # --- what one call costs --------------------------------------------------------------------------------------
 
 
-def test_of_many_forbidden_documents_some_are_told_of_in_one_call() -> None:
-    """None of them is ever in flight, so nothing else would end the call."""
+def test_forbidden_documents_are_reported_in_batches() -> None:
+    """None of them is ever in flight, so the call has no other end."""
     children = [f"{SITE}/no/{number}.xml" for number in range(5_000)]
     seen = walk(INDEX, {ROBOTS: names(rules="Disallow: /no/"), INDEX: index(*children)})
     assert len(problems(seen, "F02")) == len(children)
-    frontier, told = Frontier([parse_target(INDEX)], Plan()), []
+    frontier, reported = Frontier([parse_target(INDEX)], Plan()), []
     for page in (names(rules="Disallow: /no/"), index(*children)):
         (request,) = frontier.next_requests(0.0)
         answer(Walk(frontier), request, page, 0.0)
     while not frontier.done:
         assert frontier.wait(0.0) == 0.0
         assert frontier.next_requests(0.0) == []
-        told.append(sum(isinstance(each, Problem) for each in frontier.take()))
-    assert sum(told) == len(children)
-    assert max(told) <= 2_000
+        reported.append(sum(isinstance(each, Problem) for each in frontier.take()))
+    assert sum(reported) == len(children)
+    assert max(reported) <= 2_000
 
 
 @pytest.mark.parametrize("length", [10, 1500])
-def test_dear_rules_are_asked_about_a_few_documents_in_one_call(length: int) -> None:
+def test_expensive_rules_are_matched_for_a_few_documents_in_one_call(length: int) -> None:
     rules = "\n".join(f"Disallow: /*aaaaab{number:x}$" for number in range(18_000))
     children = [f"{SITE}/{'a' * length}{number}.xml" for number in range(30)]
     frontier = Frontier([parse_target(INDEX)], Plan(per_host=1000, concurrency=1000))
@@ -1317,7 +1319,7 @@ def test_dear_rules_are_asked_about_a_few_documents_in_one_call(length: int) -> 
     assert 1 <= max(calls) <= 3
 
 
-def test_documents_that_were_held_back_end_some_in_one_call() -> None:
+def test_deferred_documents_end_in_batches() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(2_500)]
     frontier, seen = Frontier([parse_target(INDEX)], Plan(concurrency=9999, per_host=9999)), []
     for page in (names(), index(*children)):

@@ -1,4 +1,4 @@
-"""Who waits for which host, in which order, and what it costs to ask."""
+"""HostQueue: the order of requests to hosts, and the cost of a call."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def request(url: str, not_before: float = 0.0) -> DocumentRequest:
     return DocumentRequest(url, url, "given", not_before=not_before)
 
 
-def test_visits_that_have_to_wait_come_behind_those_that_need_not() -> None:
+def test_waiting_requests_come_after_ready_ones() -> None:
     queue = RequestQueue()
     for url, not_before in (("late", 9.0), ("a", 0.0), ("soon", 5.0), ("b", 0.0)):
         queue.add(request(url, not_before))
@@ -40,7 +40,7 @@ def test_visits_that_have_to_wait_come_behind_those_that_need_not() -> None:
     assert (len(queue), queue.due_at) == (0, None)
 
 
-def test_visits_that_are_due_at_one_time_keep_their_order() -> None:
+def test_requests_due_at_the_same_time_keep_their_order() -> None:
     queue = RequestQueue()
     for url in "dcba":
         queue.add(request(url, 3.0))
@@ -48,7 +48,7 @@ def test_visits_that_are_due_at_one_time_keep_their_order() -> None:
 
 
 def served(hosts: HostQueues, visits: int) -> None:
-    """Every visit is taken, one in each call, and ends before the next."""
+    """Takes every request, one in each call; each ends before the next. The number of calls."""
     for _ in range(visits):
         host, _request = next(hosts.pop_ready(1.0, robots_only=False))
         host.pace.started(1.0)
@@ -74,7 +74,7 @@ def one_host(count: int) -> HostQueues:
 
 
 @pytest.mark.parametrize("make", [one_visit_each, one_host])
-def test_the_work_grows_with_the_visits_and_no_faster(make: Callable[[int], HostQueues]) -> None:
+def test_work_is_linear_in_the_requests(make: Callable[[int], HostQueues]) -> None:
     def calls(count: int) -> int:
         hosts = make(count)
         return calls_of(lambda: served(hosts, count))
@@ -83,8 +83,8 @@ def test_the_work_grows_with_the_visits_and_no_faster(make: Callable[[int], Host
 
 
 def leisurely(frontier: Frontier, hosts: int, rules: Rules) -> Counter[str]:
-    """A walk over an index with two sitemaps on each of many hosts; an answer takes a hundredth of a second."""
-    asked: Counter[str] = Counter()
+    """A crawl of an index with two sitemaps on each of many hosts; a response takes a hundredth of a second."""
+    requested: Counter[str] = Counter()
     flying: list[DocumentRequest] = []
     now = 0.0
     while not frontier.done:
@@ -93,7 +93,7 @@ def leisurely(frontier: Frontier, hosts: int, rules: Rules) -> Counter[str]:
         if flying and (seconds is None or seconds > 0.0):
             now += 0.01
             found = flying.pop(0)
-            asked[found.url] += 1
+            requested[found.url] += 1
             frontier.receive(found, Head(200, {}), now, TODAY)
             if found.url == INDEX:
                 for number in range(2 * hosts):
@@ -106,12 +106,12 @@ def leisurely(frontier: Frontier, hosts: int, rules: Rules) -> Counter[str]:
             assert seconds is not None
             now += seconds
         frontier.take()
-    return asked
+    return requested
 
 
 @pytest.mark.parametrize("delay", [5, 60])
-def test_hosts_that_all_have_a_crawl_delay_cost_a_walk_what_they_need_themselves(delay: int) -> None:
-    """At five seconds most of them are due at any time, at sixty most of them wait."""
+def test_crawl_delays_of_many_hosts_cost_linear_work(delay: int) -> None:
+    """With five seconds most hosts are due at any time, with sixty most of them wait."""
     rules = parse_rules(f"User-agent: *\nCrawl-delay: {delay}", "bot")
 
     def calls(hosts: int) -> int:
@@ -124,11 +124,11 @@ def test_hosts_that_all_have_a_crawl_delay_cost_a_walk_what_they_need_themselves
     assert calls(1_000) < 2.5 * calls(500)
 
 
-# --- who is looked at --------------------------------------------------------------------------------------------
+# --- which hosts are checked -----------------------------------------------------------------------------------------
 
 
 def taken(hosts: HostQueues, now: float, *, robots_only: bool = False) -> list[str]:
-    """What may start now; each is in flight from then on."""
+    """Takes the requests that may start now; each is in flight from then on."""
     started = []
     for host, found in hosts.pop_ready(now, robots_only=robots_only):
         host.pace.started(now)
@@ -136,7 +136,7 @@ def taken(hosts: HostQueues, now: float, *, robots_only: bool = False) -> list[s
     return started
 
 
-def test_a_host_that_was_busy_first_goes_first_whenever_it_may() -> None:
+def test_host_that_waited_longest_is_served_first() -> None:
     hosts = HostQueues(1)
     for host in "ab":
         hosts.for_url(f"https://{host}.example/").rules = ALLOW_ALL
@@ -152,7 +152,7 @@ def test_a_host_that_was_busy_first_goes_first_whenever_it_may() -> None:
     assert hosts.wait(0.0, robots_only=False) is None
 
 
-def test_a_host_that_has_to_wait_holds_up_none_behind_it_and_comes_first_again() -> None:
+def test_waiting_host_does_not_block_others_and_keeps_its_position() -> None:
     hosts = HostQueues(4)
     for host in "ab":
         hosts.for_url(f"https://{host}.example/").rules = ALLOW_ALL
@@ -165,7 +165,7 @@ def test_a_host_that_has_to_wait_holds_up_none_behind_it_and_comes_first_again()
     assert taken(hosts, 10.0) == ["https://a.example/0", "https://b.example/1"]
 
 
-def test_a_time_that_has_changed_is_not_waited_for() -> None:
+def test_outdated_due_time_is_ignored() -> None:
     hosts = HostQueues(4)
     host = hosts.for_url("https://a.example/")
     host.rules = ALLOW_ALL
@@ -188,7 +188,7 @@ def test_a_time_that_has_changed_is_not_waited_for() -> None:
     assert taken(hosts, 99.0) == []
 
 
-def test_a_host_that_is_looked_at_often_waits_for_its_time_once() -> None:
+def test_repeated_checks_add_one_timer_per_host() -> None:
     def calls(looks: int) -> int:
         hosts = HostQueues(4)
         host = hosts.for_url("https://a.example/")
@@ -202,7 +202,7 @@ def test_a_host_that_is_looked_at_often_waits_for_its_time_once() -> None:
     assert calls(100) == calls(10)
 
 
-def test_no_time_is_waited_for_at_which_nothing_may_start() -> None:
+def test_next_time_is_one_at_which_a_request_may_start() -> None:
     hosts = HostQueues(4)
     hosts.for_url("https://a.example/").rules = ALLOW_ALL
     hosts.add(request("https://a.example/1", not_before=3.0))

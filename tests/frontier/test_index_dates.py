@@ -1,4 +1,4 @@
-"""`since` and what indexes state: what comes out is what a filter of everything gives, or it is counted as skipped."""
+"""`since` and lastmods of indexes: the result equals a filter of all URLs, or the skipped children are counted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def since(moment: datetime = SINCE, undated: Undated = "drop") -> Selection:
 
 
 def dated(*lastmods: str | None) -> str:
-    """A sitemap with such URLs."""
+    """A sitemap of URLs with these lastmods."""
     entries = "".join(
         f"<url><loc>{SITE}/{number}</loc>{f'<lastmod>{lastmod}</lastmod>' if lastmod else ''}</url>"
         for number, lastmod in enumerate(lastmods)
@@ -36,18 +36,18 @@ def dated(*lastmods: str | None) -> str:
 
 
 def listing(stated: dict[str, str]) -> str:
-    """An index that says so of its children, one a line from the second one on."""
+    """An index with these lastmods of its children, one a line from line 2 on."""
     entries = "".join(f"\n<sitemap><loc>{url}</loc><lastmod>{date}</lastmod></sitemap>" for url, date in stated.items())
     return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</sitemapindex>'
 
 
 def old_site(lastmod: str = "2025-06-01", **others: str) -> Pages:
-    """Eight children that their index calls old, and that are. `others` are bodies by number: c3=..."""
+    """A site of eight old children with old lastmods in the index. `others` are bodies by number: c3=..."""
     bodies = {f"{SITE}/{name[1:]}.xml": body for name, body in others.items()}
     return {INDEX: listing(dict.fromkeys(CHILDREN, lastmod)), **dict.fromkeys(CHILDREN, dated(lastmod)), **bodies}
 
 
-# --- the whole of it ---
+# --- random sites ---
 
 
 def wanted(seen: Walk, window: Window) -> set[str]:
@@ -64,9 +64,12 @@ def wanted(seen: Walk, window: Window) -> set[str]:
     ],
     ids=lambda value: getattr(value, "__name__", None),
 )
-def test_since_gives_what_a_filter_gives_or_counts_what_it_skipped(says, sites: int, equal: int) -> None:  # type: ignore[no-untyped-def]
-    """200 sites. Where only a few children are wrong three that are read may not show it: then that is said."""
-    found = asked = all_asked = 0
+def test_since_equals_a_filter_of_everything_or_counts_the_skipped(says, sites: int, equal: int) -> None:  # type: ignore[no-untyped-def]
+    """200 sites.
+
+    If only a few index dates are wrong, the three children read may not show it; then skipped children are counted.
+    """
+    found = requested = all_requested = 0
     for seed in range(sites):
         chance = random.Random(f"{says.__name__} {seed}")  # noqa: S311 - no secret
         undated: Undated = chance.choice(["keep", "drop"])
@@ -82,11 +85,11 @@ def test_since_gives_what_a_filter_gives_or_counts_what_it_skipped(says, sites: 
         assert bool(skipped) == bool(auto.frontier.pruned["since"])
         assert bool(skipped) == bool(auto.frontier.checked)
         found += not missing
-        asked += len(auto.documents)
-        all_asked += len(everything.documents)
+        requested += len(auto.documents)
+        all_requested += len(everything.documents)
     assert found >= equal
     if says.__name__ in ("accurate", "touched"):
-        assert asked < 0.75 * all_asked
+        assert requested < 0.75 * all_requested
 
 
 # --- evidence ---
@@ -115,24 +118,25 @@ def test_of_three_children_none_is_skipped(few: int) -> None:
     seen = walk(INDEX, pages, selection=since())
     assert len(seen.documents) == 1 + few
     assert (seen.frontier.pruned, seen.frontier.checked) == ({}, 0)
-    assert not seen.codes  # there is nothing that it would be the reason for
+    assert not seen.codes  # no child is skipped, so no reason is reported
 
 
-def test_a_child_with_a_newer_url_has_all_read_and_is_named_once() -> None:
+def test_child_newer_than_its_index_date_disables_skipping_and_is_reported_once() -> None:
     pages = old_site(c0=dated("2025-01-01", "2026-02-20T08:00:00Z"), c7=dated("2026-02-21"))
     seen = walk(INDEX, pages, selection=since())
     assert len(seen.documents) == 9
     assert not seen.frontier.pruned
-    told = seen.problem("D05")
-    assert (told.severity, told.sitemap, told.field, told.raw) == ("warning", INDEX, "lastmod", "2025-06-01")
-    assert told.line == 9  # of the child in the index
-    assert told.message.startswith(f"{CHILDREN[7]} is said to be of 2025-06-01, and has an entry of 2026-02-21:")
+    reported = seen.problem("D05")
+    assert (reported.severity, reported.sitemap) == ("warning", INDEX)
+    assert (reported.field, reported.raw) == ("lastmod", "2025-06-01")
+    assert reported.line == 9  # the line of the child in the index
+    assert reported.message.startswith(f"{CHILDREN[7]} is said to be of 2025-06-01, and has an entry of 2026-02-21:")
     assert seen.outcomes[INDEX].problems == {"D05": 1}
-    assert seen.told.index(told) < seen.told.index(seen.outcomes[INDEX])
+    assert seen.reported.index(reported) < seen.reported.index(seen.outcomes[INDEX])
 
 
 @pytest.mark.parametrize(
-    ("said", "holds", "is_believed"),
+    ("listed", "holds", "is_believed"),
     [
         ("2025-06-01", "2025-06-01T23:59:59Z", True),
         ("2025-06-01", "2025-06-02T23:59:59Z", True),  # the day may have begun elsewhere
@@ -143,21 +147,21 @@ def test_a_child_with_a_newer_url_has_all_read_and_is_named_once() -> None:
         ("2025-06", "2025-06-30", True),
         ("2025-06", "2025-07-03", False),
         ("2026-01-31", "2026-01-31T23:00:00Z", True),
-        ("2026-01-31", "2026-02-01T00:00:00Z", False),  # it is asked for, whatever is granted
-        ("2026-01-31", "2026", False),  # a year that overlaps what is asked for
-        ("2025-06-01", "2027-01-01", False),  # in the future, and asked for
+        ("2026-01-31", "2026-02-01T00:00:00Z", False),  # it is within `since`, whatever the tolerance
+        ("2026-01-31", "2026", False),  # a year that overlaps `since`
+        ("2025-06-01", "2027-01-01", False),  # in the future, and within `since`
     ],
 )
-def test_what_a_date_below_says_of_the_index(said: str, holds: str, is_believed: bool) -> None:
-    seen = walk(INDEX, old_site(said, c7=dated(said, holds), c0=dated(said), c4=dated(said)), selection=since())
+def test_date_of_a_url_confirms_or_contradicts_the_index(listed: str, holds: str, is_believed: bool) -> None:
+    seen = walk(INDEX, old_site(listed, c7=dated(listed, holds), c0=dated(listed), c4=dated(listed)), selection=since())
     assert seen.frontier.pruned == ({"since": 5} if is_believed else {})
 
 
 @pytest.mark.parametrize(("undated", "pruned"), [("keep", {}), ("drop", {"since": 5})])
-def test_undated_urls_that_are_kept_would_be_lost(undated: Undated, pruned: dict[str, int]) -> None:
+def test_undated_keep_disables_skipping(undated: Undated, pruned: dict[str, int]) -> None:
     seen = walk(INDEX, old_site(c7=dated("2025-06-01", None)), selection=since(undated=undated))
     assert seen.frontier.pruned == pruned
-    assert not seen.codes  # the dates of the index are not wrong
+    assert not seen.codes  # the index dates are not wrong
 
 
 @pytest.mark.parametrize(
@@ -165,7 +169,7 @@ def test_undated_urls_that_are_kept_would_be_lost(undated: Undated, pruned: dict
     [("2026-02-10", True), ("2026-02-20", False), ("2026-03-09", True)],
     ids=["accurate", "later", "written since the index was read"],
 )
-def test_what_is_read_anyway_says_something_of_the_index_too(holds: str, is_believed: bool) -> None:
+def test_other_reads_also_check_the_index(holds: str, is_believed: bool) -> None:
     pages = {**old_site(), OTHER: dated(holds)}
     pages[INDEX] = listing({**dict.fromkeys(CHILDREN, "2025-06-01"), OTHER: "2026-02-10"})
     seen = walk(INDEX, pages, selection=since())
@@ -173,16 +177,16 @@ def test_what_is_read_anyway_says_something_of_the_index_too(holds: str, is_beli
     assert seen.codes == ([] if is_believed else ["D05"])
 
 
-def test_what_lies_below_an_inner_index_counts_for_all_above() -> None:
+def test_nested_index_checks_all_ancestors() -> None:
     inner = f"{SITE}/inner.xml"
     pages = {**old_site(), inner: listing({OTHER: "2025-05-01"}), OTHER: dated("2026-02-20")}
     pages[INDEX] = listing({**dict.fromkeys(CHILDREN, "2025-06-01"), inner: "2025-06-02"})
     seen = walk(INDEX, pages, selection=since())
     assert not seen.frontier.pruned
-    assert [(told.sitemap, told.line) for told in problems(seen, "D05")] == [(INDEX, 10)]
+    assert [(reported.sitemap, reported.line) for reported in problems(seen, "D05")] == [(INDEX, 10)]
 
 
-def test_a_child_that_redirects_to_another_document_holds_what_that_holds() -> None:
+def test_redirected_child_has_the_dates_of_its_target() -> None:
     pages: Pages = {**old_site(), CHILDREN[7]: (301, {"location": "/other.xml"}), OTHER: dated("2026-02-20")}
     pages[INDEX] = listing({OTHER: "2026-02-20", **dict.fromkeys(CHILDREN, "2025-06-01")})
     seen = walk(INDEX, pages, selection=since())
@@ -191,23 +195,23 @@ def test_a_child_that_redirects_to_another_document_holds_what_that_holds() -> N
 
 
 @pytest.mark.parametrize("reply", [404, "<html></html>"])
-def test_another_is_read_in_place_of_one_that_could_not_be(reply: str | int) -> None:
+def test_failed_sample_is_replaced_by_another_child(reply: str | int) -> None:
     seen = walk(INDEX, {**old_site(), CHILDREN[7]: reply, CHILDREN[4]: reply}, selection=since())
     assert (seen.frontier.pruned, seen.frontier.checked) == ({"since": 3}, 3)
 
 
 def test_an_inner_index_confirms_nothing_by_itself() -> None:
-    """Where all below it fails, no date was seen; so what it stands beside is read."""
+    """If all its children fail, no date is known; so its siblings are read."""
     inner = [f"{SITE}/inner{number}.xml" for number in range(8)]
     lost = f"{SITE}/lost.xml"
-    stated = dict.fromkeys([inner[0], OTHER, *inner[1:]], "2025-06-01")  # the second one is none of those tried
+    stated = dict.fromkeys([inner[0], OTHER, *inner[1:]], "2025-06-01")  # the second one is not among those sampled
     bodies: Pages = {**dict.fromkeys(inner, index(lost)), lost: 404, OTHER: dated("2026-02-10")}
     seen = walk(INDEX, {INDEX: listing(stated), **bodies}, selection=since())
     assert seen.locs == [f"{SITE}/0"]
 
 
 def test_a_document_that_broke_off_confirms_nothing() -> None:
-    """Its newest entry may stand behind the cut."""
+    """Its newest entry may be after the truncation."""
     whole = dated("2025-06-01", "2025-06-01")
     cut = whole[: whole.rindex("<lastmod>")]
     children = CHILDREN[:4]
@@ -223,7 +227,7 @@ def test_an_index_of_which_nothing_could_be_checked_is_read_whole() -> None:
     assert not seen.frontier.pruned
 
 
-# --- beside other rules ---
+# --- with other rules ---
 
 
 def test_the_other_reasons_come_first() -> None:
@@ -234,8 +238,8 @@ def test_the_other_reasons_come_first() -> None:
 
 
 @pytest.mark.parametrize(("first", "last"), [(INDEX, OTHER), (OTHER, INDEX)])
-def test_what_another_index_has_read_is_not_counted_as_skipped(first: str, last: str) -> None:
-    """Whichever of the two is read first."""
+def test_child_read_by_another_index_is_not_counted_as_skipped(first: str, last: str) -> None:
+    """In either order of reading."""
     pages = {**old_site(), OTHER: listing(dict.fromkeys(CHILDREN[1:4], "2026-02-20"))}
     pages |= dict.fromkeys(CHILDREN[1:4], dated("2026-02-20"))
     pages[f"{SITE}/robots.txt"] = names(first, last)
@@ -246,7 +250,7 @@ def test_what_another_index_has_read_is_not_counted_as_skipped(first: str, last:
     assert {INDEX, OTHER} <= set(seen.outcomes[CHILDREN[1]].parents)
 
 
-def test_an_index_that_broke_off_is_judged_by_what_there_is() -> None:
+def test_truncated_index_is_checked_by_its_received_children() -> None:
     pages = old_site()
     pages[INDEX] = str(pages[INDEX]).partition(CHILDREN[5])[0]
     seen = walk(INDEX, pages, selection=since())
@@ -254,7 +258,7 @@ def test_an_index_that_broke_off_is_judged_by_what_there_is() -> None:
     assert not seen.outcomes[INDEX].complete
 
 
-def test_deferred_children_count_for_the_most_documents_as_they_are_read() -> None:
+def test_deferred_children_count_towards_max_documents_when_read() -> None:
     pages = old_site(c7=dated("2026-02-20"))
     seen = walk(INDEX, pages, selection=since(), limits=Limits(max_documents=6))
     assert len(seen.documents) == 6
@@ -262,7 +266,7 @@ def test_deferred_children_count_for_the_most_documents_as_they_are_read() -> No
     assert not seen.outcomes[INDEX].complete
 
 
-def test_more_than_can_wait_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_deferred_children_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sitemap_reader.frontier.index_dates._MAX_DEFERRED", 5)
     seen = walk(INDEX, old_site(), selection=since(), limits=Limits(max_documents=7))
     assert seen.frontier.pruned == {"since": 4}
@@ -274,11 +278,11 @@ def test_a_deferred_child_on_another_host_is_no_candidate() -> None:
     far = "https://far.example/s.xml"
     pages = {**old_site(), INDEX: listing({far: "2025-06-09", **dict.fromkeys(CHILDREN, "2025-06-01")})}
     seen = walk(INDEX, pages, selection=since())
-    assert far not in seen.asked
+    assert far not in seen.requested
     assert seen.frontier.pruned == {"since": 6}
 
 
-def test_many_children_are_decided_on_in_many_turns() -> None:
+def test_children_are_decided_on_in_batches() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(5_000)]
     pages: Pages = {INDEX: index(*children, lastmod="2025-06-01"), **dict.fromkeys(children, urlset())}
     seen = walk(INDEX, pages, selection=since())
@@ -287,7 +291,7 @@ def test_many_children_are_decided_on_in_many_turns() -> None:
     assert frontier.done
 
 
-def test_a_walk_that_is_left_tells_of_an_index_whose_children_wait() -> None:
+def test_left_crawl_reports_an_index_with_deferred_children() -> None:
     frontier = Frontier([parse_target(INDEX)], Plan(selection=since(), obey_robots=False))
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)
@@ -297,5 +301,5 @@ def test_a_walk_that_is_left_tells_of_an_index_whose_children_wait() -> None:
         frontier.receive(request, SitemapRef(child, datetime(2025, 6, 1, tzinfo=UTC), "day", INDEX, 2), 0.0, TODAY)
     frontier.receive(request, Finished(Outcome(format="index", entries=8)), 0.0, TODAY)
     frontier.next_requests(0.0)
-    assert INDEX not in [told.url for told in frontier.take() if isinstance(told, Outcome)]
-    assert INDEX in [told.url for told in frontier.abandon() if isinstance(told, Outcome)]
+    assert INDEX not in [reported.url for reported in frontier.take() if isinstance(reported, Outcome)]
+    assert INDEX in [reported.url for reported in frontier.abandon() if isinstance(reported, Outcome)]

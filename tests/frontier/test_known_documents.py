@@ -1,4 +1,4 @@
-"""Who stands above whom: how far a cycle is looked for, and what the look costs."""
+"""Ancestors of documents: how far cycles are searched, and the cost of the search."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from calls import calls_of
 
 from sitemap_reader.frontier.document_request import DocumentRequest, KnownDocuments
 
-# As many as are looked at.
+# The number of ancestors that are visited.
 NEAREST = 64
 
 
@@ -23,14 +23,14 @@ def register(*visits: DocumentRequest) -> KnownDocuments:
     return known
 
 
-def test_a_document_is_above_itself() -> None:
+def test_document_is_its_own_ancestor() -> None:
     alone = request(0)
     assert register(alone).is_above(alone, alone)
     assert not register(alone).is_above(request(1), alone)
 
 
 @pytest.mark.parametrize(("distance", "found"), [(1, True), (2, True), (NEAREST, True), (NEAREST + 1, False)])
-def test_a_chain_is_followed_so_far_up(distance: int, found: bool) -> None:
+def test_ancestor_search_has_a_depth_limit(distance: int, found: bool) -> None:
     chain = [request(0)]
     for number in range(distance):
         chain.append(request(number + 1, chain[-1]))
@@ -38,22 +38,22 @@ def test_a_chain_is_followed_so_far_up(distance: int, found: bool) -> None:
 
 
 @pytest.mark.parametrize(("place", "found"), [(0, True), (NEAREST - 1, True), (NEAREST, False), (999, False)])
-def test_of_many_parents_the_first_are_looked_at(place: int, found: bool) -> None:
+def test_ancestor_search_has_a_width_limit(place: int, found: bool) -> None:
     parents = [request(number) for number in range(1_000)]
     child = request(1_000, *parents)
     assert register(*parents, child).is_above(parents[place], child) is found
 
 
 @pytest.mark.parametrize(("place", "found"), [(0, True), (NEAREST - 2, True), (NEAREST - 1, False)])
-def test_the_parents_of_a_parent_come_behind_it(place: int, found: bool) -> None:
+def test_parents_of_a_parent_come_after_it(place: int, found: bool) -> None:
     parents = [request(number) for number in range(1_000)]
     middle = request(1_000, *parents)
     child = request(1_001, middle)
     assert register(*parents, middle, child).is_above(parents[place], child) is found
 
 
-def test_those_that_are_nearer_are_looked_at_first() -> None:
-    """One parent stands below a long chain, the other below what is looked for."""
+def test_nearer_ancestors_are_visited_first() -> None:
+    """One parent is below a long chain, the other below the document that is searched."""
     top = request(0)
     chain = [request(1)]
     for number in range(2, 2 * NEAREST):
@@ -63,7 +63,7 @@ def test_those_that_are_nearer_are_looked_at_first() -> None:
     assert register(top, *chain, near, child).is_above(top, child)
 
 
-def test_those_that_list_each_other_are_looked_at_once() -> None:
+def test_cyclic_ancestors_are_visited_once() -> None:
     top = request(0)
     ring = [request(number) for number in range(1, 20)]
     for each in ring:
@@ -73,7 +73,7 @@ def test_those_that_list_each_other_are_looked_at_once() -> None:
     assert register(top, *ring, child).is_above(top, child)
 
 
-def test_a_robots_txt_among_the_parents_is_no_document() -> None:
+def test_robots_txt_parents_are_not_ancestors() -> None:
     top = request(0)
     child = request(1, top)
     child.parents.insert(0, "https://shop.example/robots.txt")
@@ -81,8 +81,8 @@ def test_a_robots_txt_among_the_parents_is_no_document() -> None:
     assert not register(top, child).is_above(request(2), child)
 
 
-def test_a_thicket_of_indexes_costs_what_the_nearest_do() -> None:
-    """Each lists all: without a bound each question would look at all of them, and at the parents of each."""
+def test_ancestor_search_in_a_dense_graph_is_bounded() -> None:
+    """Each index lists all: without a bound each search would visit all of them and all their parents."""
 
     def calls(count: int) -> int:
         thicket = [request(number) for number in range(count)]

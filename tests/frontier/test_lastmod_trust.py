@@ -1,4 +1,4 @@
-"""What was seen of a document's dates -> how far they can be believed."""
+"""The history of a document's lastmods -> the score of trust in them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sitemap_reader.frontier.lastmod_trust import is_proven
 GOOD = History(entries=100, dated=100, identical=2, both=10)
 
 
-def test_dates_that_nothing_speaks_against_are_believed() -> None:
+def test_dates_without_signs_are_trusted() -> None:
     assert judge_history(GOOD).score == 1.0
     assert judge_history(GOOD).reasons == ()
 
@@ -44,7 +44,7 @@ def test_few_dates_that_are_alike_are_no_sign() -> None:
     assert judge_history(History(entries=10, dated=10, identical=10)).score == 0.0
 
 
-def test_nothing_seen_is_nothing_known() -> None:
+def test_empty_history_has_no_score() -> None:
     assert judge_history(History()) == judge_history(History())
     assert judge_history(History()).score == 0.0
     assert judge_history(History()).reasons == ()
@@ -67,5 +67,5 @@ def test_a_score_lies_between_0_and_1(seen: History) -> None:
         ({"both": 3, "dated": 0}, False),
     ],
 )
-def test_an_index_is_proven_by_three_changes_that_it_got_right(seen: dict[str, int], expected: bool) -> None:
+def test_index_is_trusted_after_three_correct_changes(seen: dict[str, int], expected: bool) -> None:
     assert is_proven(attrs.evolve(History(entries=5, dated=5), **seen)) is expected

@@ -88,7 +88,7 @@ def test_crawl_delay_of_zero_is_none() -> None:
     assert HostPace(per_host=4, delay_seconds=0.0).slots == 4
 
 
-def test_a_hold_blocks_the_host_and_is_never_shortened() -> None:
+def test_retry_after_blocks_the_host_and_is_never_shortened() -> None:
     pace = HostPace(per_host=4)
     pace.pause(60.0)
     pace.pause(30.0)

@@ -1,4 +1,4 @@
-"""RequestHeaders: which of the caller's headers go where, by a table of targets and URLs."""
+"""RequestHeaders: which of the caller's headers are sent where, by a table of targets and URLs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def headers(*targets: str, caller: CallerHeaders | None = None) -> RequestHeader
     return RequestHeaders(caller or make_headers(KEY, None), [parse_target(target) for target in targets])
 
 
-# target, URL, whether a header that is given for the one goes with a request for the other
+# target, URL, whether a header given for the target is sent with a request for the URL
 DOMAINS = [
     ("https://example.com", "https://example.com/sitemap.xml", True),
     ("https://example.com", "https://www.example.com/sitemap.xml", True),
@@ -52,7 +52,7 @@ def test_a_header_goes_to_the_domain_of_its_target_alone(target: str, url: str, 
 
 
 @pytest.mark.parametrize(("target", "url", "is_sent"), DOMAINS)
-def test_what_auth_says_goes_where_headers_go(target: str, url: str, is_sent: bool) -> None:
+def test_auth_is_sent_where_headers_are_sent(target: str, url: str, is_sent: bool) -> None:
     sent = headers(target, caller=make_headers({}, ("me", "secret"))).headers_for(url, {})
     assert sent == ({"Authorization": basic("me", "secret")} if is_sent else {})
 
@@ -65,7 +65,7 @@ def test_what_auth_says_goes_where_headers_go(target: str, url: str, is_sent: bo
         ("me:secret@example.com", "http://example.com/a", False),
         ("http://me:secret@example.com", "https://example.com/a", True),
         ("http://me:secret@example.com", "http://example.com/a", True),
-        ("https://me:secret@example.com", "https://www.example.com/a", False),  # its very host
+        ("https://me:secret@example.com", "https://www.example.com/a", False),  # the same host
         ("https://me:secret@example.com", "https://example.com:8443/a", False),
         ("https://me:secret@example.com/map.xml", "https://example.com/robots.txt", True),
         ("https://me:secret@example.com", "https://example.net/a", False),
@@ -79,7 +79,8 @@ def test_userinfo_of_a_target_goes_to_its_host_alone(target: str, url: str, is_s
 @pytest.mark.parametrize(
     ("target", "url", "is_sent"),
     [
-        ("https://example.com", "https://cdn.example.net/a", False),  # not even to its own host: a site led there
+        # not even to its own host, to which the site redirected
+        ("https://example.com", "https://cdn.example.net/a", False),
         ("https://example.net", "https://cdn.example.net/a", True),
         ("https://www.example.net", "https://cdn.example.net/a", True),
         ("https://example.com", "https://www.cdn.example.net/a", False),
@@ -113,7 +114,7 @@ def test_each_of_several_targets_has_its_own_login() -> None:
     both = headers("https://a:1@a.example", "https://b:2@b.example", "http://a.example", caller=CallerHeaders())
     assert both.headers_for("https://a.example/x", {}) == {"Authorization": basic("a", "1")}
     assert both.headers_for("https://b.example/x", {}) == {"Authorization": basic("b", "2")}
-    assert both.headers_for("http://a.example/x", {}) == {}  # that one was given without
+    assert both.headers_for("http://a.example/x", {}) == {}  # that target has none
     assert both.headers_for("https://c.example/x", {}) == {}
 
 
@@ -127,7 +128,7 @@ def test_a_user_agent_goes_everywhere_and_the_headers_of_a_request_count_first()
     }
 
 
-def test_withheld_is_what_only_http_keeps_back() -> None:
+def test_withheld_reports_headers_not_sent_because_of_http() -> None:
     sent = headers("https://me:secret@example.com")
     assert sent.withholds("http://www.example.com/a")
     assert not sent.withholds("https://www.example.com/a")
@@ -146,7 +147,7 @@ def test_lines_of_one_name_are_one_list() -> None:
 @pytest.mark.parametrize(
     "auth", ["nocolon", "", ("a", "b", "c"), ("a:b", "c"), ("a", 1), 7, "a:b\nc", ("a\ud800", "b")]
 )
-def test_auth_that_is_none_is_refused_and_not_shown(auth: object) -> None:
+def test_invalid_auth_is_refused_and_not_shown(auth: object) -> None:
     with pytest.raises(UsageError, match="write it as USER:PASSWORD") as caught:
         make_headers((), auth)  # type: ignore[arg-type]
     assert "nocolon" not in str(caught.value)
@@ -200,7 +201,7 @@ def test_a_target_with_userinfo_is_the_target_without(target: str, name: str, do
     ["https://me:s3cret/x@example.com", "https://me:s3cret#@h", "ftp://me:s3cret@h/", "https://me:s3cret@/",
      "https://me:a s3cret@h!/", "https:///me:s3cret@h/"],
 )  # fmt: skip
-def test_a_target_that_is_none_is_told_without_its_userinfo(target: str) -> None:
+def test_invalid_target_is_reported_without_its_userinfo(target: str) -> None:
     with pytest.raises(UsageError) as caught:
         parse_target(target)
     assert "s3cret" not in str(caught.value)

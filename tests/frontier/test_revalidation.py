@@ -1,4 +1,5 @@
-"""What an earlier walk learned -> whether a document is asked for, and how; and what the frontier does then."""
+"""The state of an earlier crawl -> whether a document is requested, and its conditions; and the frontier with a state.
+"""
 
 from __future__ import annotations
 
@@ -46,17 +47,17 @@ def memory(known: CachedDocument = READ, trust: str = "auto", **more: object) ->
         ({"listed": (STATED[0], "day")}, "always", False),
         ({"authorities": frozenset({f"{SITE}/"})}, "always", False),
         ({"authorities": None}, "always", False),
-        # 12 hours behind the end of the period, and no less.
+        # At least 12 hours after the end of the period.
         ({"read_at": STATED[0] + timedelta(seconds=1, hours=12)}, "auto", False),
         ({"read_at": STATED[0] + timedelta(seconds=2, hours=12)}, "auto", True),
-        # Once a day all the same; and a look of the future is none.
+        # At least once a day; a request time in the future does not count.
         ({"looked_at": TODAY - DAY}, "auto", False),
         ({"looked_at": TODAY - DAY + timedelta(seconds=1)}, "auto", True),
         ({"looked_at": TODAY + DAY}, "auto", False),
         ({"looked_at": TODAY - 9 * DAY}, "always", True),
     ],
 )
-def test_when_a_document_is_not_even_asked_for(change: dict[str, object], trust: str, expected: bool) -> None:
+def test_when_a_document_is_not_requested(change: dict[str, object], trust: str, expected: bool) -> None:
     known = attrs.evolve(READ, **change)  # type: ignore[arg-type]
     skipped = memory(known, trust).skipped(MAP, STATED, HOST)  # type: ignore[arg-type]
     assert (skipped is known) is expected
@@ -69,7 +70,7 @@ def test_a_day_counts_to_its_end() -> None:
         assert (memory(known).skipped(MAP, day, HOST) is known) is expected  # type: ignore[arg-type]
 
 
-def test_what_its_index_does_not_date_is_asked_for() -> None:
+def test_undated_child_is_requested() -> None:
     assert memory(trust="always").skipped(MAP, None, HOST) is None
 
 
@@ -98,12 +99,12 @@ def test_conditions(known: CachedDocument, headers: dict[str, str]) -> None:
         ("", False),
     ],
 )
-def test_a_last_modified_of_just_now_tells_nothing(text: str, expected: bool) -> None:
-    """Twelve o'clock; the document may change once more in the same second."""
+def test_recent_last_modified_is_not_sent(text: str, expected: bool) -> None:
+    """The document may change again in the second of its Last-Modified."""
     assert is_strong(text, TODAY) is expected
 
 
-# --- the walk --------------------------------------------------------------------------------------------------
+# --- crawls --------------------------------------------------------------------------------------------------
 
 PAGES = {ROBOTS: names(INDEX), INDEX: index(MAP), MAP: urlset(f"{SITE}/1")}
 
@@ -114,10 +115,10 @@ def known_index(*children: str, stated: object = None) -> CachedDocument:
     return CachedDocument("sitemapindex", etag='"i"', authorities=frozenset(HOST), children=refs)
 
 
-def test_the_children_of_an_index_that_is_unchanged_are_read_all_the_same() -> None:
+def test_children_of_an_unchanged_index_are_read() -> None:
     known = DocumentCache(TODAY, "auto", {INDEX: known_index(MAP)}, frozenset({INDEX}))
     seen = walk("shop.example", {**PAGES, INDEX: 304}, cache=known)
-    assert seen.asked == [ROBOTS, INDEX, MAP]
+    assert seen.requested == [ROBOTS, INDEX, MAP]
     assert seen.locs == [f"{SITE}/1"]
     assert seen.outcomes[INDEX].not_modified
     assert seen.outcomes[INDEX].etag == '"i"'
@@ -125,7 +126,7 @@ def test_the_children_of_an_index_that_is_unchanged_are_read_all_the_same() -> N
     assert not seen.codes
 
 
-def test_of_an_index_with_very_many_children_some_are_entered_in_one_call() -> None:
+def test_children_of_an_unchanged_index_are_queued_in_batches() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(1_000)]
     known = DocumentCache(TODAY, "auto", {INDEX: known_index(*children)}, frozenset({INDEX}))
     frontier = Frontier([parse_target(INDEX)], Plan(cache=known, no_follow=make_patterns("", r"/\d+\.xml")))
@@ -140,37 +141,37 @@ def test_of_an_index_with_very_many_children_some_are_entered_in_one_call() -> N
     assert frontier.pruned["no-follow"] == len(children)
 
 
-def test_a_child_that_is_not_asked_for_ends_as_unchanged() -> None:
+def test_child_that_is_not_requested_ends_as_unchanged() -> None:
     documents = {INDEX: known_index(MAP, stated=STATED), MAP: attrs.evolve(READ, authorities=_held())}
     seen = walk(
         "shop.example", {**PAGES, INDEX: 304}, cache=DocumentCache(TODAY, "auto", documents, frozenset(documents))
     )
-    assert seen.asked == [ROBOTS, INDEX]
+    assert seen.requested == [ROBOTS, INDEX]
     outcome = seen.outcomes[MAP]
     assert (outcome.not_modified, outcome.status, outcome.complete) == (True, None, True)
     assert (outcome.format, outcome.parents, outcome.why) == ("urlset", [INDEX], "index")
 
 
 def _held() -> frozenset[str]:
-    """What a child of the index holds: what the index does, its directory included."""
+    """The scope of a child of the index: that of the index, with its own directory."""
     seen = walk("shop.example", PAGES)
     return frozenset(seen.outcomes[MAP].authorities)
 
 
-def test_a_304_that_nobody_asked_for_is_a_failure() -> None:
+def test_unconditional_304_is_a_failure() -> None:
     seen = walk("shop.example", {**PAGES, MAP: 304})
     assert seen.codes == ["F01"]
     assert not seen.outcomes[MAP].complete
 
 
-def test_a_document_that_may_speak_for_more_by_now_is_asked_for_without_conditions() -> None:
+def test_document_with_a_wider_scope_is_requested_unconditionally() -> None:
     for held, status in ((_held(), True), (_held() | {"https://other.example/"}, False)):
         known = DocumentCache(TODAY, "auto", {MAP: attrs.evolve(READ, authorities=held)}, frozenset({MAP}))
         seen = walk("shop.example", {**PAGES, MAP: 304}, cache=known)
         assert seen.outcomes[MAP].not_modified is status
 
 
-def test_a_guess_that_held_a_sitemap_once_is_news_when_it_fails() -> None:
+def test_failed_well_known_path_with_an_earlier_sitemap_is_reported() -> None:
     guess = f"{SITE}/sitemap.xml"
     known = DocumentCache(TODAY, "auto", {}, frozenset({guess}))
     assert walk("shop.example", {ROBOTS: names()}).codes == ["F09"]
@@ -188,10 +189,10 @@ def test_a_guess_that_held_a_sitemap_once_is_news_when_it_fails() -> None:
     ],
     ids=["given", "robots", "index", "guess"],
 )
-def test_a_settled_document_is_not_asked_for_whoever_names_it(target: str, pages: Pages) -> None:
+def test_unchanged_document_is_not_requested_by_any_parent(target: str, pages: Pages) -> None:
     seen = walk(target, pages, cache=DocumentCache(settled={MAP: "urlset"}))
-    assert MAP not in seen.asked
+    assert MAP not in seen.requested
     assert not seen.locs
     outcome = seen.outcomes[MAP]
     assert (outcome.format, outcome.not_modified, outcome.complete) == ("urlset", True, True)
-    assert [url for url in seen.asked if "sitemap" in url] == []  # it holds a sitemap: nothing else is guessed
+    assert [url for url in seen.requested if "sitemap" in url] == []  # it holds a sitemap: no other path is probed

@@ -1,4 +1,4 @@
-"""robots.txt: whose rules are ours, what they permit, and what a status means."""
+"""robots.txt: which group applies, what its rules permit, and what a status means."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_product_token(user_agent: str, token: str) -> None:
         ("", False),
     ],
 )
-def test_a_group_is_ours_if_its_token_equals_ours(group: str, ours: bool) -> None:
+def test_group_applies_if_its_token_equals_ours(group: str, ours: bool) -> None:
     rules = parse_rules(f"User-agent: {group}\nDisallow: /\nCrawl-delay: 3", OURS)
     assert rules.allows(PAGE) is not ours
     assert rules.delay_seconds == (3.0 if ours else None)
@@ -87,7 +87,7 @@ def test_a_browser_name_in_the_header_is_not_ours() -> None:
         "User-agent: *\nDisallow: /\nAllow: /other",
     ],
 )
-def test_forms_of_the_file(text: str) -> None:
+def test_accepted_robots_txt_syntax(text: str) -> None:
     rules = parse_rules(text, OURS)
     assert not rules.allows(PAGE)
     assert rules.allows("https://example.com/other")
@@ -114,7 +114,7 @@ def test_crawl_delay(written: str, delay: float | None) -> None:
     + [(status, "allow") for status in (301, 304, 399, 400, 401, 403, 404, 410, 428, 430, 451, 499)]
     + [(status, "disallow") for status in (0, 101, 199, 429, 500, 503, 599, 999)],
 )
-def test_what_a_status_means(status: int, meaning: str) -> None:
+def test_meaning_of_a_status(status: int, meaning: str) -> None:
     rules = rules_for_status(status)
     if meaning == "read":
         assert rules == "read"

@@ -1,4 +1,4 @@
-"""What an oracle raises, and how it cuts its input: the same bytes are always cut the same."""
+"""The exception of broken rules, and cuts of inputs that depend on the bytes only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Broken(AssertionError):
-    """What does not hold, in a few words that are the same for every input; `seen` is what was there instead."""
+    """The broken rule, in words that are the same for every input; `seen` are the actual values."""
 
     def __init__(self, rule: str, *seen: object) -> None:
         super().__init__(rule, *(repr(each)[:1500] for each in seen))
@@ -19,13 +19,13 @@ class Broken(AssertionError):
 
 
 def hold(condition: object, rule: str, *seen: object) -> None:
-    """Broken, unless the condition holds."""
+    """Raises Broken unless the condition holds."""
     if not condition:
         raise Broken(rule, *seen)
 
 
 def dice(body: bytes) -> Random:
-    """Chances that depend on the bytes alone."""
+    """A random generator seeded by the bytes."""
     return Random(zlib.crc32(body))  # noqa: S311 - nothing is to be kept secret
 
 
@@ -34,7 +34,7 @@ def cut(body: bytes, size: int) -> list[bytes]:
 
 
 def cuttings(body: bytes, *, thorough: bool, sizes: Sequence[int] = (1, 2, 7, 64)) -> Iterator[list[bytes]]:
-    """The body in pieces: at random places; where it is to be `thorough` also in equal ones of these sizes."""
+    """The body cut at random places; with `thorough` also in equal pieces of these sizes."""
     rng = dice(body)
     for _ in range(3 if thorough else 1):
         places = sorted(rng.randrange(len(body) + 1) for _ in range(rng.randrange(1, 12)))

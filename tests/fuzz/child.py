@@ -1,6 +1,6 @@
 """One target under atheris, in a process of its own, as run.py calls it: TARGET WORK FOUND [libFuzzer options].
 
-A finding is made small and written to FOUND/TARGET/; the target goes on. Each fault is written once.
+A finding is minimised and written to FOUND/TARGET/; the target continues. Each fault is written once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PACKAGE = "sitemap_reader"
 
 
 def signature(error: BaseException) -> str:
-    """What tells one fault from another: the rule that was broken, or where the exception came from."""
+    """The key that distinguishes faults: the broken rule, or the origin of the exception."""
     rule = getattr(error, "rule", None)
     if rule is not None:
         return str(rule)
@@ -39,7 +39,7 @@ def fault_of(target: Target, body: bytes, *, thorough: bool) -> str | None:
 
 
 def minimised(target: Target, body: bytes, fault: str) -> bytes:
-    """The shortest input with the same fault that leaving out pieces, ever smaller ones, comes to."""
+    """The shortest input with the same fault found by removing ever smaller pieces."""
     until = time.monotonic() + SECONDS_TO_MINIMISE
     size = len(body)
     while size and time.monotonic() < until:
@@ -56,7 +56,7 @@ def minimised(target: Target, body: bytes, fault: str) -> bytes:
 
 
 class Finder:
-    """Calls a target's check; keeps what it finds."""
+    """Calls a target's check and keeps its findings."""
 
     def __init__(self, name: str, target: Target, folder: Path) -> None:
         self._name = name

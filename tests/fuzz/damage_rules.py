@@ -1,7 +1,7 @@
-"""What must hold of a clean document into which something was put, and of one in which something comes again and again.
+"""Rules for a clean document with inserted damage, and for one with repeated parts.
 
-An input for check_damage: two bytes say where, the third what of the document goes, the rest comes in its place.
-An input for check_growth: what stands before, what comes again, what stands behind it, with NULs between them.
+An input for check_damage: two bytes are the position, the third the number of removed bytes, the rest is inserted.
+An input for check_growth: head, repeated unit and tail, separated by NULs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ITEM = "<item><title>News {0}</title><link>https://example.com/{0}</link></item
 
 @attrs.frozen
 class Clean:
-    """A clean document: what it begins with, its entries, its end."""
+    """A clean document: its head, entries, and end."""
 
     opening: bytes
     entries: tuple[bytes, ...]
@@ -54,11 +54,11 @@ class Clean:
         return b"".join((self.opening, *self.entries, self.ending))
 
     def start(self, number: int) -> int:
-        """Where the entry of this number begins; behind the last, where the end does."""
+        """The offset of an entry; after the last, that of the end."""
         return len(self.opening) + sum(map(len, self.entries[:number]))
 
     def entry_at(self, place: int) -> int:
-        """The number of the entry there: -1 before the first, as many as there are behind the last."""
+        """The number of the entry at an offset: -1 before the first, their count after the last."""
         end = len(self.opening)
         if place < end:
             return -1
@@ -80,13 +80,13 @@ CLEAN = (
     _clean(f"<sitemapindex {_NAMES}>\n", _CHILD, "</sitemapindex>\n"),
     _clean('<rss version="2.0"><channel><link>https://example.com/</link>\n', _ITEM, "</channel></rss>\n"),
 )
-# What begins these may hold whole entries, and hide them: comments and the like, CDATA, a root or a DTD of its own.
+# These may contain whole entries and hide them: comments and the like, CDATA, another root or a DTD.
 _HIDES = re.compile(rb"<[!?]|<[^<>]*\Z|]]>")
 _OTHER_NAMES = re.compile(rb"xmlns|xml:base|<[\w:.-]*(?:urlset|sitemapindex|rss|feed|RDF|html)", re.IGNORECASE)
 
 
 def damaged(body: bytes) -> tuple[Clean, int, int, bytes] | None:
-    """(document, where, how many of its bytes go, what comes instead)."""
+    """(document, offset, number of removed bytes, inserted bytes)."""
     if len(body) < 3:
         return None
     clean = CLEAN[body[0] % len(CLEAN)]
@@ -96,7 +96,7 @@ def damaged(body: bytes) -> tuple[Clean, int, int, bytes] | None:
 
 
 def check_damage(body: bytes, *, thorough: bool = False) -> None:
-    """Entries before the damage come out as they were; of those behind it none is missing or changed in silence."""
+    """Entries before the damage are unchanged; none after it is silently missing or changed."""
     made = damaged(body)
     if made is None:
         return
@@ -129,7 +129,7 @@ def _records(body: bytes) -> list[Any]:
 
 
 def _values(item: Any) -> tuple[Any, ...]:
-    """What the entry says, wherever it stands; what was noted of it is not of it."""
+    """The values of an entry, without its place and problems."""
     kept = attrs.evolve(item, line=None, problems=())
     return item.loc, repr(kept)
 
@@ -137,12 +137,12 @@ def _values(item: Any) -> tuple[Any, ...]:
 # --- work in proportion ---------------------------------------------------------------------------------------
 
 SMALL, LARGE = 8 * 1024, 64 * 1024
-SECONDS_PER_BYTE = 20e-6  # ten times what the budget permits: a target is measured while it is watched
+SECONDS_PER_BYTE = 20e-6  # ten times the budget: coverage slows the target
 SECONDS = 0.5
 
 
 def check_growth(body: bytes, *, thorough: bool = False) -> None:
-    """Eight times as much of the same takes about eight times the work."""
+    """Eight times the repeated part takes about eight times the work."""
     opening, _, rest = body[:4096].partition(b"\0")
     unit, _, ending = rest.partition(b"\0")
     if not unit:
@@ -162,7 +162,7 @@ def check_growth(body: bytes, *, thorough: bool = False) -> None:
 
 @contextmanager
 def counted() -> Iterator[list[int]]:
-    """How many bytes expat has still before it, at each new beginning."""
+    """The number of bytes that remain for expat, at each restart."""
     sizes: list[int] = []
     restart = ExpatDriver.restart
 

@@ -1,4 +1,4 @@
-"""What must hold of the decoder: gzip as the standard library has it, and UTF-8 at the end."""
+"""Rules for the decoder: gzip as the standard library decodes it, and UTF-8 as output."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LIMITS = Limits(max_decoded_bytes=300_000)
 LOW = Limits(max_decoded_bytes=500, max_gzip_members=3, max_gzip_layers=1)
 MAGIC = b"\x1f\x8b"
 CHARSETS = (None, *sorted(LABELS), "nonsense")
-# Python's names for what WHATWG reads otherwise: it leaves no byte of these without a character, or knows more.
+# Charsets in which WHATWG has characters for more bytes than Python.
 ALIKE = frozenset({"utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "gb18030", "koi8-r", "cp866", "cp1251"})
 
 
 @attrs.frozen
 class Decoded:
-    """What a decoder gave, and what it said of it."""
+    """The output of a decoder, with its faults and counts."""
 
     text: bytes
     faults: tuple[Any, ...]
@@ -34,8 +34,8 @@ class Decoded:
     stopped_early: bool
 
     @property
-    def said(self) -> tuple[object, ...]:
-        """What must not depend on the cutting."""
+    def gave(self) -> tuple[object, ...]:
+        """The values that must not depend on the chunks."""
         return self.text, self.faults, self.complete, None if self.stopped_early else self.counts
 
 
@@ -69,7 +69,7 @@ def decode(pieces: list[bytes], limits: Limits, charset: str | None, prefix: Rea
 def check_same(whole: Decoded, pieces: Decoded) -> None:
     if pieces.stopped_early:
         whole = attrs.evolve(whole, stopped_early=True)
-    for name, one, other in zip(("bytes", "faults", "completeness", "counts"), whole.said, pieces.said, strict=True):
+    for name, one, other in zip(("bytes", "faults", "completeness", "counts"), whole.gave, pieces.gave, strict=True):
         hold(one == other, f"the same {name} however the input is cut", one, other)
 
 
@@ -85,7 +85,7 @@ def check_decoded(body: bytes, found: Decoded) -> None:
 
 
 def check_against_gzip(body: bytes, found: Decoded) -> None:
-    """Where the standard library unpacks it whole, so do we, and nothing else comes of it."""
+    """If the standard library decompresses the data completely, the decoder gives the same."""
     if not body.startswith(MAGIC):
         return
     inside = _unpacked(body)
@@ -94,8 +94,8 @@ def check_against_gzip(body: bytes, found: Decoded) -> None:
     if inside is None or inside.startswith(MAGIC) or len(inside) > LIMITS.max_decoded_bytes:
         return
     hold(found.complete, "what gzip unpacks is complete", found.faults)
-    said = found.counts[1:]
-    hold(said == (len(inside), hashlib.sha256(inside).hexdigest()), "gzip unpacks the same", found.counts, inside[:99])
+    gave = found.counts[1:]
+    hold(gave == (len(inside), hashlib.sha256(inside).hexdigest()), "gzip unpacks the same", found.counts, inside[:99])
 
 
 def _unpacked(body: bytes) -> bytes | None:
@@ -106,7 +106,7 @@ def _unpacked(body: bytes) -> bytes | None:
 
 
 def check_against_codec(body: bytes, found: Decoded, charset: str | None) -> None:
-    """Bytes that are valid in their charset are read as Python's codec reads them."""
+    """Bytes that are valid in their charset are decoded like Python's codec."""
     if body.startswith(MAGIC) or not found.complete:
         return
     charset_found = detect(body[:1024], charset)
@@ -115,14 +115,14 @@ def check_against_codec(body: bytes, found: Decoded, charset: str | None) -> Non
         text = body[charset_found.skip :].decode(codec)
     except UnicodeDecodeError:
         return
-    # What is UTF-8 among the bytes is read as that, whatever was declared; a U+FFFD counts as invalid in any case.
+    # Valid UTF-8 is read as UTF-8, whatever was declared; U+FFFD always counts as invalid.
     if codec in ALIKE and "\ufffd" not in text and not any("holds UTF-8" in fault.message for fault in found.faults):
         hold(found.text.decode() == text, f"valid {codec} is read as the codec does", found.text[:200], text[:200])
         hold(not any("invalid" in fault.message for fault in found.faults), f"valid {codec} is valid", found.faults)
 
 
 def check_prefix(body: bytes, size: int) -> None:
-    """A document that begins as before is read as before; one that does not is refused."""
+    """A retry that begins with the same bytes gives the same; another beginning is refused."""
     before = Decoder(LIMITS)
     for _ in before.feed(body[:size]):
         pass

@@ -1,4 +1,4 @@
-"""What must hold of a document, whatever its bytes: the items of iter_parse(), each and all together."""
+"""Rules for documents of any bytes: single items of iter_parse(), and all of them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Items = list[Any]
 
 URL = "https://example.com/shop/sitemap.xml"
 ROBOTS_URL = "https://example.com/robots.txt"
-# Low enough to be met by what fits into a few kilobytes; where two are met, the first one is told.
+# Low enough to be reached in a few kilobytes; if two are reached, the first is reported.
 LOW: dict[str, Any] = {
     "max_decoded_bytes": 1_400, "max_entries": 2, "max_entry_bytes": 1_500, "max_token_bytes": 60, "max_xml_depth": 4,
     "max_attributes": 1, "max_gzip_members": 2, "max_entry_elements": 3, "max_entry_problems": 2,
@@ -41,9 +41,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "extras": {"extras": True, "scope": "domain"},
     **{name: {"limits": sr.Limits(**{name: limit})} for name, limit in LOW.items()},
 }
-# In pieces of how many bytes a body is read as it is, and with blanks: single bytes only where all pieces are parsed.
+# Chunk sizes for a body as it is, and for one padded with blanks: single bytes only if all chunks are parsed.
 SIZES, SIZES_PADDED = (2, 64), (1, 7)
-# Without these nothing is missing, by what the outcome says.
+# Without these codes the outcome is complete.
 STOPPING = frozenset({"F05", "F11", "S09", "S15"})
 CHANGEFREQS = frozenset({"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"})
 
@@ -61,7 +61,7 @@ def check_document(body: bytes, *, thorough: bool = False, url: str = URL) -> No
 
 
 def padded(body: bytes) -> bytes:
-    """The same with blanks behind the first tag or line: what is shorter than HEAD_BYTES is read in one piece."""
+    """The body with blanks after the first tag or line: less than HEAD_BYTES is read in one piece."""
     end = re.search(rb"(?<!\?)>|\n|\Z", body)
     place = end.end() if end and body.isascii() and b"\0" not in body else 0
     return body[:place] + b" " * HEAD_BYTES + body[place:] if place else body
@@ -87,20 +87,20 @@ def read(chunks: Iterable[bytes], **options: Any) -> Items:
 
 
 def read_without_plain_path(body: bytes, **options: Any) -> Items:
-    """What expat and the Normaliser alone make of it."""
+    """The items without the fast path: of expat and the Normaliser only."""
     parser = sr.SitemapParser(**options, _plain=False)
     return [*parser.feed(body), *parser.close(), parser.outcome]
 
 
-# --- how the bytes are cut ------------------------------------------------------------------------------------
+# --- chunks ------------------------------------------------------------------------------------
 
 
-# What is told of the bytes as such, not of what was read: of the whole of them, or of those taken in.
+# Codes about the bytes as such, not about what was read.
 OF_BYTES = frozenset({"S07", "F07", "F08"})
 
 
 def check_same(body: bytes, whole: Items, pieces: Items) -> None:
-    """Where reading stopped early, how much had been taken in by then depends on the size of the pieces."""
+    """If reading stopped early, the number of bytes taken depends on the chunks."""
     if not (whole[-1].complete and pieces[-1].bytes_wire == len(body)):
         whole, pieces = _of_what_was_read(whole), _of_what_was_read(pieces)
     for one, other in zip(whole[:-1], pieces[:-1], strict=False):
@@ -113,13 +113,13 @@ def check_same(body: bytes, whole: Items, pieces: Items) -> None:
 
 def _of_what_was_read(items: Items) -> Items:
     *found, outcome = items
-    told = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
+    reported = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
     samples = tuple(problem for problem in outcome.samples if problem.code not in OF_BYTES)
-    uncounted = attrs.evolve(outcome, bytes_wire=0, bytes_decoded=0, sha256=None, problems=told, samples=samples)
+    uncounted = attrs.evolve(outcome, bytes_wire=0, bytes_decoded=0, sha256=None, problems=reported, samples=samples)
     return [*(item for item in found if not (isinstance(item, sr.Problem) and item.code in OF_BYTES)), uncounted]
 
 
-# --- what came out --------------------------------------------------------------------------------------------
+# --- items --------------------------------------------------------------------------------------------
 
 
 def check_items(items: Items) -> None:
@@ -131,16 +131,16 @@ def check_items(items: Items) -> None:
     for record in records:
         check_record(record)
     check_outcome(outcome, records, problems)
-    told = Counter(map(repr, problems))
+    reported = Counter(map(repr, problems))
     kept = Counter(repr(problem) for record in records for problem in record.problems)
-    hold(kept <= told, "the problems of a record are told", kept - told)
+    hold(kept <= reported, "the problems of a record are told", kept - reported)
     for item in items:
         check_json(item)
 
 
 def check_outcome(outcome: sr.Outcome, records: Items, problems: list[sr.Problem]) -> None:
     counts = Counter(problem.code for problem in problems)
-    # Of an entry that has too many, only the first are told; all are counted.
+    # Of an entry with too many problems only the first are reported; all are counted.
     is_all = not any(problem.code == "S16" and "max_entry_problems" in problem.message for problem in problems)
     hold(counts <= Counter(outcome.problems), "the outcome counts the problems", outcome.problems, counts)
     hold(not is_all or outcome.problems == counts, "the outcome counts no other problems", outcome.problems, counts)
@@ -209,11 +209,11 @@ def check_json(item: object) -> None:
     hold(again == line, "a line of JSON reads back as it is", line, again)
 
 
-# --- what was there -------------------------------------------------------------------------------------------
+# --- items and the document -------------------------------------------------------------------------------------------
 
 
 def check_lines(body: bytes, items: Items) -> None:
-    """A plain document's lines are its own; those of the records go up."""
+    """Line numbers are within a plain document and increase."""
     outcome = items[-1]
     if outcome.bytes_decoded != len(body) or b"\0" in body or outcome.format in (None, "html"):
         return
@@ -226,14 +226,14 @@ def check_lines(body: bytes, items: Items) -> None:
 
 _MARKUP = re.compile(r"<!--.*?-->|<!\[CDATA\[|\]\]>|<[^<>]*>", re.DOTALL)
 _BLANK = re.compile(r"\s+")
-# What may give the bytes another meaning: a charset, or a base for what is relative.
+# What may change the meaning of the bytes: a charset, or a base of relative URLs.
 _OTHERWISE = re.compile(rb"encoding|:base|[\0\x1b]")
-_NUL = re.compile(r"&#(?:0+|x0+);")  # html.unescape() makes another character of it
+_NUL = re.compile(r"&#(?:0+|x0+);")  # html.unescape() gives another character
 _OWN_PATH = re.compile(r"(?:shop/)?(?:sitemap\.xml|robots\.txt)?")
 
 
 def check_nothing_is_invented(body: bytes, items: Items) -> None:
-    """Host and path of each record stand in the document, if that is UTF-8 and no more is to be known to read it."""
+    """Host and path of each record occur in the document, if it is UTF-8 without charset declarations or bases."""
     try:
         text = body.decode()
     except UnicodeDecodeError:
@@ -257,5 +257,5 @@ def check_nothing_is_invented(body: bytes, items: Items) -> None:
 
 
 def _plain(text: str) -> str:
-    """Blanks alike, escapes read, and the dots of other scripts as UTS 46 has them in a host."""
+    """The text with blanks unified, escapes decoded, and dots of other scripts mapped by UTS 46."""
     return _BLANK.sub(" ", unquote(text)).translate(dict.fromkeys(map(ord, "。．｡"), "."))

@@ -1,6 +1,6 @@
-"""Bytes in, other bytes out, of the same kind: pieces are put in, taken out, doubled and swapped between tags.
+"""Mutates inputs of one kind: pieces are inserted, removed, doubled and swapped between tags.
 
-What is packed is unpacked first, and packed again: a changed byte of a gzip file only breaks it.
+gzip data is decompressed first, and compressed again: a changed byte of a gzip file only breaks it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAGIC = b"\x1f\x8b"
 
 
 def mutate(data: bytes, tokens: Sequence[bytes], rng: Random, max_bytes: int) -> bytes:
-    """Some changes at random, one after the other; not more than max_bytes come out."""
+    """Applies some random changes; the result has at most max_bytes."""
     if data.startswith(MAGIC) and rng.random() < 0.8 and (inside := _unpacked(data)) is not None:
         return gzip.compress(mutate(inside, tokens, rng, max_bytes), mtime=0)[:max_bytes]
     for _ in range(rng.choice((1, 1, 2, 3, 6))):
@@ -38,7 +38,7 @@ def _unpacked(data: bytes) -> bytes | None:
 
 
 def _seam(data: bytes, rng: Random) -> int:
-    """A place between tags, values or lines; now and then anywhere."""
+    """A random position between tags, values or lines; now and then anywhere."""
     place = rng.randrange(len(data) + 1)
     match = _SEAM.search(data, place) if rng.random() < 0.85 else None
     return match.start() if match else place

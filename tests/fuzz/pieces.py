@@ -1,4 +1,4 @@
-"""Of which pieces inputs are made, by what they are inputs for: tags, values, and what breaks them."""
+"""Pieces of which inputs are made, by target: tags, values, and damage."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing: `python tests/fuzz/run.py [TARGET...] --minutes 10`. Needs atheris (the extra `fuzz`).
 
-Each target runs in a process of its own, one after the other. What is found lands in tests/fuzz/found/TARGET/, made
-small: mend the fault, make a corpus case of the input, and leave it there; test_found.py replays it.
+Each target runs in its own process, one after the other. Findings are minimised and written to
+tests/fuzz/found/TARGET/: fix the fault, make a corpus case of the input, and keep the file; test_found.py replays it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def arguments() -> argparse.Namespace:
 
 
 def run(name: str, stated: argparse.Namespace) -> tuple[int, int, list[str]]:
-    """Executions, coverage, and a line for each finding. Where the process dies, it is begun again."""
+    """Runs a target and prints executions, coverage, and findings. A process that dies is started again."""
     executions = coverage = 0
     findings: list[str] = []
     folder = stated.found / name

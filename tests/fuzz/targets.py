@@ -1,4 +1,4 @@
-"""The targets: what is checked, which documents of corpus/ are its seeds, and of which pieces its inputs are made."""
+"""The targets: the check, the documents of corpus/ that are its seeds, and the pieces of its inputs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MAX_SEED_BYTES = 6_000
 
 
 class Check(Protocol):
-    """Raises where something does not hold of the bytes."""
+    """Raises if a rule does not hold for the bytes."""
 
     def __call__(self, body: bytes, *, thorough: bool = False) -> None: ...
 
@@ -33,7 +33,7 @@ class Target:
 
     check: Check
     groups: tuple[str, ...] = ()  # folders of corpus/
-    samples: tuple[bytes, ...] = ()  # seeds that are no documents
+    samples: tuple[bytes, ...] = ()  # seeds that are not documents
     tokens: tuple[bytes, ...] = ()
     max_bytes: int = 4_096
 
@@ -59,7 +59,8 @@ TARGETS: dict[str, Target] = {
     "urls": Target(
         check_url_text,
         samples=(
-            b"HTTPS://Example.COM:443/a/../caf\xc3\xa9#x", b"/a?b", b"../x\nhttp://a.example/b/c", b"https://u:p@[::1]:8/%zz",
+            b"HTTPS://Example.COM:443/a/../caf\xc3\xa9#x", b"/a?b", b"../x\nhttp://a.example/b/c",
+            b"https://u:p@[::1]:8/%zz",
             b"http://b\xc3\xbccher.example/", b"//c.example/d", b"https://a_b.example./%2e%2e/.",
         ),
         tokens=TEXT * 2 + MARKUP[-40:],

@@ -1,4 +1,4 @@
-"""What fuzzing found stays mended, and a short run of each target from its seeds finds nothing. Needs no atheris."""
+"""Inputs found by fuzzing pass, and a short run of each target from its seeds finds nothing. Needs no atheris."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXECUTIONS = examples(80)  # of each target
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_what_was_found_is_mended(path: Path, request: pytest.FixtureRequest) -> None:
+def test_found_inputs_pass(path: Path, request: pytest.FixtureRequest) -> None:
     name = path.parent.name
     fault = fault_of(TARGETS[name], path.read_bytes(), thorough=is_full())
     if fault in KNOWN:
@@ -44,8 +44,8 @@ def test_short_run_finds_nothing_new(name: str) -> None:
 
 
 @pytest.mark.parametrize("fault", KNOWN)
-def test_known_faults_are_still_there(fault: str) -> None:
-    """Else their lines are to be taken out of known_wrong.toml."""
+def test_known_faults_still_fail(fault: str) -> None:
+    """Otherwise remove their lines from known_wrong.toml."""
     path = FOUND / KNOWN[fault]["file"]
     assert fault_of(TARGETS[path.parent.name], path.read_bytes(), thorough=True) == fault
 
@@ -54,7 +54,7 @@ def test_run_knows_all_targets() -> None:
     assert tuple(TARGETS) == NAMES
 
 
-def test_faults_are_told_apart_by_what_is_broken_or_where_it_was_raised() -> None:
+def test_faults_are_distinguished_by_rule_or_origin() -> None:
     assert signature(Broken("a rule", 1)) == "a rule"
     assert signature(KeyError("x")) == "KeyError in outside"
 

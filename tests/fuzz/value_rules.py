@@ -1,4 +1,4 @@
-"""What must hold of any text: dates, URLs, and the lines and rules of a robots.txt."""
+"""Rules for any text: dates, URLs, and the lines and rules of a robots.txt."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _by_isoformat(text: str) -> datetime | None:
 
 
 def _by_email(text: str) -> datetime | None:
-    # It takes two-digit years for others than RFC 2822 does, and reads what only begins as a date.
+    # It reads two-digit years differently from RFC 2822, and accepts text that only begins as a date.
     if not _EMAIL.fullmatch(text):
         return None
     try:
@@ -90,7 +90,7 @@ BASE = "https://user:secret@example.com:8443/shop/list.php?page=/2"
 
 
 def check_url_text(body: bytes, *, thorough: bool = False) -> None:
-    """The first line is a URL, the second, where there is one, what it is relative to."""
+    """The first line is a URL, the second, if any, its base."""
     raw, line_end, base = body.decode("utf-8", "surrogateescape").partition("\n")
     found = urls.clean_url(raw, base if line_end else BASE)
     if urls.is_clean(raw):
@@ -132,7 +132,7 @@ def check_clean_url(raw: str, url: str) -> None:
 
 
 def check_names_the_same(raw: str, url: str) -> None:
-    """Nothing of the path or query is dropped, and a plain host stays what it is."""
+    """No part of the path or query is dropped, and a plain host is unchanged."""
     parts = _NAMED.fullmatch(raw.strip(urls.WHITE_SPACE))
     if parts is None:
         return
@@ -143,9 +143,9 @@ def check_names_the_same(raw: str, url: str) -> None:
         name = authority.partition(":")[0].lower()
         hold(urls.host(url) == name, "the host is the one that was named", raw, url)
     if "/." not in path and not re.search("[\ud800-\udfff]", raw):
-        said = unquote_to_bytes((path or "/") + query)
+        unquoted = unquote_to_bytes((path or "/") + query)
         kept = unquote_to_bytes(urls.without_userinfo(url)[len(urls.origin(url)) :])
-        hold(said == kept, "no character of a URL is dropped", raw, url)
+        hold(unquoted == kept, "no character of a URL is dropped", raw, url)
 
 
 def check_resolved(raw: str, url: str) -> None:

@@ -1,7 +1,7 @@
 """Reads bombs, each in a process that does nothing else: `python bomb_child.py NAME...` prints a line of JSON for each.
 
-It says how long that took, how much memory came on top of what a small document takes, and what became of it. The
-processes are forks of this one: a fork's peak of memory begins at what it has when it begins.
+It has the seconds, the memory beyond that of a small document, and the result. The processes are forks of this one: the
+peak memory of a fork starts at its memory at the fork.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def peak_kib() -> int:
 
 
 def read(chunks: Iterator[bytes]) -> tuple[int, sr.SitemapParser]:
-    """How many bytes had been taken when reading stopped, and the parser, closed."""
+    """The number of bytes taken when reading stopped, and the closed parser."""
     parser = sr.SitemapParser(url="https://example.com/sitemap.xml")
     taken = 0
     for chunk in chunks:
@@ -70,7 +70,7 @@ def measure(name: str) -> None:
 
 
 def main(names: list[str]) -> int:
-    # All that is loaded on the way is there before it counts.
+    # Everything is imported before measuring.
     read(itertools.chain([HEAD, FIRST * 2000, b"<url><loc>https://example.com/?&a=</loc></url>", TAIL]))
     for name in names:
         if not (child := os.fork()):

@@ -1,7 +1,7 @@
-"""Documents that are to hurt who reads them, as streams of chunks: a name in, bytes and what must come of them out.
+"""Hostile documents as streams of chunks, by name, with the expected results.
 
-Each has a good entry in front wherever one can stand there. Nothing is kept: a document is never in memory at once
-here. With `pytest --full` the long ones are 50 or 200 MiB, else 20: both are over the limits that are to stop them.
+Each begins with a good entry where possible. A document is never completely in memory here. With `pytest --full` the
+long ones are 50 or 200 MiB, else 20: both exceed the limits that stop them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KIB = 1024
 MIB = 1024 * KIB
 CHUNK = 64 * KIB
 
-FULL = "SITEMAP_READER_TEST_FULL" in os.environ  # as tiers.py says; child processes and benchmarks have no pytest
+FULL = "SITEMAP_READER_TEST_FULL" in os.environ  # as in tiers.py; child processes and benchmarks have no pytest
 LONG = (50 if FULL else 20) * MIB
 HUGE = (200 if FULL else 20) * MIB
 
@@ -37,11 +37,12 @@ RSS_TAIL = b"</channel></rss>"
 
 @attrs.frozen
 class Bomb:
-    """`chunks()` gives the document anew each time.
+    """`chunks()` yields the document.
 
-    `codes` are all its problems, `entries` how many come out, `first` whether the good entry in front is among them.
-    Of the wire at most `taken` bytes may have been taken when reading stops; None where all is to be read. Reading may
-    take `extra_kib` of memory on top of what a small document takes.
+    `codes` are all its problems, `entries` the number returned, `first` whether the good entry at the start is among
+    them.
+    At most `taken` bytes of the transfer may be read; None if all are read. Reading may take `extra_kib` of memory
+    beyond that of a small document.
     """
 
     chunks: Callable[[], Iterable[bytes]]
@@ -54,7 +55,7 @@ class Bomb:
 
 
 def filled(size: int, unit: bytes = b"x") -> Iterator[bytes]:
-    """`size` bytes of repeated units, and what is missing for a whole one left out."""
+    """At most `size` bytes of whole repeated units."""
     block = unit * (CHUNK // len(unit))
     whole, rest = divmod(size, len(block))
     yield from itertools.repeat(block, whole)
@@ -78,13 +79,13 @@ def packed(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def gigabyte(unit: bytes) -> Iterator[bytes]:
-    """A sitemap whose middle is 1 GB of repeated units, packed to 1 or 2 MB."""
+    """A sitemap whose middle is 1 GB of repeated units, gzipped to 1 or 2 MB."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     yield b"\x1f\x8b\x08" + bytes(7) + packer.compress(HEAD + FIRST) + packer.flush(zlib.Z_FULL_FLUSH)
-    # A block that refers to nothing before it can be repeated as it is.
+    # A deflate block without back-references can be repeated unchanged.
     block = packer.compress(unit * (MIB // len(unit))) + packer.flush(zlib.Z_FULL_FLUSH)
     yield from itertools.repeat(block, 1000)
-    yield packer.compress(LAST + TAIL) + packer.flush() + bytes(8)  # nobody comes to see that the CRC is wrong
+    yield packer.compress(LAST + TAIL) + packer.flush() + bytes(8)  # the wrong CRC is never reached
 
 
 def numbered(count: int, entry: bytes, head: bytes, tail: bytes) -> Iterator[bytes]:
@@ -96,12 +97,12 @@ def numbered(count: int, entry: bytes, head: bytes, tail: bytes) -> Iterator[byt
 
 
 def inside(opening: bytes, size: int, closing: bytes) -> Callable[[], Iterator[bytes]]:
-    """Something of `size` bytes between two good entries."""
+    """A filling of `size` bytes between two good entries."""
     return lambda: around([opening], filled(size), [closing])
 
 
 def declared(*declarations: bytes, body: bytes = b"") -> Callable[[], Iterator[bytes]]:
-    """A sitemap with an internal subset; `body` comes in front of its end."""
+    """A sitemap with an internal DTD subset; `body` is inserted before its end."""
 
     def chunks() -> Iterator[bytes]:
         yield DECLARATION + b"<!DOCTYPE urlset [\n"
@@ -113,7 +114,7 @@ def declared(*declarations: bytes, body: bytes = b"") -> Callable[[], Iterator[b
 
 
 def laughs() -> Iterator[bytes]:
-    """Entities of entities that come to 7 MB: less than expat's own guard looks at."""
+    """Nested entities that expand to 7 MB: below the threshold of expat's own guard."""
     yield b'<!ENTITY a0 "%s">' % (b"x" * 70)
     for number in range(1, 6):
         yield b'<!ENTITY a%d "%s">' % (number, b"&a%d;" % (number - 1) * 10)
@@ -133,13 +134,13 @@ def long_name() -> Iterator[bytes]:
 
 
 def behind(unit: bytes) -> Iterator[bytes]:
-    """A whole document, and 20 MB of something behind it."""
+    """A complete document followed by 20 MB of filling."""
     yield gzip.compress(HEAD + FIRST + LAST + TAIL, mtime=0)
     yield from filled(20 * MIB, unit)
 
 
 def empty_blocks(block: bytes) -> Iterator[bytes]:
-    """A member that goes on for 20 MB without another byte of content."""
+    """A gzip member that continues for 20 MB without another byte of content."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     yield b"\x1f\x8b\x08" + bytes(7) + packer.compress(HEAD + FIRST) + packer.flush(zlib.Z_FULL_FLUSH)
     yield from filled(20 * MIB, block)
@@ -155,10 +156,10 @@ def codes(*names: str) -> frozenset[str]:
     return frozenset(names)
 
 
-# What the limits allow of one entry, and the slack of the chunk that goes over them.
+# The limits of one entry, and the slack of the last chunk.
 ENTRY = 4 * MIB + 4 * CHUNK
 AT_ONCE = 4 * CHUNK
-IDLE = MIB + AT_ONCE  # of packed input that gives nothing
+IDLE = MIB + AT_ONCE  # of compressed input without output
 CUT = codes("F07", "S01")
 LIMIT = codes("S16")
 FILL = b"x" * 9000
@@ -242,7 +243,7 @@ BOMBS: dict[str, Bomb] = {
     ),
 }  # fmt: skip
 
-# Not read in every way that the others are. Where the budget of work ends them depends on how they are cut.
+# Not read in all chunk sizes: where the budget of work ends them depends on the chunks.
 DAMAGED: dict[str, Bomb] = {
     "bare &": Bomb(
         lambda: around(filled(HUGE, b"<url><loc>https://example.com/a</loc>%s</url>" % (b"&" * 100))),
@@ -283,7 +284,7 @@ OVER_50_MIB = Bomb(
 )
 if FULL:
     BOMBS["over 50 MiB"] = OVER_50_MIB
-ENTRIES = 300_000 if FULL else 100_000  # kept, each of 300,000 strings would take 80 bytes: more than is permitted
+ENTRIES = 300_000 if FULL else 100_000  # if kept, 300,000 strings of 80 bytes would exceed the permitted memory
 LONG_INDEX = Bomb(
     lambda: numbered(
         ENTRIES,

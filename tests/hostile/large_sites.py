@@ -1,6 +1,6 @@
-"""Sites of a million URLs on a loopback server, made while they are asked for.
+"""Sites of a million URLs on a loopback server, generated while they are sent.
 
-leave() reads one in a process of its own up to some URL, and tells what was left when that was over.
+leave() reads one in a separate process up to some URL, and returns what was still open at its end.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ _XML = "Content-Type: application/xml"
 
 @attrs.frozen
 class Left:
-    """What came of it: URLs that were read, seconds from the last of them to the end, and what there was then."""
+    """URLs read, seconds from the last of them to the end, and the threads and sockets open then."""
 
     urls: int
     seconds: float
     threads: list[str]
     sockets: int
-    told: str  # on stderr
+    reported: str  # on stderr
 
 
 def leave(site: str, way: str, at: int, urls: int = URLS) -> Left:
-    """Reads `at` of so many URLs of the site, and leaves the stream in that way."""
+    """Reads `at` of `count` URLs of the site, and leaves the stream in that way."""
     with FaultServer() as server:
         target = SITES[site](server, urls)
         program = [sys.executable, "-X", "dev", "-W", "error", str(_PROGRAM), way, str(at), target]
         done = subprocess.run(program, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr)
-    return Left(**json.loads(done.stdout), told=done.stderr)
+    return Left(**json.loads(done.stdout), reported=done.stderr)
 
 
 def _entries(at: str, first: int, count: int) -> Iterator[bytes]:
@@ -78,7 +78,7 @@ def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def one_document(server: FaultServer, urls: int) -> str:
-    """All entries in one."""
+    """All entries in one document."""
     server.play("/sitemap.xml", _chunked(lambda: _entries(server.url, 0, urls), _XML))
     return f"{server.url}/sitemap.xml"
 

@@ -1,4 +1,4 @@
-"""Reads so many URLs, leaves the stream, and prints what is left then: `leaving_child.py WAY COUNT TARGET`."""
+"""Reads COUNT URLs, leaves the stream, and prints what is still open: `leaving_child.py WAY COUNT TARGET`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Left:
     at = 0.0
 
     def take(self) -> bool:
-        """Whether that is enough."""
+        """Counts a URL; whether it is the last to read."""
         self.urls += 1
         if self.urls == COUNT:
             self.at = time.perf_counter()
@@ -114,14 +114,14 @@ def threads() -> list[str]:
 
 
 def sockets() -> int:
-    """How many are open, where that can be told."""
+    """The number of open sockets, where the system shows it."""
     folder = Path("/proc/self/fd")
     links = [os.readlink(path) for path in folder.iterdir() if path.is_symlink()] if folder.is_dir() else []
     return sum(link.startswith("socket:") for link in links)
 
 
 def main() -> None:
-    logging.getLogger("asyncio").setLevel(logging.ERROR)  # turns that take long are no concern of this
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # slow turns of the loop are not checked here
     before, left = sockets(), Left()
     WAYS[sys.argv[1]](left)
     deadline = time.perf_counter() + PATIENCE_SECONDS

@@ -1,4 +1,4 @@
-"""A Fetcher without a network: what a function says of a URL, and an account of what was asked for and taken."""
+"""A Fetcher without a network: a function gives the response of a URL; requests and bytes read are counted."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 class Pages:
     """`answer(url)` is a status, headers and the chunks of a body, or None for a 404.
 
-    `asked` counts the requests for each URL, `taken` the bytes of it that somebody wanted.
+    `asked` counts the requests for each URL, `taken` the bytes of its body that were read.
     """
 
     answer: Callable[[str], Answer | None]
-    asked: Counter[str] = attrs.field(factory=Counter)
+    requested: Counter[str] = attrs.field(factory=Counter)
     taken: Counter[str] = attrs.field(factory=Counter)
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        self.asked[url] += 1
+        self.requested[url] += 1
         status, given, chunks = self.answer(url) or (404, {}, ())
         async with aclosing(self._chunks(url, chunks)) as stream:
             yield Response(status, given, stream, url)

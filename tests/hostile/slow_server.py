@@ -1,4 +1,4 @@
-"""A server that counts the connections that are open; it answers slowly, in part, or not at all; and sites on it."""
+"""A server that counts open connections and responds slowly, partly, or not at all; and sites on it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SlowServer:
 
     def __init__(self) -> None:
         self.pages: dict[str, tuple[bytes, bool]] = {}
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self.most_open = 0
         self._open: set[socket.socket] = set()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -38,7 +38,7 @@ class SlowServer:
             self._threads[-1].start()
 
     def _serve(self, connection: socket.socket) -> None:
-        """Until the client hangs up; that is what is waited for."""
+        """Waits until the client disconnects."""
         with suppress(OSError), connection:
             head = b""
             while chunk := connection.recv(65536):
@@ -46,7 +46,7 @@ class SlowServer:
                 while b"\r\n\r\n" in head:
                     first, _, head = head.partition(b"\r\n\r\n")
                     path = first.split(b" ")[1].decode()
-                    self.asked.append(path)
+                    self.requested.append(path)
                     answer, holds = self.pages.get(path, (b"HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n", False))
                     connection.sendall(answer)
                     if not holds and not answer:
@@ -72,7 +72,7 @@ class SlowServer:
 
 
 def answer(body: bytes, *, more: int = 0) -> tuple[bytes, bool]:
-    """A whole answer, or one that promises more than it has."""
+    """A complete response, or one with a Content-Length larger than its body."""
     return HEAD % (len(body) + more) + body, True
 
 
@@ -82,7 +82,7 @@ def urlset(at: str, count: int = 400) -> bytes:
 
 
 def bodies(server: SlowServer) -> str:
-    """Several documents, of which each stops in its middle."""
+    """Several documents that all stop in the middle."""
     children = "".join(f"<sitemap><loc>{server.url}/{n}.xml</loc></sitemap>" for n in range(CHILDREN))
     server.pages["/index.xml"] = answer(f'<sitemapindex xmlns="{NAMESPACE}">{children}</sitemapindex>'.encode())
     for number in range(CHILDREN):
@@ -91,14 +91,14 @@ def bodies(server: SlowServer) -> str:
 
 
 def silence_behind_one(server: SlowServer) -> str:
-    """A document, and two that never begin."""
+    """A document, and two without a response."""
     target = bodies(server)
     server.pages |= {"/0.xml": answer(urlset(server.url)), "/1.xml": (b"", True), "/2.xml": (b"HTTP/1.1 200", True)}
     return target
 
 
 def retries_behind_one(server: SlowServer) -> str:
-    """A document, and two that ask for patience."""
+    """A document, and two with Retry-After."""
     busy = b"HTTP/1.1 503 X\r\nRetry-After: 50\r\nContent-Length: 0\r\n\r\n", True
     target = bodies(server)
     server.pages |= {"/0.xml": answer(urlset(server.url)), "/1.xml": busy, "/2.xml": busy}
@@ -106,7 +106,7 @@ def retries_behind_one(server: SlowServer) -> str:
 
 
 def a_large_body(server: SlowServer) -> str:
-    """More than anybody takes: the server waits too."""
+    """A body larger than any buffer: the server waits too."""
     server.pages["/large.xml"] = answer(urlset(server.url, 60_000), more=10_000)
     return f"{server.url}/large.xml"
 
@@ -133,7 +133,7 @@ BEFORE = [silent_robots, half_a_robots, busy_robots]
 
 
 def all_is_over(server: SlowServer) -> bool:
-    """No connection is open, and no thread of ours is left, within some seconds."""
+    """Waits some seconds until no connection is open and no thread of the package is left."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         if server.open == 0 and not readers():
@@ -146,8 +146,8 @@ def readers() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name.startswith("sitemap-reader")]
 
 
-def was_asked(server: SlowServer, path: str) -> None:
+def was_requested(server: SlowServer, path: str) -> None:
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while path not in server.asked:
+    while path not in server.requested:
         assert time.monotonic() < deadline, f"{path} was not asked for"
         time.sleep(0.01)

@@ -1,7 +1,7 @@
-"""Nobody connects to a private address: however it is spelled, and wherever the spelling comes from.
+"""No connection is made to a private address in any spelling from any source.
 
-127.0.0.2 plays the Internet here, the one address of loopback that counts as public. On the same port of 127.0.0.1 and
-::1 somebody listens whom nobody may reach, and every address that is connected to is written down.
+127.0.0.2 simulates the Internet and counts as public here. On the same port of 127.0.0.1 and ::1 servers listen that
+must not be reached; every connect is recorded.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 PERMIT = "--allow-private (allow_private=True) permits it"
 ONCE = sr.Limits(tries=1)
 
-# {port} is where the secret listens, {n} tells the rows apart: every row is a document of its own.
+# {port} is the port of the private servers; {n} makes every row a separate document.
 REFUSED = [
     # loopback, and what reaches it
     "http://127.0.0.1:{port}/{n}.xml",
@@ -82,13 +82,13 @@ REFUSED = [
     "http://[2002:c0a8:101::1]:{port}/{n}.xml",
     "http://[2001:0:7f00:1::f7f7:f7f7]:{port}/{n}.xml",
     "http://[2001:0:808:808::80ff:fffe]:{port}/{n}.xml",
-    # what looks like another host
+    # spellings that look like another host
     "http://example.com@127.0.0.1:{port}/{n}.xml",
     "http://example.com:80@127.0.0.1:{port}/{n}.xml",
     "http://a@b@127.0.0.1:{port}/{n}.xml",
     "http://example.com%2f@127.0.0.1:{port}/{n}.xml",
     "http://@127.0.0.1:{port}/{n}.xml",
-    # other writings of digits and dots
+    # other Unicode digits and dots
     "http://%31%32%37.0.0.1:{port}/{n}.xml",
     "http://127%2e0%2e0%2e1:{port}/{n}.xml",
     "http://%6cocalhost:{port}/{n}.xml",
@@ -100,7 +100,7 @@ REFUSED = [
     "http://127.0.0.1\u00ad:{port}/{n}.xml",
 ]
 
-# What is no URL at all: a browser would read some of these as a private address, some as example.com.
+# Invalid URLs: a browser would read some of these as a private address, some as example.com.
 UNUSABLE = [
     "http:\\\\127.0.0.1:{port}\\{n}.xml",
     "http://127.0.0.1:{port}\\@example.com/{n}.xml",
@@ -128,7 +128,7 @@ ELSEWHERE = [
 
 @attrs.define
 class Net:
-    """The names that resolve, and everything that was connected to or asked of a name server."""
+    """The names that resolve, and all recorded connects and lookups."""
 
     port: int = 0
     answers: dict[str, list[list[str]]] = attrs.field(factory=dict)  # name -> addresses, one answer a lookup
@@ -136,11 +136,11 @@ class Net:
     looked_up: list[str] = attrs.field(factory=list)
     secrets: list[socket.socket] = attrs.field(factory=list)
     pages: dict[str, Any] = attrs.field(factory=dict)  # path, or host/path -> (status, headers, body)
-    asked: list[str] = attrs.field(factory=list)
+    requested: list[str] = attrs.field(factory=list)
 
     @property
     def is_safe(self) -> bool:
-        """Nothing but the public address was ever connected to."""
+        """Asserts that only the public address was connected to."""
         return set(self.connected) <= {PUBLIC} and all(is_untouched(secret) for secret in self.secrets)
 
     def getaddrinfo(self, host: str, port: int, *_more: Any, **_options: Any) -> list[Any]:
@@ -152,11 +152,11 @@ class Net:
         return [_addrinfo(address, port) for address in found]
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One request a connection, so that every request has a connect of its own."""
+        """Answers one request a connection, so that every request needs a connect."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         path = head.split(" ", 2)[1]
         host = head.lower().partition("\r\nhost: ")[2].partition("\r\n")[0].rpartition(":")[0]
-        self.asked.append(path)
+        self.requested.append(path)
         status, headers, body = self.pages.get(host + path, self.pages.get(path, (404, {}, "")))
         lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body.encode())}", "Connection: close"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
@@ -173,7 +173,7 @@ def _addrinfo(address: str, port: int) -> Any:
 
 @pytest.fixture
 def net(monkeypatch: pytest.MonkeyPatch) -> Iterator[Net]:
-    """A network of one public address, whose port is also that of the secrets."""
+    """A network of one public address, with the same port as the private servers."""
     net, connect = Net(), socket.socket.connect
 
     def noted(self: socket.socket, address: Any) -> None:
@@ -210,7 +210,7 @@ Read = tuple[list[str], dict[str, set[str]], list[sr.Problem]]  # locs; codes of
 
 
 def read(net: Net, *targets: str, caches_names: bool = True, **options: Any) -> Read:
-    """All targets at once, over the real network of `net`."""
+    """Reads all targets concurrently over the network of `net`."""
     reported: list[sr.Item] = []
 
     async def one(reader: sr.SitemapReader, target: str) -> list[str]:
@@ -258,14 +258,14 @@ def spelled(net: Net, rows: list[str]) -> list[str]:
     return [row.format(port=net.port, n=number) for number, row in enumerate(rows)]
 
 
-# --- five ways to a URL -----------------------------------------------------------------------------------------
+# --- five sources of a URL -----------------------------------------------------------------------------------------
 
 SITE = "http://public.example"
 GOOD = "http://public.example/good/1"
 
 
 def site(net: Net, robots: str = "", **pages: Any) -> str:
-    """public.example with a sitemap that is good; its origin."""
+    """Sets up public.example with a good sitemap; its origin."""
     origin_ = f"{SITE}:{net.port}"
     net.answers["public.example"] = [[PUBLIC]]
     net.pages |= {
@@ -306,23 +306,23 @@ def test_no_spelling_of_a_private_address_is_connected_to(net: Net, way: Way, ob
     assert set(net.looked_up) == {"public.example"}, "a spelled address needs no name server"
     assert GOOD in locs, "siblings are read"
     reported = {problem.sitemap: problem.message for problem in problems if problem.code in ("F13", "F02")}
-    asked = {url: str(clean_url(url).url) for url in urls}
-    if way is given:  # no output has the userinfo of a target
-        asked = {url: without_userinfo(document) for url, document in asked.items()}
+    requested = {url: str(clean_url(url).url) for url in urls}
+    if way is given:  # outputs have no userinfo of a target
+        requested = {url: without_userinfo(document) for url, document in requested.items()}
     if way is redirected:
         at = f"{SITE}:{net.port}"
-        asked = {url: f"{at}/moved{number}.xml" for number, url in enumerate(urls)}
-    # What robots.txt would have permitted cannot be known where it may not be asked: F13 for it, F02 for the document.
+        requested = {url: f"{at}/moved{number}.xml" for number, url in enumerate(urls)}
+    # The robots.txt of a refused address is unreachable: F13 for it, F02 for the document.
     code = "F02" if obey_robots else "F13"
-    assert {url: code in codes.get(document, ()) for url, document in asked.items()} == dict.fromkeys(urls, True)
-    assert {url: PERMIT in reported[document] for url, document in asked.items()} == dict.fromkeys(urls, True)
+    assert {url: code in codes.get(document, ()) for url, document in requested.items()} == dict.fromkeys(urls, True)
+    assert {url: PERMIT in reported[document] for url, document in requested.items()} == dict.fromkeys(urls, True)
     if obey_robots:
         robots = {origin(str(clean_url(url).url)) + "/robots.txt" for url in urls}
         assert {url: "F13" in codes[url] and PERMIT in reported[url] for url in robots} == dict.fromkeys(robots, True)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_no_url_is_asked_of_nobody(net: Net, way: Way) -> None:
+def test_invalid_url_is_not_requested(net: Net, way: Way) -> None:
     urls = spelled(net, UNUSABLE)
     locs, _, problems = read(net, *way(net, urls))
     assert net.is_safe
@@ -332,7 +332,7 @@ def test_what_is_no_url_is_asked_of_nobody(net: Net, way: Way) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_only_http_and_https_are_asked_for_wherever_a_url_comes_from(net: Net, way: Way) -> None:
+def test_only_http_and_https_are_requested(net: Net, way: Way) -> None:
     urls = spelled(net, ELSEWHERE)
     locs, _, problems = read(net, *way(net, urls))
     assert net.is_safe
@@ -384,7 +384,7 @@ def test_a_name_with_public_and_private_addresses_is_connected_to_at_the_public_
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "169.254.169.254", "::ffff:127.0.0.1"])
 @pytest.mark.parametrize("lookups", [0, 1, 2])
-def test_a_name_that_turns_private_between_two_requests_is_left(net: Net, address: str, lookups: int) -> None:
+def test_name_that_becomes_private_between_requests_is_refused(net: Net, address: str, lookups: int) -> None:
     at = site(net)
     net.answers["public.example"] = [[PUBLIC]] * lookups + [[address]]
     _, codes, problems = read(net, at + "/good.xml", at + "/index.xml", caches_names=False, obey_robots=False)
@@ -396,7 +396,7 @@ def test_a_name_that_turns_private_between_two_requests_is_left(net: Net, addres
 
 
 @pytest.mark.parametrize("n", range(0, len(REFUSED), 4))
-def test_a_robots_txt_that_is_redirected_to_a_private_address_is_not_asked_for(net: Net, n: int) -> None:
+def test_robots_txt_redirected_to_a_private_address_is_not_requested(net: Net, n: int) -> None:
     url = REFUSED[n].format(port=net.port, n="robots")
     at = site(net)
     net.pages["/robots.txt"] = (301, {"Location": url}, "")
@@ -411,20 +411,20 @@ def test_a_robots_txt_that_is_redirected_to_a_private_address_is_not_asked_for(n
 # --- a proxy, a feed --------------------------------------------------------------------------------------------
 
 
-def test_a_proxy_is_never_asked_for_a_private_address(net: Net) -> None:
-    """It may stand where private addresses lead somewhere; only names are left to it."""
+def test_proxy_gets_no_request_for_a_private_address(net: Net) -> None:
+    """The proxy may reach private addresses; only names are left to it."""
     urls = spelled(net, REFUSED)
     proxy = f"http://{PUBLIC}:{net.port}"
     _, codes, _ = read(net, *urls, proxy=proxy, obey_robots=False)
-    assert (net.connected, net.asked) == ([], [])
+    assert (net.connected, net.requested) == ([], [])
     assert sum("F13" in found for found in codes.values()) >= len(urls)
     net.pages["http://public.example/s.xml"] = (200, {}, urlset(GOOD))
     locs, _, _ = read(net, "http://public.example/s.xml", proxy=proxy)
     assert (locs, set(net.connected)) == ([GOOD], {PUBLIC})
 
 
-def test_what_pages_list_is_told_and_never_asked_for(net: Net) -> None:
-    """Listed URLs are records: none is requested, and no name is resolved."""
+def test_listed_urls_are_returned_and_never_requested(net: Net) -> None:
+    """Listed URLs are only records: none is requested, and no name is resolved."""
     urls = spelled(net, [*REFUSED, *ELSEWHERE])
     items = "".join(f"<item><link>{url}</link></item>" for url in urls)
     feed = f'<rss version="2.0"><channel>{items}</channel></rss>'

@@ -1,4 +1,4 @@
-"""Each hostile document takes little memory and is read no further than it has to be, in a process of its own."""
+"""Each hostile document takes little memory and is read no further than necessary, in a separate process."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def test_memory_stays_flat_and_reading_stops_early(group: str) -> None:
         assert (result["entries"], result["complete"]) == (bomb.entries, bomb.complete), result
         assert result["extra_kib"] < bomb.extra_kib, result
         assert result["taken"] == result["size"] if bomb.taken is None else result["taken"] <= bomb.taken, result
-        # No bar, but an end: what is quadratic in 20 MiB takes hours.
+        # Not a benchmark: quadratic work on 20 MiB would take hours.
         assert result["seconds"] < 120, result

@@ -1,6 +1,6 @@
-"""Every fault that the content of a document can have: read alone, cut anyhow, and as one child of three.
+"""Every fault of a document's content: read alone, in any chunks, and as one child of three.
 
-A typed outcome that names the URL, all entries before the fault, siblings unharmed, completeness told.
+Each gives an outcome with the URL and completeness, all entries before the fault, and complete siblings.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SIBLINGS = ("https://example.com/before.xml", "https://example.com/behind.xml")
 
 @attrs.frozen
 class Case:
-    """What a case of the corpus must say to be the proof of a row."""
+    """The expected result of a corpus case that shows a row."""
 
     name: str
     codes: str
@@ -38,7 +38,7 @@ class Case:
     entries: int
 
 
-# The catalogue's row -> the cases of the corpus that prove it: name, codes, completeness, entries.
+# Fault -> the cases of the corpus that show it: name, codes, completeness, entries.
 ROWS: dict[str, list[Case]] = {
     "empty": [Case("other/empty.xml", "F11", False, 0)],
     "white space": [Case("other/white-space.xml", "F11", False, 0)],
@@ -156,7 +156,7 @@ def is_problem(item: Any) -> bool:
 
 
 def assert_is(bomb: Bomb, items: list[Any], outcome: sr.Outcome) -> None:
-    """The codes, with the URL; the entries, of which the one before the fault is the first; whether it is whole."""
+    """Asserts codes with the URL, the number of entries, the first entry, and completeness."""
     problems = [item for item in items if is_problem(item)]
     records = [item for item in items if isinstance(item, sr.UrlRecord)]
     assert {problem.code for problem in problems} == bomb.codes
@@ -168,7 +168,7 @@ def assert_is(bomb: Bomb, items: list[Any], outcome: sr.Outcome) -> None:
 
 
 @every_bomb
-def test_the_fault_is_told_however_the_document_is_cut(name: str) -> None:
+def test_fault_is_reported_for_any_chunks(name: str) -> None:
     bomb = BOMBS[name]
     body = b"".join(bomb.chunks())
     whole = sr.parse(body, url=FAULT)
@@ -198,7 +198,7 @@ def walk(fetcher: Any, **options: Any) -> tuple[list[sr.UrlRecord], sr.AsyncUrlS
 def among_siblings(
     chunks: Callable[[], Iterable[bytes]], headers: dict[str, str] | None = None
 ) -> tuple[list[sr.UrlRecord], sr.Outcome, sr.AsyncUrlStream, Pages]:
-    """The records and the outcome of a document between two good ones, both of which come out whole."""
+    """The records and the outcome of a document between two good siblings, which are complete."""
     good = {url: HEAD + b"<url><loc>%s/1</loc></url>" % url.encode() + LAST + TAIL for url in SIBLINGS}
     bodies = {url: [body] for url, body in good.items()} | {INDEX: [index(SIBLINGS[0], FAULT, SIBLINGS[1])]}
 
@@ -218,7 +218,7 @@ def among_siblings(
 
 
 @every_bomb
-def test_siblings_are_unaffected_and_the_run_says_what_is_partial(name: str) -> None:
+def test_siblings_are_unaffected_and_the_summary_names_the_partial_document(name: str) -> None:
     bomb = BOMBS[name]
     records, outcome, urls, site = among_siblings(bomb.chunks)
     samples = [sample for sample in outcome.samples if sample.code in bomb.codes]
@@ -228,7 +228,7 @@ def test_siblings_are_unaffected_and_the_run_says_what_is_partial(name: str) -> 
         assert site.taken[FAULT] <= bomb.taken
 
 
-# --- what the headers say of the packing ---
+# --- Content-Encoding headers ---
 
 WHOLE = HEAD + FIRST + LAST + TAIL
 
@@ -250,7 +250,7 @@ def twice(body: bytes) -> bytes:
         ),
     ],
 )  # fmt: skip
-def test_the_content_says_how_it_is_packed_whatever_the_header(body: bytes, encoding: str, expected: Bomb) -> None:
+def test_content_encoding_is_detected_from_the_content(body: bytes, encoding: str, expected: Bomb) -> None:
     records, outcome, urls, _ = among_siblings(lambda: [body], {"Content-Encoding": encoding})
     assert_is(expected, [*records, *outcome.samples], outcome)
     assert urls.complete is expected.complete

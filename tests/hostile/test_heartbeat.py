@@ -1,6 +1,6 @@
-"""The event loop is nobody's for long: whatever a document holds, no turn on the loop is a long one.
+"""The event loop is never blocked for long by any document.
 
-A turn is measured by the processor time of the loop's own thread, which other processes do not add to.
+A turn is measured by the CPU time of the loop's thread, which does not depend on other processes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
-from hogs import HOGS, MAP, SITE, entry, read, read_hog, urlset
+from expensive_documents import EXPENSIVE_DOCUMENTS, MAP, SITE, entry, read, read_document, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.parser.normalise.entry import Normaliser, RawEntry
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 LONGEST_TURN_SECONDS = 0.2
 
 
-@pytest.mark.parametrize("name", HOGS)
-def test_no_document_keeps_the_loop(name: str, turns: list[float]) -> None:
-    """Nor does what its URLs lead to."""
-    asyncio.run(read_hog(name))
+@pytest.mark.parametrize("name", EXPENSIVE_DOCUMENTS)
+def test_no_document_blocks_the_event_loop(name: str, turns: list[float]) -> None:
+    """Neither do its URLs."""
+    asyncio.run(read_document(name))
     assert max(turns) < LONGEST_TURN_SECONDS
 
 
@@ -49,9 +49,9 @@ def test_documents_are_parsed_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def turns(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
-    """The processor time of each turn on the loop so far, in seconds; what is loaded once has been.
+    """The CPU time of each turn on the loop so far, in seconds.
 
-    What other tests have left behind is nobody's to collect in one of them.
+    Imports are done before, and garbage collection of other tests' objects is prevented.
     """
     gc.collect()
     gc.freeze()

@@ -1,6 +1,6 @@
-"""However a stream is left, its connections are closed and its thread is over within seconds.
+"""Ways to leave a stream: its connections are closed and its thread has ended within seconds.
 
-The server counts the connections that are open; whatever it is asked for, it answers slowly, in part, or not at all.
+The server counts open connections; it responds slowly, partly, or not at all.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from slow_server import (
     silence_behind_one,
     silent_robots,
     urlset,
-    was_asked,
+    was_requested,
 )
 
 import sitemap_reader as sr
@@ -90,7 +90,7 @@ WAYS_OUT = [by_break, by_exception, by_close_of_the_stream, by_close_of_the_iter
 
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("leave", WAYS_OUT)
-def test_a_stream_that_is_left_is_over_at_once(
+def test_left_stream_ends_at_once(
     server: SlowServer, site: Callable[[SlowServer], str], leave: Callable[[sr.UrlStream], None]
 ) -> None:
     stream = sr.urls(site(server), allow_private=True)
@@ -104,7 +104,7 @@ def test_a_stream_that_is_left_is_over_at_once(
 
 
 @pytest.mark.parametrize("site", SITES)
-def test_a_stream_that_nobody_closes_is_closed_when_it_is_dropped(
+def test_unreferenced_stream_is_closed(
     server: SlowServer, site: Callable[[SlowServer], str]
 ) -> None:
     def first() -> weakref.ref[sr.UrlStream]:
@@ -119,7 +119,7 @@ def test_a_stream_that_nobody_closes_is_closed_when_it_is_dropped(
     assert all_is_over(server)
 
 
-def test_a_stream_in_a_circle_is_closed_by_the_collector(server: SlowServer) -> None:
+def test_stream_in_a_reference_cycle_is_closed_by_the_collector(server: SlowServer) -> None:
     class Holder:
         pass
 
@@ -133,12 +133,12 @@ def test_a_stream_in_a_circle_is_closed_by_the_collector(server: SlowServer) -> 
     assert all_is_over(server)
 
 
-def test_the_collector_may_close_a_stream_in_a_thread_that_it_would_wait_for(server: SlowServer) -> None:
-    """feedparser's thread is one of those that the stream's own waits for."""
-    is_dropped, asked = threading.Event(), threading.Event()
+def test_collector_may_close_a_stream_in_its_own_thread(server: SlowServer) -> None:
+    """The thread of the stream waits for that of feedparser."""
+    is_dropped, requested = threading.Event(), threading.Event()
 
     def fallback(*_: object, **__: object) -> sr.pipeline.FallbackResult:
-        asked.set()
+        requested.set()
         is_dropped.wait(PATIENCE_SECONDS)
         gc.collect()
         return sr.pipeline.FallbackResult()
@@ -147,13 +147,13 @@ def test_the_collector_may_close_a_stream_in_a_thread_that_it_would_wait_for(ser
         circle: list[Any] = [sr.urls(server.url, allow_private=True, feed_fallback=fallback)]
         circle.append(circle)
         next(iter(circle[0]))
-        assert asked.wait(PATIENCE_SECONDS)
+        assert requested.wait(PATIENCE_SECONDS)
 
     lines = "".join(f"Sitemap: {server.url}/{name}\n" for name in ("feed.xml", "0.xml"))
     server.pages["/robots.txt"] = answer(lines.encode())
-    server.pages["/feed.xml"] = answer(b"<CHANNEL/>")  # the streaming reader knows no CDF
+    server.pages["/feed.xml"] = answer(b"<CHANNEL/>")  # the streaming parser does not read CDF
     server.pages["/0.xml"] = answer(urlset(server.url))
-    gc.disable()  # not sooner, and nowhere else
+    gc.disable()  # not earlier, and in no other thread
     try:
         first()
         is_dropped.set()
@@ -164,12 +164,12 @@ def test_the_collector_may_close_a_stream_in_a_thread_that_it_would_wait_for(ser
 
 @pytest.mark.parametrize("site", [*BEFORE, silence_behind_one, retries_behind_one])
 def test_another_thread_may_close_a_stream_that_waits(server: SlowServer, site: Callable[[SlowServer], str]) -> None:
-    """For robots.txt, for a document that never begins, for the time of another try."""
+    """Waiting for robots.txt, for a document without a response, or for a retry."""
     target = site(server)
     stream, found = sr.urls(target, allow_private=True), list[str]()
     reading = threading.Thread(target=lambda: found.extend(url.loc for url in stream))
     reading.start()
-    was_asked(server, "/robots.txt" if site in BEFORE else "/2.xml")
+    was_requested(server, "/robots.txt" if site in BEFORE else "/2.xml")
     time.sleep(0.3)
     stream.close()
     reading.join(PATIENCE_SECONDS)
@@ -178,8 +178,8 @@ def test_another_thread_may_close_a_stream_that_waits(server: SlowServer, site: 
     assert all_is_over(server)
 
 
-def test_what_the_caller_raises_while_waiting_ends_it(server: SlowServer) -> None:
-    """on_wait is where the command line hears of an interrupt."""
+def test_exception_in_on_wait_ends_the_stream(server: SlowServer) -> None:
+    """The command line checks for interrupts in on_wait."""
     silent_robots(server)
 
     def wait() -> None:
@@ -190,7 +190,7 @@ def test_what_the_caller_raises_while_waiting_ends_it(server: SlowServer) -> Non
     assert all_is_over(server)
 
 
-def test_many_streams_leave_nothing_behind(server: SlowServer) -> None:
+def test_many_streams_leave_nothing_open(server: SlowServer) -> None:
     target, before = bodies(server), set(threading.enumerate())
     for _ in range(20):
         with sr.urls(target, allow_private=True) as stream:
@@ -264,7 +264,7 @@ ASYNC_WAYS_OUT = [async_break, async_exception, async_cancelled, async_timed_out
 
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("leave", ASYNC_WAYS_OUT)
-def test_an_async_stream_that_is_left_cancels_all_that_it_began(
+def test_left_async_stream_cancels_its_requests(
     server: SlowServer, site: Callable[[SlowServer], str], leave: Callable[..., object]
 ) -> None:
     async def main() -> int:
@@ -291,12 +291,12 @@ def test_an_async_stream_that_waits_for_robots_txt_is_cancelled(
     assert all_is_over(server)
 
 
-def test_connections_close_with_the_stream_and_not_only_with_the_reader(server: SlowServer) -> None:
-    """What was not read to its end cannot be used again: it is given up at once."""
+def test_connections_are_closed_with_the_stream(server: SlowServer) -> None:
+    """A connection with an unread body cannot be reused: it is closed at once."""
 
     def only_one_is_open() -> bool:
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while server.open > 1 and time.monotonic() < deadline:  # that of robots.txt is kept for the next request
+        while server.open > 1 and time.monotonic() < deadline:  # the one of robots.txt is kept for the next request
             time.sleep(0.02)
         return server.open <= 1
 
@@ -309,7 +309,7 @@ def test_connections_close_with_the_stream_and_not_only_with_the_reader(server: 
     assert all_is_over(server)
 
 
-def test_an_async_stream_that_nobody_closes_ends_with_its_loop(server: SlowServer) -> None:
+def test_unclosed_async_stream_ends_with_its_loop(server: SlowServer) -> None:
     async def main() -> None:
         async with sr.SitemapReader(allow_private=True) as reader:
             await anext(aiter(reader.urls(bodies(server))))
@@ -322,18 +322,18 @@ def test_an_async_stream_that_nobody_closes_ends_with_its_loop(server: SlowServe
 # --- discovery --------------------------------------------------------------------------------------------------
 
 
-def test_what_the_caller_of_discover_raises_leaves_no_request_behind(server: SlowServer) -> None:
+def test_exception_during_discover_leaves_no_request(server: SlowServer) -> None:
     server.pages["/robots.txt"] = answer(f"Sitemap: {server.url}/a.xml\nSitemap: {server.url}/b.xml\n".encode())
     server.pages |= {"/a.xml": answer(urlset(server.url)), "/b.xml": (b"", True)}
 
-    def hear(item: object) -> None:
+    def receive(item: object) -> None:
         raise KeyError(item)
 
     async def main() -> int:
         async with sr.SitemapReader(allow_private=True) as reader:
             with pytest.raises(KeyError) as raised:
-                await reader.discover(server.url, on_item=hear)
-            assert raised.traceback  # whose frames would keep the walk alive
+                await reader.discover(server.url, on_item=receive)
+            assert raised.traceback  # whose frames would keep the crawl alive
             return len(asyncio.all_tasks())
 
     assert asyncio.run(main()) == 1
@@ -345,7 +345,7 @@ def test_an_interrupt_of_discover_ends_its_thread(server: SlowServer) -> None:
 
     def interrupt() -> None:
         """As Ctrl-C: the main thread is interrupted while it waits for the crawl."""
-        was_asked(server, "/robots.txt")
+        was_requested(server, "/robots.txt")
         _thread.interrupt_main()
 
     interrupter = threading.Thread(target=interrupt)
@@ -375,11 +375,11 @@ def test_an_interrupt_before_the_loop_of_discover_runs_ends_its_thread(
     assert all_is_over(server)
 
 
-# --- what the caller's functions raise --------------------------------------------------------------------------
+# --- exceptions in callbacks --------------------------------------------------------------------------
 
 
 def a_document_that_waits_for_proof(server: SlowServer) -> str:
-    """Its end is reported when the crawl is over; behind it a document with a problem in each entry."""
+    """A document that ends when the crawl is over, followed by one with a problem in each entry."""
     target = bodies(server)
     server.pages["/0.xml"] = answer(urlset("https://other.example", 3))
     server.pages["/1.xml"] = answer(urlset(server.url).replace(b"</loc>", b"</loc><lastmod>no</lastmod>"), more=10_000)
@@ -401,33 +401,33 @@ def read_async(target: str, **options: Any) -> None:
 
 
 @pytest.mark.parametrize("read", [read_sync, read_async])
-def test_who_raises_while_he_hears_hears_no_more(server: SlowServer, read: Callable[..., None]) -> None:
-    """Not even what a walk that is left has still to say: what he raised there would hide what he raised first."""
-    heard: list[object] = []
+def test_callback_that_raised_is_not_called_again(server: SlowServer, read: Callable[..., None]) -> None:
+    """Not even for the last items of a crawl that is left: a second exception would hide the first one."""
+    received: list[object] = []
 
-    def hear(item: object) -> None:
-        heard.append(item)
+    def receive(item: object) -> None:
+        received.append(item)
         if isinstance(item, sr.Problem) and item.code == "D01":
-            raise KeyError(len(heard))
+            raise KeyError(len(received))
 
     target = a_document_that_waits_for_proof(server)
     with pytest.raises(KeyError) as raised:
-        read(target, on_item=hear, on_outcome=heard.append)
-    assert raised.value.args == (len(heard),)
+        read(target, on_item=receive, on_outcome=received.append)
+    assert raised.value.args == (len(received),)
     assert all_is_over(server)
 
 
-def test_what_is_raised_on_hearing_the_last_words_reaches_who_leaves(server: SlowServer) -> None:
-    """A ValueError, which a generator that is being closed in mid-step gives as well."""
+def test_exception_in_a_callback_during_close_reaches_the_caller(server: SlowServer) -> None:
+    """A ValueError, which Python itself raises for a generator that is closed while it runs."""
 
-    def hear(outcome: sr.Outcome) -> None:
+    def receive(outcome: sr.Outcome) -> None:
         if outcome.dropped:
             raise ValueError(outcome.dropped)
 
     target, hasty = a_document_that_waits_for_proof(server), sr.Limits(read_seconds=0.5, tries=1)
-    stream = sr.urls(target, allow_private=True, per_host=1, limits=hasty, on_outcome=hear)
+    stream = sr.urls(target, allow_private=True, per_host=1, limits=hasty, on_outcome=receive)
     read = iter(stream)
-    while next(read) and stream.progress.documents_done < 2:  # the index, and what is behind the document that waits
+    while next(read) and stream.progress.documents_done < 2:  # the index, and the document after the waiting one
         pass
     with pytest.raises(ValueError, match="host"):
         stream.close()

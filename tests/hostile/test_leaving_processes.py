@@ -1,4 +1,4 @@
-"""Streams that are left in programs of their own: at any place of a large site, and by what the caller raises."""
+"""Streams that are left, in separate programs: at any place of a large site, and by exceptions in callbacks."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def server() -> Iterator[SlowServer]:
         yield server
 
 
-# Reads a target once for each function of the caller and each exception: the function raises it, on top of one that it
-# has handled. Prints what reached the caller, and what was left open then.
+# Reads a target once for each callback and each exception: the callback raises it while handling another one. Prints
+# the exception that reached the caller, and what was still open.
 RAISING = """
 import asyncio, json, logging, sys, threading
 import sitemap_reader as sr
@@ -70,31 +70,31 @@ print(json.dumps(told))
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])
-def test_what_a_function_of_the_caller_raises_reaches_him_when_all_is_closed(server: SlowServer, way: str) -> None:
+def test_exception_in_a_callback_reaches_the_caller_after_close(server: SlowServer, way: str) -> None:
     names = ["follow", "on_outcome", "on_item", "on_progress"]
     program = [sys.executable, "-X", "dev", "-W", "error", "-c", RAISING, way, silence_behind_one(server), *names]
     done = subprocess.run(program, check=False, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-    for name, told in json.loads(done.stdout).items():
-        assert len(told) == 9, name
-        assert list(told.values()) == [[True, True, "LookupError", 1, ["MainThread"]]] * 9, name
+    for name, reported in json.loads(done.stdout).items():
+        assert len(reported) == 9, name
+        assert list(reported.values()) == [[True, True, "LookupError", 1, ["MainThread"]]] * 9, name
     assert all_is_over(server)
 
 
 # --- large sites ------------------------------------------------------------------------------------------------
 
-GUARD_SECONDS = 30.0  # of what `python -m benchmarks.leaving` holds to one
+GUARD_SECONDS = 30.0  # `python -m benchmarks.leaving` permits one
 SMALL = 40_000
 PLACES = [
-    *((way, 1, URLS) for way in WAYS),  # of a million, which are made while they are read
+    *((way, 1, URLS) for way in WAYS),  # of a million, generated while they are read
     *((way, at, SMALL) for way in ("sync", "async") for at in (SMALL // 2, SMALL - 1)),
 ]
 
 
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize(("way", "at", "urls"), PLACES)
-def test_nothing_of_a_large_site_is_left(site: str, way: str, at: int, urls: int) -> None:
+def test_left_stream_of_a_large_site_leaves_nothing_open(site: str, way: str, at: int, urls: int) -> None:
     """No thread, no socket and no warning: at its first URL, in the middle, and one before the end."""
     left = leave(site, way, at, urls)
-    assert (left.urls, left.threads, left.sockets, left.told) == (at, [], 0, "")
+    assert (left.urls, left.threads, left.sockets, left.reported) == (at, [], 0, "")
     assert left.seconds < GUARD_SECONDS

@@ -1,6 +1,6 @@
-"""Every fault of a network, met by a whole reader: what is reported, what came before it, what else is affected.
+"""Every network fault with a complete reader: the reported problem, the records before it, and the siblings.
 
-Each row is a child of an index, between two sound ones, on a server that does on the wire what the row says.
+Each row is a child of an index, between two good ones, on a server that runs the script of the row.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from faultserver import Script
 
-MOST_SECONDS = 20.0  # for a row that takes two, on a machine that has much else to do
+MOST_SECONDS = 20.0  # for a row that takes two, on a busy machine
 FAULT = "/fault.xml"
 
 
@@ -75,7 +75,7 @@ def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @attrs.define
 class Read:
-    """What came of a site."""
+    """The result of reading a site."""
 
     locs: list[str]
     stream: sr.AsyncUrlStream
@@ -91,7 +91,7 @@ class Read:
 def read(
     target: str, *, limits: Mapping[str, Any] | None = None, tls: ssl.SSLContext | None = None, **options: Any
 ) -> Read:
-    """All of a site, in bounded time. `tls` is a client's: with it the reader is given a session of one's own."""
+    """Reads a site in bounded time. `tls` is a client context: with it the reader gets an own session."""
 
     async def run() -> Read:
         import aiohttp
@@ -114,7 +114,7 @@ def read(
 
 
 def site(*children: str, **more: Any) -> dict[str, Any]:
-    """An index of two sound sitemaps and what is between them."""
+    """An index of two good sitemaps with others between them."""
     return {
         "/index.xml": page(index("/before.xml", *children, "/behind.xml")),
         "/before.xml": page(urlset(*BEFORE)),
@@ -136,8 +136,10 @@ def assert_siblings_are_whole(found: Read, origin: str) -> None:
 
 @attrs.frozen
 class Row:
-    """`does` is what the server does, request by request. What must come of it: all records and no error, or else
-    `records` of the hundred, those `codes` in the outcome, and a message that `says` so.
+    """`does` are the server's scripts, one for each request.
+
+    Expected: all records and no error, or else `records` of the hundred, those `codes` in the outcome, and a message
+    with `says`.
     """
 
     name: str
@@ -152,7 +154,7 @@ class Row:
 
 
 def sound(name: str, *does: Script, requests: int = 1, notes: str = "", **more: Any) -> Row:
-    """A row that is read whole."""
+    """A row that is read completely."""
     return Row(name, [*does], notes, records=len(PAGES), requests=requests, **more)
 
 
@@ -161,7 +163,7 @@ def fails(name: str, does: Script, says: str, codes: str = "F04", **more: Any) -
 
 
 def passes(name: str, does: Script, says: str, codes: str = "F04", **more: Any) -> Row:
-    """A fault that may pass: there are three tries."""
+    """A transient fault: there are three tries."""
     return Row(name, [does], codes, says, requests=3, **more)
 
 
@@ -177,7 +179,7 @@ def chunk(data: bytes) -> bytes:
 
 
 def parted(answer: bytes) -> tuple[bytes, bytes]:
-    """Cut inside the empty line behind the head."""
+    """Split within the empty line after the head."""
     middle = answer.index(b"\r\n\r\n") + 2
     return answer[:middle], answer[middle:]
 
@@ -195,13 +197,13 @@ def hops(count: int) -> dict[str, Script]:
 
 
 def drop_on_reuse(wire: Wire) -> None:
-    """Hangs up when a second request comes on a connection."""
+    """Closes a connection at its second request."""
     former = [each for each in wire.server.requests() if each.connection == wire.exchange.connection]
     assert len(former) > 1
 
 
 def late(*parts: bytes) -> Script:
-    """Each part comes after a while."""
+    """Each part is sent after a delay."""
 
     def play(wire: Wire) -> None:
         for part in parts:
@@ -329,7 +331,7 @@ ROWS = [
     ),
     fails("Content-Length negative", raw(lengths(-1)), NO_HTTP),
     fails("Content-Length doubled", raw(lengths(len(BODY), 5)), NO_HTTP + "Duplicate Content-Length"),
-    # RFC 9110 8.6 leaves it open whether one that is repeated with the same value is taken or refused.
+    # RFC 9110 8.6 permits both to accept and to refuse a repeated Content-Length with the same value.
     fails("Content-Length doubled alike", raw(lengths(len(BODY), len(BODY))), NO_HTTP + "Duplicate Content-Length"),
     fails(
         "CL with TE",
@@ -383,7 +385,7 @@ ROWS = [
     fails("Location with a port of 99999", to("http://127.0.0.1:99999/"), ":99999/', which is no http"),
     fails("Location with a blank in the host", to("http://a b/"), "redirected to 'http://a b/', which is no http"),
     fails("Location that is empty", to(""), "redirected to '', which is no http"),
-    # patience
+    # waits
     sound("429 with seconds", busy("1"), page(BODY), requests=2),
     sound("429 with a date", busy_until(1.9), page(BODY), requests=2),
     sound("429 with a past date", busy("Wed, 21 Oct 2015 07:28:00 GMT"), page(BODY), requests=2),
@@ -396,7 +398,7 @@ ROWS = [
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_a_child_that_fails_is_named_and_hurts_no_other(row: Row) -> None:
+def test_failed_child_is_named_and_siblings_are_read(row: Row) -> None:
     with FaultServer(site(FAULT, **row.more) | {FAULT: row.does}) as server:
         found = read(server.url + "/index.xml", limits=row.limits, per_host=row.per_host)
         requests = len(server.requests(FAULT))
@@ -421,7 +423,7 @@ def test_the_rows_have_names_of_their_own() -> None:
 
 @attrs.define
 class Elsewhere:
-    """A host that a child is on: how often it was tried, where that can be known, and how a client is to trust it."""
+    """The host of a child: its number of tries, if known, and the TLS context to trust it."""
 
     origin: str
     tries: list[object] | None = None
@@ -467,7 +469,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[Elsewhere
 
 @contextmanager
 def blackhole(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[Elsewhere]:
-    """A listener that accepts nothing, whose queue is full: the kernel drops further connections."""
+    """A listener with a full backlog: the kernel drops further connections."""
     with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
         address = listener.getsockname()
         waiting = [socket.socket() for _ in range(4)]
@@ -519,10 +521,10 @@ def alert(connection: socket.socket) -> None:
 
 
 HOSTS = {
-    # name: what the host is like, what is reported, how often it is tried
+    # name: the host, the reported message, the number of tries
     "DNS NXDOMAIN": (failing_resolver(socket.EAI_NONAME), "nowhere.example: no such host", 1),
     "DNS failure that may pass": (failing_resolver(socket.EAI_AGAIN), "the name servers do not answer", 3),
-    # A name is looked up once at a time: three tries wait for the same answer.
+    # Lookups of a name are shared: three tries wait for the same one.
     "DNS timeout": (silent_resolver, "nowhere.example:80: no connection within 0.3 s", 1),
     "refused": (refused, "connection refused by 127.0.0.1:", None),
     "blackhole": (blackhole, ": no connection within 0.3 s", None),
@@ -538,7 +540,7 @@ HOSTS = {
 def test_a_child_on_a_host_that_cannot_be_reached(
     name: str, obey: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Where robots.txt is asked for first, it is what fails; the child is then forbidden, and its problem says why."""
+    """If robots.txt is requested first, it fails; the child is then forbidden, and its problem has the reason."""
     make, says, tries = HOSTS[name]
     limits = {"connect_seconds": 0.3 if " no connection" in says else 5.0}
     with make(monkeypatch, tmp_path) as elsewhere:
@@ -557,7 +559,7 @@ def test_a_child_on_a_host_that_cannot_be_reached(
 
 
 def test_a_child_on_a_host_with_tls_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The certificate that the rows above refuse is right under its own name; a body breaks off here as elsewhere."""
+    """The certificate refused above is valid for its own name; a body over TLS may break off too."""
     from aiohttp.resolver import ThreadedResolver
 
     real = ThreadedResolver.resolve
@@ -585,8 +587,8 @@ def robots(*lines: str) -> Script:
     return page("\n".join(("User-agent: *", *lines, "")).encode(), "Content-Type: text/plain")
 
 
-def test_a_redirect_to_another_host_asks_its_robots_txt_and_speaks_for_its_folder_only() -> None:
-    """The first host's index is a proof for neither: what is listed there is judged by where it came from."""
+def test_redirect_to_another_host_obeys_its_robots_txt_and_lists_its_folder_only() -> None:
+    """The index of the first host verifies neither host: the scope is that of the final URL."""
     with FaultServer() as other, FaultServer() as server:
         here, there, above = (f"{server.url}/1", f"{other.url}/x/2", f"{other.url}/3")
         other.play("/x/moved.xml", page(urlset(here, there, above)))
@@ -611,8 +613,8 @@ def test_a_redirect_to_another_host_that_forbids_it_is_not_followed() -> None:
     assert_siblings_are_whole(found, server.url)
 
 
-def test_a_wait_of_a_thousand_million_seconds_gives_the_host_up_and_no_other() -> None:
-    """What had been read of it stands; what still waits for it is named; other hosts go on."""
+def test_excessive_retry_after_skips_that_host_only() -> None:
+    """Records of that host are kept, its waiting documents are reported, other hosts continue."""
     with FaultServer({"/other.xml": page(urlset(*BEHIND))}) as other:
         scripts = {
             "/index.xml": page(index("/before.xml", FAULT, "/never.xml", f"{other.url}/other.xml")),
@@ -645,8 +647,8 @@ UNREAD = {
 
 
 @pytest.mark.parametrize("name", UNREAD)
-def test_a_body_that_is_not_read_is_hung_up_on_at_once(name: str) -> None:
-    """The document behind it is held back until the server has seen the client go."""
+def test_connection_of_an_unread_body_is_closed_at_once(name: str) -> None:
+    """The next document is delayed until the server has seen the client disconnect."""
     seen: list[bool] = []
 
     def when_gone(wire: Wire) -> object:
@@ -663,7 +665,7 @@ def test_a_body_that_is_not_read_is_hung_up_on_at_once(name: str) -> None:
     assert_siblings_are_whole(found, server.url)
 
 
-def test_leaving_early_hangs_up_on_who_is_still_talking() -> None:
+def test_leaving_early_closes_the_connection_during_a_response() -> None:
     many = urlset(*(f"{SITE}/{number}" for number in range(5000))).removesuffix(b"</urlset>")
     with FaultServer({"/s.xml": endless(head("200 OK") + many, b" ", 0.02)}) as server:
         with sr.urls(server.url + "/s.xml", allow_private=True, scope="any") as stream:

@@ -1,6 +1,6 @@
-"""The command line where writing ends early: signals, pipes that close, disks that are full.
+"""The command line when output ends early: signals, closed pipes, full disks.
 
-Every line that is out is whole, what was read is out, and the exit code and the last line say what happened.
+All written lines are complete, what was read is written, and the exit code and the last line state the cause.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def urlset(count: int, host: str = "https://a.example", *, ends: bool = True) ->
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Process]]:
-    """`start(arguments, ...)` -> a process of the command line, behind the Python in `first`; killed at the end."""
+    """`start(arguments, ...)` -> a process of the command line, which runs `first` before; killed at the end."""
     running: list[Process] = []
 
     def begin(*arguments: str | Path, first: str = "", **options: Any) -> Process:
@@ -66,17 +66,17 @@ def start() -> Iterator[Callable[..., Process]]:
 
 
 def locs(output: bytes) -> list[str]:
-    """The loc of every line; fails where a line is no JSON, or half a one."""
+    """The loc of every line; fails at an incomplete line."""
     assert output.endswith(b"\n") or not output
     return [json.loads(line)["loc"] for line in output.splitlines()]
 
 
-def is_quiet(told: str) -> bool:
-    return not any(word in told for word in ("Traceback", "Warning", "Exception", "Fatal"))
+def is_quiet(reported: str) -> bool:
+    return not any(word in reported for word in ("Traceback", "Warning", "Exception", "Fatal"))
 
 
 def first_lines(process: Process, count: int) -> bytes:
-    """So many lines of stdout, however long they take."""
+    """Reads so many lines of stdout."""
     assert process.stdout is not None
     lines = b""
     while lines.count(b"\n") < count:
@@ -88,13 +88,13 @@ def first_lines(process: Process, count: int) -> bytes:
 
 def end(process: Process) -> tuple[bytes, list[str], int]:
     """The rest of stdout, the lines of stderr, the exit code."""
-    output, told = process.communicate(timeout=DEADLINE)
-    assert is_quiet(told.decode()), told.decode()
-    return output, told.decode().splitlines(), process.returncode
+    output, reported = process.communicate(timeout=DEADLINE)
+    assert is_quiet(reported.decode()), reported.decode()
+    return output, reported.decode().splitlines(), process.returncode
 
 
 class Slow(dict[str, Any]):
-    """Pages of a server: an Event holds its answer back until it is set."""
+    """Pages of a server: an Event delays its response until it is set."""
 
     def get(self, path: str, default: Any = None) -> Any:
         page = super().get(path, default)
@@ -108,7 +108,7 @@ class Slow(dict[str, Any]):
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_an_interrupt_between_documents_keeps_those_that_came(
+def test_interrupt_between_documents_keeps_the_received_ones(
     site_server: Serve, start: Callable[..., Process], number: signal.Signals
 ) -> None:
     site, release = site_server({}), threading.Event()
@@ -122,20 +122,20 @@ def test_an_interrupt_between_documents_keeps_those_that_came(
     )
     process = start("dump", f"{site.url}/index.xml", "--allow-private")
     try:
-        first = first_lines(process, 200)  # nothing is left but to wait
+        first = first_lines(process, 200)  # the command now only waits
         process.send_signal(number)
-        rest, told, code = end(process)
+        rest, reported, code = end(process)
     finally:
         release.set()
     assert locs(first + rest) == [f"{site.url}/{'x' * 80}/{number}" for number in range(200)]
     assert code == 130
-    assert told[-2].startswith("200 URLs from ")
-    assert told[-1] == "partial: interrupted (exit 130)"
+    assert reported[-2].startswith("200 URLs from ")
+    assert reported[-1] == "partial: interrupted (exit 130)"
 
 
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("path", ["/robots.txt", "/map.xml"])
-def test_an_interrupt_before_the_first_record_ends_it(
+def test_interrupt_before_the_first_record_ends_the_command(
     site_server: Serve, start: Callable[..., Process], number: signal.Signals, path: str
 ) -> None:
     site, release = site_server({}), threading.Event()
@@ -147,11 +147,11 @@ def test_an_interrupt_before_the_first_record_ends_it(
             time.sleep(0.02)
         process.send_signal(number)
         started = time.monotonic()
-        output, told, code = end(process)
+        output, reported, code = end(process)
     finally:
         release.set()
     assert (output, code) == (b"", 130)
-    assert told[-1] == "partial: interrupted (exit 130)"
+    assert reported[-1] == "partial: interrupted (exit 130)"
     assert time.monotonic() - started < 20
 
 
@@ -169,11 +169,11 @@ def test_an_interrupt_ends_every_command(
             time.sleep(0.02)
         process.send_signal(number)
         started = time.monotonic()
-        output, told, code = end(process)
+        output, reported, code = end(process)
     finally:
         release.set()
     assert (output, code) == (b"", 130)
-    assert told[-1] == "partial: interrupted (exit 130)"
+    assert reported[-1] == "partial: interrupted (exit 130)"
     assert time.monotonic() - started < 20
 
 
@@ -181,7 +181,7 @@ def test_an_interrupt_ends_every_command(
 def test_an_interrupt_while_a_pipe_is_full_waits_for_its_reader(
     site_server: Serve, start: Callable[..., Process], number: signal.Signals
 ) -> None:
-    """In mid-write: the block is written to its end when somebody reads, and nothing after it."""
+    """During a write: the block is written completely once the pipe is read, and nothing after it."""
     site = site_server({})
     site.pages["/map.xml"] = (200, {}, urlset(20_000, site.url))
     process = start("dump", f"{site.url}/map.xml", "--allow-private")
@@ -190,17 +190,17 @@ def test_an_interrupt_while_a_pipe_is_full_waits_for_its_reader(
     process.send_signal(number)
     time.sleep(0.3)
     assert process.poll() is None
-    output, told, code = end(process)
+    output, reported, code = end(process)
     found = locs(output)
     assert found == [f"{site.url}/{'x' * 80}/{number}" for number in range(len(found))]
     assert 0 < len(found) < 20_000
     assert code == 130
-    assert told[-2].startswith(f"{len(found):,} URLs from ")
-    assert told[-1] == "partial: interrupted (exit 130)"
+    assert reported[-2].startswith(f"{len(found):,} URLs from ")
+    assert reported[-1] == "partial: interrupted (exit 130)"
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-def test_a_second_interrupt_ends_it_though_nobody_reads(
+def test_second_interrupt_ends_the_command_without_a_reader(
     site_server: Serve, start: Callable[..., Process], number: signal.Signals
 ) -> None:
     site = site_server({})
@@ -212,13 +212,13 @@ def test_a_second_interrupt_ends_it_though_nobody_reads(
     time.sleep(0.3)
     assert process.poll() is None
     process.send_signal(number)
-    assert process.wait(DEADLINE) == 130  # without a look at stdout
-    _, told, _ = end(process)
-    assert told[-1] == "partial: interrupted (exit 130)"
+    assert process.wait(DEADLINE) == 130  # without reading stdout
+    _, reported, _ = end(process)
+    assert reported[-1] == "partial: interrupted (exit 130)"
 
 
 def _until_full(pipe: int) -> None:
-    """Until what can be read of it stays the same."""
+    """Waits until the number of readable bytes stays the same."""
     import fcntl
     import termios
 
@@ -237,24 +237,24 @@ def test_parse_of_a_pipe_that_never_ends_is_interrupted(start: Callable[..., Pro
     assert process.stdin is not None
     process.stdin.write(urlset(200, ends=False))
     process.stdin.flush()
-    first = first_lines(process, 199)  # of the last one nobody can know that it is over
+    first = first_lines(process, 199)  # the end of the last one is unknown
     process.send_signal(number)
     assert process.stdout is not None
     rest = process.stdout.read()
     process.wait(DEADLINE)
     process.stdin.close()
     process.stdin = None
-    _, told, code = end(process)
+    _, reported, code = end(process)
     found = locs(first + rest)
     assert found == [f"https://a.example/{'x' * 80}/{number}" for number in range(len(found))]
     assert len(found) >= 199
     assert code == 130
-    assert told[-2].startswith(f"{len(found)} URLs in stdin")
-    assert told[-1] == "partial: interrupted (exit 130)"
+    assert reported[-2].startswith(f"{len(found)} URLs in stdin")
+    assert reported[-1] == "partial: interrupted (exit 130)"
 
 
-# Runs the entry point as its script does, or as -m does, and sends a signal to itself at a place: where a function
-# ("<module>": the first line) of a module is called for the first time after another module has begun to load.
+# Runs the entry point as its script does, or as -m does, and sends a signal to itself at a place: at the first call of
+# a function ("<module>": the first line) of a module after another module has begun to load.
 SIGNAL_AT_A_PLACE = """
 import os, sys
 from importlib.metadata import EntryPoint
@@ -275,14 +275,14 @@ if entry == "-m":
 else:
     sys.exit(EntryPoint("sitemap-reader", entry, "console_scripts").load()())
 """
-# Without -X dev, which has asyncio log each turn that a busy machine makes long.
+# Without -X dev, with which asyncio logs slow turns on a busy machine.
 QUIET = [sys.executable, "-W", "error", "-c"]
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 ENTRIES = ["-m", tomllib.loads(PROJECT.read_text("utf-8"))["project"]["scripts"]["sitemap-reader"]]
 PLACES = [
     "sitemap_reader.cli.main sitemap_reader.cli.main <module>",
-    "sitemap_reader.cli.main importlib._bootstrap cb",  # called by a weak reference: what it raises reaches nobody
-    "sitemap_reader.cli.main functools __set_name__",  # what it raises comes out as a RuntimeError, before Python 3.12
+    "sitemap_reader.cli.main importlib._bootstrap cb",  # called by a weak reference: its exceptions are ignored
+    "sitemap_reader.cli.main functools __set_name__",  # before Python 3.12 its exceptions become a RuntimeError
     "sitemap_reader.cli.main attr <module>",
     "sitemap_reader.cli.main sitemap_reader.cli.command main",
     "sitemap_reader.cli.dump sitemap_reader.cli.dump <module>",
@@ -296,7 +296,7 @@ PLACES_BEHIND = [
 ]
 
 
-# At each place both signals and both entries, and each pair of these at half of the places.
+# Both signals and both entry points at each place; each pair of these at half of the places.
 INTERRUPTS = [
     (place, entry, SIGNALS[(number + turn) % 2])
     for number, place in enumerate(PLACES + PLACES_BEHIND)
@@ -316,7 +316,7 @@ def test_an_interrupt_before_or_behind_the_work_ends_it_at_once(
 
 @pytest.mark.parametrize("place", [PLACES[0], "sitemap_reader.cli.dump sitemap_reader.cli.dump site"])
 def test_an_interrupt_that_is_ignored_from_the_start_stays_ignored(place: str) -> None:
-    """As in the background of a script, where Ctrl-C is meant for what runs in front."""
+    """As in the background of a script, where Ctrl-C is meant for the foreground."""
     ignored = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
     arguments = ["-m", str(int(signal.SIGINT)), *place.split(), "dump", SHOP, "-q"]
     program = [*QUIET, ignored + SIGNAL_AT_A_PLACE, *arguments]
@@ -328,22 +328,22 @@ def test_an_interrupt_that_is_ignored_from_the_start_stays_ignored(place: str) -
 
 
 @pytest.mark.parametrize("lines", [0, 1, 400])
-def test_a_reader_that_leaves_ends_dump_quietly(start: Callable[..., Process], lines: int) -> None:
+def test_closed_pipe_ends_dump_without_an_error(start: Callable[..., Process], lines: int) -> None:
     process = start("dump", SHOP)
     assert process.stdout is not None
     assert process.stderr is not None
     for _ in range(lines):
         process.stdout.readline()
     process.stdout.close()
-    told = process.stderr.read()
+    reported = process.stderr.read()
     assert process.wait(DEADLINE) == 0
-    assert b"error" not in told.lower().replace(b"errors", b"")
-    assert is_quiet(told.decode())
+    assert b"error" not in reported.lower().replace(b"errors", b"")
+    assert is_quiet(reported.decode())
     process.stdout = None
 
 
 def test_a_pipe_that_does_not_block_gets_every_line(start: Callable[..., Process], tmp_path: Path) -> None:
-    """As some programs make it for all who share it."""
+    """Some programs make a shared pipe non-blocking for all its users."""
     document = tmp_path / "map.xml"
     document.write_bytes(urlset(5_000))
     read, write = os.pipe()
@@ -361,7 +361,7 @@ def test_a_pipe_that_does_not_block_gets_every_line(start: Callable[..., Process
 FULL_BYTES = 100_000
 
 
-# A disk that takes so many bytes a file; Python ignores the signal that comes with it.
+# A limit of bytes a file simulates a full disk; Python ignores the signal that comes with it.
 SMALL_FILES = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({FULL_BYTES}, {FULL_BYTES}))"
 
 
@@ -382,10 +382,10 @@ def test_a_disk_that_fills_up_leaves_whole_lines(
     else:
         with output.open("ab" if way == ">>" else "wb") as file:
             process = start(command, document, stdout=file, first=SMALL_FILES)
-    _, told, code = end(process)
+    _, reported, code = end(process)
     name = str(output) if way == "-o" else "stdout"
     assert code == 6
-    assert [line for line in told if line.startswith("error: ")] == [f"error: cannot write {name}: File too large"]
+    assert [line for line in reported if line.startswith("error: ")] == [f"error: cannot write {name}: File too large"]
     written = output.read_bytes()
     assert written.startswith(before)
     found = locs(written.removeprefix(before))
@@ -400,16 +400,16 @@ def _replay_of(folder: Path, body: bytes) -> None:
     (host / "map.xml").write_bytes(body)
 
 
-def test_a_report_that_fills_its_disk_is_told_and_ends_with_a_whole_line(
+def test_report_on_a_full_disk_is_reported_and_ends_with_a_complete_line(
     start: Callable[..., Process], tmp_path: Path
 ) -> None:
     bad = "".join(f"<url><loc>https://a.example/{number}</loc><lastmod>Mon</lastmod></url>" for number in range(3_000))
     document, report = tmp_path / "map.xml", tmp_path / "report.jsonl"
     document.write_text(f'<urlset xmlns="{NS}">{bad}</urlset>')
     process = start("parse", document, "--report", report, first=SMALL_FILES)
-    output, told, code = end(process)
+    output, reported, code = end(process)
     assert code == 6
-    assert f"error: cannot write {report}: File too large" in told
+    assert f"error: cannot write {report}: File too large" in reported
     lines = report.read_bytes()
     assert lines.endswith(b"\n")
     assert {json.loads(line)["type"] for line in lines.splitlines()} == {"problem"}
@@ -417,8 +417,8 @@ def test_a_report_that_fills_its_disk_is_told_and_ends_with_a_whole_line(
 
 
 @pytest.mark.parametrize(("theirs", "left"), [(b"", b"1\n2\n"), (b"theirs", b"1\n2\nhalftheirs")])
-def test_a_write_that_somebody_elses_follows_takes_nothing_back(tmp_path: Path, theirs: bytes, left: bytes) -> None:
-    """Only our own half line, and only where it is the end of the file."""
+def test_partial_line_before_a_foreign_write_is_kept(tmp_path: Path, theirs: bytes, left: bytes) -> None:
+    """A partial line is removed only if it is its own and at the end of the file."""
     path = tmp_path / "shared"
 
     class FullAfter8(OutputStream):
@@ -448,34 +448,34 @@ def test_full_stdout_and_full_stderr_together_are_exit_6(start: Callable[..., Pr
 
 @pytest.mark.parametrize("option", ["-o", "--report"])
 def test_a_folder_cannot_be_written(start: Callable[..., Process], tmp_path: Path, option: str) -> None:
-    _, told, code = end(start("dump", SHOP, option, tmp_path))
+    _, reported, code = end(start("dump", SHOP, option, tmp_path))
     assert code == 6
-    assert told == [f"error: cannot write {tmp_path}: Is a directory; name a file in it"]
+    assert reported == [f"error: cannot write {tmp_path}: Is a directory; name a file in it"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 @pytest.mark.parametrize("option", ["-o", "--report"])
-def test_a_folder_that_is_read_only_is_told(start: Callable[..., Process], tmp_path: Path, option: str) -> None:
+def test_read_only_folder_is_reported(start: Callable[..., Process], tmp_path: Path, option: str) -> None:
     tmp_path.chmod(0o555)
     try:
-        _, told, code = end(start("dump", SHOP, option, tmp_path / "urls.jsonl"))
+        _, reported, code = end(start("dump", SHOP, option, tmp_path / "urls.jsonl"))
     finally:
         tmp_path.chmod(0o755)
     assert code == 6
-    assert told == [f"error: cannot write {tmp_path / 'urls.jsonl'}: Permission denied; check who may write there"]
+    assert reported == [f"error: cannot write {tmp_path / 'urls.jsonl'}: Permission denied; check who may write there"]
 
 
-# --- what is closed from the beginning --------------------------------------------------------------------------
+# --- streams closed at the start --------------------------------------------------------------------------
 
 
 STREAMS = ("stdin", "stdout", "stderr")
 
 
 @pytest.mark.parametrize("numbers", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)])
-def test_files_are_written_whatever_is_closed(
+def test_files_are_written_with_any_closed_streams(
     start: Callable[..., Process], tmp_path: Path, numbers: tuple[int, ...]
 ) -> None:
-    """The file of -o then takes the number of a standard stream, where nothing else may be written."""
+    """The file of -o then has the number of a standard stream, to which nothing else may be written."""
     output, report = tmp_path / "urls.jsonl", tmp_path / "report.jsonl"
     closing = "import os\n" + "".join(f"os.close({number})\n" for number in numbers)
     unpiped: dict[str, Any] = {STREAMS[number]: None for number in numbers}

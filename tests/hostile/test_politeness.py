@@ -1,6 +1,6 @@
-"""How gently sites are asked, proven by the logs of the servers: how many at once, how far apart, and when again.
+"""Politeness measured by server logs: concurrent requests, delays, and retries.
 
-What must not be too soon is measured from the server's own clock; nothing here asks for speed.
+Times are those of the server's clock; no test requires speed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from faultserver import Script
 
 MOST_SECONDS = 30.0
-# How long a server waits for one request more than there should be: long enough for it to have come.
+# How long a server waits for one request too many: long enough for it to arrive.
 LINGER_SECONDS = 0.05
 
 
@@ -71,9 +71,9 @@ def starts(server: FaultServer) -> list[float]:
 
 
 class Crowd:
-    """A script that answers when `size` requests are in flight, and waits a little for one too many.
+    """A script that responds when `size` requests are in flight, and waits a little for one too many.
 
-    It waits for them to come together once; there are too few of them at the end.
+    It waits for them only once; at the end there are too few.
     """
 
     def __init__(self, size: int, *servers: FaultServer) -> None:
@@ -126,7 +126,7 @@ def test_a_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
     delay, count = 0.2, 5
 
     def slow(wire: Wire) -> object:
-        wire.pause(1.5 * delay)  # by then a second one would be due
+        wire.pause(1.5 * delay)  # by then a second request would be due
         return small(wire)
 
     with FaultServer(with_index(count)) as server:
@@ -134,15 +134,15 @@ def test_a_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
         server.play("/0.xml", slow)
         locs, _ = read(server.url + "/index.xml")
         assert overlap(server) == 1
-        # robots.txt, the index and the children. One may be late in coming, and so too near to the next.
+        # robots.txt, the index and the children. One may arrive late, and so too close to the next.
         first, *_, last = starts(server)
         assert last - first >= (count + 1) * delay * 0.8
         assert min(later - earlier for earlier, later in pairwise(starts(server))) >= delay * 0.2
     assert len(locs) == count
 
 
-def test_a_crawl_delay_of_one_host_is_not_another_hosts() -> None:
-    """The host with the delay is asked for its second child after 2 s; by then the other is through."""
+def test_crawl_delay_applies_to_its_host_only() -> None:
+    """The second child of the delayed host is requested after 2 s; by then the other host is finished."""
     with FaultServer({"/robots.txt": robots("Crawl-delay: 1")}) as calm, FaultServer(with_index(20)) as quick:
         for path in children(2):
             calm.play(path, small)
@@ -158,8 +158,8 @@ def test_a_crawl_delay_of_one_host_is_not_another_hosts() -> None:
 # --- slow hosts -----------------------------------------------------------------------------------------------
 
 
-def test_a_slow_host_slows_no_other() -> None:
-    """It answers nothing at all until every document of the other host has been given."""
+def test_slow_host_does_not_delay_others() -> None:
+    """It sends no response until every document of the other host was sent."""
     released = threading.Event()
     waited: list[bool] = []
 
@@ -169,7 +169,8 @@ def test_a_slow_host_slows_no_other() -> None:
 
     def counted(wire: Wire) -> object:
         goes_on = small(wire)
-        if sum(each.ended is not None for each in wire.server.requests()) == 32:  # robots.txt and the index, too
+        # robots.txt and the index are included
+        if sum(each.ended is not None for each in wire.server.requests()) == 32:
             released.set()
         return goes_on
 
@@ -184,12 +185,12 @@ def test_a_slow_host_slows_no_other() -> None:
     assert (len(locs), stream.complete) == (40, True)
 
 
-# --- when again -----------------------------------------------------------------------------------------------
+# --- retries -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("answer", ["429 Too Many Requests", "503 Service Unavailable"])
-def test_a_host_is_asked_for_nothing_before_its_retry_after_is_over(answer: str) -> None:
-    """Four are in flight when one of them is told to wait; the others are answered a while later, and all is still."""
+def test_host_gets_no_request_before_its_retry_after_is_over(answer: str) -> None:
+    """One of four requests in flight gets a Retry-After; the others end later, and no request is sent meanwhile."""
     crowd = threading.Barrier(4)
     busy: list[float] = []
 
@@ -205,14 +206,14 @@ def test_a_host_is_asked_for_nothing_before_its_retry_after_is_over(answer: str)
         for path in children(4):
             server.play(path, one, small)
         locs, stream = read(server.url + "/index.xml")
-        told = busy[0]
-        later = [each for each in server.requests() if each.started > told]
-        assert min(each.started for each in later) >= told + 1
+        reported = busy[0]
+        later = [each for each in server.requests() if each.started > reported]
+        assert min(each.started for each in later) >= reported + 1
         assert sorted(each.path for each in later) == sorted(["/0.xml", *children(12)[4:]])
     assert (len(locs), stream.complete) == (12, True)
 
 
-def test_another_host_is_asked_while_one_wants_to_be_left_alone() -> None:
+def test_other_hosts_are_requested_during_a_retry_after() -> None:
     with FaultServer() as busy, FaultServer(with_index(8)) as server:
         busy.play("/0.xml", status("429 Too Many Requests", "Retry-After: 1"), small)
         server.play("/index.xml", page(index([busy.url + "/0.xml", *children(8)])))
@@ -222,8 +223,8 @@ def test_another_host_is_asked_while_one_wants_to_be_left_alone() -> None:
     assert (len(locs), stream.complete) == (9, True)
 
 
-def test_tries_of_several_documents_do_not_come_at_one_instant(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four fail together; each waits for another time, as chance has it."""
+def test_retries_of_several_documents_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four fail together; each waits for a different, random time."""
     monkeypatch.setattr("sitemap_reader.frontier.host_queue.BACKOFF_SECONDS", 1.0)
     crowd = threading.Barrier(4)
 

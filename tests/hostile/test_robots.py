@@ -1,4 +1,4 @@
-"""robots.txt as RFC 9309 has it, and as nobody should: what each answer permits and says, and what a body may cost."""
+"""robots.txt, valid by RFC 9309 and hostile: what each response permits, what is reported, and the cost of a body."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ SECRET = f"{SITE}/secret.xml"
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 OURS = "sitemap-reader/0.1.0"
 
-# What a URL answers: a body, a status, a status with headers, a body that breaks off, no answer at all. Of several in a
-# list the last one stays.
+# The response of a URL: a body, a status, a status with headers, a truncated body, no response. Of a list the last one
+# stays.
 Answer = bytes | int | tuple[int, dict[str, str]] | tuple[bytes, FetchError] | FetchError
 Pages = dict[str, Answer | list[Answer]]
 
@@ -55,15 +55,15 @@ def index(*locs: str) -> bytes:
 
 @attrs.define
 class Played:
-    """A Fetcher of `pages`, 64 KiB a chunk; `taken` counts the bytes that were."""
+    """A Fetcher of `pages`, 64 KiB a chunk; `taken` counts the bytes read."""
 
     pages: Pages
-    asked: list[str] = attrs.field(factory=list)
+    requested: list[str] = attrs.field(factory=list)
     taken: int = 0
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        self.asked.append(url)
+        self.requested.append(url)
         reply = self.pages.get(url, 404)
         if isinstance(reply, list):
             reply = reply.pop(0) if len(reply) > 1 else reply[0]
@@ -100,7 +100,7 @@ class CrawlResult:
 
     @property
     def documents(self) -> list[str]:
-        return [url for url in self.fetcher.asked if not url.endswith("/robots.txt")]
+        return [url for url in self.fetcher.requested if not url.endswith("/robots.txt")]
 
     @property
     def codes(self) -> set[str]:
@@ -108,7 +108,7 @@ class CrawlResult:
 
     @property
     def end(self) -> str:
-        """complete, partial, or what is raised."""
+        """complete, partial, or the exception."""
         verdict = self.ledger.verdict(SITE)
         return type(verdict).__name__ if verdict else "complete" if self.ledger.complete else "partial"
 
@@ -116,12 +116,12 @@ class CrawlResult:
         (found,) = [outcome for outcome in self.ledger.outcomes if outcome.url == url]
         return found
 
-    def told(self, code: str) -> str:
+    def reported(self, code: str) -> str:
         return "; ".join(problem.message for problem in self.problems if problem.code == code)
 
 
 def walk(target: str, pages: Pages, **plan: Any) -> CrawlResult:
-    """A whole run, that waits for nothing."""
+    """A complete run with simulated time."""
     problems: list[Problem] = []
     fetcher = Played(pages)
     ledger = SummaryBuilder(on_item=lambda item: problems.append(item) if isinstance(item, Problem) else None)
@@ -137,16 +137,16 @@ def walk(target: str, pages: Pages, **plan: Any) -> CrawlResult:
     return CrawlResult(fetcher, ledger, locs, problems)
 
 
-# --- what an answer means ---------------------------------------------------------------------------------------
+# --- responses ---------------------------------------------------------------------------------------
 
 TEXT = f"User-agent: *\nDisallow: /secret\nSitemap: {NAMED}\nSitemap: {SECRET}\n".encode()
 RULES_ONLY = b"User-agent: *\nDisallow: /secret\n"
-# What is asked for after it: what it names and permits, or guesses, or nothing.
+# The requests after it: named and permitted sitemaps, or well-known paths, or none.
 NAMES, GUESSES, NOTHING = [NAMED], [GUESS], list[str]()
 
 
 def steps(count: int, last: Answer, host: str = SITE) -> Pages:
-    """A robots.txt that redirects so often."""
+    """A robots.txt with so many redirects."""
     urls = [ROBOTS, *(f"{host}/r{number}" for number in range(1, count + 1))]
     return {**{a: (301, {"location": b}) for a, b in pairwise(urls)}, urls[-1]: last}
 
@@ -156,7 +156,7 @@ def failed(message: str, *, transient: bool = True) -> FetchError:
 
 
 ANSWERS: list[tuple[str, Answer | list[Answer] | Pages, list[str], set[str], str]] = [
-    # name, answer, documents asked for, codes, end
+    # name, response, requested documents, codes, end
     ("200", TEXT, NAMES, {"F02"}, "partial"),
     ("200 without a Sitemap line", RULES_ONLY, GUESSES, {"F09"}, "complete"),
     ("200 empty", b"", GUESSES, {"F09"}, "complete"),
@@ -190,31 +190,31 @@ ANSWERS: list[tuple[str, Answer | list[Answer] | Pages, list[str], set[str], str
 
 
 @pytest.mark.parametrize(("answer", "documents", "codes", "end"), [r[1:] for r in ANSWERS], ids=[r[0] for r in ANSWERS])
-def test_what_an_answer_for_robots_txt_permits(answer: Any, documents: list[str], codes: set[str], end: str) -> None:
+def test_robots_txt_response_decides_permission(answer: Any, documents: list[str], codes: set[str], end: str) -> None:
     """RFC 9309 2.3.1: success is read, redirects are followed five times, 4xx allows all, the rest forbids all."""
     pages: Pages = {NAMED: urlset(f"{SITE}/1"), GUESS: urlset(f"{SITE}/1"), SECRET: urlset(f"{SITE}/2")}
     pages |= answer if isinstance(answer, dict) else {ROBOTS: answer}
     seen = walk(SITE, pages)
-    asked = [url for url in seen.documents if "/r" not in url]
-    assert (asked, seen.codes, seen.end) == (documents, codes, end)
+    requested = [url for url in seen.documents if "/r" not in url]
+    assert (requested, seen.codes, seen.end) == (documents, codes, end)
     assert seen.locs == ([f"{SITE}/1"] if documents else [])
     assert seen.outcome(ROBOTS).complete is (end == "complete" or documents == NAMES)
 
 
-# --- what a body may be -----------------------------------------------------------------------------------------
+# --- bodies -----------------------------------------------------------------------------------------
 
 PLAIN = TEXT.decode()
 LIMIT = Limits().max_robots_bytes
 
 
 def cut_at_the_limit(line: str) -> bytes:
-    """A robots.txt over the limit, which falls into this line, behind its 12th character."""
+    """A robots.txt over the limit, which falls into this line after its 12th character."""
     head = f"{PLAIN}#"
     return (head + "x" * (LIMIT - len(head) - 13) + "\n" + line + "\n" + "#\n" * 300_000).encode()
 
 
 BODIES: list[tuple[str, bytes, list[str], set[str]]] = [
-    # name, body, documents asked for, codes: always but where the page is none, /secret.xml is forbidden
+    # name, body, requested documents, codes; /secret.xml is forbidden by all but those that are no robots.txt
     ("UTF-16 with BOM", PLAIN.encode("utf-16"), NAMES, {"F02", "S07"}),
     ("UTF-16BE with BOM", b"\xfe\xff" + PLAIN.encode("utf-16-be"), NAMES, {"F02", "S07"}),
     ("UTF-16 without BOM", PLAIN.encode("utf-16-le"), NAMES, {"F02", "S07"}),
@@ -247,7 +247,7 @@ BODIES: list[tuple[str, bytes, list[str], set[str]]] = [
 
 
 @pytest.mark.parametrize(("body", "documents", "codes"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
-def test_whatever_a_robots_txt_looks_like_its_rules_and_sitemaps_hold(
+def test_rules_and_sitemaps_of_odd_robots_txt_are_read(
     body: bytes, documents: list[str], codes: set[str]
 ) -> None:
     pages: Pages = {ROBOTS: body, NAMED: urlset(f"{SITE}/1"), GUESS: urlset(f"{SITE}/1"), SECRET: urlset(f"{SITE}/2")}
@@ -255,11 +255,11 @@ def test_whatever_a_robots_txt_looks_like_its_rules_and_sitemaps_hold(
     assert (seen.documents, seen.codes, seen.locs) == (documents, codes, [f"{SITE}/1"])
     assert seen.fetcher.taken < LIMIT + 128 * KIB + 1000
     if "S16" in codes:
-        assert "max_robots_bytes" in seen.told("S16")
+        assert "max_robots_bytes" in seen.reported("S16")
         assert seen.outcome(ROBOTS).complete is False
 
 
-def test_thousands_of_sitemap_lines_are_asked_for_once_each_and_cost_in_proportion() -> None:
+def test_thousands_of_sitemap_lines_are_requested_once_in_linear_time() -> None:
     maps = [f"{SITE}/{number}.xml" for number in range(1_500)]
     body = "".join(f"Sitemap: {url}\n" for url in [*maps, *maps]).encode()
     page = urlset(f"{SITE}/1")
@@ -269,10 +269,10 @@ def test_thousands_of_sitemap_lines_are_asked_for_once_each_and_cost_in_proporti
     assert seen.documents == maps
     assert len(seen.locs) == 1_500
     assert seen.ledger.complete
-    assert time.process_time() - started < 15  # some 1 s; comparing each with each would take half a minute
+    assert time.process_time() - started < 15  # some 1 s; quadratic comparisons would take half a minute
 
 
-# --- what our own requests obey ---------------------------------------------------------------------------------
+# --- rules and requests ---------------------------------------------------------------------------------
 
 RULES = [
     # rules, path, permitted
@@ -300,7 +300,7 @@ RULES = [
     ("Disallow: /caf%C3%A9", "/café/x.xml", False),
     ("Disallow: /café", "/caf%c3%a9/x.xml", False),
     ("Disallow: /a%24", "/a$.xml", False),
-    ("Disallow: /%zz", "/%zz.xml", True),  # a bare % is %25 in what is asked for
+    ("Disallow: /%zz", "/%zz.xml", True),  # a bare % is %25 in the request
     ("disallow: /x # not this", "/x.xml", False),
     ("DISALLOW : /x", "/x.xml", False),
     ("Disallow: x.xml", "/x.xml", True),
@@ -310,7 +310,7 @@ RULES = [
 
 
 @pytest.mark.parametrize(("rules", "path", "permitted"), RULES)
-def test_a_named_document_is_asked_for_if_the_rules_permit_it(rules: str, path: str, permitted: bool) -> None:
+def test_named_document_is_requested_if_the_rules_permit_it(rules: str, path: str, permitted: bool) -> None:
     target = SITE + path
     seen = walk(target, {ROBOTS: f"User-agent: *\n{rules}\n".encode()}, limits=Limits(tries=1))
     assert len(seen.documents) == permitted
@@ -322,12 +322,12 @@ def test_a_redirect_into_a_forbidden_path_ends_there() -> None:
     seen = walk(SITE, {ROBOTS: TEXT, NAMED: moved, SECRET: urlset(f"{SITE}/2")}, probe="never")
     assert seen.documents == [NAMED]
     assert (seen.locs, seen.outcome(NAMED).complete) == ([], False)
-    assert f"forbidden by {ROBOTS}" in seen.told("F02")
+    assert f"forbidden by {ROBOTS}" in seen.reported("F02")
 
 
 @pytest.mark.parametrize("way", ["index", "redirect", "robots"])
-def test_the_rules_of_another_host_hold_for_what_is_there(way: str) -> None:
-    """They are asked for before it, and ours do not count over there."""
+def test_rules_of_another_host_apply_to_its_urls(way: str) -> None:
+    """Its rules are requested first, and those of the first host do not apply there."""
     other = "https://cdn.example"
     ways: dict[str, Pages] = {
         "index": {ROBOTS: TEXT, NAMED: index(f"{other}/secret.xml", f"{other}/no/x.xml")},
@@ -345,9 +345,9 @@ def test_the_rules_of_another_host_hold_for_what_is_there(way: str) -> None:
     }
     seen = walk(SITE, pages, scope="any", probe="never")
     assert seen.locs == [f"{other}/1"]
-    assert f"{other}/no/x.xml" not in seen.fetcher.asked
-    assert f"forbidden by {other}/robots.txt" in seen.told("F02")
-    assert seen.fetcher.asked.index(f"{other}/robots.txt") < seen.fetcher.asked.index(f"{other}/secret.xml")
+    assert f"{other}/no/x.xml" not in seen.fetcher.requested
+    assert f"forbidden by {other}/robots.txt" in seen.reported("F02")
+    assert seen.fetcher.requested.index(f"{other}/robots.txt") < seen.fetcher.requested.index(f"{other}/secret.xml")
 
 
 def names(*sitemaps: str) -> bytes:
@@ -355,18 +355,18 @@ def names(*sitemaps: str) -> bytes:
 
 
 @pytest.mark.parametrize("written", ["1e400", "0x10", "1_0e400", "٣" * 400, "9" * 5000, "-0.01", "1 000"])
-def test_a_crawl_delay_that_makes_no_sense_delays_nothing_for_ever(written: str) -> None:
+def test_nonsense_crawl_delay_is_ignored_or_capped(written: str) -> None:
     body = f"User-agent: *\nCrawl-delay: {written}\nSitemap: {NAMED}\n".encode()
     seen = walk(SITE, {ROBOTS: body, NAMED: urlset(f"{SITE}/1")})
     assert seen.locs == [f"{SITE}/1"]
     assert seen.codes <= {"F15"}
 
 
-# --- what a body may cost ---------------------------------------------------------------------------------------
+# --- the cost of a body ---------------------------------------------------------------------------------------
 
 
 def filled(line: str) -> str:
-    """500 KiB of a line in which {n} counts."""
+    """500 KiB of a repeated line; {n} is its number."""
     lines, size, number = ["User-agent: *\n"], 14, 0
     while size < LIMIT:
         lines.append(line.replace("{n}", f"{number:x}"))
@@ -396,11 +396,11 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file_takes_seconds_at_most_to_read_and_part_of_one_to_ask(name: str) -> None:
+def test_hostile_file_is_parsed_in_seconds_and_matched_in_less(name: str) -> None:
     text = HOSTILE[name]()
     started = time.process_time()
     rules = parse_rules(text, OURS)
-    assert time.process_time() - started < 10  # some 1 s; a rule for every agent of its group would be minutes
+    assert time.process_time() - started < 10  # some 1 s; one copy of the rules for every agent would take minutes
     for length in (100, 2_000, 100_000):
         started = time.process_time()
         for number in range(5):
@@ -409,20 +409,20 @@ def test_a_hostile_file_takes_seconds_at_most_to_read_and_part_of_one_to_ask(nam
 
 
 @given(st.text(alphabet=st.sampled_from("USER user-agent:*\n\r\0\u00a0\u3000\x1f\t#;/,x\ufeff\u2028"), max_size=80))
-def test_no_writing_of_a_user_agent_line_makes_more_than_three_sets_of_rules(text: str) -> None:
-    """Ours, everybody's, somebody else's: rules times sets is what a file costs."""
+def test_user_agent_lines_make_at_most_three_rule_sets(text: str) -> None:
+    """Rules for our agent, for *, and for others: the cost of a file is rules times sets."""
     rules = parse_rules(f"User-agent: a\n{text}\nUser-agent{text}\nDisallow: /", OURS)
     assert len(rules._parsed._user_agents) <= 3  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("characters", "permitted"), [(32_000_000 // 1000, True), (32_000_000 // 1000 + 1, False)])
-def test_a_url_too_long_for_so_many_patterns_is_forbidden_and_told_why(characters: int, permitted: bool) -> None:
-    """In doubt for the site: its rules could not be looked at."""
+def test_url_too_long_for_its_patterns_is_forbidden_with_the_reason(characters: int, permitted: bool) -> None:
+    """In doubt the URL is forbidden: its rules could not be matched."""
     body = "User-agent: *\n" + "".join(f"Disallow: /*x{number:04}$\n" for number in range(1000))
     target = f"{SITE}/".ljust(characters, "a")
     seen = walk(target, {ROBOTS: body.encode(), target: urlset(f"{SITE}/1")})
     assert seen.locs == ([f"{SITE}/1"] if permitted else [])
-    assert seen.told("F02") == (
+    assert seen.reported("F02") == (
         ""
         if permitted
         else f"forbidden by {ROBOTS} (1,000 rules with * or $ are too many to compare {characters:,} characters with)"

@@ -1,7 +1,7 @@
-"""A program that is killed: python crawlee_program.py TARGET FOLDER MODE; prints each URL that it handled.
+"""A program for tests that kill it: python crawlee_program.py TARGET FOLDER MODE; prints each URL that it handled.
 
-MODE: key and key+state keep where they stand, every ten URLs, and print "kept" then; tandem hands over to a queue on
-disk; count only counts, and tells what memory that took.
+MODE: key and key+state persist their position every ten URLs, and then print "kept"; tandem feeds a queue on disk;
+count only counts, and prints the memory used.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 from crawlee import service_locator
 from crawlee.crawlers import BasicCrawler, BasicCrawlingContext
 from crawlee.events import Event, EventPersistStateData
-from crawlees import fresh
+from crawlee_services import fresh
 
 from sitemap_reader.integrations.crawlee import SitemapReaderLoader
 

@@ -15,7 +15,7 @@ import sitemap_reader.integrations as integrations
 PACKAGE = f"{integrations.__name__}.scrapy"
 
 with pytest.MonkeyPatch.context() as patch:
-    if find_spec("scrapy") is None:  # the package itself asks for it when it is imported
+    if find_spec("scrapy") is None:  # importing the package itself needs Scrapy
         package = ModuleType(PACKAGE)
         package.__path__ = [str(Path(integrations.__path__[0]) / "scrapy")]
         patch.setitem(sys.modules, PACKAGE, package)

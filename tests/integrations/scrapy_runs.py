@@ -1,7 +1,7 @@
-"""Scrapy in processes of its own: a spider's source in, its items, stats and log out.
+"""Runs Scrapy in separate processes: a spider's source in; its items, stats and log out.
 
-A reactor starts once in a process, so that no crawl can share one with the tests, or with another crawl. Each is a fork
-of a program that has Scrapy loaded and no reactor yet.
+A reactor can start only once in a process, so each crawl is a fork of a program that has imported Scrapy and has no
+reactor yet.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECONDS = 120
-# Forks for each line of stdin, a JSON array of what a crawl needs; prints how the fork ended. Each test's spider is the
-# class Tried of a module of that name.
+# Forks for each line of stdin, a JSON array of the arguments of a crawl; prints the status of the fork. The spider is
+# the class Tried of the named module.
 PROGRAM = """
 import json, os, re, signal, sys, warnings
 from importlib import import_module
@@ -73,7 +73,7 @@ from sitemap_reader.integrations.scrapy import SitemapReaderSpider
 
 @attrs.frozen
 class Crawl:
-    """What came of one."""
+    """The result of a crawl."""
 
     items: list[Any]
     stats: dict[str, Any]
@@ -85,7 +85,7 @@ _programs: list[subprocess.Popen[str]] = []
 
 @contextmanager
 def scrapy_program() -> Iterator[None]:
-    """Meanwhile crawl() can be called."""
+    """Within the block crawl() can be called."""
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
     with subprocess.Popen([sys.executable, "-c", PROGRAM], **pipes) as program:
         _programs.append(program)

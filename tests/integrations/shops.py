@@ -1,4 +1,4 @@
-"""A shop on loopback whose pages are there, too: what its sitemaps list can be crawled."""
+"""A shop on loopback with pages: the URLs of its sitemaps can be crawled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def shop(serve: Callable[..., NginxServer], folder: Path, urls: int = 120) -> tuple[NginxServer, list[str]]:
-    """nginx over it, and what it lists. All answers are 200."""
+    """nginx with the shop, and its URLs. All responses are 200."""
     port = free_port()
     site = make_site(folder, base=f"http://127.0.0.1:{port}", urls=urls, per_document=20, layout="www")
     locs = [json.loads(line)["loc"] for line in site.truth.read_bytes().splitlines()]
@@ -31,7 +31,7 @@ def shop(serve: Callable[..., NginxServer], folder: Path, urls: int = 120) -> tu
 
 
 def urlset(*locs: str, **fields: str) -> bytes:
-    """A document with these, written by hand: `locs` as they are."""
+    """A urlset with `locs` unescaped."""
     more = "".join(f"<{name}>{value}</{name}>" for name, value in fields.items())
     entries = "".join(f"<url><loc>{loc}</loc>{more}</url>" for loc in locs)
     return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'.encode()

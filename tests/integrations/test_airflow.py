@@ -1,4 +1,4 @@
-"""The DAG of docs/integrations.md, run by Airflow itself, which .ci/run installs beside the package for this alone."""
+"""The DAG of docs/integrations.md, run by Airflow, which .ci/run installs for this test only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NAME = "sitemaps_dag.py"
 
 
 @pytest.mark.skipif(found("airflow") is None, reason="Airflow is not installed; .ci/run does that")
-def test_the_dag_tells_each_day_what_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dag_reports_the_changes_of_each_day(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (block,) = (block for block in blocks(PAGE) if block.name == NAME)
     monkeypatch.setenv("AIRFLOW_HOME", str(tmp_path / "airflow"))
     monkeypatch.setenv("AIRFLOW__CORE__LOAD_EXAMPLES", "False")

@@ -29,7 +29,7 @@ from crawlee.http_clients import ImpitHttpClient
 from crawlee.request_loaders import SitemapRequestLoader
 from crawlee.storage_clients import MemoryStorageClient
 from crawlee.storages import KeyValueStore, RequestQueue
-from crawlees import XML, all_of, fresh, index, pages_of, shop_at, urls_of, urlset
+from crawlee_services import XML, all_of, fresh, index, pages_of, shop_at, urls_of, urlset
 from servers import free_port
 
 import sitemap_reader as sr
@@ -52,7 +52,7 @@ PROGRAM = Path(__file__).parent / "crawlee_program.py"
 
 @pytest.fixture(autouse=True)
 def _crawlee(tmp_path: Path) -> Iterator[None]:
-    """Its globals anew for each test; its storage on disk below tmp_path."""
+    """Resets Crawlee's globals for each test; its storage is below tmp_path."""
     level, handlers = logging.root.level, [*logging.root.handlers]
     fresh(tmp_path / "storage")
     yield
@@ -74,7 +74,7 @@ def in_memory() -> None:
 
 
 def run(main: Any) -> Any:
-    """On a loop of its own, on which no task is left in the end; nor is a thread."""
+    """Runs a coroutine on a new loop; at the end no task and no thread is left."""
 
     async def checked() -> Any:
         result = await asyncio.wait_for(main, WAIT_SECONDS)
@@ -91,7 +91,7 @@ async def no_task_is_left() -> None:
 
 
 async def soon(is_so: Callable[[], bool]) -> None:
-    """Waits for what nobody tells of."""
+    """Waits until a condition holds that has no event."""
     for _ in range(500):
         if is_so():
             return
@@ -104,7 +104,7 @@ def our_threads() -> list[str]:
 
 
 async def persist() -> None:
-    """As the crawler's event manager does it every minute."""
+    """Emits the event that the crawler's event manager emits every minute."""
     async with service_locator.get_event_manager() as events:
         events.emit(event=Event.PERSIST_STATE, event_data=EventPersistStateData(is_migrating=False))
         await events.wait_for_all_listeners_to_complete()
@@ -114,7 +114,7 @@ def site_urls(server: SiteServer, documents: int = 4, urls: int = 5) -> set[str]
     return {f"{server.url}/{number}-{page}" for number in range(documents) for page in range(urls)}
 
 
-def sitemaps_asked(server: SiteServer) -> Counter[str]:
+def sitemap_requests(server: SiteServer) -> Counter[str]:
     return Counter(path for path in server.requests() if path.endswith(".xml"))
 
 
@@ -122,7 +122,7 @@ def sitemaps_asked(server: SiteServer) -> Counter[str]:
 
 
 async def crawl(loader: SitemapReaderLoader, queue: RequestQueue | None = None, **options: Any) -> list[Request]:
-    """The ten lines of a crawler."""
+    """A minimal crawler."""
     seen: list[Request] = []
     crawler = BasicCrawler(request_manager=await loader.to_tandem(queue), configure_logging=False, **options)
 
@@ -143,14 +143,14 @@ def test_a_crawler_gets_what_the_reader_reads_with_each_record(
     in_memory()
     loader = SitemapReaderLoader(server.url, **LOCAL)
     seen = run(crawl(loader))
-    asked = Counter(server.requests())
+    requested = Counter(server.requests())
     with sr.urls(server.url, unique=True, **LOCAL) as urls:
         expected = {record.loc: record for record in urls}
     assert {record.loc: record for record in map(record_of, seen) if record} == expected
     assert len(seen) == len(expected) == loader.summary.urls == 640
     assert [request.url for request in seen if request.url not in expected] == []
-    assert set(asked.values()) == {1}, "no document is asked for twice"
-    assert len(asked) == loader.summary.sitemaps + 1
+    assert set(requested.values()) == {1}, "no document is asked for twice"
+    assert len(requested) == loader.summary.sitemaps + 1
     assert loader.complete
     loader.raise_for_partial()
 
@@ -183,7 +183,7 @@ def test_the_record_survives_a_queue_on_disk(site: SiteServer, tmp_path: Path) -
     assert found[f"{site.url}/a"].problems
 
 
-def test_urls_that_crawlee_takes_for_one_are_all_crawled(site: SiteServer) -> None:
+def test_urls_with_equal_unique_keys_are_all_crawled(site: SiteServer) -> None:
     in_memory()
     locs = [f"{site.url}{path}" for path in ("/Watch", "/watch", "/watch/", "/watch?utm_source=x", "/other")]
     site.pages = {"/one.xml": (200, XML, urlset(locs))}
@@ -216,13 +216,13 @@ def test_a_crawler_that_is_stopped_early_leaves_nothing_behind(site: SiteServer)
 
     async def twice() -> int:
         handled = await main()
-        gc.collect()  # nobody holds the loader any more
+        gc.collect()  # the loader is no longer referenced
         return handled
 
     assert run(twice()) < 40
 
 
-def test_what_the_callers_function_raises_ends_the_crawl(site: SiteServer) -> None:
+def test_exception_in_the_callers_function_ends_the_crawl(site: SiteServer) -> None:
     in_memory()
 
     def broken(options: RequestOptions) -> RequestOptions:
@@ -235,7 +235,7 @@ def test_what_the_callers_function_raises_ends_the_crawl(site: SiteServer) -> No
 # --- alone ----------------------------------------------------------------------------------------------------
 
 
-def test_alone_it_gives_each_url_once_and_then_none(site: SiteServer) -> None:
+def test_loader_gives_each_url_once_and_then_none(site: SiteServer) -> None:
     async def main() -> None:
         loader = SitemapReaderLoader(site.url, **LOCAL)
         assert not site.requests()
@@ -253,10 +253,10 @@ def test_alone_it_gives_each_url_once_and_then_none(site: SiteServer) -> None:
         await loader.close()
 
     run(main())
-    assert set(sitemaps_asked(site).values()) == {1}
+    assert set(sitemap_requests(site).values()) == {1}
 
 
-def test_it_waits_for_what_is_in_progress_before_it_says_that_it_is_through(site: SiteServer) -> None:
+def test_loader_is_finished_after_requests_in_progress(site: SiteServer) -> None:
     async def main() -> None:
         site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/a"]))}
         async with SitemapReaderLoader(f"{site.url}/one.xml", **LOCAL) as loader:
@@ -295,7 +295,7 @@ def test_many_tasks_at_once_get_each_url_once(site: SiteServer) -> None:
     assert Counter(found) == Counter(site_urls(site, 10, 30))
 
 
-def test_no_more_requests_wait_than_asked_for(site: SiteServer) -> None:
+def test_waiting_requests_are_limited(site: SiteServer) -> None:
     site.pages = pages_of(site.url, 60, 100)
 
     async def main() -> None:
@@ -303,7 +303,7 @@ def test_no_more_requests_wait_than_asked_for(site: SiteServer) -> None:
             assert await loader.fetch_next_request() is not None
             await asyncio.sleep(0.3)
             assert await loader.get_total_count() <= 8
-            assert len(sitemaps_asked(site)) < 40  # the sites wait, too
+            assert len(sitemap_requests(site)) < 40  # reading waits as well
 
     run(main())
 
@@ -319,7 +319,7 @@ def test_since_leaves_out_what_is_older(site: SiteServer) -> None:
 
 
 @pytest.mark.parametrize(("trust", "given"), [("auto", 1), ("never", 1), ("always", 0)])
-def test_a_stale_index_is_trusted_as_it_is_asked_for(site: SiteServer, trust: Any, given: int) -> None:
+def test_trust_lastmod_applies_to_a_stale_index(site: SiteServer, trust: Any, given: int) -> None:
     child = f"<sitemap><loc>{site.url}/one.xml</loc><lastmod>2020-01-01</lastmod></sitemap>"
     index = f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{child}</sitemapindex>'
     site.pages = {
@@ -330,7 +330,7 @@ def test_a_stale_index_is_trusted_as_it_is_asked_for(site: SiteServer, trust: An
     assert len(run(urls_of(loader))) == given
 
 
-def test_patterns_choose_for_every_target_also_from_an_iterator(site: SiteServer, site_server: Serve) -> None:
+def test_patterns_from_an_iterator_apply_to_every_target(site: SiteServer, site_server: Serve) -> None:
     other = site_server({})
     other.pages = pages_of(other.url, 1, 3)
     loader = SitemapReaderLoader(iter([site.url, other.url]), include=iter(["-2$"]), follow="map-0", **LOCAL)
@@ -353,7 +353,7 @@ def test_requests_can_be_changed_and_skipped(site: SiteServer) -> None:
     assert record_of(changed) == sr.UrlRecord(f"{site.url}/c", sitemap=f"{site.url}/one.xml", line=4)
 
 
-def test_a_url_that_is_listed_twice_is_looked_at_once(site: SiteServer) -> None:
+def test_url_listed_twice_is_transformed_once(site: SiteServer) -> None:
     site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/A/", f"{site.url}/A/"]))}
     looked_at = []
 
@@ -366,7 +366,7 @@ def test_a_url_that_is_listed_twice_is_looked_at_once(site: SiteServer) -> None:
     assert loader.summary.repeated == 1
 
 
-def test_a_url_that_crawlee_does_not_take_is_left_out_aloud(
+def test_url_that_crawlee_refuses_is_skipped_and_logged(
     site: SiteServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     site.pages = {"/one.xml": (200, XML, urlset(["http://1.2.3.999/", f"{site.url}/a"]))}
@@ -380,7 +380,7 @@ def test_a_url_that_crawlee_does_not_take_is_left_out_aloud(
         assert "http://1.2.3.999/ is left out, as Crawlee takes no such URL" in caplog.text
 
 
-def test_a_request_that_the_caller_spoils_is_his_fault(site: SiteServer) -> None:
+def test_request_made_invalid_by_the_caller_raises(site: SiteServer) -> None:
     loader = SitemapReaderLoader(site.url, transform_request_function=lambda _: {"url": "nowhere"}, **LOCAL)
     with pytest.raises(ValueError, match="nowhere"):
         run(urls_of(loader))
@@ -394,10 +394,10 @@ def test_a_request_of_no_sitemap_has_no_record() -> None:
             record_of(request)
 
 
-# --- what goes wrong ------------------------------------------------------------------------------------------
+# --- failures ------------------------------------------------------------------------------------------
 
 
-def test_a_site_that_refuses_is_no_empty_one(site_server: Serve) -> None:
+def test_refused_site_is_not_empty(site_server: Serve) -> None:
     blocked = site_server(dict.fromkeys(["/robots.txt", *WELL_KNOWN], (403, {}, b"no")))
     loader = SitemapReaderLoader([blocked.url], **LOCAL)
     assert run(urls_of(loader)) == []
@@ -424,9 +424,9 @@ def test_a_site_without_sitemaps_stops_no_other(site: SiteServer, site_server: S
     assert loader.problems.counts["F01"] == 1
     assert loader.summary.urls == 20
     assert loader.summary.failed == 1
-    with pytest.raises(sr.PartialRead, match=r"no sitemap found for .*1 sitemap could not be read") as told:
+    with pytest.raises(sr.PartialRead, match=r"no sitemap found for .*1 sitemap could not be read") as reported:
         loader.raise_for_partial()
-    assert list(told.value.outcomes) == outcomes
+    assert list(reported.value.outcomes) == outcomes
     levels = [(record.levelname, record.getMessage()) for record in caplog.records]
     assert ("ERROR", str(loader.verdicts[0])) in levels
     assert any(level == "ERROR" and text.startswith("F01") for level, text in levels)
@@ -434,11 +434,11 @@ def test_a_site_without_sitemaps_stops_no_other(site: SiteServer, site_server: S
 
 
 @pytest.mark.parametrize("where", ["follow", "on_item", "on_outcome", "transform_request_function"])
-def test_what_a_function_raises_comes_behind_what_was_read(site: SiteServer, where: str) -> None:
+def test_exception_is_raised_after_the_requests_read_before(site: SiteServer, where: str) -> None:
     site.pages["/index.xml"] = (200, XML, index([f"{site.url}/map-{number}.xml" for number in range(3)]))
     calls = 0
 
-    def broken(told: Any) -> Any:
+    def broken(reported: Any) -> Any:
         nonlocal calls
         calls += 1
         if calls > 2:
@@ -457,7 +457,7 @@ def test_what_a_function_raises_comes_behind_what_was_read(site: SiteServer, whe
             found.append(request.url)
             await loader.mark_request_as_handled(request)
         assert len(found) == await loader.get_total_count()
-        for _ in range(2):  # nobody is told that this was the end
+        for _ in range(2):  # the end is not signalled
             assert not await loader.is_finished()
             assert not await loader.is_empty()
             with pytest.raises(ZeroDivisionError, match="mine"):
@@ -468,8 +468,8 @@ def test_what_a_function_raises_comes_behind_what_was_read(site: SiteServer, whe
     assert calls == 3
 
 
-def test_a_failure_that_nobody_asked_for_is_in_the_log(site: SiteServer, caplog: Any) -> None:
-    def broken(told: object) -> None:
+def test_unretrieved_failure_is_logged(site: SiteServer, caplog: Any) -> None:
+    def broken(reported: object) -> None:
         raise ZeroDivisionError("mine")
 
     async def main() -> None:
@@ -485,7 +485,7 @@ def test_a_failure_that_nobody_asked_for_is_in_the_log(site: SiteServer, caplog:
 
 
 def test_documents_that_crawlees_own_loader_misses(site: SiteServer) -> None:
-    """The same documents through both: what cannot be read to the letter is read, and nothing is guessed."""
+    """The same documents through both loaders: damaged documents are read, and nothing is guessed."""
     one = site.url
     feed = f"<rss version='2.0'><channel><item><link>{one}/feed</link></item></channel></rss>"
     bodies = {
@@ -517,7 +517,7 @@ def test_documents_that_crawlees_own_loader_misses(site: SiteServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reported"),
     [
         ({"targets": []}, "no target"),
         ({"targets": "no such name"}, "neither a folder"),
@@ -540,19 +540,19 @@ def test_documents_that_crawlees_own_loader_misses(site: SiteServer) -> None:
         ({"reader": sr.SitemapReader(), "scope": "any"}, "scope: of a reader of your own"),
     ],
 )
-def test_wrong_values_raise_at_once(options: dict[str, Any], told: str, tmp_path: Path) -> None:
-    with pytest.raises(sr.UsageError, match=told):
+def test_wrong_values_raise_at_once(options: dict[str, Any], reported: str, tmp_path: Path) -> None:
+    with pytest.raises(sr.UsageError, match=reported):
         SitemapReaderLoader(options.pop("targets", "example.com"), **options)
     assert not (tmp_path / "s.db").exists()
     assert not Path("s.db").exists()
 
 
-def test_an_option_that_is_none_is_a_type_error() -> None:
+def test_unknown_option_is_a_type_error() -> None:
     with pytest.raises(TypeError, match="colour"):
         SitemapReaderLoader("example.com", colour="red")  # type: ignore[call-arg]
 
 
-# --- its end --------------------------------------------------------------------------------------------------
+# --- the end of a loader ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("options", [{}, {"state": "state.db"}], ids=["plain", "state"])
@@ -567,14 +567,14 @@ def test_leaving_early_ends_all_that_is_open(site: SiteServer, tmp_path: Path, o
             await loader.start()
             assert asyncio.all_tasks() > before
         await loader.close()
-        await loader.start()  # which begins nothing any more
+        await loader.start()  # which starts nothing
         assert asyncio.all_tasks() == before
         assert not our_threads()
-        await asyncio.sleep(0.5)  # the server may have had some before that it has not looked at
-        asked = len(site.requests())
-        assert asked < 40
+        await asyncio.sleep(0.5)  # the server may have unprocessed requests from before
+        requested = len(site.requests())
+        assert requested < 40
         await asyncio.sleep(0.2)
-        assert len(site.requests()) == asked
+        assert len(site.requests()) == requested
         assert not loader.summary.missing()
 
     run(main())
@@ -592,7 +592,7 @@ def test_a_loader_that_is_closed_before_it_begins_reads_nothing(site: SiteServer
 
 
 @pytest.mark.parametrize("how_far", ["begun", "through"])
-def test_a_loader_that_nobody_holds_any_more_is_over(site: SiteServer, how_far: str) -> None:
+def test_unreferenced_loader_is_closed(site: SiteServer, how_far: str) -> None:
     async def main() -> None:
         loader = SitemapReaderLoader(site.url, max_buffer_size=1, persist_state_key=KEY, **LOCAL)
         while (request := await loader.fetch_next_request()) is not None and how_far == "through":
@@ -610,7 +610,7 @@ def _listeners(events: Any) -> int:
     return len(events._listeners_to_wrappers.get(Event.PERSIST_STATE, {}))
 
 
-def test_the_end_of_the_loop_is_the_end_of_the_reading(site: SiteServer) -> None:
+def test_end_of_the_loop_ends_the_reading(site: SiteServer) -> None:
     site.pages = pages_of(site.url, 40, 50)
 
     async def main() -> SitemapReaderLoader:
@@ -634,10 +634,10 @@ def test_a_reader_of_the_callers_own_stays_open(site: SiteServer) -> None:
     run(main())
 
 
-# --- where it stands ------------------------------------------------------------------------------------------
+# --- persistence ------------------------------------------------------------------------------------------
 
 
-def test_another_process_goes_on_where_the_last_one_was_left(site: SiteServer, tmp_path: Path) -> None:
+def test_another_process_continues_where_the_last_one_ended(site: SiteServer, tmp_path: Path) -> None:
     site.pages = pages_of(site.url, 6, 10)
     handled: list[str] = []
 
@@ -659,13 +659,13 @@ def test_another_process_goes_on_where_the_last_one_was_left(site: SiteServer, t
         again, _ = run(some(0))
         assert again == pending, "what was in progress comes first"
         fresh(tmp_path / "storage")
-    before = sitemaps_asked(site)
+    before = sitemap_requests(site)
     loader = SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL)
     handled += run(urls_of(loader))
     assert Counter(handled) == Counter(site_urls(site, 6, 10))
     assert loader.summary.not_modified >= 2, "sitemaps that were given whole"
-    asked = sitemaps_asked(site) - before
-    assert sum(asked.values()) == 1 + 6 - loader.summary.not_modified
+    requested = sitemap_requests(site) - before
+    assert sum(requested.values()) == 1 + 6 - loader.summary.not_modified
     assert run(loader.get_total_count()) == run(loader.get_handled_count()) == 60
 
     fresh(tmp_path / "storage")
@@ -675,7 +675,7 @@ def test_another_process_goes_on_where_the_last_one_was_left(site: SiteServer, t
     assert len(site.requests()) == requests, "what is through is not read again"
 
 
-def test_what_is_kept_is_written_as_crawlees_own_is(site: SiteServer) -> None:
+def test_persisted_state_is_written_like_that_of_crawlee(site: SiteServer) -> None:
     async def main() -> dict[str, Any]:
         await urls_of(SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL))
         return dict(await (await KeyValueStore.open()).get_value(KEY))
@@ -713,8 +713,8 @@ def test_a_sitemap_that_was_read_in_part_is_read_again(site: SiteServer, tmp_pat
     assert Counter(found) == Counter(site_urls(site))
 
 
-def test_a_sitemap_that_waits_for_a_proof_is_told_of_and_read_again(site: SiteServer, tmp_path: Path) -> None:
-    """Another host may name it yet, and all it lists would count then: its first end is not the last word."""
+def test_sitemap_waiting_for_verification_is_read_again(site: SiteServer, tmp_path: Path) -> None:
+    """Another host may still verify it, and then all its URLs count: its first outcome is not final."""
     listed = [f"{site.url}/a", f"{site.url}/b", "https://other.example/c"]
     options: dict[str, Any] = {"persist_state_key": KEY, "per_host": 1, **LOCAL}
     site.pages = {
@@ -735,9 +735,9 @@ def test_a_sitemap_that_waits_for_a_proof_is_told_of_and_read_again(site: SiteSe
     loader = run(main())
     assert f"{site.url}/map.xml" in {outcome.url for outcome in loader.outcomes}
     fresh(tmp_path / "storage")
-    before = sitemaps_asked(site)
+    before = sitemap_requests(site)
     assert len(run(urls_of(SitemapReaderLoader(site.url, **options)))) == 20_002 - 1_000
-    assert sitemaps_asked(site)["/map.xml"] == before["/map.xml"] + 1
+    assert sitemap_requests(site)["/map.xml"] == before["/map.xml"] + 1
 
 
 def test_a_persisted_state_is_of_the_same_settings(site: SiteServer, tmp_path: Path) -> None:
@@ -773,7 +773,7 @@ def test_a_key_of_something_else_is_refused(site: SiteServer, value: Any) -> Non
 # --- changes --------------------------------------------------------------------------------------------------
 
 
-def test_with_a_state_only_changes_come(site: SiteServer, tmp_path: Path) -> None:
+def test_with_a_state_only_changes_are_returned(site: SiteServer, tmp_path: Path) -> None:
     state = tmp_path / "state.db"
     entries = [(f"{site.url}/{name}", "2026-01-01") for name in ("same", "moves", "goes")]
     site.pages = {"/one.xml": (200, XML, urlset(entries))}
@@ -838,7 +838,7 @@ def test_changes_that_were_not_delivered_come_again(site: SiteServer, tmp_path: 
 
 
 @pytest.mark.parametrize("text", ["no database", ""])
-def test_a_state_that_is_none_is_told_to_who_wants_a_request(site: SiteServer, tmp_path: Path, text: str) -> None:
+def test_invalid_state_raises_at_the_first_request(site: SiteServer, tmp_path: Path, text: str) -> None:
     state = tmp_path / "state.db"
     state.write_text(text * 100)
     if not text:
@@ -848,7 +848,7 @@ def test_a_state_that_is_none_is_told_to_who_wants_a_request(site: SiteServer, t
         run(urls_of(SitemapReaderLoader(site.url, state=state, **LOCAL)))
 
 
-def test_what_on_removed_raises_leaves_the_removal_for_the_next_time(site: SiteServer, tmp_path: Path) -> None:
+def test_exception_in_on_removed_keeps_the_removal_for_the_next_run(site: SiteServer, tmp_path: Path) -> None:
     options: dict[str, Any] = {"state": tmp_path / "state.db", **LOCAL}
     target = f"{site.url}/one.xml"
     site.pages = {"/one.xml": (200, XML, urlset([f"{site.url}/a", f"{site.url}/b"]))}
@@ -861,8 +861,8 @@ def test_what_on_removed_raises_leaves_the_removal_for_the_next_time(site: SiteS
     assert [record.loc for record in removed] == [f"{site.url}/b"]
 
 
-def test_one_who_takes_many_before_he_handles_any_is_not_kept_waiting(site: SiteServer, tmp_path: Path) -> None:
-    """Without a key changes count as delivered once they are handled; but nobody waits for that for ever."""
+def test_many_requests_can_be_fetched_before_any_is_handled(site: SiteServer, tmp_path: Path) -> None:
+    """Without a key changes count as delivered once they are handled; fetching more does not wait for that forever."""
 
     async def main() -> None:
         async with SitemapReaderLoader(site.url, state=tmp_path / "state.db", **LOCAL) as loader:
@@ -879,7 +879,7 @@ def test_one_who_takes_many_before_he_handles_any_is_not_kept_waiting(site: Site
 
 
 def killed(target: str, work: Path, mode: str, after: int) -> tuple[list[str], bool]:
-    """Runs the program, and kills it after so many lines; what it handled, and whether it came to its end."""
+    """Runs the program, and kills it after so many lines; the handled URLs, and whether it ended by itself."""
     command = [sys.executable, str(PROGRAM), target, str(work), mode]
     lines: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -895,7 +895,7 @@ def killed(target: str, work: Path, mode: str, after: int) -> tuple[list[str], b
 
 
 @pytest.mark.parametrize("mode", ["key", "key+state"])
-def test_behind_a_kill_all_comes_and_nothing_that_was_kept_as_handled_comes_again(
+def test_after_a_kill_all_unhandled_urls_come_and_no_handled_one(
     site: SiteServer, tmp_path: Path, mode: str
 ) -> None:
     site.pages = pages_of(site.url, 8, 25)
@@ -911,12 +911,13 @@ def test_behind_a_kill_all_comes_and_nothing_that_was_kept_as_handled_comes_agai
             safe |= {*lines[:last]} - {"kept"}
     assert ended
     assert handled == site_urls(site, 8, 25)
-    if mode == "key+state":  # the state calls everything delivered, and so it is
+    if mode == "key+state":  # the state has everything as delivered, which is true
         assert killed(site.url, tmp_path / "work", mode, 1_000) == ([], True)
 
 
-def test_what_waits_is_kept_before_the_state_calls_it_delivered(site: SiteServer, tmp_path: Path) -> None:
-    """With a key the reading goes on while nobody handles anything, and each change is in one of the two places."""
+def test_waiting_changes_are_persisted_before_the_state_commits_them(site: SiteServer, tmp_path: Path) -> None:
+    """With a key reading continues while nothing is handled, and each change is either in the queue or not committed.
+    """
     options: dict[str, Any] = {"state": tmp_path / "state.db", "persist_state_key": KEY, **LOCAL}
     left = tmp_path / "left"
 
@@ -924,7 +925,7 @@ def test_what_waits_is_kept_before_the_state_calls_it_delivered(site: SiteServer
         async with SitemapReaderLoader(site.url, **options) as loader:
             assert await loader.fetch_next_request() is not None
             await soon(lambda: len(loader.outcomes) == 6)
-            shutil.copytree(tmp_path / "storage", left)  # what a kill would leave
+            shutil.copytree(tmp_path / "storage", left)  # the files after a kill
 
     run(first())
     fresh(left)
@@ -934,7 +935,7 @@ def test_what_waits_is_kept_before_the_state_calls_it_delivered(site: SiteServer
     assert run(urls_of(SitemapReaderLoader(site.url, **options))) == []
 
 
-def test_what_is_left_of_a_site_that_was_read_whole_comes_with_what_changed_since(
+def test_remaining_urls_come_with_later_changes(
     site: SiteServer, tmp_path: Path
 ) -> None:
     options: dict[str, Any] = {"state": tmp_path / "state.db", "persist_state_key": KEY, **LOCAL}
@@ -968,7 +969,7 @@ def test_without_a_key_a_change_is_not_delivered_before_it_is_handled(site: Site
     assert run(urls_of(SitemapReaderLoader(site.url, state=state, **LOCAL))) == []
 
 
-def test_without_a_key_a_queue_on_disk_makes_up_for_it(site: SiteServer, tmp_path: Path) -> None:
+def test_without_a_key_a_queue_on_disk_keeps_the_changes(site: SiteServer, tmp_path: Path) -> None:
     site.pages = pages_of(site.url, 8, 25)
     handled: set[str] = set()
     for after in (23, 50, 1_000):
@@ -978,8 +979,8 @@ def test_without_a_key_a_queue_on_disk_makes_up_for_it(site: SiteServer, tmp_pat
     assert handled == site_urls(site, 8, 25)
 
 
-def test_a_site_of_many_urls_is_given_in_flat_memory(tmp_path: Path) -> None:
-    """What a process takes beside the marks of the URLs, which are 16 bytes each."""
+def test_many_urls_are_returned_in_constant_memory(tmp_path: Path) -> None:
+    """The memory of the process without the hashes of URLs, 16 bytes each."""
     sizes = []
     for urls in (5_000, 25_000):
         folder = tmp_path / str(urls) / "https" / "many.example"
@@ -993,8 +994,8 @@ def test_a_site_of_many_urls_is_given_in_flat_memory(tmp_path: Path) -> None:
     assert sizes[1] - sizes[0] < 12 * 1024
 
 
-def test_the_reading_is_not_slowed_by_its_own_book_keeping(tmp_path: Path) -> None:
-    """No loop in it looks at all that came before: twice as many URLs take twice as long, not four times."""
+def test_reading_time_is_linear_in_the_urls(tmp_path: Path) -> None:
+    """Bookkeeping is not quadratic: twice as many URLs take twice as long, not four times."""
     seconds = []
     for urls in (4_000, 16_000):
         folder = tmp_path / str(urls) / "https" / "many.example"
@@ -1026,8 +1027,8 @@ def test_a_login_goes_to_the_site_alone_and_is_never_kept(
     with caplog.at_level(logging.DEBUG):
         loader = SitemapReaderLoader([login, f"{login}/none.xml"], **options)
         assert run(urls_of(loader)) == [f"{other.url}/page"]
-    asked = {(each.headers.get("authorization"), each.headers.get("x-key")) for each in site.received}
-    assert asked == {("Basic bWU6czNjcmV0", "s3cret")}
+    requested = {(each.headers.get("authorization"), each.headers.get("x-key")) for each in site.received}
+    assert requested == {("Basic bWU6czNjcmV0", "s3cret")}
     assert {"/robots.txt", "/map.xml", "/map.xml?moved", "/map.xml?child"} <= {*other.requests()}
     assert not any({"authorization", "x-key"} & each.headers.keys() for each in other.received)
     with pytest.raises(sr.PartialRead) as caught:

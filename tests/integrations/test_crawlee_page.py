@@ -1,4 +1,4 @@
-"""The Crawlee example of docs/integrations.md, as it stands but for the host: Crawlee has a network of its own."""
+"""The Crawlee example of docs/integrations.md with another host, as Crawlee has its own HTTP client."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def test_the_example_crawls_all_that_the_shop_lists(nginx: Callable[..., NginxSe
     dataset = tmp_path / "storage" / "datasets" / "default"
     items = [json.loads(path.read_text()) for path in dataset.glob("[0-9]*.json")]
     assert sorted(item["url"] for item in items) == sorted(locs)
-    asked = server.requests()
-    assert len(asked) == len(set(asked))
+    requested = server.requests()
+    assert len(requested) == len(set(requested))

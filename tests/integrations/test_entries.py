@@ -18,19 +18,19 @@ MOMENT = datetime(2024, 1, 1, tzinfo=UTC)
     ["2024", "2024-05", "2024-05-06", "2024-05-06T07:08+00:00", "2024-05-06T07:08:09+00:00",
      "2024-05-06T07:08:09.100000+00:00", "0987"],
 )  # fmt: skip
-def test_a_date_is_as_precise_as_it_was_stated(text: str) -> None:
+def test_date_keeps_its_stated_precision(text: str) -> None:
     body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>https://e.com/</loc>\
 <lastmod>{text}</lastmod></url></urlset>'
     (record,) = sr.parse(body.encode()).urls
     assert items.entry_of(record)["lastmod"] == text
 
 
-def test_what_is_not_stated_has_no_key() -> None:
+def test_absent_values_have_no_key() -> None:
     record = UrlRecord(loc="https://e.com/", sitemap="https://e.com/s.xml")
     assert items.entry_of(record) == {"loc": "https://e.com/", "sitemap_record": record}
 
 
-def test_all_that_is_stated_is_text() -> None:
+def test_all_values_are_text() -> None:
     alternates = (Alternate(hreflang="de", href="https://e.com/de", media=None),)
     record = UrlRecord(
         loc="https://e.com/", sitemap=None, changefreq="daily", priority=0.8, alternates=alternates,

@@ -1,4 +1,4 @@
-"""What a reading says in another program's log."""
+"""Messages in the log of another program."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 LOGGER = logging.getLogger("tests.log")
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
+def reported(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
     return [(each.levelname, each.getMessage()) for each in caplog.records]
 
 
-def test_five_problems_of_a_code_and_document_are_told_and_the_rest_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_five_problems_of_a_code_and_document_are_logged_and_the_rest_counted(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     log = WalkLog(LOGGER)
     for line in range(1_207):
@@ -28,26 +28,26 @@ def test_five_problems_of_a_code_and_document_are_told_and_the_rest_counted(capl
     log.report(report("D06", "no zone", sitemap="https://e.com/b.xml", line=1))
     log.report(sr.Outcome(url="https://e.com/a.xml"))
     log.end(SummaryBuilder().summary(), None)
-    levels = [level for level, _ in told(caplog)]
+    levels = [level for level, _ in reported(caplog)]
     assert levels == ["ERROR"] * 5 + ["WARNING", "ERROR", "INFO"]
-    assert told(caplog)[0][1] == "D01 https://e.com/a.xml:0: no date"
-    assert told(caplog)[-2][1] == "D01 https://e.com/a.xml: 1,202 more"
-    assert told(caplog)[-1][1].startswith("0 URLs from 0 sitemaps")
+    assert reported(caplog)[0][1] == "D01 https://e.com/a.xml:0: no date"
+    assert reported(caplog)[-2][1] == "D01 https://e.com/a.xml: 1,202 more"
+    assert reported(caplog)[-1][1].startswith("0 URLs from 0 sitemaps")
 
 
-def test_what_is_missing_is_told_last(caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_documents_are_logged_last(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     ledger = SummaryBuilder()
     ledger.take([sr.Outcome(url="https://e.com/a.xml", complete=False)], sr.UrlRecord)
     WalkLog(LOGGER).end(ledger.summary(), None)
     WalkLog(LOGGER).end(ledger.summary(), sr.NothingFound("there is none"))
-    assert [each for each in told(caplog) if each[0] != "INFO"] == [
+    assert [each for each in reported(caplog) if each[0] != "INFO"] == [
         ("WARNING", "partial: 1 sitemap could not be read"),
         ("ERROR", "there is none"),
     ]
 
 
-def test_what_a_terminal_would_obey_is_escaped(caplog: pytest.LogCaptureFixture) -> None:
+def test_control_characters_are_escaped(caplog: pytest.LogCaptureFixture) -> None:
     WalkLog(LOGGER).report(report("D01", "lastmod \x9b31m\nERROR all is lost", sitemap="https://e.com/a.xml"))
-    ((_, text),) = told(caplog)
+    ((_, text),) = reported(caplog)
     assert text == "D01 https://e.com/a.xml: lastmod \\x9b31m\\nERROR all is lost"

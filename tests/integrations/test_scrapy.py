@@ -1,4 +1,4 @@
-"""The spider: what users of Scrapy's own know holds, and what that one misses is read."""
+"""The spider: it is compatible with Scrapy's SitemapSpider, and reads the URLs that this one misses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 needs("scrapy")
 
 XML = {"Content-Type": "application/xml"}
-# What a page gives: who was called for it, and what the site says of it.
+# The item of a page: the callback that was called, and the record.
 PARSE = """
     def parse(self, response):
         record = response.meta.get("sitemap_record")
@@ -61,7 +61,7 @@ def scrapy(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """As `scrapy startproject` makes it; robots.txt files are obeyed."""
+    """A project as `scrapy startproject` makes it; robots.txt files are obeyed."""
     scrapy(tmp_path, "startproject", "shop")
     return tmp_path / "shop"
 
@@ -70,11 +70,11 @@ QUICK = ("-s", "DOWNLOAD_DELAY=0", "-s", "CONCURRENT_REQUESTS_PER_DOMAIN=8")
 
 
 @pytest.mark.parametrize("reactor", ["True", "False"])
-def test_a_project_reads_the_shop_as_dump_does_and_asks_for_nothing_twice(
+def test_project_reads_the_shop_like_dump_with_one_request_each(
     nginx: Callable[..., NginxServer], project: Path, tmp_path: Path, reactor: str
 ) -> None:
     if reactor == "False":
-        needs("httpx")  # without Twisted's reactor Scrapy fetches by it
+        needs("httpx")  # without Twisted's reactor Scrapy fetches with it
     server, locs = shop(nginx, tmp_path / "www")
     (project / "shop" / "spiders" / "pages.py").write_text(f"""
 from sitemap_reader.integrations.scrapy import SitemapReaderSpider
@@ -90,9 +90,9 @@ class Pages(SitemapReaderSpider):
 """)
     scrapy(project, "crawl", "pages", "-O", "pages.jsonl", "-s", f"TWISTED_REACTOR_ENABLED={reactor}", *QUICK)
     got = [json.loads(line) for line in (project / "pages.jsonl").read_text().splitlines()]
-    asked = Counter(server.requests())
-    assert "/robots.txt" in asked
-    assert {path: count for path, count in asked.items() if count > 1} == {}
+    requested = Counter(server.requests())
+    assert "/robots.txt" in requested
+    assert {path: count for path, count in requested.items() if count > 1} == {}
     with sr.urls(server.url, allow_private=True) as dumped:
         want = [{"url": each.loc, "sitemap": each.sitemap, "priority": each.priority} for each in dumped]
     assert sorted(got, key=json.dumps) == sorted(want, key=json.dumps)
@@ -121,7 +121,7 @@ def test_sites_and_dates_are_given_on_the_command_line(
 
 @pytest.fixture
 def catalogue(site_server: Callable[..., SiteServer]) -> SiteServer:
-    """A clean site, as Scrapy's own spider reads it: an index, two kinds of pages, dates."""
+    """A clean site that Scrapy's own spider can read: an index, two kinds of pages, dates."""
     server = site_server({})
     base = server.url
     server.pages = {
@@ -220,7 +220,7 @@ class Tried(SitemapSpider):
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_a_spider_with_only_its_base_class_changed_does_what_it_did(
+def test_spider_with_only_its_base_class_changed_gives_the_same(
     catalogue: SiteServer, tmp_path: Path, name: str
 ) -> None:
     theirs = EXAMPLES[name].replace("BASE", catalogue.url)
@@ -234,12 +234,12 @@ def test_the_contracts_of_its_callbacks_still_hold(catalogue: SiteServer, projec
     spider = EXAMPLES["rules"].replace("BASE", catalogue.url).replace("(SitemapSpider)", "(SitemapReaderSpider)")
     spider = spider.replace("http://example.invalid/", f"{catalogue.url}/product/1")
     (project / "shop" / "spiders" / "tried.py").write_text(HEAD + spider)
-    told = scrapy(project, "check", *QUICK).stderr
-    assert "Ran 4 contracts" in told
-    assert "OK" in told
+    reported = scrapy(project, "check", *QUICK).stderr
+    assert "Ran 4 contracts" in reported
+    assert "OK" in reported
 
 
-def test_what_the_original_misses_is_read(site_server: Callable[..., SiteServer], tmp_path: Path) -> None:
+def test_urls_missed_by_sitemapspider_are_read(site_server: Callable[..., SiteServer], tmp_path: Path) -> None:
     server = site_server({})
     base = server.url
     rss = f"<rss version='2.0'><channel><link>{base}/</link><item><link>{base}/feed</link></item></channel></rss>"
@@ -272,7 +272,7 @@ class Tried(SitemapSpider):
     assert {"text", "feed", "atom", "search?a=1&b=2", "plain", "html"} <= missed
 
 
-# --- what a request carries, and which are made ---
+# --- requests ---
 
 
 def test_a_callback_has_the_record_also_from_a_queue_on_disk(catalogue: SiteServer, tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_a_callback_has_the_record_also_from_a_queue_on_disk(catalogue: SiteServ
     assert first["lastmod"] == "2026-02-03 00:00:00+00:00"
 
 
-def test_a_job_that_was_stopped_goes_on_where_it_was(catalogue: SiteServer, tmp_path: Path) -> None:
+def test_stopped_job_is_resumed(catalogue: SiteServer, tmp_path: Path) -> None:
     first = crawl(tmp_path, PLAIN, {"JOBDIR": "job", "CLOSESPIDER_ITEMCOUNT": 3, "CONCURRENT_REQUESTS": 1},
                   sites=catalogue.url)  # fmt: skip
     second = crawl(tmp_path, PLAIN, {"JOBDIR": "job"}, sites=catalogue.url)
@@ -294,7 +294,7 @@ def test_a_job_that_was_stopped_goes_on_where_it_was(catalogue: SiteServer, tmp_
     )
 
 
-def test_alternate_links_are_asked_for_where_the_spider_says_so(
+def test_alternate_links_are_requested_with_sitemap_alternate_links(
     site_server: Callable[..., SiteServer], tmp_path: Path
 ) -> None:
     server = site_server({})
@@ -310,7 +310,7 @@ def test_alternate_links_are_asked_for_where_the_spider_says_so(
     assert {each["type"] for each in both.items} == {"UrlRecord"}
 
 
-def test_an_error_in_a_filter_costs_its_sitemap_and_no_other(catalogue: SiteServer, tmp_path: Path) -> None:
+def test_error_in_a_filter_loses_its_sitemap_only(catalogue: SiteServer, tmp_path: Path) -> None:
     spider = PLAIN + """
     def sitemap_filter(self, entries):
         for entry in entries:
@@ -324,7 +324,7 @@ def test_an_error_in_a_filter_costs_its_sitemap_and_no_other(catalogue: SiteServ
     assert "ValueError: not this one" in ran.log
 
 
-def test_what_a_filter_makes_of_a_loc_may_be_no_url(catalogue: SiteServer, tmp_path: Path) -> None:
+def test_filter_may_return_an_invalid_url(catalogue: SiteServer, tmp_path: Path) -> None:
     spider = PLAIN + """
     def sitemap_filter(self, entries):
         for entry in entries:
@@ -336,7 +336,7 @@ def test_what_a_filter_makes_of_a_loc_may_be_no_url(catalogue: SiteServer, tmp_p
     assert "Missing scheme in request url: /relative" in ran.log
 
 
-def test_the_scope_of_a_sitemap_is_kept_or_not_as_asked(
+def test_scope_setting_is_obeyed(
     site_server: Callable[..., SiteServer], tmp_path: Path
 ) -> None:
     server = site_server({})
@@ -349,14 +349,14 @@ def test_the_scope_of_a_sitemap_is_kept_or_not_as_asked(
     assert len(any_scope.items) == 2
 
 
-def test_what_no_rule_is_for_is_counted(catalogue: SiteServer, tmp_path: Path) -> None:
+def test_urls_without_a_rule_are_counted(catalogue: SiteServer, tmp_path: Path) -> None:
     spider = PLAIN + '    sitemap_rules = [("/product/[01]$", "parse")]\n'
     ran = crawl(tmp_path, spider, sites=catalogue.url)
     assert len(ran.items) == 2
     assert (ran.stats["sitemap/no_rule"], ran.stats["sitemap/urls"]) == (6, 8)
 
 
-def test_requests_wait_for_room_so_that_the_scheduler_stays_small(
+def test_requests_wait_so_that_the_scheduler_queue_stays_small(
     site_server: Callable[..., SiteServer], tmp_path: Path
 ) -> None:
     server = site_server({})
@@ -388,7 +388,7 @@ def test_a_filter_sees_a_sitemap_that_moved_and_one_that_two_list(
 """
     ran = crawl(tmp_path, spider, sites=base)
     assert urls(ran.items) == [f"{base}/a1", f"{base}/b1"]
-    assert ran.stats["sitemap/pruned/filter"] == 2  # of each index the second child
+    assert ran.stats["sitemap/pruned/filter"] == 2  # the second child of each index
 
 
 # --- Scrapy's settings ---
@@ -421,7 +421,7 @@ def test_a_site_that_refuses_is_one_error(catalogue: SiteServer, tmp_path: Path)
     assert "no sitemap found" not in ran.log
 
 
-def test_robots_txt_is_asked_for_once_by_the_walk_and_scrapy_together(catalogue: SiteServer, tmp_path: Path) -> None:
+def test_robots_txt_is_requested_once_for_crawl_and_scrapy(catalogue: SiteServer, tmp_path: Path) -> None:
     spider = PLAIN + f"""
     async def start(self):
         yield Request("{catalogue.url}/about")
@@ -439,17 +439,17 @@ def test_a_robots_txt_that_moved_is_followed_by_both(catalogue: SiteServer, tmp_
     ran = crawl(tmp_path, PLAIN, {"ROBOTSTXT_OBEY": True}, sites=catalogue.url)
     assert len(ran.items) == 7
     assert f"{catalogue.url}/product/3" not in urls(ran.items)
-    asked = catalogue.requests()
-    assert (asked.count("/robots.txt"), asked.count("/r/robots.txt")) == (1, 1)
+    requested = catalogue.requests()
+    assert (requested.count("/robots.txt"), requested.count("/r/robots.txt")) == (1, 1)
 
 
 def test_a_cache_answers_for_sitemaps_too(catalogue: SiteServer, tmp_path: Path) -> None:
     settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     first = crawl(tmp_path, PLAIN, settings, sites=catalogue.url)
-    asked = len(catalogue.received)
+    requested = len(catalogue.received)
     second = crawl(tmp_path, PLAIN, settings, sites=catalogue.url)
     assert urls(second.items) == urls(first.items)
-    assert len(catalogue.received) == asked
+    assert len(catalogue.received) == requested
 
 
 def test_sitemaps_go_through_the_proxy_of_the_environment(
@@ -463,12 +463,12 @@ def test_sitemaps_go_through_the_proxy_of_the_environment(
     assert len(crawl(tmp_path, PLAIN, sites=shop).items) == 8
 
 
-def test_the_user_agent_is_scrapys(catalogue: SiteServer, tmp_path: Path) -> None:
+def test_user_agent_is_that_of_scrapy(catalogue: SiteServer, tmp_path: Path) -> None:
     crawl(tmp_path, PLAIN, {"USER_AGENT": "pages-bot/2"}, sites=catalogue.url)
     assert {each.headers["user-agent"] for each in catalogue.received} == {"pages-bot/2"}
 
 
-def test_rules_are_read_for_whom_the_settings_name(catalogue: SiteServer, tmp_path: Path) -> None:
+def test_robots_rules_are_those_of_the_configured_user_agent(catalogue: SiteServer, tmp_path: Path) -> None:
     code, headers, body = catalogue.pages["/robots.txt"]
     catalogue.pages["/robots.txt"] = (code, headers, body + b"User-agent: pages-bot\nDisallow: /sitemap_news\n")
     settings = {"ROBOTSTXT_OBEY": True, "ROBOTSTXT_USER_AGENT": "pages-bot", "USER_AGENT": "Mozilla/5.0"}
@@ -477,7 +477,7 @@ def test_rules_are_read_for_whom_the_settings_name(catalogue: SiteServer, tmp_pa
     assert {each.headers["user-agent"] for each in catalogue.received} == {"Mozilla/5.0"}
 
 
-def test_middlewares_of_the_users_own_are_kept(catalogue: SiteServer, tmp_path: Path) -> None:
+def test_middlewares_of_the_project_are_kept(catalogue: SiteServer, tmp_path: Path) -> None:
     spider = """
 class Own:
     def process_request(self, request):
@@ -488,7 +488,7 @@ class Own:
     assert catalogue.requests().count("/robots.txt") == 1
 
 
-def test_the_time_of_an_answer_is_scrapys_matter(faulty: FaultServer, tmp_path: Path) -> None:
+def test_response_time_is_limited_by_scrapy(faulty: FaultServer, tmp_path: Path) -> None:
     body = urlset(f"{faulty.url}/a")
     faulty.play("/robots.txt", status(404))
     faulty.play("/s.xml", dripping(whole(body)[:-60], whole(body)[-60:], 0.02))
@@ -505,7 +505,7 @@ def test_the_time_of_an_answer_is_scrapys_matter(faulty: FaultServer, tmp_path: 
     assert crawl(tmp_path, few, sitemap_urls=f"{faulty.url}/s.xml").stats["sitemap/problems/S16"] == 1
 
 
-def test_a_spider_that_is_closed_early_does_not_say_that_there_is_nothing(faulty: FaultServer, tmp_path: Path) -> None:
+def test_spider_closed_early_does_not_report_an_empty_site(faulty: FaultServer, tmp_path: Path) -> None:
     faulty.play("/robots.txt", hold)
     settings = {"CLOSESPIDER_TIMEOUT": 1, "DOWNLOAD_TIMEOUT": 2, "RETRY_ENABLED": False}
     ran = crawl(tmp_path, PLAIN, settings, sites=faulty.url)
@@ -514,7 +514,7 @@ def test_a_spider_that_is_closed_early_does_not_say_that_there_is_nothing(faulty
     assert "no sitemap found" not in ran.log
 
 
-def test_domains_that_are_not_allowed_are_not_asked(catalogue: SiteServer, tmp_path: Path) -> None:
+def test_domains_that_are_not_allowed_get_no_request(catalogue: SiteServer, tmp_path: Path) -> None:
     ran = crawl(tmp_path, PLAIN + '    allowed_domains = ["example.com"]\n', sites=catalogue.url)
     assert catalogue.received == []
     assert ran.items == []
@@ -543,7 +543,7 @@ def test_a_sitemap_is_tried_again_as_often_as_the_settings_say(faulty: FaultServ
 def test_a_connection_that_is_lost_is_tried_again_as_far_as_the_settings_say(
     faulty: FaultServer, tmp_path: Path
 ) -> None:
-    faulty.play("/robots.txt", status(404, "Connection: close"))  # on an old connection Twisted tries again itself
+    faulty.play("/robots.txt", status(404, "Connection: close"))  # on a reused connection Twisted retries itself
     faulty.play("/a", page(b"<p>"))
     for exceptions, requests in (None, 2), ([], 1):
         faulty.play("/s.xml", reset, page(urlset(f"{faulty.url}/a")))
@@ -554,7 +554,7 @@ def test_a_connection_that_is_lost_is_tried_again_as_far_as_the_settings_say(
         assert len(ran.items) == requests - 1
 
 
-def test_a_robots_txt_that_failed_at_first_is_asked_for_by_each(faulty: FaultServer, tmp_path: Path) -> None:
+def test_robots_txt_that_failed_at_first_is_requested_by_crawl_and_scrapy(faulty: FaultServer, tmp_path: Path) -> None:
     rules = b"User-agent: *\nDisallow: /b\nSitemap: /s.xml\n"
     faulty.play("/robots.txt", status(503), page(rules))
     faulty.play("/s.xml", page(urlset(f"{faulty.url}/a", f"{faulty.url}/b")))
@@ -562,10 +562,10 @@ def test_a_robots_txt_that_failed_at_first_is_asked_for_by_each(faulty: FaultSer
     faulty.play("/b", page(b"<p>"))
     ran = crawl(tmp_path, PLAIN, {"ROBOTSTXT_OBEY": True}, sites=faulty.url)
     assert urls(ran.items) == [f"{faulty.url}/a"]
-    assert len(faulty.requests("/robots.txt")) == 3  # the failure, the walk's second try, and Scrapy's own
+    assert len(faulty.requests("/robots.txt")) == 3  # the failure, the crawl's retry, and Scrapy's own request
 
 
-def test_what_arrived_before_a_break_counts_and_is_called_partial(faulty: FaultServer, tmp_path: Path) -> None:
+def test_data_before_a_broken_transfer_counts_and_is_partial(faulty: FaultServer, tmp_path: Path) -> None:
     body = urlset(f"{faulty.url}/a", f"{faulty.url}/b")
     cut = whole(body)[: -len(body) // 2 + 20]
     faulty.play("/robots.txt", status(404))
@@ -578,7 +578,7 @@ def test_what_arrived_before_a_break_counts_and_is_called_partial(faulty: FaultS
     assert "partial: 1 sitemap could be read in part only" in ran.log
 
 
-def test_a_packed_answer_that_is_cut_off_does_not_look_whole(faulty: FaultServer, tmp_path: Path) -> None:
+def test_truncated_gzip_response_is_not_complete(faulty: FaultServer, tmp_path: Path) -> None:
     text = "".join(f"{faulty.url}/{n}\n" for n in range(3))
     packed = gzip.compress(text.encode())[:-9]
     faulty.play("/robots.txt", status(404))
@@ -588,7 +588,7 @@ def test_a_packed_answer_that_is_cut_off_does_not_look_whole(faulty: FaultServer
     assert ran.stats["sitemap/sitemaps_incomplete"] == 1
 
 
-def test_a_redirect_is_followed_and_decides_on_what_may_be_spoken_for(
+def test_redirect_target_decides_the_scope(
     site_server: Callable[..., SiteServer], tmp_path: Path
 ) -> None:
     server = site_server({})
@@ -602,11 +602,11 @@ def test_a_redirect_is_followed_and_decides_on_what_may_be_spoken_for(
     assert ran.stats["sitemap/problems/F03"] == 1
 
 
-# --- what a user is told ---
+# --- messages ---
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "reported"),
     [
         ({}, "there is nothing to read: give the spider sitemap_urls, or sites"),
         ({"sites": "example.com", "sitemap_since": "soon"}, "since 'soon' is neither a date"),
@@ -615,23 +615,23 @@ def test_a_redirect_is_followed_and_decides_on_what_may_be_spoken_for(
         ({"sites": 7}, "sites must be URLs, or hosts, not 7"),
     ],
 )
-def test_a_wrong_setting_is_one_line_and_ends_the_spider(
-    tmp_path: Path, arguments: dict[str, Any], told: str
+def test_invalid_setting_is_one_line_and_ends_the_spider(
+    tmp_path: Path, arguments: dict[str, Any], reported: str
 ) -> None:
     ran = crawl(tmp_path, PLAIN, **arguments)
     (line,) = (line for line in ran.log.splitlines() if " ERROR: " in line)
-    assert told in line
+    assert reported in line
     assert ran.stats["finish_reason"] == "sitemap_usage"
 
 
-def test_a_reactor_without_asyncio_is_told(tmp_path: Path) -> None:
+def test_reactor_without_asyncio_is_reported(tmp_path: Path) -> None:
     reactor = {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}
     ran = crawl(tmp_path, PLAIN, reactor, sites="example.com")
     assert "TWISTED_REACTOR is none of asyncio's" in ran.log
     assert ran.stats["finish_reason"] == "sitemap_usage"
 
 
-def test_a_site_without_a_sitemap_is_told_and_no_other_is_lost(catalogue: SiteServer, tmp_path: Path) -> None:
+def test_site_without_a_sitemap_is_reported_and_others_are_read(catalogue: SiteServer, tmp_path: Path) -> None:
     empty = catalogue.url.replace("127.0.0.1", "localhost")
     both = crawl(tmp_path, PLAIN, sites=[empty, catalogue.url])
     assert len([each for each in both.items if "127.0.0.1" in each["url"]]) == 8
@@ -674,10 +674,10 @@ def test_userinfo_of_a_site_goes_to_that_site_alone_and_is_never_kept(tmp_path: 
         "HTTPCACHE_DIR": str(tmp_path / "cache"),
     }
     ran = crawl(tmp_path, PLAIN, settings, sites=login, sitemap_scope="any")
-    asked = [(each.path, each.headers.get("authorization")) for each in site.received]
-    assert {path for path, _ in asked} >= {"/robots.txt", "/moved.xml", "/all.xml"}
-    assert {header for path, header in asked if path != "/robots.txt"} == {"Basic bWU6czNjcmV0"}
-    assert ("/robots.txt", "Basic bWU6czNjcmV0") in asked  # another may be for Scrapy itself
+    requested = [(each.path, each.headers.get("authorization")) for each in site.received]
+    assert {path for path, _ in requested} >= {"/robots.txt", "/moved.xml", "/all.xml"}
+    assert {header for path, header in requested if path != "/robots.txt"} == {"Basic bWU6czNjcmV0"}
+    assert ("/robots.txt", "Basic bWU6czNjcmV0") in requested  # another request may be Scrapy's own
     assert {"/robots.txt", "/map.xml", "/map.xml?moved", "/map.xml?child"} <= {*other.requests()}
     assert not any("authorization" in each.headers for each in other.received)
     kept = [file.read_bytes() for file in (tmp_path / "cache").rglob("*") if file.is_file()]

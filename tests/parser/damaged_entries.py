@@ -1,9 +1,9 @@
-"""What is wrong, in what bytes, what is given of them, and the notes: the rows of test_repair.py, one table a place.
+"""The rows of test_structure.py, one table a place: the fault, its bytes, the records, and the problems.
 
-`@` is the host and a slash. What is given: the locations, each with its fields, and ` ...` where entries may be
-missing. A note: `+ x` is put in, `- x` is passed over, `x -> y` is read as, `p: = n` is a prefix read as a namespace;
-`?` at its end: more may be lost. `lost`: the rest of the entry is. `more`: behind the end of the root. `cut`: the bytes
-end too early. A number in front is its line, where that is not the third, in which every row begins.
+`@` is the host and a slash. Records: the locations, each with its fields, and ` ...` if entries may be missing. A
+problem: `+ x` is inserted, `- x` is skipped, `x -> y` is read as, `p: = n` is a prefix read as a namespace; `?` at its
+end: more may be lost. `lost`: the rest of the entry is. `more`: after the end of the root. `cut`: the bytes end too
+early. A number in front is its line, if that is not the third, in which every row begins.
 """
 
 from __future__ import annotations
@@ -642,7 +642,7 @@ WHOLE: Rows = [
     ),
 ]
 
-# What stands around the rows of a table: before, behind.
+# The markup around the rows of a table: before, after.
 PLACES: dict[str, tuple[str, str, Rows]] = {
     "urlset": (
         f'<urlset {SITEMAP} {IMAGES}\n xmlns:xhtml="http://www.w3.org/1999/xhtml"><url><loc>@1</loc></url>\n',

@@ -1,6 +1,6 @@
-"""Entries with extensions, made up at random: elements to be written, and the JSON form that must come of them.
+"""Random entries with extensions: elements to be written, and the expected JSON object.
 
-What each tag may hold, and what comes of it, is written down here and not taken from the code under test.
+The values of each tag are defined here, not taken from the code under test.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ Values = st.SearchStrategy[tuple[str, Any]]
 
 @attrs.frozen
 class Specimen:
-    """What a tag may hold: (text, value) pairs; the same for its attributes; `many`: it comes out as a list."""
+    """Possible values of a tag: (text, value) pairs; the same for its attributes; `many`: the field is a list."""
 
     texts: Values = TEXTS
     attributes: dict[str, Values] = attrs.field(factory=dict)
@@ -137,7 +137,7 @@ class Node:
     section: bool = False  # its text as CDATA
 
 
-Prefixes = dict[str, str | None]  # usual prefix -> the one of the document; None: a declaration at each element
+Prefixes = dict[str, str | None]  # usual prefix -> prefix in the document; None: a declaration at each element
 
 
 def written(node: Node, prefixes: Prefixes) -> str:
@@ -154,13 +154,13 @@ def written(node: Node, prefixes: Prefixes) -> str:
     return f"<{name}{start}>{inside}</{name}>" if inside else f"<{name}{start}/>"
 
 
-# By tag of the schema: how its text and attributes come out. A date is two fields.
+# By tag of the schema: the values of its text and attributes. A date is two fields.
 Field = tuple[str, Any]
 
 
 @st.composite
 def leaves(draw: st.DrawFn, tag: str, specimen: Specimen) -> tuple[Node, list[Field]]:
-    """One tag that holds text, and the fields it gives; a list's element comes out under its tag."""
+    """A tag that holds text, and its fields; an element of a list is under its tag."""
     text, value = draw(specimen.texts)
     node = Node(tag, text, section=draw(st.booleans()) and specimen.texts is TEXTS and "<" not in text)
     field = tag.partition(":")[2]
@@ -178,7 +178,7 @@ def leaves(draw: st.DrawFn, tag: str, specimen: Specimen) -> tuple[Node, list[Fi
 
 @st.composite
 def holders(draw: st.DrawFn, tag: str, first: tuple[str, ...] = ()) -> tuple[Node, dict[str, Any]]:
-    """An element of the schemas with some of what it may hold, in any order, and its JSON form."""
+    """An element of the schemas with some of its children, in any order, and its JSON object."""
     tags = SPECIMENS[tag]
     chosen = [*first, *draw(st.lists(st.sampled_from([each for each in tags if each not in first]), unique=True))]
     parts = [draw(leaves(each, tags[each])) for each in chosen for _ in range(draw(repeats(tags[each])))]
@@ -245,7 +245,7 @@ ANY_PREFIX = st.sampled_from(["image", "video", "news", "mobile", "xhtml", "a", 
 
 @st.composite
 def prefixes_of_a_document(draw: st.DrawFn) -> tuple[Prefixes, str]:
-    """A prefix for each namespace, perhaps another's usual one, or none; and the root's attributes."""
+    """A prefix for each namespace, perhaps the usual one of another, or none; and the root's attributes."""
     chosen = draw(st.lists(ANY_PREFIX, min_size=len(NAMESPACES), max_size=len(NAMESPACES), unique=True))
     prefixes: Prefixes = {
         usual: prefix if draw(st.integers(0, 3)) else None for usual, prefix in zip(NAMESPACES, chosen, strict=True)
@@ -261,7 +261,7 @@ def prefixes_of_a_document(draw: st.DrawFn) -> tuple[Prefixes, str]:
 
 @st.composite
 def elements(draw: st.DrawFn) -> list[tuple[str, Node, Any]]:
-    """What stands in an entry beside its own fields, in any order: (field, element, its JSON form)."""
+    """Extensions of an entry in any order: (field, element, its JSON object)."""
     found = draw(st.lists(st.one_of(images(), videos(), alternates()), max_size=5))
     found += [draw(news())] if draw(st.booleans()) else []
     found += [("mobile", Node("mobile:mobile"), True)] if draw(st.booleans()) else []
@@ -269,7 +269,7 @@ def elements(draw: st.DrawFn) -> list[tuple[str, Node, Any]]:
 
 
 def truth(found: list[tuple[str, Node, Any]]) -> dict[str, Any]:
-    """The JSON form of the entry's record, from what it was made of."""
+    """The expected JSON object of the entry's record."""
     form: dict[str, Any] = {
         "loc": "https://example.com/a",
         "lastmod": "2026-11-20T00:00:00Z",
@@ -295,7 +295,7 @@ FIELDS_OF_AN_ENTRY = [
 ]
 
 
-# Foreign elements, also such as are called like the protocol's, and such as hold the protocol's own.
+# Foreign elements, some with names of the protocol, some that contain elements of the protocol.
 FOREIGN_NAMES = ["loc", "url", "lastmod", "image", "title", "duration", "link", "x"]
 
 

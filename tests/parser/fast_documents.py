@@ -1,4 +1,4 @@
-"""Documents whose entries have extensions, plain for the most part and odd here and there: a random generator in."""
+"""Random documents whose entries have extensions, mostly plain, some unusual."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ PUBLICATION = "<news:publication><news:name>N</news:name> <news:language>en</new
 
 
 class Maker:
-    """Makes the tails of one document; each part of them is odd with this probability."""
+    """Makes the extensions of one document; each part of them is unusual with this probability."""
 
     def __init__(self, dice: Random, oddity: float) -> None:
         self.dice = dice
@@ -144,7 +144,7 @@ class Maker:
         return f"<{prefix}:{prefix}>" + "".join(self.gap + part for part in parts) + f"{self.gap}</{prefix}:{prefix}>"
 
     def tail(self) -> str:
-        """Some of all that."""
+        """Random extensions of an entry."""
         parts = []
         for _ in range(self.dice.choice((0, 1, 2, 4))):
             prefix = self.dice.choice(("link", "link", "image", "image", "video", "news"))
@@ -154,7 +154,7 @@ class Maker:
         return "".join(self.gap + part for part in parts)
 
     def entry(self, number: int) -> str:
-        """A plain one with a tail; at times one of plain_documents."""
+        """A plain entry with extensions; at times one of plain_documents."""
         if self._is_odd(0.3):
             return plain_documents.entry(self.dice, number, self.oddity, (self.gap,))
         loc = self.dice.choice(plain_documents.LOCS[: None if self._is_odd() else 9])
@@ -200,7 +200,7 @@ LIMITS = {"max_entry_elements": (4, 5, 8, 12), "max_xml_depth": (3, 4, 5, 6), "m
 
 
 def options(dice: Random) -> dict[str, object]:
-    """Those of plain_documents, and limits that a tail could meet."""
+    """Options of plain_documents, and limits that extensions could exceed."""
     found = plain_documents.options(dice)
     if dice.random() < 0.15:
         name = dice.choice([*LIMITS])

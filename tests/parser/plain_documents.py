@@ -1,4 +1,4 @@
-"""Documents that are plain for the most part and odd here and there: a random generator in, bytes, cuts, limits out."""
+"""Random documents that are mostly plain and partly unusual, with chunks and options."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ STARTS = ("<url >", "<url a='b'>", "<s:url>", "<URL>", "<url", "<sitemap>", "")
 ENDS = ("</url >", "</url", "</URL>", "", "</s:url>", "</sitemap>", "</url>]]>")
 DAMAGE = ("</url>", "<url>", "<loc>", "</loc>", "&", "<", ">", "\x00", "</urlset>", "<!--", "-->", "]]>",
     "<![CDATA[", "\r", "\n", "'", "</lastmod>", "\udcff")
-# Those that a plain entry could meet, and those that what stands between may.
+# Limits that a plain entry could exceed, and those that text between entries could.
 LIMITS = {
     "max_entries": (0, 1, 2, 3, 5, 9, 20), "max_entry_bytes": (1500, 2048, 2100, 3000, 5000),
     "max_token_bytes": (500, 1024, 2048, 2100, 3000),
@@ -93,7 +93,7 @@ LIMITS = {
 
 
 def entry(dice: Random, number: int, oddity: float, gaps: tuple[str, ...]) -> str:
-    """An entry; each part of it is odd with this probability."""
+    """An entry; each part of it is unusual with this probability."""
 
     def gap() -> str:
         return dice.choice(ODD_GAPS if dice.random() < oddity / 8 else GAPS if dice.random() < oddity else gaps)
@@ -115,7 +115,7 @@ def entry(dice: Random, number: int, oddity: float, gaps: tuple[str, ...]) -> st
 
 
 def document(dice: Random) -> bytes:
-    """Of all that, in some charset."""
+    """A document of random entries and gaps, in some charset."""
     oddity = dice.choice((0, 0.02, 0.1, 0.3))
     gaps = tuple(dice.choices(GAPS, k=dice.choice((1, 1, 2))))
     root = dice.choice(ROOTS if dice.random() < 0.3 else ROOTS[:1])
@@ -139,11 +139,11 @@ def cuts(dice: Random, body: bytes) -> list[bytes]:
 
 
 def options(dice: Random) -> dict[str, object]:
-    """Some of what a reader may be told."""
+    """Random options of a parser."""
     names = dice.sample(list(LIMITS), dice.choice((0, 0, 1, 1, 2)))
     limits = {name: dice.choice(LIMITS[name]) for name in names}
     if "max_entry_bytes" in limits:
-        # Else it would depend on how expat is fed which is met first by a section that does not end.
+        # Otherwise the first limit exceeded by an endless section would depend on the chunks for expat.
         limits["max_token_bytes"] = min(limits["max_entry_bytes"] // 2, limits.get("max_token_bytes", 2048))
     return {
         "url": "https://example.com/shop/sitemap.xml",

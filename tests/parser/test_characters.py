@@ -1,4 +1,4 @@
-"""The mender by itself: bytes behind a fault in, mended bytes and what was mended out."""
+"""CharacterRepair alone: bytes after a fault in, repaired bytes and problems out."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def section(opening: str) -> str:
 
 
 def placeholder(code: int) -> bytes:
-    """What stands for a control character while expat reads."""
+    """The placeholder of a control character for expat."""
     return stand_ins(chr(code))
 
 
-# Bytes, mended bytes (None: the same), what is said.
+# Bytes, repaired bytes (None: the same), messages.
 ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
     # a bare &
     (b"a&b", b"a&amp;b", [AND]),
@@ -61,7 +61,7 @@ ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
     (b"&" + b"a" * 32 + b";", b"&amp;" + b"a" * 32 + b";", [AND]),
     (b"&" + b"a" * 33 + b";", b"&amp;" + b"a" * 33 + b";", [AND]),
     (b'<a href="?a&b">', b'<a href="?a&amp;b">', [AND]),
-    # references that are right, and numbers that nobody can mend
+    # valid references, and numbers that cannot be repaired
     (b"&amp;&lt;&gt;&quot;&apos;&#65;&#x41;", None, []),
     (b"&#39 x", None, []),
     (b"&#39", None, []),
@@ -120,7 +120,7 @@ ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
     (b"<t><![CDATA[[a]]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
     (b"<t><![CDATA[[a]]]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
     (b"<t><![CDATA[\x01</t>", b"<t><![CDATA[" + placeholder(1) + b"]]></t>", [UNCLOSED]),
-    (b"<t><![CDATA[a</t><t><![CDATA[b]]></t>", None, []),  # it may quote all that
+    (b"<t><![CDATA[a</t><t><![CDATA[b]]></t>", None, []),  # a CDATA section may quote all of these
     (b"<t><![CDATA[a</t>]]></t>", None, []),
     (b"<t><![CDATA[a</t>]]> b <![CDATA[</u>]]><!-- </u> --></t>", None, []),
     (b"<t><![CDATA[a</t>]]><b/></t>", None, []),
@@ -148,7 +148,7 @@ ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
 ]
 
 
-def mend(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
+def repair(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
     character_repair = CharacterRepair(line, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
     pieces = [character_repair.feed(data[at : at + size]) for at in range(0, len(data), size)]
     while character_repair.has_more:
@@ -156,25 +156,25 @@ def mend(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
     return b"".join([*pieces, character_repair.feed(b"", final=True)]), character_repair.log.take(None)
 
 
-@pytest.mark.parametrize(("data", "mended", "said"), ROWS)
-def test_what_no_document_may_hold_is_mended_and_nothing_else(
-    data: bytes, mended: bytes | None, said: list[str]
+@pytest.mark.parametrize(("data", "repaired", "messages"), ROWS)
+def test_forbidden_characters_are_repaired_and_nothing_else(
+    data: bytes, repaired: bytes | None, messages: list[str]
 ) -> None:
-    """Once, on as many lines as before, and the same in pieces of any size."""
-    found, problems = mend(data, len(data))
-    assert (found, [problem.message for problem in problems]) == (data if mended is None else mended, said)
+    """Once, with the same number of lines, and the same in any chunks."""
+    found, problems = repair(data, len(data))
+    assert (found, [problem.message for problem in problems]) == (data if repaired is None else repaired, messages)
     assert {(problem.code, problem.severity) for problem in problems} <= {("S01", "warning")}
     assert found.count(b"\n") == data.count(b"\n")
     for size in (1, 2, 3, 7):
-        assert mend(data, size) == (found, problems), size
-    if placeholder(0)[:3] not in found:  # the mark of a stand-in has one itself
-        assert mend(found, len(found)) == (found, [])
+        assert repair(data, size) == (found, problems), size
+    if placeholder(0)[:3] not in found:  # the marker of placeholders has a placeholder itself
+        assert repair(found, len(found)) == (found, [])
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])
-def test_problems_name_the_line_and_what_stands_there_up_to_the_fault(size: int) -> None:
+def test_problems_name_the_line_and_show_its_text_before_the_fault(size: int) -> None:
     data = b"<url>\n <loc>a?b=1&c&nbsp;</loc>\n<!-- a\n -- -->\n<t><![CDATA[\n\nx</t> \x01\n&" + b"x" * 300 + b"&"
-    _, problems = mend(data, size, line=41)
+    _, problems = repair(data, size, line=41)
     assert [(problem.line, problem.raw) for problem in problems] == [
         (42, "<loc>a?b=1&"),
         (42, "&c&nbsp;"),
@@ -189,12 +189,12 @@ def test_problems_name_the_line_and_what_stands_there_up_to_the_fault(size: int)
 @pytest.mark.parametrize("size", [1, 1 << 20])
 def test_repairs_are_taken_up_to_an_offset_of_the_repaired_bytes(size: int) -> None:
     data = b"a&b&nbsp;c<!-- -- -->&#1;"
-    mended, _ = mend(data, size)
+    repaired, _ = repair(data, size)
     character_repair = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
     for at in range(0, len(data), size):
         character_repair.feed(data[at : at + size])
     character_repair.feed(b"", final=True)
-    ends = [mended.index(end) + len(end) for end in (b"&amp;", b"&#160;", b"-->", placeholder(1))]
+    ends = [repaired.index(end) + len(end) for end in (b"&amp;", b"&#160;", b"-->", placeholder(1))]
     for end, message in zip(ends, (AND, entity("nbsp", "&#160;"), COMMENT, number("&#1;")), strict=True):
         assert character_repair.log.take(end - 1) == []
         assert [problem.message for problem in character_repair.log.take(end)] == [message]
@@ -215,13 +215,13 @@ MORE = "2 more places were repaired; raise max_entry_problems to see each"
 
 
 @pytest.mark.parametrize("size", [1, 100, 1 << 16])
-@pytest.mark.parametrize(("count", "told", "more"), [(NOTED, NOTED, []), (NOTED + 1, NOTED - 1, [MORE])])
+@pytest.mark.parametrize(("count", "reported", "more"), [(NOTED, NOTED, []), (NOTED + 1, NOTED - 1, [MORE])])
 def test_repairs_of_an_entry_above_the_limit_are_counted(
-    count: int, told: int, more: list[str], size: int
+    count: int, reported: int, more: list[str], size: int
 ) -> None:
-    mended, problems = mend(b"&\n" * count, size)
-    assert mended == b"&amp;\n" * count
-    assert [problem.message for problem in problems] == [AND] * told + more
+    repaired, problems = repair(b"&\n" * count, size)
+    assert repaired == b"&amp;\n" * count
+    assert [problem.message for problem in problems] == [AND] * reported + more
     assert [problem.line for problem in problems] == list(range(1, len(problems) + 1))
 
 
@@ -230,7 +230,7 @@ def test_counted_repairs_are_taken_with_those_next_to_them(error: int) -> None:
     log = RepairLog(3, 1_000)
     for place in range(12_000):
         severity: Severity = "error" if error and place == error else "warning"
-        log.add(Repair(place, report("S01", "mended", line=place + 1, severity=severity)))
+        log.add(Repair(place, report("S01", "repaired", line=place + 1, severity=severity)))
     log.condense()
     first, second = log.take(10_999), log.take(None)
     assert [(each.message[:7], each.line, each.severity) for each in (first[-1], second[-1])] == [
@@ -241,10 +241,10 @@ def test_counted_repairs_are_taken_with_those_next_to_them(error: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1 << 20])
-def test_run_of_control_characters_is_one_mend(size: int) -> None:
-    mended, problems = mend(b"a\n&\x00\x01\xef\xbf\xbe\x02\xef\xb7\x90b\x00&#1;\x00", size)
+def test_run_of_control_characters_is_one_repair(size: int) -> None:
+    repaired, problems = repair(b"a\n&\x00\x01\xef\xbf\xbe\x02\xef\xb7\x90b\x00&#1;\x00", size)
     run = "\x00\x01\ufffe\x02\ufdd0"
-    assert mended == b"a\n&amp;" + stand_ins(run) + b"b" + placeholder(0) + placeholder(1) + placeholder(0)
+    assert repaired == b"a\n&amp;" + stand_ins(run) + b"b" + placeholder(0) + placeholder(1) + placeholder(0)
     assert [(problem.message, problem.line, problem.raw) for problem in problems] == [
         (AND, 2, "&"),
         ("5 control characters were read as they stand", 2, "&\x00"),
@@ -255,7 +255,7 @@ def test_run_of_control_characters_is_one_mend(size: int) -> None:
 
 
 @pytest.mark.parametrize("data", [b"<!-- a & ", b"<t><![CDATA[a ", b"<?x a "])
-def test_what_has_begun_waits_for_its_end(data: bytes) -> None:
+def test_incomplete_construct_waits_for_its_end(data: bytes) -> None:
     character_repair = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
     begun = data[data.index(b"<", 1 if data.startswith(b"<t>") else 0) :]
     assert character_repair.feed(data) == data[: -len(begun)]
@@ -268,14 +268,14 @@ MARKS = ["\x00\x1f\ufffe\uffff", "\ufdd0", "\ufdd0\ufdd1", "\ufdd1\ufdd0\x00", "
 
 
 @pytest.mark.parametrize("text", MARKS)
-def test_characters_that_stand_for_others_come_back_as_they_were(text: str) -> None:
-    mended, _ = mend(b"&" + text.encode(), 1)
-    shown = mended.decode()
+def test_placeholders_are_replaced_by_the_original_characters(text: str) -> None:
+    repaired, _ = repair(b"&" + text.encode(), 1)
+    shown = repaired.decode()
     assert restore_controls(shown) == "&amp;" + text
 
 
 @pytest.mark.parametrize("text", MARKS)
-def test_they_come_back_however_the_bytes_are_cut(text: str) -> None:
+def test_placeholders_are_replaced_in_any_chunks(text: str) -> None:
     extra = f'<x:y xmlns:x="u" z="a{text}b">a{text}b</x:y>'
     body = f"<urlset>&<url><loc>https://example.com/</loc>{extra}</url></urlset>".encode()
     parser = SitemapParser(extras=True)
@@ -284,7 +284,7 @@ def test_they_come_back_however_the_bytes_are_cut(text: str) -> None:
     assert record.extras == (Extra("u", "y", f"a{text}b", (Attribute("z", f"a{text}b"),)),)
 
 
-def test_every_control_character_has_a_stand_in_that_expat_reads() -> None:
+def test_every_control_character_has_a_placeholder_for_expat() -> None:
     controls = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF)))
     shown = stand_ins(controls).decode()
     assert not set(shown) & set(controls)

@@ -1,4 +1,4 @@
-"""Which charset a document is in, what is said of it, and what becomes of bytes that are none in it."""
+"""The charset of a document, its problems, and invalid bytes."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def invalid(codec: str, count: int, stand_in: str = "windows-1252") -> list[str]
 
 
 def true(text: str, codec: str, label: str) -> tuple[bytes, str, str, list[str]]:
-    """The row of a document that is what HTTP says."""
+    """The row of a document whose HTTP charset is right."""
     return text.encode(codec), label, text, declared(label)
 
 
-# What the document holds, what HTTP says; what it is read as; what is noted.
+# The bytes, the HTTP charset, the decoded text, the problems.
 PRECEDENCE = {
-    # 1. the BOM, over all
+    # 1. the BOM, before all
     "utf-8 bom": (UTF_8_BOM + xml("UTF-8").encode(), None, xml("UTF-8"), []),
     "utf-8 bom over http": (UTF_8_BOM + xml(None).encode(), "windows-1251", xml(None), []),
     "utf-8 bom over the declaration": (
@@ -87,7 +87,7 @@ PRECEDENCE = {
     "utf-32-be bom": (
         codecs.BOM_UTF32_BE + xml(None).encode("utf-32-be"), "utf-16", xml(None), begins("utf-32-be"),
     ),
-    # but not where it cannot be true
+    # but not if it cannot be true
     "utf-16-le bom before utf-8": (
         codecs.BOM_UTF16_LE + xml("utf-8").encode(), None, xml("utf-8"), false_mark("utf-16-le", "utf-8"),
     ),
@@ -111,7 +111,7 @@ PRECEDENCE = {
     "utf-16-le bom before Japanese": (
         codecs.BOM_UTF16_LE + f"{JAPANESE} a".encode("utf-16-le"), None, f"{JAPANESE} a", begins("utf-16-le"),
     ),
-    # 2. the look of the first characters: XML 1.0, appendix F
+    # 2. the pattern of the first bytes: XML 1.0, appendix F
     "utf-16-le without bom": (xml("utf-16").encode("utf-16-le"), None, xml("utf-16"), begins("utf-16-le")),
     "utf-16-be without bom": (xml("utf-16").encode("utf-16-be"), None, xml("utf-16"), begins("utf-16-be")),
     "utf-16-le, declared big-endian": (
@@ -123,7 +123,7 @@ PRECEDENCE = {
     "utf-16-le, declared nothing": ((CAFE + "\n").encode("utf-16-le"), None, CAFE + "\n", begins("utf-16-le")),
     "utf-32-le without bom": (xml("utf-32").encode("utf-32-le"), None, xml("utf-32"), begins("utf-32-le")),
     "utf-32-be without bom": (xml("utf-32").encode("utf-32-be"), "utf-8", xml("utf-32"), begins("utf-32-be")),
-    # 3. the declaration, over HTTP (RFC 7303 has it the other way round; servers guess, documents less often)
+    # 3. the declaration, before HTTP (RFC 7303 is the other way round; servers guess, documents less often)
     "utf-8 over http": (xml("utf-8").encode(), "iso-8859-1", xml("utf-8"), []),
     "windows-1251 over http": (
         xml("windows-1251", RUSSIAN).encode("cp1251"), "utf-8", xml("windows-1251", RUSSIAN), declared("windows-1251"),
@@ -169,7 +169,7 @@ PRECEDENCE = {
     "nothing said": (CAFE.encode(), None, CAFE, []),
     "nothing there": (b"", None, "", []),
     "nothing there but a bom": (UTF_8_BOM, None, "", []),
-    # declarations of what it cannot be
+    # declarations that cannot be true
     "utf-16 that is ascii": (xml("utf-16", "a").encode(), None, xml("utf-16", "a"),
                              ["declared utf-16, which it is not; read as UTF-8"]),
     "utf-32 by http, that is ascii": (b"<loc>a</loc>", "utf-32", "<loc>a</loc>",
@@ -196,7 +196,7 @@ WESTERN = {
     "cut within utf-8": (b"\xe2\x82", "latin1", "\u00e2\u201a", declared("latin1")),
     "cut behind utf-8": (b"\xc3\xa9\xe2\x82", "latin1", "\u00e9\u00e2\u201a", lies("latin1", 1)),
     "the euro sign of iso-8859-15": (b"\xa4\x80", "iso-8859-15", "\u20ac\x80", declared("iso-8859-15")),
-    # Western letters with signs behind them, that are no UTF-8
+    # Western letters followed by signs, which are no UTF-8
     "quotes": true("\u00abcaf\u00e9\u00bb \u201c\u00e0\u201d \u00f1\u2019\u2026 1\u00a0\u20ac", "cp1252", "latin1"),
     "French, Finnish": true("c\u0153ur \u0152uvre \u0161akki \u017dena", "cp1252", "latin1"),
     "a German headline": true("\u201eSpa\u00df\u201c \u00bbGru\u00df\u00ab gro\u00df\u00a0\u2026", "cp1252", "latin1"),
@@ -205,7 +205,7 @@ WESTERN = {
     "a capital before a sign is taken for utf-8": (b"NESCAF\xc9\xae", "latin1", "NESCAF\u026e", lies("latin1", 1)),
 }  # fmt: skip
 
-# Elsewhere the declaration holds, whatever the bytes look like.
+# For other charsets the declaration is used, whatever the bytes look like.
 OTHERS = {
     "Cyrillic that is utf-8 too": true("\u0413\u00a9 \u0420\u00b0", "cp1251", "windows-1251"),
     "Polish that is utf-8 too": true("K\u00d3\u0141", "cp1250", "windows-1250"),
@@ -258,21 +258,21 @@ SIZES = (1, 2, 3, 1 << 20)  # of the pieces
 
 
 @pytest.mark.parametrize(
-    ("data", "http", "text", "said"),
+    ("data", "http", "text", "noted"),
     [pytest.param(*row, id=name) for rows in (PRECEDENCE, WESTERN, OTHERS) for name, row in rows.items()],
 )
-def test_a_document_is_read_as(data: bytes, http: str | None, text: str, said: list[str]) -> None:
+def test_a_document_is_read_as(data: bytes, http: str | None, text: str, noted: list[str]) -> None:
     for size in SIZES:
         out, decoder = decode(data, http, size)
-        assert (out, notes(decoder)) == (text, said), size
+        assert (out, notes(decoder)) == (text, noted), size
 
 
 @pytest.mark.parametrize(("data", "text", "misplaced"), ISO_2022_JP.values(), ids=list(ISO_2022_JP))
 def test_iso_2022_jp_is_read_and_ascii_stays_ascii(data: bytes, text: str, misplaced: int) -> None:
-    said = declared("iso-2022-jp") + (invalid("iso2022_jp", misplaced) if misplaced else [])
+    noted = declared("iso-2022-jp") + (invalid("iso2022_jp", misplaced) if misplaced else [])
     for size in SIZES:
         out, decoder = decode(data, "iso-2022-jp", size)
-        assert (out, notes(decoder)) == (text, said), size
+        assert (out, notes(decoder)) == (text, noted), size
 
 
 def test_utf_8_that_is_declared_iso_2022_jp_is_read_as_utf_8() -> None:
@@ -280,7 +280,7 @@ def test_utf_8_that_is_declared_iso_2022_jp_is_read_as_utf_8() -> None:
     assert (out, notes(decoder)) == (xml("iso-2022-jp", JAPANESE), lies("iso-2022-jp", 2))
 
 
-# What Shift_JIS and Python's ISO-2022-JP hold both, in the same places.
+# Characters of both Shift_JIS and Python's ISO-2022-JP.
 @given(st.text(st.characters(codec="cp932", exclude_characters="\x1b\r\n\xa2\xa3\xac\u2016\u2212\u301c")))
 def test_iso_2022_jp_gives_what_shift_jis_gives(text: str) -> None:
     assert decode(text.encode("iso2022_jp", "ignore"), "iso-2022-jp")[0] == decode(
@@ -296,7 +296,7 @@ WITHOUT_NKO = st.characters(exclude_categories=["Cs"], max_codepoint=0x7BF) | st
 @pytest.mark.parametrize("label", ["iso-8859-1", "us-ascii", "windows-1252", "iso-8859-15"])
 @given(text=st.text(WITHOUT_NKO, max_size=50), size=st.integers(1, 7))
 def test_utf_8_comes_through_a_western_label_unharmed(label: str, text: str, size: int) -> None:
-    body = xml(label, "." * 1100 + text)  # behind what is waited for to tell the charset
+    body = xml(label, "." * 1100 + text)  # after the bytes that decide the charset
     out, decoder = decode(body.encode(), None, size)
     characters = len(text) - sum(character.isascii() for character in text)
     assert (out, notes(decoder)) == (body, lies(label, characters) if characters else declared(label))
@@ -347,7 +347,7 @@ def test_every_label_leads_to_a_text_codec_of_python() -> None:
 
 
 @pytest.mark.parametrize("label", ["UTF-8", "utf8", "unicode-1-1-utf-8"])
-def test_utf_8_by_any_name_is_no_fault(label: str) -> None:
+def test_every_label_of_utf_8_is_accepted(label: str) -> None:
     assert decode(xml(label).encode(), "latin1")[1].faults == []
 
 
@@ -391,7 +391,7 @@ def test_bytes_invalid_in_utf_8_are_read_as_windows_1252(data: bytes, text: str,
 
 
 @pytest.mark.parametrize(
-    ("label", "data", "text", "said"),
+    ("label", "data", "text", "noted"),
     [
         ("shift_jis", b"a\x81 b", "a\x81 b", invalid("cp932", 1)),
         ("gb18030", b"\x81\x30\x81!", "\x810\x81!", invalid("gb18030", 2)),
@@ -401,12 +401,12 @@ def test_bytes_invalid_in_utf_8_are_read_as_windows_1252(data: bytes, text: str,
     ],
 )
 def test_bytes_invalid_in_another_charset_are_read_as_windows_1252(
-    label: str, data: bytes, text: str, said: list[str]
+    label: str, data: bytes, text: str, noted: list[str]
 ) -> None:
     for size in (1, 2, 5000):
         out, decoder = decode(b"." * 1500 + data, label, size=size)
         assert out == "." * 1500 + text
-        assert notes(decoder) == declared(label) + said
+        assert notes(decoder) == declared(label) + noted
 
 
 def test_an_unpaired_surrogate_leaves_utf_16_in_step() -> None:
@@ -417,7 +417,7 @@ def test_an_unpaired_surrogate_leaves_utf_16_in_step() -> None:
         assert notes(decoder) == begins("utf-16-le") + invalid("utf-16-le", 2, "U+FFFD")
 
 
-def test_half_a_character_at_a_cut_is_no_charset_fault() -> None:
+def test_character_split_between_chunks_is_no_charset_fault() -> None:
     decoder = Decoder(Limits(max_decoded_bytes=10))
     out = b"".join([*decoder.feed(b"a" * 9 + "\u00e9".encode()), *decoder.close()])
     assert (out, [fault.code for fault in decoder.faults]) == (b"a" * 9, ["S16"])

@@ -1,4 +1,4 @@
-"""Damaged sitemaps with known truth: nothing is misread, what is missing is said, and lxml finds no more."""
+"""Damaged sitemaps with known truth: nothing is misread, losses are reported, and lxml finds no more."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 URL = "https://shop.example/sitemap.xml"
 SEEDS = range(examples(25, 10))
-# Elements of these namespaces are no pages, whatever they are called.
+# Elements of these namespaces are no pages, whatever their names.
 EXTENSIONS = ("/schemas/sitemap-", "/1999/xhtml")
 
 every_kind = pytest.mark.parametrize("kind", DAMAGES)
@@ -46,7 +46,7 @@ def etree() -> Any:
 
 
 def lxml_locs(etree: Any, body: bytes) -> Iterator[str]:
-    """What lxml's recovery finds, taken generously: every loc in a url, and every other that is no extension's."""
+    """What lxml's recovery finds, counted generously: every loc in a url, and every other one outside extensions."""
     try:
         root = etree.fromstring(body, etree.XMLParser(recover=True, resolve_entities=False))
     except etree.XMLSyntaxError:
@@ -63,7 +63,7 @@ def lxml_locs(etree: Any, body: bytes) -> Iterator[str]:
 
 
 @every_kind
-def test_only_what_was_listed_comes_out_in_its_order_and_a_loss_is_told(kind: str) -> None:
+def test_only_listed_urls_are_returned_in_order_and_losses_are_reported(kind: str) -> None:
     for seed, (document, found) in enumerate(documents(kind)):
         listed = locs(found)
         assert listed == [url for url in document.truth if url in listed], seed
@@ -88,7 +88,7 @@ def test_clean_documents_come_out_whole_and_without_a_problem() -> None:
 
 
 def read(chunks: list[bytes]) -> list[Item]:
-    """The items; without the counts of what was taken in where reading stopped early."""
+    """The items; without the counts of bytes taken if reading stopped early."""
     *items, outcome = sr.iter_parse(chunks, url=URL)
     assert isinstance(outcome, sr.Outcome)
     outcome.bytes_wire = 0
@@ -99,7 +99,7 @@ def read(chunks: list[bytes]) -> list[Item]:
 
 @given(st.sampled_from(sorted(DAMAGES)), st.integers(0, 10**6), st.integers(1, 600), st.integers(1, 8))
 @settings(max_examples=examples(200), deadline=None)
-def test_chunks_change_nothing_and_nothing_is_invented(kind: str, seed: int, size: int, entries: int) -> None:
+def test_chunks_do_not_matter_and_no_url_is_invented(kind: str, seed: int, size: int, entries: int) -> None:
     document = damaged(kind, seed, entries)
     body = document.body
     *items, outcome = whole = read([body])
@@ -107,7 +107,7 @@ def test_chunks_change_nothing_and_nothing_is_invented(kind: str, seed: int, siz
     found = {item.loc for item in items if isinstance(item, sr.UrlRecord)}
     assert found <= set(document.truth)
     assert isinstance(outcome, sr.Outcome)
-    # What a hole swallows from behind one location to behind another leaves an entry that nothing is wrong with.
+    # Bytes lost from after one location to after another leave a valid entry.
     assert not outcome.complete or found == set(document.truth) or kind == "hole"
 
 
@@ -128,9 +128,9 @@ def test_equal_arguments_give_equal_bytes_and_other_seeds_others(kind: str) -> N
     assert len(damaged(kind, 1, entries=1).truth) == 1
 
 
-# With a bare DOCTYPE, entities may be declared where no reader looks: well-formed, and yet they say nothing.
+# With a bare DOCTYPE, entities may be declared externally: well-formed, but without a value.
 @pytest.mark.parametrize("kind", sorted(DAMAGES.keys() - {"bare-doctype"}))
-def test_what_is_still_well_formed_says_the_truth(kind: str, etree: Any) -> None:
+def test_well_formed_damaged_documents_give_the_truth(kind: str, etree: Any) -> None:
     for seed in SEEDS:
         document = damaged(kind, seed)
         try:

@@ -1,4 +1,4 @@
-"""Every dialect of lastmod that is read, how it is said that it was mended, and what is no date."""
+"""Every dialect of lastmod that is read, the problems of repaired ones, and invalid dates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLEAN = [
     ("2014-06-03T10:30Z", "2014-06-03T10:30:00Z", "minute"),
     ("2014-06-03T10:30:15Z", "2014-06-03T10:30:15Z", "second"),
     ("2014-06-03T10:30:15.25Z", "2014-06-03T10:30:15.25Z", "subsecond"),
-    # a stated zero is stated
+    # a stated fraction of zero is kept
     ("2014-06-03T00:00:00Z", "2014-06-03T00:00:00Z", "second"),
     ("2014-06-03T10:30:15.000Z", "2014-06-03T10:30:15Z", "subsecond"),
     # fractions: any number of digits, cut, never rounded
@@ -30,7 +30,7 @@ CLEAN = [
     ("2014-06-03T10:30:15." + "9" * 5000 + "Z", "2014-06-03T10:30:15.999999Z", "subsecond"),
     # lower case: RFC 3339 5.6
     ("2014-06-03t10:30:15z", "2014-06-03T10:30:15Z", "second"),
-    # offsets, up to the furthest zones there are
+    # offsets, up to the largest ones in use
     ("2014-06-03T10:30:15+00:00", "2014-06-03T10:30:15Z", "second"),
     ("2014-06-03T10:30:15-00:00", "2014-06-03T10:30:15Z", "second"),
     ("2014-06-03T10:30:15+01:00", "2014-06-03T09:30:15Z", "second"),
@@ -113,7 +113,7 @@ NO_DATE = [
     "Tue, 03 Jun 2014", "Tue, 03 Jun 214 10:30 GMT", "Tue, 03 Jun 2014 10:30:15 +2000",
     "٢٠١٤-٠٦-٠٣", "２０１４", "２０１４-06-03T10:30:15Z", "140179141５", "03 Jun 201４ 10:30 GMT",  # digits are ASCII
     "2014−06−03", "2014-06-03\x00", "3 ſep 2014 10:30 GMT",
-    "2014-06-03\n", " 2014-06-03",  # the text arrives stripped; what is left belongs to it
+    "2014-06-03\n", " 2014-06-03",  # the text arrives stripped; other white space belongs to it
 ]  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def test_rfc_822_is_clean_in_rss_and_a_repair_elsewhere(text, moment, precision)
     assert form(parse_date(text, "w3c")) == (moment, precision, "RFC 822 form")
 
 
-def test_rfc_822_without_a_zone_is_mended_in_rss_too():
+def test_rfc_822_without_a_zone_is_a_repair_in_rss():
     assert form(parse_date("03 Jun 2014 24:00:00", "rss")) == (
         "2014-06-04T00:00:00Z",
         "second",
@@ -148,12 +148,12 @@ def test_rfc_822_without_a_zone_is_mended_in_rss_too():
 
 
 @pytest.mark.parametrize("text", NO_DATE)
-def test_what_is_no_date_gives_none(text):
+def test_invalid_dates_give_none(text):
     assert parse_date(text, "w3c") is None
     assert parse_date(text, "rss") is None
 
 
-# --- the dialects that are known, group by group, each variant of them ---
+# --- known dialects by group, in each variant ---
 
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 SPACE, OFFSET, RFC_822 = "space instead of T", "offset not written as +hh:mm", "RFC 822 form"
@@ -261,7 +261,7 @@ ROWS = [pytest.param(*row, id=f"{group}: {row[0][:40]}") for group, rows in DIAL
 def test_each_variant_of_each_dialect(text, moment, precision, repair):
     expected = None if moment is None else (moment, precision, repair)
     assert form(parse_date(text)) == expected
-    if expected and repair:  # what is usual in a feed is no repair there
+    if expected and repair:  # the usual form of feeds is no repair there
         expected = (moment, precision, repair.removeprefix(RFC_822).removeprefix("; ") or None)
     assert form(parse_date(text, "rss")) == expected
 
@@ -270,13 +270,13 @@ def test_each_variant_of_each_dialect(text, moment, precision, repair):
 
 
 @pytest.mark.parametrize("text", ["2014-06-03T10:30:00Z", "2014-06-03 10:30", "3 Jun 2014 10:30 GMT", "1401791400"])
-def test_a_repeated_text_costs_no_second_reading(text):
+def test_repeated_text_is_parsed_once(text):
     first = parse_date(text)
     assert first is not None
     assert parse_date(text) is first
 
 
-def test_an_unreadable_text_costs_no_second_reading(monkeypatch):
+def test_repeated_unreadable_text_is_parsed_once(monkeypatch):
     assert parse_date("no date at all") is None
     monkeypatch.setattr(dates, "_parse", lambda *_: pytest.fail("read again"))
     assert parse_date("no date at all") is None
@@ -312,7 +312,7 @@ def test_no_text_raises_and_every_date_is_utc(text, dialect):
 
 
 @given(st.datetimes(), st.integers(-14 * 60, 14 * 60))
-def test_what_python_writes_is_read_back(moment, minutes):
+def test_dates_written_by_python_are_read_back(moment, minutes):
     local = moment.replace(tzinfo=UTC) if minutes == 0 else None
     if local is None:
         zone = datetime.strptime(f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}{abs(minutes) % 60:02}", "%z")
@@ -336,7 +336,7 @@ def test_what_python_writes_is_read_back(moment, minutes):
         ("2014-06-03T10:30Z", "minute", "2014-06-03T10:31:00Z"),
         ("2014-06-03T10:30:59Z", "second", "2014-06-03T10:31:00Z"),
         ("2014-06-03T10:30:59.5Z", "subsecond", "2014-06-03T10:30:59.500001Z"),
-        # no year 10000: the last instant there is
+        # no year 10000: the last representable instant
         ("9999", "year", "9999-12-31T23:59:59.999999Z"),
         ("9999-12", "month", "9999-12-31T23:59:59.999999Z"),
         ("9999-12-31", "day", "9999-12-31T23:59:59.999999Z"),

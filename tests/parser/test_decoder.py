@@ -1,4 +1,4 @@
-"""Bytes to UTF-8: layers, caps, charsets; and that nothing depends on how the input was cut."""
+"""The decoder from bytes to UTF-8: layers, limits, charsets; independent of the chunks."""
 
 from __future__ import annotations
 
@@ -70,18 +70,18 @@ def test_one_layer_more_is_refused(limit: int) -> None:
         data = gzip.compress(data)
     out, decoder = decode(data, limits=Limits(max_gzip_layers=limit))
     assert (out, decoder.complete, decoder.stopped) == (b"", False, True)
-    said = over_limit("max_gzip_layers", limit, "layers of gzip").message
-    assert [fault.message for fault in decoder.faults] == [said]
+    expected = over_limit("max_gzip_layers", limit, "layers of gzip").message
+    assert [fault.message for fault in decoder.faults] == [expected]
 
 
 def test_an_inner_layer_that_is_huge_is_capped_too() -> None:
-    # Inner members that hold nothing: 20 bytes each of the outer layer's output.
+    # Empty inner members: 20 bytes each of the outer layer's output.
     data = gzip.compress(gzip.compress(b"") * 1000)
     out, decoder = decode(data, limits=Limits(max_decoded_bytes=10_000))
     assert (out, codes(decoder)) == (b"", ["S16"])
 
 
-def test_the_cut_of_the_outer_layer_is_told_once() -> None:
+def test_truncation_of_the_outer_layer_is_reported_once() -> None:
     data = gzip.compress(gzip.compress(BODY), compresslevel=0)[:-60]
     out, decoder = decode(data)
     assert BODY.startswith(out)
@@ -89,7 +89,7 @@ def test_the_cut_of_the_outer_layer_is_told_once() -> None:
     assert (codes(decoder), decoder.complete) == (["F07"], False)
 
 
-def test_a_cut_inner_layer_is_told() -> None:
+def test_truncation_of_an_inner_layer_is_reported() -> None:
     _, decoder = decode(gzip.compress(gzip.compress(BODY)[:-20]))
     assert (codes(decoder), decoder.complete) == (["F07"], False)
 
@@ -99,7 +99,7 @@ def test_junk_behind_the_data_leaves_it_complete() -> None:
     assert (out, codes(decoder), decoder.complete) == (BODY, ["F07"], True)
 
 
-def test_what_is_fed_after_the_stop_is_only_counted() -> None:
+def test_input_after_the_stop_is_only_counted() -> None:
     decoder = Decoder(Limits(max_decoded_bytes=10))
     assert list(decoder.feed(b"x" * 11)) == []
     assert decoder.stopped

@@ -1,4 +1,4 @@
-"""parse(), iter_parse() and SitemapParser: what they take, where they stop, and what they refuse."""
+"""parse(), iter_parse() and SitemapParser: inputs, early stops, and usage errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def urlset(*entries: bytes) -> bytes:
 BODY = urlset(entry(1), entry(2))
 
 
-# --- what is taken and given ---
+# --- inputs and items ---
 
 
 @pytest.mark.parametrize("body", [BODY, BODY.decode(), bytearray(BODY), io.BytesIO(BODY)], ids=lambda body: type(body))

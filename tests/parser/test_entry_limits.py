@@ -1,4 +1,4 @@
-"""The limits of a token and of an entry: each holds exactly, and says which one it was."""
+"""The limits of a token and of an entry: each is exact, and named in its problem."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def test_problems_of_an_entry_are_limited_but_all_are_counted(over: int) -> None
     assert len(found.urls) == 2
     assert found.outcome.complete
     assert found.outcome.problems == {"S10": 3 + over} | ({"S16": 1} if over else {})
-    told = [problem.message for problem in found.urls[0].problems]
-    assert told[:3] == ["<x> is unknown"] * 3
-    assert told[3:] == [f"{over} more problems of this entry; raise max_entry_problems to see each"] * bool(over)
+    reported = [problem.message for problem in found.urls[0].problems]
+    assert reported[:3] == ["<x> is unknown"] * 3
+    assert reported[3:] == [f"{over} more problems of this entry; raise max_entry_problems to see each"] * bool(over)
 
 
 REPAIRS = [("max_entry_repairs", 2, 1), ("max_repairs", 3, 2), ("max_prefixes", 1, 1)]

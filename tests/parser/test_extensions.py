@@ -1,4 +1,4 @@
-"""The extensions: every kind of value, every rule of an element, and entries made up at random, compared whole."""
+"""Extensions: every kind of value, every rule of an element, and random entries compared completely."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Fault = tuple[str, str, str]  # code, field, raw
 
 
 def listed(inside: str, *, root: str = ROOT, extras: bool = False) -> list[dict[str, Any]]:
-    """The JSON form of all that comes out of a <urlset> with this inside."""
+    """The JSON objects of all items of a <urlset> with this content."""
     document = f"<urlset {root}>{inside}</urlset>".encode()
     return [sr.json_form(item) for item in sr.iter_parse([document], url=URL, extras=extras)]
 
@@ -61,19 +61,19 @@ def entry(inside: str, *, root: str = ROOT, extras: bool = False) -> tuple[dict[
     return record, faults
 
 
-def said(value: Any) -> Any:
-    """Without what is null or an empty list: what was said."""
+def without_nulls(value: Any) -> Any:
+    """The value without nulls and empty lists."""
     if isinstance(value, dict):
-        return {key: said(each) for key, each in value.items() if each is not None and each != []}
-    return [said(each) for each in value] if isinstance(value, list) else value
+        return {key: without_nulls(each) for key, each in value.items() if each is not None and each != []}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 FIELDS = ("images", "videos", "news", "alternates", "mobile", "extras")
 
 
 def fields(record: dict[str, Any]) -> dict[str, Any]:
-    """What the extensions gave, without what they were silent on."""
-    return {key: said(record[key]) for key in FIELDS if key in record}
+    """The extension fields without nulls and empty lists."""
+    return {key: without_nulls(record[key]) for key in FIELDS if key in record}
 
 
 # --- the kinds of values ---------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def shown(value: object) -> str | None:
 
 
 @pytest.mark.parametrize(("kind", "text", "value", "codes"), KINDS, ids=shown)
-def test_a_kind_gives_the_typed_value_or_none_and_says_what_is_wrong(
+def test_kind_gives_a_typed_value_or_none_with_a_problem(
     kind: values.ValueParser, text: str, value: object, codes: list[str]
 ) -> None:
     notes: list[tuple[str, str, str, str]] = []
@@ -163,7 +163,7 @@ def test_a_kind_gives_the_typed_value_or_none_and_says_what_is_wrong(
     assert all(message.startswith("video:tag") for _, message, _, _ in notes)
 
 
-def test_a_date_that_had_to_be_mended_is_read_and_noted() -> None:
+def test_repaired_date_is_read_and_noted() -> None:
     notes: list[tuple[str, str, str, str]] = []
     context = EntryContext(URL, lambda *note: notes.append(note))
     found = values.date(context, "2026-11-20 06:30", "news:publication_date")
@@ -184,13 +184,13 @@ def test_the_dialect_of_feeds_takes_their_dates_without_a_note() -> None:
 
 
 @pytest.mark.parametrize("kind", [values.url, values.href])
-def test_a_relative_url_without_anything_to_be_relative_to_is_none(kind: values.ValueParser) -> None:
+def test_relative_url_without_a_base_is_none(kind: values.ValueParser) -> None:
     notes: list[str] = []
     assert kind(EntryContext(None, lambda code, *rest: notes.append(code)), "/b", "x") is None
     assert notes == ["L06" if kind is values.href else "U01"]
 
 
-# --- the one document that holds everything --------------------------------------------------------------------------
+# --- the document with every extension --------------------------------------------------------------------------
 
 
 def test_extensions_are_the_fields_between_priority_and_extras() -> None:
@@ -236,7 +236,7 @@ def test_the_document_of_everything_leaves_no_field_of_a_record_without_a_value(
     assert record.problems == ()
 
 
-# --- entries made up at random ---------------------------------------------------------------------------------------
+# --- random entries ---------------------------------------------------------------------------------------
 
 
 def test_every_row_of_the_table_has_a_specimen() -> None:
@@ -315,7 +315,7 @@ def link(attributes: str) -> str:
 
 
 RULES = {
-    # what is there, and says nothing
+    # present but empty
     "a video that holds nothing is a video": ("<video:video/>", {"videos": [{}]}, []),
     "a news element that holds nothing is news": ("<news:news/>", {"news": {}}, []),
     "a show that holds nothing is a show": (
@@ -546,7 +546,7 @@ AN_X = {"namespace": "urn:example:f", "name": "x"}
         (link('rel="alternate" hreflang="de"'), None),
     ],
 )  # fmt: skip
-def test_what_no_field_is_for_comes_out_where_it_is_wanted(inside: str, extras: list[dict[str, Any]] | None) -> None:
+def test_elements_without_a_field_are_extras_on_request(inside: str, extras: list[dict[str, Any]] | None) -> None:
     assert fields(entry(inside, extras=True)[0]).get("extras") == extras
     assert "extras" not in entry(inside)[0]
 
@@ -566,7 +566,7 @@ def test_extras_of_one_entry_are_not_those_of_the_next() -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("end", ["", "/"])
-def test_a_mistaken_namespace_is_read_and_said_once(scheme: str, end: str) -> None:
+def test_mistaken_namespace_is_read_and_reported_once(scheme: str, end: str) -> None:
     wrong = f"{scheme}://www.sitemaps.org/schemas/sitemap-image/1.1{end}"
     one = f"<url><loc>https://example.com/a</loc>{IMAGE * 2}</url>"
     items = listed(one * 3, root=f'xmlns="{CORE}" xmlns:image="{wrong}"')
@@ -643,14 +643,14 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize(("inside", "expected"), DAMAGE.values(), ids=DAMAGE)
-def test_damage_inside_an_extension_is_mended_and_said(inside: str, expected: dict[str, Any]) -> None:
+def test_damage_inside_an_extension_is_repaired_and_reported(inside: str, expected: dict[str, Any]) -> None:
     record, faults = entry(inside)
     assert fields(record) == expected
     assert "S01" in {code for code, _, _ in faults}
 
 
 @pytest.mark.parametrize("prefix", NAMESPACES)
-def test_a_usual_prefix_that_is_not_declared_means_what_it_usually_means(prefix: str) -> None:
+def test_undeclared_usual_prefix_has_its_usual_namespace(prefix: str) -> None:
     inside = {
         "image": IMAGE,
         "video": VIDEO,
@@ -733,11 +733,11 @@ def test_an_element_inside_of_a_value_is_no_part_of_it(inside: str, value: str |
         ("<news:news><news:keywords/><news:keywords>a</news:keywords></news:news>", {"news": {"keywords": ["a"]}}),
     ],
 )
-def test_of_a_repeated_tag_the_first_that_says_something_counts(inside: str, expected: dict[str, Any]) -> None:
+def test_first_value_of_a_repeated_tag_counts(inside: str, expected: dict[str, Any]) -> None:
     assert fields(entry(inside)[0]) == expected
 
 
-def test_of_two_publications_the_first_counts_whole() -> None:
+def test_first_of_two_publications_counts_whole() -> None:
     record, _ = entry(
         "<news:news><news:publication><news:name>A</news:name></news:publication>"
         "<news:publication><news:name>B</news:name><news:language>de</news:language></news:publication></news:news>"
@@ -746,7 +746,7 @@ def test_of_two_publications_the_first_counts_whole() -> None:
 
 
 @pytest.mark.parametrize("attribute", ['currency=""', 'f:vat="20"'])
-def test_a_tag_that_says_nothing_is_no_object(attribute: str) -> None:
+def test_empty_tag_gives_no_object(attribute: str) -> None:
     assert fields(entry(f"<video:video><video:price {attribute}/></video:video>")[0]) == {"videos": [{}]}
 
 
@@ -775,14 +775,14 @@ def test_every_number_of_the_schema_is_read(kind: values.ValueParser, text: str,
         (f'<xhtml:Link rel="alternate" href="{HTTPS}"/>', {"alternates": [{"href": HTTPS}]}),
     ],
 )
-def test_what_holds_tags_is_known_in_capitals_as_they_are(inside: str, expected: dict[str, Any]) -> None:
+def test_parent_elements_are_recognised_in_capitals(inside: str, expected: dict[str, Any]) -> None:
     record, faults = entry(inside)
     assert fields(record) == expected
     assert {code for code, _, _ in faults} == {"S10"}
 
 
 @pytest.mark.parametrize("holder", [f'xhtml:link rel="alternate" hreflang="de" href="{HTTPS}"', "mobile:mobile"])
-def test_what_slipped_into_an_element_that_holds_nothing_counts_as_behind_it(holder: str) -> None:
+def test_child_of_an_empty_element_counts_as_its_sibling(holder: str) -> None:
     record, faults = entry(f"<{holder}><lastmod>2026-11-20</lastmod><f:x/></{holder.split()[0]}>", extras=True)
     assert (record["lastmod_precision"], [each["name"] for each in record["extras"]]) == ("day", ["x"])
     assert {code for code, _, _ in faults} == {"S01"}
@@ -822,7 +822,7 @@ def test_a_core_tag_is_no_extra() -> None:
     assert ("extras" in record, faults) == (False, [("S10", "title", "T")])
 
 
-def test_an_empty_show_gives_way_to_one_that_says_something() -> None:
+def test_empty_tv_show_is_replaced_by_one_with_values() -> None:
     shows = "<video:tvshow/><video:tvshow><video:show_title>A</video:show_title></video:tvshow><video:tvshow/>"
     record, faults = entry(f"<video:video>{shows}</video:video>")
     assert record["videos"][0]["tvshow"]["show_title"] == "A"

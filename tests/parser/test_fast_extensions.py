@@ -1,6 +1,6 @@
-"""Entries with extensions come out of the plain path as expat and the Normaliser alone would have given them.
+"""The fast path gives the same entries with extensions as expat and the Normaliser.
 
-TAIL_DOCUMENTS=100000 in the environment has so many made-up documents read both ways, in place of some hundred.
+TAIL_DOCUMENTS=100000 in the environment sets the number of random documents, instead of some hundred.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def test_a_thousand_more_give_the_same(seed: int) -> None:
 
 @pytest.fixture
 def tails(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """How many tails are read from here on, and of how many only the elements."""
+    """Counts the extensions read from here on, and those of which only elements are read."""
     counted = {"read": 0, "elements": 0}
     usual = ExtensionReader.read
 
@@ -88,7 +88,7 @@ def test_a_link_with_an_attribute_twice_is_damage_as_it_is_for_expat() -> None:
 
 
 @pytest.mark.parametrize("tail", [LINK, IMAGE, NEWS, VIDEO, b"<mobile:mobile/>", LINK + IMAGE + VIDEO + NEWS + LINK])
-def test_extensions_as_nearly_all_are_need_no_elements(tail: bytes, tails: dict[str, int]) -> None:
+def test_common_extensions_need_no_elements(tail: bytes, tails: dict[str, int]) -> None:
     check_same([document(tail)], url=URL)
     assert tails["read"] >= 380
     assert not tails["elements"]
@@ -105,21 +105,21 @@ def test_extensions_as_nearly_all_are_need_no_elements(tail: bytes, tails: dict[
         IMAGE.replace(b">A<", b">a <b>bold</b> text<"),
     ],
 )
-def test_of_others_the_elements_are_read(tail: bytes, tails: dict[str, int]) -> None:
+def test_elements_are_built_for_uncommon_extensions(tail: bytes, tails: dict[str, int]) -> None:
     body = document(LINK).replace(LINK, tail, 3)
     check_same([body], url=URL, extras=True)
     assert tails["read"] >= 380
     assert 1 <= tails["elements"] <= 3
 
 
-def test_where_all_need_elements_expat_reads_them(tails: dict[str, int]) -> None:
+def test_documents_of_uncommon_extensions_are_read_by_expat(tails: dict[str, int]) -> None:
     check_same([document(IMAGE.replace(b">A<", b">a <b>bold</b> text<"), 4000)], url=URL)
     assert 0 < tails["elements"] < 2000
 
 
 @pytest.mark.parametrize("port", ["8٠٨٠", "8٠"])
 def test_digits_that_are_not_ascii_make_no_port(port: str) -> None:
-    """Where a class of digits takes others too, such a URL would pass for a clean one."""
+    """If a pattern matches other digits too, such a URL would count as clean."""
     for tail in (LINK, IMAGE):
         body = document(tail)
         odd = tail.replace(b"https://example.com/", f"https://example.com:{port}/".encode())
@@ -127,7 +127,7 @@ def test_digits_that_are_not_ascii_make_no_port(port: str) -> None:
         check_same([body.replace(tail, odd).replace(odd, tail, 3)], url=URL)
 
 
-def test_no_more_names_are_remembered_than_the_stranger_may_make(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_element_names_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sitemap_reader.parser.fast_extensions._MAX_NAMES", 2)
     check_same([document(LINK + IMAGE + VIDEO + NEWS)], url=URL)
 
@@ -139,7 +139,7 @@ def test_a_name_is_noted_where_it_stands_first() -> None:
 
 
 @pytest.mark.parametrize("tail", [b"<image:image/></x><x>", b"</x>", b"<image:image></url></image:image>", b"<a:b/>"])
-def test_what_is_no_xml_is_for_expat(tail: bytes) -> None:
+def test_malformed_tails_are_read_by_expat(tail: bytes) -> None:
     check_same([document(tail, 30)], url=URL)
 
 

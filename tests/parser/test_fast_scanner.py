@@ -1,6 +1,6 @@
-"""The plain path gives what expat and the Normaliser alone would have given, and is taken where it can be.
+"""The fast path gives the same as expat and the Normaliser, and is used where possible.
 
-PLAIN_DOCUMENTS=100000 in the environment has so many made-up documents read both ways, in place of some hundred.
+PLAIN_DOCUMENTS=100000 in the environment sets the number of random documents, instead of some hundred.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def read(pieces: Iterable[bytes], *, is_plain: bool, **options: Any) -> list[Any
     return [*items, *parser.close(), parser.outcome]
 
 
-# What is told of the bytes that were taken in, not of what was read in them.
+# Codes about the bytes taken, not about what was read.
 OF_BYTES = frozenset({"S07", "F07", "F08"})
 
 
@@ -63,7 +63,7 @@ def check_same(pieces: list[bytes], **options: Any) -> None:
 
 
 def check_equal(on: list[Any], off: list[Any]) -> None:
-    """Where reading stops early, how much has been taken in by then depends on how expat is fed, as it always does."""
+    """If reading stops early, the number of bytes taken depends on how expat is fed."""
     if not off[-1].complete and on[-1].bytes_wire != off[-1].bytes_wire:
         on, off = map(of_what_was_read, (on, off))
     assert on == off
@@ -71,20 +71,20 @@ def check_equal(on: list[Any], off: list[Any]) -> None:
 
 def of_what_was_read(items: list[Any]) -> list[Any]:
     *found, outcome = items
-    told = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
+    reported = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
     samples = tuple(problem for problem in outcome.samples if problem.code not in OF_BYTES)
-    outcome = attrs.evolve(outcome, bytes_wire=0, bytes_decoded=0, sha256=None, problems=told, samples=samples)
+    outcome = attrs.evolve(outcome, bytes_wire=0, bytes_decoded=0, sha256=None, problems=reported, samples=samples)
     return [*(item for item in found if not (isinstance(item, sr.Problem) and item.code in OF_BYTES)), outcome]
 
 
 @pytest.fixture
 def plain_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The lines of the plain entries that are found from here on."""
+    """Records the lines of the plain entries found from here on."""
     found: list[int] = []
     block = plain._block
 
-    def noted(*asked: Any) -> plain.EntryBlock | None:
-        given = block(*asked)
+    def noted(*requested: Any) -> plain.EntryBlock | None:
+        given = block(*requested)
         found.extend(given.lines if given else ())
         return given
 
@@ -96,7 +96,7 @@ def plain_lines(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def fallback(body: bytes, url: str | None, /, *, limits: sr.Limits) -> sr.pipeline.FallbackResult:
-    """In place of feedparser: one link that says which bytes were given."""
+    """Replaces feedparser: one link that identifies the given bytes."""
     return sr.pipeline.FallbackResult(((f"https://example.com/{len(body)}/{crc32(body)}", None),))
 
 
@@ -140,7 +140,7 @@ def test_damaged_documents_give_the_same(kind: str, seed: int) -> None:
     check_made_up(seed, damaged(kind, seed=seed).body)
 
 
-# --- what it must not change ---
+# --- rules that it must obey ---
 
 
 @pytest.mark.parametrize("dots", ["..", "%2e%2e", "%2E.", ".%2e"])
@@ -178,14 +178,14 @@ def test_lines_are_counted_as_expat_counts_them(break_: bytes) -> None:
     check_same([body[:7000], body[7000:]], url=URL)
 
 
-def test_a_raw_ampersand_shows_what_stood_before_it_on_its_line() -> None:
+def test_raw_ampersand_problem_shows_the_text_before_it() -> None:
     one = b"<url><loc>https://example.com/shop/%d</loc><lastmod>2026-11-%02d</lastmod></url>"
     body = entries(40, one).replace(b"/7<", b"/7?a&b=c<").replace(b"/21<", b"/21?a&b=c&d<")
     check_same([body], url=URL)
     check_same([body.replace(b"</url>", b"</url><!-- & -->")], url=URL)
 
 
-# --- and that it is there ---
+# --- use of the fast path ---
 
 
 @pytest.mark.parametrize(
@@ -208,13 +208,13 @@ def test_plain_entries_take_the_plain_path(entry: bytes, plain_lines: list[int])
     assert len(plain_lines) >= 1000 - 2 * len(pieces)
 
 
-def test_what_stands_between_does_not_end_it(plain_lines: list[int]) -> None:
+def test_text_between_entries_keeps_the_fast_path(plain_lines: list[int]) -> None:
     body = entries(1000).replace(b"shop/7", b"shop/&7").replace(b"shop/5", b"shop/<!-- a -->5")
     check_same([body], url=URL)
     assert len(plain_lines) >= 700
 
 
-def test_where_nothing_is_plain_it_is_hardly_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_path_is_hardly_tried_where_no_entry_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
     block = plain._block
     monkeypatch.setattr(plain, "_block", lambda *given: tried.append(len(given[0])) or block(*given))
@@ -222,7 +222,7 @@ def test_where_nothing_is_plain_it_is_hardly_tried(monkeypatch: pytest.MonkeyPat
     assert 0 < len(tried) < 15
 
 
-def test_little_is_read_in_vain_where_one_in_five_is_not_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_is_scanned_twice_where_one_in_five_entries_is_not_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
     block = plain._block
     monkeypatch.setattr(plain, "_block", lambda *given: tried.append(len(given[0])) or block(*given))
@@ -232,8 +232,8 @@ def test_little_is_read_in_vain_where_one_in_five_is_not_plain(monkeypatch: pyte
     assert sum(tried) < 12 * len(body)
 
 
-# The Python and C functions that are called for an entry with four fields. Where a change makes it more, and it has to
-# be so, the number that the failed test shows may take its place; it is that of CPython 3.11.
+# The calls of Python and C functions for an entry with four fields, in CPython 3.11. If a change needs more, replace
+# the number by that of the failed test.
 CALLS = 2.6
 
 

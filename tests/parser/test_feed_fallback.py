@@ -1,4 +1,4 @@
-"""When the feed fallback is asked, and what it is given: never too much, never what ends in mid-text."""
+"""When the feed fallback is called, and with which body: never over the limit, never truncated within text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import sitemap_reader as sr
 from sitemap_reader.parser.dialects.feed_fallback import FallbackBuffer
 
 URL = "https://example.com/feed.xml"
-# No root that the streaming parser knows.
+# A root that the streaming parser does not know.
 BODY = b"<channel><item><link>https://example.com/1</link></item></channel>"
 
 
 @attrs.define
 class Fallback:
-    """Remembers the bodies that it was given, and finds one link in each."""
+    """A fallback that records its bodies, and finds one link in each."""
 
     bodies: list[bytes] = attrs.field(factory=list)
     links: tuple[tuple[str, str | None], ...] = (("https://example.com/found", None),)
@@ -34,7 +34,7 @@ def in_pieces(body: bytes, size: int, fallback: Fallback, limits: sr.Limits) -> 
     return list(sr.iter_parse(chunks, url=URL, feed_fallback=fallback, limits=limits))
 
 
-def test_what_the_fallback_finds_comes_out() -> None:
+def test_links_of_the_fallback_are_returned() -> None:
     fallback = Fallback()
     document = sr.parse(BODY, url=URL, feed_fallback=fallback)
     assert [url.loc for url in document.urls] == ["https://example.com/found"]
@@ -43,7 +43,7 @@ def test_what_the_fallback_finds_comes_out() -> None:
 
 @pytest.mark.parametrize("before", [b"\n" * 80_000, b'\n<?xml version="1.0"?>\n\n'])
 def test_blank_lines_before_the_root_are_not_given(before: bytes) -> None:
-    """feedparser's time grows with the square of them."""
+    """feedparser's time is quadratic in their number."""
     fallback = Fallback()
     sr.parse(before + BODY, url=URL, feed_fallback=fallback)
     assert fallback.bodies == [BODY]
@@ -65,18 +65,18 @@ def test_a_body_over_the_limit_is_not_given_and_says_so(longer: bytes) -> None:
     document = sr.parse(BODY + longer, url=URL, feed_fallback=fallback, limits=limits)
     assert fallback.bodies == []
     assert (document.urls, document.outcome.complete) == ([], False)
-    told = [problem.message for problem in document.problems if problem.code == "S16"]
-    assert ["max_fallback_bytes" in message for message in told] == [True]
+    reported = [problem.message for problem in document.problems if problem.code == "S16"]
+    assert ["max_fallback_bytes" in message for message in reported] == [True]
 
 
 @pytest.mark.parametrize("size", [1, 10, len(BODY)])
-@pytest.mark.parametrize(("room", "asked"), [(0, True), (-1, False)])
-def test_the_limit_is_the_same_in_any_chunks(size: int, room: int, asked: bool) -> None:
+@pytest.mark.parametrize(("room", "requested"), [(0, True), (-1, False)])
+def test_the_limit_is_the_same_in_any_chunks(size: int, room: int, requested: bool) -> None:
     fallback = Fallback()
     limits = sr.Limits(max_fallback_bytes=len(BODY) + room)
     items = in_pieces(BODY, size, fallback, limits)
-    assert fallback.bodies == ([BODY] if asked else [])
-    assert ["S16" in item.problems for item in items if isinstance(item, sr.Outcome)] == [not asked]
+    assert fallback.bodies == ([BODY] if requested else [])
+    assert ["S16" in item.problems for item in items if isinstance(item, sr.Outcome)] == [not requested]
 
 
 def test_no_more_is_kept_than_the_limit_and_a_chunk() -> None:
@@ -94,7 +94,7 @@ def test_a_body_of_many_chunks_is_given_whole(size: int) -> None:
     assert fallback.bodies == [body]
 
 
-# Everything but the last two ends where a link might go on.
+# All but the last two end where a link might continue.
 ENDS = [
     (b"<channel><item><link>https://example.com/on", False),
     (b"<channel><item><link>https://example.com/on\n ", False),
@@ -107,16 +107,16 @@ ENDS = [
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])
-@pytest.mark.parametrize(("body", "asked"), ENDS)
-def test_a_body_that_ends_in_mid_text_is_not_given(body: bytes, asked: bool, size: int) -> None:
+@pytest.mark.parametrize(("body", "requested"), ENDS)
+def test_a_body_that_ends_in_mid_text_is_not_given(body: bytes, requested: bool, size: int) -> None:
     fallback = Fallback()
     items = in_pieces(body, size, fallback, sr.Limits())
-    assert fallback.bodies == ([body] if asked else [])
-    assert any(isinstance(item, sr.UrlRecord) for item in items) is asked
+    assert fallback.bodies == ([body] if requested else [])
+    assert any(isinstance(item, sr.UrlRecord) for item in items) is requested
     assert "S15" in {code for item in items if isinstance(item, sr.Outcome) for code in item.problems}
 
 
-def test_what_the_streaming_parser_reads_is_not_given() -> None:
+def test_body_read_by_the_streaming_parser_is_not_given() -> None:
     fallback = Fallback()
     feed = b"<rss version='2.0'><channel><item><link>https://example.com/1</link></item></channel></rss>"
     document = sr.parse(feed, url=URL, feed_fallback=fallback)

@@ -1,4 +1,4 @@
-"""Feeds as sitemaps: what an item's link and date are, what becomes of Media RSS, and what belongs to no item."""
+"""Feeds as sitemaps: link and date of an item, Media RSS, and elements outside items."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def atom(*entries: str) -> str:
     return f'<feed xmlns="{ATOM}" {NAMESPACES}>{inside}</feed>'
 
 
-def said(
+def record_and_faults(
     document: str, *, extras: bool = False, limits: sr.Limits = LIMITS
 ) -> tuple[sr.UrlRecord | None, list[Fault]]:
-    """The only record of a feed, if there is one, and its faults."""
+    """The only record of a feed, if any, and its problems."""
     found = sr.parse(document, url=URL, extras=extras, limits=limits)
     assert len(found.urls) <= 1
     assert found.outcome.entries == 1
@@ -46,7 +46,7 @@ def said(
 
 
 def loc(document: str) -> str | None:
-    record, faults = said(document)
+    record, faults = record_and_faults(document)
     if record is None:
         assert faults == [("S11", "loc", None)]
         return None
@@ -99,8 +99,8 @@ def test_which_link_an_rss_item_has(item: str, expected: str | None) -> None:
     assert loc(rss(item)) == expected
 
 
-def test_a_second_link_that_differs_is_not_lost_in_silence() -> None:
-    record, faults = said(rss(f"<link>{A}</link><link>{A}</link><link>{B}</link><link>{SITE}c</link>"))
+def test_second_link_that_differs_is_reported() -> None:
+    record, faults = record_and_faults(rss(f"<link>{A}</link><link>{A}</link><link>{B}</link><link>{SITE}c</link>"))
     assert record is not None
     assert record.loc == A
     assert faults == [("S10", "link", B)]
@@ -133,7 +133,7 @@ def test_which_link_an_atom_entry_has(entry: str, expected: str | None) -> None:
     assert loc(atom(entry)) == expected
 
 
-# document's xml:base, item's, link's -> URL of the link "x"; the document is https://example.com/blog/feed.xml
+# xml:base of document, item, link -> URL of the link "x"; the document is https://example.com/blog/feed.xml
 BASES = [
     (None, None, None, "https://example.com/blog/x"),
     ("https://other.example/r/", None, None, "https://other.example/r/x"),
@@ -161,17 +161,17 @@ def test_relative_links_are_resolved_against_every_xml_base(
         f'<feed xmlns="{ATOM}"{{}}><entry{{}}>' + others("link") + '<link{} href="x"/></entry></feed>',
     ]
     for document in documents:
-        record, faults = said(document.format(*bases))
+        record, faults = record_and_faults(document.format(*bases))
         assert record is not None
         assert record.loc == expected
-        # Only where it is RSS and no base is stated: Atom permits relative references, and a base asks for them.
+        # Only in RSS without a base: Atom permits relative references, and a base implies them.
         is_noted = document.startswith("<rss") and root is item is link is None
         assert faults == ([("U01", "loc", "x")] if is_noted else [])
 
 
 def test_the_base_of_a_link_is_not_that_of_the_media() -> None:
     item = '<link xml:base="https://other.example/">x</link><media:content url="v.jpg" medium="image"/>'
-    record, _ = said(f'<rss xmlns:media="http://search.yahoo.com/mrss/"><channel><item>{item}</item></channel></rss>')
+    record, _ = record_and_faults(f'<rss xmlns:media="http://search.yahoo.com/mrss/"><channel><item>{item}</item></channel></rss>')
     assert record is not None
     assert (record.loc, record.images[0].loc) == ("https://other.example/x", "https://example.com/blog/v.jpg")
 
@@ -193,7 +193,7 @@ RSS_DATES = [
     ("<pubDate>soon</pubDate>" + DC, None, [("D01", "lastmod", "soon")]),
     ("<dc:date>soon</dc:date>" + UPDATED, None, [("D01", "lastmod", "soon")]),
     ("<pubDate>soon</pubDate>" + PUB, None, [("D01", "lastmod", "soon")]),
-    # dates of others
+    # dates of other elements
     ("<lastBuildDate>Sun, 01 Nov 2026 10:00:00 GMT</lastBuildDate><date>2026-11-01</date>", None, []),
     ("<f:pubDate>2026-11-01</f:pubDate><atom:published>2026-11-01T00:00:00Z</atom:published>", None, []),
     ("<x>" + PUB + "</x>", None, []),
@@ -219,13 +219,13 @@ ATOM_DATES = [
 
 @pytest.mark.parametrize(("dates", "expected", "faults"), RSS_DATES)
 def test_which_date_an_rss_item_has(dates: str, expected: str | None, faults: list[Fault]) -> None:
-    record, found = said(rss(f"{dates}<link>{A}</link>"))
+    record, found = record_and_faults(rss(f"{dates}<link>{A}</link>"))
     assert (stamp(record), found) == (expected, faults)
 
 
 @pytest.mark.parametrize(("dates", "expected", "faults"), ATOM_DATES)
 def test_which_date_an_atom_entry_has(dates: str, expected: str | None, faults: list[Fault]) -> None:
-    record, found = said(atom(f'{dates}<link href="{A}"/>'))
+    record, found = record_and_faults(atom(f'{dates}<link href="{A}"/>'))
     assert (stamp(record), found) == (expected, faults)
 
 
@@ -313,7 +313,7 @@ CHANNEL_ITEMS = [
 def test_nothing_of_the_channel_leaks_into_an_item(parts: list[str], inside: bool) -> None:
     def items(parts: list[str]) -> list[Any]:
         body = "".join(parts)
-        body = f"<channel>{body}</channel>" if inside else f"<channel/>{body}"  # RSS 1.0 has all behind the channel
+        body = f"<channel>{body}</channel>" if inside else f"<channel/>{body}"  # in RSS 1.0 items follow the channel
         found = sr.parse(f"<rss {NAMESPACES}>{body}</rss>", url=URL, extras=True)
         assert found.outcome.complete
         return [*found.urls, *found.problems, found.outcome.entries]
@@ -328,17 +328,17 @@ IMAGE = f'<media:content url="{SITE}i.jpg" medium="image">{{}}</media:content>'
 
 
 def media(inside: str, limits: sr.Limits = LIMITS) -> tuple[sr.UrlRecord, list[Fault]]:
-    record, faults = said(rss(f"<link>{A}</link>{inside}"), extras=True, limits=limits)
+    record, faults = record_and_faults(rss(f"<link>{A}</link>{inside}"), extras=True, limits=limits)
     assert record is not None
     return record, faults
 
 
 def stated(value: Any) -> dict[str, Any]:
-    """The fields of an image or a video that say anything."""
+    """The fields of an image or a video that are not null."""
     return {name: each for name, each in attrs.asdict(value, recurse=False).items() if each not in (None, ())}
 
 
-# What says something of an object at any level, by the row that reads it: (two elements, what each gives)
+# Elements that describe an object at any level, by the row that reads them: (two elements, their values)
 SPECIMENS: dict[str, tuple[tuple[str, Any], tuple[str, Any]]] = {
     "image:title": (("<media:title>x</media:title>", "x"), ("<media:title>y</media:title>", "y")),
     "image:caption": (
@@ -400,7 +400,7 @@ SPECIMENS: dict[str, tuple[tuple[str, Any], tuple[str, Any]]] = {
         ),
     ),
 }
-# What a content says of itself alone.
+# Attributes of media:content only.
 OWN = {"image:loc", "video:content_loc", "video:duration"}
 
 
@@ -428,10 +428,10 @@ def test_each_element_counts_at_every_level_and_the_innermost_has_priority(tag: 
         own = {"image": {"loc": f"{SITE}i.jpg"}, "video": {"content_loc": f"{SITE}v.mp4"}}[kind]
         assert faults == []
         assert stated(found) == {**own, field: expected}, inside
-        assert bool(record.extras) == (inner in inside and outer in inside)  # what was outdone
+        assert bool(record.extras) == (inner in inside and outer in inside)  # overridden values
 
 
-# One media:content as written -> what it is: ("image" or "video", its location), or None
+# A media:content -> ("image" or "video", its location), or None
 KINDS = [
     (f'url="{A}" medium="image"', ("image", A)),
     (f'url="{A}" medium="video"', ("video", A)),
@@ -451,7 +451,7 @@ KINDS = [
 
 @pytest.mark.parametrize(("attributes", "expected"), KINDS)
 @pytest.mark.parametrize("around", ["{}", "<media:group>{}</media:group>"])
-def test_what_a_media_content_is(attributes: str, expected: tuple[str, str] | None, around: str) -> None:
+def test_kind_of_a_media_content(attributes: str, expected: tuple[str, str] | None, around: str) -> None:
     record, faults = media(around.format(f"<media:content {attributes}/>"))
     found = [("image", image.loc) for image in record.images]
     found += [("video", str(video.content_loc)) for video in record.videos]
@@ -481,7 +481,7 @@ def test_a_player_locates_no_image() -> None:
     assert [extra.name for extra in record.extras] == ["content", "player"]
 
 
-# In a video, what would have to be guessed, or is of another kind: it stays an extra.
+# In a video, ambiguous elements and those of another kind: they stay extras.
 UNMAPPED = [
     '<media:community><media:starRating average="4" max="10"/></media:community>',
     '<media:community><media:statistics favorites="4"/></media:community>',
@@ -503,7 +503,7 @@ UNMAPPED = [
 
 
 @pytest.mark.parametrize("element", UNMAPPED)
-def test_what_could_only_be_guessed_stays_an_extra(element: str) -> None:
+def test_ambiguous_media_elements_stay_extras(element: str) -> None:
     record, faults = media(CONTENT.format(element))
     (video,) = record.videos
     assert stated(video) == {"content_loc": f"{SITE}v.mp4"}
@@ -511,7 +511,7 @@ def test_what_could_only_be_guessed_stays_an_extra(element: str) -> None:
     assert faults == []
 
 
-# In a video, a value that cannot be read: the fault names the field of the record.
+# In a video, an unreadable value: the problem names the field of the record.
 UNREADABLE = [
     (CONTENT.replace("medium", 'duration="1:35" medium'), ("V05", "video:duration", "1:35")),
     (CONTENT.format('<media:player url="ftp://example.com/"/>'), ("U02", "video:player_loc", "ftp://example.com/")),
@@ -532,14 +532,14 @@ def test_a_bad_value_is_noted_under_the_field_it_was_for(content: str, fault: tu
     assert faults == [fault]
 
 
-def test_only_the_first_of_what_a_video_has_once_is_taken() -> None:
+def test_first_of_a_single_valued_video_element_is_taken() -> None:
     record, faults = media(CONTENT.format(f'<media:thumbnail url="{A}"/><media:thumbnail url="{B}"/>'))
     assert record.videos[0].thumbnail_loc == A
     assert [extra.get("url") for extra in record.extras] == [B]
     assert faults == []
 
 
-def test_objects_come_in_the_order_of_the_item_and_share_what_stands_around_them() -> None:
+def test_media_objects_are_in_item_order_and_inherit_group_values() -> None:
     contents = "".join(f'<media:content url="{SITE}{number}" medium="video"/>' for number in (2, 3))
     group = f"<media:group>{contents}<media:title>g</media:title></media:group>"
     record, _ = media(f'<media:content url="{SITE}1" medium="video"/>{group}{IMAGE}<media:title>i</media:title>')
@@ -571,7 +571,7 @@ def test_a_thumbnail_is_an_image_where_there_is_no_image_or_video(inside: str, e
     assert faults == []
 
 
-def test_media_of_an_item_that_is_cut_are_not_told_by_halves() -> None:
+def test_media_of_a_truncated_item_are_dropped() -> None:
     document = rss(f"<link>{A}</link>{THUMBNAIL}{CONTENT.format('')}<f:x/><media:title>x</media:title>")
     for end in ("<media:content", "<f:x/>", "<media:title>"):
         (record,) = sr.parse(document[: document.index(end)], url=URL, extras=True).urls
@@ -601,8 +601,8 @@ def test_media_rss_is_read_in_namespaces_that_are_wrong_too(scheme: str, namespa
 
 
 @pytest.mark.parametrize("over", [0, 1])
-def test_what_the_media_of_an_item_share_is_limited(over: int) -> None:
-    """Or a page of contents and a page of keywords would come to a book."""
+def test_shared_media_values_of_an_item_are_limited(over: int) -> None:
+    """Otherwise many contents times many keywords would fill the memory."""
     count, limits = 8, sr.Limits(max_shared_characters=8_000)
     each = limits.max_shared_characters // count - 100  # an element counts as a hundred characters
     title = f"<media:title>{'x' * (each + over)}</media:title>"
@@ -612,7 +612,7 @@ def test_what_the_media_of_an_item_share_is_limited(over: int) -> None:
     assert [extra.name for extra in record.extras] == ["content", "content"] * over
 
 
-# --- what no field is for --------------------------------------------------------------------------------------------
+# --- extras --------------------------------------------------------------------------------------------
 
 DC_SPACE, ATOM_SPACE, MEDIA_SPACE = "http://purl.org/dc/elements/1.1/", ATOM, "http://search.yahoo.com/mrss/"
 EXTRAS = [
@@ -636,20 +636,20 @@ EXTRAS = [
 
 
 @pytest.mark.parametrize(("inside", "expected"), EXTRAS)
-def test_extras_are_the_elements_of_other_namespaces_that_said_nothing_else(
+def test_extras_are_elements_of_other_namespaces_without_a_field(
     inside: str, expected: list[tuple[str, str, str | None]]
 ) -> None:
     document = rss(f"<link>{A}</link>{inside}")
-    record, faults = said(document, extras=True)
+    record, faults = record_and_faults(document, extras=True)
     assert record is not None
     assert [(extra.namespace, extra.name, extra.text) for extra in record.extras] == expected
     assert faults == []
-    assert said(document) == (attrs.evolve(record, extras=()), [])
+    assert record_and_faults(document) == (attrs.evolve(record, extras=()), [])
 
 
 def test_extras_of_an_atom_entry_are_none_of_atoms_own_elements_but_its_title() -> None:
     entry = f'<title type="xhtml"><div><p>a</p> b</div></title><link href="{A}"/><id>x</id>'
-    record, _ = said(atom(f"{entry}<author><name>y</name></author><dc:rights>z</dc:rights>"), extras=True)
+    record, _ = record_and_faults(atom(f"{entry}<author><name>y</name></author><dc:rights>z</dc:rights>"), extras=True)
     assert record is not None
     assert [(extra.name, extra.text, extra.get("type")) for extra in record.extras] == [
         ("title", "a b", "xhtml"), ("rights", "z", None),
@@ -664,8 +664,8 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize("document", DAMAGED, ids=["rss", "atom"])
-def test_a_damaged_item_tells_what_was_mended_and_keeps_its_media(document: str) -> None:
-    record, faults = said(document)
+def test_damaged_item_reports_its_repairs_and_keeps_its_media(document: str) -> None:
+    record, faults = record_and_faults(document)
     assert record is not None
     assert (record.loc, record.videos[0].title) == (f"{A}?x=1&y=2", "Q&A")
     assert {code for code, _, _ in faults} == {problem.code for problem in record.problems} == {"S01"}
@@ -678,15 +678,15 @@ CAPITALS = [
 
 
 @pytest.mark.parametrize("document", CAPITALS)
-def test_names_in_other_capitals_are_read_and_said(document: str) -> None:
-    record, _ = said(document)
+def test_names_in_other_capitals_are_read_and_reported(document: str) -> None:
+    record, _ = record_and_faults(document)
     assert record is not None
     assert (record.loc, record.lastmod_precision) == ("https://example.com/1", "day")
     found = sr.parse(document.encode(), url="https://example.com/feed.xml").problems
     assert [problem.code for problem in found] == ["S10"] * 3
 
 
-def test_the_attributes_that_media_share_count_against_what_an_item_may_make_of_them() -> None:
+def test_shared_media_attributes_count_towards_the_limit() -> None:
     contents = '<media:content url="a" medium="video"/>' * 3_000
     item = f'<link>{A}</link><media:price price="1" currency="{"c" * 20_000}"/>{contents}'
     document = f'<rss xmlns:media="http://search.yahoo.com/mrss/"><channel><item>{item}</item></channel></rss>'

@@ -1,4 +1,4 @@
-"""One gzip layer: members, headers, damage, caps; and that nothing depends on how the input was cut."""
+"""One gzip layer: members, headers, damage, limits; independent of the chunks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def member(text: bytes, flags: int = 0, fields: bytes = b"") -> bytes:
     "data",
     [b"", b"\x1f", b"\x1f\x8b", b"\x1f\x8b\x07 plain", b"<urlset/>", b"\x1f\x1f\x8b\x08"],
 )
-def test_what_is_not_gzip_passes_as_it_is(data: bytes) -> None:
+def test_data_that_is_not_gzip_passes_unchanged(data: bytes) -> None:
     for size in (1, 1000):
         out, faults, layer = unpack(data, size=size)
         assert (out, faults, layer.opened) == (data, [], False)
@@ -90,11 +90,11 @@ def test_junk_behind_the_last_member_loses_nothing() -> None:
 IDLE_BYTES = IDLE_SLICES * SLICE_BYTES
 HEADER = b"\x1f\x8b\x08" + bytes(7)
 STORED = b"\0\0\0\xff\xff"  # RFC 1951 3.2.4: a block of length 0, and not the last
-FIXED = b"\x02\x08\x20\x80\0"  # 3.2.6: four blocks with nothing but their end, 10 bits each
+FIXED = b"\x02\x08\x20\x80\0"  # 3.2.6: four blocks with only their end code, 10 bits each
 
 
 def begun(text: bytes) -> bytes:
-    """A member up to the end of a block: others may follow."""
+    """A member up to the end of a block; other blocks may follow."""
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     return HEADER + deflate.compress(text) + deflate.flush(zlib.Z_FULL_FLUSH)
 
@@ -125,11 +125,11 @@ def test_a_mebibyte_that_gives_nothing_ends_the_data(front: bytes, unit: bytes, 
         if stops:
             assert [(fault.code, fault.severity, fault.lossy) for fault in faults] == [("F07", severity, lossy)]
         for size in (997, STEP_BYTES):
-            again, told, other = unpack(data, size=size)
-            assert (again, told, other.stopped) == (out, faults, stops)
+            again, reported, other = unpack(data, size=size)
+            assert (again, reported, other.stopped) == (out, faults, stops)
 
 
-def test_what_gives_something_now_and_then_is_read_on() -> None:
+def test_input_that_gives_output_now_and_then_is_read_on() -> None:
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     data = HEADER
     for _ in range(20):
@@ -138,18 +138,18 @@ def test_what_gives_something_now_and_then_is_read_on() -> None:
     assert (out, faults, layer.stopped) == (b"x" * 20, [], False)
 
 
-@pytest.mark.parametrize(("bad", "said"), [(-8, "CRC"), (-1, "size")])
-def test_wrong_trailer_keeps_the_output_and_reads_on(bad: int, said: str) -> None:
+@pytest.mark.parametrize(("bad", "wording"), [(-8, "CRC"), (-1, "size")])
+def test_wrong_trailer_keeps_the_output_and_reads_on(bad: int, wording: str) -> None:
     broken = bytearray(member(TEXT))
     broken[bad] ^= 0x55
     out, faults, _ = unpack(bytes(broken) + member(b"next"))
     assert out == TEXT + b"next"
     assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
-    assert said in faults[0].message
+    assert wording in faults[0].message
 
 
 @pytest.mark.parametrize("bad", [-8, -1])
-def test_wrong_trailers_are_told_once_however_many_members_have_one(bad: int) -> None:
+def test_wrong_trailers_are_reported_once(bad: int) -> None:
     broken = bytearray(member(TEXT))
     broken[bad] ^= 0x55
     out, faults, _ = unpack(member(b"first") + bytes(broken) * 3 + member(b"last"))
@@ -182,7 +182,7 @@ def test_output_in_front_of_corrupt_data_comes_out() -> None:
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     good = deflate.compress(TEXT) + deflate.flush(zlib.Z_FULL_FLUSH)
     out, faults, layer = unpack(b"\x1f\x8b\x08" + bytes(7) + good + b"\x07 reserved block type")
-    # zlib looks one symbol ahead, so a byte right in front of the damage may go with it.
+    # zlib reads one symbol ahead, so the last byte before the damage may be lost.
     assert TEXT.startswith(out)
     assert len(out) >= len(TEXT) - 1
     assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
@@ -206,8 +206,8 @@ def test_exactly_max_decoded_bytes_come_out(length: int, over: bool) -> None:
 def test_members_over_max_gzip_members_are_not_read(members: int, over: bool) -> None:
     out, faults, _ = unpack(member(b"x") * members, Limits(max_gzip_members=10))
     assert len(out) == min(members, 10)
-    said = over_limit("max_gzip_members", 10, "members of gzip").message
-    assert [fault.message for fault in faults] == ([said] if over else [])
+    wording = over_limit("max_gzip_members", 10, "members of gzip").message
+    assert [fault.message for fault in faults] == ([wording] if over else [])
 
 
 def test_a_bomb_comes_out_in_small_pieces() -> None:
@@ -245,11 +245,11 @@ def test_result_is_the_same_however_the_input_is_cut(data: bytes, sizes: list[in
     assert (out, faults) == unpack(data, limits)[:2]
 
 
-# --- against inflating byte by byte, the slowest and most thorough way ---
+# --- compared with inflating byte by byte ---
 
 
 def byte_by_byte(data: bytes) -> tuple[bytes, bool, bytes]:
-    """All that a deflate stream gives, whether it came to its end, and what stands behind that."""
+    """The output of a deflate stream, whether it is complete, and the bytes after it."""
     stream = zlib.decompressobj(-15)
     out = bytearray()
     for at, byte in enumerate(data):
@@ -268,7 +268,7 @@ def byte_by_byte(data: bytes) -> tuple[bytes, bool, bytes]:
 
 
 def thorough(data: bytes) -> tuple[bytes, bool]:
-    """All that the members of `data` give, and whether it is certain that nothing is missing or wrong."""
+    """The output of the members of `data`, and whether it is certainly complete and right."""
     text, certain = b"", True
     while data.startswith(b"\x1f\x8b\x08"):
         out, ended, data = byte_by_byte(data[10:])
@@ -318,7 +318,7 @@ def test_damaged_data_gives_all_that_inflating_byte_by_byte_does(
 ) -> None:
     members = [gzip.compress(DEFLATED[text], level, mtime=0) for text in texts]
     last = bytearray(members[-1])
-    at = 10 + where % (len(last) - 10)  # behind the header: what harms that is told elsewhere
+    at = 10 + where % (len(last) - 10)  # after the header; damaged headers have other tests
     if harm == "flip":
         last[at] ^= 1 << bit
     elif harm == "cut":

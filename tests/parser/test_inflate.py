@@ -1,4 +1,4 @@
-"""Content-Encoding: deflate, with zlib's header or without, and what was declared so by mistake."""
+"""Content-Encoding: deflate, with or without zlib's header, and data declared so by mistake."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def inflate(data: bytes, size: int = 1 << 30, limits: Limits | None = None) -> t
     [
         (zlib.compress(BODY), BODY), (zlib.compress(BODY, 0), BODY), (zlib.compress(SHORT), SHORT),
         (raw(BODY), BODY), (raw(BODY, 0), BODY), (raw(BODY, 1), BODY), (raw(SHORT), SHORT), (raw(b""), b""),
-        (gzip.compress(zlib.compress(BODY)), zlib.compress(BODY)),  # one that stands inside is not declared
+        (gzip.compress(zlib.compress(BODY)), zlib.compress(BODY)),  # an inner layer is not declared
         (zlib.compress(gzip.compress(BODY)), BODY),
     ],
 )  # fmt: skip
@@ -53,7 +53,7 @@ def test_both_forms_are_read(data: bytes, text: bytes) -> None:
 @pytest.mark.parametrize(
     "data", [BODY, SHORT, b"", b"\n" + BODY, b"\xef\xbb\xbf" + BODY, b"User-agent: *\n", gzip.compress(BODY)]
 )
-def test_what_is_not_deflate_is_read_as_it_is(data: bytes) -> None:
+def test_data_that_is_not_deflate_passes_unchanged(data: bytes) -> None:
     plain = Decoder(Limits())
     out = b"".join([*plain.feed(data), *plain.close()])
     for size in (9, 64, 1 << 30):
@@ -62,14 +62,14 @@ def test_what_is_not_deflate_is_read_as_it_is(data: bytes) -> None:
 
 @pytest.mark.parametrize("pack", [zlib.compress, raw, gzip.compress, bytes])
 @pytest.mark.parametrize("text", [SHORT, b"", b"User-agent: *\n", BODY[:300], b"\xef\xbb\xbf\n" + BODY[:300]])
-def test_byte_by_byte_it_is_the_same(text: bytes, pack: object) -> None:
+def test_byte_by_byte_input_gives_the_same(text: bytes, pack: object) -> None:
     data = pack(text)  # type: ignore[operator]
     assert inflate(data, 1)[:2] == inflate(data, 2)[:2] == inflate(data)[:2]
 
 
 @pytest.mark.parametrize("pack", [zlib.compress, raw])
 @pytest.mark.parametrize("size", [1, 1 << 30])
-def test_what_is_cut_off_or_damaged_gives_what_comes_before(pack: object, size: int) -> None:
+def test_truncated_or_damaged_data_gives_the_output_before(pack: object, size: int) -> None:
     data = pack(BODY)  # type: ignore[operator]
     out, faults, decoder = inflate(data[:-8], size)
     assert BODY.startswith(out)
@@ -83,7 +83,7 @@ def test_what_is_cut_off_or_damaged_gives_what_comes_before(pack: object, size: 
 
 
 @pytest.mark.parametrize("size", [1, 1 << 30])
-def test_junk_behind_it_ends_the_reading(size: int) -> None:
+def test_junk_after_the_data_ends_reading(size: int) -> None:
     assert inflate(zlib.compress(BODY) + bytes(100), size)[:2] == (BODY, [])
     out, faults, decoder = inflate(zlib.compress(BODY) + b"junk" * 100, size)
     assert (out, faults) == (BODY, ["junk behind the deflate data, which was complete"])
@@ -109,7 +109,7 @@ def read(body: bytes, encoding: str) -> SitemapParser:
 
 
 @pytest.mark.parametrize("encoding", ["deflate", "Deflate "])
-def test_a_parser_is_given_the_header(encoding: str) -> None:
+def test_parser_takes_the_content_encoding(encoding: str) -> None:
     outcome = read(zlib.compress(BODY), encoding).outcome
     assert (outcome.format, outcome.kept, outcome.complete) == ("urlset", 1600, True)
     assert outcome.bytes_wire < outcome.bytes_decoded
@@ -126,6 +126,6 @@ def test_a_parser_is_given_the_header(encoding: str) -> None:
 )
 def test_another_encoding_is_named_where_it_cannot_be_read(encoding: str, ends: str) -> None:
     problems = read(b"\x8b\x02\x80\x03" * 100, encoding).outcome.samples
-    told = [problem.message for problem in problems if problem.code == "S15"]
-    assert told == [f"neither XML nor a list of URLs: {ends}"]
+    reported = [problem.message for problem in problems if problem.code == "S15"]
+    assert reported == [f"neither XML nor a list of URLs: {ends}"]
     assert read(BODY, encoding).outcome.kept == 1600

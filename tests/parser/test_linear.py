@@ -1,4 +1,4 @@
-"""No document takes more than linear time or unbounded memory: work is counted, in calls, not in seconds."""
+"""Documents take linear time and bounded memory; work is measured in calls, not in seconds."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def entries(inside: bytes) -> Callable[[int], bytes]:
 
 
 def entry(inside: bytes, *, last: bytes = b"</url>" + END) -> Callable[[int], bytes]:
-    """A document of one entry that holds ten times as many of the same."""
+    """A document of one entry with ten times as many of these."""
     return lambda count: ROOT + b"<url><loc>https://example.com/a</loc>" + inside * (10 * count) + last
 
 
@@ -45,7 +45,7 @@ def read(data: bytes, size: int = 1 << 16, limits: sr.Limits = sr.Limits()) -> s
 
 
 def calls(data: bytes, size: int = 1 << 16, limits: sr.Limits = sr.Limits(), *, of: str = "") -> int:  # noqa: B008  frozen
-    """How many calls it takes, all or of one function, to read a document."""
+    """The number of calls, of all functions or of one, to read a document."""
     profile = cProfile.Profile()
     profile.runcall(read, data, size, limits)
     rows: dict[tuple[str, int, str], tuple[int, ...]] = vars(pstats.Stats(profile))["stats"]
@@ -96,7 +96,7 @@ def test_small_pieces_take_no_more_than_so_much_work_each(name: str) -> None:
     assert two < 2.3 * one
 
 
-def test_sections_without_end_are_all_found_on_one_way() -> None:
+def test_unclosed_sections_are_all_found_in_one_pass() -> None:
     data = DAMAGE["an unclosed section"](500)
     parser = read(data)
     assert parser.outcome.entries == 500
@@ -105,8 +105,8 @@ def test_sections_without_end_are_all_found_on_one_way() -> None:
 
 
 @pytest.mark.parametrize("size", [1 << 12, 1 << 16])
-def test_section_without_end_costs_its_end_and_no_more(size: int) -> None:
-    """However far its document goes on."""
+def test_unclosed_section_costs_one_search_for_its_end(size: int) -> None:
+    """For any length of the rest of the document."""
     data = DAMAGE["an unclosed section"](1)
     more = b"".join(ONE % number for number in range(110_000))
     parser = read(data.removesuffix(END) + more + END, size)
@@ -115,7 +115,7 @@ def test_section_without_end_costs_its_end_and_no_more(size: int) -> None:
     assert parser.outcome.problems == {"S01": 1, "S03": 1}
 
 
-def test_mends_of_many_entries_that_waited_for_one_thing_are_all_told() -> None:
+def test_pending_repairs_of_many_entries_are_all_reported() -> None:
     parser = read(DAMAGE["an unclosed section"](30_000))
     assert parser.outcome.problems == {"S01": 30_000}
     assert parser.outcome.complete
@@ -135,7 +135,7 @@ PLACES = {
 @pytest.mark.parametrize("size", [1024, 1 << 16])
 @pytest.mark.parametrize("beginning", BEGINNINGS)
 @pytest.mark.parametrize("place", PLACES)
-def test_token_without_end_is_given_up_past_the_limit(place: str, beginning: str, size: int) -> None:
+def test_endless_token_ends_at_the_limit(place: str, beginning: str, size: int) -> None:
     data = PLACES[place] + BEGINNINGS[beginning] + b"x" * (2 * MIB)
     limits = sr.Limits(max_token_bytes=MIB, max_entry_bytes=MIB)
     parser = read(data, size, limits)

@@ -1,4 +1,4 @@
-"""The XML driver: prefixes that it declares, what it gives of a cut entry, and its bounds."""
+"""The XML driver: declared prefixes, truncated entries, and limits."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import pytest
 import sitemap_reader as sr
 from sitemap_reader.parser.xml.elements import Vocabulary
 
-PREFIXES = 64  # that are declared for one document
+PREFIXES = 64  # the limit of declared prefixes of a document
 NAMES = 10_000
 
 
 def entry(number: int, more: bytes = b"", *, date: bool = False) -> bytes:
-    """An entry with so much more in it, and behind that a date."""
+    """An entry with `inside` before its lastmod."""
     lastmod = b"<lastmod>2026-11-01</lastmod>" if date else b""
     return b"<url><loc>https://example.com/%d</loc>%s%s</url>" % (number, more, lastmod)
 
@@ -26,22 +26,22 @@ def locs(document: sr.Document) -> list[str]:
 
 
 def unbound(first: int, count: int) -> bytes:
-    """Elements of so many prefixes that nobody has declared."""
+    """Elements of so many undeclared prefixes."""
     return b"".join(b"<p%d:x/>" % prefix for prefix in range(first, first + count))
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])
 @pytest.mark.parametrize(("prefixes", "rest_is_read"), [(PREFIXES, True), (PREFIXES + 1, False), (300, False)])
-def test_so_many_prefixes_of_a_document_are_declared_and_no_more(prefixes: int, rest_is_read: bool, size: int) -> None:
+def test_declared_prefixes_of_a_document_are_limited(prefixes: int, rest_is_read: bool, size: int) -> None:
     """Each is one restart, which reads its entry again; and its declaration is read with every restart."""
     body = b"<urlset>" + entry(1) + entry(2, unbound(0, prefixes), date=True) + entry(3) + b"</urlset>"
     items = list(sr.iter_parse(body[at : at + size] for at in range(0, len(body), size)))
     urls = [item for item in items if isinstance(item, sr.UrlRecord)]
     assert [url.loc[-1] for url in urls] == ["1", "2", "3"]
-    # What stands in the entry before the prefix that is one too many is given; the date, behind it, is not.
+    # Fields before the prefix over the limit are returned; the date after it is not.
     assert (urls[1].lastmod is not None) is rest_is_read
-    mends = [problem.message for problem in urls[1].problems if "is not declared" in problem.message]
-    assert mends == [
+    repairs = [problem.message for problem in urls[1].problems if "is not declared" in problem.message]
+    assert repairs == [
         f'the prefix "p{number}" is not declared, it was read as urn:unbound:p{number}'
         for number in range(min(prefixes, PREFIXES))
     ]
@@ -53,11 +53,11 @@ def test_prefixes_are_counted_over_all_entries_and_each_once() -> None:
     entries = [entry(number, unbound(number, 2), date=True) for number in range(PREFIXES + 2)]
     document = read(*entries)
     assert locs(document) == [str(number) for number in range(PREFIXES + 2)]
-    # An entry brings one new prefix, and has one of the entry before; the first brings two.
+    # An entry has one new prefix and one of the entry before; the first has two new ones.
     dated = [url.lastmod is not None for url in document.urls]
     assert dated == [True] * (PREFIXES - 1) + [False] * 3
-    mends = [len([mend for mend in url.problems if "is not declared" in mend.message]) for url in document.urls]
-    assert mends == [2] + [1] * (PREFIXES - 2) + [0] * 3
+    repairs = [len([each for each in url.problems if "is not declared" in each.message]) for url in document.urls]
+    assert repairs == [2] + [1] * (PREFIXES - 2) + [0] * 3
 
 
 @pytest.mark.parametrize(("prefixes", "codes"), [(PREFIXES, ["S02"] + ["S01"] * PREFIXES), (PREFIXES + 1, ["S01"])])
@@ -76,8 +76,8 @@ def test_a_prefix_that_the_root_declares_is_left_to_it() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
-def test_a_cut_entry_is_given_with_what_was_whole_of_it(size: int) -> None:
-    """Nothing of a field that was cut is given, and nothing before the location was whole."""
+def test_truncated_entry_is_returned_with_its_complete_fields(size: int) -> None:
+    """A truncated field is dropped, and without a complete location the entry is dropped."""
     begun = b"<urlset>" + entry(1) + b"<url>"
     fields = b"<loc>https://example.com/2</loc><lastmod>2026-11-01</lastmod><priority>0.5</priority>"
     for end in range(len(fields) + 1):
@@ -86,7 +86,7 @@ def test_a_cut_entry_is_given_with_what_was_whole_of_it(size: int) -> None:
         assert isinstance(outcome, sr.Outcome)
         assert not outcome.complete
         urls = [item for item in items if isinstance(item, sr.UrlRecord)]
-        # An end tag that has begun ends the field all the same.
+        # A truncated end tag ends the field.
         assert [url.loc[-1] for url in urls] == ["1", "2"][: 1 + (end >= fields.index(b"</loc>") + 2)], end
         for cut in urls[1:]:
             assert (cut.lastmod is not None) is (end >= fields.index(b"</lastmod>") + 2), end
@@ -102,7 +102,7 @@ def test_a_cut_entry_is_given_with_what_was_whole_of_it(size: int) -> None:
         (b"", "reading ends before the root element does"),
     ],
 )
-def test_what_never_ends_is_named(begun: bytes, message: str) -> None:
+def test_endless_construct_is_named(begun: bytes, message: str) -> None:
     ends = b"" if not begun else b"</urlset>"
     document = sr.parse(b"<urlset>" + entry(1) + begun + entry(2) + ends)
     assert [(problem.code, problem.message) for problem in document.problems[1:]] == [("S01", message)]
@@ -114,14 +114,14 @@ def vocabulary() -> Vocabulary:
     return Vocabulary({"urn:image": "image"}, "urn:root", frozenset({"url"}), "loc", tags=frozenset({"url", "loc"}))
 
 
-def test_names_in_capitals_are_read_and_told_of_once() -> None:
+def test_names_in_capitals_are_read_and_reported_once() -> None:
     names = vocabulary()
-    heard: list[tuple[str, str]] = []
-    names.note = lambda code, message, name: heard.append((message, name))
+    received: list[tuple[str, str]] = []
+    names.note = lambda code, message, name: received.append((message, name))
     assert [names[name] for name in ("URL", "urn:root}Loc", "URL", "urn:image}LOC", "urn:foreign}URL", "TITLE")] == [
         *("url", "loc", "url", "image:LOC", "urn:foreign}URL", "TITLE")
     ]
-    assert heard == [
+    assert received == [
         ("<URL> was read as <url>: names are in small letters", "URL"),
         ("<Loc> was read as <loc>: names are in small letters", "Loc"),
     ]
@@ -161,8 +161,8 @@ def test_entries_behind_very_many_names_are_read_right() -> None:
     assert locs(document) == ["1", "3"]
 
 
-def test_a_doctype_is_found_behind_comments_that_speak_of_one() -> None:
-    """Only the DOCTYPE itself is blanked, at once: one restart a comment would take hours."""
+def test_doctype_is_found_behind_comments_that_mention_one() -> None:
+    """Only the DOCTYPE itself is blanked, in one step: a restart for each comment would take hours."""
     comments = "<!-- <!DOCTYPE a> -->\n" * 40_000
     feed = f'{comments}<!DOCTYPE rss PUBLIC "-//x" "http://dtd.example/rss.dtd">\n<rss><channel><item>'
     feed += "<link>https://example.com/1</link></item></channel></rss>"

@@ -1,4 +1,4 @@
-"""Damage that invites a wrong reading: better an entry is lost, and said to be, than a URL that nobody has listed."""
+"""Ambiguous damage: an entry is dropped and reported, rather than read as a URL that was not listed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ IMAGES = "http://www.google.com/schemas/sitemap-image/1.1"
 
 
 def urlset(inside: str) -> str:
-    """With a whole entry behind."""
+    """A urlset with a complete entry at the end."""
     head = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
     return f"{head}\n{inside}\n<url><loc>{HOST}z</loc></url></urlset>"
 
@@ -29,7 +29,7 @@ A = HOST + "a"
 B = HOST + "b"
 QUOTED = f"</description></item><item><link>{B}</link></item>"
 
-# name, document, what comes out of it behind the host, whether it is complete
+# name, document, the returned paths, whether it is complete
 ROWS: list[tuple[str, str, str, bool]] = [
     # CDATA sections that are not closed, or badly
     ("section over entries", urlset(f"<url><loc><![CDATA[{A}\n</url><url><loc>{B}</loc></url>"), "z", False),
@@ -42,7 +42,7 @@ ROWS: list[tuple[str, str, str, bool]] = [
      urlset(f"<url><loc><![CDATA[{A}</loc></url><url><loc><![CDATA[{B}]]></loc></url>"), "z", False),
     ("section that does not end with the next one",
      urlset(f"<url><loc><![CDATA[{A}</loc></url><url><loc>{B}</loc><x><![CDATA[x]]></x></url>"), "a b z", True),
-    # markup that breaks inside of an element of a location
+    # broken markup inside an element in a location
     ("the root's name and a broken end in a location",
      urlset(f"<url><loc>{A}\n<urlset xmlns=</lo\nc>\n b<urlset xmlns=</lo\nc></url>"), "z", False),
     # CDATA sections that quote markup
@@ -88,21 +88,21 @@ ROWS: list[tuple[str, str, str, bool]] = [
     ("a title is no item", rss(f'<item><guid isPermaLink="false">x</guid>"title>a</title><link>{A}</link></item>'),
      "a z", True),
     ("the second location is broken", urlset(f"<url><loc>{A}</loc><loc>{B}]]></loc></url>"), "a z", False),
-    # what is commented out, or text
+    # entries in comments, or in text
     ("a comment whose end is damaged", urlset(f"<!-- old -><url><loc>{A}</loc></url><!-- x -->"), "z", False),
     ("a comment whose beginning is damaged", urlset(f"<!- <url><loc>{A}</loc></url> -->"), "z", True),
     ("an entry in an instruction",
      urlset(f'<url><loc>{A}<b></loc></url><?php "<url><loc>{B}</loc></url>" ?>'), "z", False),
     ("a list of URLs that is none", f"urlset>\n<url><loc>\n{A}</loc></url>", "", False),
     ("markup in a list of URLs", f"{A}\n{B}</loc>\n", "a", True),
-    # it ends
+    # truncated documents
     ("nothing but damage in capitals",
      f"<urlset><Url><lastmod><lastmod></stmo><loc>{A}</loc></url></urlset>", "", False),
 ]  # fmt: skip
 
 
-def told(items: list[sr.UrlRecord | sr.SitemapRef | sr.Problem | sr.Outcome]) -> tuple[str, bool]:
-    """What came out, with the years of dates, and whether it is complete."""
+def reported(items: list[sr.UrlRecord | sr.SitemapRef | sr.Problem | sr.Outcome]) -> tuple[str, bool]:
+    """The returned paths with the years of dates, and whether the outcome is complete."""
     found = [
         item.loc.removeprefix(HOST) + (f":{item.lastmod.year}" if item.lastmod else "")
         for item in items
@@ -114,20 +114,20 @@ def told(items: list[sr.UrlRecord | sr.SitemapRef | sr.Problem | sr.Outcome]) ->
 
 
 @pytest.mark.parametrize(("body", "found", "complete"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
-def test_what_is_not_sure_is_lost_and_never_guessed(body: str, found: str, complete: bool) -> None:
+def test_ambiguous_entries_are_dropped_and_never_guessed(body: str, found: str, complete: bool) -> None:
     data = body.encode()
     for size in (1, 7, len(data)):
         pieces = [data[at : at + size] for at in range(0, len(data), size)]
-        assert told(list(sr.iter_parse(pieces))) == (found, complete), size
+        assert reported(list(sr.iter_parse(pieces))) == (found, complete), size
 
 
-def test_what_is_commented_out_stays_so_however_the_bytes_are_cut() -> None:
-    """Where an entry is lost, the search for the next one passes comments; their ends may come much later."""
+def test_commented_out_entries_stay_so_in_any_chunks() -> None:
+    """If an entry is dropped, the search for the next one skips comments, which may end much later."""
     retired = f"<!-- retired pages xx<url><loc>{B}</loc></url> -->"
     body = urlset(" " * 1_100 + f"<url>loc>{A}</loc></url>\n{retired}{' ' * 300}\n").encode()
     for size in range(1, 150):
         pieces = (body[at : at + size] for at in range(0, len(body), size))
-        assert told(list(sr.iter_parse(pieces))) == ("z", False), size
+        assert reported(list(sr.iter_parse(pieces))) == ("z", False), size
 
 
 def test_an_empty_location_beside_another_is_no_entry_of_its_own() -> None:

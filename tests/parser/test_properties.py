@@ -1,4 +1,4 @@
-"""What holds for every document: no exception, the same items however it is cut, nothing altered."""
+"""Properties of every document: no exception, the same items in any chunks, nothing altered."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ documents = st.one_of(
 )
 
 
-# What is told of the bytes that were taken in.
+# Codes about the bytes taken.
 OF_BYTES = frozenset({"S07", "F07", "F08"})
 
 
@@ -77,9 +77,9 @@ def read(chunks: list[bytes]) -> list[sr.UrlRecord | sr.SitemapRef | sr.Problem 
     assert isinstance(outcome, sr.Outcome)
     outcome.bytes_wire = 0
     if not outcome.complete:
-        told = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
+        reported = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
         samples = tuple(problem for problem in outcome.samples if problem.code not in OF_BYTES)
-        outcome = attrs.evolve(outcome, bytes_decoded=0, sha256=None, problems=told, samples=samples)
+        outcome = attrs.evolve(outcome, bytes_decoded=0, sha256=None, problems=reported, samples=samples)
         items = [item for item in items if not (isinstance(item, sr.Problem) and item.code in OF_BYTES)]
     return [*items, outcome]
 

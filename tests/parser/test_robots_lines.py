@@ -33,7 +33,7 @@ def test_clean_lines(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "wording"),
     [
         (f"Site-map: {URL}", '"Site-map:" in place of'),
         (f"sitemaps: {URL}", '"sitemaps:" in place of'),
@@ -53,12 +53,12 @@ def test_clean_lines(line: str) -> None:
         (f"{URL}  # ours", "without a Sitemap key"),
     ],
 )
-def test_malformed_lines_are_read_and_told(line: str, said: str) -> None:
+def test_malformed_lines_are_read_and_reported(line: str, wording: str) -> None:
     (found,) = sitemap_lines(line)
     assert found.loc == URL
     assert found.raw in line
     assert found.fault is not None
-    assert said in found.fault
+    assert wording in found.fault
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_html_has_no_lines(page: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "User-agent: *", f"<{URL}>", "<br /><b>Warning</b>: x", "# <html>"])
-def test_what_is_no_html(text: str) -> None:
+def test_lines_that_are_no_html(text: str) -> None:
     assert not is_html(text)
     assert len(sitemap_lines(f"{text}\nSitemap: /s.xml")) >= 1
 
@@ -166,7 +166,7 @@ def test_hostile_lines_take_linear_time(unit: str) -> None:
     start = time.process_time()
     for line in (text, f"sitemap{text}", f"sitemap: {text}x", f"https://e.example/{text}"):
         sitemap_lines(line)
-    assert time.process_time() - start < 5  # quadratic would be minutes
+    assert time.process_time() - start < 5  # quadratic time would be minutes
 
 
 @given(st.text(alphabet=st.sampled_from('Sitemap: \r\n\0#<>"/.xml\ufeffhttps'), max_size=60))

@@ -35,12 +35,12 @@ ROWS = [
     ("protocol", SHOP, "https://example.com/shop/a/%2e%2e/b", None),
     # http and https on their default ports differ by scheme only
     ("protocol", SHOP, "http://example.com/shop/a", "scheme"),
-    ("protocol", SHOP, "http://example.com/", "scheme"),  # the path is not looked at any more
+    ("protocol", SHOP, "http://example.com/", "scheme"),  # the path does not matter
     ("protocol", SHOP, "http://example.com:443/shop/a", "scheme"),
     ("protocol", PORT, "https://example.com:8080/", "scheme"),
     # ports
     ("protocol", SHOP, "https://example.com:8443/shop/a", "port"),
-    ("protocol", SHOP, "http://example.com:8080/shop/a", "port"),  # scheme and port: the port is the further off
+    ("protocol", SHOP, "http://example.com:8080/shop/a", "port"),  # scheme and port: the port is the larger difference
     ("protocol", PORT, "http://example.com:8080/a", None),
     ("protocol", PORT, "http://example.com:8081/a", "port"),
     ("protocol", PORT, "http://example.com/a", "port"),
@@ -58,7 +58,7 @@ ROWS = [
     # userinfo does not count
     ("protocol", SHOP, "https://me:secret@example.com/shop/a", None),
     ("protocol", SHOP, "https://me:secret@example.com/a", "path"),
-    # one of several authorities is enough, and the nearest names the reason
+    # one of several authorities is enough; otherwise the nearest gives the reason
     ("protocol", SITE, "http://example.com/a", None),
     ("protocol", SITE, "https://example.com/a", None),
     ("protocol", SITE, "https://example.com:8443/a", "port"),
@@ -67,7 +67,7 @@ ROWS = [
     ("protocol", TWO, "http://www.example.com/shop/a", "scheme"),
     ("protocol", (*SHOP, *PORT), "http://example.com/shop/a", "scheme"),
     ("protocol", (*SHOP, *PORT), "http://example.com:8080/shop/a", None),
-    # nobody vouches for it
+    # no authority
     ("protocol", (), "https://example.com/", "host"),
     # host: scheme and path do not count, ports do
     ("host", SHOP, "https://example.com/a", None),
@@ -93,8 +93,8 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("mode", "authorities", "url", "reason"), ROWS)
-def test_a_url_is_covered_or_the_nearest_miss_is_named(mode, authorities, url, reason):
-    """In whatever order the authorities come."""
+def test_url_is_in_scope_or_the_nearest_miss_is_named(mode, authorities, url, reason):
+    """In any order of the authorities."""
     assert Scope(mode, authorities).reason(url) == reason
     assert Scope(mode, authorities[::-1]).reason(url) == reason
 
@@ -127,19 +127,19 @@ WWW = ("http://www.example.com/", "https://www.example.com/")
         ("http://[::1]:81/robots.txt", ("http://[::1]/", "https://[::1]/", "http://[::1]:81/")),
     ],
 )
-def test_a_host_is_proven_on_both_schemes_and_the_port_that_was_asked(url, authorities):
+def test_host_is_verified_on_both_schemes_and_the_requested_port(url, authorities):
     assert host_prefixes(url) == authorities
 
 
 @pytest.mark.parametrize(
-    ("asked", "final", "authorities"),
+    ("requested", "final", "authorities"),
     [
         ("https://example.com/robots.txt", "https://example.com/robots.txt", BOTH),
         ("http://example.com/robots.txt", "https://example.com/robots.txt", BOTH),
         ("https://example.com/robots.txt", "https://www.example.com/robots.txt", (*BOTH, *WWW)),
         ("https://www.example.com/robots.txt", "https://example.com/robots.txt", (*WWW, *BOTH)),
         ("https://example.com/robots.txt", "https://example.com:8443/robots.txt", (*BOTH, "https://example.com:8443/")),
-        # anyone can redirect to a stranger's file
+        # anyone can redirect to a file of another site
         ("https://example.com/robots.txt", "https://victim.example/upload.txt", BOTH),
         (
             "https://a.github.io/robots.txt",
@@ -149,8 +149,8 @@ def test_a_host_is_proven_on_both_schemes_and_the_port_that_was_asked(url, autho
         ("http://192.0.2.1/robots.txt", "http://192.0.2.9/robots.txt", ("http://192.0.2.1/", "https://192.0.2.1/")),
     ],
 )
-def test_a_redirect_extends_the_proof_within_one_registrable_domain(asked, final, authorities):
-    assert verified_prefixes(asked, final) == authorities
+def test_redirect_extends_verification_within_one_registrable_domain(requested, final, authorities):
+    assert verified_prefixes(requested, final) == authorities
 
 
 @pytest.mark.parametrize(
@@ -161,5 +161,5 @@ def test_a_redirect_extends_the_proof_within_one_registrable_domain(asked, final
         ("https://me:secret@example.com/shop/", "https://example.com/shop/"),
     ],
 )
-def test_a_prefix_that_a_user_gives_is_a_folder_of_a_place(given, authority):
+def test_authority_given_by_a_user_is_a_folder(given, authority):
     assert clean_prefix(given) == authority

@@ -1,4 +1,4 @@
-"""What a document is: judged by its first bytes, whatever stands behind them and however they are cut."""
+"""The format of a document by its first bytes, independent of the rest and of the chunks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ JUNK = b"junk without an end "
 BLANKS = b" "
 LINES = b"not a url\n"
 
-# What fills the window, what it is then, and a tail that would say otherwise. The window ends right before the tail.
+# The content of the window, its format, and a tail of another format. The window ends right before the tail.
 TAILS = [
     (JUNK, SniffResult("unknown"), b"<urlset>"),
     (JUNK, SniffResult("unknown"), b'<?xml version="1.0"?><urlset>'),
@@ -32,7 +32,7 @@ TAILS = [
 
 @pytest.mark.parametrize("final", [False, True])
 @pytest.mark.parametrize(("filler", "verdict", "tail"), TAILS)
-def test_what_stands_behind_the_window_does_not_count(
+def test_bytes_after_the_window_do_not_count(
     filler: bytes, verdict: SniffResult, tail: bytes, final: bool
 ) -> None:
     window = (filler * WINDOW_BYTES)[:WINDOW_BYTES]
@@ -44,7 +44,7 @@ def test_what_stands_behind_the_window_does_not_count(
     ("tail", "kind"),
     [(b"<urlset>", "xml"), (b'<?xml version="1.0"?>', "xml"), (b"\nhttps://example.com/", "text")],
 )
-def test_what_stands_at_the_end_of_the_window_counts(tail: bytes, kind: str) -> None:
+def test_bytes_at_the_end_of_the_window_count(tail: bytes, kind: str) -> None:
     filler = (JUNK * WINDOW_BYTES)[: WINDOW_BYTES - len(tail)]
     for document in (filler + tail, filler + tail + b"<!-- more -->"):
         verdict = sniff(document, final=True)
@@ -57,7 +57,7 @@ def test_what_stands_at_the_end_of_the_window_counts(tail: bytes, kind: str) -> 
     [(b"", "empty"), (b" \r\n", "empty"), (BLANKS * WINDOW_BYTES, "empty"), (BLANKS * (WINDOW_BYTES + 1), "xml")],
     ids=["nothing", "blanks", "a window of blanks", "a blank more"],
 )
-def test_only_what_lies_within_the_window_is_called_empty(data: bytes, kind: str) -> None:
+def test_emptiness_is_judged_within_the_window(data: bytes, kind: str) -> None:
     verdict = sniff(data, final=True)
     assert verdict is not None
     assert verdict.kind == kind
@@ -67,8 +67,8 @@ HOSTILE = ["<!-- -->", "<!---->\n", "<!-- ", "<!--", "<!doctype ", "<b ", "\n", 
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_hostile_windows_are_judged_at_once(unit: str) -> None:
-    """In a process that can be stopped: a pattern that goes back and forth takes longer than anybody waits."""
+def test_hostile_windows_are_classified_at_once(unit: str) -> None:
+    """In a process that can be killed: a backtracking pattern would take very long."""
     ask = "from sitemap_reader.parser.content.sniff import sniff\n"
     ask += f"print(sniff({unit!r}.encode() * 4096, final=True).kind)"
     child = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, timeout=20, check=False)

@@ -1,4 +1,4 @@
-"""Entries whose structure is damaged, between two good ones: what is set straight, and what must stay lost."""
+"""Entries with structural damage, between two good ones: which are repaired, and which are dropped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOST = "https://example.com/"
 
 # --- how the tables are read ---
 
-# A message, and what the tables say for it.
+# A message, and its short form in the tables.
 SHORT = [
     (r'^the prefix "(.*)" is not declared, it was read as (.*)', r"\1: = \2"),
     (r"; more may be lost\Z", "?"),
@@ -48,7 +48,7 @@ def read(body: bytes, size: int | None = None) -> list[Item]:
 
 
 def fields(record: sr.UrlRecord | sr.SitemapRef) -> str:
-    """`2:lastmod,image=a title,de`: the location, and what else the record has."""
+    """`2:lastmod,image=a title,de`: the location, and other fields of the record."""
     found = ["lastmod"] if record.lastmod else []
     if isinstance(record, sr.UrlRecord):
         found += ["image" + (f"={image.title}" if image.title else "") for image in record.images]
@@ -80,7 +80,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("place", "damaged", "found", "notes"), CASES)
-def test_entry_is_set_straight_or_lost_and_says_so(place: str, damaged: str, found: str, notes: list[str]) -> None:
+def test_entry_is_repaired_or_dropped_and_reported(place: str, damaged: str, found: str, notes: list[str]) -> None:
     *items, outcome = read(document(place, damaged))
     listed = " ".join(fields(item) for item in items if isinstance(item, sr.UrlRecord | sr.SitemapRef))
     assert isinstance(outcome, sr.Outcome)
@@ -92,7 +92,7 @@ def test_entry_is_set_straight_or_lost_and_says_so(place: str, damaged: str, fou
 
 @pytest.mark.parametrize("size", [1, 2, 7, 64])
 def test_pieces_of_any_size_give_the_same(size: int) -> None:
-    """The outcome too, but for what was taken in where reading stopped early."""
+    """Including the outcome, without the bytes taken if reading stopped early."""
     for place, (_, _, rows) in PLACES.items():
         for row in rows:
             body = document(place, row[1])
@@ -106,7 +106,7 @@ def test_pieces_of_any_size_give_the_same(size: int) -> None:
 
 
 def test_lines_behind_a_repair_are_those_of_the_document() -> None:
-    """Whatever is put in or passed over, it takes no line away and adds none."""
+    """Insertions and skipped bytes do not change line numbers."""
     for place, (_, _, rows) in PLACES.items():
         for row in rows:
             body = document(place, row[1])
@@ -115,7 +115,7 @@ def test_lines_behind_a_repair_are_those_of_the_document() -> None:
                     assert record.line == 1 + body[: body.index(record.loc.encode())].count(b"\n"), row
 
 
-def test_whatever_is_said_has_a_place_and_no_more_than_a_line() -> None:
+def test_every_problem_has_a_line_and_a_short_excerpt() -> None:
     for place, (_, _, rows) in PLACES.items():
         for row in rows:
             for problem in (item for item in read(document(place, row[1])) if isinstance(item, sr.Problem)):
@@ -124,11 +124,11 @@ def test_whatever_is_said_has_a_place_and_no_more_than_a_line() -> None:
                 assert problem.line or problem.code in ("S02", "S15"), row
 
 
-# --- time: the number of restarts, which is what it grows with ---
+# --- time, measured by the number of restarts ---
 
 MANY = 500
 EDITS = 1_000  # in one entry
-# The damage of one entry, and how many restarts it may take: one to mend the document once, at most 3 an entry.
+# The damage of one entry, and its number of restarts: one for characters in the document, at most 3 an entry.
 KINDS = [
     "<url><loc>@{0}</lok></url>",
     "<url><loc><loc>@{0}</url></url>",
@@ -167,8 +167,8 @@ def test_token_is_given_only_when_no_further_byte_makes_it_another(text: str) ->
     assert [token for token in given if token is not None] == [whole] * sum(token is not None for token in given)
 
 
-def test_nothing_that_begins_like_markup_waits_for_ever() -> None:
-    """Else all that is behind it is lost."""
+def test_incomplete_markup_ends_at_the_end_of_the_document() -> None:
+    """Otherwise everything after it is lost."""
     behind = " <z>y</z> \"' --> ]]> ?> -> <z>y</z> <z>"
     texts = ["<" + "".join(pieces) for pieces in product(PIECES, repeat=3)]
     assert [text for text in texts if next_token((text + behind).encode(), 0) is None] == []
@@ -190,8 +190,8 @@ def test_restarts_grow_with_the_damaged_entries_and_no_faster(kind: str, monkeyp
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tokens_are_looked_at_a_few_times_an_entry(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each token of a damaged entry is looked at again with every chunk that comes, but not with every entry."""
+def test_tokens_are_visited_a_few_times_an_entry(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each token of a damaged entry is visited again with every chunk, but not with every entry."""
     looked = []
 
     def counted(data: bytes | bytearray, start: int) -> object:
@@ -205,8 +205,8 @@ def test_tokens_are_looked_at_a_few_times_an_entry(kind: str, monkeypatch: pytes
     assert len(looked) <= 6 * tags
 
 
-def test_a_straightener_reads_on_where_it_stopped() -> None:
-    """An entry that comes in small pieces is not read from its beginning with each."""
+def test_structure_repair_continues_where_it_stopped() -> None:
+    """An entry in small chunks is not read from its beginning with each."""
     entry = b"<url><loc>https://example.com/</loc>" + b"<x>1</x>" * 500 + b"</foo></url>"
     limits = sr.Limits(max_entry_repairs=1)
     structure_repair = StructureRepair(0, len(entry) - 12, [b"urlset"], limits, Budget(limits), inside=True)
@@ -234,7 +234,7 @@ def test_an_entry_with_too_many_faults_is_lost(count: int, found: str) -> None:
     [
         (b"<loc>x", "start", 5),
         (b"<loc", None, 0),
-        (b"<loc>", None, 0),  # what follows is not known yet
+        (b"<loc>", None, 0),  # the following bytes are not known yet
         (b"<loc> ", None, 0),
         (b"<loc> <", None, 0),
         (b"<loc> </", None, 0),
@@ -285,7 +285,7 @@ def test_an_entry_with_too_many_faults_is_lost(count: int, found: str) -> None:
         (b"no markup", None, 0),
     ],
 )
-def test_token_is_there_once_no_further_byte_can_change_it(written: bytes, kind: str | None, length: int) -> None:
+def test_token_is_returned_once_no_further_byte_can_change_it(written: bytes, kind: str | None, length: int) -> None:
     token = next_token(written, 0)
     assert (token and token.kind, len(token.written) if token else 0) == (kind, length)
 
@@ -340,7 +340,7 @@ def test_attributes_are_quoted_each_once(written: bytes, read: bytes) -> None:
         (b"changefreq", b"priority", False),
     ],
 )
-def test_a_slip_is_alike_and_another_name_is_not(name: bytes, meant: bytes, slip: bool) -> None:
+def test_misspelled_name_is_similar_and_another_name_is_not(name: bytes, meant: bytes, slip: bool) -> None:
     assert is_misspelling(name, meant) is slip
 
 

@@ -1,4 +1,4 @@
-"""The canonical form of URLs, row by row: what is done in silence, what is noted, what is refused."""
+"""The canonical form of URLs, row by row: silent changes, noted repairs, refused URLs."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LONG = "https://example.com/"
 
 
 def same(*raws: str) -> list[Row]:
-    """Rows of what stays as it is, without a note."""
+    """Rows of URLs that are unchanged, without a problem."""
     return [(raw, raw, []) for raw in raws]
 
 
-# The rule that rows follow -> text, canonical URL, codes of what is noted. All are resolved against BASE.
+# Rule -> text, canonical URL, codes of problems. All are resolved against BASE.
 KEPT: dict[str, list[Row]] = {
     "RFC 3986 2.3, 3.3, 3.4: unreserved and reserved characters stay, escaped or not": same(
         "https://example.com/",
@@ -81,7 +81,7 @@ KEPT: dict[str, list[Row]] = {
     ],
     "RFC 3987 3.1: non-ASCII characters are UTF-8, escaped": [
         ("https://example.com/café?q=ü", "https://example.com/caf%C3%A9?q=%C3%BC", []),
-        ("https://example.com/cafe\u0301", "https://example.com/cafe%CC%81", []),  # not composed: another name
+        ("https://example.com/cafe\u0301", "https://example.com/cafe%CC%81", []),  # not NFC: another name
         ("https://example.com/商品/😀", "https://example.com/%E5%95%86%E5%93%81/%F0%9F%98%80", []),
         ("https://example.com/a\u200bb\xa0c\ufeffd", "https://example.com/a%E2%80%8Bb%C2%A0c%EF%BB%BFd", []),
         ("https://example.com/é%c3%a9", "https://example.com/%C3%A9%c3%a9", []),
@@ -118,7 +118,7 @@ KEPT: dict[str, list[Row]] = {
     "RFC 3986 3.2.2: addresses stay as they are written": [
         *same("http://192.0.2.1/a", "http://[2001:db8::1]/a", "http://[::ffff:192.0.2.1]:8080/",
               "http://[2001:0db8:0:0:0:0:0:1]/"),
-        # what looks like IPv4 to some is a name to others
+        # some parsers read these as IPv4, others as names
         *same("http://127.1/", "http://0x7f.0.0.1/", "http://2130706433/", "http://192.168.010.1/",
               "http://256.1.1.1/", "http://1.2.3.4.5/", "http://1.2.3.4./"),
     ],
@@ -151,7 +151,7 @@ KEPT: dict[str, list[Row]] = {
         ("https://example.com/\x00\x1f\x7f", "https://example.com/%00%1F%7F", ["U10"]),
         ("https://example.com/?a=b c|d", "https://example.com/?a=b%20c%7Cd", ["U10"]),
         ("https://example.com/é b", "https://example.com/%C3%A9%20b", ["U10"]),
-        ("https://example.com/\x1c", "https://example.com/%1C", ["U10"]),  # white space to Python only
+        ("https://example.com/\x1c", "https://example.com/%1C", ["U10"]),  # white space in Python only
     ],
     "RFC 3986 2.4: a % that escapes nothing is %25 (U10)": [
         ("https://example.com/100%", "https://example.com/100%25", ["U10"]),
@@ -202,7 +202,7 @@ KEPT: dict[str, list[Row]] = {
     ],
 }  # fmt: skip
 
-# The rule -> text, and the code it is refused with, which comes last.
+# Rule -> text, and the code of the refusal, which is the last problem.
 REFUSED: dict[str, list[tuple[str, str]]] = {
     "contract: only http and https (U02)": [
         ("ftp://example.com/", "U02"),
@@ -321,7 +321,7 @@ def rows(table):
 
 
 @pytest.mark.parametrize(("raw", "url", "noted"), rows(KEPT))
-def test_urls_are_made_canonical_and_what_was_mended_is_noted(raw, url, noted):
+def test_urls_are_made_canonical_and_repairs_are_noted(raw, url, noted):
     loc = clean_url(raw, BASE)
     assert (loc.url, codes(loc)) == (url, noted)
     if "U01" not in noted:
@@ -331,8 +331,8 @@ def test_urls_are_made_canonical_and_what_was_mended_is_noted(raw, url, noted):
 
 
 @pytest.mark.parametrize(("raw", "code"), rows(REFUSED))
-def test_what_is_no_url_of_a_page_is_refused_with_the_reason_last(raw, code):
-    """With a base, too: it makes no sense of what is mangled."""
+def test_unusable_urls_are_refused_with_the_reason_last(raw, code):
+    """Also with a base."""
     for base in (None, BASE):
         loc = clean_url(raw, base)
         assert (loc.url, codes(loc)[-1]) == (None, code), base
@@ -346,20 +346,20 @@ def test_a_relative_url_without_a_base_is_unusable(raw, base):
     assert codes(loc) == ["U01"]
 
 
-def test_the_base_is_cleaned_too_and_keeps_its_password_to_itself():
+def test_base_is_cleaned_and_its_password_is_not_used():
     assert clean_url("b", "HTTP://me:secret@Example.com:80/x/a#f").url == "http://example.com/x/b"
     assert clean_url("?b", "http://me:secret@example.com/x").url == "http://example.com/x?b"
     assert clean_url("#b", "http://me:secret@example.com/x?y").url == "http://example.com/x?y"
 
 
-# What UTS 46 leaves out of a name: a soft hyphen, and a mark that takes four bytes, so twelve escaped characters.
+# Characters that UTS 46 removes from a name: a soft hyphen, and a mark of four bytes, so twelve escaped characters.
 INVISIBLE = ["\u00ad", "%C2%AD", "\U000e0100", "%F3%A0%84%80"]
 
 
 @pytest.mark.parametrize(("length", "fits"), [(253, True), (254, False), (5_000, False)])
 @pytest.mark.parametrize("invisible", INVISIBLE)
 def test_a_host_has_253_characters_before_it_is_mapped(invisible, length, fits):
-    """Mapping takes its time: what is too long as it was written is not mapped to see what remains of it."""
+    """Mapping is slow: a host that is too long as written is not mapped."""
     loc = clean_url(f"https://example{invisible * (length - len('example.com'))}.com/")
     assert loc.url == ("https://example.com/" if fits else None)
     assert (("U15", "unusable host") in loc.notes) is not fits
@@ -416,7 +416,7 @@ def test_no_text_raises_and_a_clean_url_stays_as_it_is(raw, base):
 @example("https://a/%zz")
 @example("https://a/b/..")
 @example("https://a:8080/b?c%20")
-def test_the_short_way_gives_what_the_long_way_gives(raw):
+def test_fast_path_gives_what_the_full_normalisation_gives(raw):
     if urls.is_clean(raw):
         assert clean_url(raw + " ") == clean_url(raw) == urls.Loc(raw)
         assert clean_url(raw).url is raw
@@ -429,8 +429,8 @@ hosts = st.sampled_from(["example.com", "Example.COM", "bücher.example", "192.0
 
 
 @given(hosts, st.sampled_from(["", ":80", ":443", ":8080", ":"]), paths, st.none() | legal, st.none() | st.text())
-def test_path_and_query_are_what_they_were(host, port, path, query, fragment):
-    """What a server would see: nothing legal is escaped, unescaped, or put into another case."""
+def test_path_and_query_are_unchanged(host, port, path, query, fragment):
+    """As a server sees it: nothing legal is escaped, unescaped, or changed in case."""
     raw = f"https://{host}{port}{path}" + ("" if query is None else f"?{query}")
     url = clean_url(raw if fragment is None else f"{raw}#{fragment}").url
     assert url is not None
@@ -446,8 +446,8 @@ odd = st.text(st.sampled_from("aZ%4/ \\^é\u00a0<>|\x00\n日[].") | st.character
 
 
 @given(odd, odd)
-def test_what_is_escaped_says_what_was_written(path, query):
-    """Unescaped, path and query are the bytes of the text: no character is lost, none added."""
+def test_unescaping_gives_the_original_bytes(path, query):
+    """Unescaped, path and query are the bytes of the text."""
     path, query = path.translate(GEN_DELIMS).replace("/.", "/_"), query.translate(GEN_DELIMS).rstrip(urls.WHITE_SPACE)
     url = clean_url(f"https://example.com/x{path}?{query}|").url
     assert url is not None
@@ -459,8 +459,8 @@ def test_what_is_escaped_says_what_was_written(path, query):
 
 
 @given(st.one_of(TEXTS, st.builds("https://example.com/{}".format, SOUP)), st.sampled_from([BASE, None]))
-def test_what_was_escaped_before_stays_escaped(raw, base):
-    """Existing escapes are in the result, in their order and their case."""
+def test_existing_escapes_are_kept(raw, base):
+    """Existing escapes are in the result, in the same order and case."""
     match = re.match(r"https?://[^/?#]+([^#]*)", raw.strip(urls.WHITE_SPACE))
     url = clean_url(raw, base).url
     if url is None or match is None or "/." in raw:
@@ -480,7 +480,7 @@ def test_what_was_escaped_before_stays_escaped(raw, base):
         "https://example.com/@a/~b",
     ],
 )
-def test_usual_urls_take_the_short_way(raw):
+def test_usual_urls_take_the_fast_path(raw):
     assert urls.is_clean(raw)
 
 

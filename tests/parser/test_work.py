@@ -1,4 +1,4 @@
-"""The budget of work: what a document costs is counted, grows with its bytes, and ends any document."""
+"""The budget of work: steps are counted, permitted in proportion to the bytes, and end any document."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sitemap_reader.parser.xml.recovery.edits import RepairLog
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "fuzz"))
 
-from pieces import FEED, MARKUP, ROBOTS, TEXT  # of what the fuzz targets make documents
+from pieces import FEED, MARKUP, ROBOTS, TEXT  # the pieces of the fuzz targets
 
 URL = "https://example.com/sitemap.xml"
 URLSET = b"<urlset>"
@@ -30,7 +30,7 @@ UFFFF = "\uffff".encode()
 
 
 def read(data: bytes, size: int = 1 << 16, url: str = URL, **limits: int) -> tuple[int, sr.SitemapParser, list[str]]:
-    """Steps of work, the parser behind its end, and what it listed."""
+    """The steps of work, the parser after its end, and the records."""
     parser = sr.SitemapParser(url=url, limits=sr.Limits(**limits))
     items = []
     for at in range(0, len(data), size):
@@ -43,10 +43,10 @@ def of_work(parser: sr.SitemapParser) -> list[sr.Problem]:
     return [problem for problem in parser.outcome.samples if "max_work_per_byte" in problem.message]
 
 
-# --- the budget by itself ---
+# --- the budget ---
 
 
-def test_every_byte_permits_so_many_steps_and_so_do_some_that_have_not_come() -> None:
+def test_budget_grows_with_the_bytes_from_an_initial_allowance() -> None:
     budget = Budget(Limits(max_work_per_byte=3))
     budget.receive(10)
     budget.spend(3 * (10 + ALLOWED_BYTES))
@@ -54,7 +54,7 @@ def test_every_byte_permits_so_many_steps_and_so_do_some_that_have_not_come() ->
         budget.spend(1)
 
 
-def test_that_it_is_used_up_is_said_once() -> None:
+def test_exhausted_budget_is_reported_once() -> None:
     budget = Budget(Limits(max_work_per_byte=0))
     assert not budget.is_exceeded()
     budget.count(1)
@@ -82,7 +82,7 @@ def test_problem_names_the_field_and_the_line() -> None:
 
 # --- work grows with the bytes ---
 
-# Head, what is repeated, tail: each of these once took the square of its size.
+# Head, repeated part, tail: each of these once took quadratic time.
 SHAPES = {
     "a reference and characters that are none, in an attribute": (b'<urlset><url a="', b"&#xffff;" + UFFFF, b"<!-- ["),
     "characters that are none, in a broken root": (b"<urlset <?xml?>&gt;<lo</x>", b"\0", b"'daily'<guid>"),
@@ -131,8 +131,8 @@ def test_entry_with_too_many_levels_is_lost_but_for_its_location(levels: int, is
     deep = b"<url><loc>https://example.com/2</loc></i><x>" + b"<p>t" * levels + b"</x></url>"
     document = sr.parse(URLSET + one % 1 + deep + one % 3 + b"</urlset>")
     assert [record.loc for record in document.urls] == [f"https://example.com/{number}" for number in (1, 2, 3)]
-    said = [problem.message for problem in document.urls[1].problems if "max_xml_depth" in problem.message]
-    assert len(said) == is_lost
+    messages = [problem.message for problem in document.urls[1].problems if "max_xml_depth" in problem.message]
+    assert len(messages) == is_lost
     assert "S16" not in document.outcome.problems
 
 
@@ -149,7 +149,7 @@ FULL = [
 
 @pytest.mark.parametrize("data", FULL)
 @pytest.mark.parametrize("size", [4_096, 1 << 20])
-def test_mender_takes_something_with_each_call(data: bytes, size: int) -> None:
+def test_repair_consumes_input_with_each_call(data: bytes, size: int) -> None:
     budget = Budget(Limits(max_work_per_byte=1_000_000))
     character_repair = CharacterRepair(1, RepairLog(1_000, 10_000_000), 1 << 20, budget)
     calls = taken = 0
@@ -163,8 +163,8 @@ def test_mender_takes_something_with_each_call(data: bytes, size: int) -> None:
     assert calls <= 2 * (len(data) // 4_000 + 2)
 
 
-def test_a_loop_that_takes_nothing_is_ended_by_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is wrong with the code."""
+def test_loop_without_progress_is_ended_by_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For any defect in the code."""
 
     def stuck(character_repair: CharacterRepair, data: bytes, *, final: bool) -> list[bytes]:
         character_repair._kept_from, character_repair.has_more = 0, True
@@ -200,7 +200,7 @@ def test_document_that_just_fits_is_read_whole_and_one_step_less_ends_it(name: s
 
 @pytest.mark.parametrize("size", [100, 1 << 16])
 @pytest.mark.parametrize("name", DEAR)
-def test_document_ends_where_the_budget_does_and_what_was_read_stays(name: str, size: int) -> None:
+def test_document_ends_with_the_budget_and_keeps_what_was_read(name: str, size: int) -> None:
     data, limit = DEAR[name]
     steps, whole, all_locs = read(data, size)
     assert of_work(whole) == []
@@ -215,7 +215,7 @@ def test_document_ends_where_the_budget_does_and_what_was_read_stays(name: str, 
     assert spent <= steps + 1_000
 
 
-def test_robots_txt_ends_there_too() -> None:
+def test_robots_txt_ends_with_the_budget() -> None:
     _, parser, locs = read(b"Sitemap: /\n" * 5_000, url="https://example.com/robots.txt", max_work_per_byte=3)
     assert len(of_work(parser)) == 1
     assert 0 < len(locs) < 5_000
@@ -233,8 +233,8 @@ USUAL = {
 
 
 @pytest.mark.parametrize("name", USUAL)
-def test_usual_damage_is_far_from_it(name: str) -> None:
-    """Even where none of the bytes come for free."""
+def test_usual_damage_stays_far_below_the_budget(name: str) -> None:
+    """Even without the initial allowance."""
     entry, most = USUAL[name]
     data = URLSET + entry.replace(b"%d", b"12345") * (50_000 // len(entry)) + b"</urlset>"
     steps, parser, _ = read(data)
@@ -242,7 +242,7 @@ def test_usual_damage_is_far_from_it(name: str) -> None:
     assert parser.outcome.complete
 
 
-# --- whatever is in it ---
+# --- any document ---
 
 UNITS = st.lists(st.sampled_from([*MARKUP, *FEED, *TEXT, *ROBOTS]), max_size=6).map(b"".join)
 
@@ -261,7 +261,7 @@ def test_work_stays_within_the_budget(head: bytes, units: list[bytes], tail: byt
     most = limit * (len(data) + ALLOWED_BYTES)
     if of_work(parser):
         assert not parser.outcome.complete
-        # The last step may be a large one: a chunk that was parsed, or lines that were cleaned.
+        # The last step may be large: a parsed chunk, or cleaned lines.
         assert steps <= most + 1_000 * len(data) + 100_000
     else:
         assert steps <= most + 10_000

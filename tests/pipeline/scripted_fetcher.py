@@ -1,4 +1,4 @@
-"""A Fetcher that plays answers, and runs over it: what the tests of runs share."""
+"""A Fetcher with scripted responses, and crawls with it, for the tests of the pipeline."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def many(count: int) -> bytes:
 
 @attrs.define
 class Clock:
-    """Seconds that pass only where a page says so."""
+    """A clock that advances only with the seconds of a page."""
 
     now: float = 0.0
 
@@ -54,7 +54,7 @@ class Clock:
 
 @attrs.define
 class Page:
-    """One answer: a body in pieces, each after some seconds on the clock; then perhaps an error."""
+    """A response: a body in chunks, each after some seconds on the clock; then perhaps an error."""
 
     pieces: list[bytes] = attrs.field(factory=list)
     status: int = 200
@@ -62,22 +62,22 @@ class Page:
     error: BaseException | None = None
     seconds: float = 0.0
     gate: asyncio.Event | None = None
-    prompt: bool = False  # the event loop has no turn between two pieces
+    prompt: bool = False  # the event loop has no turn between two chunks
     taken: int = 0
 
 
 @attrs.define
 class Played:
-    """A Fetcher of URL -> answers, one by one; the last stays. Knows what is open."""
+    """A Fetcher of URL -> responses, one by one; the last stays. Counts open responses."""
 
     pages: dict[str, list[Page]]
     clock: Clock = attrs.field(factory=Clock)
-    asked: list[str] = attrs.field(factory=list)
+    requested: list[str] = attrs.field(factory=list)
     open: set[str] = attrs.field(factory=set)
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        self.asked.append(url)
+        self.requested.append(url)
         answers = self.pages.get(url, [Page(status=404)])
         page = answers.pop(0) if len(answers) > 1 else answers[0]
         if page.error and not page.pieces:
@@ -154,7 +154,7 @@ def outcome_of(url: str, items: list[Any]) -> Outcome:
 
 
 async def tick(clock: Clock) -> None:
-    """Time passes while a run waits to try again."""
+    """The clock advances while a crawl waits for a retry."""
     while True:
         await asyncio.sleep(0.01)
         clock.now += 0.1
@@ -172,7 +172,7 @@ NARROW, PROVEN, SHARED = f"{HOST}/n/index.xml", f"{HOST}/r.xml", f"{HOST}/x/s.xm
 
 
 def proven_late(*answers: Page) -> dict[str, list[Page]]:
-    """A sitemap that is read with a narrow authority before a wider one is known; what it answers."""
+    """The pages of a site whose sitemap is read with a narrow authority before a wider one is known."""
     return {
         ROBOTS: robots(NARROW),
         NARROW: page(index(SHARED, PROVEN)),
@@ -183,5 +183,5 @@ def proven_late(*answers: Page) -> dict[str, list[Page]]:
 
 
 def mixed(count: int) -> bytes:
-    """Every second page lies outside the sitemap's folder."""
+    """A urlset; every second page is outside the sitemap's folder."""
     return urlset(*(f"{HOST}/{'x/' * (number % 2)}{number}" for number in range(count)))

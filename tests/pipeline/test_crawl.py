@@ -1,4 +1,4 @@
-"""A run over a Fetcher that plays answers: flow, ends, faults, and what is asked of the network."""
+"""Crawls with scripted responses: flow control, ends, faults, and requests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from sitemap_reader.fetch.client import Response
 
-# --- the way through ------------------------------------------------------------------------------------------
+# --- items ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
@@ -60,12 +60,12 @@ def test_bytes_become_records_then_an_outcome(size: int) -> None:
     assert isinstance(items[-1], Outcome)
     outcome = outcome_of(MAP, items)
     assert (outcome.complete, outcome.kept, outcome.bytes_wire) == (True, 20, len(body))
-    assert fetcher.asked == [ROBOTS, MAP]
+    assert fetcher.requested == [ROBOTS, MAP]
     assert not fetcher.open
 
 
-def test_children_go_out_and_are_followed_before_their_index_ends() -> None:
-    """An index whose rest is long in coming does not hold its first children back."""
+def test_children_are_returned_and_followed_before_their_index_ends() -> None:
+    """A slow rest of an index does not delay its first children."""
 
     async def main() -> list[str]:
         gate = asyncio.Event()
@@ -88,7 +88,7 @@ def test_children_go_out_and_are_followed_before_their_index_ends() -> None:
 
 
 def cut_member(body: bytes) -> bytes:
-    """Up to the end of a block."""
+    """A gzip member up to the end of a block."""
     packer = zlib.compressobj(wbits=31)
     return packer.compress(body) + packer.flush(zlib.Z_FULL_FLUSH)
 
@@ -103,7 +103,7 @@ def cut_member(body: bytes) -> bytes:
     ],
     ids=["NUL behind gzip", "junk behind gzip", "empty blocks", "blanks"],
 )
-def test_a_body_without_end_is_left(head: bytes, unit: bytes, code: str, complete: bool, taken: int) -> None:
+def test_endless_body_is_abandoned(head: bytes, unit: bytes, code: str, complete: bool, taken: int) -> None:
     chunk = unit * (65536 // len(unit))
     endless = page(head, *[chunk] * 1000)
     items, fetcher = read(MAP, {MAP: endless}, limits=Limits(max_wire_bytes=48 * 65536))
@@ -115,7 +115,7 @@ def test_a_body_without_end_is_left(head: bytes, unit: bytes, code: str, complet
 
 
 @pytest.mark.parametrize("pack", [zlib.compress, lambda body: zlib.compress(body)[2:-4]], ids=["zlib", "raw"])
-def test_the_content_encoding_of_an_answer_counts(pack: Callable[[bytes], bytes]) -> None:
+def test_content_encoding_of_a_response_is_obeyed(pack: Callable[[bytes], bytes]) -> None:
     sent = {"content-encoding": "deflate"}
     lines = f"Sitemap: {MAP}\nUser-agent: *\nDisallow: /no.xml\n".encode()
     pages = {ROBOTS: page(pack(lines), headers=sent), MAP: page(pack(many(20)), headers=sent)}
@@ -134,8 +134,8 @@ def test_bytes_on_the_wire_are_counted() -> None:
 
 
 @pytest.mark.parametrize("length", [None, 1, 400])
-def test_the_next_request_goes_before_a_small_body_is_read(length: int | None) -> None:
-    """Which is one that says so; until it has come, nothing of it does."""
+def test_next_request_starts_before_a_small_body_is_parsed(length: int | None) -> None:
+    """A body is small by its Content-Length; its records come when it is complete."""
     first, second = f"{SITE}/1.xml", f"{SITE}/2.xml"
     headers = {} if length is None else {"content-length": str(length)}
 
@@ -144,23 +144,23 @@ def test_the_next_request_goes_before_a_small_body_is_read(length: int | None) -
         pages = {each: page(body[:150], body[150:], headers=headers) for each in (first, second)}
         fetcher = Played({MAP: page(index(first, second)), **pages})
         return [
-            (item.sitemap, fetcher.asked[-1:])
+            (item.sitemap, fetcher.requested[-1:])
             async for batch in start(MAP, fetcher, per_host=1).batches()
             for item in of(UrlRecord, batch)
         ]
 
-    asked_by_then = first if length is None else second
-    assert asyncio.run(main()) == [(first, [asked_by_then])] * 3 + [(second, [second])] * 3
+    requested_by_then = first if length is None else second
+    assert asyncio.run(main()) == [(first, [requested_by_then])] * 3 + [(second, [second])] * 3
 
 
-def test_what_arrived_of_a_small_body_counts() -> None:
+def test_received_part_of_a_small_body_counts() -> None:
     broken = Page([many(9)[:500]], headers={"content-length": "900"}, error=FetchError("reset", transient=False))
     items, _ = read(MAP, {MAP: [broken]})
     assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(6)]
     assert not outcome_of(MAP, items).complete
 
 
-def test_a_body_that_is_not_as_small_as_it_says_is_not_held() -> None:
+def test_body_longer_than_its_content_length_is_not_buffered() -> None:
     async def main() -> int:
         body = many(2_000)
         pieces = [body[start : start + 1_000] for start in range(0, len(body), 1_000)]
@@ -173,7 +173,7 @@ def test_a_body_that_is_not_as_small_as_it_says_is_not_held() -> None:
     assert 0 < asyncio.run(main()) < 50
 
 
-def test_what_lies_outside_the_window_is_dropped_and_counted() -> None:
+def test_urls_outside_the_date_range_are_dropped_and_counted() -> None:
     body = urlset(f"{SITE}/new") + b""
     old = urlset(f"{SITE}/old", f"{SITE}/older", lastmod="2020-01-01")
     other = f"{SITE}/old.xml"
@@ -187,24 +187,24 @@ def test_what_lies_outside_the_window_is_dropped_and_counted() -> None:
     assert (outcome.kept, outcome.dropped, outcome.complete) == (0, {"date": 2}, True)
 
 
-def test_a_guess_that_is_no_sitemap_says_nothing() -> None:
+def test_well_known_path_without_a_sitemap_is_not_reported() -> None:
     html, right = f"{SITE}/sitemap_index.xml", f"{SITE}/sitemap-index.xml"
     pages = {MAP: page(b"<html>"), html: page(b"<urls><url/></urls>"), right: page(many(2))}
     items, fetcher = read(SITE, pages)
-    assert fetcher.asked == [ROBOTS, MAP, html, right]
+    assert fetcher.requested == [ROBOTS, MAP, html, right]
     assert of(Problem, items) == []
     assert [outcome.url for outcome in of(Outcome, items)] == [ROBOTS, right]
     assert len(of(UrlRecord, items)) == 2
 
 
-def test_a_guess_that_is_a_sitemap_says_all_of_it() -> None:
+def test_well_known_path_with_a_sitemap_is_reported() -> None:
     body = many(2).replace(NAMESPACE.encode(), b"")
     items, _ = read(SITE, {MAP: page(*(body[n : n + 1] for n in range(len(body))))})
     assert [problem.code for problem in of(Problem, items)] == ["S02"]
     assert len(of(UrlRecord, items)) == 2
 
 
-def test_peeking_reads_no_further_than_the_format() -> None:
+def test_sniffing_reads_no_further_than_the_format() -> None:
     body = many(5000)
     pieces = [body[start : start + 1000] for start in range(0, len(body), 1000)]
     fetcher = Played({ROBOTS: robots(MAP), MAP: page(*pieces)})
@@ -216,7 +216,7 @@ def test_peeking_reads_no_further_than_the_format() -> None:
     assert (candidate.url, candidate.format, candidate.status) == (MAP, "urlset", 200)
 
 
-def test_a_document_that_needs_no_more_bytes_is_left() -> None:
+def test_document_that_needs_no_more_bytes_is_closed() -> None:
     items, fetcher = read(MAP, {MAP: page(many(10), *[b"x" * 1000] * 500)}, limits=Limits(max_entries=5))
     assert len(of(UrlRecord, items)) == 5
     assert fetcher.pages[MAP][0].taken < 10
@@ -226,7 +226,7 @@ def test_a_document_that_needs_no_more_bytes_is_left() -> None:
 # --- flow control ---------------------------------------------------------------------------------------------
 
 
-def test_a_consumer_that_waits_makes_the_network_wait() -> None:
+def test_slow_consumer_slows_the_network() -> None:
     async def main() -> int:
         body = many(20_000)
         pieces = [body[start : start + 16_384] for start in range(0, len(body), 16_384)]
@@ -244,7 +244,7 @@ def test_a_consumer_that_waits_makes_the_network_wait() -> None:
     assert asyncio.run(main()) < 20
 
 
-def test_documents_have_their_turn_beside_a_large_one() -> None:
+def test_documents_are_parsed_in_turn_beside_a_large_one() -> None:
     large, small = f"{SITE}/large.xml", f"{SITE}/small.xml"
     pages = {ROBOTS: robots(large, small), large: page(many(20_000)), small: page(urlset(f"{SITE}/small"))}
     items, _ = read(SITE, pages)
@@ -283,7 +283,7 @@ def test_a_bug_in_a_fetcher_ends_the_run_instead_of_hanging_it() -> None:
 
 
 @pytest.mark.parametrize("pieces", [[], [many(3)[:200]]])
-def test_a_fetcher_whose_own_task_was_cancelled_is_a_failure_and_no_walk_without_end(pieces: list[bytes]) -> None:
+def test_request_cancelled_by_the_fetcher_is_a_failure(pieces: list[bytes]) -> None:
     items, _ = read(MAP, {MAP: page(*pieces, error=asyncio.CancelledError())}, limits=Limits(tries=1))
     (problem,) = [problem for problem in of(Problem, items) if problem.code == "F04"]
     assert "the fetcher cancelled the request" in problem.message
@@ -291,7 +291,7 @@ def test_a_fetcher_whose_own_task_was_cancelled_is_a_failure_and_no_walk_without
     assert len(of(UrlRecord, items)) == 2 * len(pieces)
 
 
-def test_a_body_that_breaks_off_gives_what_had_come() -> None:
+def test_broken_body_gives_what_was_received() -> None:
     body = many(3000)
     items, fetcher = read(MAP, {MAP: page(body[:100_000], error=FetchError("reset"))})
     found = of(UrlRecord, items)
@@ -299,20 +299,20 @@ def test_a_body_that_breaks_off_gives_what_had_come() -> None:
     assert len({record.loc for record in found}) == len(found)
     outcome = outcome_of(MAP, items)
     assert (outcome.complete, outcome.kept, outcome.problems["F04"]) == (False, len(found), 1)
-    assert fetcher.asked.count(MAP) == Limits().tries
+    assert fetcher.requested.count(MAP) == Limits().tries
 
 
-def test_a_body_that_broke_off_goes_on_where_it_was() -> None:
-    """The second try begins with the same bytes: what is out is not given again, and nothing is missing."""
+def test_retry_of_a_broken_body_continues_where_it_was() -> None:
+    """The retry begins with the same bytes: no record is repeated, and none is missing."""
     body = many(3000)
     items, fetcher = read(MAP, {MAP: [*page(body[:100_000], error=FetchError("reset")), *page(body)]})
     assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(3000)]
-    assert fetcher.asked.count(MAP) == 2
+    assert fetcher.requested.count(MAP) == 2
     outcome = outcome_of(MAP, items)
     assert (outcome.complete, outcome.kept, outcome.problems) == (True, 3000, {})
 
 
-def test_a_packed_body_is_compared_unpacked() -> None:
+def test_gzipped_body_is_compared_decoded() -> None:
     body = many(3000)
     one, two = (gzip.compress(body, level, mtime=level) for level in (1, 9))
     items, _ = read(MAP, {MAP: [*page(one[: len(one) // 2], error=FetchError("reset")), *page(two)]})
@@ -321,7 +321,7 @@ def test_a_packed_body_is_compared_unpacked() -> None:
 
 
 @pytest.mark.parametrize("second", [many(3000).replace(b"/page/7<", b"/page/x<"), many(10), b""])
-def test_a_body_that_is_another_at_the_second_try_is_left_at_what_was_read(second: bytes) -> None:
+def test_retry_with_another_body_keeps_what_was_read(second: bytes) -> None:
     items, _ = read(MAP, {MAP: [*page(many(3000)[:100_000], error=FetchError("reset")), *page(second)]})
     found = [record.loc for record in of(UrlRecord, items)]
     assert found == [f"{SITE}/page/{number}" for number in range(len(found))]
@@ -342,7 +342,7 @@ def test_a_body_that_is_another_at_the_second_try_is_left_at_what_was_read(secon
         Page(error=FetchError("refused", transient=False)),
     ],
 )
-def test_a_second_try_that_fails_leaves_what_was_read(second: Page) -> None:
+def test_failed_retry_keeps_what_was_read(second: Page) -> None:
     items, _ = read(MAP, {MAP: [*page(many(3000)[:100_000], error=FetchError("reset")), second]})
     outcome = outcome_of(MAP, items)
     assert (outcome.complete, outcome.kept, outcome.format) == (False, len(of(UrlRecord, items)), "urlset")
@@ -359,7 +359,7 @@ def test_a_second_try_that_fails_leaves_what_was_read(second: Page) -> None:
         Page(status=503),
     ],
 )
-def test_before_the_first_entry_another_try_starts_anew_and_repeats_nothing(broken: Page) -> None:
+def test_retry_before_the_first_entry_starts_anew(broken: Page) -> None:
     """Problems of a document that is tried twice are reported once, by the last try."""
     body = many(3).replace(NAMESPACE.encode(), b"")
     pages = {MAP: [broken, Page([body])]}
@@ -377,27 +377,27 @@ def test_before_the_first_entry_another_try_starts_anew_and_repeats_nothing(brok
     assert [problem.code for problem in of(Problem, items)] == ["S02"]
     assert outcome_of(MAP, items).problems == {"S02": 1}
     assert outcome_of(MAP, items).complete
-    assert fetcher.asked.count(MAP) == 2
+    assert fetcher.requested.count(MAP) == 2
 
 
-def test_the_last_try_gives_what_it_has() -> None:
+def test_last_try_returns_what_it_read() -> None:
     items, fetcher = read(MAP, {MAP: page(many(3)[:-60], error=FetchError("reset"))}, limits=Limits(tries=1))
-    assert fetcher.asked == [ROBOTS, MAP]
+    assert fetcher.requested == [ROBOTS, MAP]
     assert len(of(UrlRecord, items)) == 2
     assert not outcome_of(MAP, items).complete
 
 
-def test_many_problems_before_the_first_entry_are_told_once() -> None:
+def test_many_problems_before_the_first_entry_are_reported_once() -> None:
     """Above a number they are no longer deferred, and a retry does not report them again."""
     bad = f"<urlset {NAMESPACE}>".encode() + b"<url><loc>mailto:a</loc></url>\n" * 5000
     items, fetcher = read(MAP, {MAP: page(bad, error=FetchError("reset"))})
-    assert fetcher.asked.count(MAP) == Limits().tries
+    assert fetcher.requested.count(MAP) == Limits().tries
     assert len([problem for problem in of(Problem, items) if problem.code == "U02"]) == 5000
     assert outcome_of(MAP, items).problems["U02"] == 5000
 
 
 @pytest.mark.parametrize(("seconds", "complete"), [(9.9, True), (10.1, False)])
-def test_a_document_has_so_many_seconds_of_the_network(seconds: float, complete: bool) -> None:
+def test_document_seconds_limits_network_time(seconds: float, complete: bool) -> None:
     body = many(2000)
     pieces = [body[start : start + 20_000] for start in range(0, len(body), 20_000)]
     limits = Limits(document_seconds=10.0 * len(pieces), tries=1)
@@ -407,23 +407,23 @@ def test_a_document_has_so_many_seconds_of_the_network(seconds: float, complete:
     assert [("document_seconds" in message) for message in messages] == ([] if complete else [True])
 
 
-def test_what_breaks_off_before_its_first_byte_is_not_called_empty() -> None:
+def test_body_that_breaks_before_its_first_byte_is_not_reported_as_empty() -> None:
     items, _ = read(MAP, {MAP: page(error=FetchError("reset"))}, limits=Limits(tries=1))
     assert [problem.code for problem in of(Problem, items)] == ["F04"]
     assert not outcome_of(MAP, items).complete
 
 
-@pytest.mark.parametrize(("seconds", "asked"), [(9.0, 3), (16.0, 2)])
-def test_all_tries_together_have_these_seconds(seconds: float, asked: int) -> None:
+@pytest.mark.parametrize(("seconds", "requested"), [(9.0, 3), (16.0, 2)])
+def test_document_seconds_covers_all_tries(seconds: float, requested: int) -> None:
     cut = page(many(100)[:3000], seconds=seconds, error=FetchError("reset"))
     items, fetcher = read(MAP, {MAP: cut}, limits=Limits(document_seconds=30.0, tries=3))
-    assert fetcher.asked.count(MAP) == asked
+    assert fetcher.requested.count(MAP) == requested
     (message,) = [problem.message for problem in of(Problem, items) if problem.code == "F04"]
-    assert ("document_seconds" in message) == (asked < 3)
+    assert ("document_seconds" in message) == (requested < 3)
 
 
 @pytest.mark.parametrize(("rate", "complete"), [(1000, True), (1001, False)])
-def test_a_network_below_the_minimum_rate_is_left(rate: int, complete: bool) -> None:
+def test_transfer_below_the_minimum_rate_is_ended(rate: int, complete: bool) -> None:
     body = many(800)
     body += b" " * (-len(body) % 10_000)
     pieces = [body[start : start + 10_000] for start in range(0, len(body), 10_000)]
@@ -433,7 +433,7 @@ def test_a_network_below_the_minimum_rate_is_left(rate: int, complete: bool) -> 
     assert ("min_bytes_per_second" in str([problem.message for problem in of(Problem, items)])) is not complete
 
 
-def test_time_that_the_consumer_takes_is_not_the_networks() -> None:
+def test_time_of_the_consumer_does_not_count_as_network_time() -> None:
     async def main() -> list[Any]:
         body = many(2000)
         pieces = [body[at : at + 10_000] for at in range(0, len(body), 10_000)]
@@ -450,14 +450,14 @@ def test_time_that_the_consumer_takes_is_not_the_networks() -> None:
     assert len(of(UrlRecord, items)) == 2000
 
 
-def test_a_fetcher_that_never_answers_is_left() -> None:
-    """Whatever it does about time itself: the head has what the limits leave for it."""
+def test_fetcher_without_a_response_times_out() -> None:
+    """Whatever timeouts the fetcher has: the head has the time that the limits leave."""
 
     class Stuck(Played):
         @asynccontextmanager
         async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
             if url == MAP:
-                self.asked.append(url)
+                self.requested.append(url)
                 await asyncio.Event().wait()
             async with super().fetch(url, headers) as response:
                 yield response
@@ -465,7 +465,7 @@ def test_a_fetcher_that_never_answers_is_left() -> None:
     fetcher = Stuck({})
     limits = Limits(connect_seconds=0.01, read_seconds=0.01, min_rate_after_seconds=0.01, tries=1)
     items = asyncio.run(everything(start(MAP, fetcher, limits=limits)))
-    assert fetcher.asked == [ROBOTS, MAP]
+    assert fetcher.requested == [ROBOTS, MAP]
     (problem,) = of(Problem, items)
     assert str(problem).startswith(f"F04 {MAP}: the head of the answer was not here after 0.03 s (connect_seconds + ")
 
@@ -473,7 +473,7 @@ def test_a_fetcher_that_never_answers_is_left() -> None:
 def test_refused_addresses_are_not_tried_again() -> None:
     error = FetchError("10.0.0.1 is private", code="F13", transient=False)
     items, fetcher = read(MAP, {MAP: page(error=error)})
-    assert fetcher.asked == [ROBOTS, MAP]
+    assert fetcher.requested == [ROBOTS, MAP]
     assert outcome_of(MAP, items).problems == {"F13": 1}
 
 
@@ -485,11 +485,11 @@ def test_the_seconds_of_a_document_are_in_its_outcome() -> None:
 # --- second readings ------------------------------------------------------------------------------------------
 
 
-def test_a_second_reading_gives_what_the_first_dropped_and_no_child_again() -> None:
+def test_second_reading_gives_dropped_urls_and_no_child_again() -> None:
     body = mixed(100).replace(b"</urlset>", b"<sitemap><loc>/x/t.xml</loc></sitemap></urlset>")
     items, fetcher = read(SITE, proven_late(Page([body])), per_host=1)
-    assert fetcher.asked[-1] == SHARED
-    assert fetcher.asked.count(SHARED) == 2
+    assert fetcher.requested[-1] == SHARED
+    assert fetcher.requested.count(SHARED) == 2
     lines = [record.line for record in of(UrlRecord, items)]
     assert lines == [*range(3, 102, 2), *range(2, 101, 2)]
     assert [ref.loc for ref in of(SitemapRef, items)].count(f"{HOST}/x/t.xml") == 1
@@ -497,8 +497,8 @@ def test_a_second_reading_gives_what_the_first_dropped_and_no_child_again() -> N
     assert (outcome.kept, outcome.dropped, outcome.entries) == (101, {}, 101)
 
 
-def test_a_second_reading_tells_what_could_not_come_up_before() -> None:
-    """Of a page that is dropped the location was looked at, and no date."""
+def test_second_reading_reports_problems_of_urls_dropped_before() -> None:
+    """For dropped URLs only the loc was checked, not the dates."""
     entry = b"<url><loc>%s</loc><lastmod>Mon</lastmod><cat/><priority>9</priority></url>"
     locs = [f"{HOST}/x/1#a".encode(), f"{HOST}/2#b".encode(), b"https://other.example/3"]
     body = b"<urlset>" + b"\n".join(entry % loc for loc in locs) + b"</urlset>"
@@ -510,7 +510,7 @@ def test_a_second_reading_tells_what_could_not_come_up_before() -> None:
     assert outcome_of(SHARED, items).problems == expected, "as it is in the end"
 
 
-def test_a_second_reading_keeps_to_the_dates_that_are_asked_for() -> None:
+def test_second_reading_obeys_the_date_filter() -> None:
     entries = urlset(f"{HOST}/x/new", f"{HOST}/new") + b""
     old = urlset(f"{HOST}/x/old", f"{HOST}/old", lastmod="2020-01-01")
     body = entries.replace(b"</urlset>", b"") + old.partition(b">\n")[2]
@@ -521,17 +521,17 @@ def test_a_second_reading_keeps_to_the_dates_that_are_asked_for() -> None:
     assert (outcome.kept, outcome.dropped) == (2, {"date": 2})
 
 
-def test_a_second_reading_that_breaks_off_goes_on_where_it_was() -> None:
+def test_retry_of_a_second_reading_continues_where_it_was() -> None:
     body = mixed(3000)
     broken = Page([body[:100_000]], error=FetchError("reset"))
     items, fetcher = read(SITE, proven_late(Page([body]), broken, Page([body])), per_host=1)
-    assert fetcher.asked.count(SHARED) == 3
+    assert fetcher.requested.count(SHARED) == 3
     lines = [record.line for record in of(UrlRecord, items)]
     assert lines == [*range(3, 3002, 2), *range(2, 3001, 2)]
     assert (outcome_of(SHARED, items).kept, outcome_of(SHARED, items).complete) == (3000, True)
 
 
-def test_a_second_reading_that_breaks_off_for_good_counts_what_it_gave() -> None:
+def test_failed_second_reading_counts_what_it_returned() -> None:
     body = mixed(3000)
     broken = Page([body[:100_000]], error=FetchError("reset"))
     items, _ = read(SITE, proven_late(Page([body]), broken), per_host=1)
@@ -542,17 +542,17 @@ def test_a_second_reading_that_breaks_off_for_good_counts_what_it_gave() -> None
 
 
 def test_a_first_reading_that_breaks_off_ends_with_the_authorities_that_it_began_with() -> None:
-    """What was given out is counted by items, and wider authorities would give other items."""
+    """Returned items are counted, and wider authorities would give other items."""
     body = mixed(3000)
     broken = Page([body[:100_000]], error=FetchError("reset"))
     items, fetcher = read(SITE, proven_late(broken, Page([body])), per_host=1)
-    assert fetcher.asked[-4:] == [SHARED, PROVEN, SHARED, SHARED]
+    assert fetcher.requested[-4:] == [SHARED, PROVEN, SHARED, SHARED]
     records = of(UrlRecord, items)
     assert sorted(record.line for record in records) == [*range(2, 3002)]
     assert (outcome_of(SHARED, items).kept, outcome_of(SHARED, items).dropped) == (3000, {})
 
 
-def test_a_packed_sitemap_is_read_again_as_the_first_time() -> None:
+def test_gzipped_sitemap_has_the_same_second_reading() -> None:
     items, _ = read(SITE, proven_late(Page([packed(mixed(10))])), per_host=1)
     assert len(of(UrlRecord, items)) == outcome_of(SHARED, items).kept == 10
 
@@ -560,8 +560,8 @@ def test_a_packed_sitemap_is_read_again_as_the_first_time() -> None:
 # --- compression ----------------------------------------------------------------------------------------------
 
 
-def test_a_bomb_is_given_out_in_small_batches() -> None:
-    """A few bytes on the wire that unpack to much: no batch is large, and the limit holds."""
+def test_bomb_is_returned_in_small_batches() -> None:
+    """A few bytes with a large decoded size: no batch is large, and the limit applies."""
 
     async def main() -> tuple[int, list[Any]]:
         fetcher = Played({MAP: page(packed(many(50_000)))})

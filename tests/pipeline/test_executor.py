@@ -32,7 +32,7 @@ def parsers_in_memory() -> int:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Without garbage collection; and what was there before is not looked at by held()."""
+    """Disables garbage collection; objects from before are not counted."""
     gc.collect()
     gc.freeze()
     gc.disable()

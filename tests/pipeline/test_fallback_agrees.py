@@ -1,4 +1,4 @@
-"""feedparser and the streaming reader on the same feeds: the same links and dates, but for what is listed here."""
+"""feedparser and the streaming parser on the same feeds: the same links and dates, except those listed here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Rows = list[tuple[str, object, object]]  # loc, lastmod, precision
 
 URL = "https://example.com/blog/feed.xml"
 
-# Document in corpus/feed -> the paths of the links that only one of them gives, or gives another date, and why.
+# Document in corpus/feed -> the paths of links that differ between the two, and why.
 EXCEPTIONS: dict[str, tuple[set[str], str]] = {
     "cdf-only-feedparser-knows.xml": ({"/cdf/1.html"}, "the streaming reader knows no CDF"),
     "atom-prefixed.xml": ({"/1"}, "feedparser knows no other spellings of a namespace"),
@@ -56,7 +56,7 @@ FEEDS = sorted(
 
 @pytest.fixture
 def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What read_links() changes in feedparser is put back."""
+    """Restores what read_links() changes in feedparser."""
     monkeypatch.setattr(mixin._FeedParserMixin, "resolve_uri", mixin._FeedParserMixin.resolve_uri)
     monkeypatch.setattr(mixin, "make_safe_absolute_uri", mixin.make_safe_absolute_uri)
 
@@ -139,7 +139,7 @@ SAME = [
     atom("<entry><link href='/h'/><published>2020-01-01T00:00:00Z</published></entry>"),
     atom("<entry><link href='/h'/><published>2020-01-01</published><updated>2021-01-01</updated></entry>"),
 ]
-# Why, and a feed of which feedparser gives something else.
+# The reason, and a feed for which feedparser gives another result.
 OTHER = [
     ("the last date of a name counts", rss(f"<item>{LINK}<pubDate>2020</pubDate><pubDate>2021</pubDate></item>")),
     ("all namespaces of dates are one", rss(f"<item>{LINK}<atom:published>2020</atom:published></item>")),
@@ -157,11 +157,11 @@ OTHER = [
 
 @pytest.mark.usefixtures("_in_this_process")
 @pytest.mark.parametrize("feed", SAME)
-def test_the_same_links_and_dates_come_of_both(feed: str) -> None:
+def test_feedparser_and_streaming_parser_agree(feed: str) -> None:
     assert streamed(feed.encode(), URL) == through_feedparser(feed.encode(), URL)
 
 
 @pytest.mark.usefixtures("_in_this_process")
 @pytest.mark.parametrize(("why", "feed"), OTHER)
-def test_what_feedparser_sees_otherwise(why: str, feed: str) -> None:
+def test_feedparser_and_streaming_parser_differ(why: str, feed: str) -> None:
     assert streamed(feed.encode(), URL) != through_feedparser(feed.encode(), URL), why

@@ -1,4 +1,4 @@
-"""The feedparser fallback within a walk: what it costs others, how it ends early, and that it opens nothing."""
+"""The feedparser fallback in a crawl: other documents are not delayed, early ends, and no files or URLs opened."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SITE = "https://quad.example"
-HUNG_SECONDS = 8.0  # less than the ten that feedparser has by default
+HUNG_SECONDS = 8.0  # less than fallback_seconds, ten by default
 
-# feedparser's work grows with the square of either; the streaming reader knows no CDF.
+# feedparser's work is quadratic in either; the streaming parser does not read CDF.
 QUADRATIC = {
     "newlines": b"<!-- -->" + b"\n" * 80_000 + f'<CHANNEL><ITEM HREF="{SITE}/slow"/></CHANNEL>'.encode(),
     "author": f'<CHANNEL><ITEM HREF="{SITE}/slow"><AUTHOR>{"a" * 64_000}</AUTHOR></ITEM></CHANNEL>'.encode(),
@@ -42,7 +42,7 @@ Children = list[subprocess.Popen[bytes]]
 
 @pytest.fixture
 def children(monkeypatch: pytest.MonkeyPatch) -> Children:
-    """The processes that were started."""
+    """The started processes."""
     started: Children = []
 
     class Recorded(subprocess.Popen):  # type: ignore[type-arg]
@@ -61,7 +61,7 @@ async def started(children: Children, count: int = 1) -> None:
 
 @attrs.frozen
 class Answers:
-    """A Fetcher of one slow feed and one fast sitemap, which only comes when feedparser is at work on the feed."""
+    """A Fetcher of a slow feed and a fast sitemap, which is only sent while feedparser reads the feed."""
 
     slow: bytes
     children: Children
@@ -78,7 +78,7 @@ class Answers:
 
 
 @pytest.mark.parametrize("kind", QUADRATIC)
-def test_other_documents_are_read_while_feedparser_is_at_work(kind: str, children: Children) -> None:
+def test_other_documents_are_read_while_feedparser_runs(kind: str, children: Children) -> None:
     outcomes: dict[str, sr.Outcome] = {}
     with sr.urls(
         SITE,
@@ -96,7 +96,7 @@ def test_other_documents_are_read_while_feedparser_is_at_work(kind: str, childre
     assert [child.returncode for child in children] == [-signal.SIGKILL]
 
 
-def test_feeds_that_take_long_leave_the_slots_of_their_host_to_others() -> None:
+def test_slow_feeds_do_not_hold_slots_of_their_host() -> None:
     released, waits = threading.Event(), []
 
     def slow(body: bytes, url: str | None, /, *, limits: sr.Limits) -> sr.pipeline.FallbackResult:
@@ -119,7 +119,7 @@ def test_feeds_that_take_long_leave_the_slots_of_their_host_to_others() -> None:
         for url in urls:
             seen.append(url.loc)
             released.set()
-    assert (seen, waits) == (LOCS, [True] * 5)  # the four, and ROBOTS has one more
+    assert (seen, waits) == (LOCS, [True] * 5)  # four, and one for ROBOTS
 
 
 def test_leaving_the_block_kills_feedparser_and_joins_the_thread(children: Children) -> None:
@@ -164,8 +164,8 @@ def test_a_cancelled_task_kills_feedparser(children: Children) -> None:
     assert [child.returncode for child in children] == [-signal.SIGKILL]
 
 
-def test_more_feeds_than_the_loop_has_threads_do_not_hold_up_its_names(children: Children) -> None:
-    """Names are resolved on the loop's threads: feedparser must not take them, however many feeds there are."""
+def test_many_slow_feeds_do_not_block_name_resolution(children: Children) -> None:
+    """Names are resolved on the loop's threads, which feedparser must not occupy."""
 
     @attrs.frozen
     class Many(Answers):
@@ -227,7 +227,7 @@ def test_an_interrupt_ends_the_command_and_its_feedparser(folder: Path, command:
         assert process.stderr
         if command == "dump":
             process.stdout.readline()
-        time.sleep(1.5)  # feedparser has begun
+        time.sleep(1.5)  # feedparser has started
         (os.killpg if to_group else os.kill)(process.pid, signal.SIGINT)
         process.stdout.read()
         messages = process.stderr.read()

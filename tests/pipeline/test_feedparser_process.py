@@ -1,4 +1,4 @@
-"""feedparser in its process: which links it gives as the feed spells them, what it may take, and how it ends."""
+"""feedparser in its process: links as spelled in the feed, resource limits, and how it ends."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def item(link: str) -> str:
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    """read_links() here, for speed: what it changes in feedparser has to be put back."""
+    """read_links() in this process, for speed; restores what it changes in feedparser."""
     monkeypatch.setattr(mixin._FeedParserMixin, "resolve_uri", mixin._FeedParserMixin.resolve_uri)
     monkeypatch.setattr(mixin, "make_safe_absolute_uri", mixin.make_safe_absolute_uri)
     return read_links
@@ -56,7 +56,7 @@ A, B = "https://e.com/a", "https://e.com/b"
 
 # Not well-formed: feedparser's own lenient parser reads them. Body, links, dropped, entries without a link.
 LOOSE = [
-    # references, and what only looks like one
+    # references, and text that looks like one
     (item("https://e.com/?a=1&amp;b=2"), ["https://e.com/?a=1&b=2"], [], 0),
     (item("https://e.com/b&#225;r&#x2F;x&eacute;"), ["https://e.com/bár/xé"], [], 0),
     (item("https://e.com/?a=1&b=2"), [], ["https://e.com/?a=1&b=2"], 0),
@@ -67,13 +67,13 @@ LOOSE = [
     (item("https://e.com/?a&amp=2"), [], ["https://e.com/?a&=2"], 0),
     (item("https://e.com/?a&#38b"), [], ["https://e.com/?a&#38b"], 0),
     (item("https://e.com/?a&unheard;b"), [], ["https://e.com/?a&unheardb"], 0),
-    (item("https://e.com/?a&amp;b;c"), [], ["https://e.com/?a&bc"], 0),  # feedparser eats the ;
+    (item("https://e.com/?a&amp;b;c"), [], ["https://e.com/?a&bc"], 0),  # feedparser drops the ;
     (item("https://e.com/?a&amp;amp;b"), [], ["https://e.com/?a&ampb"], 0),
     (item("https://e.com/?a&lt;b"), [], ["https://e.com/?a&ltb"], 0),
     (item("https://e.com/&#150;"), [], ["https://e.com/–"], 0),  # read as windows-1252
     (item("https://e.com/é/ж"), ["https://e.com/é/ж"], [], 0),
-    (item("https://e.com/Ã©"), [], ["https://e.com/é"], 0),  # "mended"
-    # CDATA, comments and instructions are no part of a link
+    (item("https://e.com/Ã©"), [], ["https://e.com/é"], 0),  # "repaired"
+    # CDATA, comments and instructions are not part of a link
     (item("<![CDATA[https://e.com/?a=1&b=2]]>"), ["https://e.com/?a=1&b=2"], [], 0),
     (item("https://e.com/<![CDATA[?a&b]]>=c"), ["https://e.com/?a&b=c"], [], 0),
     (item("<![CDATA[https://e.com/?a&amp;b]]>"), [], ["https://e.com/?a&ampb"], 0),
@@ -103,7 +103,7 @@ LOOSE = [
     (f"<item><link>{A}</link><more><link>{B}</link></more></item>", [A], [], 0),
     (f"<item><link>{A}<title>t</title></item>" + item(B), [B], [], 1),
     (f"<item><description><link>{B}</link></description></item>", [], [], 1),
-    # control characters stand for themselves
+    # control characters are kept
     (item("https://e.com/a\x01b\x00c"), ["https://e.com/a\x01b\x00c"], [], 0),
     (item("https://e.com/a\x1fb"), [], ["https://e.com/a\x1fb"], 0),
     # attributes
@@ -119,7 +119,7 @@ LOOSE = [
     ('<item><link href="https://e.com/say"hi".html"/></item>', [], ["https://e.com/say"], 0),
     ("<item><link href=https://e.com/a{b}c /></item>", [], [A], 0),
     (f'<item><link href="{A}/></item><item><link href="{B}"/></item>', [B], None, 0),
-    # what is no link
+    # no links
     ("<item><guid>post-17</guid></item>", [], [], 1),
     (f"<item><guid isPermaLink='false'>{A}</guid></item>", [], [], 1),
     (f"<item><guid>{A}</guid></item>", [A], [], 0),
@@ -136,7 +136,7 @@ LOOSE = [
 
 
 @pytest.mark.parametrize(("items", "links", "dropped", "without_link"), LOOSE)
-def test_links_of_hopeless_markup_are_what_it_spells(in_this_process, items, links, dropped, without_link):
+def test_links_of_malformed_markup_are_spelled_in_it(in_this_process, items, links, dropped, without_link):
     result = in_this_process(rss(items + "<b>"), URL)
     assert [link for link, _ in result.links] == links
     assert result.without_link == without_link
@@ -151,7 +151,7 @@ FEEDS = [
     (rss(item("../rel?x=1")), ["../rel?x=1"], [], 0),
     (rss('<item xml:base="http://x.example/y/"><link>rel</link></item>'), ["http://x.example/y/rel"], [], 0),
     (rss('<item xml:base="http://[/"><link>rel</link></item>' + item("b")), ["rel", "b"], [], 0),
-    (rss('<item xml:base="http:///y/"><link>rel</link></item>'), ["rel"], [], 0),  # no host, and none is made up
+    (rss('<item xml:base="http:///y/"><link>rel</link></item>'), ["rel"], [], 0),  # no host, and none is invented
     (rss('<item xml:base="http://x.example/?a&amp;b;c"><link>?</link></item>'), ["http://x.example/?"], [], 0),
     (rss('<item xml:base="/a&amp;b;c/"><link>rel</link></item>'), ["https://blog.example/a&b;c/rel"], [], 0),
     (rss('<item xml:base="http://x.example/"><link>https://e.com/a?</link></item>'), ["https://e.com/a?"], [], 0),
@@ -161,7 +161,7 @@ FEEDS = [
     (atom("<entry><link href='/a?b&amp;c'/></entry>"), ["/a?b&c"], [], 0),
     (rss(item("https://e.com/b&#225;r&#x2F;x")), ["https://e.com/bár/x"], [], 0),
     (rss(item("https://e.com/?a=1&b=2") + item("https://e.com/b")), ["https://e.com/b"], ["https://e.com/?a=1&b=2"], 0),
-    # nothing in it
+    # empty
     (b"", [], [], 0),
     (b"<html><body>404</body></html>", [], [], 0),
     (b"\x00\xff" * 100, [], [], 0),
@@ -197,7 +197,7 @@ def test_link_that_the_end_cuts_off_is_never_given(in_this_process):
         assert links <= {"https://e.com/abc"}, end
 
 
-# Markup around links, and what is done to it. No byte of it may come to stand in a link.
+# Markup around links, which is damaged. None of its bytes may appear in a link.
 MARKUP = (
     "<item><title>t &amp; u</title><link>{}</link><pubDate>Mon, 3 Jun 2019</pubDate></item>\n",
     '<item><link>{}</link><description><![CDATA[<p>x</p>]]></description><guid isPermaLink="false">7</guid></item>\n',
@@ -216,9 +216,9 @@ _TOKEN = re.compile(r"<[^>]*>|\w+|\s+|.", re.DOTALL)
 
 
 def damaged(chance: random.Random, feed: str, links: list[str]) -> str:
-    """Some pieces of markup are gone, doubled, moved or among debris; locations stay whole, wherever they end up.
+    """Some pieces of markup are removed, doubled, moved or mixed with debris; locations stay complete.
 
-    Once in a while the debris is within a location.
+    Sometimes the debris is within a location.
     """
     pieces = [piece for part in re.split(f"({'|'.join(map(re.escape, links))})", feed)
               for piece in ([part] if part in links else _TOKEN.findall(part))]  # fmt: skip
@@ -240,7 +240,7 @@ def damaged(chance: random.Random, feed: str, links: list[str]) -> str:
     return "".join(pieces)
 
 
-def test_no_damage_brings_forth_a_link_that_nobody_wrote(in_this_process):
+def test_damage_never_creates_a_link(in_this_process):
     chance, kept, rounds = random.Random(20), 0, examples(500, 200)  # noqa: S311 - the same damage each time
     for round_ in range(rounds):
         links = [f"https://e.com/{chance.randrange(1000)}/{word}?x=y" for word in ("one", "two", "three", "four")]
@@ -249,7 +249,7 @@ def test_no_damage_brings_forth_a_link_that_nobody_wrote(in_this_process):
         text = damaged(chance, feed, links)
         try:
             found = in_this_process(text.encode(), URL)
-        except (ValueError, KeyError, IndexError):  # feedparser gives up
+        except (ValueError, KeyError, IndexError):  # feedparser fails
             continue
         kept += len(found.links)
         for link, date in found.links:
@@ -258,12 +258,12 @@ def test_no_damage_brings_forth_a_link_that_nobody_wrote(in_this_process):
     assert kept > 1.3 * rounds
 
 
-# What XML takes out of a text without a trace.
+# What XML removes from text.
 _TRANSPARENT = re.compile(r"<!\[CDATA\[|\]\]>|<!--.*?-->|<\?[^>]*\?>", re.DOTALL)
 
 
 def is_written(found: str, text: str) -> bool:
-    """Whether it is the whole of an element or an attribute: debris within a location makes another one."""
+    """Whether a link is the complete text of an element or attribute: debris within a location gives another link."""
     flat = _TRANSPARENT.sub("", text)
     ends = ((">", "</"), ('"', '"'), ("'", "'"))
     return any(
@@ -381,14 +381,14 @@ def test_child_has_caps_of_its_own_on_memory_and_processor_time(monkeypatch, sec
 
 
 def is_capped(limits: tuple[int, int], cap: int) -> bool:
-    """Soft and hard; the system may have had a lower one. -1 is none at all."""
+    """Whether soft and hard limits are set; the system may have a lower one. -1 is unlimited."""
     return all(0 <= limit <= cap for limit in limits)
 
 
 def test_long_base_before_many_links_is_bounded():
     body = rss(f'<x xml:base="http://e.com/{"b" * 500_000}/">' + item("a") * 200 + "</x>")
     with pytest.raises(FallbackFailed, match=r"answer is too long|memory"):
-        feedparser_fallback(body, URL, limits=Limits(fallback_seconds=60))  # not the clock, on a busy machine
+        feedparser_fallback(body, URL, limits=Limits(fallback_seconds=60))  # CPU time, as the machine may be busy
 
 
 FAILURES = [
@@ -418,7 +418,7 @@ SLOW = b"\n" * 80_000 + rss(item("https://e.com/a"))
 
 
 def fails_in_a_thread(children: ChildProcesses) -> tuple[threading.Thread, list[str]]:
-    """A fallback that takes long, for `children`, and the messages of its errors."""
+    """Starts a slow fallback in a thread; the messages of its errors."""
     messages = []
 
     def ask():
@@ -442,7 +442,7 @@ def test_kill_ends_the_child_and_its_caller(children):
     assert (messages, children[0].returncode) == (["feedparser gave up: exit -9"], -signal.SIGKILL)
 
 
-def test_nothing_is_started_for_one_who_killed_his_children(children):
+def test_no_process_is_started_after_kill(children):
     mine = ChildProcesses()
     mine.kill()
     thread, messages = fails_in_a_thread(mine)
@@ -450,19 +450,19 @@ def test_nothing_is_started_for_one_who_killed_his_children(children):
     assert (messages, children) == (["feedparser was not asked: the run was cancelled"], [])
 
 
-def test_kill_is_nobody_elses(children):
+def test_kill_ends_only_its_own_processes(children):
     mine = ChildProcesses()
     mine.kill()
     assert feedparser_fallback(rss(item("/a"))).links == (("/a", None),)
     assert [child.returncode for child in children] == [0]
 
 
-def test_interrupt_of_the_terminal_is_left_to_the_parent(children):
+def test_child_ignores_an_interrupt_of_the_terminal(children):
     mine = ChildProcesses()
     thread, messages = fails_in_a_thread(mine)
     while not children:
         time.sleep(0.01)
-    time.sleep(0.3)  # it has begun to parse
+    time.sleep(0.3)  # parsing has started
     children[0].send_signal(signal.SIGINT)
     time.sleep(0.1)
     assert children[0].poll() is None
@@ -472,7 +472,7 @@ def test_interrupt_of_the_terminal_is_left_to_the_parent(children):
 
 
 def test_child_dies_where_its_caller_is_interrupted(children, monkeypatch):
-    class Interrupted(subprocess.Popen):  # one that is recorded
+    class Interrupted(subprocess.Popen):  # a recorded process
         def communicate(self, *args, **options):
             raise KeyboardInterrupt
 

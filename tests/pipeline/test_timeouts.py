@@ -1,4 +1,4 @@
-"""How long one chunk may be in coming: what is left of the document's time, or what the rate allows; the lesser."""
+"""The timeout of a chunk: the rest of document_seconds, or the time that the minimum rate allows; the smaller one."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ MOST_SECONDS = 10.0
 
 
 async def silent_after(*chunks: bytes) -> AsyncIterator[bytes]:
-    """A network that brings these, and then keeps the connection open for ever."""
+    """A network that sends these chunks, and then keeps the connection open."""
     for chunk in chunks:
         yield chunk
     await asyncio.Event().wait()
 
 
 def left_with(limits: Limits, *chunks: bytes, spent: float = 0.0) -> FetchError:
-    """Why a silent network is left; a visit may have spent some of its time before."""
+    """The error for a silent network; the request may have used some of its time before."""
 
     async def read() -> None:
         request = DocumentRequest(URL, URL, "given", network_seconds=spent)
@@ -46,7 +46,7 @@ def left_with(limits: Limits, *chunks: bytes, spent: float = 0.0) -> FetchError:
 
 
 @pytest.mark.parametrize("chunks", [[], [b"x" * 1000]], ids=["at once", "after a chunk"])
-def test_silence_is_left_when_the_rate_says_so_though_the_document_has_time(chunks: list[bytes]) -> None:
+def test_silence_ends_by_rate_before_document_seconds(chunks: list[bytes]) -> None:
     soon = Limits(read_seconds=SOON, min_rate_after_seconds=SOON, min_bytes_per_second=100_000)
     error = left_with(attrs.evolve(soon, document_seconds=NEVER), *chunks)
     assert "min_bytes_per_second" in str(error)
@@ -55,7 +55,7 @@ def test_silence_is_left_when_the_rate_says_so_though_the_document_has_time(chun
 
 @pytest.mark.parametrize(("read", "rate_after"), [(NEVER, SOON), (SOON, NEVER), (NEVER, NEVER)])
 @pytest.mark.parametrize("spent", [0.0, 30.0])
-def test_silence_is_left_when_the_documents_time_is_over_though_the_rate_allows_it(
+def test_silence_ends_by_document_seconds_before_rate(
     read: float, rate_after: float, spent: float
 ) -> None:
     limits = Limits(read_seconds=read, min_rate_after_seconds=rate_after, document_seconds=spent + SOON)
@@ -64,8 +64,8 @@ def test_silence_is_left_when_the_documents_time_is_over_though_the_rate_allows_
     assert not error.transient, "another try would need as long"
 
 
-def test_a_chunk_has_the_time_of_silence_whatever_the_rate_is() -> None:
-    """The rate is so high that no chunk could keep it: a server that sends nothing runs into read_seconds."""
+def test_read_seconds_applies_to_a_chunk_at_any_rate() -> None:
+    """The minimum rate is unreachable: a silent server ends by read_seconds."""
 
     async def late() -> AsyncIterator[bytes]:
         await asyncio.sleep(SOON)

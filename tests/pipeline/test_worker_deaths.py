@@ -1,4 +1,4 @@
-"""Worker processes that die, fail or cannot be started; how they are ended; and that they block no other task."""
+"""Worker processes that die, fail or cannot be started; how they end; and that they block no other task."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 PATIENCE_SECONDS = 20.0
 A, B, C = (f"{SITE}/{name}.xml" for name in "abc")
 
-# What bodies make of a worker that is to be at work on them: the word, then what happens.
+# Words in bodies that make the worker fail: the word, and the failure.
 POISON = """
 import os, signal, time
 from {package}.document_parser import DocumentParser
@@ -91,7 +91,7 @@ DocumentParser.parse, DocumentParser.end, DocumentParser.finish = poisoned, pois
 
 
 def prepare(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
-    """Every worker runs this before its work."""
+    """Run by every worker at its start."""
     changed = programs._PROGRAM.replace("; sys.exit(main())", f"\n{code}\nsys.exit(main())")
     assert changed != programs._PROGRAM
     monkeypatch.setattr(programs, "_PROGRAM", changed)
@@ -124,7 +124,7 @@ def entries(name: str, count: int = 2000) -> bytes:
 
 
 def with_word(word: str, name: str = "a") -> list[bytes]:
-    """A body whose first half is harmless."""
+    """A body with the word in its second half."""
     body = entries(name)
     middle = body.index(b"<url>", len(body) // 2)
     return [body[:middle], f"<!-- {word} -->".encode() + body[middle:]]
@@ -161,8 +161,8 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize(("word", "how"), [("kill", "was ended by SIGKILL"), ("exit", "ended by itself, with 7")])
-def test_a_document_that_kills_its_worker_is_lost_alone(poison: None, word: str, how: str) -> None:
-    """What was read of it stands; a document that the same worker had open is tried again, and given once."""
+def test_document_that_kills_its_worker_is_the_only_one_lost(poison: None, word: str, how: str) -> None:
+    """Its records are kept; another open document of the same worker is retried, without repetition."""
     gate = asyncio.Event()
     body = entries("b")
     fetcher = site(
@@ -189,10 +189,10 @@ def test_a_document_that_kills_its_worker_is_lost_alone(poison: None, word: str,
     for name, url in (("b", B), ("c", C)):
         assert [loc for loc in locs(items) if f"/{name}/" in loc] == named(name)
         assert outcome_of(url, items).complete
-    assert fetcher.asked.count(A) == 1
+    assert fetcher.requested.count(A) == 1
 
 
-def test_a_worker_that_is_killed_from_outside_loses_the_document_that_it_is_at(
+def test_killed_worker_loses_its_current_document(
     poison: None, children: Children
 ) -> None:
     fetcher = site(a=page(*with_word("sleep")), b=page(entries("b")))
@@ -220,14 +220,14 @@ def test_a_worker_that_is_killed_from_outside_loses_the_document_that_it_is_at(
 
 
 @pytest.mark.parametrize("tries", [1, 3])
-def test_a_worker_that_is_killed_while_it_waits_loses_nothing(children: Children, tries: int) -> None:
+def test_worker_killed_while_idle_loses_nothing(children: Children, tries: int) -> None:
     gate, body = asyncio.Event(), entries("a")
 
     class Slow(Played):
         async def chunks(self, page: Page) -> Any:
             async for piece in super().chunks(page):
                 yield piece
-                if page.headers:  # the first answer
+                if page.headers:  # the first reply
                     await gate.wait()
 
     first = Page([body[:90_000], body[90_000:]], headers={"x": "first"})
@@ -248,11 +248,11 @@ def test_a_worker_that_is_killed_while_it_waits_loses_nothing(children: Children
     assert locs(items) == named("a")
     assert failures(items) == []
     assert outcome_of(A, items).complete
-    assert (len(children), fetcher.asked.count(A)) == (2, 2)
+    assert (len(children), fetcher.requested.count(A)) == (2, 2)
 
 
-def test_workers_that_always_die_while_they_wait_are_no_walk_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tries that a document has for its own faults, and three besides."""
+def test_repeated_deaths_of_idle_workers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tries of a document, and three more."""
     prepare(monkeypatch, "import os, threading; threading.Timer(0.2, os._exit, (5,)).start()")
 
     class Slow(Played):
@@ -264,24 +264,24 @@ def test_workers_that_always_die_while_they_wait_are_no_walk_without_end(monkeyp
     body = entries("a")
     fetcher = Slow({ROBOTS: robots(A), A: page(body[:90_000], body[90_000:])})
     items = asyncio.run(everything(run_of(fetcher, limits=Limits(tries=1))))
-    assert fetcher.asked.count(A) == 4
+    assert fetcher.requested.count(A) == 4
     (message,) = failures(items)
     assert message.startswith("the process that had it open, and was not at it, ended by itself, with 5")
     assert locs(items) == named("a")[: outcome_of(A, items).kept]
     assert not outcome_of(A, items).complete
 
 
-def test_a_worker_that_dies_at_every_document_leaves_what_each_gave(poison: None) -> None:
+def test_worker_dying_at_every_document_keeps_their_records(poison: None) -> None:
     fetcher = site(**{name: page(*with_word("kill", name)) for name in "abcdefgh"})
     items = asyncio.run(everything(run_of(fetcher, 2, limits=Limits(tries=1))))
     assert len(failures(items)) == 8
     kept = sum(outcome.kept for outcome in of(Outcome, items) if outcome.format == "urlset")
     assert len(set(locs(items))) == len(locs(items)) == kept
     assert len(of(Outcome, items)) == 9
-    assert max(map(fetcher.asked.count, fetcher.asked)) <= 5
+    assert max(map(fetcher.requested.count, fetcher.requested)) <= 5
 
 
-def test_a_worker_that_dies_over_the_end_of_what_broke_off_ends_nothing_else(poison: None) -> None:
+def test_worker_dying_at_the_end_of_a_broken_body_loses_only_that(poison: None) -> None:
     broken = Page([entries("end")[:90_000]], error=FetchError("reset", transient=False))
     items = asyncio.run(everything(run_of(site(end=[broken], b=page(entries("b"))))))
     end = outcome_of(f"{SITE}/end.xml", items)
@@ -291,18 +291,18 @@ def test_a_worker_that_dies_over_the_end_of_what_broke_off_ends_nothing_else(poi
     assert [loc for loc in locs(items) if "/b/" in loc] == named("b")
 
 
-def test_a_worker_that_dies_over_the_answer_of_feedparser_is_not_asked_again(poison: None) -> None:
-    asked: list[bytes] = []
+def test_document_that_kills_its_worker_after_feedparser_is_not_repeated(poison: None) -> None:
+    requested: list[bytes] = []
 
     def fallback(body: bytes, url: str | None, /, *, limits: Limits) -> sr.pipeline.FallbackResult:
-        asked.append(body)
+        requested.append(body)
         return sr.pipeline.FallbackResult()
 
     fetcher = site(finish=page(b"<CHANNEL><ITEM HREF='https://shop.example/1'/></CHANNEL>"))
     items = asyncio.run(everything(run_of(fetcher, feed_fallback=fallback)))
     assert failures(items) == ["the process that read it ended by itself, with 9 (listed in robots.txt:2)"]
     assert not outcome_of(f"{SITE}/finish.xml", items).complete
-    assert len(asked) == 1
+    assert len(requested) == 1
 
 
 def test_a_worker_that_is_killed_at_its_start_is_replaced(
@@ -317,12 +317,12 @@ def test_a_worker_that_is_killed_at_its_start_is_replaced(
     assert len(children) == 2
 
 
-def test_what_a_worker_prints_is_no_reply(poison: None) -> None:
+def test_output_printed_by_a_worker_is_ignored(poison: None) -> None:
     items = asyncio.run(everything(run_of(site(a=page(*with_word("print"))))))
     assert locs(items) == named("a")
 
 
-# --- faults of ours ---------------------------------------------------------------------------------------------
+# --- internal errors ---------------------------------------------------------------------------------------------
 
 
 def test_a_bug_reaches_the_caller_as_it_is(poison: None) -> None:
@@ -350,7 +350,7 @@ def test_a_bug_that_cannot_be_sent_reaches_the_caller_in_words(poison: None) -> 
         ("", "could not be started: sys.executable does not say"),
     ],
 )
-def test_a_worker_that_cannot_be_started_is_said_at_once(
+def test_worker_that_cannot_be_started_is_reported_at_once(
     monkeypatch: pytest.MonkeyPatch, executable: str, words: str
 ) -> None:
     monkeypatch.setattr(sys, "executable", executable)
@@ -364,7 +364,7 @@ def test_a_worker_that_cannot_be_started_is_said_at_once(
     assert no_threads()
 
 
-def test_the_last_words_of_a_worker_that_ends_at_once_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stderr_of_a_worker_that_exits_at_once_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     prepare(monkeypatch, "raise ImportError('no module for this')")
     with (
         lines(SITE, jobs=2, fetcher=site(a=page(entries("a")))) as stream,
@@ -377,7 +377,7 @@ def test_the_last_words_of_a_worker_that_ends_at_once_are_told(monkeypatch: pyte
 
 
 def no_threads() -> bool:
-    """Whether all of ours are over, but for one that is just ending: what waited for a process."""
+    """Whether all threads of the package have ended, except one that just waited for a process."""
     for thread in threading.enumerate():
         if "waitpid" in thread.name:
             thread.join(PATIENCE_SECONDS)
@@ -391,7 +391,8 @@ def is_gone(pid: int) -> bool:
     except ProcessLookupError:
         return True
     status = Path(f"/proc/{pid}/stat")
-    return status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z"  # containers may not reap it
+    # containers may not reap a zombie
+    return status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def test_leaving_after_the_first_lines_ends_every_worker(children: Children) -> None:
@@ -404,7 +405,7 @@ def test_leaving_after_the_first_lines_ends_every_worker(children: Children) -> 
     assert not fetcher.open
 
 
-def test_leaving_while_a_worker_is_at_work_or_starts_waits_for_neither(poison: None, children: Children) -> None:
+def test_leaving_does_not_wait_for_busy_or_starting_workers(poison: None, children: Children) -> None:
     fetcher = site(a=page(*with_word("sleep")), b=page(*with_word("sleep", "b")))
     began = time.monotonic()
     with lines(SITE, jobs=2, fetcher=fetcher) as stream:
@@ -414,8 +415,8 @@ def test_leaving_while_a_worker_is_at_work_or_starts_waits_for_neither(poison: N
     assert no_threads()
 
 
-def test_who_is_cancelled_while_it_closes_leaves_no_worker(poison: None, children: Children) -> None:
-    """However often, and also while one is being started."""
+def test_cancelled_close_leaves_no_worker(poison: None, children: Children) -> None:
+    """Repeatedly, and also while a worker is being started."""
 
     async def main() -> None:
         workers = WorkerPool(2)
@@ -436,7 +437,7 @@ def test_who_is_cancelled_while_it_closes_leaves_no_worker(poison: None, childre
     assert no_threads()
 
 
-def test_a_worker_that_never_begins_does_not_keep_who_leaves(
+def test_leaving_does_not_wait_for_a_worker_that_never_starts(
     monkeypatch: pytest.MonkeyPatch, children: Children
 ) -> None:
     prepare(monkeypatch, "import time; time.sleep(600)")
@@ -480,7 +481,7 @@ print(no_threads(), len(threading.enumerate()), files)
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_nothing_stays_open_and_nobody_complains(early: bool) -> None:
+def test_nothing_stays_open_and_no_warning_is_given(early: bool) -> None:
     here = Path(__file__).parent
     code = LEAVER.format(early=early, paths=[str(here), str(here.parent)])
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", code]
@@ -488,11 +489,11 @@ def test_nothing_stays_open_and_nobody_complains(early: bool) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     over, threads, files = done.stdout.split()
     assert (over, threads) == ("True", "1")
-    assert int(files) <= 5  # the three that it began with, and those that look
+    assert int(files) <= 5  # stdin, stdout, stderr, and those of listing the files
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
-def test_workers_end_with_whoever_started_them(site_server: Any) -> None:
+def test_workers_end_with_their_parent(site_server: Any) -> None:
     body = entries("a", 400)
     promised = {"Content-Length": "9999999", "Content-Type": "text/xml"}
     server = site_server({"/a.xml": (200, promised, body.replace(SITE.encode(), b""))})
@@ -510,7 +511,7 @@ def test_workers_end_with_whoever_started_them(site_server: Any) -> None:
 # --- flow -------------------------------------------------------------------------------------------------------
 
 
-def test_a_consumer_that_waits_makes_workers_and_network_wait() -> None:
+def test_slow_consumer_slows_workers_and_network() -> None:
     body = entries("a", 60_000)
     pieces = [body[at : at + 16_384] for at in range(0, len(body), 16_384)]
     assert len(pieces) > 200
@@ -532,8 +533,8 @@ def test_a_consumer_that_waits_makes_workers_and_network_wait() -> None:
     assert taken == waited < 20
 
 
-def test_a_document_that_is_long_in_coming_holds_up_no_other() -> None:
-    """Both are with the same worker."""
+def test_slow_document_does_not_delay_others() -> None:
+    """Both documents have the same worker."""
     gate, body = asyncio.Event(), entries("a")
     fetcher = site(a=page(body[:90_000], body[90_000:]), b=page(entries("b")))
 
@@ -556,7 +557,7 @@ def test_a_document_that_is_long_in_coming_holds_up_no_other() -> None:
     assert asyncio.run(main()) == [ROBOTS, B, A]
 
 
-def test_a_document_that_is_long_at_work_holds_up_no_other_worker(poison: None, children: Children) -> None:
+def test_document_that_is_slow_to_parse_does_not_delay_other_workers(poison: None, children: Children) -> None:
     fetcher = site(a=page(*with_word("sleep")), **{name: page(entries(name)) for name in "bc"})
 
     async def main() -> list[Any]:
@@ -574,8 +575,8 @@ def test_a_document_that_is_long_at_work_holds_up_no_other_worker(poison: None, 
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="processes cannot be stopped")
-def test_a_worker_that_takes_nothing_holds_up_nobody_who_sends(children: Children) -> None:
-    """More than any pipe holds is sent to a worker that stands still: others go on, and so does it later."""
+def test_stopped_worker_does_not_delay_other_senders(children: Children) -> None:
+    """More than a pipe holds is sent to a stopped worker: others continue, and so does it later."""
     large, gate = entries("a", 40_000), asyncio.Event()
     assert len(large) > 2 * MIB
     fetcher = site(a=page(entries("a", 2)[:60], large[60:], gate=None), b=page(entries("b"), gate=gate))
@@ -621,7 +622,7 @@ def task_of(**options: Any) -> ParseTask:
     return ParseTask(MAP, MAP, None, "any", (), **{"limits": Limits(), "selection": Selection(), **options})
 
 
-def test_a_chunk_that_unpacks_to_much_comes_back_in_many_replies() -> None:
+def test_chunk_with_a_large_decoded_size_gives_many_replies() -> None:
     replies_to_chunk = replies(task_of(as_lines=LineOptions()), packed(many(50_000)))
     sizes = [sum(len(item.data) for item in reply.batch if isinstance(item, Lines)) for reply in replies_to_chunk]
     assert len(sizes) > 20
@@ -629,7 +630,7 @@ def test_a_chunk_that_unpacks_to_much_comes_back_in_many_replies() -> None:
     assert sum(item.urls for reply in replies_to_chunk for item in reply.batch if isinstance(item, Lines)) > 49_000
 
 
-def test_what_nobody_wants_is_unpacked_by_turns_too() -> None:
+def test_decompression_without_output_is_done_in_turns() -> None:
     unwanted = Selection(include=make_patterns("include", "nowhere"))
     replies_to_chunk = replies(task_of(as_lines=LineOptions(), selection=unwanted), packed(many(200_000)))
     decoded = [0, *(reply.progress.outcome.bytes_decoded for reply in replies_to_chunk)]
@@ -643,7 +644,7 @@ def test_what_nobody_wants_is_unpacked_by_turns_too() -> None:
 @pytest.mark.parametrize(
     ("length", "begun"), [("16383", 0), ("16384", 1), ("9" * 5000, 1), ("-1", 1), ("x", 1), ("", 1), ("٣", 1)]
 )
-def test_what_says_that_it_is_small_is_read_here(children: Children, length: str, begun: int) -> None:
+def test_document_with_a_small_content_length_is_parsed_locally(children: Children, length: str, begun: int) -> None:
     fetcher = site(a=page(entries("a", 50), headers={"content-length": length}))
     items = asyncio.run(everything(run_of(fetcher)))
     assert locs(items) == named("a", 50)
@@ -651,7 +652,7 @@ def test_what_says_that_it_is_small_is_read_here(children: Children, length: str
 
 
 def test_a_worker_is_started_when_all_others_are_busy(children: Children) -> None:
-    """One after the other needs one process, or two where one begins before the other is dealt with; never more."""
+    """Sequential documents need one process, or two if one begins before the other has ended; never more."""
     fetcher = site(**{name: page(entries(name)) for name in "abc"})
     items = asyncio.run(everything(run_of(fetcher, 4, per_host=1)))
     assert len(locs(items)) == 6000
@@ -659,7 +660,7 @@ def test_a_worker_is_started_when_all_others_are_busy(children: Children) -> Non
 
 
 @pytest.mark.parametrize(("most", "begun"), [(2, 2), (8, 4)])
-def test_there_are_no_more_workers_than_asked_for(children: Children, most: int, begun: int) -> None:
+def test_workers_are_limited(children: Children, most: int, begun: int) -> None:
     gate = asyncio.Event()
     fetcher = site(**{name: page(entries(name), gate=gate) for name in "abcd"})
 
@@ -672,7 +673,7 @@ def test_there_are_no_more_workers_than_asked_for(children: Children, most: int,
 
 
 @pytest.mark.parametrize(("cores", "begins"), [(1, False), (2, True)])
-def test_by_itself_a_site_has_workers_once_it_proves_large(
+def test_workers_are_started_once_a_site_is_large(
     monkeypatch: pytest.MonkeyPatch, children: Children, cores: int, begins: bool
 ) -> None:
     monkeypatch.setattr(pool, "_cores", lambda: cores)
@@ -695,7 +696,7 @@ def test_fewer_than_one_job_is_refused(jobs: int) -> None:
         lines(SITE, jobs=jobs)
 
 
-def test_a_peek_starts_no_worker(children: Children) -> None:
+def test_sniffing_starts_no_worker(children: Children) -> None:
     run = run_of(site(a=page(entries("a"))), sniff_only=True, descend=False)
     asyncio.run(everything(run))
     assert run.frontier.sites[0].candidates[0].format == "urlset"
@@ -708,7 +709,7 @@ def test_other_streams_start_none(children: Children, monkeypatch: pytest.Monkey
     assert children == []
 
 
-def test_a_worker_keeps_no_document_that_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_worker_drops_finished_documents(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each document that was opened is closed, and the server then has nothing of it."""
     sent: list[tuple[str, int]] = []
     send = Worker.send

@@ -56,7 +56,7 @@ def test_a_call_gives_its_result_or_raises_in_a_thread_of_its_own() -> None:
     asyncio.run(main())
 
 
-def test_without_a_call_there_is_no_thread_and_nothing_to_end() -> None:
+def test_without_a_call_no_thread_is_started() -> None:
     async def main() -> None:
         worker_thread = WorkerThread(NAME)
         assert threads() == []
@@ -66,7 +66,7 @@ def test_without_a_call_there_is_no_thread_and_nothing_to_end() -> None:
     asyncio.run(main())
 
 
-def test_closing_waits_for_the_call_that_has_begun_and_the_loop_goes_on_meanwhile() -> None:
+def test_close_waits_for_the_running_call_without_blocking_the_loop() -> None:
     async def main() -> None:
         worker_thread, slow = WorkerThread(NAME), Slow()
         await abandoned(worker_thread, slow)

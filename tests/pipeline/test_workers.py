@@ -1,4 +1,4 @@
-"""Documents that are read in worker processes come out as those that are read here do, whatever is in them."""
+"""Worker processes give the same items as this process, for any document."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ FEED = b"<CHANNEL><ITEM HREF='https://shop.example/1'/><ITEM HREF='https://shop.
 
 
 def by_document(items: list[Any]) -> dict[str | None, dict[str, list[object]]]:
-    """Items by document, in its order: lines, links, problems and outcome."""
+    """Items by document in order: lines, links, problems and outcome."""
     reported: dict[str | None, dict[str, list[object]]] = defaultdict(lambda: defaultdict(list))
     for item in items:
         if isinstance(item, Lines):
@@ -74,7 +74,7 @@ def by_document(items: list[Any]) -> dict[str | None, dict[str, list[object]]]:
 
 
 async def worked(executor: ParseExecutor, body: bytes, size: int) -> tuple[list[Item | Lines], object]:
-    """All that an executor returns for a body in chunks, and its progress after each; feedparser runs here."""
+    """All results of an executor for a body in chunks, and its progress after each; feedparser runs in this process."""
     given: list[Item | Lines] = []
     states = [executor.progress]
     try:
@@ -88,8 +88,8 @@ async def worked(executor: ParseExecutor, body: bytes, size: int) -> tuple[list[
         given += await executor.end(cut=False)
         states.append(executor.progress)
         if executor.progress.fallback_request:
-            asked, url = executor.progress.fallback_request
-            given += await executor.finish(feedparser_answer(asked, url))
+            requested, url = executor.progress.fallback_request
+            given += await executor.finish(feedparser_answer(requested, url))
             states.append(executor.progress)
     finally:
         executor.release()
@@ -97,7 +97,7 @@ async def worked(executor: ParseExecutor, body: bytes, size: int) -> tuple[list[
 
 
 def joined(items: list[Item | Lines]) -> list[Item | Lines]:
-    """With the lines at the end, as one: how many come at once is not the document's to say."""
+    """The results with their lines joined, as the size of batches may differ."""
     of_lines = [item for item in items if isinstance(item, Lines)]
     data = b"".join(item.data for item in of_lines)
     whole = Lines(data, sum(item.urls for item in of_lines), sum(item.undated for item in of_lines))
@@ -110,7 +110,7 @@ def task_of(url: str, **options: Any) -> ParseTask:
 
 
 def corpus_tasks(form: LineOptions | None) -> list[tuple[str, ParseTask, bytes]]:
-    """Every case, with what its .toml says."""
+    """Every case with its options."""
     tasks = []
     for case in cases():
         stated = {name: value for name, value in case.options.items() if name != "feed_fallback"}
@@ -120,7 +120,7 @@ def corpus_tasks(form: LineOptions | None) -> list[tuple[str, ParseTask, bytes]]
 
 
 @pytest.mark.parametrize(("form", "size"), [(None, 100), (LineOptions("a site"), 1 << 20)], ids=["records", "lines"])
-def test_a_worker_gives_of_every_case_of_the_corpus_what_is_given_here(form: LineOptions | None, size: int) -> None:
+def test_worker_gives_the_same_for_every_case_of_the_corpus(form: LineOptions | None, size: int) -> None:
     async def main() -> list[str]:
         thread, workers = WorkerThread("own"), WorkerPool(2)
         try:
@@ -140,7 +140,7 @@ def test_a_worker_gives_of_every_case_of_the_corpus_what_is_given_here(form: Lin
 
 
 def tasks_of_walks() -> dict[str, tuple[ParseTask, bytes]]:
-    """How a walk asks for a document besides: from where an earlier try was, again, for its format alone, in part."""
+    """Other tasks of a crawl: retries that continue, second readings, sniffing, parts."""
     body = many(3000)
     thread = LocalExecutor(task_of(MAP), WorkerThread("never used"))
     parser = thread._parser
@@ -167,7 +167,7 @@ def tasks_of_walks() -> dict[str, tuple[ParseTask, bytes]]:
 @pytest.mark.parametrize(
     "form", [None, LineOptions(), LineOptions("a site")], ids=["records", "lines", "lines of a site"]
 )
-def test_a_worker_reads_as_a_walk_asks(form: LineOptions | None) -> None:
+def test_worker_gives_the_same_for_every_kind_of_task(form: LineOptions | None) -> None:
     async def main() -> None:
         thread, workers = WorkerThread("own"), WorkerPool(2)
         try:
@@ -183,7 +183,7 @@ def test_a_worker_reads_as_a_walk_asks(form: LineOptions | None) -> None:
 
 
 async def fate(executor: ParseExecutor, body: bytes) -> object:
-    """What worked() gives, or what it raises."""
+    """The result of worked(), or its exception."""
     try:
         return await worked(executor, body, 4096)
     except DocumentChanged as error:
@@ -195,7 +195,7 @@ async def fate(executor: ParseExecutor, body: bytes) -> object:
 
 @attrs.frozen
 class Walk:
-    """A target, what is answered, and how it is read."""
+    """A target, its pages, and options."""
 
     pages: Callable[[], dict[str, list[Page]]]
     target: str = SITE
@@ -310,12 +310,12 @@ def walked(walk: Walk, workers: WorkerPool | None, **options: Any) -> tuple[list
 
 
 @pytest.mark.parametrize("name", WALKS)
-def test_a_walk_gives_the_same_with_workers(name: str) -> None:
+def test_crawl_gives_the_same_with_workers(name: str) -> None:
     walk = WALKS[name]
     own, here = walked(walk, None)
     theirs, there = walked(walk, WorkerPool(walk.workers))
     assert by_document(theirs) == by_document(own)
-    assert Counter(there.asked) == Counter(here.asked)
+    assert Counter(there.requested) == Counter(here.requested)
     assert not there.open
 
 
@@ -324,14 +324,14 @@ def test_every_document_of_the_corpus_is_read_the_same_in_one_walk() -> None:
     pages = {"https://example.com/robots.txt": robots(*urls), **urls}
     walk = Walk(lambda: pages, "https://example.com", {"feed_fallback": fallback})
     (own, _), (theirs, _) = walked(walk, None), walked(walk, WorkerPool(2))
-    # Which index reports a child first depends on which came first.
+    # Which index reports a child first depends on the order of arrival.
     pages_of = [name for name in urls if "/index/" not in name]
     here, there = by_document(own), by_document(theirs)
     assert {url: there[url] for url in pages_of} == {url: here[url] for url in pages_of}
 
 
 @pytest.mark.parametrize("name", ["shop", "broken", "cross-submission", "nesting", "trouble"])
-def test_a_site_of_the_corpus_is_read_the_same(name: str) -> None:
+def test_site_of_the_corpus_is_read_the_same(name: str) -> None:
     reported = []
     for jobs in (1, 2):
         items: list[Any] = []

@@ -1,4 +1,4 @@
-"""How the tests of harvests run them, and read what came of them."""
+"""Runs harvests for tests, and reads their tables."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _OF_A_HARVEST = {
 
 
 def config_of(**keywords):
-    """What harvest() makes of these, for hosts on loopback that are asked once."""
+    """The HarvestConfig of keywords, for hosts on loopback with one try."""
     chosen = {name: keywords.pop(name, value) for name, value in _OF_A_HARVEST.items()}
     return make_config({"allow_private": True, "limits": HASTY, **keywords}, **chosen)
 
 
 def lay_out(path, hosts, config, *, shards=1):
-    """The folder of a harvest that has begun."""
+    """Begins a harvest; its folder."""
     listed, folder = read_hosts([getattr(host, "target", host) for host in hosts]), HarvestFolder(path)
     now = datetime.now(UTC)
     plan = HarvestPlan(
@@ -43,15 +43,15 @@ def lay_out(path, hosts, config, *, shards=1):
     return folder
 
 
-def one_shard(path, hosts, tell=lambda tally: None, **keywords):
-    """The hosts as one shard, read in this process; its folder, and what its manifest says."""
+def one_shard(path, hosts, on_progress=lambda tally: None, **keywords):
+    """Reads the hosts as one shard in this process; the folder and the manifest."""
     config = config_of(**keywords)
     folder = lay_out(path, hosts, config)
-    return folder, harvest_shard(folder, 0, config, tell)
+    return folder, harvest_shard(folder, 0, config, on_progress)
 
 
 def table(folder, name):
-    """All rows of a table, in an order of their own, without what differs from run to run."""
+    """All rows of a table, sorted, without values that differ from run to run."""
     path = _path(folder) / name
     found = [row for part in sorted(path.glob("*.parquet")) for row in pq.read_table(part).to_pylist()]
     return sorted(map(_lasting, found), key=str)
@@ -66,7 +66,7 @@ def _lasting(row):
 
 
 def tables(folder):
-    """Each of them."""
+    """All tables."""
     return {name: table(folder, name) for name in TABLES}
 
 
@@ -75,18 +75,18 @@ def locs(folder, site=None):
     return sorted(row["loc"] for row in table(folder, "urls") if site in (None, row["site"]))
 
 
-def told(folder):
-    """(change, loc) of each, sorted."""
+def reported(folder):
+    """(change, loc) of each URL, sorted."""
     return sorted((row["change"], row["loc"]) for row in table(folder, "urls"))
 
 
 def verdicts(folder):
-    """Host -> what became of it."""
+    """Host -> verdict."""
     return {row["site"]: row["verdict"] for row in table(folder, "hosts")}
 
 
 def files(folder):
-    """What there is in it, below the folders."""
+    """The files in the folder, as relative paths."""
     path = _path(folder)
     return sorted(str(each.relative_to(path)) for each in path.rglob("*") if each.is_file())
 

@@ -1,4 +1,4 @@
-"""A kill, played: from the nth change of a folder on nothing is changed any more, as where the process is gone."""
+"""Simulates a kill: from the nth change of a folder on nothing is changed any more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-# What changes a folder, by who has it.
+# Functions that change a folder, by their module.
 _CHANGES = {
     pathlib.Path: ("mkdir", "rename", "replace", "unlink", "write_text", "write_bytes", "open"),
     shutil: ("rmtree", "copyfile"),
@@ -19,12 +19,12 @@ _CHANGES = {
 
 
 class Killed(BaseException):
-    """Nobody catches it, and what stands in a `finally` can do nothing either."""
+    """Raised at each further change; it is not caught by the package."""
 
 
 @contextmanager
 def killed_at(number):
-    """The nth change, from 0, does not happen, nor does any behind it; gives a list of those that were wanted."""
+    """The nth change, from 0, and all later ones do not happen; yields the list of attempted changes."""
     wanted = []
 
     def dying(function):

@@ -1,4 +1,4 @@
-"""The folder of a harvest, however it was left: what is there counts if it is whole, and nothing is done twice."""
+"""The folder of a harvest after any interruption: complete shards count, and nothing is repeated."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import attrs
 import orjson
 import pytest
 from harvests import HASTY, config_of, lay_out
+from inline_cluster import harvest_inline
 from kills import killed_at
-from near import harvest_near
 from pyarrow import parquet as pq
 
 import sitemap_reader as sr
@@ -44,7 +44,7 @@ def begun(folder):
 
 
 def publish(folder, shard, name, *, has_state=True):
-    """A shard of one host with one URL, both called `name`; the state then knows that."""
+    """Publishes a shard of one host with one URL, both called `name`, and its state."""
     with closing(ShardWriter(folder, shard, state_shared_by=1 if has_state else None)) as writer:
         url = {"type": "change", "change": "new", "loc": name} if has_state else {"loc": name}
         writer.add_urls(orjson.dumps({"site": name, **url}) + b"\n", 1)
@@ -66,7 +66,7 @@ def _done(tmp_path_factory):
 
 @pytest.fixture
 def done(_done, folder):
-    """The folder of a harvest that is done, with host0, host1 and host2."""
+    """The folder of a finished harvest of host0, host1 and host2."""
     shutil.copytree(_done, folder.path)
     return folder
 
@@ -92,17 +92,17 @@ def files(path):
 
 def test_a_shard_is_done_when_its_manifest_is_there(begun):
     assert begun.manifest(0) is None
-    told = publish(begun, 0, "a")
-    assert begun.manifest(0) == told
-    assert told["rows"] == {"urls": 1, "sitemaps": 0, "problems": 0, "hosts": 1}
+    reported = publish(begun, 0, "a")
+    assert begun.manifest(0) == reported
+    assert reported["rows"] == {"urls": 1, "sitemaps": 0, "problems": 0, "hosts": 1}
     assert [row["loc"] for row in rows(begun, "urls")] == ["a"]
-    assert begun.state(0).read_bytes()[18:20] == b"\1\1"  # sealed: whole without a journal beside it
+    assert begun.state(0).read_bytes()[18:20] == b"\1\1"  # sealed: complete without a journal
     assert remembered(begun.state(0)) == ["a"]
     assert begun.clean_up(3) == [1, 2]
     assert not any(begun.unfinished.iterdir())
 
 
-def test_nothing_of_a_shard_is_to_be_seen_before_its_end(begun):
+def test_shard_is_invisible_before_its_end(begun):
     before = files(begun.path)
     with closing(ShardWriter(begun, 0, state_shared_by=1)) as writer:
         writer.add_urls(b'{"type":"change","change":"new","loc":"a"}\n' * 50_000, 50_000)
@@ -111,15 +111,15 @@ def test_nothing_of_a_shard_is_to_be_seen_before_its_end(begun):
     assert not any(begun.unfinished.iterdir())
 
 
-def test_a_shard_without_rows_has_its_tables_all_the_same(begun):
+def test_shard_without_rows_has_its_tables(begun):
     with closing(ShardWriter(begun, 1, state_shared_by=None)) as writer:
         writer.publish({**TOLD, "hosts": 0})
     assert {name: pq.read_table(begun.table(name, 1)).num_rows for name in TABLES} == dict.fromkeys(TABLES, 0)
 
 
 @pytest.mark.parametrize("moment", range(18))
-def test_a_shard_that_is_killed_counts_whole_or_not_at_all(begun, moment):
-    """With a state of an earlier harvest: the changes are told with the new one, or again."""
+def test_killed_shard_counts_completely_or_not_at_all(begun, moment):
+    """With a state of an earlier harvest: the changes are in the new one, or are reported again."""
     publish(begun, 0, "before")
     begun.archive(plan())
     begun.begin(plan(started="2026-01-02T08:30:00Z"), SHARDS)
@@ -133,7 +133,7 @@ def test_a_shard_that_is_killed_counts_whole_or_not_at_all(begun, moment):
     assert remembered(begun.state_before(0)) == ["before"]
     assert (begun.manifest(0) is not None) == is_done
     assert load_harvest(begun.path).shards_done == is_done
-    assert len(rows(begun, "urls")) == is_done  # who reads the folder sees no rows that do not count
+    assert len(rows(begun, "urls")) == is_done  # readers of the folder see no rows of incomplete shards
     assert not any(begun.unfinished.iterdir())
     if not is_done:
         publish(begun, 0, "now")
@@ -143,8 +143,8 @@ def test_a_shard_that_is_killed_counts_whole_or_not_at_all(begun, moment):
 
 
 @pytest.mark.parametrize("moment", range(22))
-def test_a_settling_that_is_killed_is_done_again(begun, moment):
-    """Shard 2 was killed before its manifest."""
+def test_killed_clean_up_is_repeated(begun, moment):
+    """Shard 2 was killed before it had its manifest."""
     for shard in (0, 2):
         publish(begun, shard, f"host{shard}")
     begun.manifest_path(2).unlink()
@@ -167,8 +167,8 @@ def test_a_shard_whose_table_is_gone_is_not_done(begun, table):
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_nor_is_one_whose_table_is_of_another_size(begun, table):
-    """As after a copy that was cut short."""
+def test_shard_with_a_table_of_another_size_is_not_done(begun, table):
+    """As after an interrupted copy."""
     publish(begun, 0, "a")
     data = begun.table(table, 0).read_bytes()
     begun.table(table, 0).write_bytes(data[:-1])
@@ -176,19 +176,19 @@ def test_nor_is_one_whose_table_is_of_another_size(begun, table):
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"bytes', "[]", "null", "{}", "\ufffd"])
-def test_nor_is_one_whose_manifest_is_damaged(begun, text):
+def test_shard_with_a_damaged_manifest_is_not_done(begun, text):
     publish(begun, 0, "a")
     begun.manifest_path(0).write_text(text, "utf-8")
     assert begun.manifest(0) is None
     assert begun.clean_up(3) == [0, 1, 2]
 
 
-def test_a_try_takes_the_place_of_the_one_before(begun):
+def test_attempt_replaces_the_previous_one(begun):
     first = ShardWriter(begun, 0, state_shared_by=None)
     other = ShardWriter(begun, 2, state_shared_by=None)
     first.check()
     with closing(ShardWriter(begun, 0, state_shared_by=None)) as second:
-        first.check()  # once is no proof
+        first.check()  # repeated, as the race may not occur the first time
         with pytest.raises(HarvestCancelled, match="has taken"):
             first.check()
         second.check()
@@ -202,7 +202,7 @@ def test_a_try_takes_the_place_of_the_one_before(begun):
     assert files(begun.path / "urls") == []
 
 
-def test_of_two_runs_in_a_folder_each_has_its_own_tries(begun):
+def test_two_runs_in_a_folder_have_separate_attempts(begun):
     runs = [attrs.evolve(begun, run=name) for name in ("one", "two")]
     for run in runs:
         run.attempts.mkdir()
@@ -220,7 +220,7 @@ def test_of_two_runs_in_a_folder_each_has_its_own_tries(begun):
 
 @pytest.mark.parametrize("ends", [HarvestFolder.cancel, lambda run: run.new_attempt(0)], ids=["run", "attempt"])
 def test_a_worker_that_still_writes_leaves_no_folder(begun, ends):
-    """Its files come while the folder is deleted: five times, as it need not happen the first time."""
+    """Its files appear while the folder is deleted: five times, as the race may not occur the first time."""
     for number in range(5):
         run = attrs.evolve(begun, run=f"run-{number}")
         run.attempts.mkdir(parents=True)
@@ -236,14 +236,14 @@ def test_a_worker_that_still_writes_leaves_no_folder(begun, ends):
 
 
 def write_files(folder: Path, is_at_work: threading.Event) -> None:
-    """One after the other, as long as there is the folder."""
+    """Writes files as long as the folder exists."""
     with suppress(FileNotFoundError):
         for number in range(2_000):
             (folder / f"{number}").touch()
             is_at_work.set()
 
 
-def test_who_looks_into_a_state_leaves_the_shard_done(begun):
+def test_reading_a_state_keeps_the_shard_done(begun):
     manifest = publish(begun, 0, "a")
     before = begun.state(0).read_bytes()
     with sr.state.State(begun.state(0)) as state:
@@ -257,7 +257,7 @@ def test_who_looks_into_a_state_leaves_the_shard_done(begun):
 # --- a plan ---
 
 
-def test_a_plan_is_read_as_it_was_laid_out(begun):
+def test_plan_round_trip(begun):
     assert begun.plan() == plan()
     assert begun.plan().has_state
     assert [begun.targets(shard) for shard in range(3)] == SHARDS
@@ -275,7 +275,7 @@ def test_a_folder_for_states_is_made_where_there_is_one(folder):
 
 
 @pytest.mark.parametrize("moment", range(22))
-def test_a_beginning_that_is_killed_is_begun_again(folder, moment):
+def test_killed_begin_can_be_repeated(folder, moment):
     with killed_at(moment) as wanted:
         folder.begin(plan(), SHARDS)
     before = folder.plan()
@@ -289,8 +289,8 @@ def test_a_beginning_that_is_killed_is_begun_again(folder, moment):
 
 
 @pytest.mark.parametrize("moment", range(33))
-def test_a_harvest_that_is_put_aside_is_whole_however_often_that_is_killed(done, moment):
-    """What was told stays readable, and the next harvest begins with its own rows only."""
+def test_archive_of_a_harvest_is_complete_after_any_kills(done, moment):
+    """The earlier tables stay readable, and the next harvest begins with its own rows only."""
     later = plan(started="2026-01-02T08:30:00Z")
 
     def begin():
@@ -342,13 +342,13 @@ def test_a_folder_of_a_newer_version_is_refused(begun):
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b"5", b'{"version":1}', b'{"version":1,"x":2}', b"\xff", b"x" * 3])
-def test_a_plan_that_is_damaged_is_told(begun, data):
+def test_damaged_plan_is_reported(begun, data):
     (begun.path / "harvest.json").write_bytes(data)
     with pytest.raises(sr.UsageError, match=r"harvest\.json is damaged: .*; name another folder"):
         begun.plan()
 
 
-def test_there_is_nothing_to_sum_up_where_there_is_no_harvest(tmp_path):
+def test_load_harvest_needs_a_harvest(tmp_path):
     for name in ("none", "."):
         with pytest.raises(sr.UsageError, match="there is no harvest in"):
             load_harvest(tmp_path / name)
@@ -387,7 +387,7 @@ def test_a_second_harvest_in_the_folder_is_refused_and_the_first_goes_on(folder,
     first.attempts.mkdir()
     writer = ShardWriter(first, 0, state_shared_by=1 if state else None)
     with pytest.raises(sr.UsageError, match=r"not done, 1 of 1 shard left: resume=True goes on"):
-        harvest_near([host], folder.path, state=state)
+        harvest_inline([host], folder.path, state=state)
     writer.check()
     writer.check()
     writer.publish(TOLD)
@@ -395,12 +395,12 @@ def test_a_second_harvest_in_the_folder_is_refused_and_the_first_goes_on(folder,
     assert folder.manifest(0) is not None
 
 
-def test_one_that_resumes_takes_it_over_and_the_first_ends(folder, host):
+def test_resume_takes_over_and_ends_the_first_harvest(folder, host):
     config = config_of()
     first = attrs.evolve(lay_out(folder.path, [host], config), run="first")
     first.attempts.mkdir()
     writer = ShardWriter(first, 0, state_shared_by=None)
-    found = harvest_near([host], folder.path, limits=HASTY, resume=True)
+    found = harvest_inline([host], folder.path, limits=HASTY, resume=True)
     assert (found.complete, found.urls) == (True, 1)
     with pytest.raises(HarvestCancelled):
         writer.publish(TOLD)
@@ -415,15 +415,15 @@ def test_one_that_resumes_takes_it_over_and_the_first_ends(folder, host):
 
 
 def test_workers_and_a_scheduler_are_not_both_named(folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", ModuleType("distributed"))  # which nothing is taken of
+    monkeypatch.setitem(sys.modules, "distributed", ModuleType("distributed"))  # an empty list
     with pytest.raises(sr.UsageError, match="leave one of the two out"):
         sr.scale.harvest(["a.example"], folder.path, scheduler="127.0.0.1:1", workers=2)
     assert not folder.path.exists()
 
 
-def test_a_worker_that_does_not_see_the_folder_is_told(folder, monkeypatch):
+def test_worker_without_the_folder_is_reported(folder, monkeypatch):
     right = Path.is_dir
     monkeypatch.setattr(Path, "is_dir", lambda self: self != folder.path and right(self))
     words = f"the worker near sees no folder {folder.path}: all must see it under the same"
     with pytest.raises(sr.UsageError, match=words):
-        harvest_near(["a.example"], folder.path)
+        harvest_inline(["a.example"], folder.path)

@@ -1,4 +1,4 @@
-"""Harvests on real workers, in processes of their own: killed, interrupted, and on a disk that is full."""
+"""Harvests on real worker processes: killed, interrupted, and on a full disk."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from contextlib import contextmanager
 import pytest
 from harvests import files, table, tables
 from hostfarm import make_hosts, run_farm
-from near import harvest_near
+from inline_cluster import harvest_inline
 from servers import free_port
 from tiers import needs
 
 import sitemap_reader as sr
 from sitemap_reader.scale import cluster as workers_of
 from sitemap_reader.scale.folder import HarvestFolder
-from sitemap_reader.scale.report import load_harvest
+from sitemap_reader.scale.report import ProgressTracker, load_harvest
 
 needs("distributed")
 psutil = needs("psutil")
@@ -29,8 +29,8 @@ KINDS = {"robots": 5, "index": 3, "text": 1, "feed": 1, "none": 1, "broken": 1, 
 HOSTS = 60
 SHARDS = 12
 HASTY = sr.Limits(tries=1)
-PATIENCE_SECONDS = 60.0
-# Few hosts at once: so that a run lasts for seconds.
+MAX_WAIT_SECONDS = 60.0
+# Few hosts at once, so that a harvest takes seconds.
 SLOWLY = {"shards": SHARDS, "hosts_at_once": 1, "limits": HASTY}
 PROGRAM = [sys.executable, "-m", "sitemap_reader", "harvest"]
 OPTIONS = ["--allow-private", "--shards", str(SHARDS), "--hosts-at-once", "1", "--retries", "0", "--workers", "1"]
@@ -53,9 +53,9 @@ def farm(hosts, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def right(farm, hosts, tmp_path_factory):
-    """The tables of a harvest that nobody disturbed."""
+    """The tables of an undisturbed harvest."""
     out = tmp_path_factory.mktemp("right") / "out"
-    harvest_near(hosts, out, shards=1, limits=HASTY)
+    harvest_inline(hosts, out, shards=1, limits=HASTY)
     return tables(out)
 
 
@@ -72,8 +72,8 @@ def listed(hosts, tmp_path):
 
 
 def wait_for(condition, *, of):
-    """Until it holds; what it gave."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    """Waits until the condition holds; its value."""
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
     while not (found := condition()):
         assert time.monotonic() < deadline, of
         time.sleep(0.02)
@@ -85,7 +85,7 @@ def done_shards(out):
 
 
 def workers_below(process):
-    """The worker processes that it has started."""
+    """The worker processes among the children of a process."""
     return [child for child in process.children(recursive=True) if "spawn_main" in " ".join(cmdline(child))]
 
 
@@ -98,7 +98,7 @@ def cmdline(process):
 
 @contextmanager
 def running(*arguments, **options):
-    """The command as a process; in the end neither it nor a process of its own is left."""
+    """Runs the command; at the end it and its child processes are killed."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
     with subprocess.Popen([*map(str, arguments)], **pipes, **options) as process:
         children = []
@@ -114,7 +114,7 @@ def running(*arguments, **options):
 
 
 def begun(process, children, out, shards=2):
-    """Until some shards are done and others are not; then also `children` knows them all."""
+    """Waits until some shards are done and others are not; adds the child processes to `children`."""
     wait_for(lambda: process.poll() is not None or len(done_shards(out)) >= shards, of=process)
     assert process.poll() is None, process.communicate()
     children += psutil.Process(process.pid).children(recursive=True)
@@ -122,7 +122,7 @@ def begun(process, children, out, shards=2):
 
 
 def end(process):
-    stdout, stderr = process.communicate(timeout=PATIENCE_SECONDS)
+    stdout, stderr = process.communicate(timeout=MAX_WAIT_SECONDS)
     assert stdout == ""
     return process.returncode, stderr
 
@@ -132,77 +132,113 @@ def run(*arguments, **options):
         return end(process)
 
 
-# --- a cluster of our own ---
+# --- the local cluster ---
 
 
-class Disturbing:
-    """Hears the progress; once something is read it looks around, and then kills a worker."""
+class WorkerKiller:
+    """Collects progress; after five hosts checks the processes and the dashboard, then kills a worker with a shard."""
 
-    def __init__(self):
-        self.listening = None
+    def __init__(self, out):
+        self.out = out
+        self.worker_of = {}  # shard -> address of the worker that reported it last
+        self.listen_addresses = None
         self.dashboard = None
         self.killed = None
-        self.told = []
+        self.progress = []
 
-    def __call__(self, progress):
-        self.told.append(progress)
-        if self.killed is None and progress.hosts_done > 5:
+    def on_event(self, event):
+        self.worker_of[event["shard"]] = event["worker"]
+
+    def on_progress(self, progress):
+        self.progress.append(progress)
+        if self.killed is not None or progress.hosts_done <= 5:
+            return
+        if self.dashboard is None:
             us = psutil.Process()
-            self.listening = self._listening([us, *us.children(recursive=True)])
-            with urllib.request.urlopen(progress.dashboard, timeout=PATIENCE_SECONDS) as answer:  # noqa: S310
+            self.listen_addresses = self._listen_addresses([us, *us.children(recursive=True)])
+            with urllib.request.urlopen(progress.dashboard, timeout=MAX_WAIT_SECONDS) as answer:  # noqa: S310
                 self.dashboard = (answer.status, b"Dask" in answer.read())
-            self.killed = workers_below(us)[0]
-            self.killed.send_signal(signal.SIGKILL)
+        self.killed = self._kill_worker()
 
-    def _listening(self, processes):
+    def _listen_addresses(self, processes):
         try:
-            found = [each for process in processes for each in process.net_connections("inet")]
+            return {ip for process in processes for ip, _ in listening(process)}
         except (psutil.AccessDenied, PermissionError):
             return None
-        return {each.laddr.ip for each in found if each.status == psutil.CONN_LISTEN}
+
+    def _kill_worker(self):
+        """The killed process; None if no worker has a shard now.
+
+        A worker has a shard if it has reported progress of it and there is no manifest. It is suspended before the
+        manifest is looked for, so that it cannot finish the shard in between.
+        """
+        for worker in workers_below(psutil.Process()):
+            ports = {port for _, port in listening(worker)}
+            worker.suspend()
+            wait_for(lambda worker=worker: worker.status() == psutil.STATUS_STOPPED, of=worker)
+            done = done_shards(self.out)
+            for shard, address in self.worker_of.copy().items():
+                if shard not in done and int(address.rpartition(":")[2]) in ports:
+                    worker.kill()
+                    return worker
+            worker.resume()
+        return None
+
+
+def listening(process):
+    """(address, port) of each socket on which the process listens."""
+    return {tuple(each.laddr) for each in process.net_connections("inet") if each.status == psutil.CONN_LISTEN}
 
 
 @pytest.fixture(scope="module")
 def disturbed(farm, hosts, right, tmp_path_factory):
-    """A harvest one of whose two workers was killed in the middle: its folder, what it said, and what was heard."""
+    """A harvest during which one of its two workers was killed: its folder, its result, and the WorkerKiller."""
     out = tmp_path_factory.mktemp("disturbed") / "out"
-    hearing = Disturbing()
+    killer = WorkerKiller(out)
+    update = ProgressTracker.update
+
+    def update_and_record(tracker, event):
+        update(tracker, event)
+        killer.on_event(event)
+
     targets = [host.target for host in hosts]
-    found = sr.scale.harvest(targets, out, workers=2, allow_private=True, on_progress=hearing, **SLOWLY)
-    return out, found, hearing
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ProgressTracker, "update", update_and_record)
+        found = sr.scale.harvest(targets, out, workers=2, allow_private=True, on_progress=killer.on_progress, **SLOWLY)
+    return out, found, killer
 
 
-def test_a_worker_that_is_killed_costs_no_row(disturbed, right):
-    out, found, hearing = disturbed
-    assert hearing.killed is not None
+def test_killed_worker_loses_no_row(disturbed, right):
+    out, found, killer = disturbed
+    assert killer.killed is not None
     assert tables(out) == right
     assert sum(found.again.values()) >= 1
     assert (found.failed, found.shards_done, found.hosts_done) == ({}, SHARDS, HOSTS)
 
 
-def test_all_of_it_listens_on_loopback_alone(disturbed):
-    _, _, hearing = disturbed
-    if hearing.listening is None:
-        pytest.skip("who listens where cannot be seen here")
-    assert hearing.listening
-    assert all(address.startswith("127.") for address in hearing.listening)
+def test_all_processes_listen_on_loopback_only(disturbed):
+    _, _, killer = disturbed
+    if killer.listen_addresses is None:
+        pytest.skip("the sockets of processes cannot be listed here")
+    assert killer.listen_addresses
+    assert all(address.startswith("127.") for address in killer.listen_addresses)
 
 
 def test_the_dashboard_answers(disturbed):
     assert disturbed[2].dashboard == (200, True)
 
 
-def test_progress_comes_to_all_hosts_and_says_how_long_it_may_take(disturbed):
-    _, found, hearing = disturbed
-    first, last = hearing.told[0], hearing.told[-1]
+def test_progress_reaches_all_hosts_and_estimates_the_time(disturbed):
+    _, found, killer = disturbed
+    first, last = killer.progress[0], killer.progress[-1]
     assert (first.hosts, first.shards, first.shards_at_once) == (HOSTS, SHARDS, 4)
     assert (last.hosts_done, last.shards_done, last.urls) == (HOSTS, SHARDS, found.urls)
     assert last.eta_seconds == 0
-    assert any(progress.eta_seconds for progress in hearing.told)
+    assert any(progress.eta_seconds for progress in killer.progress)
     assert last.not_whole == sum(found.verdicts.get(name, 0) for name in ("partial", "blocked", "unreadable"))
 
 
-def test_no_process_of_it_is_left(disturbed):
+def test_no_worker_process_is_left(disturbed):
     assert workers_below(psutil.Process()) == []
     assert not disturbed[0].joinpath("unfinished").exists()
 
@@ -223,19 +259,19 @@ def test_the_folder_is_read_in_one_query(disturbed, right):
 
 
 @unix
-def test_a_harvest_that_is_killed_is_resumed_where_it_was(farm, hosts, listed, out, right):
+def test_killed_harvest_is_resumed_where_it_was(farm, hosts, listed, out, right):
     with running(*PROGRAM, listed, "-o", out, *OPTIONS) as (process, children):
         begun(process, children, out, shards=3)
         process.send_signal(signal.SIGKILL)
         end(process)
-        assert psutil.wait_procs(children, PATIENCE_SECONDS)[1] == []
+        assert psutil.wait_procs(children, MAX_WAIT_SECONDS)[1] == []
     done = done_shards(out)
     before = {name: (out / name).stat().st_mtime_ns for name in files(out) if name.startswith(("urls", "manifests"))}
     farm.forget()
     code, stderr = run(*PROGRAM, listed, "-o", out, *OPTIONS, "--resume")
     assert code == 3, stderr
     assert tables(out) == right
-    read = {target for target, paths in farm.asked().items() if paths}
+    read = {target for target, paths in farm.requested().items() if paths}
     left = {target for shard in range(SHARDS) if shard not in done for target in HarvestFolder(out).targets(shard)}
     assert 0 < len(read) < HOSTS
     assert read == left
@@ -245,13 +281,13 @@ def test_a_harvest_that_is_killed_is_resumed_where_it_was(farm, hosts, listed, o
     }
     farm.forget()
     assert sr.scale.harvest(listed, out, resume=True, allow_private=True, **SLOWLY).shards_done == SHARDS
-    assert not any(farm.asked().values())
+    assert not any(farm.requested().values())
 
 
 @unix
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_it_with_a_word_and_leaves_nobody(farm, listed, out, right, number):
-    """As a terminal sends it: to all processes of the command."""
+def test_interrupt_prints_one_line_and_leaves_no_process(farm, listed, out, right, number):
+    """SIGINT is sent to all processes of the command, as by a terminal."""
     with running(*PROGRAM, listed, "-o", out, *OPTIONS) as (process, children):
         begun(process, children, out, shards=1)
         if number == signal.SIGINT:
@@ -260,7 +296,7 @@ def test_an_interrupt_ends_it_with_a_word_and_leaves_nobody(farm, listed, out, r
             process.send_signal(number)
         code, stderr = end(process)
         assert code == 130, stderr
-        assert psutil.wait_procs(children, PATIENCE_SECONDS)[1] == []
+        assert psutil.wait_procs(children, MAX_WAIT_SECONDS)[1] == []
     assert "Traceback" not in stderr
     assert "Error" not in stderr
     assert stderr.splitlines()[-2].endswith("; --resume does the rest")
@@ -272,7 +308,7 @@ def test_an_interrupt_ends_it_with_a_word_and_leaves_nobody(farm, listed, out, r
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A folder on a disk of a megabyte; `grow()` gives it room."""
+    """A folder on a small disk; `grow()` enlarges it."""
     place = tmp_path / "disk"
     place.mkdir()
 
@@ -286,7 +322,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", str(place)], check=True)
 
 
-def test_a_full_disk_ends_it_and_with_room_it_is_resumed(farm, hosts, listed, right, small_disk):
+def test_harvest_is_resumed_after_a_full_disk(farm, hosts, listed, right, small_disk):
     place, grow = small_disk
     out = place / "out"
     code, stderr = run(*PROGRAM, listed, "-o", out, *OPTIONS)
@@ -299,11 +335,11 @@ def test_a_full_disk_ends_it_and_with_room_it_is_resumed(farm, hosts, listed, ri
         assert [part.stem for part in sorted((out / name).iterdir())] == [f"part-{shard:05}" for shard in done]
     assert "; --resume does the rest" in stderr
     assert grow()
-    harvest_near(hosts, out, shards=SHARDS, limits=HASTY, resume=True)
+    harvest_inline(hosts, out, shards=SHARDS, limits=HASTY, resume=True)
     assert tables(out) == right
 
 
-def test_a_script_that_calls_it_at_once_is_told_where_to(listed, out, tmp_path):
+def test_harvest_at_module_level_is_reported_with_advice(listed, out, tmp_path):
     script = tmp_path / "script.py"
     call = f"sr.scale.harvest({str(listed)!r}, {str(out)!r}, workers=1, allow_private=True)"
     script.write_text(f"import sitemap_reader as sr\n\n{call}\n")
@@ -313,19 +349,19 @@ def test_a_script_that_calls_it_at_once_is_told_where_to(listed, out, tmp_path):
     assert not out.exists()
 
 
-# --- a scheduler of somebody else ---
+# --- an external scheduler ---
 
 
 @contextmanager
 def dask(*arguments):
-    """A command of Dask's, with what it says."""
+    """A command of Dask, with its output."""
     with running(sys.executable, "-m", "dask", *arguments) as (process, _):
         yield process
 
 
-def said(process, words):
-    """The line with these words, on stderr."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+def wait_for_line(process, words):
+    """Waits for a line with these words on stderr; the line."""
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
     lines = []
     while time.monotonic() < deadline:
         lines.append(process.stderr.readline())
@@ -337,13 +373,13 @@ def said(process, words):
 
 @pytest.fixture
 def scheduler():
-    """Its process and its address; one worker of two threads belongs to it."""
+    """The process and the address of a scheduler, with one worker of two threads."""
     quiet = ["--host", "127.0.0.1"]
     with dask("scheduler", *quiet, "--port", "0", "--dashboard-address", "127.0.0.1:0") as process:
-        address = said(process, "Scheduler at:").split()[-1]
+        address = wait_for_line(process, "Scheduler at:").split()[-1]
         worker = [address, *quiet, "--nthreads", "2", "--no-dashboard", "--no-nanny", "--death-timeout", "60"]
         with dask("worker", *worker) as helper:
-            said(helper, "Starting established connection")
+            wait_for_line(helper, "Starting established connection")
             yield process, address
 
 
@@ -364,12 +400,12 @@ def test_workers_of_another_scheduler_are_used_and_stay(farm, hosts, out, right,
     assert lost.failed
     assert {*lost.failed.values()} == {"the connection to the scheduler was lost"}
     assert lost.shards_done + len(lost.failed) == SHARDS
-    harvest_near(hosts, other, shards=SHARDS, limits=HASTY, resume=True)
+    harvest_inline(hosts, other, shards=SHARDS, limits=HASTY, resume=True)
     assert tables(other) == right
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "tcp://127.0.0.1:1", "tcp://127.0.0.1:x", "nonsense://x", ""])
-def test_a_wrong_address_is_told(out, monkeypatch, address):
+def test_wrong_scheduler_address_is_reported(out, monkeypatch, address):
     monkeypatch.setattr(workers_of, "CONNECT_SECONDS", 0.5)
     with pytest.raises(sr.UsageError, match=r"no scheduler answers at .*`dask scheduler` starts one"):
         sr.scale.harvest(["a.example"], out, scheduler=address)

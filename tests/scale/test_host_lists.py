@@ -1,4 +1,4 @@
-"""Lists of hosts: what counts as one, which are of one domain, and which shard each is of."""
+"""Lists of hosts: accepted lines, registrable domains, and shards."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sitemap_reader.scale.options import make_config
 
 @pytest.fixture
 def listed(tmp_path):
-    """`listed(data)` -> what is read of a file that holds it."""
+    """`listed(data)` -> the HostList of a file with this content."""
     file = tmp_path / "hosts.txt"
 
     def read(data):
@@ -36,7 +36,7 @@ def test_a_list_has_a_host_a_line_and_comments_and_blank_lines_beside(listed):
     assert found.domains == ("a.example", "b.example", "d.example")
 
 
-def test_a_byte_order_mark_belongs_to_nobody(listed):
+def test_byte_order_mark_is_skipped(listed):
     assert listed(b"\xef\xbb\xbfa.example\nb.example").targets == ("a.example", "b.example")
 
 
@@ -78,23 +78,23 @@ def test_bytes_that_are_no_text_are_no_hosts(listed):
 
 
 @pytest.mark.parametrize("data", ["", "\n \n# nothing\n"])
-def test_a_list_without_a_host_is_told(listed, data):
+def test_list_without_a_host_is_reported(listed, data):
     with pytest.raises(sr.UsageError, match=r"there is no host in .*hosts\.txt; give one a line"):
         listed(data)
 
 
-def test_so_is_an_empty_list_of_ones_own():
+def test_empty_python_list_is_reported():
     with pytest.raises(sr.UsageError, match="there is no host in the list"):
         read_hosts([])
 
 
 @pytest.mark.parametrize(("name", "words"), [("none.txt", "No such file"), (".", "Is a directory"), ("a\0b", "null")])
-def test_a_file_that_cannot_be_read_is_told_by_its_name(tmp_path, name, words):
+def test_unreadable_file_is_named(tmp_path, name, words):
     with pytest.raises(sr.UsageError, match=f"cannot read .*{words}"):
         read_hosts(tmp_path / name)
 
 
-def test_what_is_no_text_is_refused_by_its_place():
+def test_item_that_is_no_text_is_refused_with_its_index():
     found = read_hosts(["a.example", 7, None, b"b.example", "\ud800.example", ""])  # type: ignore[list-item]
     assert found.targets == ("a.example",)
     assert [number for number, _ in found.refused] == [2, 3, 4, 5, 6]
@@ -107,7 +107,7 @@ def test_lines_of_an_open_file_are_hosts_without_their_line_feeds():
 
 
 @pytest.mark.parametrize("feed", ["\n", "\r", "\x0b", "\x1c", "\x85", "\u2028"])
-def test_what_would_be_two_lines_of_a_plan_is_refused(tmp_path, feed):
+def test_host_with_a_line_end_is_refused(tmp_path, feed):
     found = read_hosts(["a.example", f"https://b.example/x{feed}y"])
     assert (found.targets, [number for number, _ in found.refused]) == (("a.example",), [2])
 
@@ -139,7 +139,7 @@ def test_the_same_hosts_have_the_same_sum_however_they_are_given(listed):
         ("shop.m\N{LATIN SMALL LETTER U WITH DIAERESIS}nchen.de", "xn--mnchen-3ya.de"),
     ],
 )
-def test_a_domain_is_what_one_hand_registers(target, domain):
+def test_domain_is_the_registrable_domain(target, domain):
     assert domain_of(target) == domain
 
 
@@ -152,7 +152,7 @@ def test_hosts_of_a_domain_stand_together_in_their_order():
 
 
 def test_a_domain_is_of_the_same_shard_on_every_machine():
-    """Else a state would be looked for in another file than it is in."""
+    """Otherwise a state would be searched in the wrong file."""
     assert [shard_of(domain, 100) for domain in ("example.com", "127.0.0.1", "localhost")] == [10, 96, 22]
 
 
@@ -192,22 +192,22 @@ def test_a_longer_list_leaves_old_hosts_where_they_are(before, more, shards, dic
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """One with room for a plan."""
+    """A folder for a plan."""
     folder = HarvestFolder(tmp_path_factory.mktemp("folder"))
     (folder.path / "plan").mkdir()
     return folder
 
 
 @given(st.lists(hosts | st.text(max_size=12), min_size=1, max_size=10))
-def test_a_plan_gives_back_the_hosts_that_were_laid_out(folder, given_hosts):
-    """Whatever was taken for a host: it is one line, and is taken for the same one again."""
+def test_plan_gives_back_its_hosts(folder, given_hosts):
+    """Any accepted host is one line, and is read as the same host again."""
     found = read_hosts(["a.example", *given_hosts])
     folder.plan_of(0).write_text("".join(f"{target}\n" for target in found.targets), "utf-8")
     assert folder.targets(0) == list(found.targets)
     assert tuple(map(domain_of, folder.targets(0))) == found.domains
 
 
-# --- what is asked of them ---
+# --- options ---
 
 
 def config(**keywords):
@@ -233,27 +233,27 @@ def config(**keywords):
         ({"per_host": 0}, "per_host"),
     ],
 )
-def test_what_cannot_be_asked_is_told_at_once_and_not_by_each_host(keywords, words):
+def test_invalid_options_are_reported_once_before_reading(keywords, words):
     with pytest.raises(sr.UsageError, match=words):
         config(**keywords)
 
 
-def test_a_keyword_that_there_is_not_is_told_by_its_name():
+def test_unknown_keyword_is_named():
     with pytest.raises(TypeError, match=r"harvest\(\) has no keyword hots; did you mean hosts\?"):
         sr.scale.harvest(["a.example"], "never-made", hots=1)
 
 
-def test_whether_an_index_is_trusted_decides_on_the_rows():
+def test_trust_lastmod_changes_the_rows():
     assert config(trust_lastmod="never").settings()["trust_lastmod"] == "never"
     assert "trust_lastmod" not in config().settings()
     with pytest.raises(sr.UsageError, match="trust_lastmod must be one of"):
         config(trust_lastmod="now")
 
 
-def test_an_age_is_one_from_the_beginning_of_the_harvest_on():
+def test_ages_count_from_the_start_of_the_harvest():
     begun = datetime(2026, 3, 8, 12, tzinfo=UTC)
-    asked = config(since="7d")
-    assert asked.settings()["since"] == "7d"
-    dates = asked.dates(begun)
+    requested = config(since="7d")
+    assert requested.settings()["since"] == "7d"
+    dates = requested.dates(begun)
     assert dates == {"since": "2026-03-01T12:00:00Z", "until": None}
-    assert asked.with_dates(dates).filters["since"] == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert requested.with_dates(dates).filters["since"] == datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""One shard, from its hosts to its parts, in this process: rows, verdicts, manners, and what stops it."""
+"""One shard in this process: rows, verdicts, politeness, and failures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 @pytest.fixture(scope="module")
 def hosts():
-    """By kind, and by name where they are served by the proxy."""
+    """Hosts by kind, or by name if they are served by the proxy."""
     port = free_port()
     kinds = {kind: FarmHost(f"127.1.0.{n}:{port}", kind, 120, per_child=50) for n, kind in enumerate(READABLE + OTHERS)}
     kinds["huge"] = FarmHost(f"127.1.1.1:{port}", "huge", 60_000, per_child=1_000)
@@ -47,7 +47,7 @@ def farm(hosts, tmp_path_factory):
 
 @pytest.fixture
 def site(site_server):
-    """`site(paths)` -> a host whose sitemap lists them."""
+    """`site(paths)` -> a host whose sitemap lists these paths."""
 
     def serve(*paths):
         server = site_server({})
@@ -96,7 +96,7 @@ def test_columns_and_rows_are_those_that_dump_writes(farm, hosts, out, tmp_path)
     assert one.sort_by(keys).equals(other.sort_by(keys))
 
 
-def test_what_is_said_of_documents_is_what_a_run_says(farm, hosts, out):
+def test_rows_of_documents_equal_those_of_a_single_run(farm, hosts, out):
     chosen = [hosts[kind] for kind in ("index", "broken", "error", "none")]
     folder, manifest = one_shard(out, chosen)
     outcomes, problems = [], []
@@ -112,13 +112,13 @@ def test_what_is_said_of_documents_is_what_a_run_says(farm, hosts, out):
             problems += [(host.target, each.code, each.sitemap, each.line) for each in stream.problems.samples]
     read = [(row["site"], row["url"], row["format"], row["kept"], row["complete"]) for row in table(folder, "sitemaps")]
     assert sorted(read, key=str) == sorted(outcomes, key=str)
-    said = [(row["site"], row["code"], row["sitemap"], row["line"]) for row in table(folder, "problems")]
-    assert sorted(said, key=str) == sorted(problems, key=str)
+    found = [(row["site"], row["code"], row["sitemap"], row["line"]) for row in table(folder, "problems")]
+    assert sorted(found, key=str) == sorted(problems, key=str)
     assert (manifest["rows"]["sitemaps"], manifest["rows"]["problems"]) == (len(outcomes), len(problems))
     assert manifest["problems"] == len(problems)
 
 
-def test_extensions_and_what_a_host_wants_beside_them_are_in_their_columns(site_server, out):
+def test_extensions_and_extras_have_their_columns(site_server, out):
     server = site_server({})
     more = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1" xmlns:x="http://x.example/"'
     entry = f"<url><loc>{server.url}/a</loc><image:image><image:loc>{server.url}/i.png</image:loc></image:image>"
@@ -166,7 +166,7 @@ def test_each_kind_of_host_has_its_verdict(farm, hosts, out):
     assert manifest["bytes_wire"] == sum(row["bytes_wire"] for row in rows.values())
 
 
-def test_a_host_whose_time_is_up_is_given_up_and_others_are_read(farm, hosts, out):
+def test_host_over_host_seconds_is_skipped_and_others_are_read(farm, hosts, out):
     folder, manifest = one_shard(out, [hosts["hang"], hosts["robots"]], host_seconds=0.5)
     why = "0.5 s are up: read no further; a later harvest may have more host_seconds (--host-seconds)"
     assert manifest["given_up"] == [{"site": hosts["hang"].target, "verdict": "given_up", "why": why}]
@@ -175,8 +175,8 @@ def test_a_host_whose_time_is_up_is_given_up_and_others_are_read(farm, hosts, ou
     assert locs(folder) == sorted(locs_of(hosts["robots"]))
 
 
-def test_its_time_is_all_that_it_was_waited_for(farm, hosts, out):
-    """No single answer takes as long."""
+def test_host_seconds_counts_the_total_waiting_time(farm, hosts, out):
+    """No single response takes as long."""
     slow = attrs.evolve(hosts["index"], latency_seconds=0.1, urls=120, per_child=10)
     farm.replace(slow)
     folder, _ = one_shard(out, [slow], host_seconds=0.3)
@@ -186,7 +186,7 @@ def test_its_time_is_all_that_it_was_waited_for(farm, hosts, out):
     assert row["why"].startswith("0.3 s are up")
 
 
-def test_what_a_host_gave_before_it_was_given_up_is_kept(farm, hosts, out):
+def test_urls_of_a_skipped_host_are_kept(farm, hosts, out):
     folder, manifest = one_shard(out, [hosts["huge"]], host_urls=2_500)
     (row,) = table(folder, "hosts")
     assert row["verdict"] == "given_up"
@@ -196,13 +196,13 @@ def test_what_a_host_gave_before_it_was_given_up_is_kept(farm, hosts, out):
 
 
 @pytest.mark.parametrize(("most", "verdict"), [(119, "given_up"), (120, "complete")])
-def test_a_host_may_give_as_many_urls_as_its_limit(farm, hosts, out, most, verdict):
+def test_host_urls_limits_the_urls_of_a_host(farm, hosts, out, most, verdict):
     folder, manifest = one_shard(out, [hosts["robots"]], host_urls=most)
     assert [*verdicts(folder).values()] == [verdict]
     assert manifest["urls"] == 120
 
 
-def test_a_host_that_we_fail_with_is_named_and_others_are_read(farm, hosts, out, monkeypatch):
+def test_host_with_an_internal_error_is_named_and_others_are_read(farm, hosts, out, monkeypatch):
     fetch = AiohttpFetcher.fetch
 
     def failing(self, url, headers):
@@ -224,13 +224,13 @@ def test_a_sitemap_without_a_url_is_nothing(site, out):
     assert (row["verdict"], row["why"]) == ("nothing", "its sitemaps list no URL")
 
 
-def test_a_host_of_which_filters_leave_nothing_is_read_all_the_same(site, out):
+def test_host_with_all_urls_filtered_is_complete(site, out):
     folder, _ = one_shard(out, [site("/a").url], include="/b")
     (row,) = table(folder, "hosts")
     assert (row["verdict"], row["why"], row["urls"]) == ("complete", None, 0)
 
 
-# --- what is asked for ---
+# --- options ---
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_a_host_of_which_filters_leave_nothing_is_read_all_the_same(site, out):
     ],
     ids=str,
 )
-def test_filters_choose_what_they_choose_of_a_host_alone(farm, hosts, out, options):
+def test_filters_give_the_same_as_for_a_single_host(farm, hosts, out, options):
     host = hosts["index"]
     folder, _ = one_shard(out, [host], **options)
     with sr.urls(host.target, allow_private=True, **options) as urls:
@@ -272,13 +272,13 @@ def test_keywords_of_the_reader_reach_the_network(site, out):
     assert server.received[0].headers["x-spoons"] == "16"
 
 
-# --- manners ---
+# --- politeness ---
 
 
 def spans(farm, names):
-    """When each host was asked, from the first time to the last."""
-    asked = [each for domain in farm.domains().values() for each in domain.asked]
-    times = {name: [at for at, target in asked if target == f"http://{name}"] for name in names}
+    """The times of the first and the last request to each host."""
+    requested = [each for domain in farm.domains().values() for each in domain.requested]
+    times = {name: [at for at, target in requested if target == f"http://{name}"] for name in names}
     assert all(times.values())
     return {name: (min(own), max(own)) for name, own in times.items()}
 
@@ -295,28 +295,28 @@ def test_hosts_of_a_domain_are_read_one_after_the_other_and_domains_at_once(farm
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
-def test_no_more_hosts_are_read_at_once_than_may_be(farm, hosts, out, most):
+def test_hosts_at_once_is_a_limit(farm, hosts, out, most):
     farm.forget()
     one_shard(out, [hosts[name] for name in SHOPS if name.startswith("a")], proxy=farm.proxy, hosts_at_once=most)
-    assert farm.crowd() == most  # these have one request at a time each
+    assert farm.crowd() == most  # these hosts have one request at a time each
 
 
-def test_a_host_is_asked_for_each_document_once(farm, hosts, out):
+def test_each_document_is_requested_once(farm, hosts, out):
     farm.forget()
     one_shard(out, [hosts["index"]])
-    asked = farm.asked()[hosts["index"].target]
-    assert sorted(asked) == sorted({*asked})
-    assert len(asked) == 5
+    requested = farm.requested()[hosts["index"].target]
+    assert sorted(requested) == sorted({*requested})
+    assert len(requested) == 5
 
 
-# --- what stops it ---
+# --- failures ---
 
 
-def test_a_shard_that_is_done_is_not_done_again(farm, hosts, out):
+def test_finished_shard_is_not_repeated(farm, hosts, out):
     folder, manifest = one_shard(out, [hosts["robots"]])
     farm.forget()
     assert harvest_shard(folder, 0, config_of()) == manifest
-    assert not any(farm.asked().values())
+    assert not any(farm.requested().values())
     assert "manifests/part-00000.json" in files(folder)
 
 
@@ -330,8 +330,8 @@ def test_a_shard_without_hosts_is_done_at_once(out):
 
 @pytest.mark.parametrize("has_state", [False, True])
 @pytest.mark.parametrize("method", ["add_urls", "add_host", "add_item", "publish"])
-def test_a_disk_that_takes_no_more_ends_it_and_nothing_stays(farm, hosts, out, monkeypatch, method, has_state):
-    """Also of hosts that would never end by themselves."""
+def test_full_disk_ends_the_shard_and_leaves_no_files(farm, hosts, out, monkeypatch, method, has_state):
+    """Also with hosts that would never end."""
     right = getattr(ShardWriter, method)
 
     def full(self, *args):
@@ -340,7 +340,7 @@ def test_a_disk_that_takes_no_more_ends_it_and_nothing_stays(farm, hosts, out, m
 
     if method == "publish":
 
-        def full(self, told):
+        def full(self, reported):
             raise OSError(errno.ENOSPC, "No space left on device", "urls/part-00000.parquet")
 
     monkeypatch.setattr(ShardWriter, method, full)
@@ -354,7 +354,7 @@ def test_a_disk_that_takes_no_more_ends_it_and_nothing_stays(farm, hosts, out, m
     assert not any(folder.unfinished.iterdir())
 
 
-def test_a_state_that_is_damaged_ends_it_and_stays_as_it_is(farm, hosts, out):
+def test_damaged_state_ends_the_shard_and_is_unchanged(farm, hosts, out):
     config = config_of(state=True)
     folder = lay_out(out, [hosts["robots"]], config)
     folder.state_before(0).write_bytes(b"SQLite format 3\0, or so")
@@ -366,18 +366,18 @@ def test_a_state_that_is_damaged_ends_it_and_stays_as_it_is(farm, hosts, out):
 
 
 @pytest.mark.parametrize("has_state", [False, True])
-def test_a_try_whose_folder_is_taken_away_ends(farm, hosts, out, monkeypatch, has_state):
-    """One host hangs: it would go on for long."""
+def test_attempt_whose_folder_is_removed_ends(farm, hosts, out, monkeypatch, has_state):
+    """One host hangs, so the shard would take long."""
     monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
     config = config_of(state=has_state)
     folder = lay_out(out, [hosts["robots"], hosts["hang"]], config)
-    told = []
+    reported = []
 
     def take_away(tally):
         if tally.hosts == 1:
-            told.append(tally)
+            reported.append(tally)
             shutil.rmtree(folder.unfinished, ignore_errors=True)
-            assert len(told) < 10, "nobody looks whether it is there"
+            assert len(reported) < 10, "nobody looks whether it is there"
 
     with pytest.raises(HarvestCancelled, match=f"another harvest has taken {out} over"):
         harvest_shard(folder, 0, config, take_away)
@@ -385,8 +385,8 @@ def test_a_try_whose_folder_is_taken_away_ends(farm, hosts, out, monkeypatch, ha
 
 
 @pytest.mark.parametrize("has_state", [False, True])
-def test_so_does_one_that_has_much_to_write(farm, hosts, out, has_state):
-    """Which finds it out where it writes, and not by looking."""
+def test_writing_attempt_whose_folder_is_removed_ends(farm, hosts, out, has_state):
+    """It notices at a write, before its regular check."""
     config = config_of(state=has_state)
     folder = lay_out(out, [hosts["huge"]], config)
 
@@ -398,21 +398,21 @@ def test_so_does_one_that_has_much_to_write(farm, hosts, out, has_state):
     assert [name.partition("/")[0] for name in files(folder)] == ["harvest.json", "plan"]
 
 
-def test_what_one_tells_of_how_far_it_is_grows_to_what_it_came_to(farm, hosts, out, monkeypatch):
+def test_progress_of_a_shard_grows_to_its_totals(farm, hosts, out, monkeypatch):
     monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
-    told = []
+    reported = []
     chosen = [hosts[kind] for kind in ("index", "broken", "error")] + [hosts[name] for name in SHOPS[:3]]
-    _, manifest = one_shard(out, chosen, told.append, proxy=farm.proxy)
-    assert (told[0].hosts, told[0].urls) == (0, 0)
-    counts = [(tally.hosts, tally.urls, tally.bytes_wire, tally.not_whole) for tally in told]
+    _, manifest = one_shard(out, chosen, reported.append, proxy=farm.proxy)
+    assert (reported[0].hosts, reported[0].urls) == (0, 0)
+    counts = [(tally.hosts, tally.urls, tally.bytes_wire, tally.not_whole) for tally in reported]
     for earlier, later in itertools.pairwise(counts):
         assert all(before <= after for before, after in zip(earlier, later, strict=True)), (earlier, later)
     assert counts[-1] == (6, manifest["urls"], manifest["bytes_wire"], 2)
     assert len({*counts}) > 2
 
 
-def test_what_is_told_in_between_has_hosts_that_are_not_done(farm, hosts, out, monkeypatch):
+def test_progress_includes_hosts_in_progress(farm, hosts, out, monkeypatch):
     monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
-    told = []
-    one_shard(out, [hosts["huge"]], told.append)
-    assert any(tally.hosts == 0 and tally.urls > 0 and tally.bytes_wire > 0 for tally in told)
+    reported = []
+    one_shard(out, [hosts["huge"]], reported.append)
+    assert any(tally.hosts == 0 and tally.urls > 0 and tally.bytes_wire > 0 for tally in reported)

@@ -1,4 +1,4 @@
-"""Harvests with a state: what has changed since the last one, told once, however it was stopped."""
+"""Harvests with a state: changes since the last one are reported once, after any interruption."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from harvests import (
     locs,
     next_version,
     one_shard,
+    reported,
     table,
-    told,
     verdicts,
 )
 from hostfarm import FarmHost, locs_of, make_hosts, run_farm
+from inline_cluster import harvest_inline
 from kills import Killed
-from near import harvest_near
 from servers import free_port
 
 import sitemap_reader as sr
@@ -54,7 +54,7 @@ def everything(tmp_path_factory):
 
 @pytest.fixture
 def farm(everything):
-    """As it was at first."""
+    """The farm at its first version."""
     running, each, many = everything
     for host in chain(each.values(), many):
         running.replace(host)
@@ -81,32 +81,32 @@ def all_new(hosts):
     return sorted(("new", loc) for host in hosts for loc in locs_of(host))
 
 
-# --- what is told ---
+# --- changes ---
 
 
-def test_at_first_all_is_new_then_nothing_then_what_a_version_changes(farm, each, out):
+def test_first_harvest_is_all_new_then_only_changes(farm, each, out):
     hosts = [each[kind] for kind in KINDS]
-    first = harvest_near(hosts, out, state=True, shards=3)
-    assert told(out) == all_new(hosts)
+    first = harvest_inline(hosts, out, state=True, shards=3)
+    assert reported(out) == all_new(hosts)
     assert (first.has_state, first.complete, first.rows["urls"]) == (True, True, 90 * len(hosts))
     assert str(first).startswith("540 changes; 540 URLs from 6 hosts read; 6 complete; ")
-    second = harvest_near(hosts, out, state=True)
-    assert told(out) == []
+    second = harvest_inline(hosts, out, state=True)
+    assert reported(out) == []
     assert (second.complete, second.shards, second.rows["urls"]) == (True, 3, 0)
     assert {*verdicts(out).values()} == {"complete"}
     next_version(farm, hosts)
-    third = harvest_near(hosts, out, state=True)
-    assert told(out) == changes_of(hosts, 2)
-    assert third.rows["urls"] == len(told(out)) == 6 * 3 + 5 + 4
-    assert sorted(len(told(path)) for path in (out / "earlier").iterdir()) == [0, 540]
+    third = harvest_inline(hosts, out, state=True)
+    assert reported(out) == changes_of(hosts, 2)
+    assert third.rows["urls"] == len(reported(out)) == 6 * 3 + 5 + 4
+    assert sorted(len(reported(path)) for path in (out / "earlier").iterdir()) == [0, 540]
 
 
-def test_changes_are_those_that_sync_tells_of_each_host(farm, each, out, tmp_path):
+def test_changes_equal_those_of_sync_for_each_host(farm, each, out, tmp_path):
     hosts = [each[kind] for kind in KINDS]
     expected = []
     for version in (1, 2, 4):
         next_version(farm, hosts, version)
-        harvest_near(hosts, out, state=True, shards=2)
+        harvest_inline(hosts, out, state=True, shards=2)
         expected = []
         for host in hosts:
             with sr.changes(host.target, state=tmp_path / "sync.db", allow_private=True) as stream:
@@ -119,59 +119,59 @@ def test_changes_are_those_that_sync_tells_of_each_host(farm, each, out, tmp_pat
 
 def test_hosts_that_come_later_are_new_and_those_that_left_are_no_change(farm, each, out):
     first, second, third = (each[kind] for kind in ("robots", "index", "text"))
-    harvest_near([first, second], out, state=True, shards=4)
-    harvest_near([third, second], out, state=True)
-    assert told(out) == all_new([third])
+    harvest_inline([first, second], out, state=True, shards=4)
+    harvest_inline([third, second], out, state=True)
+    assert reported(out) == all_new([third])
     next_version(farm, [first])
-    harvest_near([first, second, third], out, state=True)
-    assert told(out) == changes_of([first], 2)
+    harvest_inline([first, second, third], out, state=True)
+    assert reported(out) == changes_of([first], 2)
 
 
 def test_a_host_that_fails_removes_nothing(farm, each, out):
     hosts = [each["robots"], each["index"]]
-    harvest_near(hosts, out, state=True)
+    harvest_inline(hosts, out, state=True)
     farm.replace(attrs.evolve(hosts[0], kind="error"))
     farm.replace(attrs.evolve(hosts[1], kind="none"))
-    harvest_near(hosts, out, state=True, limits=HASTY)
-    assert told(out) == []
+    harvest_inline(hosts, out, state=True, limits=HASTY)
+    assert reported(out) == []
     assert "complete" not in verdicts(out).values()
     for host in hosts:
         farm.replace(host.at(2))
-    harvest_near(hosts, out, state=True)
-    assert told(out) == changes_of(hosts, 2)
+    harvest_inline(hosts, out, state=True)
+    assert reported(out) == changes_of(hosts, 2)
 
 
 def test_documents_that_have_not_changed_are_not_read_again(farm, each, out):
-    harvest_near([each["index"]], out, state=True)
+    harvest_inline([each["index"]], out, state=True)
     next_version(farm, [each["index"]])
-    harvest_near([each["index"]], out, state=True)
+    harvest_inline([each["index"]], out, state=True)
     same = {row["url"].rpartition("/")[2] for row in table(out, "sitemaps") if row["not_modified"]}
     assert same == {"1.xml.gz", "2.xml.gz"}
 
 
-def test_removals_that_are_most_of_a_host_are_held_back_until_they_are_accepted(farm, each, out):
+def test_mass_removals_of_a_host_are_withheld_until_accepted(farm, each, out):
     host = attrs.evolve(each["robots"], urls=2_500)
     farm.replace(host)
-    harvest_near([host], out, state=True)
+    harvest_inline([host], out, state=True)
     less = each["robots"].at(2)
     gone = len({*locs_of(host)} - {*locs_of(less)})
     farm.replace(less)
-    held = harvest_near([host], out, state=True)
-    assert {change for change, _ in told(out)} <= {"new", "updated"}
+    held = harvest_inline([host], out, state=True)
+    assert {change for change, _ in reported(out)} <= {"new", "updated"}
     (row,) = table(out, "hosts")
     assert (row["verdict"], row["why"]) == ("partial", f"{gone:,} removals are held back")
     assert "X01" in {problem["code"] for problem in table(out, "problems")}
     assert not held.complete
-    harvest_near([host], out, state=True, accept_removals=True)
-    assert {change for change, _ in told(out)} == {"removed"}
-    assert len(told(out)) == gone > 1_000
+    harvest_inline([host], out, state=True, accept_removals=True)
+    assert {change for change, _ in reported(out)} == {"removed"}
+    assert len(reported(out)) == gone > 1_000
 
 
 # --- many at once ---
 
 
 def remembered(path):
-    """What a state knows of sites that have listed something, without its times and salts."""
+    """The rows of a state for sites that listed URLs, without times and salts."""
     with sr.state.State(path) as state:
         documents = state.db.execute(
             "SELECT site.name, url, format, complete, entries, etag, sha256, parents FROM document"
@@ -188,7 +188,7 @@ def remembered(path):
     return [each for each in (*documents, *runs) if each[0] in known], children
 
 
-def test_many_hosts_at_once_tell_and_are_remembered_as_one_at_a_time(farm, many, tmp_path):
+def test_concurrent_hosts_give_the_same_changes_and_state(farm, many, tmp_path):
     config = {at_once: config_of(state=True, hosts_at_once=at_once) for at_once in (MANY_HOSTS, 1)}
     folders = {at_once: lay_out(tmp_path / str(at_once), many, config[at_once]) for at_once in config}
     for version in (1, 2):
@@ -204,13 +204,13 @@ def test_many_hosts_at_once_tell_and_are_remembered_as_one_at_a_time(farm, many,
         for one, other in zip(*found, strict=True):
             assert one == other
     fine = [host for host in many if host.kind in ("robots", "index", "text", "feed")]
-    assert {*changes_of(fine, 2)} <= {*told(folders[MANY_HOSTS])}
+    assert {*changes_of(fine, 2)} <= {*reported(folders[MANY_HOSTS])}
 
 
-def test_hosts_that_are_given_up_beside_others_take_nothing_from_these(farm, each, many, tmp_path):
+def test_skipped_hosts_do_not_affect_others(farm, each, many, tmp_path):
     fine = [host for host in many if host.kind in ("robots", "index")]
     folder, _ = one_shard(tmp_path / "out", [each["hang"], *fine], state=True, host_seconds=2.0)
-    assert told(folder) == all_new(fine)
+    assert reported(folder) == all_new(fine)
     with sr.state.State(folder.state(0)) as state:
         complete = {run.site for run in state.runs() if run.complete}
     assert complete == {f"{host.target}/" for host in fine}
@@ -222,7 +222,7 @@ NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 @attrs.define
 class TwoShops:
-    """Two hosts whose robots.txt name the same index; it comes in two halves, to both at the same time."""
+    """Two hosts whose robots.txt name the same index, which is sent in two halves to both at the same time."""
 
     at_once: int
     children: int = 40
@@ -263,7 +263,7 @@ async def _whole(body):
 
 
 @pytest.mark.parametrize("at_once", [1, 2])
-def test_two_hosts_that_name_the_same_index_are_told_apart(tmp_path, at_once):
+def test_two_hosts_that_name_the_same_index_are_separate(tmp_path, at_once):
     shops = ["https://shop1.example", "https://shop2.example"]
     config = config_of(state=True, hosts_at_once=at_once, scope="host")
     folder = lay_out(tmp_path / "out", shops, config)
@@ -279,10 +279,10 @@ def test_two_hosts_that_name_the_same_index_are_told_apart(tmp_path, at_once):
     assert manifest["hosts"] == 2
 
 
-# --- what is left, and what dies ---
+# --- skipped hosts and killed attempts ---
 
 
-def test_a_try_that_dies_half_way_changes_nothing_and_the_next_one_tells_all(farm, many, tmp_path, monkeypatch):
+def test_attempt_that_dies_changes_nothing_and_the_next_reports_all(farm, many, tmp_path, monkeypatch):
     fine = [host for host in many if host.kind in ("robots", "index")]
     config = config_of(state=True, hosts_at_once=4)
     folder = lay_out(tmp_path / "out", fine, config)
@@ -307,46 +307,46 @@ def test_a_try_that_dies_half_way_changes_nothing_and_the_next_one_tells_all(far
     assert not folder.state(0).exists()
     assert remembered(folder.state_before(0)) == before
     harvest_shard(folder, 0, config)
-    assert told(folder) == changes_of(fine, 2)
+    assert reported(folder) == changes_of(fine, 2)
 
 
-def test_a_shard_that_is_done_again_tells_the_same_again(farm, each, out):
-    """Its manifest is lost, or a table: what it had told is not taken for known."""
+def test_repeated_shard_reports_the_same_changes(farm, each, out):
+    """Its manifest or a table is lost: its changes are not taken as known."""
     hosts = [each["robots"], each["index"]]
-    harvest_near(hosts, out, state=True, shards=1)
+    harvest_inline(hosts, out, state=True, shards=1)
     next_version(farm, hosts)
-    harvest_near(hosts, out, state=True)
-    before = told(out)
+    harvest_inline(hosts, out, state=True)
+    before = reported(out)
     for lost in (HarvestFolder(out).manifest_path(0), HarvestFolder(out).table("urls", 0), HarvestFolder(out).state(0)):
         lost.unlink()
-        harvest_near(hosts, out, state=True, resume=True)
-        assert told(out) == before == changes_of(hosts, 2)
-    harvest_near(hosts, out, state=True)
-    assert told(out) == []
+        harvest_inline(hosts, out, state=True, resume=True)
+        assert reported(out) == before == changes_of(hosts, 2)
+    harvest_inline(hosts, out, state=True)
+    assert reported(out) == []
 
 
-def test_what_a_host_told_before_it_was_given_up_is_not_told_again(farm, each, out):
+def test_changes_of_a_skipped_host_are_not_repeated(farm, each, out):
     host = attrs.evolve(each["index"], urls=600, per_child=30)
     farm.replace(host)
-    one = harvest_near([host], out, state=True, host_urls=300)
+    one = harvest_inline([host], out, state=True, host_urls=300)
     assert one.verdicts == {"given_up": 1}
-    first = told(out)
+    first = reported(out)
     assert 0 < len(first) < 600
-    two = harvest_near([host], out, state=True)
+    two = harvest_inline([host], out, state=True)
     assert two.verdicts == {"complete": 1}
-    assert sorted([*first, *told(out)]) == all_new([host])
+    assert sorted([*first, *reported(out)]) == all_new([host])
 
 
-def test_shards_that_are_left_are_done_before_the_next_harvest(farm, each, out):
+def test_unfinished_shards_are_done_before_the_next_harvest(farm, each, out):
     hosts = [each["robots"], each["index"]]
-    harvest_near(hosts, out, state=True, shards=8)
+    harvest_inline(hosts, out, state=True, shards=8)
     done = next(shard for shard in range(8) if HarvestFolder(out).targets(shard))
     HarvestFolder(out).manifest_path(done).unlink()
     with pytest.raises(sr.UsageError, match=r"not done, 1 of 8 shards left: resume=True goes on"):
-        harvest_near(hosts, out, state=True)
+        harvest_inline(hosts, out, state=True)
 
 
-def test_an_age_is_one_from_the_beginning_on_also_where_it_is_resumed(out, site_server):
+def test_ages_count_from_the_first_start_after_a_resume(out, site_server):
     now = datetime.now(UTC)
     server = site_server({})
     urls = "".join(
@@ -354,17 +354,17 @@ def test_an_age_is_one_from_the_beginning_on_also_where_it_is_resumed(out, site_
         for days in (2, 9, 30)
     )
     server.pages["/sitemap.xml"] = (200, {}, f"<urlset {NS}>{urls}</urlset>".encode())
-    harvest_near([server.url], out, since="7d")
+    harvest_inline([server.url], out, since="7d")
     assert locs(out) == [f"{server.url}/2"]
     plan = json.loads((out / "harvest.json").read_text())
-    plan["dates"]["since"] = f"{(now - timedelta(days=12)):%Y-%m-%dT%H:%M:%SZ}"  # it was begun five days ago
+    plan["dates"]["since"] = f"{(now - timedelta(days=12)):%Y-%m-%dT%H:%M:%SZ}"  # the harvest began five days ago
     (out / "harvest.json").write_text(json.dumps(plan))
     HarvestFolder(out).manifest_path(0).unlink()
-    harvest_near([server.url], out, since="7d", resume=True)
+    harvest_inline([server.url], out, since="7d", resume=True)
     assert locs(out) == [f"{server.url}/2", f"{server.url}/9"]
 
 
-# --- what does not go together ---
+# --- options that exclude each other ---
 
 
 @pytest.mark.parametrize(
@@ -386,15 +386,15 @@ def test_an_age_is_one_from_the_beginning_on_also_where_it_is_resumed(out, site_
     ],
 )
 def test_another_harvest_in_the_folder_is_refused_and_leaves_it_as_it_is(farm, each, out, before, now, words):
-    harvest_near([each["robots"]], out, **before)
+    harvest_inline([each["robots"]], out, **before)
     left = {name: (out / name).read_bytes() for name in files(out)}
     with pytest.raises(sr.UsageError, match=words):
-        harvest_near([each["robots"]], out, **now)
+        harvest_inline([each["robots"]], out, **now)
     assert {name: (out / name).read_bytes() for name in files(out)} == left
 
 
 @pytest.mark.parametrize("option", ["since", "until"])
-def test_dates_and_a_state_are_not_asked_for_together(out, option):
+def test_dates_and_a_state_exclude_each_other(out, option):
     with pytest.raises(sr.UsageError, match="since and until choose by date, and a state by what has changed"):
-        harvest_near(["a.example"], out, state=True, **{option: "2026-01-01"})
+        harvest_inline(["a.example"], out, state=True, **{option: "2026-01-01"})
     assert not out.exists()

@@ -1,14 +1,14 @@
-"""Harvests with a state that are killed at many moments: what has changed is told once."""
+"""Harvests with a state that are killed at many moments: changes are reported once."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 
 import pytest
-from harvests import changes_of, next_version, told
+from harvests import changes_of, next_version, reported
 from hostfarm import FarmHost, run_farm
+from inline_cluster import harvest_inline
 from kills import killed_at
-from near import harvest_near
 from servers import free_port
 
 import sitemap_reader as sr
@@ -35,24 +35,24 @@ def farm(_farm, hosts):
 
 
 @pytest.mark.parametrize("moment", range(3, 79, 4))
-def test_wherever_it_is_killed_nothing_is_told_twice_and_nothing_is_lost(farm, hosts, tmp_path, moment):
-    """Killed while it puts the last one aside, or reads, or publishes; then the same command, or that with --resume."""
+def test_killed_anywhere_no_change_is_lost_or_repeated(farm, hosts, tmp_path, moment):
+    """Killed while it archives the last harvest, reads, or publishes; then the same command, or with --resume."""
     out = tmp_path / "out"
-    harvest_near(hosts, out, state=True, shards=2)
+    harvest_inline(hosts, out, state=True, shards=2)
     next_version(farm, hosts)
     with killed_at(moment) as wanted:
-        harvest_near(hosts, out, state=True)
+        harvest_inline(hosts, out, state=True)
     assert len(wanted) <= 78, "there are more moments than are tried"
     ends(hosts, out)
-    assert told(out) == changes_of(hosts, 2)
+    assert reported(out) == changes_of(hosts, 2)
     next_version(farm, hosts, 3)
-    harvest_near(hosts, out, state=True)
-    assert told(out) == changes_of(hosts, 3)
-    assert sorted(len(told(path)) for path in (out / "earlier").iterdir()) == [len(changes_of(hosts, 2)), 180]
+    harvest_inline(hosts, out, state=True)
+    assert reported(out) == changes_of(hosts, 3)
+    assert sorted(len(reported(path)) for path in (out / "earlier").iterdir()) == [len(changes_of(hosts, 2)), 180]
 
 
 def ends(hosts, out):
-    """The next harvest, or the rest of the last one."""
+    """Runs the next harvest, or resumes the last one."""
     with suppress(sr.UsageError):
-        return harvest_near(hosts, out, state=True, resume=True)
-    return harvest_near(hosts, out, state=True)
+        return harvest_inline(hosts, out, state=True, resume=True)
+    return harvest_inline(hosts, out, state=True)

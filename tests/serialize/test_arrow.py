@@ -1,4 +1,4 @@
-"""Many lines at once become the rows that they become one by one; what is not as we write it goes one by one."""
+"""Lines read as one block give the same rows as one by one; lines in another form are read one by one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ unix = pytest.mark.skipif(sys.platform == "win32", reason="there is no module re
 
 
 def one_by_one(lines: bytes) -> pa.Table:
-    """What Rows make of the forms: the table that is right."""
+    """The table of the JSON objects read one by one: the reference."""
     rows = Rows(all_fields())
     values = [rows.row(form) for _, form in numbered_forms(io.BytesIO(lines), "made.jsonl")]
     return pa.Table.from_batches([rows.batch(values)] if values else [], SCHEMA)
@@ -56,11 +56,11 @@ def through(batches: Batches) -> pa.Table:
     return pa.Table.from_batches(batches.take(), batches.schema)
 
 
-# --- the same as one by one ---
+# --- blocks and single lines ---
 
 
 def urls_of(file: Path) -> bytes:
-    """Some files there are of crawlers, with other keys."""
+    """Some files are crawl files, with other keys."""
     pairs = [(line, orjson.loads(line)) for line in file.read_bytes().splitlines(keepends=True)]
     return b"".join(line for line, form in pairs if "type" not in form and "loc" in form)
 
@@ -75,22 +75,22 @@ def test_lines_of_the_corpus_become_the_same_rows(folder: Path) -> None:
 
 @given(st.lists(records, min_size=1, max_size=3))
 @settings(max_examples=examples(60, 25), deadline=None)
-def test_whatever_records_hold_their_lines_are_read_at_once(made: list[sr.UrlRecord]) -> None:
+def test_lines_of_any_records_are_read_in_one_block(made: list[sr.UrlRecord]) -> None:
     lines = b"".join(map(sr.json_line, made))
     assert json_lines(made).data == lines
     table = lines_table(lines, SCHEMA)
     assert same(table, one_by_one(lines)) or (table is None and LOOKS_OTHERWISE.search(lines))
 
 
-# Texts that look like keys of dates, numbers or escapes: see below.
+# Texts that look like date keys, numbers or escapes: see below.
 LOOKS_OTHERWISE = re.compile(rb'"(?:publication|expiration|premier)_date"[],}]|NaN|Inf|"0000-|\\\\u')
-# Letters that JSON escapes, that end a line for some readers of text, or that look like the syntax around them.
+# Characters that JSON escapes, that end a line for some readers, or that look like JSON syntax.
 HOSTILE = ['"', "\\", '\\"', "a\nb\r\n", "\u2028\u2029\x85", "\x00\x1f\x7f", "🎬 世界", "\ufeff", "}\n{", '{"loc":', ""]
 HOSTILE += ['Z","lastmod_precision":', '"type":"problem"', "null", "[1,2]", "2024-01-31", " "]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_is_read_at_once_wherever_it_stands(text: str) -> None:
+def test_hostile_text_is_read_in_one_block(text: str) -> None:
     day = datetime(2024, 1, 31, 8, 30, 0, 250_000, UTC)
     record = sr.UrlRecord(
         text,
@@ -111,8 +111,8 @@ def test_hostile_text_is_read_at_once_wherever_it_stands(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["a: NaN", "[Infinity", ",-Inf", "publication_date", "0000-01-01T00:00:00Z", "\\u"])
-def test_text_like_a_number_or_a_key_of_dates_costs_time_and_no_more(text: str) -> None:
-    """Whether such lines are taken at once is no matter, as long as the rows are those of the records."""
+def test_text_like_numbers_or_date_keys_gives_the_same_rows(text: str) -> None:
+    """Such lines may be read in a block or not; the rows must be those of the records."""
     news = sr.News(title=text, keywords=(text,), publication_date=datetime(2024, 1, 31, tzinfo=UTC))
     lines = sr.json_line(sr.UrlRecord("https://example.com/", news=news))
     batches = Batches(all_fields())
@@ -129,14 +129,14 @@ def test_numbers_come_through_to_the_last_digit() -> None:
     assert set(table["line"].to_pylist()) == {9007199254740993}
 
 
-def test_lines_of_more_than_a_block_of_arrows_are_one_table() -> None:
+def test_lines_of_several_arrow_blocks_are_one_table() -> None:
     made = (sr.UrlRecord(f"https://example.com/{number}", line=number) for number in range(30_000))
     lines = b"".join(map(sr.json_line, made))
     assert len(lines) > 2 * room._PARSED_AT_ONCE_BYTES
     assert same(lines_table(lines, SCHEMA), one_by_one(lines))
 
 
-def test_a_line_longer_than_a_block_of_arrows_is_read_all_the_same() -> None:
+def test_line_longer_than_an_arrow_block_is_read() -> None:
     long = sr.json_line(sr.UrlRecord("https://example.com/" + "a" * 3 * room._PARSED_AT_ONCE_BYTES))
     lines = sr.json_line(sr.UrlRecord("b")) + long + sr.json_line(sr.UrlRecord("c"))
     batches = Batches(all_fields())
@@ -144,7 +144,7 @@ def test_a_line_longer_than_a_block_of_arrows_is_read_all_the_same() -> None:
     assert same(through(batches), one_by_one(lines))
 
 
-# --- lines of others ---
+# --- lines of other tools ---
 
 A = b'{"loc":"https://example.com/a"}\n'
 DATED = b'{"loc":"b","lastmod":"2024-01-31T08:30:00Z","lastmod_precision":"second"}\n'
@@ -204,13 +204,13 @@ OTHERS: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_we_would_not_write_is_left_to_be_read_one_by_one(name: str) -> None:
+def test_unusual_lines_are_read_one_by_one(name: str) -> None:
     assert lines_table(OTHERS[name], SCHEMA) is None
     assert lines_table(A + OTHERS[name], SCHEMA) is None or name == "nothing"
 
 
 @pytest.mark.parametrize("line", [b"\n", b"  \n", b"\r\n"])
-def test_blank_lines_are_none_of_the_rows(line: bytes) -> None:
+def test_blank_lines_give_no_rows(line: bytes) -> None:
     lines = A + line + A
     table = lines_table(lines, SCHEMA)
     assert table is None or same(table, one_by_one(lines))
@@ -218,8 +218,8 @@ def test_blank_lines_are_none_of_the_rows(line: bytes) -> None:
 
 @given(st.data())
 @settings(max_examples=examples(300), deadline=None)
-def test_lines_that_are_taken_are_lines_of_a_dump(data: st.DataObject) -> None:
-    """Wherever a byte is changed, lost or added: it is read as one by one, or left to that."""
+def test_changed_lines_are_read_as_one_by_one_or_refused(data: st.DataObject) -> None:
+    """With any byte changed, removed or added a block is read as one by one, or refused."""
     lines = bytearray(SAMPLE)
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(lines) - 1))
@@ -252,7 +252,7 @@ def changes_one_by_one(lines: bytes) -> pa.Table:
 
 @given(st.lists(changes_of, min_size=1, max_size=3), st.sampled_from([None, "example.com", 'a"\\\n}\n{']))
 @settings(max_examples=examples(60, 25), deadline=None)
-def test_whatever_changes_hold_their_lines_are_read_at_once(made: list[Change], site: str | None) -> None:
+def test_lines_of_any_changes_are_read_in_one_block(made: list[Change], site: str | None) -> None:
     lines = b"".join(sr.json_line(change, site=site) for change in made)
     table = lines_table(lines, SCHEMA_OF_CHANGES)
     assert same(table, changes_one_by_one(lines)) or (table is None and LOOKS_OTHERWISE.search(lines))
@@ -262,8 +262,8 @@ def test_whatever_changes_hold_their_lines_are_read_at_once(made: list[Change], 
 
 
 @pytest.mark.parametrize("site", [None, "example.com"])
-def test_changes_of_each_kind_are_read_at_once(site: str | None) -> None:
-    """A removed one has few keys, an updated one all of them."""
+def test_changes_of_each_kind_are_read_in_one_block(site: str | None) -> None:
+    """A removed URL has few keys, an updated one all of them."""
     day, before = datetime(2024, 1, 31, 8, 30, 0, 250_000, UTC), datetime(2023, 1, 31, tzinfo=UTC)
     video = sr.Video(title="v", publication_date=day, rating=1.5)
     whole = sr.UrlRecord("a", day, "subsecond", priority=0.5, images=(sr.Image("i"),), videos=(video,), line=3)
@@ -285,7 +285,7 @@ def test_changes_of_each_kind_are_read_at_once(site: str | None) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_text_of_changes_is_read_at_once_wherever_it_stands(text: str) -> None:
+def test_hostile_text_of_changes_is_read_in_one_block(text: str) -> None:
     day = datetime(2024, 1, 31, 8, 30, tzinfo=UTC)
     record = sr.UrlRecord(text, day, "second", alternates=(sr.Alternate(text, text),), sitemap=text)
     lines = sr.json_line(Change("updated", record, ("lastmod", text), day, "second"), site=text) * 2
@@ -315,19 +315,19 @@ NO_CHANGES: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", NO_CHANGES)
-def test_what_is_no_line_of_changes_as_we_write_it_is_left(name: str) -> None:
+def test_unusual_change_lines_are_refused(name: str) -> None:
     assert lines_table(NO_CHANGES[name], SCHEMA_OF_CHANGES) is None
     assert lines_table(CHANGE + NO_CHANGES[name], SCHEMA_OF_CHANGES) is None
 
 
-def test_nor_are_changes_taken_for_urls() -> None:
+def test_changes_are_not_taken_for_urls() -> None:
     assert lines_table(CHANGE, SCHEMA) is None
     assert lines_table(A + CHANGE, SCHEMA) is None
 
 
 @given(st.data())
 @settings(max_examples=examples(300), deadline=None)
-def test_lines_of_changes_that_are_taken_are_read_as_one_by_one(data: st.DataObject) -> None:
+def test_change_lines_read_in_a_block_equal_one_by_one(data: st.DataObject) -> None:
     lines = bytearray(SAMPLE_OF_CHANGES)
     for _ in range(data.draw(st.integers(1, 3))):
         at = data.draw(st.integers(0, len(lines) - 1))
@@ -372,7 +372,7 @@ def test_rows_stand_in_the_order_in_which_they_were_added() -> None:
     assert batches.take() == []
 
 
-def test_a_form_that_does_not_fit_is_not_taken_and_others_are() -> None:
+def test_json_object_that_does_not_fit_is_refused_and_others_are_kept() -> None:
     batches = Batches(all_fields())
     batches.add_lines(b'{"loc":"1"}\n')
     with pytest.raises(sr.UsageError, match=r"^2: priority: "):
@@ -382,20 +382,20 @@ def test_a_form_that_does_not_fit_is_not_taken_and_others_are() -> None:
 
 
 @pytest.mark.parametrize("fields", ["loc", "line,loc", "loc,images,lastmod"])
-def test_some_of_the_columns_are_read_at_once_too(fields: str) -> None:
+def test_selected_columns_are_read_in_one_block(fields: str) -> None:
     batches = Batches(parse_fields(fields))
     assert batches.try_lines(DATED) == 1
     assert through(batches).to_pylist() == one_by_one(DATED).select(fields.split(",")).to_pylist()
 
 
-def test_what_is_inside_of_a_column_is_read_one_by_one() -> None:
+def test_paths_into_columns_are_read_one_by_one() -> None:
     batches = Batches(parse_fields("loc,images.loc"))
     assert batches.try_lines(DATED) == 0
     batches.add_lines(b'{"loc":"a","images":[{"loc":"i"}]}\n')
     assert through(batches).to_pylist() == [{"loc": "a", "images.loc": ["i"]}]
 
 
-def test_it_is_full_by_rows_by_their_bytes_and_by_the_bytes_of_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_is_full_by_rows_row_bytes_or_line_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, full in (("BATCH_ROWS", 3), ("BATCH_BYTES", 1_000), ("LINES_BYTES", 100)):
         monkeypatch.setattr(room, name, full)
     batches = Batches(all_fields())
@@ -430,7 +430,7 @@ def parquet(lines: Iterable[bytes], *, at_once: bool) -> pa.Table:
     return pq.read_table(stream)
 
 
-def test_a_file_written_by_lines_is_the_one_written_by_forms() -> None:
+def test_file_written_from_lines_equals_one_from_json_objects() -> None:
     shop = (CORPUS / "sites" / "shop.jsonl").read_bytes().splitlines(keepends=True)
     lines = [*shop, b'{"loc": "odd", "lastmod": "2024-01-31T10:30:00+02:00"}\n', *shop]
     assert same(parquet(lines, at_once=True), parquet(lines, at_once=False))
@@ -439,7 +439,7 @@ def test_a_file_written_by_lines_is_the_one_written_by_forms() -> None:
 
 @unix
 def test_memory_of_converting_does_not_grow_with_the_dump(tmp_path: Path) -> None:
-    """Ten times the lines are some 60 MB more; as rows of Python they would be a gigabyte."""
+    """Ten times the lines take some 60 MB more; as Python rows they would take a gigabyte."""
     program = (
         "import resource, sys\n"
         "from sitemap_reader.cli.main import main\n"

@@ -20,7 +20,7 @@ class Clock:
 
 
 class Slow(io.BytesIO):
-    """Takes three bytes a call, as a pipe may."""
+    """A stream that writes three bytes a call, as a pipe may."""
 
     def write(self, data: bytes) -> int:  # type: ignore[override]
         return super().write(data[:3])
@@ -69,7 +69,7 @@ def test_a_failure_names_its_file_and_keeps_its_kind() -> None:
     with pytest.raises(BrokenPipeError) as failure:
         blocks.flush()
     assert failure.value.filename == "urls.jsonl"
-    blocks.flush()  # what was refused is not tried again
+    blocks.flush()  # a refused write is not repeated
 
 
 def test_after_a_write_that_an_interrupt_ended_nothing_more_is_written() -> None:
@@ -91,7 +91,7 @@ def test_after_a_write_that_an_interrupt_ended_nothing_more_is_written() -> None
     assert (stream.getvalue(), cut, blocks.has_failed) == (b"1\n2", [1], True)
 
 
-def test_a_write_is_held() -> None:
+def test_write_runs_in_the_signal_guard() -> None:
     stream, seen = io.BytesIO(), []
 
     @contextmanager
@@ -107,38 +107,38 @@ def test_a_write_is_held() -> None:
 
 
 class Full(io.BytesIO):
-    """Has room for so many bytes."""
+    """A stream with space for so many bytes."""
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, space: int) -> None:
         super().__init__()
-        self.room = room
+        self.space = space
 
     def write(self, data: bytes) -> int:  # type: ignore[override]
-        taken = super().write(data[: min(self.room, 5)])
-        self.room -= taken
+        taken = super().write(data[: min(self.space, 5)])
+        self.space -= taken
         if not taken:
             raise OSError(28, "No space left on device")
         return taken
 
 
 @pytest.mark.parametrize(
-    ("room", "half"),
+    ("space", "half"),
     [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (9, 5), (10, 0), (13, 3)],
 )
-def test_what_the_stream_took_of_a_record_that_is_not_whole_is_told(room: int, half: int) -> None:
-    told: list[int] = []
-    stream = Full(room)
-    blocks = Blocks(stream, take_back=told.append)
-    for record in (b"one\n", b'"a\nb"\n', b"three\n"):  # a line end inside a record is none
+def test_partly_written_record_is_reported(space: int, half: int) -> None:
+    reported: list[int] = []
+    stream = Full(space)
+    blocks = Blocks(stream, take_back=reported.append)
+    for record in (b"one\n", b'"a\nb"\n', b"three\n"):  # a line end inside a record does not end it
         blocks.write(record)
     assert not blocks.has_failed
     with pytest.raises(OSError, match="No space"):
         blocks.flush()
-    assert told == [half]
+    assert reported == [half]
     assert blocks.has_failed
 
 
-def test_many_lines_are_written_at_once_behind_what_waits() -> None:
+def test_many_lines_are_written_in_one_call_after_waiting_ones() -> None:
     stream = io.BytesIO()
     blocks = Blocks(stream, clock=Clock())
     blocks.write(b"1\n")
@@ -156,7 +156,7 @@ def test_many_lines_reach_a_stream_that_takes_parts_whole() -> None:
     assert stream.getvalue() == b"12345678\n123\n" * 100
 
 
-def test_the_writing_of_many_lines_is_held() -> None:
+def test_write_of_many_lines_runs_in_the_signal_guard() -> None:
     stream, seen = io.BytesIO(), []
 
     @contextmanager
@@ -170,15 +170,15 @@ def test_the_writing_of_many_lines_is_held() -> None:
 
 
 @pytest.mark.parametrize(
-    ("room", "half"), [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (7, 3), (8, 0), (13, 5), (14, 0)]
+    ("space", "half"), [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (7, 3), (8, 0), (13, 5), (14, 0)]
 )
-def test_of_many_lines_the_one_that_is_not_whole_is_told(room: int, half: int) -> None:
-    told: list[int] = []
-    stream = Full(room)
-    blocks = Blocks(stream, "urls.jsonl", take_back=told.append)
+def test_partly_written_line_among_many_is_reported(space: int, half: int) -> None:
+    reported: list[int] = []
+    stream = Full(space)
+    blocks = Blocks(stream, "urls.jsonl", take_back=reported.append)
     with pytest.raises(OSError, match="No space") as failure:
         blocks.write_lines(b"one\ntwo\nthree\nfour\n")
-    assert told == [half]
+    assert reported == [half]
     assert blocks.has_failed
     assert failure.value.filename == "urls.jsonl"
-    assert (stream.getvalue()[: room - half] or b"\n").endswith(b"\n")
+    assert (stream.getvalue()[: space - half] or b"\n").endswith(b"\n")

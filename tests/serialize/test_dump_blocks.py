@@ -1,4 +1,4 @@
-"""A dump in blocks is the dump in lines: the same forms under the same numbers, and the same errors."""
+"""Reading a dump in blocks equals reading it in lines: the same JSON objects, line numbers, and errors."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def through_blocks(stream: Any, name: str) -> Iterator[tuple[int, dict[str, Any]
 
 
 def read(numbered: Iterator[tuple[int, dict[str, Any]]]) -> tuple[Numbered, str | None]:
-    """What came, and the error behind it, if there was one."""
+    """The items, and the error after them, if any."""
     found: Numbered = []
     try:
         found.extend(numbered)
@@ -62,23 +62,23 @@ def by_block(data: bytes) -> tuple[Numbered, str | None]:
     return read(through_blocks(io.BytesIO(data), "old.jsonl"))
 
 
-def place(told: str | None) -> str:
+def place(reported: str | None) -> str:
     """`old.jsonl:7` of an error."""
-    assert told is not None
-    found = re.match(r"old\.jsonl:\d+", told)
-    assert found is not None, told
+    assert reported is not None
+    found = re.match(r"old\.jsonl:\d+", reported)
+    assert found is not None, reported
     return found.group()
 
 
 @pytest.fixture(params=[(1 << 15, 8 << 20), (1, 5), (7, 400), (1_000, 3_000)], ids=str)
 def sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the first block, and of the others."""
+    """Sets the sizes of the first block and of the others."""
     first, others = request.param
     monkeypatch.setattr(dump_lines, "FIRST_BYTES", first)
     monkeypatch.setattr(dump_lines, "BLOCK_BYTES", others)
 
 
-# --- what is whole ---
+# --- complete dumps ---
 
 WHOLE = {
     "a dump": SHOP,
@@ -127,7 +127,7 @@ def test_parquet_is_one_block_without_lines() -> None:
 
 
 def test_the_first_block_is_small_and_the_others_are_not() -> None:
-    """What is there is told soon, and then little time goes to each line."""
+    """The first lines come soon, and later blocks are efficient."""
     blocks = [block.lines or b"" for block in numbered_blocks(io.BytesIO(MANY * 400), "old.jsonl")]
     first, *others, _ = map(len, blocks)
     assert dump_lines.FIRST_BYTES / 2 < first < 4 * dump_lines.FIRST_BYTES
@@ -135,7 +135,7 @@ def test_the_first_block_is_small_and_the_others_are_not() -> None:
     assert all(dump_lines.BLOCK_BYTES - 100 < size < 1.5 * dump_lines.BLOCK_BYTES for size in others)
 
 
-def test_a_pipe_is_read_as_it_gives(tmp_path: Path) -> None:
+def test_pipe_is_read_as_data_arrives(tmp_path: Path) -> None:
     read_end, write_end = os.pipe()
 
     def write() -> None:
@@ -151,16 +151,16 @@ def test_a_pipe_is_read_as_it_gives(tmp_path: Path) -> None:
     assert found == by_line(SHOP)
 
 
-def test_it_is_called_before_each_read_that_may_have_to_wait() -> None:
-    asked: list[int] = []
-    blocks = numbered_blocks(io.BytesIO(MANY), "old.jsonl", before_read=lambda: asked.append(1))
+def test_callback_runs_before_each_read_that_may_block() -> None:
+    requested: list[int] = []
+    blocks = numbered_blocks(io.BytesIO(MANY), "old.jsonl", before_read=lambda: requested.append(1))
     next(blocks)
-    assert 1 <= len(asked) <= 3
+    assert 1 <= len(requested) <= 3
     assert len(list(blocks)) >= 1
-    assert len(asked) >= 2
+    assert len(requested) >= 2
 
 
-# --- what is not ---
+# --- damaged dumps ---
 
 FAULTS = {
     "no JSON": b"hello\n",
@@ -176,20 +176,20 @@ FAULTS = {
 
 @pytest.mark.usefixtures("sizes")
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_told_with_the_words_and_the_number_of_its_line(name: str) -> None:
+def test_fault_is_reported_with_its_line_number(name: str) -> None:
     for before in (0, 1, 70):
         data = b"".join(LINES[:before]) + FAULTS[name] + LINES[0]
-        found, told = by_block(data)
-        assert (found, told) == by_line(data)
-        assert place(told) == f"old.jsonl:{before + 1}"
+        found, reported = by_block(data)
+        assert (found, reported) == by_line(data)
+        assert place(reported) == f"old.jsonl:{before + 1}"
         assert len(found) == before
 
 
 @pytest.mark.usefixtures("sizes")
-def test_a_last_line_that_is_cut_is_told() -> None:
-    found, told = by_block(SHOP[:-20])
-    assert (found, told) == by_line(SHOP[:-20])
-    assert "the last line is cut" in str(told)
+def test_truncated_last_line_is_reported() -> None:
+    found, reported = by_block(SHOP[:-20])
+    assert (found, reported) == by_line(SHOP[:-20])
+    assert "the last line is cut" in str(reported)
     assert len(found) == len(LINES) - 1
 
 
@@ -198,18 +198,18 @@ def test_a_last_line_that_is_cut_is_told() -> None:
 def test_a_gzip_file_that_is_cut_gives_the_lines_before(share: float) -> None:
     whole = gzip.compress(SHOP, 1)
     cut = whole[: int(len(whole) * share)]
-    found, told = by_block(cut)
+    found, reported = by_block(cut)
     usual, expected = by_line(cut)
-    assert place(told) == place(expected)
+    assert place(reported) == place(expected)
     assert found == usual
     assert len(found) > share * len(LINES) / 2
 
 
 @pytest.mark.usefixtures("sizes")
 def test_a_gzip_file_cut_at_the_end_of_a_line_says_that_it_is_cut() -> None:
-    found, told = by_block(gzip.compress(SHOP, 1)[:-8])
+    found, reported = by_block(gzip.compress(SHOP, 1)[:-8])
     assert len(found) == len(LINES)
-    assert told == f"old.jsonl:{len(LINES) + 1}: here the gzip file is cut; the lines before were read"
+    assert reported == f"old.jsonl:{len(LINES) + 1}: here the gzip file is cut; the lines before were read"
 
 
 @pytest.mark.usefixtures("sizes")
@@ -223,9 +223,9 @@ def test_a_gzip_file_cut_at_the_end_of_a_line_says_that_it_is_cut() -> None:
     ids=["a wrong sum", "junk behind it", "damage within"],
 )
 def test_a_damaged_gzip_file_gives_the_lines_before(damaged: bytes) -> None:
-    found, told = by_block(damaged)
+    found, reported = by_block(damaged)
     usual, expected = by_line(damaged)
-    assert place(told) == place(expected)
+    assert place(reported) == place(expected)
     assert found == usual
     assert found
 
@@ -235,18 +235,18 @@ def test_a_damaged_gzip_file_gives_the_lines_before(damaged: bytes) -> None:
 def test_a_line_at_the_limit_is_read_and_one_beyond_is_not(
     blanks: int, behind: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever blocks end: what stands behind a long line is no part of it."""
+    """For any block size; the text after a long line does not count."""
     longest = b'{"loc":"https://example.com/%s"}\n' % (b"a" * 900)
     monkeypatch.setattr(dump_lines, "MAX_LINE_BYTES", len(longest))
     monkeypatch.setattr(dump_lines, "FIRST_BYTES", 10)
     for size in range(90, 130):
         monkeypatch.setattr(dump_lines, "BLOCK_BYTES", size)
         data = line(0) * 10 + b" " * blanks + longest + line(1) * behind
-        found, told = by_block(data)
+        found, reported = by_block(data)
         usual, expected = by_line(data)
         assert found == usual
-        assert told == expected
-        assert (told is None) is (blanks == 0)
+        assert reported == expected
+        assert (reported is None) is (blanks == 0)
 
 
 def test_garbage_without_line_ends_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,39 +275,39 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("fault", [*FAULTS.values(), b'{"loc":"a","lastmod":"2024-01-31"}\n'])
-def test_convert_writes_what_stands_before_a_bad_line_of_a_later_block(tmp_path: Path, fault: bytes) -> None:
+def test_convert_writes_the_lines_before_a_bad_line_of_a_later_block(tmp_path: Path, fault: bytes) -> None:
     file = tmp_path / "old.jsonl"
     file.write_bytes(b"".join(map(line, range(1_000))) + fault + line(1_001))
-    code, told, table = convert(file)
+    code, reported, table = convert(file)
     assert code == 2
-    assert f"{file}:1001: " in told
+    assert f"{file}:1001: " in reported
     assert table["loc"].to_pylist() == [f"https://example.com/{number}" for number in range(1_000)]
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_convert_takes_all_urls_whatever_stands_between_them(tmp_path: Path) -> None:
-    """Blocks with other lines, and dates that others wrote, go another way and come to the same."""
+def test_convert_takes_all_urls_among_other_lines(tmp_path: Path) -> None:
+    """Blocks with other lines or unusual dates take another code path, with the same result."""
     foreign = b'{"loc": "https://example.com/x", "lastmod": "2024-01-31T10:30:00+02:00"}\n'
     lines = [*map(line, range(2_000))]
     lines[300:300], lines[900:900], lines[1_700:1_700] = [TYPED], [foreign], [b"\n", TYPED]
     file = tmp_path / "old.jsonl"
     file.write_bytes(b"".join(lines))
-    code, told, table = convert(file)
+    code, reported, table = convert(file)
     locs = [form["loc"] for _, form in numbered_forms(io.BytesIO(b"".join(lines)), "x") if "type" not in form]
     assert code == 0
     assert table["loc"].to_pylist() == locs
     assert table["lastmod"].null_count == len(locs) - 1
-    assert "2,001 URLs" in told
-    assert "2 other lines left out" in told
+    assert "2,001 URLs" in reported
+    assert "2 other lines left out" in reported
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_convert_writes_a_url_once_where_that_is_asked(tmp_path: Path) -> None:
+def test_convert_with_unique_writes_a_url_once(tmp_path: Path) -> None:
     file = tmp_path / "old.jsonl"
     file.write_bytes(MANY + MANY)
-    code, told, table = convert(file, "--unique")
+    code, reported, table = convert(file, "--unique")
     assert (code, table.num_rows) == (0, 2_000)
-    assert "2,000 listed again" in told
+    assert "2,000 listed again" in reported
 
 
 @pytest.mark.usefixtures("small_blocks")
@@ -316,7 +316,7 @@ def test_convert_of_parquet_and_of_gzip_comes_to_the_same(tmp_path: Path) -> Non
     for name, data in (("plain.jsonl", SHOP), ("packed.jsonl.gz", gzip.compress(SHOP, 1))):
         (tmp_path / name).write_bytes(data)
         tables.append(convert(tmp_path / name)[2])
-    again = tmp_path / "again.jsonl"  # the suffix says nothing of what is in it
+    again = tmp_path / "again.jsonl"  # the suffix does not match the content
     again.write_bytes((tmp_path / "plain.parquet").read_bytes())
     tables.append(convert(again)[2])
     assert tables[0].num_rows == len(LINES)

@@ -1,4 +1,4 @@
-"""Dumps come back as they were written, whatever they are packed in, and what is none is told with what to try."""
+"""Dumps are read back in every compression; invalid files are reported with advice."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def locs(data: bytes) -> list[str]:
 
 
 def failure(data: bytes, name: str = "old.jsonl") -> str:
-    with pytest.raises(sr.UsageError) as told:
+    with pytest.raises(sr.UsageError) as reported:
         list(read_forms(io.BytesIO(data), name))
-    return str(told.value)
+    return str(reported.value)
 
 
 def given_before(data: bytes) -> list[str]:
-    """What comes out before the error."""
+    """The items before the error."""
     found: list[str] = []
     with pytest.raises(sr.UsageError):
         found.extend(form["loc"] for form in read_forms(io.BytesIO(data), "old.jsonl"))
@@ -104,7 +104,7 @@ def test_a_type_of_null_is_none() -> None:
 
 
 class Dribble(io.RawIOBase):
-    """A pipe that gives a byte at a time, and cannot seek."""
+    """A pipe that gives one byte at a time, and cannot seek."""
 
     def __init__(self, data: bytes) -> None:
         self._rest = io.BytesIO(data)
@@ -131,18 +131,18 @@ def test_a_line_is_given_as_soon_as_it_is_there() -> None:
             return True
 
         def readinto(self, buffer: Any) -> int:
-            asked.append(len(buffer))
-            data = A + b"\n" if len(asked) == 1 else b""
+            requested.append(len(buffer))
+            data = A + b"\n" if len(requested) == 1 else b""
             buffer[: len(data)] = data
             return len(data)
 
-    asked: list[int] = []
+    requested: list[int] = []
     forms = read_forms(io.BufferedReader(Pipe()), "stdin")
     assert next(forms)["loc"] == LOCS[0]
-    assert len(asked) == 1
+    assert len(requested) == 1
 
 
-# --- what is no dump ---
+# --- invalid dumps ---
 
 NO_DUMPS: dict[str, tuple[bytes, str]] = {
     "XML": (b'<?xml version="1.0"?>\n<urlset/>', ":1: no JSON object: '<?xml version=\"1.0\"?>'; that is XML: "
@@ -182,27 +182,27 @@ NO_DUMPS: dict[str, tuple[bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", NO_DUMPS)
-def test_what_is_no_dump_is_told_with_place_and_what_to_try(name: str) -> None:
-    data, told = NO_DUMPS[name]
+def test_invalid_dump_is_reported_with_place_and_advice(name: str) -> None:
+    data, reported = NO_DUMPS[name]
     message = failure(data)
     assert message.startswith("old.jsonl:")
-    assert told in message
+    assert reported in message
     assert message.isprintable()
     assert len(message) < 300
 
 
-def test_utf_16_and_packed_files_are_told() -> None:
+def test_utf_16_and_other_compressions_are_reported() -> None:
     assert "that is UTF-16" in failure(NO_DUMPS["UTF-16"][0])
     for name in ("bzip2", "gzip in gzip"):
         assert "it is packed: unpack it first" in failure(NO_DUMPS[name][0])
 
 
-def test_stdin_is_a_dash_in_what_to_try() -> None:
+def test_advice_for_stdin_names_a_dash() -> None:
     assert failure(b"<urlset/>", "stdin").endswith("`sitemap-reader parse -` reads a document")
 
 
 @pytest.mark.parametrize("name", ["a last line that is cut", "a number behind lines", "junk behind gzip", "no loc"])
-def test_what_stands_before_the_fault_is_given(name: str) -> None:
+def test_lines_before_the_fault_are_returned(name: str) -> None:
     assert given_before(NO_DUMPS[name][0]) == [LOCS[0]]
 
 
@@ -229,7 +229,7 @@ def test_garbage_without_line_ends_is_not_read_to_its_end(monkeypatch: pytest.Mo
     assert endless.given < 2 << 20
 
 
-def test_text_is_not_taken_for_bytes() -> None:
+def test_text_mode_file_is_refused() -> None:
     stream: Any = io.StringIO("{}")
     with pytest.raises(sr.UsageError, match=r'gives text, and a dump is read as bytes: open it with "rb"'):
         list(read_forms(stream, "old.jsonl"))
@@ -329,7 +329,7 @@ def test_many_row_groups_are_read_in_order_and_numbered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "reported"),
     [
         (parquet_of({"url": ["a"], "n": [1]}), "old.parquet has no column loc, so it is no dump; it has url, n"),
         (parquet_of({"loc": ["a", None]}), 'old.parquet:2: a line without "type" is a URL, and this one has no "loc"'),
@@ -337,11 +337,11 @@ def test_many_row_groups_are_read_in_order_and_numbered() -> None:
         (b"PAR1", "old.parquet: damaged Parquet: "),
     ],
 )
-def test_parquet_that_is_no_dump_is_told(data: bytes, told: str) -> None:
-    assert failure(data, "old.parquet").startswith(told)
+def test_parquet_that_is_no_dump_is_reported(data: bytes, reported: str) -> None:
+    assert failure(data, "old.parquet").startswith(reported)
 
 
-def test_parquet_through_a_pipe_is_told() -> None:
+def test_parquet_through_a_pipe_is_refused() -> None:
     pipe: Any = Dribble(parquet_of({"loc": ["a"]}))
     with pytest.raises(sr.UsageError, match=r"^stdin is Parquet, which is read from its end: give it as a file"):
         next(read_forms(pipe, "stdin"))
@@ -350,8 +350,8 @@ def test_parquet_through_a_pipe_is_told() -> None:
 def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     data = parquet_of({"loc": ["a"]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    told = "old.parquet is Parquet, which needs pyarrow: pip install '.[parquet]' in a clone of sitemap-reader"
-    assert failure(data, "old.parquet") == told
+    reported = "old.parquet is Parquet, which needs pyarrow: pip install '.[parquet]' in a clone of sitemap-reader"
+    assert failure(data, "old.parquet") == reported
 
 
 # --- load ---
@@ -386,27 +386,27 @@ def test_two_readings_of_a_dump_do_not_disturb_each_other() -> None:
     assert [one for one, _ in pairs] == [other for _, other in pairs] == RECORDS
 
 
-def test_a_dump_gives_every_line_as_what_it_is(mixed: Path) -> None:
+def test_dump_gives_every_line_with_its_type(mixed: Path) -> None:
     assert tuple(DumpFile(mixed).items()) == MIXED
 
 
-def test_forms_keep_what_no_record_has(mixed: Path) -> None:
+def test_json_objects_keep_unknown_keys(mixed: Path) -> None:
     assert [form["site"] for form in DumpFile(mixed).forms()] == ["example.com"] * len(MIXED)
 
 
-def test_a_line_that_is_no_record_is_named(tmp_path: Path) -> None:
+def test_line_that_is_no_record_is_named(tmp_path: Path) -> None:
     path = tmp_path / "old.jsonl"
     path.write_bytes(A + b'\n{"type":"node"}\n{"loc":"a","priority":"high"}\n')
     dump = DumpFile(path)
-    with pytest.raises(sr.UsageError) as told:
+    with pytest.raises(sr.UsageError) as reported:
         list(dump)
-    assert str(told.value) == f'{path}:3: URL record, priority: "high" is not a number'
+    assert str(reported.value) == f'{path}:3: URL record, priority: "high" is not a number'
     with pytest.raises(sr.UsageError, match=r':2: type: "node" is none of '):
         list(dump.items())
 
 
 def test_a_file_is_closed_also_when_it_is_left(mixed: Path) -> None:
-    """Or the warning of an open file would end the test."""
+    """Otherwise the ResourceWarning of an open file would fail the test."""
     for _ in DumpFile(mixed):
         break
     records = iter(DumpFile(mixed))
@@ -418,7 +418,7 @@ def test_a_file_is_closed_also_when_it_is_left(mixed: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "reported"),
     [
         ("nothing.jsonl", "there is no file {}; `sitemap-reader dump HOST > urls.jsonl` makes a dump"),
         ("", "{} is a folder, and a dump is a file: `sitemap-reader dump {} > urls.jsonl` makes one"),
@@ -426,16 +426,16 @@ def test_a_file_is_closed_also_when_it_is_left(mixed: Path) -> None:
         ("urls.jsonl/inside", "cannot read {}: Not a directory; give a file that you may read"),
     ],
 )
-def test_what_cannot_be_opened_is_told_at_once(name: str, told: str, tmp_path: Path) -> None:
+def test_unreadable_dump_is_reported_at_once(name: str, reported: str, tmp_path: Path) -> None:
     (tmp_path / "urls.jsonl").write_bytes(A)
     path = str(tmp_path / name)
     for give in (str, Path):
         with pytest.raises(sr.UsageError) as failure:
             open_file(give(path))
-        assert str(failure.value) == told.replace("{}", str(give(path)))
+        assert str(failure.value) == reported.replace("{}", str(give(path)))
 
 
-def test_a_url_is_no_file() -> None:
+def test_url_is_refused_as_a_file() -> None:
     with pytest.raises(sr.UsageError, match=r"^https://example.com is a URL, and a dump is a file: "):
         open_file("https://example.com")
 
@@ -488,5 +488,5 @@ def test_a_decimal_is_a_number(tmp_path: Path) -> None:
         ("https://example.com/urls.jsonl", False), ("site.warc.gz", False), ("a\0b", False),
     ],
 )  # fmt: skip
-def test_names_without_a_file_are_dumps_by_their_suffix(name: str, is_dump: bool) -> None:
+def test_missing_files_are_recognised_as_dumps_by_suffix(name: str, is_dump: bool) -> None:
     assert is_dump_name(name) is is_dump

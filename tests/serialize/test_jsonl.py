@@ -1,4 +1,4 @@
-"""The JSON form there and back: what was written is read as it was, and what is wrong with a line is said."""
+"""JSON lines round trips: records are read back as written, and faults of lines are reported."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ shows = st.builds(
     dict,
     show_title=maybe_texts,
     video_type=maybe_texts,
-    episode_title=st.none() | texts | st.just("2024-01-31T08:30:00Z"),  # text, whatever it looks like
+    episode_title=st.none() | texts | st.just("2024-01-31T08:30:00Z"),  # any text
     season_number=st.none() | counts,
     episode_number=st.none() | counts,
     premier_date=maybe_moments,
@@ -105,7 +105,7 @@ problems = st.builds(
 
 @st.composite
 def with_problems(draw: st.DrawFn, records: st.SearchStrategy[Any]) -> Any:
-    """A record with problems of its own place, worded as the catalogue does."""
+    """A record with problems at its own place, with messages of the catalogue."""
     record = draw(records)
     record.problems = tuple(
         report(code, sr.model.CATALOGUE[code].title, sitemap=record.sitemap, line=record.line, field=field, raw=raw)
@@ -177,7 +177,7 @@ def test_every_record_comes_back_as_it_was(record: Any) -> None:
 
 
 def test_the_strategies_fill_every_field() -> None:
-    """A new field that is forgotten here, or in the JSON form, would pass the test above unseen."""
+    """Otherwise a new field that is missing here, or in the JSON object, would pass the test above."""
     not_written = {"samples", "authorities", "lastmod", "lastmod_precision", "skipped"}
     left_out = {sr.SitemapRef: {"authorities"}, sr.Outcome: not_written}
     record = sr.UrlRecord(
@@ -203,7 +203,7 @@ def test_the_strategies_fill_every_field() -> None:
     assert set(sr.json_form(record)["videos"][0]["tvshow"]) == set(TvShow.__annotations__)
 
 
-# Those of audit/ are findings, which are no lines of a dump.
+# Those of audit/ are findings, not lines of a dump.
 EXPECTATIONS = sorted(path for path in CORPUS.glob("*/*.jsonl") if path.parent.name != "audit")
 
 
@@ -218,7 +218,7 @@ def test_every_line_of_the_corpus_is_written_as_it_was_read() -> None:
     assert {sr.UrlRecord, sr.SitemapRef, sr.Problem, sr.Outcome} <= kinds
 
 
-# --- what is less in the line than in the record ---
+# --- values that a line lacks ---
 
 
 def test_problems_of_a_record_come_back_with_the_words_of_the_catalogue() -> None:
@@ -229,7 +229,7 @@ def test_problems_of_a_record_come_back_with_the_words_of_the_catalogue() -> Non
     record = sr.UrlRecord("https://example.com/", sitemap="https://example.com/s.xml", line=3, problems=(problem,))
     (read,) = sr.from_json(sr.json_line(record)).problems  # type: ignore[union-attr, misc]
     assert read == attrs.evolve(problem, severity="warning", message=sr.model.CATALOGUE["D06"].title)
-    # the line of the problem itself has all of it
+    # the problem's own line has all fields
     assert sr.from_json(sr.json_line(problem)) == problem
 
 
@@ -240,7 +240,7 @@ def test_samples_and_authorities_are_not_written() -> None:
     assert sr.from_json(sr.json_line(ref)) == attrs.evolve(ref, authorities=())
 
 
-def test_of_a_removed_url_six_keys_are_written() -> None:
+def test_removed_url_has_six_keys() -> None:
     whole = sr.UrlRecord("a", datetime(2024, 1, 31, tzinfo=UTC), "day", "daily", 0.5, mobile=True, sitemap="s", line=3)
     change = Change("removed", whole)
     assert sr.json_line(change, site="example.com").decode() == (
@@ -250,7 +250,7 @@ def test_of_a_removed_url_six_keys_are_written() -> None:
     assert sr.from_json(sr.json_line(change)) == Change("removed", attrs.evolve(whole, mobile=False, line=None))
 
 
-def test_a_change_says_itself_first_and_what_it_was_last() -> None:
+def test_change_key_is_first_and_previous_key_is_last() -> None:
     change = Change("updated", sr.UrlRecord("a", priority=0.5), ("lastmod",), datetime(2024, 1, 31, tzinfo=UTC), "day")
     assert list(sr.json_form(change, site="example.com")) == [
         "type", "change", "loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line",
@@ -261,17 +261,17 @@ def test_a_change_says_itself_first_and_what_it_was_last() -> None:
     ]  # fmt: skip
 
 
-# --- lines of other hands ---
+# --- lines of other tools ---
 
 
-def test_unknown_keys_are_passed_over_and_stay_in_the_dict() -> None:
+def test_unknown_keys_are_ignored_and_kept_in_the_dict() -> None:
     form = orjson.loads(sr.json_line(sr.UrlRecord("https://example.com/"), site="example.com"))
     assert sr.from_json({**form, "later": [1]}) == sr.UrlRecord("https://example.com/")
     assert form["site"] == "example.com"
 
 
-def test_what_is_absent_or_null_is_what_the_site_did_not_say() -> None:
-    """Tools that know columns only write null for a list that is not there."""
+def test_absent_and_null_keys_are_equal() -> None:
+    """Column-based tools write null for a missing list."""
     bare = sr.UrlRecord("https://example.com/")
     keys = [field.name for field in attrs.fields(sr.UrlRecord)]
     assert sr.from_json({"loc": bare.loc}) == sr.from_json({**dict.fromkeys(keys), "loc": bare.loc}) == bare
@@ -327,7 +327,7 @@ WRONG = [
     ('{"type": "outcome", "dropped": {"host": "1"}}',
      'line of type "outcome", dropped.host: "1" is not a whole number'),
     ('{"type": "outcome", "parents": "a"}', 'line of type "outcome", parents: "a" is not a list'),
-    # dates have one form
+    # dates have one format
     *(
         (f'{{{LOC}, "lastmod": {value}}}', f"URL record, lastmod: {value} is not a date like 2024-01-31T08:30:00Z")
         for value in [
@@ -337,7 +337,7 @@ WRONG = [
     ),
     ('{"type": "change", "change": "new", "loc": "a", "news": {"title": 1}}',
      'line of type "change", news.title: 1 is not text'),
-    # words have a list
+    # enumerated words
     ('{"type": "change", "loc": "a", "change": "moved"}',
      'line of type "change", change: "moved" is none of new, updated, removed'),
     (f'{{{LOC}, "lastmod_precision": "hour"}}',
@@ -368,11 +368,11 @@ def test_any_json_is_a_record_or_a_usage_error(value: Any) -> None:
         assert sr.from_json(sr.json_line(record)) == record
 
 
-# --- out ---
+# --- writing ---
 
 
 @pytest.mark.parametrize("item", [None, "https://example.com/", {"loc": "a"}, sr.Image("a")])
-def test_what_is_no_record_has_no_line(item: object) -> None:
+def test_values_that_are_no_records_have_no_line(item: object) -> None:
     with pytest.raises(sr.UsageError, match=f"a {type(item).__name__} has no JSON line"):
         sr.json_form(item)
 
@@ -398,7 +398,7 @@ def test_a_date_without_a_zone_is_refused() -> None:
         sr.json_line(sr.UrlRecord("a", datetime(2024, 1, 31, 8, 30)))
 
 
-# --- many at once ---
+# --- many lines ---
 
 offsets = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 zones = st.just(UTC) | st.timezones() | offsets
@@ -464,13 +464,13 @@ def test_lines_of_columns_are_those_of_their_records(
 
 @settings(max_examples=examples(40, 10))
 @given(st.lists(urls, max_size=8), st.sets(st.integers(0, 7)))
-def test_of_lines_those_are_kept_that_are_wanted(records: list[Any], chosen: set[int]) -> None:
-    asked: list[Any] = []
+def test_lines_are_filtered(records: list[Any], chosen: set[int]) -> None:
+    requested: list[Any] = []
 
     def wanted(form: dict[str, Any]) -> bool:
-        asked.append(form)
-        return len(asked) - 1 in chosen
+        requested.append(form)
+        return len(requested) - 1 in chosen
 
     kept = [record for number, record in enumerate(records) if number in chosen]
     assert json_lines(records).only(wanted) == json_lines(kept)
-    assert asked == [orjson.loads(sr.json_line(record)) for record in records], "each, in order"
+    assert requested == [orjson.loads(sr.json_line(record)) for record in records], "each, in order"

@@ -53,10 +53,10 @@ LINES = corpus_lines()
 FORMS = [orjson.loads(line) for line in LINES]
 
 
-# --- what reads it back ---
+# --- readers ---
 
 
-def test_the_forms_come_back_as_they_were() -> None:
+def test_json_objects_round_trip() -> None:
     assert [form for _, form in numbered_forms(io.BytesIO(written(FORMS)), "urls.parquet")] == FORMS
 
 
@@ -87,7 +87,7 @@ def test_duckdb_reads_what_it_reads_of_the_jsonl(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fields", [None, "loc,videos.price.value,news.publication_date", "images.0"])
-def test_the_schema_is_the_declared_one_whatever_comes(fields: str | None) -> None:
+def test_schema_is_the_declared_one_for_any_data(fields: str | None) -> None:
     wanted = parse_fields(fields) if fields else all_fields()
     for forms in ([], FORMS[:1], FORMS):
         table = pq.read_table(io.BytesIO(written(forms, wanted)))
@@ -205,11 +205,11 @@ def test_memory_does_not_grow_with_the_rows() -> None:
     assert int(grown) < 16 * 1024  # KiB; 100,000 rows are some 25 MiB
 
 
-# --- what is wrong ---
+# --- wrong values ---
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "told"),
+    ("key", "value", "reported"),
     [
         ("lastmod", "2024-01-31", '"2024-01-31" is not a date like 2024-01-31T08:30:00Z'),
         ("lastmod", "2024-02-31T00:00:00Z", '"2024-02-31T00:00:00Z" is not a date like'),
@@ -225,20 +225,20 @@ def test_memory_does_not_grow_with_the_rows() -> None:
         ("news", [], "[] is not an object"),
     ],
 )
-def test_a_value_of_another_type_is_an_error_that_names_the_key(key: str, value: Any, told: str) -> None:
+def test_a_value_of_another_type_is_an_error_that_names_the_key(key: str, value: Any, reported: str) -> None:
     stream = io.BytesIO()
     sink = ParquetSink(Blocks(stream), all_fields())
     sink.write({"loc": "a"})
     with pytest.raises(UsageError) as failure:
         sink.write({"loc": "b", key: value})
-    assert str(failure.value).startswith(f"b: {key}: {told}")
+    assert str(failure.value).startswith(f"b: {key}: {reported}")
     sink.write({"loc": "c"})
     sink.close()
     assert pq.read_table(stream).column("loc").to_pylist() == ["a", "c"]
 
 
 @pytest.mark.parametrize(
-    ("form", "told"),
+    ("form", "reported"),
     [
         ({"images": [{"loc": "x"}, {"loc": 3}]}, "images[1].loc: 3 is not text"),
         ({"images": [None, "x"]}, 'images[1]: "x" is not an object'),
@@ -246,13 +246,13 @@ def test_a_value_of_another_type_is_an_error_that_names_the_key(key: str, value:
         ({"news": {"keywords": ["a", 1]}}, "news.keywords[1]: 1 is not text"),
     ],
 )
-def test_an_error_says_where_inside_of_a_value(form: Form, told: str) -> None:
+def test_an_error_says_where_inside_of_a_value(form: Form, reported: str) -> None:
     with pytest.raises(UsageError) as failure:
         written([{"loc": "b", **form}])
-    assert str(failure.value).startswith(f"b: {told}")
+    assert str(failure.value).startswith(f"b: {reported}")
 
 
-def test_a_form_may_lack_keys_and_numbers_may_be_whole() -> None:
+def test_json_object_may_lack_keys_and_numbers_may_be_integers() -> None:
     forms = [{"loc": "a", "priority": 1, "images": [{}], "news": {"title": None}}]
     (row,) = pq.read_table(io.BytesIO(written(forms, parse_fields("loc,priority,images.loc,news")))).to_pylist()
     assert row["priority"] == 1.0
@@ -262,12 +262,12 @@ def test_a_form_may_lack_keys_and_numbers_may_be_whole() -> None:
 
 def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    told = r"parquet needs pyarrow: pip install '\.\[parquet\]'"
-    with pytest.raises(UsageError, match=told):
+    reported = r"parquet needs pyarrow: pip install '\.\[parquet\]'"
+    with pytest.raises(UsageError, match=reported):
         ParquetSink(Blocks(io.BytesIO()), all_fields())
 
 
-# --- what goes wrong ---
+# --- failures ---
 
 
 class Full(io.BytesIO):
@@ -280,7 +280,7 @@ class Full(io.BytesIO):
         return super().write(data)
 
 
-def test_a_full_disk_is_told_as_such_and_no_footer_is_written_behind_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_and_no_footer_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "ROW_GROUP_ROWS", 2 * batches.BATCH_ROWS)
     stream = Full()
     sink = ParquetSink(Blocks(stream, "urls.parquet"), all_fields())
@@ -297,8 +297,8 @@ def test_a_full_disk_is_told_as_such_and_no_footer_is_written_behind_a_gap(monke
     assert stream.getvalue() == before
 
 
-def test_what_must_not_strike_within_pyarrow_is_held() -> None:
-    """An exception out of the middle of pyarrow leaves a file that cannot be ended."""
+def test_interrupts_are_deferred_within_pyarrow() -> None:
+    """An exception in the middle of pyarrow leaves a file that cannot be closed."""
     held: list[str] = []
 
     @contextmanager

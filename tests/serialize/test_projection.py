@@ -36,7 +36,7 @@ FORM: dict[str, Any] = {
         ("extras", None),
         ("images", FORM["images"]),
         ("images.loc", ["https://example.com/1.jpg", "https://example.com/2.jpg"]),
-        ("images.title", ["One", None]),  # a place for each, so that lists can be laid side by side
+        ("images.title", ["One", None]),  # one position for each element, so that lists are parallel
         ("images.0", FORM["images"][0]),
         ("images.1.loc", "https://example.com/2.jpg"),
         ("images.2.loc", None),
@@ -59,7 +59,7 @@ def test_a_path_leads_to(path: str, value: Any) -> None:
     assert parse_fields(path).select(FORM) == {path: value}
 
 
-def test_forms_are_flat_in_the_order_typed_and_every_name_is_present() -> None:
+def test_json_objects_are_flat_in_the_selected_order_with_every_name() -> None:
     fields = parse_fields(" news.title, loc ,images.0.loc,site")
     assert list(fields.select(FORM).items()) == [
         ("news.title", "News"),
@@ -114,7 +114,7 @@ def test_every_path_of_the_declared_line_is_a_field() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("", "--fields: which ones? there are loc, lastmod, "),
         (" , ", "--fields: which ones? there are loc, lastmod, "),
@@ -141,10 +141,10 @@ def test_every_path_of_the_declared_line_is_a_field() -> None:
         ("images." + "9" * 10_000, "--fields: there is no images.999"),
     ],
 )
-def test_what_is_no_field_is_told_with_what_there_is(text: str, told: str) -> None:
+def test_unknown_field_is_reported_with_the_known_ones(text: str, reported: str) -> None:
     with pytest.raises(UsageError) as failure:
         parse_fields(text)
-    assert str(failure.value).startswith(told)
+    assert str(failure.value).startswith(reported)
 
 
 def test_the_option_that_an_error_names_can_be_another() -> None:
@@ -161,7 +161,7 @@ def test_the_option_that_an_error_names_can_be_another() -> None:
         ("news.title", {"news": 3}),
     ],
 )
-def test_a_form_of_another_build_is_an_error_that_names_the_key(path: str, wrong: dict[str, Any]) -> None:
+def test_json_object_of_another_type_is_an_error_that_names_the_key(path: str, wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=rf"^x, {path}: {path.partition('.')[0]} is not built as in a URL's line"):
         parse_fields(f"loc,{path}").select({"loc": "x", **wrong})
 

@@ -1,6 +1,6 @@
-"""The declared shapes hold: every line fits them, and a dump read through them says what its records say.
+"""The declared schemas: every line conforms, and a dump read with them has the values of its records.
 
-The dump is of the kind that inference breaks on: 30,000 plain lines, and what is nested comes last.
+Type inference fails on the dump: 30,000 plain lines, and nested values only at the end.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 RECORDS = (sr.UrlRecord, *TYPES.values())
 COLUMNS = [field.name for field in line_shape(sr.UrlRecord).fields]
-# What only some lines have.
+# Keys that only some lines have.
 SOMETIMES = {"images", "videos", "news", "alternates", "mobile", "extras", "problems", "site"}
 
 
@@ -171,7 +171,7 @@ OTHERS = (
 
 
 def values_of(record: sr.UrlRecord, site: str | None) -> dict[str, Any]:
-    """What each column has to say: None where the line lacks the key."""
+    """The expected value of each column: None if the line lacks the key."""
     values = {name: plain(getattr(record, name)) for name in COLUMNS if name != "site"}
     short = [{"code": each.code, "field": each.field, "raw": each.raw} for each in record.problems]
     values |= {"problems": short, "site": site}
@@ -195,7 +195,7 @@ def in_naive_utc(value: Any) -> Any:
     return {name: in_naive_utc(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
-# --- readers, each through the text that is printed ---
+# --- readers, each with the printed schema ---
 
 
 def by_duckdb(path: Path) -> list[dict[str, Any]]:
@@ -266,27 +266,27 @@ def test_a_recorded_shop_is_read_whole(name: str) -> None:
         assert any(row[key] for row in rows)
 
 
-def test_duckdb_loses_late_columns_where_it_guesses(dump: Path) -> None:
+def test_duckdb_without_a_schema_loses_late_columns(dump: Path) -> None:
     duckdb = needs("duckdb")
     with duckdb.connect() as connection:
         guessed = connection.sql(f"FROM read_json('{dump}', sample_size=20_480)")  # its default
         assert set(COLUMNS) - set(guessed.columns) == SOMETIMES
 
 
-def test_polars_loses_late_columns_where_it_guesses(dump: Path) -> None:
+def test_polars_without_a_schema_loses_late_columns(dump: Path) -> None:
     pl = needs("polars")
     guessed = pl.read_ndjson(dump, infer_schema_length=100)  # its default
     assert set(COLUMNS) - set(guessed.columns) == SOMETIMES
 
 
 def test_the_late_lines_state_every_value() -> None:
-    """Or a field that is added to the records would be compared with nothing but None."""
+    """Otherwise a new field would only be compared with None."""
     form = sr.json_form(WHOLE, site="example.com")
     assert list(silent(form, line_shape(sr.UrlRecord))) == []
 
 
 def silent(form: Any, shape: Shape, path: str = "line") -> list[str]:
-    """Where the first of a list, or the only value, says nothing."""
+    """Places where the first of a list, or the only value, is empty."""
     if form is None or form == []:
         return [path]
     if isinstance(shape, Many):
@@ -303,7 +303,7 @@ def every_item() -> list[Any]:
 
 
 def order_faults(form: Any, shape: Shape, path: str = "line") -> list[str]:
-    """Where keys are not those of the shape, in its order."""
+    """Places whose keys are not those of the schema, in its order."""
     if isinstance(shape, Many):
         return [fault for each in form for fault in order_faults(each, shape.of, f"{path}[]")]
     if isinstance(shape, Scalar) or form is None:
@@ -327,7 +327,7 @@ def test_every_kind_of_line_is_among_the_items() -> None:
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
-def test_what_may_be_absent_is_never_null(record: type) -> None:
+def test_optional_keys_are_never_null(record: type) -> None:
     both = [field.name for field in line_shape(record).fields if field.may_be_absent and field.may_be_null]
     assert both == (["line", "previous_lastmod", "previous_lastmod_precision"] if record is Change else [])
 
@@ -343,7 +343,7 @@ def test_no_object_is_without_fields() -> None:
     assert [name for record in RECORDS for name in empty(line_shape(record))] == []
 
 
-def test_what_is_typed_is_the_shape() -> None:
+def test_type_hints_equal_the_shape() -> None:
     fields = {field.name: field for field in line_shape(sr.UrlRecord).fields}
     assert fields["lastmod"] == Field("lastmod", Scalar("moment"), may_be_null=True)
     assert fields["loc"] == Field("loc", Scalar("text"))
@@ -371,7 +371,7 @@ JSON_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def misfits(value: Any, rules: dict[str, Any]) -> list[str]:
-    """What of a JSON Schema a value breaks; of its keywords only those that ours uses."""
+    """The violations of a JSON Schema, for the keywords that the package's schema uses."""
     if "type" in rules and not _typed(value, rules):
         return [f"type: {value!r}"[:120]]
     return [f"{keyword}: {value!r}"[:120] for keyword in rules if not KEYWORDS[keyword](value, rules)]
@@ -404,7 +404,7 @@ KEYWORDS: dict[str, Any] = {
     "$schema": lambda value, rules: True,
     "$defs": lambda value, rules: True,
     "title": lambda value, rules: True,
-    "format": lambda value, rules: True,  # the pattern says more
+    "format": lambda value, rules: True,  # the pattern is stricter
     "$ref": _referred,
     "type": _typed,
     "const": lambda value, rules: value == rules["const"],
@@ -468,7 +468,7 @@ UNFIT: dict[str, tuple[Any, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", UNFIT)
-def test_a_line_that_is_none_does_not_fit_the_json_schema(name: str) -> None:
+def test_invalid_line_does_not_fit_the_json_schema(name: str) -> None:
     item, change = UNFIT[name]
     line = json.loads(sr.json_line(item))
     assert misfits({**line, **change}, JSON_SCHEMA) != []
@@ -483,7 +483,7 @@ def test_no_key_that_is_always_there_may_be_missing(item: Any) -> None:
         assert _fits(line, JSON_SCHEMA) == field.may_be_absent, field.name
 
 
-# --- what is asked for ---
+# --- languages ---
 
 
 def test_every_language_has_a_schema() -> None:

@@ -38,7 +38,7 @@ def written(format: str, forms: Iterable[Form], fields: str | None = None, guard
 
 
 def corpus_forms() -> list[Form]:
-    """The URLs of the expectations: a shop, and every extension."""
+    """The URLs of two expectations: a shop, and every extension."""
     files = [CORPUS / "sites" / "shop.jsonl", *sorted((CORPUS / "extensions").glob("*.jsonl"))]
     lines = [orjson.loads(line) for file in files for line in file.read_bytes().splitlines()]
     return [line for line in lines if "type" not in line]
@@ -48,7 +48,7 @@ CORPUS_FORMS = corpus_forms()
 
 
 def cell(value: Any) -> str:
-    """What a value looks like in a table."""
+    """The text of a value in a table."""
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -66,7 +66,7 @@ def test_every_format_has_a_sink() -> None:
         assert written(format, CORPUS_FORMS[:1])
 
 
-def test_another_format_is_an_error_that_names_those_that_are() -> None:
+def test_unknown_format_is_an_error_that_names_the_known_ones() -> None:
     with pytest.raises(UsageError, match="there is no format 'xlsx'; there are jsonl, csv, tsv, txt, parquet"):
         make_sink("xlsx", Blocks(io.BytesIO()))
 
@@ -99,13 +99,13 @@ def test_txt_is_the_locs() -> None:
     assert written("txt", []) == b""
 
 
-def test_txt_with_fields_is_refused_with_what_would_do() -> None:
+def test_txt_with_fields_is_refused_with_advice() -> None:
     with pytest.raises(UsageError, match=r"txt is the locs alone, without fields; --format tsv has fields"):
         make_sink("txt", Blocks(io.BytesIO()), fields=parse_fields("loc"))
 
 
 @pytest.mark.parametrize("loc", ["https://example.com/a\nb", "a\r", None, 3])
-def test_txt_holds_no_loc_that_would_be_two_lines_or_none(loc: Any) -> None:
+def test_txt_refuses_a_loc_with_a_line_end_or_empty(loc: Any) -> None:
     with pytest.raises(UsageError, match="is no line of text; --format jsonl takes any"):
         written("txt", [{"loc": loc}])
 
@@ -113,7 +113,7 @@ def test_txt_holds_no_loc_that_would_be_two_lines_or_none(loc: Any) -> None:
 # --- csv and tsv: the lines ---
 
 
-def test_csv_has_a_header_null_is_empty_and_what_is_nested_is_compact_json() -> None:
+def test_csv_has_a_header_empty_nulls_and_compact_json() -> None:
     form = {
         "loc": "https://example.com/a,b",
         "lastmod": None,
@@ -129,7 +129,7 @@ def test_csv_has_a_header_null_is_empty_and_what_is_nested_is_compact_json() -> 
     )
 
 
-def test_tsv_escapes_what_would_end_a_cell_and_quotes_nothing() -> None:
+def test_tsv_escapes_tabs_and_line_ends_and_quotes_nothing() -> None:
     form = {"loc": 'say "a\tb"', "news": {"title": "one\ntwo\r\nthree\\n"}, "images": [{"title": 'a"b\n'}]}
     assert written("tsv", [form], "loc,news.title,lastmod,images").decode() == (
         "loc\tnews.title\tlastmod\timages\n"
@@ -151,7 +151,7 @@ def test_nothing_is_written_before_there_is_something() -> None:
     assert stream.getvalue() == b""
 
 
-def test_flush_passes_on_what_is_ready() -> None:
+def test_flush_writes_what_is_ready() -> None:
     stream = io.BytesIO()
     sink = make_sink("csv", Blocks(stream), fields=parse_fields("loc"))
     sink.write({"loc": "a"})
@@ -159,7 +159,7 @@ def test_flush_passes_on_what_is_ready() -> None:
     assert stream.getvalue() == b"loc\na\n"
 
 
-def test_a_form_that_cannot_be_written_leaves_no_part_of_it() -> None:
+def test_unwritable_json_object_leaves_no_part() -> None:
     stream = io.BytesIO()
     sink = make_sink("csv", Blocks(stream), fields=parse_fields("loc,news.title"))
     with pytest.raises(UsageError, match=r"^a, news\.title: news is not built"):
@@ -207,7 +207,7 @@ def by_polars(path: Path, **options: Any) -> list[list[str]]:
 
 
 def by_lines(path: Path) -> list[list[str]]:
-    """What awk or cut see."""
+    """As awk or cut read it."""
     *lines, rest = path.read_bytes().decode().split("\n")
     assert rest == ""
     return [line.split("\t") for line in lines]

@@ -1,4 +1,4 @@
-"""A site that changes, without a network: what the tests of changes play with. A World is a Fetcher."""
+"""A changing site without a network, for tests of changes. A World is a Fetcher."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ def loc(name: str) -> str:
 
 
 def entries(*names: str, lastmod: str | None = None, priority: str | None = None) -> Entries:
-    """Pages that all have the same to say."""
+    """Pages with the same values."""
     return {loc(name): (lastmod, priority) for name in names}
 
 
 @attrs.define
 class Document:
-    """What a URL answers: its entries, as a feed or not; or a `status`, or only the first part of its body."""
+    """The response of a URL: its entries, as a feed or a urlset; or a `status`, or only the first part of its body."""
 
     entries: Entries = attrs.field(factory=dict)
     is_feed: bool = False
     status: int = 200
     is_cut: bool = False
     lastmod: str | None = None  # in the index
-    body: bytes | None = None  # in place of the entries
+    body: bytes | None = None  # replaces the entries
 
     def text(self) -> bytes:
         if self.body is not None:
@@ -74,16 +74,16 @@ def _tag(name: str, text: str | None) -> str:
 
 @attrs.define
 class World:
-    """A site of one index: `documents` by name. It knows what was asked for, and how it answered."""
+    """A site of one index: `documents` by name. It records requests and their statuses."""
 
     documents: dict[str, Document] = attrs.field(factory=dict)
     index: Document = attrs.field(factory=Document)
-    listed: list[str] = attrs.field(factory=list)  # by the index; None: all
+    listed: list[str] = attrs.field(factory=list)  # listed by the index; None: all
     has_etags: bool = True
     modified: datetime | None = None  # the Last-Modified of all documents
     now: datetime = START
-    asked: dict[str, int] = attrs.field(factory=dict)  # path -> the status it got, of the last run
-    times_asked: int = 0
+    requested: dict[str, int] = attrs.field(factory=dict)  # path -> the status it got, of the last run
+    times_requested: int = 0
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
@@ -96,8 +96,8 @@ class World:
         conditions = [headers.get("If-None-Match"), headers.get("If-Modified-Since")]
         if given and conditions == [given.get("etag"), given.get("last-modified")]:
             status, body = 304, b""
-        self.asked[path] = status
-        self.times_asked += 1
+        self.requested[path] = status
+        self.times_requested += 1
         yield sr.fetch.Response(status, given, _chunks(body, is_cut=status == 200 and self._is_cut(path)), url)
 
     def _answer(self, path: str) -> tuple[int, bytes]:
@@ -121,19 +121,19 @@ class World:
     # --- runs ---
 
     def changes(self, state: Path | sr.state.State, **options: Any) -> sr.ChangeStream:
-        """A run, now."""
-        self.asked, self.times_asked = {}, 0
+        """The stream of a run at the current time."""
+        self.requested, self.times_requested = {}, 0
         options = {"limits": sr.Limits(tries=1), **options}
         return sr.changes(SITE, state=state, fetcher=self, clock=lambda: self.now, **options)
 
     def run(self, state: Path | sr.state.State, **options: Any) -> Run:
-        """A whole run."""
+        """A complete run."""
         with self.changes(state, **options) as stream:
             changes = [*stream]
         return Run(changes, stream)
 
     def later(self, by: timedelta = DAY) -> None:
-        """Time passes."""
+        """Advances the clock."""
         self.now += by
 
 
@@ -147,24 +147,24 @@ async def _chunks(body: bytes, *, is_cut: bool) -> AsyncIterator[bytes]:
 
 @attrs.frozen
 class Run:
-    """The changes of a whole run, and its stream, which is over."""
+    """The changes of a complete run, and its finished stream."""
 
     changes: list[Change]
     stream: sr.ChangeStream
 
     def of(self, kind: str) -> set[str]:
-        """The pages that are new, updated or removed, by their names."""
+        """The names of the pages with this change."""
         return {_name(change.record) for change in self.changes if change.change == kind}
 
     @property
-    def told(self) -> tuple[set[str], set[str], set[str]]:
-        """New, updated, removed; nothing of it twice."""
+    def reported(self) -> tuple[set[str], set[str], set[str]]:
+        """New, updated, removed; asserts that nothing is reported twice."""
         assert len(self.changes) == sum(len(self.of(kind)) for kind in ("new", "updated", "removed"))
         return self.of("new"), self.of("updated"), self.of("removed")
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
-        """By the names of the documents."""
+        """The outcomes by the names of the documents."""
         return {str(outcome.url).removeprefix(f"{SITE}/"): outcome for outcome in self.stream.outcomes}
 
     @property

@@ -1,4 +1,4 @@
-"""The streams of changes: with a loop and without, left early, listened to, and what they tell beside the changes."""
+"""Streams of changes: async and sync, left early, with callbacks, and their summaries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def state(tmp_path: Path) -> Path:
 EVERYTHING = {loc(name) for name in ("a1", "a2", "b1", "b2")}
 
 
-def test_with_a_loop_of_one_s_own(site: World, state: Path) -> None:
+def test_changes_in_an_async_loop(site: World, state: Path) -> None:
     async def follow() -> tuple[set[str], sr.AsyncChangeStream]:
         async with (
             sr.SitemapReader(fetcher=site) as reader,
@@ -44,7 +44,7 @@ def test_with_a_loop_of_one_s_own(site: World, state: Path) -> None:
     assert asyncio.run(follow())[0] == set()
 
 
-def test_a_loop_that_leaves_early_commits_nothing_of_what_it_did_not_take(site: World, state: Path) -> None:
+def test_leaving_a_loop_commits_only_what_was_taken(site: World, state: Path) -> None:
     async def follow() -> None:
         async with (
             sr.SitemapReader(fetcher=site, per_host=1) as reader,
@@ -54,12 +54,12 @@ def test_a_loop_that_leaves_early_commits_nothing_of_what_it_did_not_take(site: 
                 break
 
     asyncio.run(follow())
-    sr.state.State(state).close()  # it is free
+    sr.state.State(state).close()  # the state is free
     assert len(site.run(state).changes) == 4
     assert [thread.name for thread in threading.enumerate() if thread.name.startswith("sitemap-reader")] == []
 
 
-def test_a_loop_that_ends_in_the_middle_lets_go_of_the_state(site: World, state: Path) -> None:
+def test_leaving_a_loop_in_the_middle_closes_the_state(site: World, state: Path) -> None:
     async def follow() -> None:
         reader = sr.SitemapReader(fetcher=site)
         async for _ in reader.changes(SITE, state=state, clock=lambda: site.now):
@@ -71,14 +71,14 @@ def test_a_loop_that_ends_in_the_middle_lets_go_of_the_state(site: World, state:
     assert len(site.run(state).changes) == 4
 
 
-def test_inside_a_running_loop(site: World, state: Path) -> None:
+def test_sync_changes_inside_a_running_loop(site: World, state: Path) -> None:
     async def cell() -> int:
         return len(site.run(state).changes)
 
     assert asyncio.run(cell()) == 4
 
 
-def test_what_a_callback_raises_ends_it_and_commits_what_was_delivered(site: World, state: Path) -> None:
+def test_exception_in_a_callback_ends_the_run_and_commits_what_was_delivered(site: World, state: Path) -> None:
     def stop(document: sr.state.StoredDocument) -> None:
         if document.url.endswith("a.xml"):
             raise LookupError("enough")
@@ -103,23 +103,23 @@ def test_callbacks_get_documents_outcomes_and_problems(site: World, state: Path)
 
 
 def test_progress_counts_what_is_read(site: World, state: Path) -> None:
-    told: list[sr.client.Progress] = []
-    site.run(state, on_progress=told.append)
-    assert (told[-1].urls, told[-1].documents_done) == (4, 3)
+    reported: list[sr.client.Progress] = []
+    site.run(state, on_progress=reported.append)
+    assert (reported[-1].urls, reported[-1].documents_done) == (4, 3)
 
 
 def test_an_open_state_may_be_used_again_and_again(site: World, state: Path) -> None:
     with sr.state.State(state, create=True) as opened:
         assert len(site.run(opened).changes) == 4
         assert site.run(opened).changes == []
-        with site.changes(opened) as stream:  # left before anything was asked for
+        with site.changes(opened) as stream:  # left before any request
             pass
         assert stream.counts.new == 0
         assert [run.ended is not None for run in opened.runs()] == [True, True]
 
 
 def test_a_stream_that_another_thread_is_taking_from_may_be_closed(site: World, state: Path) -> None:
-    """Whoever takes sees the end, and the state is free."""
+    """The consumer sees the end, and the state is free."""
     taken, go_on = threading.Event(), threading.Event()
     ends: list[BaseException | None] = []
 
@@ -158,7 +158,7 @@ def test_an_unknown_keyword_raises(site: World, state: Path) -> None:
 
 
 def test_workers_may_read_the_documents(tmp_path: Path) -> None:
-    """A site that is large enough for them, from a folder."""
+    """A site in a folder that is large enough for workers."""
     make_site(tmp_path / "site", base="https://shop.example", urls=12_000, per_document=2_000, truth=False)
     states = [tmp_path / f"{jobs}.db" for jobs in (1, 2)]
     found = []

@@ -28,7 +28,7 @@ def stated(*names: str, **fields: object) -> UrlColumns:
 # --- previous listings ---
 
 
-def test_what_expired_counts_only_where_nothing_else_is_known() -> None:
+def test_expired_listing_counts_only_without_another() -> None:
     here, there, left, expired = (listing(number) for number in range(4))
     ways = [(EXPIRED, expired), (LISTED, there), (LEFT_OPEN, left)]
     assert PreviousListings({7: here}, {7: ways}).counted(7) == [here, there, left]
@@ -37,7 +37,7 @@ def test_what_expired_counts_only_where_nothing_else_is_known() -> None:
     assert PreviousListings({7: here}).counted(7) == [here]
 
 
-def test_the_former_listing_of_the_document_itself_does_not_count() -> None:
+def test_previous_listing_by_the_same_document_does_not_count() -> None:
     there, left, expired = listing(1), listing(2), listing(3)
     before = PreviousListings({}, {7: [(LISTED, there), (LEFT_OPEN, left), (EXPIRED, expired)]})
     assert before.counted_elsewhere(7, document=9) == [there, left]
@@ -53,7 +53,7 @@ def priorities(some: list[UrlColumns]) -> list[str | None]:
 
 
 @pytest.mark.parametrize(("first", "second", "kept"), [(5, 4, "0.1"), (4, 5, "0.2"), (4, 4, "0.1"), (None, 4, "0.2")])
-def test_the_newest_counts_and_of_equal_ones_the_first(first: int | None, second: int | None, kept: str) -> None:
+def test_newest_listing_counts_or_the_first_of_equal_ones(first: int | None, second: int | None, kept: str) -> None:
     one, other = (
         stated("x", priority=priority)._replace(lastmods=[lastmod], precisions=[None if lastmod is None else 4])
         for lastmod, priority in ((first, 0.1), (second, 0.2))
@@ -62,7 +62,7 @@ def test_the_newest_counts_and_of_equal_ones_the_first(first: int | None, second
 
 
 @pytest.mark.parametrize(("lastmod", "counts"), [(4, False), (5, False), (6, True)])
-def test_what_is_stored_already_counts_as_the_first(lastmod: int, counts: bool) -> None:
+def test_stored_listing_counts_as_the_first(lastmod: int, counts: bool) -> None:
     one = stated("x", priority=0.5)._replace(lastmods=[lastmod], precisions=[4])
     key = one.keys[0]
     own = {key: listing(1, 5)}
@@ -73,12 +73,12 @@ def test_what_is_stored_already_counts_as_the_first(lastmod: int, counts: bool) 
 # --- how a document changes ---
 
 
-def test_changes_are_counted_by_what_changed_with_the_lastmod() -> None:
+def test_changes_are_counted_by_the_fields_changed_with_lastmod() -> None:
     seen = DocumentChanges()
     old = listing(1, 5, "0.5")
     for new in (listing(1, 6, "0.4"), listing(1, 6, "0.5"), listing(1, 7, "0.5"), listing(1, 5, "0.1"), old):
         seen.count(old, new)
-    seen.count(listing(1, None, "0.5"), listing(1, None, "0.4"))  # without a lastmod there is none to go by
+    seen.count(listing(1, None, "0.5"), listing(1, None, "0.4"))  # without a lastmod it cannot have changed
     assert (seen.both, seen.lastmod_only, seen.entry_only) == (1, 2, 1)
 
 
@@ -95,11 +95,11 @@ def test_lastmods_that_change_alone_count_where_most_do(entries: int, lastmod_on
         (-61, 0, 0),  # before the request
         (-60, 0, 1),
         (30, 0, 1),
-        (100 + 60, 0, 1),  # the answer took 100 seconds
+        (100 + 60, 0, 1),  # the response took 100 seconds
         (100 + 61, 1, 0),
     ],
 )
-def test_dates_of_just_now_and_of_the_future(seconds: int, future: int, at_fetch: int) -> None:
+def test_dates_near_the_request_and_in_the_future(seconds: int, future: int, at_fetch: int) -> None:
     """A margin of a minute, for clocks that are wrong."""
     began = 1_800_000_000
     for number, precision in ((began + seconds, 4), ((began + seconds) * 1_000_000, 5)):
@@ -108,7 +108,7 @@ def test_dates_of_just_now_and_of_the_future(seconds: int, future: int, at_fetch
         assert (dates.entries, dates.dated, dates.future, dates.at_fetch) == (1, 1, future, at_fetch)
 
 
-def test_a_day_is_no_time_of_a_request() -> None:
+def test_date_without_a_time_is_no_request_time() -> None:
     dates = LastmodCounts(1_800_000_000)
     dates.add(stated("x", "y")._replace(lastmods=[1_800_000_000, None], precisions=[2, None]), 1_800_000_000)
     assert (dates.entries, dates.dated, dates.at_fetch) == (2, 1, 0)
@@ -121,22 +121,22 @@ def test_new_urls_come_in_their_order_whether_plain_or_not() -> None:
     records = [
         sr.UrlRecord(f"https://a.example/{number}", mobile=number in (2, 3, 6), line=number) for number in range(8)
     ]
-    told: list[str] = []
+    reported: list[str] = []
     kinds: list[type] = []
     for piece in change_pieces(columns_of_records(records, KEYS), MAP):
         kinds.append(type(piece))
         if isinstance(piece, Entries):
             assert piece.sitemap == MAP
-            told += piece.columns.locs
+            reported += piece.columns.locs
         elif isinstance(piece, Lines):
             lines = piece.data.splitlines()
             assert len(lines) == piece.urls
-            told += [sr.from_json(line).loc for line in lines]  # type: ignore[union-attr]
-    assert told == [record.loc for record in records]
+            reported += [sr.from_json(line).loc for line in lines]  # type: ignore[union-attr]
+    assert reported == [record.loc for record in records]
     assert kinds == [Entries, Lines, Entries, Lines, Entries]
 
 
-def test_a_piece_of_one_kind_is_one() -> None:
+def test_mixed_urls_are_split_by_kind() -> None:
     plain = stated("x", "y")
     assert [type(piece) for piece in change_pieces(plain, MAP)] == [Entries]
     (piece,) = change_pieces(stated("", mobile=True), MAP)

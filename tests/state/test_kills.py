@@ -1,6 +1,6 @@
-"""`sync` that is killed: what its outputs say, taken together, is all that changed, and hardly anything twice.
+"""Killed `sync` runs: their outputs together have all changes, with few repetitions.
 
-Each run appends to one file, as `>> changes.jsonl` does. SYNC_KILLS=200 kills more often than the 10 of every day.
+Each run appends to one file, as `>> changes.jsonl` does. SYNC_KILLS=200 kills 200 times instead of 10.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 KILLS = int(os.environ.get("SYNC_KILLS", "10"))
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 DOCUMENTS, PER_DOCUMENT = 6, 400
-# A kill has one document told again: perhaps not by the next run, if that is killed before it comes to it.
+# After a kill one document is reported again, perhaps not by the next run, if that is killed before.
 MOST_REPEATED = PER_DOCUMENT + 200
 PROGRAM = [sys.executable, "-m", "sitemap_reader", "sync", "--allow-private", "-q", "--retries", "0"]
 
 
 class Site:
-    """A few documents of some hundred pages that change between runs, behind a server."""
+    """A server with a few documents of some hundred pages that change between runs."""
 
     def __init__(self, serve: Callable[[Mapping[str, Page]], SiteServer]) -> None:
         self.server = serve({})
@@ -47,7 +47,7 @@ class Site:
         return {page: version for pages in self.pages.values() for page, version in pages.items()}
 
     def edit(self, chance: random.Random) -> None:
-        """New, updated, moved and dropped pages in every document."""
+        """Changes every document: new, updated, moved and dropped pages."""
         names = [*self.pages]
         for pages in self.pages.values():
             for page in chance.sample([*pages], 20):
@@ -83,11 +83,11 @@ def site(site_server: Callable[[Mapping[str, Page]], SiteServer]) -> Site:
 
 
 def follow(output: Path, had: dict[str, Any]) -> tuple[dict[str, Any], int, int]:
-    """What a follower has who takes each whole line at its word; how many lines there were, and told him nothing."""
+    """The URLs of a consumer that applies each complete line; the number of lines, and of those without effect."""
     in_vain = count = 0
     for line in output.read_bytes().splitlines(keepends=True):
         if not line.endswith(b"\n"):
-            continue  # cut by the kill
+            continue  # truncated by the kill
         count += 1
         change = json.loads(line)
         page = change["loc"].rpartition("/")[2]
@@ -113,10 +113,10 @@ def is_whole(state: Path) -> bool:
 
 
 def test_killed_at_any_moment_every_change_is_reported(site: Site, tmp_path: Path) -> None:
-    """One document's lines at most come again for each kill, and the file is whole behind each."""
+    """At most one document's lines are repeated for each kill, and the file is valid after each."""
     chance = random.Random(20260801)  # noqa: S311 - the same each time
     state, output, has = tmp_path / "state.db", tmp_path / "changes.jsonl", {}
-    kills = repeated = told = 0
+    kills = repeated = reported = 0
     while kills < KILLS:
         died = False
         with start(site, state, output) as process:
@@ -128,10 +128,10 @@ def test_killed_at_any_moment_every_change_is_reported(site: Site, tmp_path: Pat
         assert is_whole(state)
         lines = output.read_bytes()
         if not lines.endswith(b"\n"):
-            output.write_bytes(lines[: lines.rfind(b"\n") + 1])  # as whoever reads the file must
+            output.write_bytes(lines[: lines.rfind(b"\n") + 1])  # as every reader of the file must
         has, count, in_vain = follow(output, has)
         output.unlink()
-        told += count
+        reported += count
         repeated += in_vain
         assert repeated <= kills * MOST_REPEATED
         kills += died
@@ -139,11 +139,11 @@ def test_killed_at_any_moment_every_change_is_reported(site: Site, tmp_path: Pat
             assert process.returncode == 0
             assert has == {page: version % 10 / 10 for page, version in site.listed.items()}
             site.edit(chance)
-    print(f"{kills} kills, {told} lines, {repeated} of them again")
+    print(f"{kills} kills, {reported} lines, {repeated} of them again")
 
 
 # Forks for each line of stdin, "PLACE NUMBER WHEN OUTPUT". The fork runs the command and appends to OUTPUT; it counts
-# the writes, or the COMMITs, and kills itself before or behind the one with that number. Prints how each fork ended.
+# the writes, or the COMMITs, and kills itself before or after the one with that number. Prints the status of each fork.
 KILLER = """
 import os, signal, sys
 import sitemap_reader.cli.sync
@@ -180,7 +180,7 @@ for line in sys.stdin:
 
 @pytest.fixture
 def run_killed(site: Site, tmp_path: Path) -> Iterator[Callable[[str, int, str, Path], int]]:
-    """`run(place, number, when, output)` -> how a `sync` ended that is killed there."""
+    """`run(place, number, when, output)` -> the status of a `sync` that is killed there."""
     arguments = ["sync", "--allow-private", "-q", site.server.url, "--state", str(tmp_path / "state.db"), "-j", "1"]
     command = [sys.executable, "-c", KILLER, *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as killer:
@@ -201,7 +201,7 @@ def run_killed(site: Site, tmp_path: Path) -> Iterator[Callable[[str, int, str, 
 def test_killed_at_each_write_and_each_commit(
     site: Site, tmp_path: Path, run_killed: Callable[[str, int, str, Path], int], place: str, when: str
 ) -> None:
-    """Before and behind every one of them, in the first run and in one with changes of every kind."""
+    """Before and after each of them, in the first run and in one with changes of every kind."""
     chance = random.Random(7)  # noqa: S311 - the same each time
     state, output, has = tmp_path / "state.db", tmp_path / "changes.jsonl", {}
     kills = repeated = 0

@@ -25,7 +25,7 @@ LONG_AGO = time.time() - 3600
 
 
 class Served:
-    """A site of gzipped children at a port, and the state that it is held against."""
+    """A site of gzipped children at a port, and its state."""
 
     def __init__(self, nginx: Callable[..., NginxServer], folder: Path) -> None:
         port = free_port()
@@ -35,16 +35,16 @@ class Served:
         )
         self.age()
         self.server = nginx(self.root, port)
-        self.asked = 0
+        self.requested = 0
 
     def age(self) -> None:
-        """All files are an hour old: a Last-Modified of just now tells nothing."""
+        """Makes all files an hour old, as a recent Last-Modified is not used."""
         for file in self.root.rglob("*"):
             os.utime(file, (LONG_AGO, LONG_AGO))
 
     def run(self, **options: object) -> list[sr.Change]:
-        asked = {"state": self.state, "allow_private": True, **options}
-        with sr.changes(self.site.seed_url, **asked) as changes:  # type: ignore[arg-type]
+        requested = {"state": self.state, "allow_private": True, **options}
+        with sr.changes(self.site.seed_url, **requested) as changes:  # type: ignore[arg-type]
             found = [*changes]
         assert changes.complete
         return found
@@ -52,7 +52,7 @@ class Served:
     def answers(self) -> dict[str, int]:
         """Path -> status, of the last run."""
         answers = self.server.answers()
-        new, self.asked = answers[self.asked :], len(answers)
+        new, self.requested = answers[self.requested :], len(answers)
         return {answer.path: answer.status for answer in new}
 
     def child(self) -> Path:
@@ -64,7 +64,7 @@ def served(nginx: Callable[..., NginxServer], tmp_path: Path) -> Served:
     return Served(nginx, tmp_path)
 
 
-def test_what_has_not_changed_is_not_sent(served: Served) -> None:
+def test_unchanged_documents_are_not_sent(served: Served) -> None:
     assert {change.change for change in served.run()} == {"new"}
     first = served.answers()
     assert set(first.values()) == {200}
@@ -101,11 +101,11 @@ def test_a_last_modified_alone_is_enough(served: Served, nginx: Callable[..., Ng
 
 
 def test_a_recorded_run_replays_against_the_same_state(served: Served, tmp_path: Path) -> None:
-    """A folder stands in for the site that it was recorded from."""
+    """A folder replaces the site that it was recorded from."""
     served.run()
     served.answers()
     assert served.run(record=tmp_path / "recorded") == []
-    assert set(served.answers().values()) == {200}  # what is recorded is whole
+    assert set(served.answers().values()) == {200}  # recorded documents are complete
     found = served.run(state=tmp_path / "anew.db")
     with sr.changes(tmp_path / "recorded", state=tmp_path / "other.db") as changes:
         assert {change.record.loc for change in changes} == {change.record.loc for change in found}

@@ -1,4 +1,4 @@
-"""Records and rows: what a state stores of a URL, and how two listings are compared."""
+"""Rows of a state: the stored fields of a URL, and the comparison of two listings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ precisions = st.sampled_from(PRECISIONS)
 
 @st.composite
 def dates(draw: st.DrawFn) -> tuple[datetime | None, str | None]:
-    """As records have them: a fraction only where the precision says so."""
+    """Dates of records: a fraction only with that precision."""
     if draw(st.booleans()):
         return None, None
     precision = draw(precisions)
@@ -69,12 +69,12 @@ def entries_of(records: list[sr.UrlRecord]) -> Entries:
 
 
 @given(dates())
-def test_a_lastmod_comes_back_as_it_was(date: tuple[datetime | None, str | None]) -> None:
+def test_lastmod_round_trip(date: tuple[datetime | None, str | None]) -> None:
     assert lastmod_of(*lastmod_columns(*date)) == date
 
 
 @given(st.datetimes(timezones=st.just(UTC)))
-def test_a_moment_comes_back_as_it_was(when: datetime) -> None:
+def test_instant_round_trip(when: datetime) -> None:
     assert moment(micros(when)) == when
 
 
@@ -154,7 +154,7 @@ def test_the_newest_listing_counts_and_of_equal_ones_that_of_the_first_document(
 
 
 def test_keys_depend_on_a_secret() -> None:
-    """A site that knows how keys are made could make two alike."""
+    """A site that can compute keys could create a collision."""
     urls = [f"https://a.example/{number}" for number in range(1000)]
     one, other = (Keys(secret).digests(urls) for secret in (b"0123456789abcdef", b"fedcba9876543210"))
     assert len({*one, *other}) == 2000
@@ -173,7 +173,7 @@ def test_an_unchanged_url_takes_eight_bytes() -> None:
 
 @st.composite
 def twice(draw: st.DrawFn) -> list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]:
-    """Records, what becomes of each, and whether there is none before."""
+    """Records, the expected change of each, and whether there are none before."""
     found = []
     for number in range(draw(st.integers(1, 8))):
         record = attrs.evolve(draw(plain_records()), loc=f"https://a.example/{number}", **draw(st.sampled_from(SOME)))
@@ -186,8 +186,8 @@ SOME: list[dict[str, object]] = [{}, {"images": (sr.Image("https://a.example/i.p
 
 
 @given(twice())
-def test_sqlite_finds_what_is_stored_otherwise(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]) -> None:
-    """All that a row has goes there as parameters, and is compared as JSON."""
+def test_sqlite_finds_changed_rows(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]) -> None:
+    """All columns of a row are parameters, and are compared as JSON."""
     db = open_temporary_state()
     listed = SiteUrls(db, 1, b"0123456789abcdef", "any")
     before = [record for record, _, is_new in pairs if not is_new]
@@ -196,8 +196,8 @@ def test_sqlite_finds_what_is_stored_otherwise(pairs: list[tuple[sr.UrlRecord, s
         buffer = DocumentBuffer(0, SpillBuffer())
         listed.add(place, buffer, before, DAY)
         assert buffer.stored_urls == 0
-        told = [*listed.changes(place, buffer, seen)]
-        assert sum(each.urls for each in told if isinstance(each, Entries | Lines)) == len(before)
+        reported = [*listed.changes(place, buffer, seen)]
+        assert sum(each.urls for each in reported if isinstance(each, Entries | Lines)) == len(before)
     buffer, place = (
         DocumentBuffer(0, SpillBuffer()),
         attrs.evolve(place, prefix=seen.prefix or "", stored_urls=len(before)),
@@ -213,9 +213,9 @@ def test_sqlite_finds_what_is_stored_otherwise(pairs: list[tuple[sr.UrlRecord, s
     db.close()
 
 
-def test_a_tie_goes_to_the_first_of_a_document_whatever_is_stored() -> None:
+def test_first_listing_of_a_document_wins_a_tie_for_any_stored_row() -> None:
     plain, other = sr.UrlRecord("https://a.example/", priority=0.2), sr.UrlRecord("https://a.example/", priority=0.9)
-    for listed, told in (([other, plain], [0.9]), ([plain, other], []), ([plain], []), ([other], [0.9])):
+    for listed, reported in (([other, plain], [0.9]), ([plain, other], []), ([plain], []), ([other], [0.9])):
         for is_one_batch in (True, False):
             db = open_temporary_state()
             lists = SiteUrls(db, 1, b"0123456789abcdef", "any")
@@ -233,13 +233,13 @@ def test_a_tie_goes_to_the_first_of_a_document_whatever_is_stored() -> None:
             for some in [listed] if is_one_batch else [[record] for record in listed]:
                 lists.add(place, buffer, some, DAY)
             changes = [change for piece in lists.changes(place, buffer, DocumentChanges()) for change in piece]  # type: ignore[union-attr]
-            assert [change.record.priority for change in changes] == told
+            assert [change.record.priority for change in changes] == reported
             assert buffer.stored_urls == 1
             db.close()
 
 
 def test_documents_of_any_size_make_few_statements() -> None:
-    """SQLite keeps what it makes of each."""
+    """SQLite caches prepared statements."""
     _insert.cache_clear()
     db = open_temporary_state()
     lists = SiteUrls(db, 1, b"0123456789abcdef", "any")
@@ -261,6 +261,6 @@ def stated_of(record: sr.UrlRecord) -> tuple[object, ...]:
     ("authorities", "dropped", "stored"),
     [((), {}, "[]"), (("b", "a"), {}, '["a","b"]'), (("a",), {"path": 1}, None)],
 )
-def test_what_a_document_spoke_for_is_stored_also_where_that_is_nothing(authorities, dropped, stored):
+def test_scope_of_a_document_is_stored_even_if_empty(authorities, dropped, stored):
     outcome = sr.Outcome("https://a.example/", authorities=authorities, dropped=dropped)
     assert stored_authorities(outcome) == stored

@@ -1,4 +1,4 @@
-"""State files that cannot be used: each has a message that says what to do, and stays as it is."""
+"""Unusable state files: each has a message with advice, and is left unchanged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def site() -> World:
 
 @pytest.fixture
 def state(tmp_path: Path, site: World) -> Path:
-    """One that a run has left."""
+    """A state after a run."""
     site.run(tmp_path / "state.db")
     return tmp_path / "state.db"
 
@@ -70,7 +70,7 @@ def folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "reported"),
     [
         (text, "is no state file; give one that `sync` has made, or a name that is free"),
         (short, "is no state file; give one"),
@@ -82,11 +82,11 @@ def folder(path: Path) -> None:
     ],
 )
 def test_a_file_that_is_no_state_raises_and_is_left_alone(
-    state: Path, site: World, spoil: Callable[[Path], None], told: str
+    state: Path, site: World, spoil: Callable[[Path], None], reported: str
 ) -> None:
     spoil(state)
     before = state.read_bytes() if state.is_file() else None
-    with pytest.raises(sr.StateError, match=told) as caught:
+    with pytest.raises(sr.StateError, match=reported) as caught:
         site.run(state)
     assert str(state) in str(caught.value)
     assert not caught.value.is_unwritable
@@ -95,7 +95,7 @@ def test_a_file_that_is_no_state_raises_and_is_left_alone(
 
 
 def test_an_empty_file_becomes_a_state(tmp_path: Path, site: World) -> None:
-    """As mktemp makes it."""
+    """As created by mktemp."""
     file = tmp_path / "new.db"
     file.touch()
     assert site.run(file).stream.counts.new == 2
@@ -130,8 +130,8 @@ def test_a_read_only_file_raises(state: Path, site: World) -> None:
     assert caught.value.is_unwritable
 
 
-def test_what_may_not_be_written_can_be_looked_at(state: Path, site: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nothing is left beside it, which its owner might not be able to write."""
+def test_read_only_state_can_be_opened_for_reading(state: Path, site: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No file is left beside it, which its owner might not be able to write."""
     before = state.read_bytes()
     monkeypatch.setattr(statefile.os, "access", lambda *_: False)
     with sr.state.State(state) as opened, sr.state.State(state) as other:
@@ -152,7 +152,7 @@ def test_what_may_not_be_written_can_be_looked_at(state: Path, site: World, monk
 
 
 def test_a_state_whose_pages_were_being_copied_when_it_was_killed_is_whole(state: Path, site: World) -> None:
-    """The first page is copied before the file has its new length."""
+    """SQLite copies the first page before the file has its new length."""
     with sr.state.State(state) as opened:
         opened.db.execute("BEGIN")
         rows = ((number, "x" * 2000) for number in range(500))
@@ -169,7 +169,7 @@ def test_a_state_whose_pages_were_being_copied_when_it_was_killed_is_whole(state
         assert opened.db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_a_link_is_looked_at_where_it_leads(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_symlink_is_followed(state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "links").mkdir()
     link = tmp_path / "links" / "state.db"
     link.symlink_to(state)
@@ -179,14 +179,14 @@ def test_a_link_is_looked_at_where_it_leads(state: Path, tmp_path: Path, monkeyp
         sr.state.State(link)
 
 
-def test_a_look_leaves_no_file_behind(state: Path) -> None:
+def test_reading_leaves_no_file_behind(state: Path) -> None:
     with sr.state.State(state) as opened:
         assert opened.runs()
     assert [*state.parent.iterdir()] == [state]
 
 
-def test_sqlite_s_own_words_for_a_file_that_cannot_be_written_are_translated() -> None:
-    """Root may write everywhere, so this cannot be played for everyone."""
+def test_sqlite_errors_for_unwritable_files_are_translated() -> None:
+    """Root may write everywhere, so the errors are simulated."""
     db = sqlite3.connect(":memory:")
     db.execute("PRAGMA query_only = ON")
     with pytest.raises(sr.StateError, match=r"x\.db cannot be written") as caught, statefile.sqlite_errors("x.db"):
@@ -212,7 +212,7 @@ def test_a_file_that_another_process_has_open_raises(state: Path, site: World) -
             site.run(state)
         assert caught.value.is_unwritable
         holder.kill()
-    assert site.run(state).changes == []  # what dies lets go of it
+    assert site.run(state).changes == []  # the lock ends with the process
 
 
 def test_a_stream_holds_the_file_until_it_is_left(state: Path, site: World) -> None:
@@ -225,14 +225,14 @@ def test_a_stream_holds_the_file_until_it_is_left(state: Path, site: World) -> N
         assert len(opened.sites()) == 1
 
 
-def test_a_target_that_cannot_be_leaves_the_file_free(state: Path) -> None:
+def test_invalid_target_closes_the_state(state: Path) -> None:
     with pytest.raises(sr.UsageError):
         sr.changes("not a host", state=state)
     sr.state.State(state).close()
 
 
-def test_damage_that_shows_later_ends_the_run_and_keeps_reported_changes(tmp_path: Path) -> None:
-    """The first pages are whole, and the rest is not."""
+def test_damage_found_later_ends_the_run_and_keeps_reported_changes(tmp_path: Path) -> None:
+    """The first pages are intact, and the rest is not."""
     site = World({f"{name}.xml": Document(entries(*(f"{name}{n}" for n in range(500)))) for name in "ab"})
     site.listed = [*site.documents]
     site.run(tmp_path / "state.db")
@@ -258,7 +258,7 @@ def test_an_older_file_is_brought_to_the_present_schema(
         assert state.db.execute("PRAGMA user_version").fetchone() == (len(statefile._MIGRATIONS),)
 
 
-def test_what_a_state_tells(state: Path, site: World) -> None:
+def test_summary_of_a_state(state: Path, site: World) -> None:
     site.documents["a.xml"].entries = entries("a1", lastmod="2025-01-01", priority="0.5") | entries("a3")
     site.run(state)
     with sr.state.State(state) as opened:
@@ -280,21 +280,21 @@ def test_what_a_state_tells(state: Path, site: World) -> None:
             opened.documents("other.example")
 
 
-def test_a_state_that_is_sealed_is_one_file_and_whole(tmp_path: Path, site: World) -> None:
+def test_sealed_state_is_one_complete_file(tmp_path: Path, site: World) -> None:
     with sr.state.State(tmp_path / "state.db", create=True) as state:
         site.run(state)
         state.db.execute("BEGIN")
         state.db.execute("INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES ('x', '', '', 0, 0)")
         state.seal()
     assert [file.name for file in tmp_path.iterdir()] == ["state.db"]
-    assert (tmp_path / "state.db").read_bytes()[18:20] == b"\1\1"  # of no journal beside it
+    assert (tmp_path / "state.db").read_bytes()[18:20] == b"\1\1"  # without a journal
     (tmp_path / "state.db").rename(tmp_path / "moved.db")
     with sr.state.State(tmp_path / "moved.db") as moved:
-        assert [one.urls for one in moved.sites()] == [2]  # and not what was not committed
+        assert [one.urls for one in moved.sites()] == [2]  # without uncommitted rows
 
 
 def test_a_state_is_not_sealed_on_a_full_disk(tmp_path: Path) -> None:
-    """All of it was committed, beside the file; close() would leave it there."""
+    """Everything was committed to the journal; close() would leave it there."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(disk)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @given(st.lists(st.tuples(st.binary(max_size=40), st.booleans())), st.integers(0, 200))
-def test_what_is_put_comes_back_until_it_is_dropped(pieces: list[tuple[bytes, bool]], memory_bytes: int) -> None:
+def test_stored_bytes_come_back_until_dropped(pieces: list[tuple[bytes, bool]], memory_bytes: int) -> None:
     spill = SpillBuffer(memory_bytes)
     put = []
     for data, drops_one in pieces:

@@ -1,6 +1,6 @@
-"""A site that publishes, edits, moves, drops, fails and lies, followed over many runs, some of which are left.
+"""A random site that changes, fails and states wrong dates, synced over many runs, some of which are left.
 
-What a follower makes of the changes alone must be the site, as far as it could be read. The rules that a run can break
+The changes applied in order must give the site, as far as it could be read. The rules that a run can break
 are in `Mirror` and `Machine.check`; how documents are compared is not repeated here.
 """
 
@@ -38,11 +38,11 @@ hours = st.sampled_from([1, 13, 25])
 
 @attrs.define
 class Mirror:
-    """What a follower has: it takes each change at its word.
+    """The URLs of a consumer that applies each change.
 
-    `is_torn`: the last run was not told to its end. What came in such a one is `unsure`: the state may not know that it
-    was told, and if the site drops it before it comes again, nobody says so. What is `loose` was new in a run that may
-    have read a newer listing of it later: that changes the state alone.
+    `is_torn`: the last run was left early. Changes of such a run are `unsure`: the state may not have them, and if the
+    site drops the URL before it is reported again, no removal is reported. URLs in `loose` were new in a run that may
+    have read a newer listing of them later, which changes only the state.
     """
 
     has: dict[str, UrlRecord] = attrs.field(factory=dict)
@@ -78,7 +78,7 @@ class Mirror:
 
 
 class Machine(RuleBasedStateMachine):
-    """The site, the state file and the follower."""
+    """The site, the state file and the consumer."""
 
     @initialize(etags=st.booleans())
     def begin(self, etags: bool) -> None:
@@ -87,7 +87,7 @@ class Machine(RuleBasedStateMachine):
         self.world = World({name: Document() for name in MAPS}, listed=[*MAPS, FEED], has_etags=etags)
         self.world.documents[FEED] = Document(is_feed=True)
         self.mirror = Mirror()
-        self.read: dict[str, dict[str, tuple[str | None, str | None]]] = {}  # as each document was last read whole
+        self.read: dict[str, dict[str, tuple[str | None, str | None]]] = {}  # as last read completely
         self.was_in_feed: set[str] = set()
         self.version = 0
 
@@ -95,7 +95,7 @@ class Machine(RuleBasedStateMachine):
         if hasattr(self, "folder"):
             self.folder.cleanup()
 
-    # --- what a site does ---
+    # --- changes of the site ---
 
     @rule(name=maps, page=pages, day=days, weight=weights)
     def publish_or_edit(self, name: str, page: str, day: str | None, weight: str | None) -> None:
@@ -117,7 +117,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(name=maps)
     def state_a_newer_date_in_the_index(self, name: str) -> None:
-        """Whether it is true or not."""
+        """The date may be true or not."""
         self.version += 1
         self.world.documents[name].lastmod = f"2025-11-{self.version % 28 + 1:02}"
 
@@ -147,7 +147,7 @@ class Machine(RuleBasedStateMachine):
         self.mirror.new = set()
         with self.world.changes(self.state) as stream:
             changes: list[Change] = []
-            with suppress(sr.ReadError):  # nothing could be read, and nothing was told
+            with suppress(sr.ReadError):  # nothing could be read or reported
                 for change in stream:
                     self.mirror.take(change)
                     changes.append(change)
@@ -155,7 +155,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(taken=st.integers(0, 5))
     def leave(self, taken: int) -> None:
-        """As when whoever follows is killed: what he has taken he has, and it may come again."""
+        """As when the consumer is killed: it has the changes that it took, and they may be reported again."""
         self.world.later(timedelta(hours=1))
         self.mirror.new = set()
         with self.world.changes(self.state) as stream, suppress(sr.ReadError):
@@ -169,8 +169,8 @@ class Machine(RuleBasedStateMachine):
     def check(self, stream: sr.ChangeStream, changes: list[Change]) -> None:
         for outcome in stream.outcomes:
             name = str(outcome.url).removeprefix(f"{SITE}/")
-            was_asked = outcome.status is not None
-            if name in self.world.documents and outcome.complete and was_asked:
+            was_requested = outcome.status is not None
+            if name in self.world.documents and outcome.complete and was_requested:
                 self.read[name] = dict(self.world.documents[name].entries)
                 if name == FEED:
                     self.was_in_feed |= set(self.read[name])
@@ -190,7 +190,7 @@ class Machine(RuleBasedStateMachine):
             elif page in unsure - self.was_in_feed:
                 self.mirror.has.pop(page, None)
             if page in self.was_in_feed:
-                continue  # what expires may stay, and how it is dated is not told
+                continue  # expired URLs may stay, and changes of their dates are not reported
             assert (page in self.mirror.has) == bool(listings), page
             if listings and page not in self.mirror.loose:
                 found = self.mirror.has[page]
@@ -200,7 +200,7 @@ class Machine(RuleBasedStateMachine):
                     assert found.priority == (float(listings[0][1]) if listings[0][1] else None)
 
     def _only_gone(self, stream: sr.ChangeStream) -> bool:
-        """Nothing failed but what was not found: after a day that counts as gone."""
+        """Whether only 404s failed: after a day those count as gone."""
         return all(outcome.complete or outcome.status == 404 for outcome in stream.outcomes)
 
     @precondition(lambda self: hasattr(self, "state") and self.state.exists())

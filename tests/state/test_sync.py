@@ -1,4 +1,4 @@
-"""What a run against a state tells: the rules of what is new, updated and removed, one by one."""
+"""The changes of a run with a state: the rules of new, updated and removed URLs, one by one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def state(tmp_path: Path) -> Path:
 
 
 def world(**documents: Document) -> World:
-    """Documents by name, without `.xml`; all of them listed."""
+    """A World of documents by name, without `.xml`; all of them listed."""
     named = {f"{name}.xml": document for name, document in documents.items()}
     return World(named, listed=[*named])
 
@@ -29,17 +29,17 @@ def two() -> World:
     return world(a=Document(entries("a1", "a2", "a3")), b=Document(entries("b1", "b2", "b3")))
 
 
-# --- what is new, and what has not changed ---------------------------------------------------------------------
+# --- new and unchanged URLs ---------------------------------------------------------------------
 
 
 def test_the_first_time_everything_is_new_and_then_nothing(state: Path) -> None:
     site = two()
     first = site.run(state)
-    assert first.told == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
+    assert first.reported == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
     assert str(first.stream.counts) == "6 new, 0 updated, 0 removed"
     second = site.run(state)
-    assert second.told == NOTHING
-    assert site.asked == {"robots.txt": 200, "index.xml": 304, "a.xml": 304, "b.xml": 304}
+    assert second.reported == NOTHING
+    assert site.requested == {"robots.txt": 200, "index.xml": 304, "a.xml": 304, "b.xml": 304}
     assert second.stream.complete
     assert second.stream.summary.not_modified == 3
 
@@ -48,26 +48,26 @@ def test_without_validators_the_same_bytes_are_no_change(state: Path) -> None:
     site = two()
     site.has_etags = False
     site.run(state)
-    assert site.run(state).told == NOTHING
-    assert site.asked["a.xml"] == 200
+    assert site.run(state).reported == NOTHING
+    assert site.requested["a.xml"] == 200
 
 
 @pytest.mark.parametrize(("seconds", "status"), [(60, 304), (59, 200)])
-def test_a_last_modified_of_just_now_is_not_relied_on(state: Path, seconds: int, status: int) -> None:
-    """The document may change once more in the second that it names."""
+def test_recent_last_modified_is_not_stored(state: Path, seconds: int, status: int) -> None:
+    """The document may change again in the second of its Last-Modified."""
     site = two()
     site.has_etags, site.modified = False, site.now - timedelta(seconds=seconds)
     site.run(state)
-    assert site.run(state).told == NOTHING
-    assert site.asked["a.xml"] == status
+    assert site.run(state).reported == NOTHING
+    assert site.requested["a.xml"] == status
 
 
 def test_with_both_validators_both_are_sent(state: Path) -> None:
     site = two()
     site.modified = site.now
     site.run(state)
-    assert site.run(state).told == NOTHING
-    assert site.asked["a.xml"] == 304
+    assert site.run(state).reported == NOTHING
+    assert site.requested["a.xml"] == 304
 
 
 def test_a_record_of_a_new_url_is_what_urls_gives(state: Path) -> None:
@@ -85,27 +85,27 @@ def test_a_record_of_a_new_url_is_what_urls_gives(state: Path) -> None:
     changes = site.run(state).changes
     assert [sr.json_form(change.record) for change in changes] == [sr.json_form(record) for record in expected]
     assert {change.change for change in changes} == {"new"}
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.documents["a.xml"].body = body + b"\n"
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
 
 
 def test_a_url_that_is_listed_twice_is_new_once(state: Path) -> None:
     site = world(a=Document(entries("x", "y")), b=Document(entries("x", "z")))
-    assert site.run(state).told == ({"x", "y", "z"}, set(), set())
+    assert site.run(state).reported == ({"x", "y", "z"}, set(), set())
 
 
 @pytest.mark.parametrize(("first", "second"), [("2026-01-01", "2026-01-05"), ("2026-01-05", "2026-01-01")])
 def test_a_new_url_is_not_updated_in_the_same_run(state: Path, first: str, second: str) -> None:
-    """The first listing is out before the second is read; the state has the newest one."""
+    """The first listing is returned before the second is read; the state has the newest one."""
     site = world(a=Document(entries("x", lastmod=first)), b=Document(entries("x", "y", lastmod=second)))
-    assert site.run(state).told == ({"x", "y"}, set(), set())
-    assert site.run(state).told == NOTHING
-    site.documents["c.xml"] = Document(entries("z", lastmod=first))  # of a run in which others are known
+    assert site.run(state).reported == ({"x", "y"}, set(), set())
+    assert site.run(state).reported == NOTHING
+    site.documents["c.xml"] = Document(entries("z", lastmod=first))  # in a run with known URLs
     site.documents["d.xml"] = Document(entries("z", "x", lastmod="2026-01-06"))
     site.listed += ["c.xml", "d.xml"]
-    assert site.run(state).told == ({"z"}, {"x"}, set())
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == ({"z"}, {"x"}, set())
+    assert site.run(state).reported == NOTHING
 
 
 def test_a_new_url_of_two_known_sitemaps_is_not_updated(state: Path) -> None:
@@ -113,21 +113,21 @@ def test_a_new_url_of_two_known_sitemaps_is_not_updated(state: Path) -> None:
     site.run(state)
     site.documents["a.xml"].entries |= entries("z", lastmod="2026-01-01")
     site.documents["b.xml"].entries |= entries("z", lastmod="2026-01-05")
-    assert site.run(state).told == ({"z"}, set(), set())
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == ({"z"}, set(), set())
+    assert site.run(state).reported == NOTHING
     site.documents["b.xml"].entries |= entries("z", lastmod="2026-01-06")
     (change,) = site.run(state).changes
     assert (change.change, str(change.previous_lastmod)[:10]) == ("updated", "2026-01-05")
 
 
-def test_what_moves_and_is_dated_anew_is_updated(state: Path) -> None:
-    """It was listed when the run began, though by a document that lists it no more."""
+def test_moved_url_with_a_new_date_is_updated(state: Path) -> None:
+    """It was listed when the run began, by a document that no longer lists it."""
     site = world(a=Document(entries("x", "y", lastmod="2026-01-01")))
     site.run(state)
     site.documents["a.xml"].entries = entries("y", lastmod="2026-01-01")
     site.documents["b.xml"] = Document(entries("x", lastmod="2026-01-05"))
     site.listed.append("b.xml")
-    assert site.run(state).told == (set(), {"x"}, set())
+    assert site.run(state).reported == (set(), {"x"}, set())
 
 
 def test_a_url_twice_in_one_document_counts_once_with_its_newest_date(state: Path) -> None:
@@ -139,13 +139,13 @@ def test_a_url_twice_in_one_document_counts_once_with_its_newest_date(state: Pat
     (change,) = site.run(state).changes
     assert str(change.record.lastmod).startswith("2026-01-03")
     site.documents["a.xml"].body = twice + b"<!-- -->"
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
 
 
 # --- updated ---------------------------------------------------------------------------------------------------
 
 
-def test_what_a_site_states_otherwise_is_updated(state: Path) -> None:
+def test_changed_fields_are_updates(state: Path) -> None:
     site = world(a=Document(entries("x", "y", lastmod="2026-01-01", priority="0.5")))
     site.run(state)
     site.documents["a.xml"].entries[loc("x")] = ("2026-01-02T08:00:00Z", "0.9")
@@ -161,8 +161,8 @@ def test_on_lastmod_other_fields_are_no_change_but_are_remembered(state: Path) -
     site = world(a=Document(entries("x", lastmod="2026-01-01", priority="0.5")))
     site.run(state)
     site.documents["a.xml"].entries = entries("x", lastmod="2026-01-01", priority="0.9")
-    assert site.run(state, on="lastmod").told == NOTHING
-    assert site.run(state).told == NOTHING
+    assert site.run(state, on="lastmod").reported == NOTHING
+    assert site.run(state).reported == NOTHING
     site.documents["a.xml"].entries = entries("x", lastmod="2026-01-02", priority="0.1")
     (change,) = site.run(state, on="lastmod").changes
     assert change.changed == ("lastmod",)
@@ -194,7 +194,7 @@ def test_of_several_listings_the_newest_counts(state: Path) -> None:
     site = world(a=Document(entries("x", lastmod="2026-01-05")), b=Document(entries("x", lastmod="2026-01-01")))
     site.run(state)
     site.documents["b.xml"].entries = entries("x", lastmod="2026-01-04")
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.documents["b.xml"].entries = entries("x", lastmod="2026-01-06")
     (change,) = site.run(state).changes
     assert (change.change, change.record.sitemap) == ("updated", "https://shop.example/b.xml")
@@ -213,8 +213,8 @@ def test_a_url_that_moves_to_another_sitemap_is_no_change(state: Path, where: tu
     old, new = (site.documents[f"{name}.xml"].entries for name in where)
     url, stated = old.popitem()
     new[url] = stated
-    assert site.run(state).told == NOTHING
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
+    assert site.run(state).reported == NOTHING
 
 
 def test_a_removed_url_has_its_last_values(state: Path) -> None:
@@ -232,16 +232,16 @@ def test_a_removed_url_has_its_last_values(state: Path) -> None:
         "priority": 0.5,
         "sitemap": "https://shop.example/a.xml",
     }
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.documents["a.xml"].entries = entries("x", "y", lastmod="2026-01-01", priority="0.5")
-    assert site.run(state).told == ({"x"}, set(), set())
+    assert site.run(state).reported == ({"x"}, set(), set())
 
 
 def test_a_sitemap_that_is_empty_now_lists_nothing(state: Path) -> None:
     site = two()
     site.run(state)
     site.documents["a.xml"].entries = {}
-    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
+    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
 
 
 FAULTS = [{"status": 500}, {"is_cut": True}, {"status": 403}, {"body": b"<html><p>Hi</p></html>"}, {"body": b""}]
@@ -256,23 +256,23 @@ def test_a_document_that_is_not_whole_removes_nothing_anywhere(state: Path, faul
     before = site.documents["a.xml"]
     site.documents["a.xml"] = Document({**before.entries}, **fault)  # type: ignore[arg-type]
     failed = site.run(state)
-    assert failed.told == NOTHING
+    assert failed.reported == NOTHING
     assert not failed.stream.complete
     site.documents["a.xml"] = before
-    assert site.run(state).told == (set(), set(), {"b1"})
+    assert site.run(state).reported == (set(), set(), {"b1"})
 
 
-def test_a_partial_reading_tells_what_is_new_and_keeps_no_validator(state: Path) -> None:
+def test_partial_document_reports_new_urls_and_stores_no_validator(state: Path) -> None:
     site = world(a=Document(entries(*(f"p{number}" for number in range(30)))))
     site.run(state)
     site.documents["a.xml"].entries = entries("new", *(f"p{number}" for number in range(29)))
     site.documents["a.xml"].is_cut = True
-    assert site.run(state).told == ({"new"}, set(), set())
+    assert site.run(state).reported == ({"new"}, set(), set())
     with sr.state.State(state) as opened:
         stored = {document.url: document for document in opened.documents()}["https://shop.example/a.xml"]
     assert (stored.etag, stored.complete) == (None, False)
     site.documents["a.xml"].is_cut = False
-    assert site.run(state).told == (set(), set(), {"p29"})
+    assert site.run(state).reported == (set(), set(), {"p29"})
 
 
 def test_a_failing_index_removes_nothing(state: Path) -> None:
@@ -287,10 +287,10 @@ def test_a_failing_index_removes_nothing(state: Path) -> None:
     with pytest.raises(sr.NothingReadable):
         site.run(state)
     site.index.is_cut = False
-    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
+    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
 
 
-# --- what is not found -----------------------------------------------------------------------------------------
+# --- missing documents -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [404, 410])
@@ -298,28 +298,28 @@ def test_one_404_removes_nothing_and_two_a_day_apart_do(state: Path, status: int
     site = two()
     site.run(state)
     site.documents["a.xml"].status = status
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.later(23 * HOUR)
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.later(HOUR)
-    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
+    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
     site.documents["b.xml"].entries.pop(loc("b1"))
-    assert site.run(state).told == (set(), set(), {"b1"})  # it holds up nobody any more
+    assert site.run(state).reported == (set(), set(), {"b1"})  # it blocks no removals any more
     site.documents["a.xml"].status = 200
-    assert site.run(state).told == ({"a1", "a2", "a3"}, set(), set())
+    assert site.run(state).reported == ({"a1", "a2", "a3"}, set(), set())
 
 
-def test_a_404_between_two_answers_counts_for_nothing(state: Path) -> None:
+def test_404_between_two_responses_is_forgotten(state: Path) -> None:
     site = two()
     site.run(state)
     for status in (404, 200, 404):
         site.documents["a.xml"].status = status
-        assert site.run(state).told == NOTHING
+        assert site.run(state).reported == NOTHING
         site.later(DAY)
 
 
-def test_what_its_index_could_not_list_is_not_missing_meanwhile(state: Path) -> None:
-    """A day without an answer of the index is no day without its child."""
+def test_child_of_an_unread_index_is_not_missing(state: Path) -> None:
+    """A day without a response of the index does not count for its children."""
     site = two()
     site.run(state)
     site.index.status = 500
@@ -327,44 +327,44 @@ def test_what_its_index_could_not_list_is_not_missing_meanwhile(state: Path) -> 
         site.run(state)
     site.later(2 * DAY)
     site.index.status, site.documents["a.xml"].status = 200, 404
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.later(DAY)
-    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
+    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
 
 
-def test_a_clock_that_is_set_back_makes_nothing_gone(state: Path) -> None:
+def test_clock_set_back_removes_nothing(state: Path) -> None:
     site = two()
     site.run(state)
     site.documents["a.xml"].status = 404
     site.run(state)
     site.later(-30 * DAY)
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
 
 
-def test_what_a_complete_index_no_longer_lists_is_gone_at_once(state: Path) -> None:
+def test_child_dropped_by_a_complete_index_is_gone_at_once(state: Path) -> None:
     site = two()
     site.run(state)
     site.listed = ["b.xml"]
     run = site.run(state)
-    assert run.told == (set(), set(), {"a1", "a2", "a3"})
+    assert run.reported == (set(), set(), {"a1", "a2", "a3"})
     assert run.codes == {"X02": 1}
-    assert "a.xml" not in site.asked
+    assert "a.xml" not in site.requested
 
 
-def test_removals_are_reported_also_where_nothing_can_be_read(state: Path) -> None:
-    """All that the index lists is missing, for a day now: the run is partial, and no failure."""
+def test_removals_are_reported_even_if_no_document_is_readable(state: Path) -> None:
+    """All children of the index have been missing for a day: the run is partial, and no failure."""
     site = two()
     site.documents["b.xml"].status = 404
     site.run(state)
     site.listed = ["b.xml"]
     site.later(DAY)
     run = site.run(state)
-    assert run.told == (set(), set(), {"a1", "a2", "a3"})
+    assert run.reported == (set(), set(), {"a1", "a2", "a3"})
     assert not run.stream.complete
 
 
 def test_a_sitemap_that_is_no_longer_listed_is_gone_a_day_later(state: Path) -> None:
-    """robots.txt is no index: it may be another one today, and name none."""
+    """robots.txt is no index: it may change and name no sitemap."""
     site = two()
     site.run(state)
     index, site.index = site.index, Document(status=404)
@@ -372,44 +372,44 @@ def test_a_sitemap_that_is_no_longer_listed_is_gone_a_day_later(state: Path) -> 
         with pytest.raises(sr.NothingReadable):
             site.run(state)
         site.later(later)
-    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3", "b1", "b2", "b3"})
+    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3", "b1", "b2", "b3"})
     with pytest.raises(sr.NothingReadable):
         site.run(state)
     site.index = index
-    assert site.run(state).told == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
+    assert site.run(state).reported == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
 
 
 # --- feeds and news --------------------------------------------------------------------------------------------
 
 
-def test_what_leaves_a_feed_is_not_removed_nor_new_when_it_comes_back(state: Path) -> None:
+def test_url_leaving_a_feed_is_not_removed_and_not_new_again(state: Path) -> None:
     site = world(a=Document(entries("a1")), f=Document(entries("f1", "f2"), is_feed=True))
     site.run(state)
     site.documents["f.xml"].entries = entries("f2", "f3")
-    assert site.run(state).told == ({"f3"}, set(), set())
+    assert site.run(state).reported == ({"f3"}, set(), set())
     site.later(30 * DAY)
     site.documents["f.xml"].entries = entries("f1")
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
 
 
-def test_what_expired_long_ago_is_forgotten(state: Path) -> None:
+def test_long_expired_urls_are_forgotten(state: Path) -> None:
     site = world(a=Document(entries("a1")), f=Document(entries("f1", "f2"), is_feed=True))
     site.run(state)
     site.documents["f.xml"].entries = entries("f2")
     site.run(state)
     site.later(91 * DAY)
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.documents["f.xml"].entries = entries("f1", "f2")
-    assert site.run(state).told == ({"f1"}, set(), set())
+    assert site.run(state).reported == ({"f1"}, set(), set())
 
 
-def test_what_expired_is_removed_when_its_sitemap_drops_it(state: Path) -> None:
+def test_expired_url_is_removed_when_its_sitemap_drops_it(state: Path) -> None:
     site = world(a=Document(entries("a1", "both")), f=Document(entries("both", "f1"), is_feed=True))
     site.run(state)
     site.documents["f.xml"].entries = entries("f1")
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.documents["a.xml"].entries = entries("a1")
-    assert site.run(state).told == (set(), set(), {"both"})
+    assert site.run(state).reported == (set(), set(), {"both"})
 
 
 def test_news_that_leave_their_sitemap_are_not_removed(state: Path) -> None:
@@ -418,9 +418,9 @@ def test_news_that_leave_their_sitemap_are_not_removed(state: Path) -> None:
     news = "<url><loc>https://shop.example/n</loc><n:news><n:title>t</n:title></n:news></url>"
     page = "<url><loc>https://shop.example/p</loc></url>"
     site = world(a=Document(body=body.format(news + page).encode()))
-    assert site.run(state).told == ({"n", "p"}, set(), set())
+    assert site.run(state).reported == ({"n", "p"}, set(), set())
     site.documents["a.xml"].body = body.format("").encode()
-    assert site.run(state).told == (set(), set(), {"p"})
+    assert site.run(state).reported == (set(), set(), {"p"})
 
 
 @pytest.mark.parametrize("limits", [sr.Limits(tries=1, max_documents=2), sr.Limits(tries=1, max_index_depth=0)])
@@ -428,12 +428,12 @@ def test_children_of_an_unchanged_index_that_a_limit_leaves_out_are_not_gone(sta
     site = two()
     site.run(state)
     run = site.run(state, limits=limits)
-    assert site.asked["index.xml"] == 304
-    assert (run.told, run.stream.complete) == (NOTHING, False)
-    assert site.run(state).told == NOTHING
+    assert site.requested["index.xml"] == 304
+    assert (run.reported, run.stream.complete) == (NOTHING, False)
+    assert site.run(state).reported == NOTHING
 
 
-# --- the brake -------------------------------------------------------------------------------------------------
+# --- mass removals -------------------------------------------------------------------------------------------------
 
 
 def many(count: int) -> Document:
@@ -441,7 +441,7 @@ def many(count: int) -> Document:
 
 
 @pytest.mark.parametrize(("left", "is_held"), [(998, True), (1001, False), (1002, False)])
-def test_removals_of_most_urls_are_held_back(state: Path, left: int, is_held: bool) -> None:
+def test_mass_removals_are_withheld(state: Path, left: int, is_held: bool) -> None:
     site = world(a=many(2002))
     site.run(state)
     site.documents["a.xml"] = many(left)
@@ -452,29 +452,29 @@ def test_removals_of_most_urls_are_held_back(state: Path, left: int, is_held: bo
     if is_held:
         assert site.run(state).stream.counts.held_back == 2002 - left  # still
         assert len(site.run(state, accept_removals=True).of("removed")) == 2002 - left
-        assert site.run(state).told == NOTHING
+        assert site.run(state).reported == NOTHING
 
 
 @pytest.mark.parametrize(("count", "is_held"), [(1000, False), (1001, True)])
-def test_a_thousand_removals_are_never_held_back(state: Path, count: int, is_held: bool) -> None:
+def test_thousand_removals_are_never_withheld(state: Path, count: int, is_held: bool) -> None:
     site = world(a=many(count), b=Document(entries("b1")))
     site.run(state)
     site.documents["a.xml"] = many(0)
     assert len(site.run(state).of("removed")) == (0 if is_held else count)
 
 
-def test_new_urls_do_not_make_up_for_those_that_go(state: Path) -> None:
+def test_new_urls_do_not_offset_mass_removals(state: Path) -> None:
     site = world(a=many(1500))
     site.run(state)
     site.documents["a.xml"].entries = entries(*(f"q{number}" for number in range(3000)))
     run = site.run(state)
     assert (run.stream.counts.new, run.stream.counts.held_back) == (3000, 1500)
     for _ in range(2):
-        assert site.run(state).stream.counts.held_back == 1500  # nor do they later
+        assert site.run(state).stream.counts.held_back == 1500  # nor in a later run
     assert len(site.run(state, accept_removals=True).of("removed")) == 1500
 
 
-def test_new_urls_of_a_partial_run_do_not_make_up_for_those_that_go_either(state: Path) -> None:
+def test_new_urls_of_a_partial_run_do_not_offset_mass_removals(state: Path) -> None:
     site = world(a=many(1500), b=Document(entries("b1")))
     site.run(state)
     site.documents["a.xml"].entries = entries(*(f"q{number}" for number in range(3000)))
@@ -485,7 +485,7 @@ def test_new_urls_of_a_partial_run_do_not_make_up_for_those_that_go_either(state
     assert (run.stream.counts.held_back, run.codes) == (1500, {"X01": 1})
 
 
-def test_what_came_in_partial_runs_counts_where_no_run_was_complete(state: Path) -> None:
+def test_urls_of_partial_runs_count_without_a_complete_run(state: Path) -> None:
     site = world(a=many(6000), b=Document(entries("b1")))
     site.documents["b.xml"].status = 500
     site.run(state)
@@ -494,8 +494,8 @@ def test_what_came_in_partial_runs_counts_where_no_run_was_complete(state: Path)
     assert len(site.run(state).of("removed")) == 1100
 
 
-def test_what_came_and_went_meanwhile_holds_nothing_back(state: Path) -> None:
-    """A feed that brings new URLs all the time, while a sitemap fails for several runs."""
+def test_expired_urls_do_not_count_as_mass_removals(state: Path) -> None:
+    """A feed with new URLs in every run, while a sitemap fails for several runs."""
     site = world(a=many(4000), b=Document(entries("b1")), f=Document(is_feed=True))
     site.run(state)
     site.documents["b.xml"].status = 500
@@ -507,33 +507,33 @@ def test_what_came_and_went_meanwhile_holds_nothing_back(state: Path) -> None:
     assert len(site.run(state).of("removed")) == 1001
 
 
-# --- what may be proven at the end -------------------------------------------------------------------------------
+# --- late verification -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("memory_bytes", [0, 10**6])
 def test_the_urls_of_deferred_documents_may_be_on_disk(
     state: Path, monkeypatch: pytest.MonkeyPatch, memory_bytes: int
 ) -> None:
-    """A document that lists a URL of another host ends when all has been read."""
+    """A document that lists a URL of another host ends with the crawl."""
     monkeypatch.setattr("sitemap_reader.state.sync.SPILL_MEMORY_BYTES", memory_bytes)
     foreign = {"https://other.example/": (None, None)}
     names = {"a": [f"a{n}" for n in range(50)], "b": [f"b{n}" for n in range(50)]}
     site = world(**{name: Document(entries(*pages) | foreign) for name, pages in names.items()})
-    assert site.run(state).told == ({*names["a"], *names["b"]}, set(), set())
+    assert site.run(state).reported == ({*names["a"], *names["b"]}, set(), set())
     site.documents["a.xml"].entries.pop(loc("a7"))
     site.documents["b.xml"].entries |= entries("b8", priority="0.5")
-    assert site.run(state).told == (set(), {"b8"}, {"a7"})
+    assert site.run(state).reported == (set(), {"b8"}, {"a7"})
 
 
 # --- delivered and committed -----------------------------------------------------------------------------------
 
 
-def test_leaving_early_commits_no_document_of_which_something_was_not_delivered(state: Path) -> None:
+def test_leaving_early_commits_only_fully_delivered_documents(state: Path) -> None:
     site = world(a=Document(entries("a1", "a2", "a3")))
     with site.changes(state) as stream:
         first = next(iter(stream))
     assert first.record.loc == loc("a1")
-    assert site.run(state).told == ({"a1", "a2", "a3"}, set(), set())
+    assert site.run(state).reported == ({"a1", "a2", "a3"}, set(), set())
 
 
 def test_a_delivered_document_is_not_reported_again(state: Path) -> None:
@@ -547,14 +547,14 @@ def test_a_delivered_document_is_not_reported_again(state: Path) -> None:
 
 def test_a_dry_run_leaves_the_state_as_it_is(state: Path) -> None:
     site = two()
-    assert site.run(state, dry_run=True).told == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
+    assert site.run(state, dry_run=True).reported == ({"a1", "a2", "a3", "b1", "b2", "b3"}, set(), set())
     assert not state.exists()
     site.run(state)
     before = state.read_bytes()
     del site.documents["a.xml"].entries[loc("a1")]
-    assert site.run(state, dry_run=True).told == (set(), set(), {"a1"})
+    assert site.run(state, dry_run=True).reported == (set(), set(), {"a1"})
     assert state.read_bytes() == before
-    assert site.run(state).told == (set(), set(), {"a1"})
+    assert site.run(state).reported == (set(), set(), {"a1"})
 
 
 def test_other_settings_need_a_full_run(state: Path) -> None:
@@ -564,15 +564,15 @@ def test_other_settings_need_a_full_run(state: Path) -> None:
         site.run(state, scope="any")
     with pytest.raises(sr.UsageError, match="include none before, and is to be with include a now"):
         site.run(state, include="a")
-    assert site.run(state, include="a1", full=True).told == (set(), set(), {"a2", "a3", "b1", "b2", "b3"})
-    assert set(site.asked.values()) == {200}
-    assert site.run(state, include="a1").told == NOTHING
+    assert site.run(state, include="a1", full=True).reported == (set(), set(), {"a2", "a3", "b1", "b2", "b3"})
+    assert set(site.requested.values()) == {200}
+    assert site.run(state, include="a1").reported == NOTHING
     run = site.run(state, include="a1", no_follow="b", full=True)
-    assert (run.told, run.codes) == (NOTHING, {})  # b.xml is left out, and did not vanish
+    assert (run.reported, run.codes) == (NOTHING, {})  # b.xml is filtered, and has not vanished
 
 
-def test_other_settings_hold_also_for_what_was_not_read_yet_when_it_was_left(state: Path) -> None:
-    """Nothing is taken for unchanged that was read with the settings before."""
+def test_changed_settings_apply_to_documents_unread_in_a_left_run(state: Path) -> None:
+    """Documents read with the previous settings are not taken as unchanged."""
     site = two()
     site.run(state)
 
@@ -580,12 +580,12 @@ def test_other_settings_hold_also_for_what_was_not_read_yet_when_it_was_left(sta
         raise LookupError
 
     with pytest.raises(LookupError):
-        site.run(state, include="1$", full=True, on_document=stop)  # the index is through, and its children are not
-    assert site.run(state, include="1$").told == (set(), set(), {"a2", "a3", "b2", "b3"})
-    assert {site.asked["a.xml"], site.asked["b.xml"]} == {200}
+        site.run(state, include="1$", full=True, on_document=stop)  # the index has ended, its children have not
+    assert site.run(state, include="1$").reported == (set(), set(), {"a2", "a3", "b2", "b3"})
+    assert {site.requested["a.xml"], site.requested["b.xml"]} == {200}
 
 
-def test_sites_of_one_file_know_nothing_of_each_other(state: Path) -> None:
+def test_sites_in_one_state_are_independent(state: Path) -> None:
     site = two()
     site.run(state)
     with sr.state.State(state) as opened:
@@ -605,7 +605,7 @@ def test_sites_of_one_file_know_nothing_of_each_other(state: Path) -> None:
 
 
 def test_a_state_serves_one_stream_at_a_time(state: Path) -> None:
-    """A second one leaves the first as it is."""
+    """A second stream does not disturb the first."""
     site = two()
     with sr.state.State(state, create=True) as opened:
         with site.changes(opened) as first:
@@ -613,10 +613,10 @@ def test_a_state_serves_one_stream_at_a_time(state: Path) -> None:
             with pytest.raises(sr.UsageError, match=r"another stream is using .*: close that first"):
                 site.changes(opened)
             assert len([one, *first]) == 6
-        assert site.run(opened).told == NOTHING
+        assert site.run(opened).reported == NOTHING
 
 
-def test_a_name_that_was_mistyped_leaves_nothing_behind(state: Path) -> None:
+def test_mistyped_site_leaves_nothing_in_the_state(state: Path) -> None:
     site = two()
     with sr.state.State(state, create=True) as opened:
         with pytest.raises(sr.NothingReadable):
@@ -626,7 +626,7 @@ def test_a_name_that_was_mistyped_leaves_nothing_behind(state: Path) -> None:
         site.index.status = 500
         with pytest.raises(sr.NothingReadable):
             site.run(opened)
-        assert [run.complete for run in opened.runs()] == [False, True]  # of one that is known they are kept
+        assert [run.complete for run in opened.runs()] == [False, True]  # settings of a known site are kept
 
 
 def test_a_state_of_a_wrong_type_raises(state: Path) -> None:
@@ -639,16 +639,16 @@ def test_a_state_of_a_wrong_type_raises(state: Path) -> None:
             use()
 
 
-def test_patterns_may_be_no_unicode(state: Path) -> None:
-    """As a shell passes them on."""
+def test_patterns_may_hold_invalid_unicode(state: Path) -> None:
+    """As passed by a shell."""
     site = two()
-    assert site.run(state, exclude="\udcff").told[0] == {"a1", "a2", "a3", "b1", "b2", "b3"}
+    assert site.run(state, exclude="\udcff").reported[0] == {"a1", "a2", "a3", "b1", "b2", "b3"}
     with pytest.raises(sr.UsageError, match="exclude \udcff before, and is to be with exclude none now"):
         site.run(state)
 
 
-def test_a_removal_that_was_perhaps_reported_is_taken_back(state: Path) -> None:
-    """A run is left behind its first removal, and then the site has its pages again."""
+def test_possibly_reported_removal_is_reverted(state: Path) -> None:
+    """A run is left after its first removal, and then the site has its pages again."""
     site = two()
     site.run(state)
     listed, site.listed = site.listed, ["b.xml"]
@@ -657,12 +657,12 @@ def test_a_removal_that_was_perhaps_reported_is_taken_back(state: Path) -> None:
     assert gone.change == "removed"
     site.listed = listed
     run = site.run(state)
-    assert run.told == ({"a1", "a2", "a3"}, set(), set())
-    assert site.run(state).told == NOTHING
+    assert run.reported == ({"a1", "a2", "a3"}, set(), set())
+    assert site.run(state).reported == NOTHING
 
 
 @pytest.mark.parametrize("listed", [["a.xml", "f.xml"], ["f.xml", "a.xml"]])
-def test_an_expired_url_is_new_when_its_removal_was_perhaps_reported(state: Path, listed: list[str]) -> None:
+def test_expired_url_is_new_after_a_possibly_reported_removal(state: Path, listed: list[str]) -> None:
     site = world(a=Document(entries("k", "a1")), f=Document(entries("k", "f1"), is_feed=True))
     site.listed = listed
     site.run(state)
@@ -670,22 +670,22 @@ def test_an_expired_url_is_new_when_its_removal_was_perhaps_reported(state: Path
     with site.changes(state) as stream:
         left = [change.change for change, _ in zip(stream, range(1), strict=False)]
     site.documents["a.xml"].entries = entries("k", "a1")
-    assert site.run(state).told == ({"k"} if left else set(), set(), set())
+    assert site.run(state).reported == ({"k"} if left else set(), set(), set())
 
 
-def test_removals_that_were_perhaps_reported_are_reported_again(state: Path) -> None:
+def test_possibly_reported_removals_are_reported_again(state: Path) -> None:
     site = two()
     site.run(state)
     site.listed = ["b.xml"]
     for _ in range(2):
         with site.changes(state) as stream:
             assert next(iter(stream)).change == "removed"
-    assert site.run(state).told == (set(), set(), {"a1", "a2", "a3"})
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
+    assert site.run(state).reported == NOTHING
 
 
 def test_a_document_that_never_ended_does_not_block_removals(state: Path) -> None:
-    """The run was left while it was being told, behind another one that was noted."""
+    """The run was left within that document, after another one that was committed."""
     site = two()
     with site.changes(state) as stream:
         assert len([change for change, _ in zip(stream, range(4), strict=False)]) == 4

@@ -1,4 +1,4 @@
-"""Not asking at all: an index earns it, and what it says of its children is watched."""
+"""trust_lastmod: children are not requested if their index is trusted, and its dates are checked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def site() -> World:
 
 
 def publish(site: World, number: int) -> None:
-    """Something new, which the index dates."""
+    """Publishes a new page, with a new date in the index."""
     site.documents["a.xml"].entries |= entries(f"new{number}")
     site.documents["a.xml"].lastmod = f"{site.now - DAY:%Y-%m-%dT%H:%M:%SZ}"
 
@@ -39,7 +39,7 @@ def trust_of(state: Path, name: str) -> sr.frontier.LastmodTrust:
 
 
 def prove(site: World, state: Path, changes: int) -> None:
-    """An index that gets so many changes right."""
+    """Runs with an index that dates so many changes correctly."""
     site.run(state)
     for number in range(changes):
         site.later(3 * HOUR)
@@ -47,66 +47,66 @@ def prove(site: World, state: Path, changes: int) -> None:
         assert site.run(state).of("new") == {f"new{number}"}
 
 
-@pytest.mark.parametrize(("changes", "asked"), [(2, True), (3, False)])
-def test_auto_trusts_an_index_that_was_right_three_times(state: Path, site: World, changes: int, asked: bool) -> None:
+@pytest.mark.parametrize(("changes", "requested"), [(2, True), (3, False)])
+def test_trust_auto_needs_three_correct_changes(state: Path, site: World, changes: int, requested: bool) -> None:
     prove(site, state, changes)
     site.later(3 * HOUR)
     run = site.run(state)
-    assert run.told == NOTHING
-    assert ("a.xml" in site.asked) is asked
-    assert ("b.xml" in site.asked) is asked
+    assert run.reported == NOTHING
+    assert ("a.xml" in site.requested) is requested
+    assert ("b.xml" in site.requested) is requested
     assert run.stream.summary.not_modified == 3
 
 
-def test_auto_looks_again_after_a_day(state: Path, site: World) -> None:
+def test_trust_auto_requests_again_after_a_day(state: Path, site: World) -> None:
     prove(site, state, 3)
-    site.documents["b.xml"].entries |= entries("unsaid")  # the index says nothing of it
+    site.documents["b.xml"].entries |= entries("unsaid")  # the index date does not change
     site.later(20 * HOUR)
-    assert site.run(state).told == NOTHING
+    assert site.run(state).reported == NOTHING
     site.later(5 * HOUR)
-    assert site.run(state).told == ({"unsaid"}, set(), set())
+    assert site.run(state).reported == ({"unsaid"}, set(), set())
     assert trust_of(state, "index.xml").reasons == ("25% of the changes left the lastmod as it was",)
     site.later(HOUR)
     site.run(state)
-    assert "b.xml" in site.asked  # it is trusted no more
+    assert "b.xml" in site.requested  # the index is no longer trusted
 
 
-def test_auto_asks_for_what_changed_too_lately(state: Path, site: World) -> None:
-    """Twelve hours after the day that the lastmod names, it may have changed on that day once more."""
+def test_trust_auto_requests_recently_changed_documents(state: Path, site: World) -> None:
+    """Within twelve hours after the day of its lastmod the document may have changed again on that day."""
     prove(site, state, 3)
     site.documents["b.xml"].lastmod = f"{site.now:%Y-%m-%d}"
     site.documents["b.xml"].entries |= entries("today")
-    assert site.run(state).told == ({"today"}, set(), set())
+    assert site.run(state).reported == ({"today"}, set(), set())
     site.later(HOUR)
     site.run(state)
-    assert "b.xml" in site.asked
-    assert "a.xml" not in site.asked
+    assert "b.xml" in site.requested
+    assert "a.xml" not in site.requested
 
 
-def test_always_goes_by_the_index_alone(state: Path, site: World) -> None:
+def test_trust_always_relies_on_the_index(state: Path, site: World) -> None:
     site.run(state)
     site.documents["a.xml"].entries |= entries("unsaid")
     site.later(30 * DAY)
     run = site.run(state, trust_lastmod="always")
-    assert run.told == NOTHING
-    assert set(site.asked) == {"robots.txt", "index.xml"}
+    assert run.reported == NOTHING
+    assert set(site.requested) == {"robots.txt", "index.xml"}
     skipped: Outcome = run.outcomes["a.xml"]
     assert (skipped.not_modified, skipped.status, skipped.format) == (True, None, "urlset")
-    assert site.run(state, trust_lastmod="never").told == ({"unsaid"}, set(), set())
+    assert site.run(state, trust_lastmod="never").reported == ({"unsaid"}, set(), set())
 
 
-def test_what_is_not_dated_is_always_asked_for(state: Path, site: World) -> None:
+def test_undated_documents_are_always_requested(state: Path, site: World) -> None:
     site.documents["a.xml"].lastmod = None
     site.run(state)
     site.run(state, trust_lastmod="always")
-    assert site.asked["a.xml"] == 304
-    assert "b.xml" not in site.asked
+    assert site.requested["a.xml"] == 304
+    assert "b.xml" not in site.requested
 
 
-def test_full_asks_for_all(state: Path, site: World) -> None:
+def test_full_requests_all_documents(state: Path, site: World) -> None:
     site.run(state)
-    assert site.run(state, trust_lastmod="always", full=True).told == NOTHING
-    assert site.asked == {"robots.txt": 200, "index.xml": 200, "a.xml": 200, "b.xml": 200}
+    assert site.run(state, trust_lastmod="always", full=True).reported == NOTHING
+    assert site.requested == {"robots.txt": 200, "index.xml": 200, "a.xml": 200, "b.xml": 200}
 
 
 def test_a_document_that_was_read_in_part_is_not_trusted(state: Path, site: World) -> None:
@@ -116,11 +116,11 @@ def test_a_document_that_was_read_in_part_is_not_trusted(state: Path, site: Worl
     site.documents["a.xml"].lastmod = "2025-12-05"
     site.run(state)
     site.documents["a.xml"].is_cut = False
-    assert site.run(state, trust_lastmod="always").told[2] == set()
-    assert site.asked["a.xml"] == 200
+    assert site.run(state, trust_lastmod="always").reported[2] == set()
+    assert site.requested["a.xml"] == 200
 
 
-def test_an_index_that_is_not_asked_for_keeps_its_children(state: Path) -> None:
+def test_unrequested_index_keeps_its_children(state: Path) -> None:
     """An index within an index, skipped whole."""
     outer = World({"a.xml": Document(entries("a1"), lastmod="2025-12-01")}, listed=["a.xml"])
     inner = outer.documents["inner.xml"] = Document(lastmod="2025-12-01")
@@ -128,15 +128,15 @@ def test_an_index_that_is_not_asked_for_keeps_its_children(state: Path) -> None:
     outer.listed = ["inner.xml"]
     outer.run(state)
     run = outer.run(state, trust_lastmod="always")
-    assert run.told == NOTHING
-    assert set(outer.asked) == {"robots.txt", "index.xml"}
+    assert run.reported == NOTHING
+    assert set(outer.requested) == {"robots.txt", "index.xml"}
     unchanged = {name for name, outcome in run.outcomes.items() if outcome.not_modified}
     assert unchanged == {"index.xml", "inner.xml", "a.xml"}
-    assert outer.run(state).told == NOTHING
-    assert outer.asked["a.xml"] == 304
+    assert outer.run(state).reported == NOTHING
+    assert outer.requested["a.xml"] == 304
 
 
-def test_lying_dates_are_seen(state: Path, site: World) -> None:
+def test_wrong_index_dates_are_detected(state: Path, site: World) -> None:
     """Each run the index has new dates, and nothing has changed."""
     for day in range(1, 5):
         for document in site.documents.values():
@@ -146,12 +146,12 @@ def test_lying_dates_are_seen(state: Path, site: World) -> None:
     assert trust_of(state, "index.xml").reasons == ("100% of the changes were the lastmod's alone",)
 
 
-def test_the_dates_of_pages_are_judged_too(state: Path) -> None:
+def test_dates_of_pages_are_scored(state: Path) -> None:
     site = World({"a.xml": Document(entries(*(f"p{n}" for n in range(20)), lastmod="2026-01-01T00:00:10Z"))})
     site.listed = ["a.xml"]
-    heard: list[sr.state.StoredDocument] = []
-    site.run(state, on_document=heard.append)
-    assert [str(document.lastmod_trust) for document in heard if document.format == "urlset"] == [
+    received: list[sr.state.StoredDocument] = []
+    site.run(state, on_document=received.append)
+    assert [str(document.lastmod_trust) for document in received if document.format == "urlset"] == [
         "0.00 (100% have the same lastmod; 100% have the time of the request as their lastmod)"
     ]
     site.documents["a.xml"].entries = entries(*(f"q{n}" for n in range(9)), lastmod="2027-01-01")
@@ -159,7 +159,7 @@ def test_the_dates_of_pages_are_judged_too(state: Path) -> None:
     assert trust_of(state, "a.xml") == sr.frontier.LastmodTrust(0.0, ("100% have a lastmod in the future",))
 
 
-def test_pages_that_change_under_the_same_date_are_seen(state: Path) -> None:
+def test_changes_under_the_same_date_are_detected(state: Path) -> None:
     pages = {f"https://shop.example/p{n}": (f"2025-12-{n + 1:02}", "0.5") for n in range(4)}
     site = World({"a.xml": Document(dict(pages))}, listed=["a.xml"])
     site.run(state)
@@ -168,8 +168,8 @@ def test_pages_that_change_under_the_same_date_are_seen(state: Path) -> None:
     assert trust_of(state, "a.xml").reasons == ("100% of the changes left the lastmod as it was",)
 
 
-def test_a_regenerated_sitemap_is_seen(state: Path) -> None:
-    """All dates are new at once, and nothing else is."""
+def test_regenerated_sitemap_is_detected(state: Path) -> None:
+    """All dates change at once, and nothing else."""
     site = World({"a.xml": Document()}, listed=["a.xml"])
     for day in (1, 2):
         site.documents["a.xml"].entries = {
@@ -180,31 +180,31 @@ def test_a_regenerated_sitemap_is_seen(state: Path) -> None:
 
 
 def test_a_sitemap_that_was_gone_is_read_when_it_is_back(state: Path, site: World) -> None:
-    """Whatever its index said of it all the while: what it listed was given out as removed."""
+    """With any index date: its URLs were reported as removed."""
     site.run(state)
     site.documents["a.xml"].status = 404
     for removed in (set(), {"a1"}):
         site.later(DAY)
         assert site.run(state).of("removed") == removed
     site.documents["a.xml"].status = 200
-    assert site.run(state, trust_lastmod="always").told == ({"a1"}, set(), set())
+    assert site.run(state, trust_lastmod="always").reported == ({"a1"}, set(), set())
 
 
 @pytest.mark.parametrize(("most", "status"), [(2, 304), (1, 200)])
 def test_an_index_of_very_many_children_is_read_anew(
     state: Path, site: World, monkeypatch: pytest.MonkeyPatch, most: int, status: int
 ) -> None:
-    """Those are not remembered, so that a 304 would lose them."""
+    """The children are not stored, so a 304 would lose them."""
     monkeypatch.setattr("sitemap_reader.state.documents._MAX_CHILDREN", most)
     site.run(state)
     site.documents["b.xml"].entries |= entries("new")
-    assert site.run(state).told == ({"new"}, set(), set())
-    assert site.asked["index.xml"] == status
+    assert site.run(state).reported == ({"new"}, set(), set())
+    assert site.requested["index.xml"] == status
 
 
 @pytest.mark.parametrize(("alike", "percent", "score"), [(14, 47, 0.533), (20, 67, 0.333)])
-def test_what_an_index_states_is_counted_by_child(state: Path, alike: int, percent: int, score: float) -> None:
-    """Each date as often as it stands there."""
+def test_dates_of_an_index_are_counted_by_child(state: Path, alike: int, percent: int, score: float) -> None:
+    """Each date with its number of occurrences."""
     dates = ["2025-12-01"] * alike + [f"2025-11-{number:02}" for number in range(1, 31 - alike)]
     documents = {f"{number}.xml": Document(entries(f"p{number}"), lastmod=date) for number, date in enumerate(dates)}
     site = World(documents, listed=[*documents])

@@ -91,7 +91,7 @@ def _error_text(exc: Exception) -> str:
 
 @attrs.define
 class _SharedRobots:
-    """A robots.txt that was asked for, by the walk or by Scrapy; `answer` is None where each has to ask for itself."""
+    """A robots.txt requested by the walk or by Scrapy; `answer` is None if each must request it itself."""
 
     is_ours: bool
     answer: asyncio.Future[Answer | None]
@@ -146,7 +146,7 @@ def _is_ours(request: Request) -> bool:
 
 
 def _is_final(response: Answer) -> bool:
-    """Whether to ask again would be no use."""
+    """Whether a retry would be no use."""
     return response.status < 500 and response.status != 429
 
 

@@ -164,7 +164,7 @@ class SitemapReaderSpider(SitemapSpider):
 
     @classmethod
     def update_settings(cls, settings: BaseSettings) -> None:
-        """Adds the middleware that keeps sitemaps packed, and robots.txt files from being asked for twice."""
+        """Adds the middleware that keeps sitemaps packed, and robots.txt files from being requested twice."""
         super().update_settings(settings)
         name = "DOWNLOADER_MIDDLEWARES"
         middlewares = {SitemapDownloads: SitemapDownloads.PRIORITY, **settings.getdict(name)}

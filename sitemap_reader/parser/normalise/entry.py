@@ -196,7 +196,7 @@ class _EntryProblems:
             self.found.append(report(code, message, sitemap=sitemap, line=self._line, field=field, raw=text))
 
     def finish(self) -> list[Problem]:
-        """The problems to report; the last one tells how many are not."""
+        """The problems to report; the last one counts those left out."""
         if self._unreported:
             what = f"{self._unreported:,} more problems of this entry; raise max_entry_problems to see each"
             last = report("S16", what, sitemap=self._normaliser.sitemap, line=self._line, severity="warning")

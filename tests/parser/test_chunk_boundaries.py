@@ -1,4 +1,4 @@
-"""What was found to depend on how the bytes are cut, or to be altered on the way: each as small as it was found."""
+"""Minimal documents whose items once depended on the chunks, or were altered."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tiers import is_full
 
 import sitemap_reader as sr
 
-# Documents shorter than what the charset is looked for in are read in one piece.
+# Documents shorter than the charset window are read in one piece.
 PAD = b" " * 1_100
 A = b"<url><loc>https://example.com/a</loc>"
 LIMIT = 1_500
 
 
 def read(body: bytes, size: int, limits: sr.Limits) -> list[object]:
-    """The items; where reading stopped early, without the counts of what had been taken in by then."""
+    """The items; if reading stopped early, without the counts of bytes taken."""
     *items, outcome = sr.iter_parse([body[at : at + size] for at in range(0, len(body), size)], limits=limits)
     assert isinstance(outcome, sr.Outcome)
     outcome = attrs.evolve(outcome, bytes_wire=0)
@@ -23,7 +23,7 @@ def read(body: bytes, size: int, limits: sr.Limits) -> list[object]:
 
 
 def entry_of(count: int, opening: bytes, ending: bytes = b"") -> bytes:
-    """An entry of so many bytes from its beginning to the beginning of its end tag, and one more."""
+    """An entry of `size` bytes from its beginning to the beginning of its end tag, and another one."""
     begun = A + b"<x>" + opening
     filled = begun + b"x" * (count - len(begun) - len(ending + b"</x>")) + ending + b"</x>"
     return b"<urlset>" + PAD + b"<url></url>" + filled + b"</url>" + A + b"</url></urlset>"
@@ -34,7 +34,7 @@ ROWS = {
     "a cut inside an end tag, behind a fault": (b"<urlset>" + PAD + b"</url>" + A.removesuffix(b"loc>"), {}),
     "a mend before a stop": (b"<urlset>" + PAD + b"<b a=c><url><p b='c' d='e'>", {"max_attributes": 1}),
     "a stray <": (b"<urlset>" + PAD + A + b"<title>Width < 5 cm</title></url></urlset>", {}),
-    "more mends than are told": (b"<urlset>" + PAD + (A + b"<x>&\n&\n&\n&</x></url>") * 5, {"max_entry_problems": 2}),
+    "more repairs than reported": (b"<urlset>" + PAD + (A + b"<x>&\n&\n&\n&</x></url>") * 5, {"max_entry_problems": 2}),
     "a quote behind the root element": (b"<urlset>" + PAD + A + b"</url></urlset>'" + A + b"</url></urlset>'<>", {}),
     "a run of control characters": (b"<urlset>" + PAD + (A + b"\0" * 100 + b"</url>") * 5, {}),
     **{
@@ -60,7 +60,7 @@ def test_prefix_that_an_ancestor_declares_is_not_declared_again() -> None:
     assert document.urls[0].problems[0].message.startswith('the prefix "b" is not declared')
 
 
-def test_declaration_of_a_longer_prefix_is_none_of_this_one() -> None:
+def test_declaration_of_a_longer_prefix_does_not_declare_a_shorter_one() -> None:
     body = A + b'<a:c xmlns:abc="urn:b"/><lastmod>2026-01-01</lastmod></url></urlset>'
     (url,) = sr.parse(b'<urlset xmlns:abc="urn:a">' + body).urls
     assert url.lastmod is not None
@@ -87,7 +87,7 @@ def test_limit_of_a_text_is_for_each_element_by_itself(document: bytes, image: b
 
 @pytest.mark.parametrize("text", ["\ufdd0", "\ufdd1", "\ufdd0\ufdd1", "\x01\ufdd0\ufdef\x02", "&#xFDD0;\ufdd1"])
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
-def test_what_stands_for_control_characters_stays_what_it_is(text: str, size: int) -> None:
+def test_placeholder_characters_in_the_document_are_kept(text: str, size: int) -> None:
     body = f"<urlset>{PAD.decode()}<url><loc>https://example.com/&{text}</loc></url></urlset>".encode()
     (url,) = [item for item in read(body, size, sr.Limits()) if isinstance(item, sr.UrlRecord)]
     plain = text.replace("&#xFDD0;", "\ufdd0").encode()
@@ -96,8 +96,8 @@ def test_what_stands_for_control_characters_stays_what_it_is(text: str, size: in
 
 @pytest.mark.parametrize("before", [b"", A + b"<x>&</x></url>"])
 @pytest.mark.parametrize("count", [30, 38, 39, 40, 60, 90])
-def test_section_is_as_it_was_written_however_long(before: bytes, count: int) -> None:
-    """Its characters are counted by the element's limit; in bytes it may be longer than any other token."""
+def test_long_cdata_section_is_unchanged(before: bytes, count: int) -> None:
+    """Its characters count for the element's limit; its bytes may exceed the limit of other tokens."""
     title = "я" * count + " & &lt; <b> ]] > ]]"
     image = f"<image:image><image:loc>https://example.com/i</image:loc><image:title><![CDATA[{title}]]></image:title>"
     body = (SITEMAP % (image.encode() + b"</image:image>")).replace(A, PAD + before + A, 1)

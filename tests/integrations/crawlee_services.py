@@ -1,6 +1,6 @@
-"""Crawlee for tests: sites to read, and its services anew, as another process would have them.
+"""Crawlee for tests: sites, and new services as in another process.
 
-Its storages, events and settings are globals; fresh() forgets them, and leaves what is on disk.
+Its storages, events and settings are globals; fresh() resets them, and keeps files on disk.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ XML = {"Content-Type": "application/xml"}
 
 
 def fresh(storage: Path) -> None:
-    """As another process that finds the storage on disk, and keeps it."""
+    """Resets the services, as in another process that uses the same storage on disk."""
     type(service_locator).global_storage_instance_manager = None
     service_locator.__init__(Configuration(storage_dir=str(storage), purge_on_start=False))  # type: ignore[misc]
 
 
 def shop_at(origin: str, folder: Path) -> None:
-    """The shop of the corpus as it stands behind a server: its URLs are those of `origin`."""
+    """The shop of the corpus on a server: its URLs are those of `origin`."""
     for source in SHOP.rglob("*"):
         place = folder / source.relative_to(SHOP)
         if source.is_dir() or source.suffix == ".headers":
@@ -52,15 +52,15 @@ def _moved(body: bytes, origin: str) -> bytes:
 def urlset(entries: Iterable[tuple[str, str] | str]) -> bytes:
     """A sitemap of locs, or of (loc, lastmod)."""
     pairs = [(entry, "") if isinstance(entry, str) else entry for entry in entries]
-    told = "".join(
+    reported = "".join(
         f"<url><loc>{loc}</loc>{f'<lastmod>{date}</lastmod>' if date else ''}</url>\n" for loc, date in pairs
     )
-    return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{told}</urlset>'.encode()
+    return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{reported}</urlset>'.encode()
 
 
 def index(children: Iterable[str]) -> bytes:
-    told = "".join(f"<sitemap><loc>{child}</loc></sitemap>\n" for child in children)
-    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{told}</sitemapindex>'.encode()
+    reported = "".join(f"<sitemap><loc>{child}</loc></sitemap>\n" for child in children)
+    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{reported}</sitemapindex>'.encode()
 
 
 def pages_of(origin: str, documents: int, urls: int) -> dict[str, Page]:
@@ -77,7 +77,7 @@ def pages_of(origin: str, documents: int, urls: int) -> dict[str, Page]:
 
 
 async def all_of(loader: SitemapReaderLoader) -> list[Request]:
-    """Every request, each handled before the next one is asked for."""
+    """Every request, each handled before the next one is fetched."""
     found = []
     async with loader:
         while (request := await loader.fetch_next_request()) is not None:

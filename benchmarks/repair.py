@@ -1,4 +1,4 @@
-"""How much longer damaged sitemaps take than the clean one: `python -m benchmarks.mending [--entries N] [--runs N]`.
+"""How much longer damaged sitemaps take than the clean one: `python -m benchmarks.repair [--entries N] [--runs N]`.
 
 Clean and damaged documents are read in turn, and the ratio of each pair is taken, so that a busy machine slows both.
 """
@@ -63,7 +63,7 @@ def seconds(body: bytes) -> tuple[float, sr.Document]:
 
 
 def main() -> int:
-    options = argparse.ArgumentParser(prog="python -m benchmarks.mending", description=__doc__)
+    options = argparse.ArgumentParser(prog="python -m benchmarks.repair", description=__doc__)
     options.add_argument("--entries", type=int, default=50_000, help="of each document (default: %(default)s)")
     options.add_argument("--runs", type=int, default=5, help="pairs of clean and damaged (default: %(default)s)")
     chosen = options.parse_args()

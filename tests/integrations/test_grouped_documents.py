@@ -11,11 +11,11 @@ def record(sitemap: str, name: str) -> UrlRecord:
     return UrlRecord(loc=f"https://e.com/{name}", sitemap=sitemap)
 
 
-def test_a_document_is_given_when_its_end_was_told_with_all_that_came_of_it() -> None:
+def test_document_is_returned_at_its_end_with_all_its_urls() -> None:
     documents = items.DocumentGrouper()
     a, b, c = record("A", "1"), record("B", "1"), record("A", "2")
     assert list(documents.take([a, b])) == []
-    documents.end(Outcome(url="A"))  # before the last of its records, as a ledger does
+    documents.end(Outcome(url="A"))  # before the last of its records, like SummaryBuilder
     assert list(documents.take([c])) == [[a, c]]
     documents.end(Outcome(url="B"))
     documents.end(Outcome(url="empty"))
@@ -23,7 +23,7 @@ def test_a_document_is_given_when_its_end_was_told_with_all_that_came_of_it() ->
     assert list(documents.rest()) == []
 
 
-def test_what_no_end_was_told_of_is_given_last() -> None:
+def test_unfinished_documents_are_returned_last() -> None:
     documents = items.DocumentGrouper()
     a, b = record("A", "1"), record("B", "1")
     assert list(documents.take([a, b])) == []

@@ -1,4 +1,4 @@
-"""Documents that keep a processor busy, and a reader of them on an event loop of one's own."""
+"""Documents that are expensive to parse, and a reader of them on the caller's event loop."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def sitemap_lines() -> bytes:
     return b"".join(b"Sitemap: https://shop.example/%d.xml\n" % number for number in range(12_000))
 
 
-# What is read, and where it lies. A robots.txt is read on its site's account.
-HOGS: dict[str, tuple[str, Callable[[], bytes]]] = {
+# Name -> document and URL. A robots.txt is read as part of its site.
+EXPENSIVE_DOCUMENTS: dict[str, tuple[str, Callable[[], bytes]]] = {
     "entries with 5,000 images each": (MAP, many_images),
     "values of a megabyte": (MAP, long_values),
     "a fault in every entry": (MAP, damaged_everywhere),
@@ -85,14 +85,14 @@ HOGS: dict[str, tuple[str, Callable[[], bytes]]] = {
 }
 
 
-async def read_hog(name: str) -> int:
-    """How many URLs come of it."""
-    place, body = HOGS[name]
+async def read_document(name: str) -> int:
+    """Reads a document by name; the number of its URLs."""
+    place, body = EXPENSIVE_DOCUMENTS[name]
     return await read({place: body()}, SITE if place == ROBOTS else MAP, sr.Limits(max_documents=2_000))
 
 
 async def read(pages: Mapping[str, bytes], target: str, limits: sr.Limits) -> int:
-    """How many URLs come of a target."""
+    """Reads a target; the number of its URLs."""
     urls = 0
     fetcher = Pages(lambda url: _answer(pages.get(url)))
     async with sr.SitemapReader(fetcher=fetcher, limits=limits, scope="any") as reader:
@@ -105,7 +105,7 @@ async def read(pages: Mapping[str, bytes], target: str, limits: sr.Limits) -> in
 
 
 def _answer(body: bytes | None) -> Answer | None:
-    """In the pieces that a network gives."""
+    """The body in chunks of network size."""
     if body is None:
         return None
     return 200, {}, (body[start : start + 64 * 1024] for start in range(0, len(body), 64 * 1024))

@@ -1,4 +1,4 @@
-"""harvest() without a cluster, and without Dask: its tasks run here, one after the other, when they are submitted."""
+"""harvest() without a cluster and without Dask: its tasks run in this process, one after the other, when submitted."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ import sitemap_reader as sr
 
 @attrs.define
 class _Worker:
-    """What a task sees of its own."""
+    """The worker of a task."""
 
-    client: NearClient
+    client: InlineClient
     address: str = "near"
 
     def log_event(self, topic, message):
@@ -29,8 +29,8 @@ class _Worker:
 
 
 @attrs.define(eq=False)
-class NearClient:
-    """What harvest() needs of a distributed.Client."""
+class InlineClient:
+    """The methods of distributed.Client that harvest() calls."""
 
     dashboard_link: str = "http://127.0.0.1:8787/status"
     handlers: dict = attrs.field(factory=dict)
@@ -59,9 +59,9 @@ class NearClient:
 
 
 @contextmanager
-def near():
-    """Meanwhile harvest() has no other workers, and what it imports of distributed is here."""
-    client, distributed = NearClient(), ModuleType("distributed")
+def inline_cluster():
+    """Within the block harvest() uses this client, and imports of distributed are replaced."""
+    client, distributed = InlineClient(), ModuleType("distributed")
     distributed.get_worker = lambda: _Worker(client)
 
     @contextmanager
@@ -74,8 +74,8 @@ def near():
         yield client
 
 
-def harvest_near(hosts, output, **keywords):
-    """Of hosts on loopback."""
-    with near():
+def harvest_inline(hosts, output, **keywords):
+    """Harvests hosts on loopback."""
+    with inline_cluster():
         targets = [getattr(host, "target", host) for host in hosts]
         return sr.scale.harvest(targets, output, allow_private=True, **keywords)

@@ -1,4 +1,4 @@
-"""When and how a Snapshot was read, and what becomes of that: ages, dates of the reading, what was left out."""
+"""Values that depend on when and how a Snapshot was read: ages, future dates, filters."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ def read_from(records: Iterable[sr.UrlRecord], began: datetime, until: datetime)
     return Snapshot("a.example", lambda: tables, SnapshotMetadata(began, until, complete=True))
 
 
-# --- long readings ---
+# --- long crawls ---
 
 
-def test_the_future_begins_when_the_reading_is_over() -> None:
-    """A site that takes two hours may well change in that time, and that is no fault of its dates."""
+def test_future_begins_at_the_end_of_the_crawl() -> None:
+    """A site that takes two hours may change in that time; its dates are not wrong then."""
     moments = [BEGAN - timedelta(days=number + 1) for number in range(18)]
     during, ahead = BEGAN + timedelta(minutes=90), BEGAN + timedelta(hours=3)
     snapshot = read_from(pages(*moments, during, ahead), BEGAN, BEGAN + timedelta(hours=2))
@@ -59,7 +59,7 @@ def test_the_future_begins_when_the_reading_is_over() -> None:
     assert (row["future"], row["at_fetch"]) == (1, 1)
 
 
-def test_a_day_alone_is_no_time_of_a_request(tmp_path: Path) -> None:
+def test_date_without_a_time_is_no_request_time(tmp_path: Path) -> None:
     path = dumped(tmp_path / "urls.jsonl", pages(*[datetime(2026, 11, 2, 23, 55, tzinfo=UTC)] * 12))
     on_day = sr.load(path, at="2026-11-02")
     assert on_day.lastmod_trust()["at_fetch"].tolist() == [0]
@@ -72,7 +72,7 @@ def test_a_day_alone_is_no_time_of_a_request(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("minutes", [-5, 5, 9, 11, 60])
 @pytest.mark.parametrize("precision", ["second", "day"])
-def test_stats_and_a_snapshot_agree_on_what_lies_ahead(minutes: int, precision: str) -> None:
+def test_stats_and_snapshot_agree_on_future_dates(minutes: int, precision: str) -> None:
     moment = BEGAN + timedelta(minutes=minutes)
     if precision == "day":
         moment = (moment + timedelta(days=1 + (minutes > 9))).replace(hour=0, minute=0)
@@ -91,7 +91,7 @@ RECORDINGS = sorted(path.parent for path in [*CORPUS.glob("sites/*/site.toml"), 
 
 
 @pytest.mark.parametrize("folder", RECORDINGS, ids=lambda path: path.name)
-def test_stats_and_a_snapshot_have_the_same_verdict(folder: Path) -> None:
+def test_stats_and_snapshot_have_the_same_verdict_on_dates(folder: Path) -> None:
     snapshot = sr.snapshot(folder, show_progress=False)
     if len(snapshot.sites) > 1:
         pytest.skip("stats takes all sites of a target together")
@@ -103,10 +103,10 @@ def test_stats_and_a_snapshot_have_the_same_verdict(folder: Path) -> None:
     assert len(verdicts) == any(record.lastmod for record in snapshot)
 
 
-# --- what was left out ---
+# --- filters ---
 
 
-def test_a_choice_is_told_wherever_it_matters(tmp_path: Path) -> None:
+def test_filters_are_named_in_repr_card_and_measures(tmp_path: Path) -> None:
     site = sr.snapshot(SHOP, show_progress=False)
     posts = site.only(include="/blog/")
     assert (len(posts.urls), posts.choice, posts.complete) == (25, "include '/blog/'", True)
@@ -118,14 +118,14 @@ def test_a_choice_is_told_wherever_it_matters(tmp_path: Path) -> None:
     assert sr.load(tmp_path / "posts").choice == posts.choice
 
 
-def test_what_a_reading_left_out_is_told() -> None:
+def test_urls_that_filters_dropped_are_counted() -> None:
     site = sr.snapshot(SHOP, show_progress=False, include="/blog/", since="2020-01-01")
     assert site.choice == "since '2020-01-01', include '/blog/'"
     assert site.only(exclude="post-1").choice == "since '2020-01-01', include '/blog/'; exclude 'post-1'"
 
 
 @pytest.mark.parametrize(
-    ("asked", "choice"),
+    ("requested", "choice"),
     [
         ({"include": ["/blog/", re.compile("/x/")]}, "include '/blog/' or '/x/'"),
         ({"exclude": iter("abcdefg")}, "exclude 'a' or 'b' or 'c' or 'd' or 'e' or 2 more"),
@@ -134,11 +134,11 @@ def test_what_a_reading_left_out_is_told() -> None:
         ({"until": timedelta(days=7)}, "until 7 days, 0:00:00"),
     ],
 )  # fmt: skip
-def test_a_choice_is_in_words(asked: dict[str, Any], choice: str) -> None:
-    assert sr.snapshot(SHOP, show_progress=False, **asked).choice == choice
+def test_filters_are_described_in_words(requested: dict[str, Any], choice: str) -> None:
+    assert sr.snapshot(SHOP, show_progress=False, **requested).choice == choice
 
 
-def test_a_choice_of_sites_is_in_words() -> None:
+def test_filters_on_several_sites_are_described_in_words() -> None:
     market = sr.snapshot([MARKET / "tealeaf", MARKET / "kettle"], show_progress=False)
     both = market.only(site=iter(["kettle.example", "tealeaf.example"]))
     rule = both.growth(market).rule
@@ -161,14 +161,14 @@ def test_one_site_of_several_has_its_own_name() -> None:
         market.only(site="nobody.example")
 
 
-# --- what is asked of snapshot() ---
+# --- arguments of snapshot() ---
 
 
-def test_no_site_is_read_where_another_cannot_be_one() -> None:
-    heard: list[object] = []
+def test_no_site_is_read_if_one_target_is_invalid() -> None:
+    received: list[object] = []
     with pytest.raises(sr.UsageError, match="there is no folder /nope"):
-        sr.snapshot([SHOP, "/nope"], show_progress=False, on_progress=heard.append)
-    assert heard == []
+        sr.snapshot([SHOP, "/nope"], show_progress=False, on_progress=received.append)
+    assert received == []
 
 
 def test_a_site_that_is_named_twice_is_read_once() -> None:
@@ -177,17 +177,17 @@ def test_a_site_that_is_named_twice_is_read_once() -> None:
 
 
 @pytest.mark.parametrize("target", [None, 3, [3], [None], []])
-def test_what_is_no_target_is_told(target: Any) -> None:
+def test_invalid_target_is_reported(target: Any) -> None:
     with pytest.raises(sr.UsageError, match="target"):
         sr.snapshot(target)
 
 
-def test_a_keyword_that_there_is_not_is_told_by_its_name() -> None:
+def test_unknown_keyword_is_named() -> None:
     with pytest.raises(TypeError, match=r"snapshot\(\) has no keyword site; it has "):
         sr.snapshot(SHOP, site="x")  # type: ignore[call-arg]
 
 
-def test_a_snapshot_is_not_written_to_what_is_no_parquet(tmp_path: Path) -> None:
+def test_snapshot_is_written_to_parquet_only(tmp_path: Path) -> None:
     site = sr.snapshot(SHOP, show_progress=False)
     with pytest.raises(sr.UsageError, match="a file that ends in"):
         site.to_parquet(tmp_path / "urls.csv")
@@ -201,11 +201,11 @@ def test_a_snapshot_can_be_pickled() -> None:
     assert loaded(site._tables) is site._tables
 
 
-# --- beside another ---
+# --- with another snapshot ---
 
 
-def test_a_dump_that_names_no_site_is_of_the_site_beside_it(tmp_path: Path) -> None:
-    """Its URLs may all be on another host than the one that was asked."""
+def test_dump_without_a_site_is_compared_with_the_site_of_the_other(tmp_path: Path) -> None:
+    """All its URLs may be on another host than the target."""
     records = [sr.UrlRecord(f"https://www.x.example/{number}") for number in range(3)]
     old = sr.load(dumped(tmp_path / "old.jsonl", records[:2]), at="2026-10-01")
     new = sr.load(dumped(tmp_path / "new.jsonl", records, site="x.example"), at="2026-11-01")
@@ -214,7 +214,7 @@ def test_a_dump_that_names_no_site_is_of_the_site_beside_it(tmp_path: Path) -> N
     assert new.growth(old)["site"].tolist() == ["x.example", "x.example"]
 
 
-def test_what_came_later_is_no_earlier_one(tmp_path: Path) -> None:
+def test_later_snapshot_is_refused_as_earlier(tmp_path: Path) -> None:
     path = dumped(tmp_path / "urls.jsonl", pages(BEGAN))
     early, late = sr.load(path, at="2026-10-01"), sr.load(path, at="2026-11-01")
     assert late.churn(early)["unchanged"].sum() == 1
@@ -222,7 +222,7 @@ def test_what_came_later_is_no_earlier_one(tmp_path: Path) -> None:
         early.churn(late)
 
 
-def test_whether_all_was_read_may_not_be_known(tmp_path: Path) -> None:
+def test_completeness_may_be_unknown(tmp_path: Path) -> None:
     plain = sr.load(dumped(tmp_path / "urls.jsonl", pages(BEGAN)))
     assert plain.growth([])["complete"].isna().tolist() == [True]
 
