@@ -17,6 +17,7 @@ from click.shell_completion import CompletionItem
 
 from ..model.errors import UsageError
 from ..model.limits import GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS
+from ..serialize.writers import FORMATS
 from .command import GroupedOption
 
 if TYPE_CHECKING:
@@ -136,10 +137,9 @@ def _as_bad_parameter(context: click.Context, param: click.Parameter) -> Iterato
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
-# The values of parser/normalise/scope.py, serialize/writers.py and client/query.py, repeated so that --help does not
-# import those; a test compares them.
+# The values of parser/normalise/scope.py and client/query.py, repeated so that --help does not import those; a test
+# compares them.
 SCOPES = ("protocol", "host", "domain", "any")
-FORMATS = ("jsonl", "csv", "tsv", "txt", "parquet")
 TRUSTS = ("auto", "always", "never")
 # Of tables.
 ROWS_FORMATS = ("table", "tsv", "csv", "jsonl")
@@ -212,15 +212,18 @@ def table_format(default: str) -> Callable[[Any], Any]:
     )
 
 
+_WITH_PYARROW = " or ".join(name for name, format in FORMATS.items() if format.needs_pyarrow)
+
+
 def record_format(default: str) -> Callable[[Any], Any]:
     """--format and --fields of URLs; `default` describes the default in words."""
     return stacked(
         option(
             "Output",
             "--format",
-            type=click.Choice(FORMATS),
+            type=click.Choice([*FORMATS]),
             default_is=default,
-            help="Output format of the URLs; parquet needs pyarrow.",
+            help=f"Output format of the URLs; {_WITH_PYARROW} needs pyarrow.",
         ),
         option(
             "Output",

@@ -21,7 +21,6 @@ from sitemap_reader.cli.messages import Console
 from sitemap_reader.client.reader import PROBES
 from sitemap_reader.frontier.revalidation import Trust
 from sitemap_reader.parser.normalise.scope import SCOPE_MODES
-from sitemap_reader.serialize.writers import FORMATS
 
 
 def shell(command: str) -> subprocess.CompletedProcess[str]:
@@ -125,5 +124,5 @@ def test_help_that_cannot_be_written_is_exit_6(arguments: list[str]) -> None:
 
 
 def test_the_choices_of_options_are_those_that_the_reader_knows() -> None:
-    assert (options.SCOPES, fetching.PROBES, options.FORMATS) == (SCOPE_MODES, PROBES, FORMATS)
+    assert (options.SCOPES, fetching.PROBES) == (SCOPE_MODES, PROBES)
     assert get_args(Trust) == options.TRUSTS
