@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..model.limits import MIB, MOST_CRAWL_DELAY_SECONDS, OPTIONS, Limits
+from ..model.limits import AUTO_MODES, MIB, MOST_CRAWL_DELAY_SECONDS, OPTIONS, Limits
 from . import options
 from .options import FILE, flag, number, option, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-# The values of client/reader.py, repeated so that --help does not import it; a test compares them.
-PROBES = ("auto", "always", "never")
 
 _DEFAULTS = Limits()
 
@@ -166,7 +163,7 @@ _NETWORK = (
     option(
         "Network",
         "--probe",
-        type=click.Choice(PROBES),
+        type=click.Choice(AUTO_MODES),
         default="auto",
         help="Try well-known paths such as /sitemap.xml; auto: only if robots.txt names no sitemap.",
     ),

@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..model.errors import UsageError
-from ..model.limits import GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS
+from ..model.limits import AUTO_MODES, GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS
 from ..serialize.writers import FORMATS
 from .command import GroupedOption
 
@@ -137,10 +137,8 @@ def _as_bad_parameter(context: click.Context, param: click.Parameter) -> Iterato
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
-# The values of parser/normalise/scope.py and client/query.py, repeated so that --help does not import those; a test
-# compares them.
+# The values of parser/normalise/scope.py, repeated so that --help does not import it; a test compares them.
 SCOPES = ("protocol", "host", "domain", "any")
-TRUSTS = ("auto", "always", "never")
 # Of tables.
 ROWS_FORMATS = ("table", "tsv", "csv", "jsonl")
 
@@ -275,7 +273,7 @@ sync_options = stacked(
     option(
         "State",
         "--trust-lastmod",
-        type=click.Choice(TRUSTS),
+        type=click.Choice(AUTO_MODES),
         default="auto",
         help="Skip the request if the index lastmod is unchanged; auto: only for indexes that proved accurate, "
         "rechecked daily.",
@@ -471,7 +469,7 @@ dates = stacked(
     option(
         "Filter",
         "--trust-lastmod",
-        type=click.Choice(TRUSTS),
+        type=click.Choice(AUTO_MODES),
         default="auto",
         help="Whether --since skips sitemaps whose index lastmod is older: auto first reads up to three of them, and "
         "skips the rest if these agree with the index; always skips all of them; never reads them all.",
