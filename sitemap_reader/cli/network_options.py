@@ -12,7 +12,7 @@ import click
 
 from ..model.limits import AUTO_MODES, MIB, MOST_CRAWL_DELAY_SECONDS, OPTIONS, Limits
 from . import options
-from .options import FILE, flag, number, option, stacked
+from .options import FILE, flag, number, option, seconds, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -68,14 +68,10 @@ _NETWORK = (
         default=4,
         help="Maximum number of requests in flight to one host.",
     ),
-    option(
+    seconds(
         "Network",
         "--timeout",
-        metavar="SECONDS",
-        type=float,
-        callback=options.seconds_value,
         default=_DEFAULTS.read_seconds,
-        default_is=f"{_DEFAULTS.read_seconds:g}",
         help=f"Read timeout (connect timeout: {_DEFAULTS.connect_seconds:.0f} s).",
     ),
     option(
@@ -86,24 +82,17 @@ _NETWORK = (
         default=_DEFAULTS.tries - 1,
         help="Retries after 5xx, resets and timeouts.",
     ),
-    option(
+    seconds(
         "Network",
         "--max-wait",
-        metavar="SECONDS",
-        type=float,
-        callback=options.seconds_value,
         default=_DEFAULTS.max_wait_seconds,
-        default_is=f"{_DEFAULTS.max_wait_seconds:g}",
         help="Longest Retry-After to wait for; a host that asks for more is skipped.",
     ),
-    option(
+    seconds(
         "Network",
         "--max-crawl-delay",
-        metavar="SECONDS",
-        type=float,
-        callback=options.crawl_delay,
         default=_DEFAULTS.max_crawl_delay_seconds,
-        default_is=f"{_DEFAULTS.max_crawl_delay_seconds:g}",
+        callback=options.crawl_delay,
         help=f"Longest Crawl-delay to obey, up to {MOST_CRAWL_DELAY_SECONDS:g}; a host that asks for more is skipped.",
     ),
     option(

@@ -174,6 +174,14 @@ def number(heading: str, *names: str, **kwargs: Any) -> Callable[[Any], Any]:
     return option(heading, *names, metavar="N", type=click.IntRange(min=1), **kwargs)
 
 
+def seconds(
+    heading: str, name: str, *, default: float, callback: Callable[..., float] = seconds_value, **kwargs: Any
+) -> Callable[[Any], Any]:
+    """An option that takes a time in seconds."""
+    kwargs |= {"metavar": "SECONDS", "type": float, "default_is": f"{default:g}"}
+    return option(heading, name, default=default, callback=callback, **kwargs)
+
+
 output_file = option(
     "Output",
     "-o",
@@ -331,16 +339,7 @@ harvest = stacked(
         default=50,
         help="Hosts of a shard that are read at the same time; a local worker has two shards.",
     ),
-    option(
-        "Safety",
-        "--host-seconds",
-        metavar="SECONDS",
-        type=float,
-        callback=seconds_value,
-        default=1800.0,
-        default_is="1800",
-        help="Per-host wait budget; partial results are kept.",
-    ),
+    seconds("Safety", "--host-seconds", default=1800.0, help="Per-host wait budget; partial results are kept."),
     number(
         "Safety",
         "--host-urls",
