@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sitemap_reader import Limits, iter_parse, json_line
+from sitemap_reader import Limits, UrlRecord, iter_parse, json_line, parse
 from sitemap_reader.model.errors import FallbackFailed
 from sitemap_reader.pipeline.feedparser_main import read_links
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sitemap_reader.pipeline import FallbackResult
 
 CORPUS = Path(__file__).parent.parent / "corpus"
+EVERYTHING = CORPUS / "extensions" / "every-tag-and-attribute.xml"
 COMPANIONS = (".jsonl", ".toml")
 # Folders of whole sites, not of documents.
 SITES = ("sites", "audit", "market")
@@ -80,6 +81,12 @@ class Case:
 
     def items(self, chunks: Iterable[bytes] | None = None) -> list[Item]:
         return list(iter_parse([self.body] if chunks is None else chunks, **self.options))
+
+
+def record_of_everything() -> UrlRecord:
+    """A record with a value in every field of every extension."""
+    (record,) = parse(EVERYTHING.read_bytes(), url="https://example.com/sitemap.xml").urls
+    return record
 
 
 def lines(items: Iterable[Item]) -> bytes:

@@ -18,6 +18,7 @@ from ..model.records import Outcome, UrlRecord
 from ..serialize.arrow import arrow_schema, require_pyarrow
 from ..serialize.dumps import open_file
 from ..serialize.projection import fields_of
+from ..serialize.writers import FORMATS
 from .tables import SnapshotMetadata, TableBuilder, Tables
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ PARQUET = ".parquet"
 # Name of a table, and of its file without suffix -> the class of its rows.
 _RECORDS: dict[str, type] = {"urls": UrlRecord, "sitemaps": Outcome, "problems": Problem}
 _METADATA_KEY = b"sitemap_reader"
-_OTHER_FILES = {".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".gz", ".xlsx", ".feather", ".arrow", ".zip"}
+_OTHER_FILES = {".json", ".gz", ".xlsx", ".feather", ".arrow", ".zip"}
+_OTHER_FILES |= {suffix for format in FORMATS.values() for suffix in format.suffixes} - {PARQUET}
 
 
 def write(tables: Tables, metadata: SnapshotMetadata, path: Path) -> None:

@@ -116,7 +116,8 @@ def _instead(name: str) -> str:
     families: dict[str, list[str]] = {}
     for code in sorted(CATALOGUE):
         families.setdefault(code[0], []).append(code)
-    close = get_close_matches(name, families.get(name[:1], ()), n=1)
+    padded = name[:1] + name[1:].zfill(2)  # F6 means F06
+    close = [padded] if padded in CATALOGUE else get_close_matches(name, families.get(name[:1], ()), n=1)
     ranges = ", ".join(" to ".join(dict.fromkeys((codes[0], codes[-1]))) for codes in families.values())
     return f"{f'did you mean {close[0]}? ' if close else ''}there are {ranges}"
 

@@ -67,7 +67,8 @@ def run(
 
 def _no_format(output: str | None) -> str:
     reason = "no output format" if output in (None, STDOUT) else f"the suffix of {output} is no format"
-    raise UsageError(f"{reason}; give --format, or -o with a name in one of .{', .'.join(FORMATS)}")
+    names = ", ".join(format.suffixes[0] for format in FORMATS.values())
+    raise UsageError(f"{reason}; give --format, or -o with a name in one of {names}")
 
 
 @attrs.define

@@ -12,9 +12,9 @@ from ..client.summary import count_of
 from ..client.sync_api import lines
 from ..client.targets import find_target
 from ..serialize.projection import EXTRAS, SITE, parse_fields
+from ..serialize.writers import FORMATS
 from .exits import Exit, Interrupts
 from .messages import Console, judge, read_each, read_targets, summary_line, utf8
-from .options import FORMATS
 from .output import Outputs, format_for, is_terminal, open_outputs
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..serialize.writers import FORMATS
 from ..version import __version__
 from . import network_options, options
 from .command import Command, CommandGroup
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = """Exit codes: 0 complete; 1 audit or diff --exit-code found something; 2 usage; 3 partial; 4 no URL; \
 5 no URL because of errors; 6 output or state not writable; 130 interrupted."""
+_TITLES = [format.title for format in FORMATS.values()]
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -41,6 +43,13 @@ def main() -> None:
     epilog="sitemap-reader dump example.com > urls.jsonl\n"
     "sitemap-reader dump https://example.com/news.xml --since 7d | jq -r .loc\n"
     "sitemap-reader dump example.com --include /products/ --fields loc,lastmod,images.loc -o products.csv",
+    help=f"""Write every URL of the TARGETs, as {", ".join(_TITLES[:-1])} or {_TITLES[-1]}.
+
+    Each URL is written as soon as it is read.
+
+    With several TARGETs each line has a "site". A TARGET of - reads a list of them from stdin: one a line, blank
+    lines and # comments are skipped.
+    """,
 )
 @options.targets
 @options.output_file
@@ -57,13 +66,6 @@ def main() -> None:
 @network_options.jobs
 @network_options.network
 def dump(**arguments: Any) -> Exit:
-    """Write every URL of the TARGETs, as JSONL, CSV, TSV, plain text or Parquet.
-
-    Each URL is written as soon as it is read.
-
-    With several TARGETs each line has a "site". A TARGET of - reads a list of them from stdin: one a line, blank
-    lines and # comments are skipped.
-    """
     from .dump import run
 
     return run(**arguments.pop("reading"), **arguments)

@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..model.limits import MIB, MOST_CRAWL_DELAY_SECONDS, OPTIONS, Limits
+from ..model.limits import AUTO_MODES, MIB, MOST_CRAWL_DELAY_SECONDS, OPTIONS, Limits
 from . import options
-from .options import FILE, flag, number, option, stacked
+from .options import FILE, flag, number, option, seconds, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-# The values of client/reader.py, repeated so that --help does not import it; a test compares them.
-PROBES = ("auto", "always", "never")
 
 _DEFAULTS = Limits()
 
@@ -71,14 +68,10 @@ _NETWORK = (
         default=4,
         help="Maximum number of requests in flight to one host.",
     ),
-    option(
+    seconds(
         "Network",
         "--timeout",
-        metavar="SECONDS",
-        type=float,
-        callback=options.seconds_value,
         default=_DEFAULTS.read_seconds,
-        default_is=f"{_DEFAULTS.read_seconds:g}",
         help=f"Read timeout (connect timeout: {_DEFAULTS.connect_seconds:.0f} s).",
     ),
     option(
@@ -89,24 +82,17 @@ _NETWORK = (
         default=_DEFAULTS.tries - 1,
         help="Retries after 5xx, resets and timeouts.",
     ),
-    option(
+    seconds(
         "Network",
         "--max-wait",
-        metavar="SECONDS",
-        type=float,
-        callback=options.seconds_value,
         default=_DEFAULTS.max_wait_seconds,
-        default_is=f"{_DEFAULTS.max_wait_seconds:g}",
         help="Longest Retry-After to wait for; a host that asks for more is skipped.",
     ),
-    option(
+    seconds(
         "Network",
         "--max-crawl-delay",
-        metavar="SECONDS",
-        type=float,
-        callback=options.crawl_delay,
         default=_DEFAULTS.max_crawl_delay_seconds,
-        default_is=f"{_DEFAULTS.max_crawl_delay_seconds:g}",
+        callback=options.crawl_delay,
         help=f"Longest Crawl-delay to obey, up to {MOST_CRAWL_DELAY_SECONDS:g}; a host that asks for more is skipped.",
     ),
     option(
@@ -166,7 +152,7 @@ _NETWORK = (
     option(
         "Network",
         "--probe",
-        type=click.Choice(PROBES),
+        type=click.Choice(AUTO_MODES),
         default="auto",
         help="Try well-known paths such as /sitemap.xml; auto: only if robots.txt names no sitemap.",
     ),

@@ -16,7 +16,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..model.errors import UsageError
-from ..model.limits import GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS
+from ..model.limits import AUTO_MODES, GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS
+from ..serialize.writers import FORMATS
 from .command import GroupedOption
 
 if TYPE_CHECKING:
@@ -136,11 +137,8 @@ def _as_bad_parameter(context: click.Context, param: click.Parameter) -> Iterato
 
 Function = TypeVar("Function", bound="Callable[..., Any]")
 
-# The values of parser/normalise/scope.py, serialize/writers.py and client/query.py, repeated so that --help does not
-# import those; a test compares them.
+# The values of parser/normalise/scope.py, repeated so that --help does not import it; a test compares them.
 SCOPES = ("protocol", "host", "domain", "any")
-FORMATS = ("jsonl", "csv", "tsv", "txt", "parquet")
-TRUSTS = ("auto", "always", "never")
 # Of tables.
 ROWS_FORMATS = ("table", "tsv", "csv", "jsonl")
 
@@ -174,6 +172,14 @@ def flag(heading: str, *names: str, help: str) -> Callable[[Any], Any]:
 def number(heading: str, *names: str, **kwargs: Any) -> Callable[[Any], Any]:
     """An option that takes a whole number of at least 1."""
     return option(heading, *names, metavar="N", type=click.IntRange(min=1), **kwargs)
+
+
+def seconds(
+    heading: str, name: str, *, default: float, callback: Callable[..., float] = seconds_value, **kwargs: Any
+) -> Callable[[Any], Any]:
+    """An option that takes a time in seconds."""
+    kwargs |= {"metavar": "SECONDS", "type": float, "default_is": f"{default:g}"}
+    return option(heading, name, default=default, callback=callback, **kwargs)
 
 
 output_file = option(
@@ -212,15 +218,18 @@ def table_format(default: str) -> Callable[[Any], Any]:
     )
 
 
+_WITH_PYARROW = " or ".join(name for name, format in FORMATS.items() if format.needs_pyarrow)
+
+
 def record_format(default: str) -> Callable[[Any], Any]:
     """--format and --fields of URLs; `default` describes the default in words."""
     return stacked(
         option(
             "Output",
             "--format",
-            type=click.Choice(FORMATS),
+            type=click.Choice([*FORMATS]),
             default_is=default,
-            help="Output format of the URLs; parquet needs pyarrow.",
+            help=f"Output format of the URLs; {_WITH_PYARROW} needs pyarrow.",
         ),
         option(
             "Output",
@@ -272,7 +281,7 @@ sync_options = stacked(
     option(
         "State",
         "--trust-lastmod",
-        type=click.Choice(TRUSTS),
+        type=click.Choice(AUTO_MODES),
         default="auto",
         help="Skip the request if the index lastmod is unchanged; auto: only for indexes that proved accurate, "
         "rechecked daily.",
@@ -330,16 +339,7 @@ harvest = stacked(
         default=50,
         help="Hosts of a shard that are read at the same time; a local worker has two shards.",
     ),
-    option(
-        "Safety",
-        "--host-seconds",
-        metavar="SECONDS",
-        type=float,
-        callback=seconds_value,
-        default=1800.0,
-        default_is="1800",
-        help="Per-host wait budget; partial results are kept.",
-    ),
+    seconds("Safety", "--host-seconds", default=1800.0, help="Per-host wait budget; partial results are kept."),
     number(
         "Safety",
         "--host-urls",
@@ -468,7 +468,7 @@ dates = stacked(
     option(
         "Filter",
         "--trust-lastmod",
-        type=click.Choice(TRUSTS),
+        type=click.Choice(AUTO_MODES),
         default="auto",
         help="Whether --since skips sitemaps whose index lastmod is older: auto first reads up to three of them, and "
         "skips the rest if these agree with the index; always skips all of them; never reads them all.",

@@ -28,12 +28,12 @@ from ..model.records import Outcome
 from ..serialize.byte_streams import Blocks, Compressed, check_compression, split_compression
 from ..serialize.dumps import STDIN, STDIN_NAME, open_file
 from ..serialize.jsonl import json_line
-from ..serialize.writers import Sink, check_format, make_sink
+from ..serialize.writers import FORMATS, Sink, check_format, make_sink
 from .exits import Exit, any_read
 from .options import ROWS_FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from typing_extensions import Buffer
 
@@ -45,12 +45,8 @@ if TYPE_CHECKING:
 
 # Suffix, without that of a compression -> the formats that it may stand for; a command has one of them, or none.
 SUFFIXES = {
-    ".jsonl": ("jsonl",),
-    ".ndjson": ("jsonl",),
-    ".csv": ("csv",),
-    ".tsv": ("tsv",),
+    **{suffix: (name,) for name, format in FORMATS.items() for suffix in format.suffixes},
     ".txt": ("txt", "table", "text"),
-    ".parquet": ("parquet",),
     ".json": ("json",),
     ".html": ("html",),
     ".htm": ("html",),
@@ -73,7 +69,7 @@ def suffix_formats(output: str | None) -> tuple[str, ...]:
     return SUFFIXES.get(_suffix(output), ())
 
 
-def format_for(output: str | None, format: str | None, formats: Sequence[str]) -> str | None:
+def format_for(output: str | None, format: str | None, formats: Collection[str]) -> str | None:
     """`format`, else the one of `formats` that the suffix of -o stands for, else None.
 
     UsageError for the suffix of a format that the command does not write.
@@ -397,8 +393,8 @@ def open_outputs(
     with ExitStack() as files:
         open_input = {}
         for name in names:
-            is_parquet = name == output and format == "parquet"
-            open_input[name] = _open(name, interrupts, files, is_parquet, in_place and name == output)
+            is_binary = name == output and FORMATS[format].is_binary
+            open_input[name] = _open(name, interrupts, files, is_binary, in_place and name == output)
         records = open_input[output].blocks
         sink = make_sink(format, records, fields=fields, guard=guard)
         outputs = Outputs(records, open_input[report].blocks if report else None, sink, tuple(open_input.values()))
@@ -409,7 +405,7 @@ def open_outputs(
                 outputs.close()
 
 
-def _open(name: str, interrupts: Interrupts, files: ExitStack, is_parquet: bool, in_place: bool) -> _Output:
+def _open(name: str, interrupts: Interrupts, files: ExitStack, is_binary: bool, in_place: bool) -> _Output:
     with interrupts.deferred():  # so that a new file is closed
         if name == STDOUT:
             stream, compression = _stdout(interrupts), None
@@ -423,7 +419,7 @@ def _open(name: str, interrupts: Interrupts, files: ExitStack, is_parquet: bool,
         blocks = Blocks(stream, shown, hold=interrupts.deferred, take_back=stream.take_back)
     else:
         blocks = Blocks(compressed or stream, shown, hold=interrupts.deferred)
-    return _Output(name, blocks, stream, compressed, is_parquet or compressed is not None)
+    return _Output(name, blocks, stream, compressed, is_binary or compressed is not None)
 
 
 def _refuse(output: str, report: str | None, format: str) -> None:
@@ -434,13 +430,14 @@ def _refuse(output: str, report: str | None, format: str) -> None:
         raise UsageError(f"--report - writes JSONL to stdout, where the {format} goes; give -o FILE or --report FILE")
     if {*suffix_formats(report)} - _REPORTS:
         raise UsageError(f"--report {report}: a report is JSONL; give a name in .jsonl")
-    if format == "parquet" and is_terminal(output):
-        raise UsageError("parquet is binary: give -o FILE")
+    if FORMATS[format].is_binary and is_terminal(output):
+        raise UsageError(f"{format} is binary: give -o FILE")
     for name in (output, report or STDOUT):
         compression = split_compression(name)[1]
         check_compression(compression, name)
-        if compression and format == "parquet" and name == output:
-            raise UsageError(f"-o {name}: Parquet is compressed already; give a name in .parquet")
+        if compression and FORMATS[format].is_binary and name == output:
+            written = FORMATS[format]
+            raise UsageError(f"-o {name}: {written.title} is compressed already; give a name in {written.suffixes[0]}")
 
 
 def rows_format_for(output: str | None, format: str | None, elsewhere: str = "tsv") -> str:

@@ -16,9 +16,9 @@ from ..pipeline.feedparser_process import feedparser_fallback
 from ..serialize.dumps import is_warc_name
 from ..serialize.jsonl import json_form, json_line
 from ..serialize.projection import EXTRAS, parse_fields
+from ..serialize.writers import FORMATS
 from .exits import Exit, Interrupts
 from .messages import Console
-from .options import FORMATS
 from .output import Outputs, display_name, format_for, open_input, open_outputs
 
 if TYPE_CHECKING:

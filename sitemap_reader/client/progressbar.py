@@ -19,7 +19,6 @@ from .summary import Progress, count_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import TracebackType
     from typing import TextIO
 
 _DRAW_SECONDS = 0.1
@@ -63,9 +62,7 @@ class ProgressBar:
         self.open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.close()
 
     def __call__(self, progress: Any) -> None:

@@ -18,7 +18,7 @@ from ..frontier.frontier import Frontier, Plan
 from ..frontier.revalidation import DocumentCache, Trust
 from ..frontier.seeds import RequestHeaders, make_headers
 from ..model.errors import UsageError
-from ..model.limits import Limits, checked_limits
+from ..model.limits import AUTO_MODES, Limits, checked_limits
 from ..parser.normalise.scope import SCOPE_MODES
 from ..pipeline.crawl import Crawl
 from ..pipeline.document_parser import LineOptions, UrlGroup
@@ -33,7 +33,6 @@ from .targets import Target, find_target, read_netrc, recorder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from types import TracebackType
 
     import aiohttp
 
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
     from .summary import Progress
 
 USER_AGENT = f"sitemap-reader/{__version__}"
-PROBES = ("auto", "always", "never")
 
 _TLS_LOG = logging.getLogger("sitemap_reader.tls")
 _TLS_LOG.addHandler(logging.NullHandler())  # otherwise Python prints to stderr where logging is not configured
@@ -105,7 +103,7 @@ class SitemapReader:
     ) -> None:
         """Opens no connection yet. UsageError for values that are not allowed."""
         check_choice("scope", scope, SCOPE_MODES)
-        check_choice("probe", probe, PROBES)
+        check_choice("probe", probe, AUTO_MODES)
         if record == "":  # an unset shell variable; Path("") is the working directory
             raise UsageError("record is the name of a folder or a WARC file, and empty; leave it out, or name one")
         check_positive(concurrency=concurrency, per_host=per_host, tries=checked_limits(limits).tries)
@@ -141,9 +139,7 @@ class SitemapReader:
         await self._network.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -28,7 +28,6 @@ from ..state.schema import temp_database_errors, temporary_database
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Iterator
-    from types import TracebackType
 
     from ..model.records import SitemapRef, UrlRecord
     from ..serialize.dumps import Form
@@ -255,9 +254,7 @@ class Changes:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.close()
 
     def _forms(self) -> Iterator[tuple[int, int | None, Form]]:

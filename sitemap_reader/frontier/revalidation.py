@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import attrs
 
+from ..model.limits import AutoMode
 from ..model.records import Outcome
 from ..parser.normalise.dates import period_end
 from .host_queue import http_date
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .authority import Authorities
     from .document_request import DocumentRequest, Lastmod
 
-Trust = Literal["auto", "always", "never"]
+Trust = AutoMode
 
 # A child that changed late on the day that its lastmod names may have been read before that change.
 _SETTLED_AFTER = timedelta(hours=12)

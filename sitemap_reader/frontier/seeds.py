@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 import attrs
 
 from ..model.errors import UsageError
+from ..model.limits import AutoMode
 from ..parser.normalise.urls import (
     clean_url,
     host,
@@ -192,7 +193,7 @@ def _domain(url: str) -> str:
     return registrable_domain_or_none(host(url)) or _place(url)
 
 
-Probe = Literal["auto", "always", "never"]
+Probe = AutoMode
 
 # Tried in this order, up to the first that is a sitemap.
 WELL_KNOWN = (

@@ -6,7 +6,7 @@ protocol are only reported (S03, F08).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, get_args
 
 import attrs
 
@@ -19,6 +19,10 @@ GIB = 1024 * MIB
 
 # What is read from a socket or a file at once.
 CHUNK_BYTES = 64 * KIB
+
+# The values of `probe` and `trust_lastmod`.
+AutoMode = Literal["auto", "always", "never"]
+AUTO_MODES: tuple[AutoMode, ...] = get_args(AutoMode)
 
 # sitemaps.org protocol, "Sitemap file location": 50,000 URLs and 50 MiB (52,428,800 bytes) unpacked.
 PROTOCOL_MAX_ENTRIES = 50_000

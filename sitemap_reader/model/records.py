@@ -263,6 +263,7 @@ EXTENSIONS: dict[str, Extension] = {
         is_void=True,
     ),
 }
+EXTRAS_STATE_CODE = 5  # the digit of UrlRecord.extras
 
 
 @attrs.define

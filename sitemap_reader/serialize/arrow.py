@@ -74,7 +74,8 @@ class Rows:
         """The values of a JSON object by column; UsageError, with URL and key, for one of another type."""
         values = self._fields.values(form)
         try:
-            return [convert(value) for convert, value in zip(self._converters, values, strict=True)]
+            pairs = zip(self._converters, values, strict=True)
+            return [None if value is None else convert(value) for convert, value in pairs]
         except _Misfit:
             place = next((form[key] for key in ("loc", "url", "sitemap") if form.get(key)), "a line")
             raise UsageError(f"{place}: {self._misfit(values)}") from None
@@ -100,7 +101,7 @@ class _Misfit(Exception):
 
 
 def _converter(shape: Shape) -> Converter:
-    """The function that converts a JSON value of this shape for pyarrow; it raises _Misfit for any other."""
+    """The function that converts a JSON value of this shape, but null, for pyarrow; _Misfit for any other."""
     if isinstance(shape, Scalar):
         return _SCALARS[shape.kind]
     return _list(_converter(shape.of)) if isinstance(shape, Many) else _struct(shape)
@@ -108,11 +109,9 @@ def _converter(shape: Shape) -> Converter:
 
 def _list(convert: Converter) -> Converter:
     def convert_each(value: Any) -> Any:
-        if value is None:
-            return None
         if type(value) is not list:
             raise _Misfit
-        return [convert(item) for item in value]
+        return [None if item is None else convert(item) for item in value]
 
     return convert_each
 
@@ -121,18 +120,17 @@ def _struct(shape: Object) -> Converter:
     converters = [(field.name, _converter(field.shape)) for field in shape.fields]
 
     def convert_each(value: Any) -> Any:
-        if value is None:
-            return None
         if type(value) is not dict:
             raise _Misfit
-        return {name: convert(value.get(name)) for name, convert in converters}
+        of = value.get
+        return {name: None if (inside := of(name)) is None else convert(inside) for name, convert in converters}
 
     return convert_each
 
 
 def _exactly(kind: type) -> Converter:
     def convert(value: Any) -> Any:
-        if value is None or type(value) is kind:
+        if type(value) is kind:
             return value
         raise _Misfit
 
@@ -140,13 +138,13 @@ def _exactly(kind: type) -> Converter:
 
 
 def _integer(value: Any) -> Any:
-    if value is None or (type(value) is int and -(2**63) <= value < 2**63):
+    if type(value) is int and -(2**63) <= value < 2**63:
         return value
     raise _Misfit
 
 
 def _number(value: Any) -> Any:
-    if value is None or type(value) is float:
+    if type(value) is float:
         return value
     if type(value) is int:
         return float(value)
@@ -154,8 +152,6 @@ def _number(value: Any) -> Any:
 
 
 def _moment(value: Any) -> Any:
-    if value is None:
-        return None
     try:
         moment = datetime.fromisoformat(value)
     except (TypeError, ValueError):
@@ -166,8 +162,6 @@ def _moment(value: Any) -> Any:
 
 
 def _counts(value: Any) -> Any:
-    if value is None:
-        return None
     if type(value) is not dict or not all(type(count) is int for count in value.values()):
         raise _Misfit
     return [{"name": name, "count": count} for name, count in value.items()]
@@ -186,7 +180,8 @@ _SCALARS: dict[Kind, Converter] = {
 def _misfits(shape: Shape, value: Any, path: str) -> str | None:
     """The message for a value of another type, with the path of the part at fault; None if it fits."""
     try:
-        _converter(shape)(value)
+        if value is not None:
+            _converter(shape)(value)
     except _Misfit:
         return next(filter(None, _inside(shape, value, path)), f"{path}: {_shown(value)} is not {_what(shape)}")
     return None

@@ -23,6 +23,7 @@ from ..model.records import UrlRecord
 from .byte_streams import MAGIC, SUFFIXES, damage, decompressed
 from .jsonl import from_json, stamp
 from .schema import line_shape
+from .writers import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -322,10 +323,11 @@ def _plain(value: Any) -> Any:
 
 
 # The suffixes of dumps.
-DUMP_SUFFIXES = (".parquet", *(lines + packed for lines in (".jsonl", ".ndjson") for packed in ("", *SUFFIXES)))
+_LINES = FORMATS["jsonl"].suffixes
+DUMP_SUFFIXES = (*FORMATS["parquet"].suffixes, *(lines + packed for lines in _LINES for packed in ("", *SUFFIXES)))
 WARC_SUFFIXES = (".warc", ".warc.gz")  # a recorded crawl
 # Suffixes of files, whether they exist or not, where no host may precede them, as in a URL without scheme.
-_FILES = (".gz", ".zst", ".csv", ".tsv", ".xml", ".txt", ".json")
+_FILES = (*SUFFIXES, *(suffix for format in FORMATS.values() for suffix in format.suffixes), ".xml", ".json")
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 

@@ -1,24 +1,26 @@
 """Sinks for the lines of URLs: JSON objects in, bytes of JSONL, CSV, TSV, text or Parquet out.
 
-A sink writes each object as the line of a URL. Lines with "type" can only be written as JSONL without fields; for any
-other sink the caller leaves them out. Never opens a file.
+FORMATS has all that is known of a format, at the end. A sink writes each object as the line of a URL. Lines with "type"
+can only be written as JSONL without fields; for any other sink the caller leaves them out. Never opens a file. The
+options import this module, so it imports the schema and pyarrow on first use.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+import attrs
 import orjson
 
 from ..model.errors import UsageError
-from .projection import Fields, all_fields
 
 if TYPE_CHECKING:
     from .byte_streams import Blocks
+    from .projection import Fields
 
-FORMATS = ("jsonl", "csv", "tsv", "txt", "parquet")
 _LINE_END = re.compile(r"[\r\n]")
 
 
@@ -41,16 +43,32 @@ class Sink(Protocol):
         """Writes the end of the file, and its header where it has no rows; called once, after all writes."""
 
 
+@attrs.frozen
+class OutputFormat:
+    """An output format of URLs; `title` is its name in texts.
+
+    `make_sink` takes the stream, the fields or None for all, and whether to guard cells. The first of `suffixes` is the
+    usual one. `is_binary`: is not for terminals, is compressed already, and cannot be read without its end.
+    """
+
+    title: str
+    suffixes: tuple[str, ...]
+    make_sink: Callable[[Blocks, Fields | None, bool], Sink]
+    takes_fields: bool = True
+    is_binary: bool = False
+    needs_pyarrow: bool = False
+
+
 def check_format(format: str, fields: Fields | None = None) -> None:
     """UsageError where make_sink() would raise one; for a check before any file is opened."""
     if format not in FORMATS:
         raise UsageError(f"there is no format {format!r}; there are {', '.join(FORMATS)}")
-    if format == "txt" and fields is not None:
-        raise UsageError("txt is the locs alone, without fields; --format tsv has fields, one URL a line")
-    if format == "parquet":
+    if fields is not None and not FORMATS[format].takes_fields:
+        raise UsageError(f"{format} is the locs alone, without fields; --format tsv has fields, one URL a line")
+    if FORMATS[format].needs_pyarrow:
         from .arrow import require_pyarrow
 
-        require_pyarrow()
+        require_pyarrow(f"{format} needs")
 
 
 def make_sink(format: str, out: Blocks, *, fields: Fields | None = None, guard: bool = True) -> Sink:
@@ -62,21 +80,13 @@ def make_sink(format: str, out: Blocks, *, fields: Fields | None = None, guard: 
     and for parquet without pyarrow.
     """
     check_format(format, fields)
-    if format == "jsonl":
-        return _Jsonl(out, fields)
-    if format == "txt":
-        return _Text(out)
-    if format == "parquet":
-        from .arrow import ParquetSink
-
-        return ParquetSink(out, fields or all_fields())
-    return _Table(out, fields or all_fields(), _ROWS[format], guarded if guard else str)
+    return FORMATS[format].make_sink(out, fields, guard)
 
 
 class _Jsonl:
     """One JSON object a line; with fields a flat one with every name."""
 
-    def __init__(self, out: Blocks, fields: Fields | None) -> None:
+    def __init__(self, out: Blocks, fields: Fields | None, guard: bool) -> None:
         self._out = out
         self._select = fields and fields.select
         self.flush = out.flush
@@ -97,7 +107,7 @@ class _Jsonl:
 class _Text:
     """The locs, one a line."""
 
-    def __init__(self, out: Blocks) -> None:
+    def __init__(self, out: Blocks, fields: Fields | None, guard: bool) -> None:
         self._write = out.write
         self.flush = out.flush
 
@@ -117,10 +127,10 @@ class _Text:
 class _Table:
     """A header of names, then a line for each object."""
 
-    def __init__(self, out: Blocks, fields: Fields, row: Row, text: Callable[[str], str]) -> None:
+    def __init__(self, row: Row, out: Blocks, fields: Fields | None, guard: bool) -> None:
         self._write = out.write
-        self._text = text
-        self._fields = fields
+        self._text = guarded if guard else str
+        self._fields = fields or _all_fields()
         self._row = row
         self._has_header = False
         self.flush = out.flush
@@ -196,4 +206,23 @@ def _escaped(cell: str) -> str:
     return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], cell)
 
 
-_ROWS: dict[str, Row] = {"csv": csv_row, "tsv": _tsv_row}
+def _parquet(out: Blocks, fields: Fields | None, guard: bool) -> Sink:
+    from .arrow import ParquetSink
+
+    return ParquetSink(out, fields or _all_fields())
+
+
+def _all_fields() -> Fields:
+    from .projection import all_fields
+
+    return all_fields()
+
+
+# Value of --format -> the format, in the order of the help.
+FORMATS = {
+    "jsonl": OutputFormat("JSONL", (".jsonl", ".ndjson"), _Jsonl),
+    "csv": OutputFormat("CSV", (".csv",), partial(_Table, csv_row)),
+    "tsv": OutputFormat("TSV", (".tsv",), partial(_Table, _tsv_row)),
+    "txt": OutputFormat("plain text", (".txt",), _Text, takes_fields=False),
+    "parquet": OutputFormat("Parquet", (".parquet",), _parquet, is_binary=True, needs_pyarrow=True),
+}

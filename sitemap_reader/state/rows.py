@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
 
 import orjson
 
-from ..model.records import EXTENSIONS, ChangeFreq, Precision, UrlRecord
+from ..model.records import EXTENSIONS, EXTRAS_STATE_CODE, ChangeFreq, Precision, UrlRecord
 from ..parser.fast_scanner import Columns
 from ..serialize.jsonl import NESTED, json_form
 
@@ -36,7 +36,8 @@ CHANGEFREQS: tuple[ChangeFreq, ...] = get_args(ChangeFreq)
 _PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
 _CHANGEFREQ_CODES: dict[str | None, int] = {name: code for code, name in enumerate(CHANGEFREQS)}
 # Digit -> nested field, in the order of the digits, so that a row with news begins with a zero (HAS_NEWS).
-_NESTED = dict(sorted([(5, "extras"), *((extension.state_code, name) for name, extension in EXTENSIONS.items())]))
+_CODES = {extension.state_code: name for name, extension in EXTENSIONS.items()} | {EXTRAS_STATE_CODE: "extras"}
+_NESTED = dict(sorted(_CODES.items()))
 _NESTED_LENGTH = 9
 HAS_NEWS = f"coalesce(substr(nested, 1, 1) = '{min(_NESTED)}', 0)"  # in SQL
 

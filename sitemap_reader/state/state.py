@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator
     from datetime import datetime
-    from types import TracebackType
 
     from ..frontier.seeds import Seed
     from ..model.records import UrlRecord
@@ -81,9 +80,7 @@ class State:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -38,9 +38,9 @@ class Fact:
     and once as `repeated`. Shares are of all listings, except for sitemaps and bytes.
 
     - `urls`: `listed`; `repeated`: listings of a URL that was listed before; `in sitemaps`, `on hosts`: how many of
-      these there are. `urls with`: those that have `images`, `videos`, `news`, `alternates`, `mobile`, `extras`.
-      `urls dropped`: URLs that were dropped, by reason. `items`: how many images, videos and alternates there
-      are. `hosts`: the 3 that have most.
+      these there are. `urls with`: those that have `images`, `videos` and the other fields of extensions, `extras`.
+      `urls dropped`: URLs that were dropped, by reason. `items`: how many there are of those that are lists. `hosts`:
+      the 3 that have most.
     - `sitemaps`: documents that are `complete`, `partial` (some of it was read) or `failed`; `robots.txt failed`.
       `sitemaps format`, `sitemaps bytes`: how many there are of a format, and their unpacked size; 5 formats. These
       and `urls dropped` need lines of type outcome.

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sitemap_reader.checks.audit  # noqa: F401 - imports every check
 from sitemap_reader.checks.dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
 from sitemap_reader.checks.documents import DuplicateUrls, EmptySitemaps, MissingValidators, UrlVariants
 from sitemap_reader.checks.extensions import (
@@ -27,7 +28,7 @@ from sitemap_reader.checks.extensions import (
     hreflang_fault,
     is_publication_language,
 )
-from sitemap_reader.checks.findings import Findings, UrlBatch
+from sitemap_reader.checks.findings import Check, Findings, UrlBatch
 from sitemap_reader.checks.runner import SiteOverview
 from sitemap_reader.checks.urls import ASSETS, DisallowedUrls, NonPageFiles, PrivateHosts, SessionParameters
 from sitemap_reader.frontier.robots_rules import parse_rules
@@ -37,7 +38,7 @@ from sitemap_reader.model.records import Alternate, Image, News, Outcome, Sitema
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from sitemap_reader.checks.findings import Check, Finding
+    from sitemap_reader.checks.findings import Finding
     from sitemap_reader.model.problems import Problem
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
@@ -805,12 +806,13 @@ def test_overview_counts_months_sections_and_formats() -> None:
     }
 
 
+def check_classes(base: type[Check]) -> list[type[Check]]:
+    """The package's checks, at any depth below the base class."""
+    classes = [each for child in base.__subclasses__() for each in (child, *check_classes(child))]
+    return [each for each in classes if hasattr(each, "codes") and each.__module__.startswith("sitemap_reader.")]
+
+
 def test_codes_of_checks_are_in_the_catalogue() -> None:
-    checks = (
-        SessionParameters, NonPageFiles, PrivateHosts, UrlVariants, DuplicateUrls, FutureDates, SitemapLastmods,
-        StaleSite, EqualPriorities, MissingValidators, EmptySitemaps, HreflangAttributes, HreflangReturnTags, NewsCount,
-        NewsItems, Videos, Images, DisallowedUrls,
-    )  # fmt: skip
-    codes = [code for check in checks for code in check.codes]
-    assert len(codes) == len({*codes})
+    codes = [code for check in check_classes(Check) for code in check.codes]
+    assert len(codes) == len({*codes}) > 0
     assert {*codes} <= {*CATALOGUE}

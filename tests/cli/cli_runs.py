@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from sitemap_reader.cli.main import main
 from sitemap_reader.serialize.byte_streams import zstd_module
+from sitemap_reader.serialize.writers import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,6 +24,11 @@ SHOP = str(SITES / "shop")
 BROKEN = str(SITES / "broken")
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 PROGRAM = [sys.executable, "-m", "sitemap_reader"]
+# Output format of URLs -> the first bytes of a complete dump.
+BEGINNINGS = {
+    "jsonl": b'{"loc":', "csv": b"loc,lastmod,", "tsv": b"loc\tlastmod\t", "txt": b"https://", "parquet": b"PAR1",
+}  # fmt: skip
+FORMAT_SUFFIXES = [(suffix, name) for name, format in FORMATS.items() for suffix in format.suffixes]
 
 
 def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:

@@ -5,7 +5,7 @@ import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import BROKEN, SHOP, SITES, index, replay, run, urlset
+from cli_runs import BEGINNINGS, BROKEN, FORMAT_SUFFIXES, SHOP, SITES, index, replay, run, urlset
 
 import sitemap_reader.cli.dump
 from sitemap_reader.model.errors import UsageError
@@ -377,14 +377,11 @@ def test_unique_writes_each_url_once_over_all_targets() -> None:
     assert f"{len(once):,} listed again" in twice.stderr
 
 
-@pytest.mark.parametrize(
-    ("name", "begins"),
-    [("urls.csv", b"loc,lastmod,"), ("urls.tsv", b"loc\tlastmod\t"), ("urls.txt", b"https://"), ("urls.ndjson", b"{"),
-     ("urls.parquet", b"PAR1"), ("urls", b"{")],
-)  # fmt: skip
-def test_suffix_of_the_output_selects_the_format(tmp_path: Path, name: str, begins: bytes) -> None:
-    assert run("dump", SHOP, "-o", tmp_path / name).exit_code == 0
-    assert (tmp_path / name).read_bytes().startswith(begins)
+@pytest.mark.parametrize(("suffix", "format"), [*FORMAT_SUFFIXES, ("", "jsonl")])
+def test_suffix_of_the_output_selects_the_format(tmp_path: Path, suffix: str, format: str) -> None:
+    file = tmp_path / f"urls{suffix}"
+    assert run("dump", SHOP, "-o", file).exit_code == 0
+    assert file.read_bytes().startswith(BEGINNINGS[format])
 
 
 def test_fields_are_flat_and_enable_what_they_name(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cli_runs import (
     BROKEN,
+    FORMAT_SUFFIXES,
     NS,
     OLD,
     PROGRAM,
@@ -32,11 +33,12 @@ from cli_runs import (
 
 import sitemap_reader as sr
 from sitemap_reader.cli import output as output_files
-from sitemap_reader.cli.options import FORMATS, REPORT_FORMATS, ROWS_FORMATS
+from sitemap_reader.cli.options import REPORT_FORMATS, ROWS_FORMATS
 from sitemap_reader.cli.output import SUFFIXES, suffix_formats
 from sitemap_reader.serialize.byte_streams import SUFFIXES as COMPRESSIONS
 from sitemap_reader.serialize.byte_streams import Blocks, Compressed
 from sitemap_reader.serialize.dumps import numbered_forms
+from sitemap_reader.serialize.writers import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -320,13 +322,13 @@ def test_a_named_pipe_gets_all(tmp_path: Path) -> None:
 UNPACK = {".gz": gzip.decompress, ".zst": lambda data: zstd().decompress(data)}
 
 
-@pytest.mark.parametrize("suffix", UNPACK)
-@pytest.mark.parametrize("format", ["jsonl", "csv", "tsv", "txt"])
-def test_a_suffix_compresses_every_format(tmp_path: Path, suffix: str, format: str) -> None:
-    file = tmp_path / f"urls.{format}{suffix}"
+@pytest.mark.parametrize("packed", UNPACK)
+@pytest.mark.parametrize(("suffix", "format"), [each for each in FORMAT_SUFFIXES if not FORMATS[each[1]].is_binary])
+def test_a_suffix_compresses_every_format(tmp_path: Path, packed: str, suffix: str, format: str) -> None:
+    file = tmp_path / f"urls{suffix}{packed}"
     assert run("convert", SHOP_DUMP, "-o", file).exit_code == 0
-    assert UNPACK[suffix](file.read_bytes()) == run("convert", SHOP_DUMP, "--format", format).stdout_bytes
-    again = tmp_path / f"again.{format}{suffix}"
+    assert UNPACK[packed](file.read_bytes()) == run("convert", SHOP_DUMP, "--format", format).stdout_bytes
+    again = tmp_path / f"again{suffix}{packed}"
     run("convert", SHOP_DUMP, "-o", again)
     assert again.read_bytes() == file.read_bytes()  # without a timestamp
 
@@ -408,13 +410,13 @@ def test_a_suffix_stands_for_formats(path: str | None, formats: tuple[str, ...])
     assert suffix_formats(path) == formats
 
 
-@pytest.mark.parametrize("format", ["csv", "tsv", "txt", "jsonl"])
-def test_parse_writes_the_format_of_the_suffix(tmp_path: Path, format: str) -> None:
-    file, dumped = tmp_path / f"out.{format}", tmp_path / "dump.jsonl"
+@pytest.mark.parametrize(("suffix", "format"), FORMAT_SUFFIXES)
+def test_parse_writes_the_format_of_the_suffix(tmp_path: Path, suffix: str, format: str) -> None:
+    file, dumped = tmp_path / f"out{suffix}", tmp_path / "dump.jsonl"
     assert run("parse", "-", "-o", file, stdin=PAGES).exit_code == 0
     dumped.write_text(run("parse", "-", stdin=PAGES).stdout)
-    assert file.read_text() == run("convert", dumped, "--format", format).stdout
-    assert run("parse", "-", "--format", format, stdin=PAGES).stdout == file.read_text()
+    assert file.read_bytes() == run("convert", dumped, "--format", format).stdout_bytes
+    assert run("parse", "-", "--format", format, stdin=PAGES).stdout_bytes == file.read_bytes()
 
 
 def test_parse_takes_fields(tmp_path: Path) -> None:

@@ -240,7 +240,7 @@ def alternates(draw: st.DrawFn) -> tuple[str, Node, Any]:
     return "alternates", Node("xhtml:link", attributes={name: attributes[name] for name in order}), form
 
 
-ANY_PREFIX = st.sampled_from(["image", "video", "news", "mobile", "xhtml", "a", "b", "c", "d", "e"])
+ANY_PREFIX = st.sampled_from([*NAMESPACES, "a", "b", "c", "d", "e"])
 
 
 @st.composite
@@ -322,5 +322,5 @@ def foreign(draw: st.DrawFn, depth: int = 0) -> Node:
 
 def holders_in(node: Node) -> list[Node]:
     """The elements that hold others, at any depth."""
-    holding = node.tag in ("image:image", "video:video", "video:tvshow", "news:news", "news:publication")
+    holding = node.tag in (*SPECIMENS, "news:publication")
     return [node] * holding + [each for child in node.children for each in holders_in(child)]

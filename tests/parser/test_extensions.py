@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
+from corpus_cases import EVERYTHING
 from extension_entries import (
     CORE,
     FIELDS_OF_AN_ENTRY,
@@ -30,14 +30,17 @@ from hypothesis import strategies as st
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.model.records import EXTENSIONS
+from sitemap_reader.model.records import EXTENSIONS, EXTRAS_STATE_CODE
 from sitemap_reader.parser.dialects import extensions as values
 from sitemap_reader.parser.dialects.extensions import TAG_RULES, EntryContext
 from sitemap_reader.parser.normalise.dates import Date
+from sitemap_reader.serialize.jsonl import NESTED
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PREFIXES = " ".join(f'xmlns:{prefix}="{namespace}"' for prefix, namespace in NAMESPACES.items())
 ROOT = f'xmlns="{CORE}" {PREFIXES} xmlns:f="urn:example:f"'
-EVERYTHING = Path(__file__).parent.parent.parent / "corpus" / "extensions" / "every-tag-and-attribute.xml"
 
 Fault = tuple[str, str, str]  # code, field, raw
 
@@ -68,12 +71,9 @@ def without_nulls(value: Any) -> Any:
     return [without_nulls(each) for each in value] if isinstance(value, list) else value
 
 
-FIELDS = ("images", "videos", "news", "alternates", "mobile", "extras")
-
-
 def fields(record: dict[str, Any]) -> dict[str, Any]:
     """The extension fields without nulls and empty lists."""
-    return {key: without_nulls(record[key]) for key in FIELDS if key in record}
+    return {key: without_nulls(record[key]) for key in NESTED if key in record}
 
 
 # --- the kinds of values ---------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def test_extensions_are_the_fields_between_priority_and_extras() -> None:
 
 def test_each_extension_has_a_digit_of_its_own_in_states() -> None:
     codes = [extension.state_code for extension in EXTENSIONS.values()]
-    assert len({*codes, 5}) == len(codes) + 1  # 5: extras
+    assert len({*codes, EXTRAS_STATE_CODE}) == len(codes) + 1
     assert EXTENSIONS["news"].state_code == min(codes)
     assert max(codes) <= 9
 
@@ -211,14 +211,14 @@ def written_tags(tag: str) -> list[str]:
 
 def test_the_document_of_everything_holds_every_row_of_the_table() -> None:
     rows = [(tag, row) for holder in TAG_RULES.values() for tag, row in holder.items()]
-    assert len(rows) == 43
+    assert len(rows) == sum(map(len, SPECIMENS.values()))
     for tag, row in rows:
         written = written_tags(tag)
         assert written, tag
         assert len(written) > 1 or not row.is_list, f"{tag} may be repeated"
         for name in row.attributes:
             assert any(f' {name}="' in start for start in written), (tag, name)
-    for tag in (*TAG_RULES, "news:publication", "xhtml:link", "mobile:mobile"):
+    for tag in (*TAG_RULES, "news:publication", *(extension.tag for extension in EXTENSIONS.values())):
         assert written_tags(tag), tag
     for name in ("rel", "hreflang", "href", "media"):
         assert any(f' {name}="' in start for start in written_tags("xhtml:link")), name
@@ -227,12 +227,13 @@ def test_the_document_of_everything_holds_every_row_of_the_table() -> None:
 def test_the_document_of_everything_leaves_no_field_of_a_record_without_a_value() -> None:
     (record,) = sr.parse(EVERYTHING.read_bytes(), url=URL).urls
     assert record.videos[0].tvshow
-    holders: list[tuple[Any, ...]] = [record.images, record.videos, (record.news,), record.alternates]
-    for same in holders:
-        for field in attrs.fields(type(same[0])):
+    for name in EXTENSIONS:
+        value = getattr(record, name)
+        assert value, name
+        same = value if isinstance(value, tuple) else (value,)
+        for field in attrs.fields(type(same[0])) if attrs.has(type(same[0])) else ():
             assert any(getattr(one, field.name) not in (None, (), False) for one in same), field.name
     assert None not in record.videos[0].tvshow.values()
-    assert record.mobile
     assert record.problems == ()
 
 
@@ -651,16 +652,12 @@ def test_damage_inside_an_extension_is_repaired_and_reported(inside: str, expect
 
 @pytest.mark.parametrize("prefix", NAMESPACES)
 def test_undeclared_usual_prefix_has_its_usual_namespace(prefix: str) -> None:
-    inside = {
-        "image": IMAGE,
-        "video": VIDEO,
-        "news": "<news:news><news:title>T</news:title></news:news>",
-        "mobile": "<mobile:mobile/>",
-        "xhtml": link(f'rel="alternate" href="{HTTPS}"'),
-    }[prefix]
-    bare, faults = entry(inside, root=f'xmlns="{CORE}"')
-    assert fields(bare) == fields(entry(inside)[0]) != {}
-    assert [code for code, _, _ in faults] == ["S01"]
+    document = EVERYTHING.read_text("utf-8")
+    bare = document.replace(f'xmlns:{prefix}="{NAMESPACES[prefix]}"', "")
+    assert bare != document
+    found, (expected,) = sr.parse(bare, url=URL), sr.parse(document, url=URL).urls
+    assert [attrs.evolve(record, problems=()) for record in found.urls] == [expected]
+    assert found.outcome.problems == {"S01": 1}
 
 
 def test_nine_thousand_images_of_an_entry_all_come_out() -> None:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tiers import examples
 
 import sitemap_reader as sr
-from sitemap_reader.serialize.jsonl import stamp
+from sitemap_reader.serialize.jsonl import NESTED, stamp
 
 FIRST_KEYS = ["loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line"]
-LATER_KEYS = ["images", "videos", "news", "alternates", "mobile", "extras", "problems"]
+LATER_KEYS = [*NESTED, "problems"]
 
 # Pieces that documents, whole and damaged, are made of.
 PIECES = [

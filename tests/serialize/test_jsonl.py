@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any, get_args
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
 
 import attrs
 import orjson
 import pytest
-from corpus_cases import CORPUS
+from corpus_cases import CORPUS, record_of_everything
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
 import sitemap_reader as sr
 from sitemap_reader.model.problems import report
-from sitemap_reader.model.records import Attribute, Change, ChangeFreq, TvShow
-from sitemap_reader.serialize.jsonl import Lines, json_lines, lines_of_columns, stamp
+from sitemap_reader.model.records import Change, ChangeFreq, TvShow
+from sitemap_reader.serialize.jsonl import NESTED, Lines, json_lines, lines_of_columns, stamp
 
 # --- every kind of record ---
 
-texts = st.text(max_size=20)
+texts = st.text(max_size=20) | st.just("2024-01-31T08:30:00Z")  # text, whatever it looks like
 maybe_texts = st.none() | texts
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 counts = st.integers(0, 2**53)
@@ -35,61 +36,24 @@ def few(each: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
     return st.lists(each, max_size=3).map(tuple)
 
 
-def attributed(
-    values: st.SearchStrategy[Any], *texts: str, **others: st.SearchStrategy[Any]
-) -> st.SearchStrategy[dict[str, Any]]:
-    return st.builds(dict, value=values, **dict.fromkeys(texts, maybe_texts), **others)
+OF_TYPES = {str: texts, int: counts, float: numbers, bool: st.booleans(), datetime: moments, NoneType: st.none()}
 
 
-images = st.builds(sr.Image, texts, maybe_texts, maybe_texts, maybe_texts, maybe_texts)
-alternates = st.builds(sr.Alternate, maybe_texts, texts, maybe_texts)
-news = st.builds(
-    sr.News,
-    *[maybe_texts] * 3,
-    maybe_moments,
-    precisions,
-    *[few(texts)] * 3,
-    *[maybe_texts] * 3,
-)
-shows = st.builds(
-    dict,
-    show_title=maybe_texts,
-    video_type=maybe_texts,
-    episode_title=st.none() | texts | st.just("2024-01-31T08:30:00Z"),  # any text
-    season_number=st.none() | counts,
-    episode_number=st.none() | counts,
-    premier_date=maybe_moments,
-    premier_date_precision=precisions,
-)
-videos = st.builds(
-    sr.Video,
-    thumbnail_loc=maybe_texts,
-    title=maybe_texts,
-    description=maybe_texts,
-    content_loc=maybe_texts,
-    player_loc=st.none() | attributed(maybe_texts, allow_embed=st.none() | st.booleans(), autoplay=maybe_texts),
-    duration=st.none() | counts,
-    content_segment_loc=few(attributed(maybe_texts, duration=st.none() | counts)),
-    expiration_date=maybe_moments,
-    expiration_date_precision=precisions,
-    publication_date=maybe_moments,
-    publication_date_precision=precisions,
-    rating=st.none() | numbers,
-    view_count=st.none() | counts,
-    family_friendly=st.none() | st.booleans(),
-    tag=few(texts),
-    category=maybe_texts,
-    restriction=st.none() | attributed(maybe_texts, "relationship"),
-    platform=st.none() | attributed(maybe_texts, "relationship"),
-    gallery_loc=st.none() | attributed(maybe_texts, "title"),
-    price=few(attributed(st.none() | numbers, "currency", "type", "resolution")),
-    requires_subscription=st.none() | st.booleans(),
-    uploader=st.none() | attributed(maybe_texts, "info"),
-    live=st.none() | st.booleans(),
-    tvshow=st.none() | shows,
-    id=few(attributed(maybe_texts, "type")),
-)
-extras = st.builds(sr.Extra, texts, texts, maybe_texts, few(st.builds(Attribute, texts, texts)))
+def values(hint: Any) -> st.SearchStrategy[Any]:
+    """Any value of the type of a record's field."""
+    if hint in OF_TYPES:
+        return OF_TYPES[hint]
+    origin, inside = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return st.sampled_from(inside)
+    if origin is tuple:
+        return few(values(inside[0]))
+    if inside:
+        return st.one_of(map(values, inside))
+    make = dict if is_typeddict(hint) else hint
+    return st.builds(make, **{name: values(each) for name, each in get_type_hints(hint).items()})
+
+
 lines = st.none() | st.integers(1, 10**9)
 problems = st.builds(
     sr.Problem,
@@ -122,12 +86,7 @@ urls = with_problems(
         lastmod_precision=precisions,
         changefreq=st.none() | st.sampled_from(get_args(ChangeFreq)),
         priority=st.none() | st.floats(0, 1),
-        images=few(images),
-        videos=few(videos),
-        news=st.none() | news,
-        alternates=few(alternates),
-        mobile=st.booleans(),
-        extras=few(extras),
+        **{name: values(get_type_hints(sr.UrlRecord)[name]) for name in NESTED},
         sitemap=maybe_texts,
         line=lines,
     )
@@ -180,15 +139,8 @@ def test_the_strategies_fill_every_field() -> None:
     """Otherwise a new field that is missing here, or in the JSON object, would pass the test above."""
     not_written = {"samples", "authorities", "lastmod", "lastmod_precision", "skipped"}
     left_out = {sr.SitemapRef: {"authorities"}, sr.Outcome: not_written}
-    record = sr.UrlRecord(
-        "https://example.com/",
-        images=(sr.Image("https://example.com/a.jpg"),),
-        videos=(sr.Video(tvshow=dict.fromkeys(TvShow.__annotations__)),),  # type: ignore[arg-type]
-        news=sr.News(),
-        alternates=(sr.Alternate(None, "https://example.com/b"),),
-        mobile=True,
-        extras=(sr.Extra("urn:x", "a"),),
-        problems=(report("U08", "fragment dropped"),),
+    record = attrs.evolve(
+        record_of_everything(), extras=(sr.Extra("urn:x", "a"),), problems=(report("U08", "fragment dropped"),)
     )
     samples = [record, sr.SitemapRef("a", problems=record.problems), report("U08", "a"), sr.Outcome()]
     samples.append(sr.Candidate("a", "given"))
@@ -198,8 +150,9 @@ def test_the_strategies_fill_every_field() -> None:
     change = Change("updated", record)
     names = {field.name for field in attrs.fields(Change)} - {"record"}
     assert set(sr.json_form(change)) - {"type"} == names | set(sr.json_form(record))
-    for nested, name in ((record.images, "images"), (record.videos, "videos"), (record.extras, "extras")):
-        assert set(sr.json_form(record)[name][0]) == {field.name for field in attrs.fields(type(nested[0]))}
+    for name in NESTED:
+        if isinstance(nested := getattr(record, name), tuple):
+            assert set(sr.json_form(record)[name][0]) == {field.name for field in attrs.fields(type(nested[0]))}
     assert set(sr.json_form(record)["videos"][0]["tvshow"]) == set(TvShow.__annotations__)
 
 

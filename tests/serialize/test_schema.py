@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import attrs
 import pytest
-from corpus_cases import CORPUS
+from corpus_cases import CORPUS, record_of_everything
 from tiers import needs
 
 import sitemap_reader as sr
@@ -29,7 +29,7 @@ from sitemap_reader.model.records import (
     Uploader,
     VideoId,
 )
-from sitemap_reader.serialize.jsonl import TYPES
+from sitemap_reader.serialize.jsonl import NESTED, TYPES
 from sitemap_reader.serialize.schema import Field, Language, Many, Object, Scalar, Shape, line_shape, schema
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 RECORDS = (sr.UrlRecord, *TYPES.values())
 COLUMNS = [field.name for field in line_shape(sr.UrlRecord).fields]
 # Keys that only some lines have.
-SOMETIMES = {"images", "videos", "news", "alternates", "mobile", "extras", "problems", "site"}
+SOMETIMES = {*NESTED, "problems", "site"}
 
 
 # --- records ---
@@ -98,12 +98,13 @@ NEWS = sr.News(
     geo_targeting="London, United Kingdom",
     amp="https://example.com/amp",
 )
-WHOLE = sr.UrlRecord(
-    "https://example.com/whole",
-    MOMENT,
-    "subsecond",
-    "daily",
-    0.1,
+WHOLE = attrs.evolve(
+    record_of_everything(),
+    loc="https://example.com/whole",
+    lastmod=MOMENT,
+    lastmod_precision="subsecond",
+    changefreq="daily",
+    priority=0.1,
     images=(
         sr.Image("https://example.com/1.png", "Title", "Caption", "Limerick, Ireland", "https://example.com/license"),
         sr.Image("https://example.com/2.png"),
@@ -114,7 +115,6 @@ WHOLE = sr.UrlRecord(
         sr.Alternate("de-CH", "https://example.com/de-ch/", "only screen"),
         sr.Alternate(None, "https://m.example.com/"),
     ),
-    mobile=True,
     extras=(
         sr.Extra("https://shop.example/ns", "stock", "7", (Attribute("unit", "pair"), Attribute("{urn:x}lang", ""))),
         sr.Extra("", "bare"),

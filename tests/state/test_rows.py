@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 
 import attrs
 import pytest
+from corpus_cases import record_of_everything
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
+from sitemap_reader.model.records import EXTENSIONS
 from sitemap_reader.parser.fast_scanner import Columns, Entries, merged, records_of
 from sitemap_reader.serialize.jsonl import STATED, Lines, json_lines, lines_of_columns, new_lines
 from sitemap_reader.state.diff_rules import DocumentChanges
@@ -106,14 +108,8 @@ def test_the_lines_of_new_urls_are_those_of_their_changes(records: list[sr.UrlRe
     assert lines.data == expected
 
 
-NESTED = {
-    "images": (sr.Image("https://a.example/i.png"),),
-    "videos": (sr.Video(title="t"),),
-    "news": sr.News(title="t"),
-    "alternates": (sr.Alternate("en", "https://a.example/en"),),
-    "mobile": True,
-    "extras": (sr.Extra("urn:x", "a"),),
-}
+WHOLE = record_of_everything()
+NESTED = {name: getattr(WHOLE, name) for name in EXTENSIONS} | {"extras": (sr.Extra("urn:x", "a"),)}
 
 
 def listing(**fields: object) -> Listing:

@@ -24,7 +24,6 @@ from .requests import LOGGER, RequestMaker, RequestQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from types import TracebackType
 
     from crawlee import Request
 
@@ -198,9 +197,7 @@ class SitemapReaderLoader(RequestLoader):
         await self.start()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self.close()
 
     async def start(self) -> None:

@@ -20,6 +20,7 @@ ROOTS = frozenset(b"urlset sitemapindex rss RDF feed channel".split())
 ENTRIES = frozenset(b"url sitemap item entry".split())
 LOCATIONS = frozenset(b"loc link guid".split())
 CONTAINERS = {extension.name.encode() for extension in EXTENSIONS.values()} - LOCATIONS
+_VOID_EXTENSIONS = {extension.name.encode() for extension in EXTENSIONS.values() if extension.is_void} - LOCATIONS
 CONTAINERS |= frozenset(b"publication tvshow group content".split())
 _DATA = frozenset(b"lastmod changefreq priority pubDate".split())
 FIELDS = LOCATIONS | _DATA | frozenset(b"title description summary updated published id author category".split())
@@ -116,7 +117,7 @@ class Token(NamedTuple):
     def is_void(self) -> bool:
         """Whether the element is always empty, so that a missing slash is added, unless its end tag follows."""
         is_link = self.local == b"link" and b"href" in self.rest
-        is_extension = (is_link or self.local == b"mobile") and self.next != b"</" + self.name
+        is_extension = (is_link or self.local in _VOID_EXTENSIONS) and self.next != b"</" + self.name
         return is_extension or self.name in VOID
 
     @property
