@@ -310,6 +310,9 @@ class RecordedBody:
         except FetchError as error:
             self._error = error
             raise
+        except Exception as error:  # which the other fetcher may convert when it leaves the response
+            self._error = FetchError(f"{type(error).__name__}: {error}")
+            raise
         if self.file is None:
             self.file = self._open_file()
         self.file.write(chunk)

@@ -212,7 +212,7 @@ class Crawl:
                 if len(body) >= _SMALL_BYTES:  # longer than its Content-Length
                     yield body
                     body = b""
-        except FetchError:
+        except Exception:  # fetch() of a fetcher may convert it to a FetchError only when the response is left
             yield body
             raise
         self._notify_frontier(request, Arrived())

@@ -189,6 +189,15 @@ def test_reading_that_stops_early_is_marked(tmp_path):
     assert "no more was read after 3 bytes" in str(error)
 
 
+def test_a_body_that_ends_with_the_error_of_a_library_is_marked_with_it(tmp_path):
+    """As fetch() may convert it only when it leaves."""
+    broken = Answer(404, chunks=(b"abc",), error=KeyError("reset"))
+    with pytest.raises(KeyError):
+        record(tmp_path, {URL: broken})
+    status, _, body, error = replay(tmp_path)
+    assert (status, body, str(error)) == (404, b"abc", "KeyError: 'reset'")
+
+
 def test_answer_that_is_also_a_folder_is_recorded(tmp_path):
     urls = ["http://e.com/a", "http://e.com/a/b.xml", "http://e.com/a/b.xml/c"]
     for order in (urls, urls[::-1], urls[1:] + urls[:1]):

@@ -160,6 +160,27 @@ def test_what_arrived_of_a_small_body_counts() -> None:
     assert not outcome_of(MAP, items).complete
 
 
+class ConvertsAtTheEnd(Played):
+    """Its chunks raise the error of a library, which fetch() converts as it leaves: the fetcher of docs/python.md."""
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        try:
+            async with super().fetch(url, headers) as response:
+                yield response
+        except KeyError as error:
+            raise FetchError(f"KeyError: {error}", transient=False) from error
+
+
+@pytest.mark.parametrize("headers", [{"content-length": "900"}, {}], ids=["small", "of unknown length"])
+def test_what_arrived_counts_where_fetch_converts_the_error_of_the_body(headers: dict[str, str]) -> None:
+    fetcher = ConvertsAtTheEnd({MAP: page(many(9)[:500], headers=headers, error=KeyError("reset"))})
+    items = asyncio.run(everything(start(MAP, fetcher)))
+    assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(6)]
+    outcome = outcome_of(MAP, items)
+    assert (outcome.problems["F04"], outcome.complete) == (1, False)
+
+
 def test_a_body_that_is_not_as_small_as_it_says_is_not_held() -> None:
     async def main() -> int:
         body = many(2_000)
