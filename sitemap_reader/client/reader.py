@@ -116,6 +116,7 @@ class SitemapReader:
             probe=probe,
             obey_robots=obey_robots,
             user_agent=user_agent,
+            sends_user_agent=fetcher is None,
             concurrency=concurrency,
             per_host=per_host,
             limits=limits,

@@ -180,7 +180,8 @@ class Arrived:
 class Failed:
     """No answer, or one that broke off; `outcome` covers what was read before.
 
-    `is_ours`: the cause is in this program (a dead worker process), not in the network or the document.
+    `remedy` is what the user can do, "" if nothing; with None see responses.with_remedy(). `is_ours`: the cause is in
+    this program (a dead worker process), not in the network or the document.
     """
 
     code: str
@@ -188,6 +189,12 @@ class Failed:
     transient: bool = True
     outcome: Outcome | None = None
     is_ours: bool = False
+    remedy: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The message with its remedy."""
+        return f"{self.message}; {self.remedy}" if self.remedy else self.message
 
 
 @attrs.frozen
@@ -217,7 +224,7 @@ class SiteDiscovery:
     pending: int = 0
     found: bool = False  # a listed candidate is a sitemap
     candidates: list[Candidate] = attrs.field(factory=list)
-    first_failure: DocumentRequest | None = None  # robots.txt at the first of several origins
+    first_failure: tuple[DocumentRequest, Failed] | None = None  # robots.txt at the first of several origins
     has_ended: bool = False  # nothing more is requested on its account
     html_pages: list[DocumentRequest] = attrs.field(factory=list)  # at well-known paths
     _is_absent: bool = False  # a well-known path has neither a sitemap nor a page

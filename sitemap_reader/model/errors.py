@@ -74,13 +74,16 @@ class FetchError(SitemapReaderError):
     """A request without a response, or with an incomplete one.
 
     `code` is the code of the Problem that it becomes (F04 for networks, F13 for refused addresses); `transient` is
-    whether a retry may help.
+    whether a retry may help. `remedy`, what the user can do, follows the message; without it, an F04 that leaves
+    nothing to read of a host gets a general one, unless it is "".
     """
 
-    def __init__(self, message: str, *, code: str = "F04", transient: bool = True) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, code: str = "F04", transient: bool = True, remedy: str | None = None) -> None:
+        super().__init__(f"{message}; {remedy}" if remedy else message)
+        self.message = message
         self.code = code
         self.transient = transient
+        self.remedy = remedy
 
 
 class DocumentChanged(SitemapReaderError):

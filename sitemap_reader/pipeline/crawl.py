@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+import attrs
+
 from ..frontier.document_request import Arrived, DocumentRequest, Failed, Finished, Head
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
@@ -281,7 +283,8 @@ class Crawl:
 
     async def _failed(self, request: DocumentRequest, task: DocumentTask | None, error: FetchError) -> Failed:
         """Ends a try that broke off. A retry continues where it ended; without one, what arrived is the document."""
-        failed = Failed(error.code, str(error), error.transient, is_ours=isinstance(error, WorkerLost))
+        is_ours = isinstance(error, WorkerLost)
+        failed = Failed(error.code, error.message, error.transient, is_ours=is_ours, remedy=error.remedy)
         if task is None or not task.has_caught_up:
             return failed
         if self.frontier.tries_again(request, failed):
@@ -290,9 +293,9 @@ class Crawl:
         try:
             outcome = await task.end(cut=True)
         except FetchError as lost:
-            message = str(error) if isinstance(lost, WorkerLost) else f"{error}; {lost}"
-            return Failed(error.code, message, False, await task.lost())
-        return Failed(error.code, str(error), False, outcome)
+            message = failed.message if isinstance(lost, WorkerLost) else f"{failed.message}; {lost}"
+            return attrs.evolve(failed, message=message, outcome=await task.lost())
+        return attrs.evolve(failed, outcome=outcome)
 
 
 def _is_small(response: Response) -> bool:
@@ -389,5 +392,5 @@ class DocumentTimeouts:
 
     def _document_timeout(self) -> FetchError:
         # Not transient: a retry would take as long.
-        message = f"not done after {self._limits.document_seconds:,g} s; {advice('document_seconds')}"
-        return FetchError(message, transient=False)
+        message = f"not done after {self._limits.document_seconds:,g} s"
+        return FetchError(message, transient=False, remedy=advice("document_seconds"))

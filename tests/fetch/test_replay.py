@@ -147,6 +147,7 @@ ANSWERS = [
     Answer(error=FetchError("broke off at once")),
     Answer(error=FetchError("127.0.0.1 is a loopback address", code="F13"), is_no_answer=True),
     Answer(error=FetchError("e.com: no such host:\nreally"), is_no_answer=True),
+    Answer(error=FetchError("e.com: no such host", remedy="check the spelling"), is_no_answer=True),
 ]
 
 
@@ -158,7 +159,7 @@ def test_replay_says_what_was_recorded(tmp_path, answer):
     assert (again[3] is None) == (error is None)
     if error:
         assert str(again[3]) == str(error).replace("\n", " ")
-        assert (again[3].code, again[3].transient) == (error.code, False)
+        assert (again[3].code, again[3].transient, again[3].remedy) == (error.code, False, error.remedy)
     assert not list(tmp_path.glob(".part-*"))
 
 

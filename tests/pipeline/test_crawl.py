@@ -37,6 +37,7 @@ from scripted_fetcher import (
     urlset,
 )
 
+import sitemap_reader as sr
 from sitemap_reader.frontier.filters import Selection, Window
 from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import Limits
@@ -496,6 +497,37 @@ def test_refused_addresses_are_not_tried_again() -> None:
     items, fetcher = read(MAP, {MAP: page(error=error)})
     assert fetcher.asked == [ROBOTS, MAP]
     assert outcome_of(MAP, items).problems == {"F13": 1}
+
+
+AGENT = "another User-Agent (-A, user_agent=...)"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (FetchError("reset"), f"reset; try again later, or with {AGENT}"),
+        (FetchError("no TLS", transient=False), f"no TLS; try {AGENT}, or have this one allow-listed"),
+        (FetchError("10.0.0.1: not listed", code="F13", transient=False), "10.0.0.1: not listed"),
+        (FetchError("not listed", transient=False, remedy="see the wiki"), "not listed; see the wiki"),
+        (FetchError("not listed; try it", transient=False, remedy=""), "not listed; try it"),
+    ],
+    ids=str,
+)
+def test_a_remedy_is_that_of_the_error_or_fits_it(error: FetchError, message: str) -> None:
+    target = "https://other.example/robots.txt"
+    redirect = page(status=302, headers={"location": target})
+    is_by_status = error.code == "F04" and error.remedy is None  # that of the redirect
+    for pages in [{ROBOTS: page(error=error)}, {ROBOTS: redirect, target: page(error=error)}][
+        : 1 if is_by_status else 2
+    ]:
+        items, _ = read(SITE, pages, limits=Limits(tries=1))
+        assert [each.message for each in of(Problem, items) if each.severity == "error"] == [message]
+
+
+def test_no_option_is_named_for_the_user_agent_that_a_fetcher_of_ones_own_sends() -> None:
+    for reply in (page(error=FetchError("reset")), page(status=403)):
+        with pytest.raises(sr.NothingReadable, match=r"another User-Agent(?! \()"):
+            list(sr.urls(SITE, fetcher=Played({ROBOTS: reply}), limits=Limits(tries=1)))
 
 
 def test_the_seconds_of_a_document_are_in_its_outcome() -> None:
