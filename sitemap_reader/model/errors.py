@@ -71,7 +71,7 @@ class UnknownKeyword(UsageError, TypeError):
 
 
 class FetchError(SitemapReaderError):
-    """A request without a response, or with an incomplete one.
+    """A request without a response, or with an incomplete one; control characters in its text are escaped.
 
     `code` is the code of the Problem that it becomes (F04 for networks, F13 for refused addresses); `transient` is
     whether a retry may help. `remedy`, what the user can do, follows the message; without it, an F04 that leaves
@@ -79,11 +79,12 @@ class FetchError(SitemapReaderError):
     """
 
     def __init__(self, message: str, *, code: str = "F04", transient: bool = True, remedy: str | None = None) -> None:
-        super().__init__(f"{message}; {remedy}" if remedy else message)
-        self.message = message
+        # It may hold the text of another library, or of a server.
+        self.message = printable(str(message))
+        self.remedy = None if remedy is None else printable(remedy)
+        super().__init__(f"{self.message}; {self.remedy}" if remedy else self.message)
         self.code = code
         self.transient = transient
-        self.remedy = remedy
 
 
 class DocumentChanged(SitemapReaderError):
@@ -91,7 +92,10 @@ class DocumentChanged(SitemapReaderError):
 
 
 class FallbackFailed(SitemapReaderError):
-    """feedparser was not run, was stopped, or failed: the message says which and why."""
+    """feedparser was not run, was stopped, or failed: the message says which and why, without control characters."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(str(message)))
 
 
 class StateError(SitemapReaderError):

@@ -524,6 +524,14 @@ def test_a_remedy_is_that_of_the_error_or_fits_it(error: FetchError, message: st
         assert [each.message for each in of(Problem, items) if each.severity == "error"] == [message]
 
 
+def test_control_characters_in_the_text_of_an_error_are_escaped() -> None:
+    error = FetchError("\x1b[31mreset\r\nby peer", transient=False, remedy="see\x07 the wiki")
+    items, _ = read(SITE, {ROBOTS: page(error=error)})
+    texts = [str(each) for each in of(Problem, items)]
+    assert f"F04 {ROBOTS}: \\x1b[31mreset\\r\\nby peer; see\\x07 the wiki" in texts
+    assert all(text.isprintable() for text in texts)
+
+
 def test_no_option_is_named_for_the_user_agent_that_a_fetcher_of_ones_own_sends() -> None:
     for reply in (page(error=FetchError("reset")), page(status=403)):
         with pytest.raises(sr.NothingReadable, match=r"another User-Agent(?! \()"):
