@@ -39,16 +39,46 @@ _PORT = re.compile(r":\d+$")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f]")
 
 
+def response_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Returns headers by lower-case name for names and values as received, with non-UTF-8 bytes as surrogates."""
+    headers: dict[str, str] = {}
+    for name, value in pairs:
+        key, text = name.lower(), _without_surrogates(value)
+        # The same value twice counts once: some proxies repeat Location.
+        headers[key] = f"{headers[key]}, {text}" if headers.get(key, text) != text else text
+    return headers
+
+
+def _without_surrogates(value: str) -> str:
+    """Returns a header value without lone surrogates, which aiohttp puts for bytes that are not UTF-8."""
+    if value.isascii():
+        return value
+    return header_text(value.encode("utf-8", "surrogateescape"))
+
+
+def header_text(raw: bytes) -> str:
+    """Decodes header values: as UTF-8, or else as Latin-1."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")  # RFC 9110 5.5: the historical charset of such octets
+
+
+def _by_lower_case_name(headers: Mapping[str, str]) -> dict[str, str]:
+    return response_headers(headers.items())
+
+
 @attrs.define
 class Response:
     """The head of a response, and its body as it arrives.
 
-    `headers` has lower-case names; values of repeated names are joined by ", ". `chunks` yields the bytes of the body
-    as sent, without undoing Content-Encoding, and raises FetchError where it breaks off. `url` is the requested one.
+    `headers` may be given with names in any case, also as a multidict: they become lower-case, and the values of
+    repeated names are joined by ", ". `chunks` yields the bytes of the body as sent, without undoing
+    Content-Encoding, and raises FetchError where it breaks off. `url` is the requested one.
     """
 
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = attrs.field(converter=_by_lower_case_name)
     chunks: AsyncIterator[bytes]
     url: str
 
@@ -131,7 +161,7 @@ class AiohttpFetcher:
             response = await self._send(requested, headers)
             try:
                 chunks = _BodyChunks(response, requested)
-                yield Response(response.status, response_headers(response.headers.items()), chunks, url)
+                yield Response(response.status, response.headers, chunks, url)
             finally:
                 response.release()  # closes the connection where the body was not read to its end
         finally:
@@ -381,28 +411,3 @@ def _finite_or_none(seconds: float) -> float | None:
 def _plain_socket(info: aiohttp.AddrInfoType) -> socket.socket:
     family, kind, protocol = info[:3]
     return socket.socket(family, kind, protocol)
-
-
-def response_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Returns the headers of a Response for names and values as received, with non-UTF-8 bytes as surrogates."""
-    headers: dict[str, str] = {}
-    for name, value in pairs:
-        key, text = name.lower(), _without_surrogates(value)
-        # The same value twice counts once: some proxies repeat Location.
-        headers[key] = f"{headers[key]}, {text}" if headers.get(key, text) != text else text
-    return headers
-
-
-def _without_surrogates(value: str) -> str:
-    """Returns a header value without lone surrogates, which aiohttp puts for bytes that are not UTF-8."""
-    if value.isascii():
-        return value
-    return header_text(value.encode("utf-8", "surrogateescape"))
-
-
-def header_text(raw: bytes) -> str:
-    """Decodes header values: as UTF-8, or else as Latin-1."""
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return raw.decode("latin-1")  # RFC 9110 5.5: the historical charset of such octets

@@ -127,6 +127,17 @@ def test_the_content_encoding_of_an_answer_counts(pack: Callable[[bytes], bytes]
     assert any(problem.code == "S15" and "br" in problem.message for problem in of(Problem, items))
 
 
+def test_names_of_headers_may_have_capitals() -> None:
+    moved = f"{SITE}/moved.xml"
+    head = {"ETag": '"1"', "Last-Modified": "Wed, 03 Jun 2014 10:30:00 GMT", "Content-Type": "text/html"}
+    pages = {MAP: page(status=301, headers={"Location": moved}), moved: page(many(3), headers=head)}
+    items, fetcher = read(MAP, pages)
+    assert fetcher.asked == [ROBOTS, MAP, moved]
+    outcome = outcome_of(MAP, items)
+    assert (outcome.etag, outcome.last_modified) == (head["ETag"], head["Last-Modified"])
+    assert "F06" in outcome.problems
+
+
 def test_bytes_on_the_wire_are_counted() -> None:
     fetcher = Played({ROBOTS: robots(MAP), MAP: page(many(3))})
     run = start(SITE, fetcher)
