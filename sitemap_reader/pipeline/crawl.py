@@ -21,6 +21,7 @@ from ..frontier.document_request import Arrived, DocumentRequest, Failed, Finish
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
 from ..model.limits import advice
+from ..parser.normalise.urls import without_userinfo
 from .document_parser import Batch, LineOptions, ParseTask, UrlGroup
 from .document_task import DocumentTask, run_fallback
 from .executor import LocalExecutor, WorkerLost, WorkerThread
@@ -177,7 +178,8 @@ class Crawl:
         answer: Failed | Finished
         timeouts = DocumentTimeouts(request, self.frontier.plan.limits, self._clock, self._count_wire_bytes)
         try:
-            async with timeouts.open_response(self._fetcher.fetch(request.url, self._headers_for(request))) as response:
+            opening = self._fetcher.fetch(without_userinfo(request.url), self._headers_for(request))
+            async with timeouts.open_response(opening) as response:
                 if not self._notify_frontier(request, Head(response.status, response.headers)):
                     return
                 task = await self._start_task(request, response)

@@ -127,6 +127,14 @@ def test_the_content_encoding_of_an_answer_counts(pack: Callable[[bytes], bytes]
     assert any(problem.code == "S15" and "br" in problem.message for problem in of(Problem, items))
 
 
+def test_a_fetcher_gets_urls_without_userinfo() -> None:
+    """A client such as httpx would send it, in place of an Authorization header."""
+    child = f"{SITE}/child.xml"
+    pages = {MAP: page(index(child.replace("//", "//me:pw@"))), child: page(many(3))}
+    items, fetcher = read(MAP, pages)
+    assert (fetcher.asked[-1], len(of(UrlRecord, items))) == (child, 3)
+
+
 def test_names_of_headers_may_have_capitals() -> None:
     moved = f"{SITE}/moved.xml"
     head = {"ETag": '"1"', "Last-Modified": "Wed, 03 Jun 2014 10:30:00 GMT", "Content-Type": "text/html"}
