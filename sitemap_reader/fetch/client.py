@@ -23,7 +23,7 @@ from ..frontier.seeds import check_header
 from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES, Limits, checked_limits
 from .errors import REFUSED_ERRNO, RequestedUrl, describe_address, fetch_error, refused_address, shorten
-from .ssrf_guard import literal_address, refusal
+from .ssrf_guard import address_refusal, literal_address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -84,10 +84,30 @@ class Response:
 
 
 class Fetcher(Protocol):
-    """What a crawl needs of a network."""
+    """What a crawl needs of a network: one request, one response.
+
+    A fetcher follows no redirect, retries nothing, decompresses nothing and keeps no cookies: the crawl decides on
+    the first two, and decodes gzip and deflate. It sends a User-Agent of its own, and accepts no other encodings.
+
+    It decides which addresses may be connected to. URLs come from sitemaps, redirects and robots.txt of any site, and
+    may name hosts of the internal network: check the IP address of each connection with address_refusal() when it is
+    made, as a name may have another address by then, and raise a FetchError with code F13. AiohttpFetcher and
+    guarded_connector() do so.
+    """
 
     def fetch(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Response]:
-        """Sends one GET, or raises FetchError without a response. Leaving the block early closes the connection."""
+        """Sends one GET with these headers, which override its own, and gives the Response to the block.
+
+        `url` is http or https, in ASCII, without userinfo and fragment. Calls overlap, on one event loop. A timeout
+        cancels the call, or the iteration of `Response.chunks`. The body is read inside the block, not always to its
+        end; `chunks` is not closed before. Leaving the block ends the response, and closes its connection unless the
+        body was read.
+
+        A FetchError, raised before the block, by `chunks` or when the block is left, is a failure of this request
+        alone: a problem with its code, after retries if it is transient; bytes that had arrived are read. The block
+        is left with the exception that `chunks` raised, so it may be converted there. Any other exception ends the
+        crawl and is raised to the caller.
+        """
         ...  # pragma: no cover
 
 
@@ -217,7 +237,7 @@ class AiohttpFetcher:
         if self._allow_private:
             return
         address = "127.0.0.1" if _is_localhost(requested.host) else literal_address(requested.host)
-        reason = refusal(address) if address else None
+        reason = address_refusal(address) if address else None
         if address and reason:
             raise refused_address(requested, describe_address(address, reason))
 
@@ -239,7 +259,7 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
 
     def checked_socket(info: aiohttp.AddrInfoType) -> socket.socket:
         address = str(info[4][0])
-        reason = None if allow_private else refusal(address)
+        reason = None if allow_private else address_refusal(address)
         if reason:
             raise OSError(REFUSED_ERRNO, describe_address(address, reason))
         return make_socket(info)

@@ -153,7 +153,7 @@ def refused_address(requested: RequestedUrl, description: str) -> FetchError:
 
 
 def describe_address(address: str, reason: str) -> str:
-    """Returns the sentence about an address that is refused; `reason` is from ssrf_guard.refusal()."""
+    """Returns the sentence about an address that is refused; `reason` is from ssrf_guard.address_refusal()."""
     if reason == "malformed":
         return f"{address} is no IP address"
     return f"{address} is {'an' if reason[0] in 'aeiou' else 'a'} {reason} address"
