@@ -141,10 +141,10 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 SCOPES = ("protocol", "host", "domain", "any")
 FORMATS = ("jsonl", "csv", "tsv", "txt", "parquet")
 TRUSTS = ("auto", "always", "never")
-# Of tables.
+# Formats of tables.
 ROWS_FORMATS = ("table", "tsv", "csv", "jsonl")
 
-# Of reports.
+# Formats of reports.
 REPORT_FORMATS = ("text", "json", "html")
 
 FILE = FileName()

@@ -169,10 +169,10 @@ _NUMBERS = HEADER[4:]
 def _history(
     console: Console, targets: Sequence[str], state: str, output: str | None, format: str, *, guard: bool
 ) -> Exit:
-    with State(state) as open_input:
-        known = {site.name for site in open_input.sites()}
+    with State(state) as stored:
+        known = {site.name for site in stored.sites()}
         names = [target if target in known else site_name(find_target(target).seeds) for target in targets]
-        runs = [run for name in names for run in open_input.runs(name)] if names else open_input.runs()
+        runs = [run for name in names for run in stored.runs(name)] if names else stored.runs()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         _refuse_state(state, outputs)
         outputs.keep()
