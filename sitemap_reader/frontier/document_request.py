@@ -98,7 +98,7 @@ class DocumentRequest:
     listed_at: str | None = None  # `document:line` of the first listing
     listed_line: int | None = None
     listed_lastmod: Lastmod | None = None
-    is_probe: bool = False  # read to check whether its index states correct dates, else it would be skipped
+    is_sample: bool = False  # read to check whether its index states correct dates, else it would be skipped
     read_at: datetime | None = None  # wall-clock time at which the head of the answer arrived
     dates: LastmodSummary | None = None  # of its entries, where that is asked for
     sites: list[SiteDiscovery] = attrs.field(factory=list)  # whose discovery waits for it

@@ -106,7 +106,7 @@ class Frontier:
 
     @property
     def checked(self) -> int:
-        """How many probes confirmed that the older children of their index may be skipped."""
+        """How many samples confirmed that the older children of their index may be skipped."""
         return self._links.dates.checked
 
     @property
