@@ -101,7 +101,7 @@ class Frontier:
 
     @property
     def documents_known(self) -> int:
-        """How many documents were listed or guessed so far, read or not."""
+        """How many documents were listed or probed so far, read or not."""
         return self._documents.count
 
     @property
@@ -235,7 +235,7 @@ class Frontier:
 
     def _add_candidate(self, url: str, why: Why, site: SiteDiscovery) -> None:
         request = DocumentRequest(url, url, why)
-        # It was a sitemap once, or is the guess that stands for all on a host with too long a Crawl-delay.
+        # It was a sitemap once, or is the probe that stands for all on a host with too long a Crawl-delay.
         request.reports_failure = url in self.plan.cache.names or bool(self._hosts.for_url(url).delay_error)
         site.add_candidate(request)
         self._documents.add(request)
@@ -250,7 +250,7 @@ class Frontier:
         host = self._hosts.for_url(request.url)
         if host.skip_failure:
             if host.robots_request is not None:  # which may have been requested for verification only, so far
-                self._events.report_guess(host.robots_request)
+                self._events.report_probe(host.robots_request)
             self._fail(request, host.skip_failure, severity="info")  # the reason has been reported
             return
         if not request.is_robots:
@@ -409,13 +409,13 @@ class Frontier:
         text = f"{failed.text} (listed in {request.listed_at})" if request.listed_at else failed.text
         if request.is_robots:
             text = self._policy.failure_message(request, failed, closes_host=True)
-        elif request.is_guess and is_refusal(request, code) and not host.is_blocked:
+        elif request.is_probe and is_refusal(request, code) and not host.is_blocked:
             request.reports_failure, text = True, with_remedy(failed, request.status, self.plan)
         elif request.why == "given" and code == "F01" and request.status in REFUSED:
             text = with_remedy(failed, request.status, self.plan)
         self._events.note(request, code, text, severity=severity)
-        # One message per host: further guesses fail in the same way.
-        host.is_blocked = host.is_blocked or (not request.is_guess and is_refusal(request, code))
+        # One message per host: further probes fail in the same way.
+        host.is_blocked = host.is_blocked or (not request.is_probe and is_refusal(request, code))
         if request.is_robots:
             self._policy.disallow(request, failed.text)
         if outcome is None and request.resume:
@@ -466,20 +466,20 @@ class Frontier:
         self._deferred.end(request, request.outcome)
 
     def _continue_discovery(self, request: DocumentRequest, site: SiteDiscovery, outcome: Outcome) -> None:
-        """A candidate or the robots.txt of a site has ended: requests the next guess, or ends the discovery."""
+        """A candidate or the robots.txt of a site has ended: requests the next probe, or ends the discovery."""
         site.awaits_robots = False
         if request is not self._hosts.for_url(site.origin).robots_request:
             site.candidate_ended(outcome)
-            if request.is_guess and outcome.format == Format.HTML:
+            if request.is_probe and outcome.format == Format.HTML:
                 site.html_pages.append(request)
         elif not outcome.complete:
             self._policy.report_first_failure(site)
-        if request.why == "well-known" and not (request.is_guess or outcome.complete):
+        if request.why == "well-known" and not (request.is_probe or outcome.complete):
             site.report_candidate(outcome)
-        if not self._policy.rules_out_guesses(site, request):
-            while (guess := site.next_guess()) is not None:
-                if guess not in self._documents and not self.plan.no_follow.find_in(guess):
-                    self._add_candidate(guess, "well-known", site)
+        if not self._policy.rules_out_probes(site, request):
+            while (url := site.next_probe()) is not None:
+                if url not in self._documents and not self.plan.no_follow.find_in(url):
+                    self._add_candidate(url, "well-known", site)
                     return
         if not site.pending and not site.has_ended:
             self._block_pages.end_discovery(site, self._hosts.for_url(site.origin))

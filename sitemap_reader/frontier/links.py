@@ -162,8 +162,8 @@ class Links:
             message = f"{alias.original_url} lists itself: it redirects to {target}, which lists it or leads to it"
             self._events.note(alias, "S05", f"{message}: not followed")
         known.add_parent(alias.original_url)
-        if not alias.is_guess:  # two guesses may both lead to the home page
-            self._events.report_guess(known)
+        if not alias.is_probe:  # two probes may both lead to the home page
+            self._events.report_probe(known)
         self._authorities.extend(known, self._authorities.authorities_of(alias))
 
     def settle(self, steps: int) -> bool:
@@ -195,7 +195,7 @@ class Links:
         if known is None and counts and self._plan.no_follow.find_in(ref.loc):
             self._prune(ref.loc, "no-follow")
             for site in request.sites:
-                site.found = True  # there is a sitemap all the same, so no guess is needed
+                site.found = True  # there is a sitemap all the same, so no probe is needed
         elif known is None and counts and self._is_within_depth(request, ref) and self._is_within_limit(request, ref):
             known = self.robots_at(ref.loc, request)
             if known is None:
@@ -343,9 +343,9 @@ class Links:
             self._pruned.setdefault(loc, reason)
 
     def _add_parent(self, known: DocumentRequest, parent: DocumentRequest) -> None:
-        """One more document lists it; a failure of a guess is reported from now on."""
+        """One more document lists it; a failure of a probe is reported from now on."""
         known.add_parent(parent.original_url)
-        self._events.report_guess(known)
+        self._events.report_probe(known)
 
     def _add_document(self, request: DocumentRequest) -> None:
         reason = self._pruned.pop(request.original_url, None)

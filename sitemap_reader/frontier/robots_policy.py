@@ -71,7 +71,7 @@ class RobotsPolicy:
     def request(self, host: HostQueue, site: SiteDiscovery | None = None) -> None:
         """Requests a host's robots.txt, once; the discovery of `site` waits for it."""
         robots = self._robots(host)
-        self._events.report_guess(robots)
+        self._events.report_probe(robots)
         if site:
             site.awaits_robots = True
             robots.sites.append(site)
@@ -182,10 +182,10 @@ class RobotsPolicy:
         severity: Severity | None = "info" if host.rules.why else None
         return Refusal("F02", f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else ""), severity)
 
-    def rules_out_guesses(self, site: SiteDiscovery, request: DocumentRequest) -> bool:
-        """Whether guesses are useless: the host never answered, answers 429, is disallowed, or is skipped."""
+    def rules_out_probes(self, site: SiteDiscovery, request: DocumentRequest) -> bool:
+        """Whether probes are useless: the host never answered, answers 429, is disallowed, or is skipped."""
         host = self._hosts.for_url(site.origin)
-        if host.delay_error:  # the first guess stands for what is not read
+        if host.delay_error:  # the first probe stands for what is not read
             return request is not host.robots_request or bool(request.sitemap_lines)
         unanswered = request is host.robots_request and request.status is None
         is_busy = (
@@ -274,7 +274,7 @@ class BlockPages:
             message = self._wall("where a sitemap should be, at every well-known path")
             problem = report("F05", message, sitemap=page.original_url)
             page.outcome.samples = (problem, *(each for each in page.outcome.samples if each.code != "F05"))
-            self._events.report_guess(page)
+            self._events.report_probe(page)
             site.report_candidate(page.outcome)
 
     def report_page(self, robots: DocumentRequest | None, *, is_wall: bool = False) -> None:
