@@ -173,7 +173,7 @@ def test_problems_of_urls_count_where_no_report_tells_them(tmp_path: Path) -> No
     line |= {"problems": [{"code": "S01", "field": None, "raw": "&"}, {"code": "U10", "field": "loc", "raw": " "}]}
     alone = sr.audit(write(tmp_path / "alone.jsonl", line))
     assert told(alone) == {("S01", "warning"): (1, 1), ("U10", "warning"): (1, 1)}
-    outcome = sr.json_form(sr.Outcome(url="https://a.example/s.xml", final_url="https://a.example/s.xml", kept=1))
+    outcome = sr.to_dict(sr.Outcome(url="https://a.example/s.xml", final_url="https://a.example/s.xml", kept=1))
     assert told(sr.audit(write(tmp_path / "with.jsonl", line, outcome))) == {}
 
 

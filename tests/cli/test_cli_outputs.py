@@ -36,7 +36,7 @@ from sitemap_reader.cli.options import FORMATS, REPORT_FORMATS, ROWS_FORMATS
 from sitemap_reader.cli.output import SUFFIXES, suffix_formats
 from sitemap_reader.serialize.byte_streams import SUFFIXES as COMPRESSIONS
 from sitemap_reader.serialize.byte_streams import Blocks, Compressed
-from sitemap_reader.serialize.dumps import numbered_forms
+from sitemap_reader.serialize.dumps import numbered_objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -363,7 +363,7 @@ def test_lines_of_a_compressed_sync_can_be_read_before_its_end(tmp_path: Path, s
         blocks.write(b'{"loc":"https://a.example/1"}\n')
         blocks.flush()
         with file.open("rb") as reading:
-            forms = numbered_forms(reading, file.name)
+            forms = numbered_objects(reading, file.name)
             assert next(forms) == (1, {"loc": "https://a.example/1"})
             with pytest.raises(sr.UsageError, match="file is cut"):
                 next(forms)

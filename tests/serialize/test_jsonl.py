@@ -172,7 +172,7 @@ def test_every_record_comes_back_as_it_was(record: Any) -> None:
     assert b"\n" not in line[:-1]
     assert sr.from_json(line) == record
     assert sr.from_json(line.decode()) == record
-    assert sr.from_json(sr.json_form(record, site="example.com")) == record
+    assert sr.from_json(sr.to_dict(record, site="example.com")) == record
     assert sr.json_line(sr.from_json(line)) == line
 
 
@@ -194,13 +194,13 @@ def test_the_strategies_fill_every_field() -> None:
     samples.append(sr.Candidate("a", "given"))
     for each in samples:
         names = {field.name for field in attrs.fields(type(each))} - left_out.get(type(each), set())
-        assert set(sr.json_form(each)) - {"type"} == names
+        assert set(sr.to_dict(each)) - {"type"} == names
     change = Change("updated", record)
     names = {field.name for field in attrs.fields(Change)} - {"record"}
-    assert set(sr.json_form(change)) - {"type"} == names | set(sr.json_form(record))
+    assert set(sr.to_dict(change)) - {"type"} == names | set(sr.to_dict(record))
     for nested, name in ((record.images, "images"), (record.videos, "videos"), (record.extras, "extras")):
-        assert set(sr.json_form(record)[name][0]) == {field.name for field in attrs.fields(type(nested[0]))}
-    assert set(sr.json_form(record)["videos"][0]["tvshow"]) == set(TvShow.__annotations__)
+        assert set(sr.to_dict(record)[name][0]) == {field.name for field in attrs.fields(type(nested[0]))}
+    assert set(sr.to_dict(record)["videos"][0]["tvshow"]) == set(TvShow.__annotations__)
 
 
 # Those of audit/ are findings, which are no lines of a dump.
@@ -252,11 +252,11 @@ def test_of_a_removed_url_six_keys_are_written() -> None:
 
 def test_a_change_says_itself_first_and_what_it_was_last() -> None:
     change = Change("updated", sr.UrlRecord("a", priority=0.5), ("lastmod",), datetime(2024, 1, 31, tzinfo=UTC), "day")
-    assert list(sr.json_form(change, site="example.com")) == [
+    assert list(sr.to_dict(change, site="example.com")) == [
         "type", "change", "loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line",
         "changed", "previous_lastmod", "previous_lastmod_precision", "site",
     ]  # fmt: skip
-    assert list(sr.json_form(attrs.evolve(change, change="new"))) == [
+    assert list(sr.to_dict(attrs.evolve(change, change="new"))) == [
         "type", "change", "loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line",
     ]  # fmt: skip
 
@@ -374,7 +374,7 @@ def test_any_json_is_a_record_or_a_usage_error(value: Any) -> None:
 @pytest.mark.parametrize("item", [None, "https://example.com/", {"loc": "a"}, sr.Image("a")])
 def test_what_is_no_record_has_no_line(item: object) -> None:
     with pytest.raises(sr.UsageError, match=f"a {type(item).__name__} has no JSON line"):
-        sr.json_form(item)
+        sr.to_dict(item)
 
 
 @pytest.mark.parametrize(
