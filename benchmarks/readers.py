@@ -50,12 +50,12 @@ def sitemap_reader() -> Reader:
 
 
 def sitemap_reader_values() -> Reader:
-    from sitemap_reader import UrlRecord, iter_parse, json_form
+    from sitemap_reader import UrlRecord, iter_parse, to_dict
     from sitemap_reader.pipeline import feedparser_fallback
 
     def read(body: bytes, url: str) -> Iterable[str]:
         items = iter_parse([body], url=url, feed_fallback=feedparser_fallback)
-        return leaves([json_form(item) for item in items if isinstance(item, UrlRecord)])
+        return leaves([to_dict(item) for item in items if isinstance(item, UrlRecord)])
 
     return read
 

@@ -65,8 +65,8 @@ if TYPE_CHECKING:  # the same names as in _NAMES, for type checkers and editors
     from .parser.parser import iter_parse as iter_parse
     from .parser.parser import parse as parse
     from .serialize.jsonl import from_json as from_json
-    from .serialize.jsonl import json_form as json_form
     from .serialize.jsonl import json_line as json_line
+    from .serialize.jsonl import to_dict as to_dict
     from .serialize.schema import schema as schema
 
 # Module -> the public names that it defines.
@@ -108,7 +108,7 @@ _NAMES = {
         "Video",
     ),
     ".parser.parser": ("Document", "SitemapParser", "iter_parse", "parse"),
-    ".serialize.jsonl": ("from_json", "json_form", "json_line"),
+    ".serialize.jsonl": ("from_json", "json_line", "to_dict"),
     ".serialize.schema": ("schema",),
 }
 # Public names for special needs: `sr.state.State`, `sr.fetch.ReplayFetcher`. docs/python.md lists them.

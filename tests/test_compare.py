@@ -69,7 +69,7 @@ LISTINGS = st.builds(
     line=st.none() | st.integers(1, 9),
 )
 FORMS = st.builds(
-    lambda record, site: sr.json_form(record, site=site), LISTINGS, st.sampled_from(["example.com", "example.org"])
+    lambda record, site: sr.to_dict(record, site=site), LISTINGS, st.sampled_from(["example.com", "example.org"])
 )
 SIDES = st.lists(FORMS, max_size=8)
 
@@ -116,7 +116,7 @@ def test_changes_are_those_that_dicts_would_find(old: list[Any], new: list[Any],
     expected = list(naive(old, new, on))
     with diff(old, new, on=on) as changes:
         assert list(changes) == [change for _, change in expected]
-        assert list(changes.forms()) == [sr.json_form(change, site=site) for site, change in expected]
+        assert list(changes.dicts()) == [sr.to_dict(change, site=site) for site, change in expected]
         kinds = [change.change for _, change in expected]
         both = len(winners(old).keys() & winners(new).keys())
         numbers = ChangeCounts(
@@ -223,23 +223,23 @@ def test_updated_url_has_its_previous_values() -> None:
     new = url("a", priority=0.2, sitemap="t", line=4, images=(sr.Image("i"),))
     (change,) = diff([old], [new])
     assert change == Change("updated", new, ("lastmod", "lastmod_precision", "priority", "images"), DAY, "day")
-    (form,) = diff([old], [new]).forms()
-    assert form == sr.json_form(change)
-    assert list(form) == list(sr.json_form(change))
+    (form,) = diff([old], [new]).dicts()
+    assert form == sr.to_dict(change)
+    assert list(form) == list(sr.to_dict(change))
 
 
 # --- sites ---
 
 
 def listed(site: str | None, *locs: str) -> list[dict[str, Any]]:
-    return [sr.json_form(url(loc), site=site) for loc in locs]
+    return [sr.to_dict(url(loc), site=site) for loc in locs]
 
 
 def test_each_site_has_its_own_urls_where_both_name_them() -> None:
     old = listed("one.example", "a", "b") + listed("two.example", "b")
     new = listed("one.example", "a") + listed("two.example", "a", "b")
     with diff(old, new) as changes:
-        assert [(form["change"], form["loc"][-1], form["site"]) for form in changes.forms()] == [
+        assert [(form["change"], form["loc"][-1], form["site"]) for form in changes.dicts()] == [
             ("new", "a", "two.example"),
             ("removed", "b", "one.example"),
         ]
@@ -256,7 +256,7 @@ def test_sites_that_one_alone_names_do_not_count() -> None:
     named, bare = listed("one.example", "a", "b") + listed("two.example", "b"), listed(None, "a", "c")
     assert reported(bare, named) == ["new b", "removed c"]
     with diff(named, bare) as changes:
-        assert [(form["change"], form["loc"][-1], form.get("site")) for form in changes.forms()] == [
+        assert [(form["change"], form["loc"][-1], form.get("site")) for form in changes.dicts()] == [
             ("new", "c", None),
             ("removed", "b", "one.example"),
         ]
@@ -266,7 +266,7 @@ def test_sites_that_one_alone_names_do_not_count() -> None:
 
 
 def only(records: list[sr.UrlRecord], *names: str) -> list[dict[str, Any]]:
-    forms = [sr.json_form(record) for record in records]
+    forms = [sr.to_dict(record) for record in records]
     return [{name: form[name] for name in ("loc", *names) if name in form} for form in forms]
 
 
@@ -299,7 +299,7 @@ def test_fields_missing_on_one_side_are_not_compared(names: tuple[str, ...], exp
 
 def test_a_key_that_some_lines_lack_is_compared() -> None:
     """Tools that leave nulls out."""
-    old = [{key: value for key, value in form.items() if value is not None} for form in map(sr.json_form, WAS)]
+    old = [{key: value for key, value in form.items() if value is not None} for form in map(sr.to_dict, WAS)]
     old[0] |= {"lastmod_precision": None, "changefreq": None}
     assert reported(old, NOW) == ["updated a: priority images", "updated b: lastmod", "updated c: mobile", "new d"]
     assert diff(old, NOW).notes == ()
@@ -333,7 +333,7 @@ def test_paths_dumps_streams_and_records_are_compared_alike(pair: tuple[Path, Pa
     assert reported(str(old), str(new)) == expected
     assert reported(load(old), load(new)) == expected
     assert reported(list(load(old)), iter(load(new))) == expected
-    assert reported(load(old).forms(), load(new).items()) == expected
+    assert reported(load(old).dicts(), load(new).items()) == expected
     with old.open("rb") as stream:
         assert reported(stream, io.BytesIO(new.read_bytes())) == expected
     assert reported(old, old) == reported(load(old), old) == []
@@ -424,7 +424,7 @@ def test_invalid_value_is_named_with_its_line(tmp_path: Path) -> None:
     assert str(failure.value) == f'{new}:3: line of type "change", priority: "high" is not a number'
     with pytest.raises(sr.UsageError, match=r"old\.jsonl:2: .*lastmod: \"yesterday\" is not a date"):
         list(diff(old, []))
-    assert [form["lastmod"] for form in diff(old, []).forms()] == ["yesterday"]  # unchanged
+    assert [form["lastmod"] for form in diff(old, []).dicts()] == ["yesterday"]  # unchanged
 
 
 # --- notes ---
@@ -575,7 +575,7 @@ def forms(skip):
                     "lastmod_precision": None, "changefreq": None, "priority": number % 25 / 50 * (number % 49 == skip),
                     "sitemap": "https://www.shop.example/sitemap.xml", "line": number}}
 changes = diff(forms(1), forms(2))
-assert sum(1 for _ in changes.forms()) == len(changes) > {count // 50}
+assert sum(1 for _ in changes.dicts()) == len(changes) > {count // 50}
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
@@ -590,7 +590,7 @@ def test_memory_stays_flat() -> None:
 
 def test_fields_unknown_to_one_dump_are_noted() -> None:
     images = (sr.Image("https://a.example/1.jpg"),)
-    whole = [sr.json_form(sr.UrlRecord(f"https://a.example/{number}", images=images)) for number in range(3)]
+    whole = [sr.to_dict(sr.UrlRecord(f"https://a.example/{number}", images=images)) for number in range(3)]
     fields = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority")
     some = [{name: form[name] for name in fields} for form in whole]
     with sr.diff(whole, some) as changes:

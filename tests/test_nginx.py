@@ -39,7 +39,7 @@ def test_site_on_nginx_is_read_completely_with_one_request_each(
     )
     server = nginx(tmp_path, port)
     with sr.urls(site.seed_url, allow_private=True) as urls:
-        found = Counter(json.dumps(sr.json_form(record)) for record in urls)
+        found = Counter(json.dumps(sr.to_dict(record)) for record in urls)
     assert found == Counter(json.dumps(json.loads(line)) for line in site.truth.read_bytes().splitlines())
     assert urls.complete
     assert urls.summary.sitemaps == site.documents + 1

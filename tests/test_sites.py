@@ -61,13 +61,13 @@ def test_every_site_of_the_corpus_is_read_here() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_records_are_the_truth(name: str) -> None:
-    found = [sr.json_form(record) for record in read(name).records]
+    found = [sr.to_dict(record) for record in read(name).records]
     assert Counter(lines(found)) == Counter(lines(truth(name)))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_records_of_a_document_keep_its_order(name: str) -> None:
-    assert by_document(map(sr.json_form, read(name).records)) == by_document(truth(name))
+    assert by_document(map(sr.to_dict, read(name).records)) == by_document(truth(name))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,7 +14,7 @@ from sitemap_reader.frontier.filters import make_window
 from sitemap_reader.model.errors import UsageError
 from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Outcome, UrlRecord
-from sitemap_reader.serialize.jsonl import json_form, stamp
+from sitemap_reader.serialize.jsonl import stamp, to_dict
 from sitemap_reader.statistics.collector import Statistics
 from sitemap_reader.statistics.facts import MAX_NAME_CHARS, MIN_INEXACT_SHARE, Fact, TopCounts
 
@@ -121,7 +121,7 @@ def test_hints_by_value_and_how_many_have_none() -> None:
 def test_shares_are_of_all_listings() -> None:
     (fact,) = [fact for fact in facts(dated("2026-11-20T00:00:00Z"), url(), url(), url()) if fact.name == "stated"]
     assert fact == Fact("lastmod", "stated", 1, 0.25)
-    assert fact.form() == {"type": "statistic", "group": "lastmod", "name": "stated", "count": 1, "share": 0.25}
+    assert fact.to_dict() == {"type": "statistic", "group": "lastmod", "name": "stated", "count": 1, "share": 0.25}
 
 
 # --- dates ---
@@ -195,7 +195,7 @@ STARTS = {
 def test_recent_agrees_with_since(moment: datetime, precision: Any) -> None:
     start = moment.replace(tzinfo=UTC, **STARTS[precision])
     record = UrlRecord(f"{A}/", lastmod=start, lastmod_precision=precision)
-    found = group("lastmod within", json_form(record))
+    found = group("lastmod within", to_dict(record))
     for days in (7, 30, 365):
         if precision in ("year", "month"):
             taken = (NOW - timedelta(days=days)).date() <= start.date() and start <= NOW
@@ -270,7 +270,7 @@ def test_a_most_common_date_is_not_reported_where_it_may_be_another() -> None:
 
 
 def outcome(url: str, **fields: Any) -> dict[str, Any]:
-    return json_form(Outcome(url=url, final_url=fields.pop("final_url", url), **fields))
+    return to_dict(Outcome(url=url, final_url=fields.pop("final_url", url), **fields))
 
 
 def test_sitemaps_by_state_format_and_size() -> None:
@@ -298,7 +298,7 @@ def test_redirected_sitemaps_are_counted_once(order: int) -> None:
 def test_problems_of_urls_count_unless_those_of_the_run_are_found() -> None:
     flawed = url(problems=[{"code": code, "field": "loc", "raw": "x"} for code in ("D01", "U08")])
     assert group("problems", flawed, flawed) == {"D01": 2, "U08": 2}
-    found = json_form(report("F01", "404 Not Found", sitemap=f"{A}/1.xml"))
+    found = to_dict(report("F01", "404 Not Found", sitemap=f"{A}/1.xml"))
     assert group("problems", flawed, found) == {"F01": 1}
 
 

@@ -167,7 +167,7 @@ def _sections(snapshot: SnapshotTables, depth: int) -> pd.DataFrame:
 def _changes(snapshot: SnapshotTables, other: SnapshotTables) -> Iterable[dict[str, Any]]:
     """The JSON objects of diff() from `other` to `snapshot`, with a common name for the site."""
     with diff(_page_objects(other, _site_names(other, snapshot)), _page_objects(snapshot, {})) as changes:
-        yield from changes.forms()
+        yield from changes.dicts()
 
 
 def _page_objects(snapshot: SnapshotTables, names: dict[str, str]) -> Iterator[dict[str, Any]]:

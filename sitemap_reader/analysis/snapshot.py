@@ -33,7 +33,7 @@ _REPR_NOTES, _REPR_NOTE_CHARS = 3, 80
 class Snapshot(SnapshotTables):
     """What one site or several list at a moment. `urls`, `pages`, `sitemaps` and `problems` are Tables.
 
-    Iterating yields the UrlRecords, each time from the beginning; items() also outcomes and problems, forms() the dicts
+    Iterating yields the UrlRecords, each time from the beginning; items() also outcomes and problems, dicts() the dicts
     of their JSON lines. A Snapshot of a file streams these from the file, and loads tables on first use.
 
     Each measure is a pandas.DataFrame with a `rule`, which states what is counted, a `finding`, and chart(). It counts

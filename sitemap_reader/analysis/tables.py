@@ -21,8 +21,8 @@ from ..model.errors import UsageError
 from ..model.problems import Problem
 from ..model.records import Outcome
 from ..serialize.arrow import Batches, require_pyarrow
-from ..serialize.dumps import Dump, DumpFile, numbered_blocks, row_form
-from ..serialize.jsonl import json_form
+from ..serialize.dumps import Dump, DumpFile, numbered_blocks, row_object
+from ..serialize.jsonl import to_dict
 from ..serialize.projection import all_fields, fields_of
 from .url_parts import url_part_columns
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from ..frontier.filters import Pattern
     from ..model.records import Item
-    from ..serialize.dumps import Block, Form
+    from ..serialize.dumps import Block, JsonObject
 
 
 _SHOWN_ROWS = 5
@@ -141,7 +141,7 @@ class TableBuilder:
     def add_item(self, item: Item, site: str | None = None) -> None:
         """Adds a problem or an outcome; other items are ignored."""
         if isinstance(item, Problem | Outcome):
-            self._add_object(json_form(item, site=site))
+            self._add_object(to_dict(item, site=site))
 
     def add_dump(self, stream: BinaryIO, name: str) -> None:
         """Adds the lines of a dump; UsageError, with the line number, for a line that is not of a dump."""
@@ -189,7 +189,7 @@ class TableBuilder:
             except UsageError as exc:
                 raise UsageError(f"{name}:{number}: {exc}") from None
 
-    def _add_object(self, json_object: Form) -> None:
+    def _add_object(self, json_object: JsonObject) -> None:
         batches = self._others.get(json_object["type"]) if "type" in json_object else self._urls
         if batches is not None:
             batches.add(json_object)
@@ -200,10 +200,10 @@ class TableBuilder:
             batches.end()
 
 
-def _parse_line(line: bytes) -> Form | None:
+def _parse_line(line: bytes) -> JsonObject | None:
     """The JSON object of an outcome, a problem or a sitemap; None for anything else."""
     try:
-        json_object: Form = orjson.loads(line)
+        json_object: JsonObject = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
     return json_object if json_object["type"] in _KNOWN_TYPES else None
@@ -215,22 +215,22 @@ def _table(batches: Batches) -> Any:
     return pa.Table.from_batches(batches.take(), batches.schema)
 
 
-def json_objects(tables: Tables) -> Iterator[Form]:
+def json_objects(tables: Tables) -> Iterator[JsonObject]:
     """The JSON lines that the tables were built from, as dicts: URLs, then problems and outcomes."""
     for kind, table in ((None, tables.urls), ("problem", tables.problems), ("outcome", tables.sitemaps)):
         for batch in table.to_batches(max_chunksize=1024):
             for row in batch.to_pylist():
-                yield row_form(row) if kind is None else {"type": kind, **_report_object(row)}
+                yield row_object(row) if kind is None else {"type": kind, **_report_object(row)}
 
 
 # Columns with a list of (name, count), which is an object in JSON.
 _COUNT_COLUMNS = ("dropped", "problems")
 
 
-def _report_object(row: Form) -> Form:
+def _report_object(row: JsonObject) -> JsonObject:
     """The JSON object of a problem or an outcome, without its type."""
     counts = {name: {count["name"]: count["count"] for count in row[name]} for name in _COUNT_COLUMNS if name in row}
-    json_object: Form = {**row, **counts}
+    json_object: JsonObject = {**row, **counts}
     if json_object.get("site") is None:
         json_object.pop("site", None)
     return json_object
@@ -401,7 +401,7 @@ class SnapshotTables(Dump):
         """Whether all lines belong to one site; False for a file, which would have to be read to know."""
         return self._file is None and len(self.sites) == 1
 
-    def numbered(self) -> Iterator[tuple[int, Form]]:
+    def numbered(self) -> Iterator[tuple[int, JsonObject]]:
         """(line number, JSON object) pairs."""
         if self._file is not None:
             yield from self._file.numbered()

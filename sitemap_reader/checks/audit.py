@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..client.summary import Progress
     from ..client.targets import Target
     from ..frontier.filters import Moment
-    from ..serialize.dumps import Form
+    from ..serialize.dumps import JsonObject
     from ..state.state import State
     from .baseline import Source
     from .findings import Check
@@ -127,11 +127,11 @@ class DumpItems:
     def _empty(self) -> Findings:
         return self._findings.empty_copy()
 
-    def items(self, forms: Iterable[tuple[int, Form]]) -> Iterator[DumpItem]:
+    def items(self, json_objects: Iterable[tuple[int, JsonObject]]) -> Iterator[DumpItem]:
         """The items of the lines; UsageError for an invalid line and for a list of changes."""
-        for number, form in forms:
+        for number, json_object in json_objects:
             try:
-                item = from_json(form)
+                item = from_json(json_object)
             except UsageError as exc:
                 raise UsageError(f"{self.name}:{number}: {exc}") from None
             if isinstance(item, Change | Candidate):
@@ -342,7 +342,7 @@ def _named_hosts(target: Target, reading: dict[str, Any]) -> frozenset[str]:
 
 
 def audit_lines(
-    numbered: Iterable[tuple[int, Form]],
+    numbered: Iterable[tuple[int, JsonObject]],
     name: str,
     findings: Findings,
     compared_with: ComparisonSources,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from ..model.records import Outcome, SitemapRef
-    from ..serialize.dumps import Form
+    from ..serialize.dumps import JsonObject
     from ..state.state import State
     from .findings import Findings, UrlBatch
 
@@ -132,7 +132,7 @@ class DumpBaseline:
             return True
         return isinstance(site, str) and _target_key(site) is not None and _target_key(site) == _target_key(self.site)
 
-    def _entry(self, loc: str, line: Form, number: int) -> BaselineEntry:
+    def _entry(self, loc: str, line: JsonObject, number: int) -> BaselineEntry:
         sitemap = line.get("sitemap")
         if sitemap is not None and not isinstance(sitemap, str):
             raise UsageError(f"{self.name}:{number}: sitemap {sitemap!r:.60} is not text")
@@ -148,7 +148,7 @@ class DumpBaseline:
             raise UsageError(f"{self.name}:{number}: lastmod_precision {precision!r:.60} is none")
         return BaselineEntry(loc, sitemap, number, lastmod, precision)
 
-    def _add_outcome(self, outcome: Form) -> None:
+    def _add_outcome(self, outcome: JsonObject) -> None:
         url, kind = outcome.get("url"), outcome.get("format")
         if isinstance(url, str) and isinstance(kind, str) and kind in SITEMAP_FORMATS:
             self.sitemaps.add(url)

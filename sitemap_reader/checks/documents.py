@@ -178,12 +178,12 @@ class DuplicateUrls(Check):
 
         findings.report("U06", message, **batch.at(index))
 
-    def _count_shared(self, pair: tuple[str, str], index: Location) -> None:
+    def _count_shared(self, pair: tuple[str, str], at: Location) -> None:
         if pair not in self._shared and len(self._shared) >= _MAX_PAIRS:
             pair = pair[0], ""  # beyond the limit: by the first sitemap only
         shared = self._shared.get(pair)
         if shared is None:
-            self._shared[pair] = _SharedUrls(1, index)
+            self._shared[pair] = _SharedUrls(1, at)
         else:
             shared.urls += 1
 

@@ -10,7 +10,7 @@ import orjson
 
 from ..client.summary import count_of
 from ..model.errors import printable
-from ..serialize.jsonl import json_form, stamp
+from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
 from .findings import SEVERITIES, SEVERITY_NAMES, AuditResult
 from .html.page import render_fragment, render_page
@@ -161,7 +161,7 @@ def _row_json(row: TreeRow) -> dict[str, Any]:
 
 def _finding_json(finding: Finding) -> dict[str, Any]:
     explanation = explain(finding.code)
-    samples = [json_form(sample) for sample in finding.samples]
+    samples = [to_dict(sample) for sample in finding.samples]
     for sample in samples:
         del sample["type"], sample["code"], sample["severity"]
     return {

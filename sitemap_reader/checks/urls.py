@@ -85,13 +85,13 @@ class PrivateHosts(Check):
     codes = ("U14",)
 
     def __init__(self, allowed_hosts: Container[str] = ()) -> None:
-        self._permitted = allowed_hosts
+        self._allowed_hosts = allowed_hosts
 
     def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
         """Checks each origin once."""
         for origin, places in batch.origins:
             name = host(f"{origin}/")
-            for index in places if _is_private(name) and name not in self._permitted else ():
+            for index in places if _is_private(name) and name not in self._allowed_hosts else ():
                 findings.report("U14", f"{batch.locs[index]}: {name} is a private address", **batch.at(index))
 
 
@@ -235,18 +235,18 @@ class DisallowedUrls(Check):
     def _check_sample(self, deferred: _DeferredUrls, findings: Findings) -> int:
         """Checks a sample; returns the number of URLs checked."""
         ends, tried = self._clock() + self._budget_seconds, 0
-        for origin, index in deferred.sample:
+        for origin, at in deferred.sample:
             host = self._host(origin)
             if host is None:
                 continue
             if self._clock() > ends:
                 break
             tried += 1
-            if host.may_disallow(index["raw"]):
-                _check(host, index, findings)
+            if host.may_disallow(at["raw"]):
+                _check(host, at, findings)
         return tried
 
 
-def _check(host: _HostRules, index: Location, findings: Findings) -> None:
-    if host.disallows(index["raw"]):
-        findings.report("U12", f"robots.txt forbids {index['raw']}", **index)
+def _check(host: _HostRules, at: Location, findings: Findings) -> None:
+    if host.disallows(at["raw"]):
+        findings.report("U12", f"robots.txt forbids {at['raw']}", **at)

@@ -14,7 +14,7 @@ from ..checks.findings import SEVERITIES
 from ..checks.rule_docs import explain_all
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError
-from ..serialize.dumps import STDIN, is_dump_name, numbered_forms
+from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
 from .exits import Exit, Interrupts
 from .messages import Console, read_each
 from .options import REPORT_FORMATS
@@ -121,7 +121,7 @@ class _Auditor:
         deferred = nullcontext() if file == STDIN else self.interrupts.deferred()
         with open_input(file) as body, deferred:
             self.outputs.refuse_input(body, name)
-            lines = numbered_forms(body, name)
+            lines = numbered_objects(body, name)
             return self._keep(audit_lines(lines, name, findings, self.reference_files, as_of=as_of, stop=self._stop))
 
     def _stop(self) -> bool:

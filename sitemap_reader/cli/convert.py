@@ -11,7 +11,7 @@ from ..client.dedupe import UrlSet
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..serialize.arrow import ParquetSink
-from ..serialize.dumps import numbered_blocks, numbered_forms
+from ..serialize.dumps import numbered_blocks, numbered_objects
 from ..serialize.projection import all_fields, parse_fields
 from ..serialize.writers import FORMATS
 from .exits import Exit, Interrupts
@@ -57,10 +57,10 @@ def run(
         # Outputs are flushed before a read that may have to wait.
         before_read = None if dump.seekable() else outputs.flush
         if isinstance(outputs.sink, ParquetSink) and not unique:
-            forms = conversion.write_blocks(numbered_blocks(dump, name, before_read=before_read), outputs.sink)
+            json_objects = conversion.write_blocks(numbered_blocks(dump, name, before_read=before_read), outputs.sink)
         else:
-            forms = numbered_forms(dump, name, before_read=before_read)
-        code = conversion.run(forms)
+            json_objects = numbered_objects(dump, name, before_read=before_read)
+        code = conversion.run(json_objects)
         outputs.decide([code], conversion.urls)
     return console.end(conversion.summary("stdout" if output in (None, STDOUT) else str(output)), None, [code])
 
@@ -90,15 +90,15 @@ class _Conversion:
     others: int = 0
     started: float = attrs.field(factory=time.monotonic)
 
-    def run(self, forms: Iterator[tuple[int, dict[str, Any]]]) -> Exit:
+    def run(self, json_objects: Iterator[tuple[int, dict[str, Any]]]) -> Exit:
         """Writes all lines; at one that is not JSON, those before it are kept."""
         try:
-            first = next(forms, None)
+            first = next(json_objects, None)
             if first is not None:
                 self._check_keys(*first)
                 self._write(*first)
-            for number, form in forms:
-                self._write(number, form)
+            for number, json_object in json_objects:
+                self._write(number, json_object)
         except KeyboardInterrupt:
             return Exit.INTERRUPTED
         except UsageError as exc:
@@ -132,25 +132,26 @@ class _Conversion:
             texts.append(f"{others} left out")
         return "; ".join([*texts, f"{time.monotonic() - self.started:.1f} s"])
 
-    def _check_keys(self, number: int, form: dict[str, Any]) -> None:
+    def _check_keys(self, number: int, json_object: dict[str, Any]) -> None:
         """Refuses a dump written with --fields, which its first line shows, where the format would lose fields."""
-        own = [] if self.keeps_keys or "type" in form else [key for key in form if key not in all_fields().names]
+        is_kept = self.keeps_keys or "type" in json_object
+        own = [] if is_kept else [key for key in json_object if key not in all_fields().names]
         if own:
             message = f"{self.name}:{number}: fields that a complete dump does not have: {', '.join(own)}"
-            raise UsageError(f"{message}; name the fields to write: --fields {','.join(form)}")
+            raise UsageError(f"{message}; name the fields to write: --fields {','.join(json_object)}")
 
-    def _write(self, number: int, form: dict[str, Any]) -> None:
-        is_other = "type" in form
+    def _write(self, number: int, json_object: dict[str, Any]) -> None:
+        is_other = "type" in json_object
         if is_other and not self.keeps_types:
             self.others += 1
             return
-        if self.seen is not None and not is_other and not self.seen.add(form["loc"]):
+        if self.seen is not None and not is_other and not self.seen.add(json_object["loc"]):
             self.repeated += 1
             return
         # Deferred: the summary counts exactly what was written.
         with self.interrupts.deferred():
             try:
-                self.outputs.sink.write(form)
+                self.outputs.sink.write(json_object)
             except UsageError as exc:
                 raise UsageError(f"{self.name}:{number}: {exc}") from None
             self.others += is_other

@@ -50,7 +50,7 @@ def run(
             outputs.records.write(change_header(format, names_sites=changes.names_sites))
             writing: dict[str, Any] = {"encoding": encoding_of(output), "names_sites": changes.names_sites}
             writing["guard"] = not no_formula_guard
-            for line in change_lines(format, changes.forms(), **writing):
+            for line in change_lines(format, changes.dicts(), **writing):
                 outputs.records.write(line)
             outputs.keep()
         except KeyboardInterrupt:

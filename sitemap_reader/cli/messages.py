@@ -16,7 +16,6 @@ from ..client.progressbar import ProgressBar, duration_of
 from ..client.summary import Problems, count_of
 from ..client.targets import read_target_list
 from ..frontier.filters import UNWANTED
-from ..frontier.responses import OWN_REMEDY
 from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import Outcome
@@ -37,6 +36,9 @@ _KEYWORD = re.compile(
     r"(?<![^\s(])(scope|record|resume|full|crawl|baseline|baseline_crawl|state)="
     r"""(?:True|"(?P<text>\w+)"|(?P<what>[A-Z]+))?(?![\w"])"""
 )
+
+# A message of the library that ends with a remedy.
+_REMEDY = re.compile(r".*; ((?:check |raise |try |--).*)", re.DOTALL)
 
 # What to do, by the problem code that ended a target; not used where the message itself says it.
 HINTS = {
@@ -225,12 +227,12 @@ def with_options(text: str) -> str:
 
 def _is_complete_message(outcome: Outcome, sample: Problem) -> bool:
     """Whether the problem, which has been printed, is about the whole host and says what to do."""
-    return outcome.why == "well-known" and OWN_REMEDY.fullmatch(sample.message) is not None
+    return outcome.why == "well-known" and _REMEDY.fullmatch(sample.message) is not None
 
 
 def _with_hint(message: str, sample: Problem) -> str:
     """The message, followed by what to do."""
-    own = OWN_REMEDY.fullmatch(sample.message)
+    own = _REMEDY.fullmatch(sample.message)
     hint = own[1] if own else HINTS.get(sample.code)
     return f"{message}; {hint}" if hint and not message.endswith(hint) else message
 

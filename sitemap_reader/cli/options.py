@@ -139,10 +139,10 @@ Function = TypeVar("Function", bound="Callable[..., Any]")
 
 # The values of parser/normalise/scope.py, repeated so that --help does not import it; a test compares them.
 SCOPES = ("protocol", "host", "domain", "any")
-# Of tables.
+# Formats of tables.
 ROWS_FORMATS = ("table", "tsv", "csv", "jsonl")
 
-# Of reports.
+# Formats of reports.
 REPORT_FORMATS = ("text", "json", "html")
 
 FILE = FileName()

@@ -178,7 +178,7 @@ class OutputStream(FileIO):
             if size and stat.S_ISREG(end.st_mode) and end.st_size == os.lseek(self.fileno(), 0, os.SEEK_CUR):
                 os.ftruncate(self.fileno(), end.st_size - size)
 
-    def settle(self, keep: bool) -> None:
+    def finish(self, keep: bool) -> None:
         """Closes the stream; without `keep`, what was written is discarded as far as possible. Only the first call
         counts.
         """
@@ -197,7 +197,7 @@ class _InPlace(OutputStream):
         self._empty()
         return super().write(data)
 
-    def settle(self, keep: bool) -> None:
+    def finish(self, keep: bool) -> None:
         if self.closed:
             return
         if keep:
@@ -227,13 +227,13 @@ class _Beside(OutputStream):
             try:
                 _make_alike(self.fileno(), self._old)
             except OSError:  # another user's file is written in place
-                self.settle(keep=False)
+                self.finish(keep=False)
                 raise
 
     def is_same(self, file: os.stat_result) -> bool:
         return self._old is not None and os.path.samestat(self._old, file)
 
-    def settle(self, keep: bool) -> None:
+    def finish(self, keep: bool) -> None:
         if self.closed:
             return
         self.close()
@@ -289,7 +289,7 @@ class _Output:
             is_whole = not self.blocks.has_failed
         finally:
             if isinstance(self.stream, OutputStream):
-                self.stream.settle(keep and (is_whole or not self.needs_end))
+                self.stream.finish(keep and (is_whole or not self.needs_end))
 
     def _finish(self, compressed: Compressed) -> None:
         try:
@@ -391,13 +391,13 @@ def open_outputs(
     check_format(format, fields)
     names = dict.fromkeys(each for each in (output, report) if each)
     with ExitStack() as files:
-        open_input = {}
+        opened = {}
         for name in names:
             is_binary = name == output and FORMATS[format].is_binary
-            open_input[name] = _open(name, interrupts, files, is_binary, in_place and name == output)
-        records = open_input[output].blocks
+            opened[name] = _open(name, interrupts, files, is_binary, in_place and name == output)
+        records = opened[output].blocks
         sink = make_sink(format, records, fields=fields, guard=guard)
-        outputs = Outputs(records, open_input[report].blocks if report else None, sink, tuple(open_input.values()))
+        outputs = Outputs(records, opened[report].blocks if report else None, sink, tuple(opened.values()))
         try:
             yield outputs
         finally:
@@ -412,7 +412,7 @@ def _open(name: str, interrupts: Interrupts, files: ExitStack, is_binary: bool, 
         else:
             stream, compression = open_output_file(name, interrupts, in_place=in_place), split_compression(name)[1]
         if isinstance(stream, OutputStream):
-            files.callback(stream.settle, False)
+            files.callback(stream.finish, False)
     compressed = Compressed(stream, compression) if compression else None
     shown = "stdout" if name == STDOUT else name
     if isinstance(stream, OutputStream) and compressed is None:

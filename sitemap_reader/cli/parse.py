@@ -14,7 +14,7 @@ from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.parser import iter_parse
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..serialize.dumps import is_warc_name
-from ..serialize.jsonl import json_form, json_line
+from ..serialize.jsonl import json_line, to_dict
 from ..serialize.projection import EXTRAS, parse_fields
 from ..serialize.writers import FORMATS
 from .exits import Exit, Interrupts
@@ -130,7 +130,7 @@ class _Parsing:
         if self._takes_sitemaps and isinstance(item, UrlRecord | SitemapRef):
             self._outputs.records.write(json_line(item))
         elif isinstance(item, UrlRecord):
-            self._outputs.sink.write(json_form(item))
+            self._outputs.sink.write(to_dict(item))
         elif isinstance(item, SitemapRef):
             return
         elif self._outputs.report is not None:

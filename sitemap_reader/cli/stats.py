@@ -18,8 +18,8 @@ from ..frontier.filters import Selection, make_selection
 from ..model.errors import UsageError, printable
 from ..model.problems import CATALOGUE
 from ..model.records import SitemapRef, UrlRecord
-from ..serialize.dumps import is_dump_name, numbered_forms
-from ..serialize.jsonl import from_json, json_form
+from ..serialize.dumps import is_dump_name, numbered_objects
+from ..serialize.jsonl import from_json, to_dict
 from ..statistics.collector import Statistics
 from .exits import Exit, Interrupts
 from .messages import Console, judge, read_each
@@ -154,7 +154,7 @@ class _StatsRun:
         with self.interrupts.deferred(), urls(self.found or target, **callbacks, **self.reading) as stream:
             try:
                 for record in stream:
-                    add(json_form(record))
+                    add(to_dict(record))
                     check()
             finally:
                 summary = stream.summary
@@ -164,7 +164,7 @@ class _StatsRun:
     def _take(self, item: Item) -> None:
         self.console.show(item)
         if not isinstance(item, SitemapRef):
-            self.statistics.add(json_form(item))
+            self.statistics.add(to_dict(item))
 
     def file(self, file: str) -> Exit:
         """Reads a dump to its end."""
@@ -172,10 +172,10 @@ class _StatsRun:
         wanted = _selection(name, self.reading, self.now)
         with open_input(file) as body:
             self.outputs.refuse_input(body, name)
-            for number, form in numbered_forms(body, name):
+            for number, json_object in numbered_objects(body, name):
                 try:
-                    if "type" in form or wanted is None or wanted(form):
-                        self.statistics.add(form)
+                    if "type" in json_object or wanted is None or wanted(json_object):
+                        self.statistics.add(json_object)
                 except UsageError as exc:
                     raise UsageError(f"{name}:{number}: {exc}") from None
         self.text = f"{count_of(self.statistics.urls, 'URL')} in {name}; {time.monotonic() - started:.1f} s"
@@ -196,8 +196,8 @@ def _selection(name: str, reading: Mapping[str, Any], now: datetime) -> Callable
     if selection == Selection():
         return None
 
-    def wanted(form: Mapping[str, Any]) -> bool:
-        record = from_json(form)
+    def wanted(json_object: Mapping[str, Any]) -> bool:
+        record = from_json(json_object)
         return isinstance(record, UrlRecord) and selection.refuses(record) is None
 
     return wanted
@@ -218,7 +218,7 @@ def _fraction(share: float | None) -> str | None:
 
 
 def _jsonl(facts: list[Fact]) -> Iterator[bytes]:
-    return (orjson.dumps(fact.form(), option=orjson.OPT_APPEND_NEWLINE) for fact in facts)
+    return (orjson.dumps(fact.to_dict(), option=orjson.OPT_APPEND_NEWLINE) for fact in facts)
 
 
 def _lines(format: str, facts: list[Fact], encoding: str, *, guard: bool) -> Iterator[bytes]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..client.summary import Summary
     from ..model.records import Item
-    from ..serialize.dumps import Form
+    from ..serialize.dumps import JsonObject
     from ..state.documents import StoredDocument
     from ..state.state import StoredRun
     from .tables import Cell
@@ -138,8 +138,8 @@ class _Sync:
         if self.format == "jsonl":
             self.outputs.records.write_lines(lines)
             return
-        forms = map(orjson.loads, lines.splitlines())
-        rows = change_lines(self.format, forms, names_sites=self.names_sites, **self.writing)
+        json_objects = map(orjson.loads, lines.splitlines())
+        rows = change_lines(self.format, json_objects, names_sites=self.names_sites, **self.writing)
         self.outputs.records.write_lines(b"".join(rows))
 
     def _wait(self) -> None:
@@ -169,30 +169,30 @@ _NUMBERS = HEADER[4:]
 def _history(
     console: Console, targets: Sequence[str], state: str, output: str | None, format: str, *, guard: bool
 ) -> Exit:
-    with State(state) as open_input:
-        known = {site.name for site in open_input.sites()}
+    with State(state) as stored:
+        known = {site.name for site in stored.sites()}
         names = [target if target in known else site_name(find_target(target).seeds) for target in targets]
-        runs = [run for name in names for run in open_input.runs(name)] if names else open_input.runs()
+        runs = [run for name in names for run in stored.runs(name)] if names else stored.runs()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
         _refuse_state(state, outputs)
         outputs.keep()
-        forms = [_form(run) for run in runs]
+        json_objects = [_run_object(run) for run in runs]
         if format == "jsonl":
-            for form in forms:
-                outputs.records.write(orjson.dumps({"type": "run", **form}, option=orjson.OPT_APPEND_NEWLINE))
+            for json_object in json_objects:
+                outputs.records.write(orjson.dumps({"type": "run", **json_object}, option=orjson.OPT_APPEND_NEWLINE))
         else:
-            rows: list[list[Cell]] = [[_cell(form[name]) for name in HEADER] for form in forms]
+            rows: list[list[Cell]] = [[_cell(json_object[name]) for name in HEADER] for json_object in json_objects]
             for line in rows_as(format, HEADER, rows, right=_NUMBERS, output=output, guard=guard):
                 outputs.records.write(line)
     return console.end(count_of(len(runs), "run"), None, [Exit.COMPLETE])
 
 
-def _form(run: StoredRun) -> Form:
-    form = attrs.asdict(run)
+def _run_object(run: StoredRun) -> JsonObject:
+    json_object = attrs.asdict(run)
     for name in ("started", "ended"):
-        moment = form[name]
-        form[name] = moment and stamp(moment.replace(microsecond=0))
-    return form
+        moment = json_object[name]
+        json_object[name] = moment and stamp(moment.replace(microsecond=0))
+    return json_object
 
 
 def _cell(value: Any) -> Cell:

@@ -21,7 +21,7 @@ from .output import is_terminal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ..serialize.dumps import Form
+    from ..serialize.dumps import JsonObject
 
 
 _MARKS = frozenset({"Mn", "Me"})  # Unicode categories of characters without a column of their own
@@ -121,12 +121,12 @@ _PRECISIONS = get_args(Precision)
 
 
 def change_lines(
-    format: str, forms: Iterable[Form], *, encoding: str, names_sites: bool, guard: bool
+    format: str, changes: Iterable[JsonObject], *, encoding: str, names_sites: bool, guard: bool
 ) -> Iterator[bytes]:
     """Changes in a format of ROWS_FORMATS, without header, a line as soon as a change comes."""
     if format in SEPARATED:
-        return _separated(format, forms, names_sites, guard)
-    return _jsonl(forms) if format == "jsonl" else _table(forms, encoding)
+        return _separated(format, changes, names_sites, guard)
+    return _jsonl(changes) if format == "jsonl" else _table(changes, encoding)
 
 
 def change_header(format: str, *, names_sites: bool) -> bytes:
@@ -134,15 +134,15 @@ def change_header(format: str, *, names_sites: bool) -> bytes:
     return separated_line(format, (*_front(names_sites), *HEADER), guard=False) if format in SEPARATED else b""
 
 
-def _jsonl(forms: Iterable[Form]) -> Iterator[bytes]:
-    return (orjson.dumps(form, option=orjson.OPT_APPEND_NEWLINE) for form in forms)
+def _jsonl(changes: Iterable[JsonObject]) -> Iterator[bytes]:
+    return (orjson.dumps(change, option=orjson.OPT_APPEND_NEWLINE) for change in changes)
 
 
-def _separated(format: str, forms: Iterable[Form], names_sites: bool, guard: bool) -> Iterator[bytes]:
+def _separated(format: str, changes: Iterable[JsonObject], names_sites: bool, guard: bool) -> Iterator[bytes]:
     front = _front(names_sites)
-    for form in forms:
-        cells = [form["change"], form["loc"], form.get("lastmod"), form.get("previous_lastmod")]
-        row = [*map(form.get, front), *map(_text, cells), ",".join(_changed(form))]
+    for change in changes:
+        cells = [change["change"], change["loc"], change.get("lastmod"), change.get("previous_lastmod")]
+        row = [*map(change.get, front), *map(_text, cells), ",".join(_changed(change))]
         yield separated_line(format, row, guard)
 
 
@@ -150,22 +150,23 @@ def _front(names_sites: bool) -> tuple[str, ...]:
     return ("site",) if names_sites else ()
 
 
-def _table(forms: Iterable[Form], encoding: str) -> Iterator[bytes]:
+def _table(changes: Iterable[JsonObject], encoding: str) -> Iterator[bytes]:
     """A line for each change; aligned columns would need all of them at once."""
-    for form in forms:
-        details = [f"lastmod {_date(form, 'previous_')} -> {_date(form)}"] if set(_DATE) & set(_changed(form)) else []
-        details += [name for name in _changed(form) if name not in _DATE]
-        line = f"{_SIGNS[form['change']]} {form['loc']}" + (f"  {', '.join(details)}" if details else "")
+    for change in changes:
+        changed = _changed(change)
+        details = [f"lastmod {_date(change, 'previous_')} -> {_date(change)}"] if set(_DATE) & set(changed) else []
+        details += [name for name in changed if name not in _DATE]
+        line = f"{_SIGNS[change['change']]} {change['loc']}" + (f"  {', '.join(details)}" if details else "")
         yield f"{shown(line, encoding)}\n".encode(encoding)
 
 
-def _changed(form: Form) -> list[str]:
-    return [] if form["change"] != "updated" else [*form["changed"]]
+def _changed(change: JsonObject) -> list[str]:
+    return [] if change["change"] != "updated" else [*change["changed"]]
 
 
-def _date(form: Form, prefix: str = "") -> str:
+def _date(change: JsonObject, prefix: str = "") -> str:
     """The date with the precision that the site states."""
-    moment, precision = (form.get(f"{prefix}{name}") for name in _DATE)
+    moment, precision = (change.get(f"{prefix}{name}") for name in _DATE)
     if not isinstance(moment, str):
         return "none"
     return as_stated(moment, str(precision)) if precision in _PRECISIONS else moment

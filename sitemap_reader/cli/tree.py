@@ -157,9 +157,9 @@ def _can_draw(encoding: str) -> bool:
 
 
 def _json_line(row: TreeRow, site: str | None) -> bytes:
-    form = {"type": "node", **attrs.asdict(row)}
+    json_object = {"type": "node", **attrs.asdict(row)}
     for name in ("branch", "bytes_decoded", "seconds", "problems"):
-        del form[name]
+        del json_object[name]
     if site is not None:
-        form["site"] = site
-    return orjson.dumps(form, option=orjson.OPT_APPEND_NEWLINE)
+        json_object["site"] = site
+    return orjson.dumps(json_object, option=orjson.OPT_APPEND_NEWLINE)

@@ -28,7 +28,7 @@ from ..version import __version__
 from .keywords import CHANGES_KEYWORDS, Names, ReaderOptions, checked_keywords
 from .progressbar import ProgressBar
 from .query import Query, check_choice, check_positive
-from .streams import AsyncUrlStream, Walk, batches_of
+from .streams import AsyncUrlStream, CrawlRun, batches_of
 from .targets import Target, find_target, read_netrc, recorder
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from ..state.state import State
     from ..state.sync import SyncPlan
     from .dedupe import UrlSet
-    from .streams import AsyncChangeStream, ChangeWalk
+    from .streams import AsyncChangeStream, ChangeRun
     from .summary import Progress
 
 USER_AGENT = f"sitemap-reader/{__version__}"
@@ -114,6 +114,7 @@ class SitemapReader:
             probe=probe,
             obey_robots=obey_robots,
             user_agent=user_agent,
+            sends_user_agent=fetcher is None,
             concurrency=concurrency,
             per_host=per_host,
             limits=limits,
@@ -171,7 +172,7 @@ class SitemapReader:
         the run, and is raised to the caller unchanged.
         """
         filters = (since, until, undated, trust_lastmod, include, exclude, follow, no_follow, unique)
-        return AsyncUrlStream(self.walk(target, Query(*filters, on_outcome, on_item, on_progress, show_progress)))
+        return AsyncUrlStream(self.crawl_run(target, Query(*filters, on_outcome, on_item, on_progress, show_progress)))
 
     @checked_keywords(meanings=CHANGES_KEYWORDS, elsewhere=_READER_KEYWORDS)
     def changes(
@@ -221,7 +222,7 @@ class SitemapReader:
             show_progress=show_progress,
         )
         plan = SyncPlan(trust_lastmod, full, dry_run, on, accept_removals, clock)
-        return AsyncChangeStream(self.change_walk(target, query, state, plan, on_document))
+        return AsyncChangeStream(self.change_run(target, query, state, plan, on_document))
 
     @checked_keywords(elsewhere=_READER_KEYWORDS)
     async def discover(
@@ -232,15 +233,15 @@ class SitemapReader:
         What robots.txt names and the target itself are always listed; well-known paths only if they hold a sitemap,
         or if the host refused them or robots.txt: then with the status, and a `problem`.
         """
-        run = self._run(find_target(target), peek=True, descend=False)
-        async with aclosing(batches_of(run)) as batches:
+        crawl = self._crawl(find_target(target), peek=True, descend=False)
+        async with aclosing(batches_of(crawl)) as batches:
             async for batch in batches:
                 for item in batch:
                     if on_item and not isinstance(item, UrlGroup):  # without as_entries there are none
                         on_item(item)
-        return [candidate for site in run.frontier.sites for candidate in site.candidates]
+        return [candidate for site in crawl.frontier.sites for candidate in site.candidates]
 
-    def walk(
+    def crawl_run(
         self,
         target: str | Path | Target,
         query: Query,
@@ -250,11 +251,11 @@ class SitemapReader:
         workers: WorkerPool | None = None,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         settled: Mapping[str, str] | None = None,
-    ) -> Walk:
-        """The Walk that a stream of URLs reads; `settled` documents (URL -> format) are not requested again."""
+    ) -> CrawlRun:
+        """The CrawlRun that a stream of URLs reads; `settled` documents (URL -> format) are not requested again."""
         plan = query.plan_fields(datetime.now(UTC))
         found = find_target(target)
-        run = self._run(
+        crawl = self._crawl(
             found,
             as_lines=as_lines,
             as_entries=as_entries,
@@ -263,9 +264,11 @@ class SitemapReader:
             cache=DocumentCache(settled=settled or {}),
             **plan,
         )
-        return Walk(found.name, run, query.summary_builder(), query.guarded(query.on_progress), _progress_bar(query))
+        return CrawlRun(
+            found.name, crawl, query.summary_builder(), query.guarded(query.on_progress), _progress_bar(query)
+        )
 
-    def change_walk(
+    def change_run(
         self,
         target: str | Path | Target,
         query: Query,
@@ -275,11 +278,11 @@ class SitemapReader:
         *,
         site: str | None = None,
         workers: WorkerPool | None = None,
-    ) -> ChangeWalk:
-        """The ChangeWalk that a stream of changes reads; the state is open from here on."""
+    ) -> ChangeRun:
+        """The ChangeRun that a stream of changes reads; the state is open from here on."""
         from ..state.state import site_name
         from ..state.sync import StateSync
-        from .streams import ChangeWalk
+        from .streams import ChangeRun
 
         check_sync_plan(plan)
         found = find_target(target)
@@ -288,13 +291,13 @@ class SitemapReader:
         try:
             # A recording has to be whole, so no request of it is conditional.
             cache = state_sync.cache(knows_documents=self._record is None)
-            run = self._run(found, as_entries=True, workers=workers, cache=cache, **plan_fields)
+            crawl = self._crawl(found, as_entries=True, workers=workers, cache=cache, **plan_fields)
         except BaseException:
             state_sync.close()
             raise
-        return ChangeWalk(
+        return ChangeRun(
             found.name,
-            run,
+            crawl,
             query.summary_builder(),
             query.guarded(query.on_progress),
             _progress_bar(query),
@@ -307,7 +310,7 @@ class SitemapReader:
         """The settings under which a state was written, as JSON values; with others nothing can be compared with it."""
         return {"scope": self._plan.scope, "extras": self._extras, **query.settings()}
 
-    def _run(
+    def _crawl(
         self,
         target: Target,
         *,

@@ -91,7 +91,7 @@ class SitemapTree:
         hosts = {_host(root) for root in roots if root.children or (root.outcome and root.outcome.entries)}
         roots.sort(key=lambda root: (_host(root) not in hosts, _host(root), not _is_robots(root), root.url))
         for root in [*roots, *self._nodes.values()]:  # a cycle has no root: the first of its documents is taken
-            yield from _walk(root, seen)
+            yield from _rows_below(root, seen)
 
     def _node(self, url: str) -> Node:
         return self._nodes.setdefault(url, Node(url))
@@ -131,7 +131,7 @@ def _parts(node: Node) -> tuple[str, str]:
     return parts.netloc, parts.path
 
 
-def _walk(root: Node, seen: set[str]) -> Iterator[TreeRow]:
+def _rows_below(root: Node, seen: set[str]) -> Iterator[TreeRow]:
     # An explicit stack, as depth is unbounded. Entries: node, depth, the branch of its own line, that of its children.
     stack = [(root, 0, "", "")]
     while stack:

@@ -52,14 +52,14 @@ _TICK_SECONDS = 0.2
 
 
 @attrs.define(eq=False)
-class Walk:
+class CrawlRun:
     """What all streams do with a Crawl: take its batches, count the records, report progress, raise at the end.
 
     It holds no reference to its stream, so that a stream is closed as soon as it is garbage.
     """
 
     target: str
-    run: Crawl
+    crawl: Crawl
     summary_builder: SummaryBuilder
     on_progress: Callable[[Progress], None] | None = None
     bar: ProgressBar | None = None
@@ -67,9 +67,9 @@ class Walk:
 
     def progress(self) -> Progress:
         """The numbers so far."""
-        progress, frontier = self.summary_builder.progress, self.run.frontier
+        progress, frontier = self.summary_builder.progress, self.crawl.frontier
         progress.documents_done, progress.documents_known = frontier.documents_done, frontier.documents_known
-        progress.bytes_wire, progress.delay = self.run.bytes_wire, self.run.delay()
+        progress.bytes_wire, progress.delay = self.crawl.bytes_wire, self.crawl.delay()
         return progress
 
     def summary(self) -> Summary:
@@ -78,7 +78,7 @@ class Walk:
 
     def _add_pruned(self) -> None:
         """Copies what the frontier skipped, and why, into the summary."""
-        frontier = self.run.frontier
+        frontier = self.crawl.frontier
         self.summary_builder.pruned, self.summary_builder.checked = frontier.pruned, frontier.checked
         self.summary_builder.since = frontier.plan.selection.window.since
 
@@ -90,7 +90,7 @@ class Walk:
             try:
                 yield
             finally:
-                self.take([*self.run.frontier.abandon()], UrlRecord)
+                self.take([*self.crawl.frontier.abandon()], UrlRecord)
 
     def records(self, batch: Batch) -> Iterator[UrlRecord]:
         """The URL records of a batch, each counted when it is yielded; then progress is reported."""
@@ -150,38 +150,38 @@ class Walk:
 class Stream:
     """What all streams have beside the records."""
 
-    _walk: Walk
+    _run: CrawlRun
 
     @property
     def progress(self) -> Progress:
         """The numbers of documents, URLs and bytes so far."""
-        return self._walk.progress()
+        return self._run.progress()
 
     @property
     def problems(self) -> Problems:
         """Exact counts by code, and samples: five per code and document."""
-        return self._walk.summary_builder.problems
+        return self._run.summary_builder.problems
 
     @property
     def outcomes(self) -> list[Outcome]:
         """One for each document that has ended."""
-        return self._walk.summary_builder.outcomes
+        return self._run.summary_builder.outcomes
 
     @property
     def complete(self) -> bool:
         """Whether every document so far was read whole."""
-        return self._walk.summary_builder.complete
+        return self._run.summary_builder.complete
 
     @property
     def summary(self) -> Summary:
         """The numbers so far; str() makes them a line."""
-        return self._walk.summary()
+        return self._run.summary()
 
     def raise_for_partial(self) -> None:
         """Raises PartialRead, with the outcomes, if anything is missing."""
         missing = self.summary.missing()
         if missing:
-            raise PartialRead(f"{self._walk.target}: {missing}", self.outcomes)
+            raise PartialRead(f"{self._run.target}: {missing}", self.outcomes)
 
 
 class _Batches:
@@ -191,8 +191,8 @@ class _Batches:
     would be closed twice, so this is no generator, and the hooks are off while the run's own generator starts.
     """
 
-    def __init__(self, run: Crawl) -> None:
-        self._batches = run.batches()
+    def __init__(self, crawl: Crawl) -> None:
+        self._batches = crawl.batches()
 
     def __aiter__(self) -> AsyncIterator[Batch]:
         return self
@@ -217,9 +217,9 @@ class _Batches:
             sys.set_asyncgen_hooks(*hooks)
 
 
-def batches_of(run: Crawl) -> _Batches:
+def batches_of(crawl: Crawl) -> _Batches:
     """The batches of a run; a caller that stops before their end has to close them."""
-    return _Batches(run)
+    return _Batches(crawl)
 
 
 class AsyncStream(Stream, Generic[Output]):
@@ -228,8 +228,8 @@ class AsyncStream(Stream, Generic[Output]):
     UsageError for a pass over a stream that has ended, or is closed.
     """
 
-    def __init__(self, walk: Walk, generator: AsyncGenerator[Output, None]) -> None:
-        self._walk = walk
+    def __init__(self, run: CrawlRun, generator: AsyncGenerator[Output, None]) -> None:
+        self._run = run
         self._generator = generator
 
     async def __aenter__(self) -> Self:
@@ -256,28 +256,28 @@ class AsyncUrlStream(AsyncStream[UrlRecord]):
     A stream without one URL ends by raising NothingFound or NothingReadable.
     """
 
-    def __init__(self, walk: Walk) -> None:
-        super().__init__(walk, _read_async(walk))
+    def __init__(self, run: CrawlRun) -> None:
+        super().__init__(run, _read_async(run))
 
 
-async def _read_async(walk: Walk) -> AsyncGenerator[UrlRecord, None]:
-    with walk.reading(), ticking(walk) if walk.bar else nullcontext():
-        async with aclosing(batches_of(walk.run)) as batches:
+async def _read_async(run: CrawlRun) -> AsyncGenerator[UrlRecord, None]:
+    with run.reading(), ticking(run) if run.bar else nullcontext():
+        async with aclosing(batches_of(run.crawl)) as batches:
             async for batch in batches:
-                for record in walk.records(batch):
+                for record in run.records(batch):
                     yield record
-    walk.raise_verdict()
+    run.raise_verdict()
 
 
 @contextmanager
-def ticking(walk: Walk) -> Iterator[None]:
+def ticking(run: CrawlRun) -> Iterator[None]:
     """Draws the bar while no batch arrives; a notebook handles an interrupt only while its loop is busy."""
     loop = asyncio.get_running_loop()
     handle: asyncio.Handle
 
     def tick() -> None:
         nonlocal handle
-        walk.show_progress()
+        run.show_progress()
         handle = loop.call_later(_TICK_SECONDS, tick)
 
     handle = loop.call_soon(tick)
@@ -296,16 +296,16 @@ class ThreadStream(Stream, Generic[Output]):
 
     def __init__(
         self,
-        walk: Walk,
+        run: CrawlRun,
         close: Callable[[], Awaitable[None]],
         on_wait: Callable[[], None] | None,
         parts: Callable[[Batch], Iterator[Output]],
         last_parts: Callable[[], Iterator[Output]] = lambda: iter(()),
     ) -> None:
         """`parts` yields the output of a batch, `last_parts` that which follows the last batch."""
-        self._walk = walk
-        self._bridge = Bridge(partial(_pump, walk.run, close))
-        self._generator: Generator[Output, None, None] = _read(walk, self._bridge, on_wait, parts, last_parts)
+        self._run = run
+        self._bridge = Bridge(partial(_pump, run.crawl, close))
+        self._generator: Generator[Output, None, None] = _read(run, self._bridge, on_wait, parts, last_parts)
         # At interpreter exit the thread has to end before the modules that it uses.
         weakref.finalize(self._generator, self._bridge.close)
 
@@ -342,62 +342,62 @@ class UrlStream(ThreadStream[UrlRecord]):
     """
 
     def __init__(
-        self, walk: Walk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
+        self, run: CrawlRun, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
     ) -> None:
-        super().__init__(walk, close, on_wait, walk.records)
+        super().__init__(run, close, on_wait, run.records)
 
 
 class LineStream(ThreadStream[Lines]):
     """The JSON lines of many records at a time, which worker processes may have encoded."""
 
     def __init__(
-        self, walk: Walk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
+        self, run: CrawlRun, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
     ) -> None:
-        super().__init__(walk, close, on_wait, walk.lines)
+        super().__init__(run, close, on_wait, run.lines)
 
     @property
     def is_full(self) -> bool:
         """Whether the limit of the query is reached."""
-        return self._walk.summary_builder.is_full
+        return self._run.summary_builder.is_full
 
 
 class BatchStream(ThreadStream["Batch"]):
     """The batches of a run: records or Entries of many, references, problems and outcomes."""
 
     def __init__(
-        self, walk: Walk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
+        self, run: CrawlRun, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
     ) -> None:
-        super().__init__(walk, close, on_wait, walk.items)
+        super().__init__(run, close, on_wait, run.items)
 
     def rules(self, url: str) -> Rules | None:
         """The rules of the robots.txt of the URL's host; None if it was not read."""
-        return self._walk.run.frontier.rules(url)
+        return self._run.crawl.frontier.rules(url)
 
 
 def _read(
-    walk: Walk,
+    run: CrawlRun,
     bridge: Bridge,
     on_wait: Callable[[], None] | None,
     parts: Callable[[Batch], Iterator[Output]],
     last_parts: Callable[[], Iterator[Output]],
 ) -> Generator[Output, None, None]:
     def wait() -> None:
-        walk.report_progress()
+        run.report_progress()
         if on_wait is not None:
             on_wait()
 
-    with walk.reading(), closing(bridge):
+    with run.reading(), closing(bridge):
         for batch in bridge.batches(wait):
             yield from parts(batch)
         if not bridge.was_cancelled:
             yield from last_parts()
     if not bridge.was_cancelled:
-        walk.raise_verdict()
+        run.raise_verdict()
 
 
-async def _pump(run: Crawl, close: Callable[[], Awaitable[None]], put: Callable[[Batch], Awaitable[None]]) -> None:
+async def _pump(crawl: Crawl, close: Callable[[], Awaitable[None]], put: Callable[[Batch], Awaitable[None]]) -> None:
     try:
-        async with aclosing(run.batches()) as batches:
+        async with aclosing(crawl.batches()) as batches:
             async for batch in batches:
                 await put(batch)
     finally:
@@ -408,8 +408,8 @@ async def _pump(run: Crawl, close: Callable[[], Awaitable[None]], put: Callable[
 
 
 @attrs.define(eq=False)
-class ChangeWalk(Walk):
-    """A Walk whose batches are compared with a state; `site` becomes a key of each JSON line."""
+class ChangeRun(CrawlRun):
+    """A CrawlRun whose batches are compared with a state; `site` becomes a key of each JSON line."""
 
     state_sync: StateSync = attrs.field(kw_only=True)
     on_document: Callable[[StoredDocument], None] | None = attrs.field(default=None, kw_only=True)
@@ -417,8 +417,8 @@ class ChangeWalk(Walk):
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """As in Walk; at the end, changes that were not delivered are rolled back."""
-        with closing(self.state_sync), Walk.reading(self):
+        """As in CrawlRun; at the end, changes that were not delivered are rolled back."""
+        with closing(self.state_sync), CrawlRun.reading(self):
             yield
 
     def pieces(self, batch: Batch) -> Iterator[ChangePiece]:
@@ -448,8 +448,8 @@ class ChangeWalk(Walk):
         return (_lines(piece, self.site) for piece in self.last_pieces())
 
     def verdict(self) -> ReadError | None:
-        """As in Walk, but None if there was any change."""
-        return None if any(attrs.astuple(self.state_sync.counts)) else Walk.verdict(self)
+        """As in CrawlRun, but None if there was any change."""
+        return None if any(attrs.astuple(self.state_sync.counts)) else CrawlRun.verdict(self)
 
     def _record_problem(self, problem: Problem) -> None:
         self.take([problem], UrlRecord)
@@ -481,17 +481,17 @@ def _lines(piece: ChangePiece, site: str | None) -> Lines:
 class _ChangeStream(Stream):
     """What streams of changes have beside what all streams have."""
 
-    _walk: ChangeWalk
+    _run: ChangeRun
 
     @property
     def counts(self) -> ChangeCounts:
         """How many URLs are new, updated and removed, so far."""
-        return self._walk.state_sync.counts
+        return self._run.state_sync.counts
 
     @property
     def removals_suspended(self) -> bool:
         """Whether removals were left undecided, as a document could not be read whole."""
-        return self._walk.state_sync.removals_suspended
+        return self._run.state_sync.removals_suspended
 
 
 class AsyncChangeStream(_ChangeStream, AsyncStream[Change]):
@@ -500,45 +500,45 @@ class AsyncChangeStream(_ChangeStream, AsyncStream[Change]):
     A stream without one sitemap ends by raising NothingFound or NothingReadable.
     """
 
-    def __init__(self, walk: ChangeWalk) -> None:
-        super().__init__(walk, _changes_async(walk))
+    def __init__(self, run: ChangeRun) -> None:
+        super().__init__(run, _changes_async(run))
 
     async def close(self) -> None:
         """Cancels every request of this stream, and releases the state. May be called twice."""
         await super().close()
-        self._walk.state_sync.close()
+        self._run.state_sync.close()
 
 
-async def _changes_async(walk: ChangeWalk) -> AsyncGenerator[Change, None]:
+async def _changes_async(run: ChangeRun) -> AsyncGenerator[Change, None]:
     """SQLite works in a thread beside the loop. No generator within this one: see _Batches."""
     thread = WorkerThread("sitemap-reader-state")
-    with walk.reading(), ticking(walk) if walk.bar else nullcontext():
+    with run.reading(), ticking(run) if run.bar else nullcontext():
         try:
-            async with aclosing(batches_of(walk.run)) as batches:
+            async with aclosing(batches_of(run.crawl)) as batches:
                 async for batch in batches:
-                    pieces = walk.pieces(batch)
+                    pieces = run.pieces(batch)
                     while (piece := await thread.run(next, pieces, None)) is not None:
                         for change in changes_of(piece):
                             yield change
-            pieces = walk.last_pieces()
+            pieces = run.last_pieces()
             while (piece := await thread.run(next, pieces, None)) is not None:
                 for change in changes_of(piece):
                     yield change
         finally:
             await thread.close()
-    walk.raise_verdict()
+    run.raise_verdict()
 
 
 class _ThreadChanges(_ChangeStream, ThreadStream[Output]):
     """Streams of changes over a thread."""
 
-    _walk: ChangeWalk
+    _run: ChangeRun
 
     def close(self) -> None:
         """Cancels every request, joins the thread, releases the state; may be called from any thread, and twice."""
         super().close()
         if getgeneratorstate(self._generator) != GEN_RUNNING:  # otherwise next() in another thread closes it
-            self._walk.state_sync.close()
+            self._run.state_sync.close()
 
 
 class ChangeStream(_ThreadChanges[Change]):
@@ -548,15 +548,15 @@ class ChangeStream(_ThreadChanges[Change]):
     """
 
     def __init__(
-        self, walk: ChangeWalk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
+        self, run: ChangeRun, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
     ) -> None:
-        super().__init__(walk, close, on_wait, walk.changes, walk.last_changes)
+        super().__init__(run, close, on_wait, run.changes, run.last_changes)
 
 
 class ChangeLineStream(_ThreadChanges[Lines]):
     """Changes as JSON lines, many at a time."""
 
     def __init__(
-        self, walk: ChangeWalk, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
+        self, run: ChangeRun, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
     ) -> None:
-        super().__init__(walk, close, on_wait, walk.change_lines, walk.last_lines)
+        super().__init__(run, close, on_wait, run.change_lines, run.last_lines)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..state.documents import StoredDocument
     from ..state.state import State
     from .dedupe import UrlSet
-    from .streams import ChangeLineStream, ChangeStream, ChangeWalk
+    from .streams import ChangeLineStream, ChangeRun, ChangeStream
     from .summary import Progress
     from .targets import Target
 
@@ -65,7 +65,7 @@ def urls(
     reader = _own_reader(options)
     filters = (since, until, undated, trust_lastmod, include, exclude, follow, no_follow, unique)
     query = Query(*filters, on_outcome, on_item, on_progress, show_progress)
-    return UrlStream(reader.walk(target, query), reader.close, on_wait)
+    return UrlStream(reader.crawl_run(target, query), reader.close, on_wait)
 
 
 def lines(
@@ -94,8 +94,8 @@ def lines(
     reader = _own_reader(options)
     filters = (since, until, undated, trust_lastmod, include, exclude, follow, no_follow, unique)
     query = Query(*filters, on_item=on_item, on_progress=on_progress, show_progress=show_progress, limit=limit)
-    walk = reader.walk(target, query, as_lines=LineOptions(site), workers=pool_for_jobs(jobs))
-    return LineStream(walk, reader.close, on_wait)
+    run = reader.crawl_run(target, query, as_lines=LineOptions(site), workers=pool_for_jobs(jobs))
+    return LineStream(run, reader.close, on_wait)
 
 
 def batches(
@@ -112,7 +112,9 @@ def batches(
     check_positive(jobs=jobs)
     reader = _own_reader(options)
     query = Query(on_outcome=on_outcome, on_progress=on_progress, show_progress=show_progress)
-    return BatchStream(reader.walk(target, query, as_entries=True, workers=pool_for_jobs(jobs)), reader.close, on_wait)
+    return BatchStream(
+        reader.crawl_run(target, query, as_entries=True, workers=pool_for_jobs(jobs)), reader.close, on_wait
+    )
 
 
 class ChangesOptions(ReaderOptions, total=False):
@@ -150,8 +152,8 @@ def changes(
     """
     from .streams import ChangeStream  # here: reading alone needs no database
 
-    walk, reader = _change_walk(target, state, options)
-    return ChangeStream(walk, reader.close, on_wait)
+    run, reader = _change_run(target, state, options)
+    return ChangeStream(run, reader.close, on_wait)
 
 
 def change_lines(
@@ -167,14 +169,14 @@ def change_lines(
     from .streams import ChangeLineStream
 
     check_positive(jobs=jobs)
-    walk, reader = _change_walk(target, state, options, site=site, workers=pool_for_jobs(jobs))
-    return ChangeLineStream(walk, reader.close, on_wait)
+    run, reader = _change_run(target, state, options, site=site, workers=pool_for_jobs(jobs))
+    return ChangeLineStream(run, reader.close, on_wait)
 
 
-def _change_walk(
+def _change_run(
     target: str | Path | Target, state: State | str | Path, options: ChangesOptions, **more: Any
-) -> tuple[ChangeWalk, SitemapReader]:
-    """The ChangeWalk and its reader; each option goes to the reader, the sync plan or the query."""
+) -> tuple[ChangeRun, SitemapReader]:
+    """The ChangeRun and its reader; each option goes to the reader, the sync plan or the query."""
     from ..state.sync import SyncPlan
 
     given: dict[str, Any] = {**options}
@@ -182,7 +184,7 @@ def _change_walk(
     planned = {name: given.pop(name) for name in attrs.fields_dict(SyncPlan) if name in given}
     on_document = given.pop("on_document", None)
     reader = _own_reader(reading)  # type: ignore[arg-type]
-    return reader.change_walk(target, Query(**given), state, SyncPlan(**planned), on_document, **more), reader
+    return reader.change_run(target, Query(**given), state, SyncPlan(**planned), on_document, **more), reader
 
 
 @checked_keywords(ReaderOptions)

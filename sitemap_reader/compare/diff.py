@@ -21,8 +21,8 @@ import orjson
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..model.records import Change, ChangeCounts
-from ..serialize.dumps import SQLITE, Dump, checked, numbered_forms, open_file
-from ..serialize.jsonl import ALWAYS, COMPARED, NESTED, REMOVED, STATED, On, from_json, json_form
+from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file
+from ..serialize.jsonl import ALWAYS, COMPARED, NESTED, REMOVED, STATED, On, from_json, to_dict
 from ..state.schema import temp_database_errors, temporary_database
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ..model.records import SitemapRef, UrlRecord
-    from ..serialize.dumps import Form
+    from ..serialize.dumps import JsonObject
     from ..state.state import State
 
-    Source = str | os.PathLike[str] | Dump | State | BinaryIO | Iterable[UrlRecord | SitemapRef | Form]
+    Source = str | os.PathLike[str] | Dump | State | BinaryIO | Iterable[UrlRecord | SitemapRef | JsonObject]
 
 
 __all__ = ["COMPARED", "STATED", "Changes", "On", "compare", "diff", "is_state", "open_side", "stream_side"]
@@ -49,7 +49,7 @@ class Side:
     """One of the two dumps: its numbered lines, and, once they are read, counts of them and the keys that they have."""
 
     name: str
-    numbered: Iterator[tuple[int, Form]]
+    numbered: Iterator[tuple[int, JsonObject]]
     before: int = 0  # added to line numbers, so that positions in NEW are behind all of OLD
     last: int = 0
     urls: int = 0
@@ -97,7 +97,7 @@ class Side:
             kinds = ", ".join(f"{count:,} of type {kind}" for kind, count in self.others.items())
             raise UsageError(f"{self.name} has no URL, only lines of other types ({kinds}): compare dumps of URLs")
 
-    def _count_other(self, number: int, json_object: Form) -> None:
+    def _count_other(self, number: int, json_object: JsonObject) -> None:
         kind = json_object["type"]
         if kind == "change":
             raise UsageError(f"{self.name}:{number}: that is a list of changes, and no dump: compare the dumps instead")
@@ -116,7 +116,7 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
         path = os.fspath(source)
         if is_state(path):
             return _state_side(files.enter_context(_state_class()(path)))
-        return Side(path, numbered_forms(files.enter_context(open_file(path)), path))
+        return Side(path, numbered_objects(files.enter_context(open_file(path)), path))
     if hasattr(source, "read"):
         return stream_side(cast("BinaryIO", source), str(getattr(source, "name", name)))
     if isinstance(source, _state_class()):
@@ -125,8 +125,8 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
         hint = "give a path, a Snapshot, a binary stream, or UrlRecords"
         raise UsageError(f"{name} is a {type(source).__name__}; {hint}")
     items = cast("Iterable[Any]", source)
-    forms = enumerate((item if isinstance(item, dict) else json_form(item) for item in items), 1)
-    return Side(name, ((number, checked({**json_object}, name, number)) for number, json_object in forms))
+    json_objects = enumerate((item if isinstance(item, dict) else to_dict(item) for item in items), 1)
+    return Side(name, ((number, checked({**json_object}, name, number)) for number, json_object in json_objects))
 
 
 def is_state(path: str) -> bool:
@@ -145,32 +145,32 @@ def _state_class() -> type[State]:
 def _state_side(state: State) -> Side:
     """The URLs of a state with the fields that it keeps; with `site` if it has several."""
     sites = [site.name for site in state.sites()]
-    forms = (
+    json_objects = (
         {name: json_object[name] for name in REMOVED} | ({"site": site} if len(sites) > 1 else {})
         for site in sites
-        for json_object in map(json_form, state.entries(site))
+        for json_object in map(to_dict, state.entries(site))
     )
-    return Side(state.name, enumerate(forms, 1))
+    return Side(state.name, enumerate(json_objects, 1))
 
 
 def stream_side(stream: BinaryIO, name: str) -> Side:
     """The side of a binary stream, which stays open."""
-    return Side(name, numbered_forms(stream, name))
+    return Side(name, numbered_objects(stream, name))
 
 
-def key_of(json_object: Form, *, by_site: bool) -> bytes:
+def key_of(json_object: JsonObject, *, by_site: bool) -> bytes:
     """A digest of the loc, and with `by_site` of the site."""
     site = json_object.get("site") or "" if by_site else ""
     return blake2b(f"{site}\n{json_object['loc']}".encode(), digest_size=16).digest()
 
 
-def digester(names: tuple[str, ...]) -> Callable[[Form], bytes]:
+def digester(names: tuple[str, ...]) -> Callable[[JsonObject], bytes]:
     """A function that digests the values under these names, equal for equal values."""
     always = [name for name in names if name in ALWAYS]
     sometimes = [name for name in names if name in NESTED]
     seldom = frozenset(sometimes)
 
-    def digest(json_object: Form) -> bytes:
+    def digest(json_object: JsonObject) -> bytes:
         values = [value_of(json_object, name) for name in always]
         if not seldom.isdisjoint(json_object):
             values += [[name, value] for name in sometimes if (value := value_of(json_object, name)) is not None]
@@ -179,7 +179,7 @@ def digester(names: tuple[str, ...]) -> Callable[[Form], bytes]:
     return digest
 
 
-def value_of(json_object: Form, name: str) -> Any:
+def value_of(json_object: JsonObject, name: str) -> Any:
     """The value under a name in one normalised type; None where there is none."""
     value = json_object.get(name)
     if type(value) is str or value is None:
@@ -223,7 +223,7 @@ class Changes:
         return self.counts.new + self.counts.updated + self.counts.removed
 
     def __iter__(self) -> Iterator[Change]:
-        for old_number, new_number, json_object in self._forms():
+        for old_number, new_number, json_object in self._changes():
             try:
                 change = from_json(json_object)
             except UsageError as exc:
@@ -232,9 +232,9 @@ class Changes:
             if isinstance(change, Change):
                 yield change
 
-    def forms(self) -> Iterator[Form]:
+    def dicts(self) -> Iterator[JsonObject]:
         """Yields each change as the dict of its JSON line, with the `site` of the dump."""
-        for _, _, json_object in self._forms():
+        for _, _, json_object in self._changes():
             yield json_object
 
     @property
@@ -257,18 +257,18 @@ class Changes:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def _forms(self) -> Iterator[tuple[int, int | None, Form]]:
+    def _changes(self) -> Iterator[tuple[int, int | None, JsonObject]]:
         """Positions in OLD and NEW, and the JSON object, of each change."""
         with temp_database_errors():
             for old_place, new_place, old_line, new_line in self._db.execute(_DIFFERENCES):
                 old = None if old_line is None else orjson.loads(old_line)
                 new = None if new_line is None else orjson.loads(new_line)
-                yield old_place, new_place, _change_form(old, new, self._compared)
+                yield old_place, new_place, _change_object(old, new, self._compared)
 
 
-def _change_form(old: Form | None, new: Form | None, compared: tuple[str, ...]) -> Form:
+def _change_object(old: JsonObject | None, new: JsonObject | None, compared: tuple[str, ...]) -> JsonObject:
     site = (new or old or {}).get("site")
-    site_field: Form = {} if site is None else {"site": site}
+    site_field: JsonObject = {} if site is None else {"site": site}
     if new is None:
         old = old or {}
         record = {name: old[name] for name in REMOVED if name in old}
@@ -276,7 +276,7 @@ def _change_form(old: Form | None, new: Form | None, compared: tuple[str, ...]) 
     record = {name: value for name, value in new.items() if name != "site"}
     if old is None:
         return {"type": "change", "change": "new", **record, **site_field}
-    extra: Form = {"changed": [name for name in compared if value_of(old, name) != value_of(new, name)]}
+    extra: JsonObject = {"changed": [name for name in compared if value_of(old, name) != value_of(new, name)]}
     extra["previous_lastmod"] = old.get("lastmod")
     extra["previous_lastmod_precision"] = old.get("lastmod_precision")
     return {"type": "change", "change": "updated", **record, **extra, **site_field}

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from .client import Response as Response
     from .client import guarded_connector as guarded_connector
     from .replay import ReplayFetcher as ReplayFetcher
+    from .ssrf_guard import address_refusal as address_refusal
     from .warc.fetcher import WarcFetcher as WarcFetcher
 
 _NAMES = {
     "..model.errors": ("FetchError",),
     ".client": ("AiohttpFetcher", "Fetcher", "Response", "guarded_connector"),
     ".replay": ("ReplayFetcher",),
+    ".ssrf_guard": ("address_refusal",),
     ".warc.fetcher": ("WarcFetcher",),
 }
 

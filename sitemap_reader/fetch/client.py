@@ -23,7 +23,7 @@ from ..frontier.seeds import check_header
 from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES, Limits, checked_limits
 from .errors import REFUSED_ERRNO, RequestedUrl, describe_address, fetch_error, refused_address, shorten
-from .ssrf_guard import literal_address, refusal
+from .ssrf_guard import address_refusal, literal_address
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -39,25 +39,75 @@ _PORT = re.compile(r":\d+$")
 _UNSAFE = re.compile(r"[\x00-\x20\x7f]")
 
 
+def response_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Returns headers by lower-case name for names and values as received, with non-UTF-8 bytes as surrogates."""
+    headers: dict[str, str] = {}
+    for name, value in pairs:
+        key, text = name.lower(), _without_surrogates(value)
+        # The same value twice counts once: some proxies repeat Location.
+        headers[key] = f"{headers[key]}, {text}" if headers.get(key, text) != text else text
+    return headers
+
+
+def _without_surrogates(value: str) -> str:
+    """Returns a header value without lone surrogates, which aiohttp puts for bytes that are not UTF-8."""
+    if value.isascii():
+        return value
+    return header_text(value.encode("utf-8", "surrogateescape"))
+
+
+def header_text(raw: bytes) -> str:
+    """Decodes header values: as UTF-8, or else as Latin-1."""
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1")  # RFC 9110 5.5: the historical charset of such octets
+
+
+def _by_lower_case_name(headers: Mapping[str, str]) -> dict[str, str]:
+    return response_headers(headers.items())
+
+
 @attrs.define
 class Response:
     """The head of a response, and its body as it arrives.
 
-    `headers` has lower-case names; values of repeated names are joined by ", ". `chunks` yields the bytes of the body
-    as sent, without undoing Content-Encoding, and raises FetchError where it breaks off. `url` is the requested one.
+    `headers` may be given with names in any case, also as a multidict: they become lower-case, and the values of
+    repeated names are joined by ", ". `chunks` yields the bytes of the body as sent, without undoing
+    Content-Encoding, and raises FetchError where it breaks off. `url` is the requested one.
     """
 
     status: int
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = attrs.field(converter=_by_lower_case_name)
     chunks: AsyncIterator[bytes]
     url: str
 
 
 class Fetcher(Protocol):
-    """What a crawl needs of a network."""
+    """What a crawl needs of a network: one request, one response.
+
+    A fetcher follows no redirect, retries nothing, decompresses nothing and keeps no cookies: the crawl decides on
+    the first two, and decodes gzip and deflate. It sends a User-Agent of its own, and accepts no other encodings.
+
+    It decides which addresses may be connected to. URLs come from sitemaps, redirects and robots.txt of any site, and
+    may name hosts of the internal network: check the IP address of each connection with address_refusal() when it is
+    made, as a name may have another address by then, and raise a FetchError with code F13. AiohttpFetcher and
+    guarded_connector() do so.
+    """
 
     def fetch(self, url: str, headers: Mapping[str, str]) -> AbstractAsyncContextManager[Response]:
-        """Sends one GET, or raises FetchError without a response. Leaving the block early closes the connection."""
+        """Sends one GET with these headers, which override its own, and gives the Response to the block.
+
+        `url` is http or https, in ASCII, without userinfo and fragment. Calls overlap, on one event loop. A timeout
+        cancels the call, or the iteration of `Response.chunks`. The body is read inside the block, not always to its
+        end; `chunks` is not closed before. Leaving the block ends the response, and closes its connection unless the
+        body was read.
+
+        A FetchError, raised before the block, by `chunks` or when the block is left, is a failure of this request
+        alone: a problem with its code, after retries if it is transient; bytes that had arrived are read. The block
+        is left with the exception that `chunks` raised, so it may be converted there. Any other exception ends the
+        crawl and is raised to the caller.
+        """
         ...  # pragma: no cover
 
 
@@ -131,7 +181,7 @@ class AiohttpFetcher:
             response = await self._send(requested, headers)
             try:
                 chunks = _BodyChunks(response, requested)
-                yield Response(response.status, response_headers(response.headers.items()), chunks, url)
+                yield Response(response.status, response.headers, chunks, url)
             finally:
                 response.release()  # closes the connection where the body was not read to its end
         finally:
@@ -187,7 +237,7 @@ class AiohttpFetcher:
         if self._allow_private:
             return
         address = "127.0.0.1" if _is_localhost(requested.host) else literal_address(requested.host)
-        reason = refusal(address) if address else None
+        reason = address_refusal(address) if address else None
         if address and reason:
             raise refused_address(requested, describe_address(address, reason))
 
@@ -209,7 +259,7 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
 
     def checked_socket(info: aiohttp.AddrInfoType) -> socket.socket:
         address = str(info[4][0])
-        reason = None if allow_private else refusal(address)
+        reason = None if allow_private else address_refusal(address)
         if reason:
             raise OSError(REFUSED_ERRNO, describe_address(address, reason))
         return make_socket(info)
@@ -381,28 +431,3 @@ def _finite_or_none(seconds: float) -> float | None:
 def _plain_socket(info: aiohttp.AddrInfoType) -> socket.socket:
     family, kind, protocol = info[:3]
     return socket.socket(family, kind, protocol)
-
-
-def response_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Returns the headers of a Response for names and values as received, with non-UTF-8 bytes as surrogates."""
-    headers: dict[str, str] = {}
-    for name, value in pairs:
-        key, text = name.lower(), _without_surrogates(value)
-        # The same value twice counts once: some proxies repeat Location.
-        headers[key] = f"{headers[key]}, {text}" if headers.get(key, text) != text else text
-    return headers
-
-
-def _without_surrogates(value: str) -> str:
-    """Returns a header value without lone surrogates, which aiohttp puts for bytes that are not UTF-8."""
-    if value.isascii():
-        return value
-    return header_text(value.encode("utf-8", "surrogateescape"))
-
-
-def header_text(raw: bytes) -> str:
-    """Decodes header values: as UTF-8, or else as Latin-1."""
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return raw.decode("latin-1")  # RFC 9110 5.5: the historical charset of such octets

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..frontier.responses import with_remedy
+from ..frontier.responses import PROXY_REMEDY
 from ..model.errors import FetchError
 
 if TYPE_CHECKING:
@@ -97,13 +97,13 @@ def _certificate(
     reason = getattr(error, "verify_message", None) or str(error)
     problem = _CERTIFICATE_ERRORS.get(getattr(error, "verify_code", 0), f"is not valid: {reason}")
     remedy = "--cacert (cacert=FILE) trusts its issuer, --insecure (insecure=True) does not verify it"
-    return FetchError(f"TLS certificate of {requested.host_port} {problem}; {remedy}", transient=False)
+    return FetchError(f"TLS certificate of {requested.host_port} {problem}", transient=False, remedy=remedy)
 
 
 def _dns(exc: aiohttp.ClientConnectorDNSError, requested: RequestedUrl, received: int | None) -> FetchError:
     if exc.os_error.errno == socket.EAI_AGAIN:
         return FetchError(f"{requested.host}: the name servers do not answer")
-    return FetchError(f"{requested.host}: no such host; check the spelling", transient=False)
+    return FetchError(f"{requested.host}: no such host", transient=False, remedy="check the spelling")
 
 
 def _tls(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
@@ -117,14 +117,14 @@ def _tls(exc: Exception, requested: RequestedUrl, received: int | None) -> Fetch
 
 def _proxy(exc: aiohttp.ClientProxyConnectionError, requested: RequestedUrl, received: int | None) -> FetchError:
     proxy = f"{exc.host}:{exc.port}"
-    return FetchError(f"{requested.host}: no connection to the proxy {proxy}; check its host and port (--proxy)")
+    message, remedy = f"{requested.host}: no connection to the proxy {proxy}", "check its host and port (--proxy)"
+    return FetchError(message, remedy=remedy)
 
 
 def _proxy_response(exc: aiohttp.ClientHttpProxyError, requested: RequestedUrl, received: int | None) -> FetchError:
     message = f"{requested.host}: the proxy answered {exc.status}"
-    if exc.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        message = with_remedy(message, exc.status)
-    return FetchError(message, transient=exc.status >= 500)
+    remedy = PROXY_REMEDY if exc.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED else None
+    return FetchError(message, transient=exc.status >= 500, remedy=remedy)
 
 
 _UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL)
@@ -136,7 +136,7 @@ def _connect(exc: aiohttp.ClientConnectorError, requested: RequestedUrl, receive
         # Of a host with several addresses, aiohttp joins the messages.
         return refused_address(requested, str(error.strerror).removeprefix("Multiple exceptions: "))
     if error.errno == errno.ECONNREFUSED:
-        return FetchError(f"connection refused by {requested.host_port}; check the host and the port")
+        return FetchError(f"connection refused by {requested.host_port}", remedy="check the host and the port")
     if error.errno in _UNREACHABLE:
         return FetchError(f"no route to {requested.host_port}")
     return _disconnected(error, requested, received)
@@ -148,12 +148,12 @@ def refused_address(requested: RequestedUrl, description: str) -> FetchError:
     description = re.sub(rf"\[Errno {REFUSED_ERRNO}\] ", "", description)
     if not description.startswith(f"{requested.host} "):
         description = f"{requested.host}: {description}"
-    message = f"{description}; --allow-private (allow_private=True) permits it"
-    return FetchError(message, code="F13", transient=False)
+    remedy = "--allow-private (allow_private=True) permits it"
+    return FetchError(description, code="F13", transient=False, remedy=remedy)
 
 
 def describe_address(address: str, reason: str) -> str:
-    """Returns the sentence about an address that is refused; `reason` is from ssrf_guard.refusal()."""
+    """Returns the sentence about an address that is refused; `reason` is from ssrf_guard.address_refusal()."""
     if reason == "malformed":
         return f"{address} is no IP address"
     return f"{address} is {'an' if reason[0] in 'aeiou' else 'a'} {reason} address"

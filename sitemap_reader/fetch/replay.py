@@ -136,7 +136,7 @@ def headers_path(body: Path) -> Path:
 
 
 def format_error(error: FetchError) -> str:
-    """Returns `[code] message`, in one line."""
+    """Returns `[code] message[; remedy]`, in one line."""
     text = str(error)
     is_plain = error.code == "F04" and text.partition(" ")[0] not in CATALOGUE
     return one_line(text if is_plain else f"{error.code} {text}")
@@ -145,9 +145,12 @@ def format_error(error: FetchError) -> str:
 def parse_error(text: str) -> FetchError:
     """Returns the error that format_error() wrote; it is not transient, as a retry would read the same file."""
     code, _, rest = text.partition(" ")
-    if code in CATALOGUE:
+    if code not in CATALOGUE:
+        code, rest = "F04", text
+    message, _, remedy = rest.rpartition("; ")
+    if not (message and remedy):
         return FetchError(rest, code=code, transient=False)
-    return FetchError(text, transient=False)
+    return FetchError(message, code=code, transient=False, remedy=remedy)
 
 
 def one_line(text: str) -> str:
@@ -309,6 +312,9 @@ class RecordedBody:
             raise
         except FetchError as error:
             self._error = error
+            raise
+        except Exception as error:  # which the other fetcher may convert when it leaves the response
+            self._error = FetchError(f"{type(error).__name__}: {error}")
             raise
         if self.file is None:
             self.file = self._open_file()

@@ -1,7 +1,7 @@
 """Decides which IP addresses may be connected to, against server-side request forgery (SSRF).
 
 An IP address as text goes in; None (allowed) or a one-word reason for the refusal comes out.
-Never resolves a name, never opens a socket: the connector calls refusal() at every connect.
+Never resolves a name, never opens a socket: the connector calls address_refusal() at every connect.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ _THIS_NETWORK = IPv4Network("0.0.0.0/8")
 _LEGACY_IPV4 = re.compile(r"[0-9a-fx.]+", re.IGNORECASE)
 
 
-def refusal(ip: str) -> str | None:
+def address_refusal(ip: str) -> str | None:
     """Returns why `ip` must not be connected to, or None if it may.
 
     IPv6 addresses with an IPv4 address inside (mapped, compatible, translated, NAT64, 6to4, Teredo) are checked by
     that address. Text that is not an address is refused.
 
-    >>> refusal("93.184.215.14"), refusal("::ffff:127.0.0.1"), refusal("fe80::1%eth0")
+    >>> address_refusal("93.184.215.14"), address_refusal("::ffff:127.0.0.1"), address_refusal("fe80::1%eth0")
     (None, 'loopback', 'link-local')
     """
     try:

@@ -98,7 +98,7 @@ class DocumentRequest:
     listed_at: str | None = None  # `document:line` of the first listing
     listed_line: int | None = None
     listed_lastmod: Lastmod | None = None
-    is_probe: bool = False  # read to check whether its index states correct dates, else it would be skipped
+    is_sample: bool = False  # read to check whether its index states correct dates, else it would be skipped
     read_at: datetime | None = None  # wall-clock time at which the head of the answer arrived
     dates: LastmodSummary | None = None  # of its entries, if requested
     sites: list[SiteDiscovery] = attrs.field(factory=list)  # whose discovery waits for it
@@ -111,7 +111,7 @@ class DocumentRequest:
     last_modified: str | None = None
     is_incomplete: bool = False  # entries may be missing for a reason that the parser cannot know
     tally: Tally = attrs.field(factory=Tally)
-    deferred_problems: list[Problem] = attrs.field(factory=list)  # of a guess, until it proves to be a sitemap
+    deferred_problems: list[Problem] = attrs.field(factory=list)  # of a probe, until it proves to be a sitemap
     children: list[str] = attrs.field(factory=list)
     sitemap_lines: list[SitemapRef] = attrs.field(factory=list)  # of a robots.txt
     unverified_children: dict[str, SitemapRef] = attrs.field(factory=dict)  # out of scope, not yet verified
@@ -120,7 +120,7 @@ class DocumentRequest:
     scope_extensions: int = 0  # how often it gained authorities
     is_index: bool = False
     is_page: bool = False  # a robots.txt that is an HTML page, which has not been reported yet
-    reports_failure: bool = False  # although it was only guessed, or requested for verification
+    reports_failure: bool = False  # although it was only probed, or requested for verification
     resume: ResumePoint | None = None
     aliases: list[DocumentRequest] = attrs.field(factory=list)  # documents that redirect to it
     alias_of: DocumentRequest | None = None  # the document that it redirects to
@@ -158,8 +158,8 @@ class DocumentRequest:
         return known is not None
 
     @property
-    def is_guess(self) -> bool:
-        """A well-known path that no document lists: its failure is not reported."""
+    def is_probe(self) -> bool:
+        """A request for a well-known path that no document lists: its failure is not reported."""
         return self.why == "well-known" and not self.reports_failure
 
 
@@ -180,7 +180,8 @@ class Arrived:
 class Failed:
     """No answer, or one that broke off; `outcome` covers what was read before.
 
-    `is_ours`: the cause is in this program (a dead worker process), not in the network or the document.
+    `remedy` is what the user can do, "" if nothing; with None see responses.with_remedy(). `is_ours`: the cause is in
+    this program (a dead worker process), not in the network or the document.
     """
 
     code: str
@@ -188,6 +189,12 @@ class Failed:
     transient: bool = True
     outcome: Outcome | None = None
     is_ours: bool = False
+    remedy: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The message with its remedy."""
+        return f"{self.message}; {self.remedy}" if self.remedy else self.message
 
 
 @attrs.frozen
@@ -205,7 +212,7 @@ Answer = Head | SitemapRef | Arrived | Failed | Finished
 class SiteDiscovery:
     """Where the sitemaps of one site are: robots.txt, then the sitemaps that it names, then well-known paths.
 
-    In: the outcome of each candidate. Out: the next URL to guess, and `candidates` for the report. `pending` counts
+    In: the outcome of each candidate. Out: the next URL to probe, and `candidates` for the report. `pending` counts
     the candidates that have not ended.
     """
 
@@ -217,12 +224,12 @@ class SiteDiscovery:
     pending: int = 0
     found: bool = False  # a listed candidate is a sitemap
     candidates: list[Candidate] = attrs.field(factory=list)
-    first_failure: DocumentRequest | None = None  # robots.txt at the first of several origins
+    first_failure: tuple[DocumentRequest, Failed] | None = None  # robots.txt at the first of several origins
     has_ended: bool = False  # nothing more is requested on its account
     html_pages: list[DocumentRequest] = attrs.field(factory=list)  # at well-known paths
     _is_absent: bool = False  # a well-known path has neither a sitemap nor a page
     _paths: Iterator[str] = attrs.field(factory=lambda: iter(WELL_KNOWN))
-    _guess_found: bool = False
+    _probe_found: bool = False
 
     @classmethod
     def start(cls, seed: Seed, probe: Probe) -> SiteDiscovery:
@@ -242,14 +249,14 @@ class SiteDiscovery:
     def candidate_ended(self, outcome: Outcome) -> None:
         self.pending -= 1
         is_sitemap = outcome.format in SITEMAP_FORMATS
-        is_guess = outcome.why == "well-known"
-        if is_guess:
-            self._guess_found = self._guess_found or is_sitemap
+        is_probe = outcome.why == "well-known"
+        if is_probe:
+            self._probe_found = self._probe_found or is_sitemap
             is_absent = not (is_sitemap or outcome.format == Format.HTML or "F02" in outcome.problems)
             self._is_absent = self._is_absent or is_absent
         else:
             self.found = self.found or is_sitemap
-        if is_sitemap or not is_guess:
+        if is_sitemap or not is_probe:
             self.report_candidate(outcome)
 
     def report_candidate(self, outcome: Outcome) -> None:
@@ -260,17 +267,17 @@ class SiteDiscovery:
 
     @property
     def has_sitemap(self) -> bool:
-        """Whether a sitemap was found, listed or guessed."""
-        return self.found or self._guess_found
+        """Whether a sitemap was found, listed or probed."""
+        return self.found or self._probe_found
 
     @property
     def has_only_pages(self) -> bool:
         """Whether all well-known paths that were requested have an HTML page, and no other candidate is known."""
         return bool(self.html_pages) and not (self._is_absent or self.candidates)
 
-    def next_guess(self) -> str | None:
-        """The next well-known URL, once all listed candidates have ended; None where no guess is due."""
-        if self.pending or self._guess_found or self.seed.document or self.seed.robots_only:
+    def next_probe(self) -> str | None:
+        """The next well-known URL, once all listed candidates have ended; None where no probe is due."""
+        if self.pending or self._probe_found or self.seed.document or self.seed.robots_only:
             return None
         if self.probe == "never" or (self.probe == "auto" and self.found):
             return None

@@ -1,6 +1,6 @@
 """The events that a frontier reports: Problems as they come up, and an Outcome for each document that has ended.
 
-In: requests, and what happened to them. Out: take(). A guess that is no sitemap leaves no event.
+In: requests, and what happened to them. Out: take(). A probe that is no sitemap leaves no event.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Events:
         field: str | None = None,
         severity: Severity | None = None,
     ) -> None:
-        """Reports a Problem of a document; that of a guess is deferred until it proves to be a sitemap."""
+        """Reports a Problem of a document; that of a probe is deferred until it proves to be a sitemap."""
         line, raw = (ref.line, ref.loc) if ref else (None, None)
         problem = report(
             code, message, sitemap=request.original_url, line=line, field=field, raw=raw, severity=severity
@@ -50,7 +50,7 @@ class Events:
         if request.outcome:  # it has ended, but for robots.txt verification
             sampled = request.tally.counts[code] <= SAMPLES_PER_CODE
             _add_problems(request.outcome, {code: 1}, [problem] if sampled else [])
-        (request.deferred_problems if request.is_guess else self._events).append(problem)
+        (request.deferred_problems if request.is_probe else self._events).append(problem)
 
     def set_outcome(self, request: DocumentRequest, outcome: Outcome) -> None:
         """Gives the request the parser's outcome, with what only the frontier knows; reports nothing yet."""
@@ -71,7 +71,7 @@ class Events:
         outcome.kept -= request.unread_children.total()
         outcome.dropped = dict(Counter(outcome.dropped) + request.unread_children)
         outcome.complete = outcome.complete and not request.is_incomplete
-        if not (request.is_guess and outcome.format not in SITEMAP_FORMATS):
+        if not (request.is_probe and outcome.format not in SITEMAP_FORMATS):
             self._events += [*request.deferred_problems, outcome]
         request.deferred_problems = []
 
@@ -81,10 +81,10 @@ class Events:
             self.set_outcome(request, second)
         self.report_end(request)
 
-    def report_guess(self, request: DocumentRequest) -> None:
-        """Reports a guess like any other document from now on, as something lists or needs it; even if it has ended."""
+    def report_probe(self, request: DocumentRequest) -> None:
+        """Reports a probe like any other document from now on, as something lists or needs it; even if it has ended."""
         outcome = request.outcome
-        if outcome and request.is_guess and outcome.format not in SITEMAP_FORMATS:
+        if outcome and request.is_probe and outcome.format not in SITEMAP_FORMATS:
             self._events += [*outcome.samples, outcome]
         request.reports_failure = True
 

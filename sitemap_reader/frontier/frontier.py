@@ -10,6 +10,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
+import attrs
+
 from ..model.limits import advice
 from ..model.records import Outcome, SitemapRef, Why
 from ..parser.content.sniff import Format
@@ -89,7 +91,7 @@ class Frontier:
         self._deferred = DeferredDocuments(
             self._authorities, self._events, self._links.drop_unverified, self._queue, descend=plan.descend
         )
-        self._block_pages = BlockPages(self._events, self._deferred.end)
+        self._block_pages = BlockPages(plan, self._events, self._deferred.end)
         self._bytes = 0
         # Documents last: a robots.txt that is requested on their account serves no discovery.
         for site in sorted(self.sites, key=lambda site: site.seed.document is not None):
@@ -99,12 +101,12 @@ class Frontier:
 
     @property
     def documents_known(self) -> int:
-        """How many documents were listed or guessed so far, read or not."""
+        """How many documents were listed or probed so far, read or not."""
         return self._documents.count
 
     @property
     def checked(self) -> int:
-        """How many probes confirmed that the older children of their index may be skipped."""
+        """How many samples confirmed that the older children of their index may be skipped."""
         return self._links.dates.checked
 
     @property
@@ -233,7 +235,7 @@ class Frontier:
 
     def _add_candidate(self, url: str, why: Why, site: SiteDiscovery) -> None:
         request = DocumentRequest(url, url, why)
-        # It was a sitemap once, or is the guess that stands for all on a host with too long a Crawl-delay.
+        # It was a sitemap once, or is the probe that stands for all on a host with too long a Crawl-delay.
         request.reports_failure = url in self.plan.cache.names or bool(self._hosts.for_url(url).delay_error)
         site.add_candidate(request)
         self._documents.add(request)
@@ -246,10 +248,10 @@ class Frontier:
 
     def _queue(self, request: DocumentRequest) -> None:
         host = self._hosts.for_url(request.url)
-        if host.skip_reason:
+        if host.skip_failure:
             if host.robots_request is not None:  # which may have been requested for verification only, so far
-                self._events.report_guess(host.robots_request)
-            self._fail(request, "F04", host.skip_reason, severity="info")  # the reason has been reported
+                self._events.report_probe(host.robots_request)
+            self._fail(request, host.skip_failure, severity="info")  # the reason has been reported
             return
         if not request.is_robots:
             self._policy.ensure_rules(host)
@@ -258,11 +260,12 @@ class Frontier:
     def _permitted(self, host: HostQueue, request: DocumentRequest) -> bool:
         limit = self._limits.max_site_bytes
         if self._bytes > limit:
-            self._fail(request, "S16", f"more than {limit:,} bytes decoded: not read; {advice('max_site_bytes')}")
+            message, remedy = f"more than {limit:,} bytes decoded: not read", advice("max_site_bytes")
+            self._fail(request, Failed("S16", message, transient=False, remedy=remedy))
             return False
         refusal = self._policy.refusal(host, request)
         if refusal:
-            self._fail(request, refusal.code, refusal.message, severity=refusal.severity)
+            self._fail(request, Failed(refusal.code, refusal.message, transient=False), severity=refusal.severity)
         return refusal is None
 
     def _arrive(self, request: DocumentRequest) -> None:
@@ -314,10 +317,10 @@ class Frontier:
     def _refused(self, request: DocumentRequest, refusal: Refuse, now: float) -> None:
         host = self._hosts.for_url(request.url)
         if refusal.skip_host:
-            self._skip_host(host, request, refusal.message)
+            self._skip_host(host, request, refusal.failed)
             return
         host.pace.pause(now + refusal.pause_seconds)
-        self._failed(request, Failed(refusal.code, refusal.message, refusal.transient), now)
+        self._failed(request, refusal.failed, now)
 
     def _failed(self, request: DocumentRequest, failed: Failed, now: float) -> None:
         if request.is_robots and request.status is None and any(site.other_origins for site in request.sites):
@@ -331,7 +334,7 @@ class Frontier:
             request.not_before = now + backoff(request.tries, self._jitter())
             self._queue(request)
         else:
-            self._fail(request, failed.code, failed.message, failed.outcome)
+            self._fail(request, failed)
 
     def _catch_up(self, site: SiteDiscovery) -> None:
         """The robots.txt at a site's next origin may have been read before, on another account."""
@@ -340,15 +343,15 @@ class Frontier:
             self._links.add_lines_again(robots)
             self._continue_discovery(robots, site, robots.outcome)
 
-    def _skip_host(self, host: HostQueue, request: DocumentRequest, why: str) -> None:
+    def _skip_host(self, host: HostQueue, request: DocumentRequest, failed: Failed) -> None:
         """The host asks for a longer wait than the limit: it is skipped for the rest of the crawl."""
-        host.skip_reason = f"{host.origin} is skipped: {why}"
-        host.rules = host.rules or disallow_all(host.skip_reason)
+        failed = host.skip_failure = attrs.evolve(failed, message=f"{host.origin} is skipped: {failed.message}")
+        host.rules = host.rules or disallow_all(failed.text)
         request.reports_failure = request.reports_failure or not request.is_robots
         waiting = self._hosts.drain(host)
-        self._fail(request, "F04", host.skip_reason)
+        self._fail(request, failed)
         for each in waiting:
-            self._fail(each, "F04", host.skip_reason, severity="info")
+            self._fail(each, failed, severity="info")
 
     def _redirect(self, request: DocumentRequest, target: str) -> None:
         """Requests the target of a redirect, unless that is a document of its own: then this one is its alias."""
@@ -370,7 +373,7 @@ class Frontier:
             if known.is_alias_of(request):
                 request.url = request.redirects.pop()  # a loop, so it is an alias of nothing
                 urls = f"{request.original_url} and {known.original_url}"
-                self._fail(request, "F04", f"redirect loop: {urls} redirect to each other")
+                self._fail(request, Failed("F04", f"redirect loop: {urls} redirect to each other", transient=False))
                 return
             self._make_alias(request, known)
 
@@ -401,28 +404,20 @@ class Frontier:
         elif robots.is_page and not robots.sites:
             self._block_pages.report_page(robots)
 
-    def _fail(
-        self,
-        request: DocumentRequest,
-        code: str,
-        message: str,
-        outcome: Outcome | None = None,
-        *,
-        severity: Severity | None = None,
-    ) -> None:
-        host = self._hosts.for_url(request.original_url)
-        text = f"{message} (listed in {request.listed_at})" if request.listed_at else message
+    def _fail(self, request: DocumentRequest, failed: Failed, *, severity: Severity | None = None) -> None:
+        host, code, outcome = self._hosts.for_url(request.original_url), failed.code, failed.outcome
+        text = f"{failed.text} (listed in {request.listed_at})" if request.listed_at else failed.text
         if request.is_robots:
-            text = self._policy.failure_message(request, message, closes_host=True)
-        elif request.is_guess and is_refusal(request, code) and not host.is_blocked:
-            request.reports_failure, text = True, with_remedy(message, request.status)
+            text = self._policy.failure_message(request, failed, closes_host=True)
+        elif request.is_probe and is_refusal(request, code) and not host.is_blocked:
+            request.reports_failure, text = True, with_remedy(failed, request.status, self.plan)
         elif request.why == "given" and code == "F01" and request.status in REFUSED:
-            text = with_remedy(message, request.status)
+            text = with_remedy(failed, request.status, self.plan)
         self._events.note(request, code, text, severity=severity)
-        # One message per host: further guesses fail in the same way.
-        host.is_blocked = host.is_blocked or (not request.is_guess and is_refusal(request, code))
+        # One message per host: further probes fail in the same way.
+        host.is_blocked = host.is_blocked or (not request.is_probe and is_refusal(request, code))
         if request.is_robots:
-            self._policy.disallow(request, message)
+            self._policy.disallow(request, failed.text)
         if outcome is None and request.resume:
             outcome = request.resume.outcome
         outcome = outcome or Outcome(format=Format.ROBOTS.value if request.is_robots else None)
@@ -471,20 +466,20 @@ class Frontier:
         self._deferred.end(request, request.outcome)
 
     def _continue_discovery(self, request: DocumentRequest, site: SiteDiscovery, outcome: Outcome) -> None:
-        """A candidate or the robots.txt of a site has ended: requests the next guess, or ends the discovery."""
+        """A candidate or the robots.txt of a site has ended: requests the next probe, or ends the discovery."""
         site.awaits_robots = False
         if request is not self._hosts.for_url(site.origin).robots_request:
             site.candidate_ended(outcome)
-            if request.is_guess and outcome.format == Format.HTML:
+            if request.is_probe and outcome.format == Format.HTML:
                 site.html_pages.append(request)
         elif not outcome.complete:
             self._policy.report_first_failure(site)
-        if request.why == "well-known" and not (request.is_guess or outcome.complete):
+        if request.why == "well-known" and not (request.is_probe or outcome.complete):
             site.report_candidate(outcome)
-        if not self._policy.rules_out_guesses(site, request):
-            while (guess := site.next_guess()) is not None:
-                if guess not in self._documents and not self.plan.no_follow.find_in(guess):
-                    self._add_candidate(guess, "well-known", site)
+        if not self._policy.rules_out_probes(site, request):
+            while (url := site.next_probe()) is not None:
+                if url not in self._documents and not self.plan.no_follow.find_in(url):
+                    self._add_candidate(url, "well-known", site)
                     return
         if not site.pending and not site.has_ended:
             self._block_pages.end_discovery(site, self._hosts.for_url(site.origin))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from .document_request import DocumentRequest
+    from .document_request import DocumentRequest, Failed
     from .robots_rules import Rules
 
 BACKOFF_SECONDS = 0.5
@@ -156,7 +156,7 @@ class RequestQueue:
 class HostQueue:
     """The state of one origin, and the requests that wait for it.
 
-    While `rules` is None, documents wait for robots.txt. `skip_reason` says why nothing more is requested,
+    While `rules` is None, documents wait for robots.txt. `skip_failure` says why nothing more is requested,
     `delay_error` that the Crawl-delay in its robots.txt is over the limit.
     """
 
@@ -164,7 +164,7 @@ class HostQueue:
     pace: HostPace
     rules: Rules | None = None
     robots_request: DocumentRequest | None = None  # for its robots.txt, waiting or ended
-    skip_reason: str | None = None
+    skip_failure: Failed | None = None
     is_blocked: bool = False  # a refusal of this host was reported
     delay_error: str | None = None
     processing: int = 0  # documents that have arrived and are still being parsed

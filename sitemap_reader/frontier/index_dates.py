@@ -1,9 +1,9 @@
 """Whether the lastmods of an index are accurate enough to skip its children older than `since`.
 
 In: the children that would be skipped; at the end of each document, the dates in it. Out, when the index has ended: up
-to three of those children to be read as probes; then all others, to be read if a date found below the index contradicts
-it, to be skipped if none does. Each index is judged on its own, by all that is read below it. No child is skipped
-unless at least one probe could be read.
+to three of those children to be read as samples; then all others, to be read if a date found below the index
+contradicts it, to be skipped if none does. Each index is judged on its own, by all that is read below it. No child is
+skipped unless at least one sample could be read.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from .filters import LastmodSummary
     from .plan import Plan
 
-# How many of the children that would be skipped are read as probes; and how many are tried for that.
-_PROBES = 3
+# How many of the children that would be skipped are read as samples; and how many are tried for that.
+_SAMPLES = 3
 _MAX_CANDIDATES = 6
 # Children that are deferred, all indexes together; more only where more documents than that may be read.
 _MAX_DEFERRED = 1_000_000
@@ -43,7 +43,7 @@ class ChildHandler(Protocol):
 
     def may_read(self, index: DocumentRequest, ref: SitemapRef) -> bool: ...
     def read(self, index: DocumentRequest, ref: SitemapRef) -> None: ...
-    def probe(self, index: DocumentRequest, ref: SitemapRef) -> DocumentRequest | None: ...
+    def read_sample(self, index: DocumentRequest, ref: SitemapRef) -> DocumentRequest | None: ...
     def skip(self, index: DocumentRequest, ref: SitemapRef) -> None: ...
     def refuse(self, index: DocumentRequest, ref: SitemapRef, message: str) -> None: ...
 
@@ -51,7 +51,7 @@ class ChildHandler(Protocol):
 class DeferredChildren:
     """Children of one index that are neither read nor skipped yet, in its order: about thirty bytes each plus the URL.
 
-    Candidates for probes: the newest, most likely to have changed since the index was written; the oldest, which shows
+    Candidates for samples: the newest, most likely to have changed since the index was written; the oldest, which shows
     dates that are invented or never updated; the middle one of the list; then the next newest ones.
     """
 
@@ -139,7 +139,7 @@ class IndexCheck:
 class IndexDateChecks:
     """defer() children as they are listed, call ended() for each document, and go_on() until it is_idle.
 
-    `checked` counts the probes that were read and confirmed the dates of their index.
+    `checked` counts the samples that were read and confirmed the dates of their index.
     """
 
     def __init__(self, plan: Plan, events: Events, children: ChildHandler) -> None:
@@ -236,8 +236,8 @@ class IndexDateChecks:
         was_read = outcome.complete and not (source.is_index or outcome.not_modified)
         child = request
         while (check := self._listed_by.get(child)) is not None:
-            if was_read and child.is_probe:
-                child.is_probe = False  # counted once; a contradiction is found below
+            if was_read and child.is_sample:
+                child.is_sample = False  # counted once; a contradiction is found below
                 check.checked += 1
             if dates is not None and check.contradiction is None and child.listed_lastmod is not None:
                 check.contradiction = self._contradiction(child, child.listed_lastmod, dates, check.index.read_at)
@@ -293,7 +293,7 @@ class IndexDateChecks:
         return taken
 
     def _decide(self, check: IndexCheck) -> bool | None:
-        """True to read all deferred children, False to skip them, None where probes have to be read first."""
+        """True to read all deferred children, False to skip them, None where samples have to be read first."""
         if not check.deferred.count:
             return False
         if check.contradiction is not None:
@@ -301,9 +301,9 @@ class IndexDateChecks:
             return True
         if check.candidates is None:
             check.candidates = check.deferred.candidates()
-            self._probe(check)
-        while not check.pending and check.checked < _PROBES and check.candidates:
-            self._probe(check)
+            self._read_samples(check)
+        while not check.pending and check.checked < _SAMPLES and check.candidates:
+            self._read_samples(check)
         if check.pending:
             return None
         if check.checked:
@@ -311,16 +311,16 @@ class IndexDateChecks:
             return False
         return True
 
-    def _probe(self, check: IndexCheck) -> None:
-        """Has as many candidates read as are missing from the number of probes."""
-        wanted, index = _PROBES - check.checked, check.index
+    def _read_samples(self, check: IndexCheck) -> None:
+        """Has as many candidates read as are missing from the number of samples."""
+        wanted, index = _SAMPLES - check.checked, check.index
         while wanted and check.candidates:
             position = check.candidates.pop(0)
             ref = check.deferred.at(position, index.original_url)
             if self._children.may_read(index, ref):
                 check.deferred.remove(position)
                 self._free += 1
-                wanted -= self._children.probe(index, ref) is not None
+                wanted -= self._children.read_sample(index, ref) is not None
 
     def _report(self, index: DocumentRequest, found: DateContradiction) -> None:
         if found.newest is None:

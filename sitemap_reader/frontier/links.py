@@ -162,8 +162,8 @@ class Links:
             message = f"{alias.original_url} lists itself: it redirects to {target}, which lists it or leads to it"
             self._events.note(alias, "S05", f"{message}: not followed")
         known.add_parent(alias.original_url)
-        if not alias.is_guess:  # two guesses may both lead to the home page
-            self._events.report_guess(known)
+        if not alias.is_probe:  # two probes may both lead to the home page
+            self._events.report_probe(known)
         self._authorities.extend(known, self._authorities.authorities_of(alias))
 
     def settle(self, steps: int) -> bool:
@@ -195,7 +195,7 @@ class Links:
         if known is None and counts and self._plan.no_follow.find_in(ref.loc):
             self._prune(ref.loc, "no-follow")
             for site in request.sites:
-                site.found = True  # there is a sitemap all the same, so no guess is needed
+                site.found = True  # there is a sitemap all the same, so no probe is needed
         elif known is None and counts and self._is_within_depth(request, ref) and self._is_within_limit(request, ref):
             known = self.robots_at(ref.loc, request)
             if known is None:
@@ -252,7 +252,7 @@ class Links:
             self._carry_out(request, ref, decision)
 
     def _carry_out(
-        self, request: DocumentRequest, ref: SitemapRef, decision: LinkDecision, *, is_probe: bool = False
+        self, request: DocumentRequest, ref: SitemapRef, decision: LinkDecision, *, is_sample: bool = False
     ) -> None:
         request.is_incomplete = request.is_incomplete or decision.incomplete
         if decision.pruned:
@@ -263,7 +263,7 @@ class Links:
         elif decision.code:
             self._events.note(request, decision.code, decision.message, ref)
         if decision.read:
-            self._read_child(request, ref, is_probe=is_probe)
+            self._read_child(request, ref, is_sample=is_sample)
 
     # --- deferred children: index_dates.ChildHandler ---
 
@@ -271,9 +271,9 @@ class Links:
         """Whether a deferred child is not known yet, and in scope."""
         return self._documents.get(ref.loc) is None and self._rules.decide_by_place(index, ref).read
 
-    def probe(self, index: DocumentRequest, ref: SitemapRef) -> DocumentRequest | None:
+    def read_sample(self, index: DocumentRequest, ref: SitemapRef) -> DocumentRequest | None:
         """Reads a deferred child to check the dates of its index; None where no more documents may be read."""
-        self._carry_out(index, ref, self._rules.decide_by_place(index, ref), is_probe=True)
+        self._carry_out(index, ref, self._rules.decide_by_place(index, ref), is_sample=True)
         return self._documents.get(ref.loc)
 
     def read(self, index: DocumentRequest, ref: SitemapRef) -> None:
@@ -313,7 +313,7 @@ class Links:
         self._events.note(index, "U04", decision.message, ref)
         index.unread_children[str(decision.out_of_scope)] += 1
 
-    def _read_child(self, index: DocumentRequest, ref: SitemapRef, *, is_probe: bool = False) -> None:
+    def _read_child(self, index: DocumentRequest, ref: SitemapRef, *, is_sample: bool = False) -> None:
         """Adds a child that is in scope, with the authorities that its index has by now."""
         known = self._documents.get(ref.loc)
         if known is not None:
@@ -321,7 +321,7 @@ class Links:
         elif self._is_within_limit(index, ref) and not self._is_robots(index, ref):
             child = DocumentRequest(ref.loc, ref.loc, "index", depth=index.depth + 1)
             child.inherited_authorities = self._authorities.passed_on(index)
-            child.listed_at, child.listed_line, child.is_probe = listing_place(ref), ref.line, is_probe
+            child.listed_at, child.listed_line, child.is_sample = listing_place(ref), ref.line, is_sample
             if ref.lastmod is not None and ref.lastmod_precision is not None:
                 child.listed_lastmod = ref.lastmod, ref.lastmod_precision
             child.add_parent(index.original_url)
@@ -343,9 +343,9 @@ class Links:
             self._pruned.setdefault(loc, reason)
 
     def _add_parent(self, known: DocumentRequest, parent: DocumentRequest) -> None:
-        """One more document lists it; a failure of a guess is reported from now on."""
+        """One more document lists it; a failure of a probe is reported from now on."""
         known.add_parent(parent.original_url)
-        self._events.report_guess(known)
+        self._events.report_probe(known)
 
     def _add_document(self, request: DocumentRequest) -> None:
         reason = self._pruned.pop(request.original_url, None)

@@ -31,6 +31,7 @@ class Plan:
     follow: Callable[[SitemapRef], bool] | None = None  # which children of an index to read
     no_follow: Patterns = attrs.field(factory=Patterns)  # sitemaps that are never read
     user_agent: str = "sitemap-reader"
+    sends_user_agent: bool = True  # False: the caller's fetcher sends one of its own
     concurrency: int = 16
     per_host: int = 4
     descend: bool = True  # False: the candidates only, not their children

@@ -7,7 +7,6 @@ Retry-After), RFC 9309 2.3.1 (robots.txt).
 
 from __future__ import annotations
 
-import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ import attrs
 from ..model.limits import advice
 from ..parser.content.sniff import Format
 from ..parser.normalise.urls import clean_url
+from .document_request import Failed
 from .host_queue import retry_after, slow_down
 from .robots_rules import ALLOW_ALL, Rules, rules_for_status
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ..model.limits import Limits
     from ..model.records import Outcome
     from .document_request import DocumentRequest, Head
+    from .plan import Plan
 
 ABSENT = frozenset({404, 410})
 REFUSED = frozenset({401, 403, 407, 429, 451})  # it is there, but not for this client, or not now
@@ -61,13 +62,11 @@ class Settle:
 class Refuse:
     """There is nothing to read.
 
-    `transient`: another try may help, after a pause of the host of `pause_seconds`; `skip_host`: request nothing more
-    of this host.
+    If the failure is transient, the host pauses for `pause_seconds` before the next try; `skip_host`: request nothing
+    more of this host.
     """
 
-    code: str
-    message: str
-    transient: bool = False
+    failed: Failed
     pause_seconds: float = 0.0
     skip_host: bool = False
 
@@ -96,7 +95,7 @@ def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
         return Unchanged()
     if head.status in _BUSY:
         return _busy(request, head, limits, today)
-    return Refuse("F01", _text(head.status), transient=500 <= head.status <= 599)
+    return Refuse(Failed("F01", _text(head.status), transient=500 <= head.status <= 599))
 
 
 def _redirect(request: DocumentRequest, location: str, limits: Limits) -> Step:
@@ -109,15 +108,14 @@ def _redirect(request: DocumentRequest, location: str, limits: Limits) -> Step:
     if target in way:
         return _dead_end(request, f"redirect loop: {' -> '.join([*way, target])[:500]}")
     if len(way) > limit:
-        return _dead_end(request, f"more than {limit} redirects; {advice(field, 'follow more')}")
+        return _dead_end(request, f"more than {limit} redirects", advice(field, "follow more"))
     return Follow(target)
 
 
-def _dead_end(request: DocumentRequest, message: str) -> Step:
+def _dead_end(request: DocumentRequest, message: str, remedy: str | None = None) -> Step:
     """A redirect without a usable target. RFC 9309 2.3.1.2: such a robots.txt is unavailable, so all is allowed."""
-    if request.is_robots:
-        return Settle(ALLOW_ALL, message)
-    return Refuse("F04", message)
+    failed = Failed("F04", message, transient=False, remedy=remedy)
+    return Settle(ALLOW_ALL, failed.text) if request.is_robots else Refuse(failed)
 
 
 def _busy(request: DocumentRequest, head: Head, limits: Limits, today: datetime) -> Refuse:
@@ -129,8 +127,9 @@ def _busy(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
         seconds = min(slow_down(request.tries), limits.max_wait_seconds) if is_limited else 0.0
     if seconds > limits.max_wait_seconds:
         message += f", Retry-After {seconds:,.0f} s is over {limits.max_wait_seconds:,.0f} s"
-        return Refuse("F04", f"{message}; {advice('max_wait_seconds', 'wait for it')}", skip_host=True)
-    return Refuse("F01", message, transient=True, pause_seconds=seconds)
+        remedy = advice("max_wait_seconds", "wait for it")
+        return Refuse(Failed("F04", message, transient=False, remedy=remedy), skip_host=True)
+    return Refuse(Failed("F01", message), pause_seconds=seconds)
 
 
 def _text(status: int) -> str:
@@ -143,36 +142,47 @@ def _text(status: int) -> str:
 
 # --- failures: messages and remedies ---
 
-# A message that ends with a remedy gets no other.
-OWN_REMEDY = re.compile(r".*; ((?:check |raise |try |--).*)", re.DOTALL)
-
-OTHER_AGENT = "try another User-Agent (-A, user_agent=...), or have this one allow-listed"
+PROXY_REMEDY = "check the user and the password of the proxy (--proxy)"
+_WITH_REMEDY = frozenset({"F01", "F04"})  # codes with a general remedy; F13 has none
 _LATER = "try again later"
 _WITHOUT = "--no-robots (obey_robots=False)"
 _BY_STATUS = {
     401: '--auth (auth="USER:PASSWORD") signs in',
-    407: "check the user and the password of the proxy (--proxy)",
+    407: PROXY_REMEDY,
     429: f"{_LATER}, or {advice('max_wait_seconds', 'wait longer')}",
     451: "try from another network (--proxy)",
 }
 
 
-def with_remedy(message: str, status: int | None, *, closes_host: bool = False) -> str:
-    """The message of a failure with a remedy. `closes_host`: of a robots.txt without which nothing is fetched.
+def allow_listing(plan: Plan) -> str:
+    """The remedy for a host that refuses this client."""
+    return f"try {_another_agent(plan)}, or have this one allow-listed"
 
-    >>> with_remedy("401 Unauthorized", 401)
+
+def _another_agent(plan: Plan) -> str:
+    return f"another User-Agent{' (-A, user_agent=...)' if plan.sends_user_agent else ''}"
+
+
+def with_remedy(failed: Failed, status: int | None, plan: Plan, *, closes_host: bool = False) -> str:
+    """The message of a failure with its own remedy, or else one by the status, which is None if there was no answer.
+
+    `closes_host`: of a robots.txt without which nothing is fetched.
+
+    >>> from .plan import Plan
+    >>> with_remedy(Failed("F01", "401 Unauthorized"), 401, Plan())
     '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in'
-    >>> with_remedy("shop.example: no such host; check the spelling", None, closes_host=True)
-    'shop.example: no such host; check the spelling'
+    >>> with_remedy(Failed("F04", "no such host", transient=False, remedy="check the spelling"), None, Plan())
+    'no such host; check the spelling'
     """
-    if OWN_REMEDY.fullmatch(message):
-        return message
-    if status is None:  # no answer at all: another try, or another client
-        return f"{message}; {_LATER}, or with another User-Agent (-A, user_agent=...)"
-    remedy = _BY_STATUS.get(status, OTHER_AGENT if 300 <= status <= 499 else _LATER)
+    if failed.remedy is not None or failed.code not in _WITH_REMEDY:
+        return failed.text
+    if status is None:
+        remedy = f"{_LATER}, or with {_another_agent(plan)}" if failed.transient else allow_listing(plan)
+        return f"{failed.message}; {remedy}"
+    remedy = _BY_STATUS.get(status, allow_listing(plan) if 300 <= status <= 499 else _LATER)
     if closes_host:
-        return f"{message}, so nothing on this host is fetched; {remedy}, or go on with {_WITHOUT}"
-    return f"{message}; {remedy}"
+        return f"{failed.message}, so nothing on this host is fetched; {remedy}, or go on with {_WITHOUT}"
+    return f"{failed.message}; {remedy}"
 
 
 def hides_sitemap_lines(outcome: Outcome) -> bool:
@@ -185,22 +195,19 @@ def is_refusal(request: DocumentRequest, code: str) -> bool:
     return code != "F02" and not (code == "F01" and request.status in ABSENT)
 
 
-def message_of_both_schemes(https: str, http: str, status: int | None) -> str:
-    """The message for a bare host that failed over https, then over http; `status` is what http answered, if it did.
+def failure_of_both_schemes(https: Failed, http: Failed, status: int | None) -> Failed:
+    """The failure of a bare host over https, then over http; `status` is what http answered, if it did.
 
-    >>> message_of_both_schemes("TLS certificate has expired; --insecure", "connection refused; check the port", None)
+    >>> expired = Failed("F04", "TLS certificate has expired", transient=False, remedy="--insecure")
+    >>> failure_of_both_schemes(expired, Failed("F04", "connection refused", remedy="check the port"), None).text
     'connection refused; over https: TLS certificate has expired; --insecure'
     """
-    if https == http:
+    if https.text == http.text:
         return http
     if status is not None:
-        return f"{_without_remedy(https)}; over http: {http}"
-    return f"{_without_remedy(http)}; over https: {https}"
-
-
-def _without_remedy(message: str) -> str:
-    found = OWN_REMEDY.fullmatch(message)
-    return message[: found.start(1) - 2] if found else message
+        return attrs.evolve(http, message=f"{https.message}; over http: {http.message}")
+    message, is_transient = f"{http.message}; over https: {https.message}", http.transient or https.transient
+    return attrs.evolve(https, message=message, transient=is_transient)
 
 
 def remove_page_problem(robots: Outcome) -> bool:

@@ -17,15 +17,15 @@ from ..model.records import Outcome
 from ..parser.content.sniff import Format
 from ..parser.normalise.scope import verified_prefixes
 from ..parser.normalise.urls import origin, without_userinfo
-from .document_request import DocumentRequest
-from .responses import OTHER_AGENT, message_of_both_schemes, with_remedy
+from .document_request import DocumentRequest, Failed
+from .responses import allow_listing, failure_of_both_schemes, with_remedy
 from .robots_rules import ALLOW_ALL, Rules, disallow_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from ..model.problems import Severity
-    from .document_request import Failed, SiteDiscovery
+    from .document_request import SiteDiscovery
     from .events import Events
     from .host_queue import HostQueue, HostQueues
     from .plan import Plan
@@ -71,7 +71,7 @@ class RobotsPolicy:
     def request(self, host: HostQueue, site: SiteDiscovery | None = None) -> None:
         """Requests a host's robots.txt, once; the discovery of `site` waits for it."""
         robots = self._robots(host)
-        self._events.report_guess(robots)
+        self._events.report_probe(robots)
         if site:
             site.awaits_robots = True
             robots.sites.append(site)
@@ -85,7 +85,7 @@ class RobotsPolicy:
         if self._verification_hosts >= self._plan.limits.max_proof_hosts and url not in self._hosts:
             return False
         host = self._hosts.for_url(url)
-        if host.robots_request is None and not host.skip_reason:
+        if host.robots_request is None and not host.skip_failure:
             self._verification_hosts += 1
             self._robots(host)
         return True
@@ -103,7 +103,7 @@ class RobotsPolicy:
         if place != f"{origin(place)}/robots.txt":
             return None
         host = self._hosts.for_url(place)
-        return None if host.skip_reason and host.robots_request is None else self._robots(host)
+        return None if host.skip_failure and host.robots_request is None else self._robots(host)
 
     def requested_at(self, url: str) -> DocumentRequest | None:
         """The request for the robots.txt at a URL, if its host has one."""
@@ -128,38 +128,40 @@ class RobotsPolicy:
     def request_at_next_origin(self, robots: DocumentRequest, failed: Failed) -> None:
         """A bare host is tried over https, then http: https did not answer at all."""
         failure = Outcome(format=Format.ROBOTS.value, complete=False)
-        robots.tally.add(report(failed.code, failed.message, sitemap=robots.original_url))
+        robots.tally.add(report(failed.code, failed.text, sitemap=robots.original_url))
         self._events.set_outcome(robots, failure)
         # Documents listed at the first origin need its robots.txt: it is requested anew for them.
         host = self._hosts.for_url(robots.original_url)
         host.robots_request = None
         if host.documents:
             self.request(host)
-        next(site for site in robots.sites if site.other_origins).first_failure = robots  # reported once
+        next(site for site in robots.sites if site.other_origins).first_failure = robots, failed  # reported once
         for site in robots.sites:
             site.origin = site.other_origins.pop(0) if site.other_origins else site.origin
             self.request(self._hosts.for_url(site.origin), site)
 
-    def first_failure(self, site: SiteDiscovery) -> Outcome | None:
+    def _first_failure(self, site: SiteDiscovery) -> tuple[DocumentRequest, Failed] | None:
         """The failure of a bare host's first origin, unless its robots.txt is requested anew and has its own end."""
         first = site.first_failure
-        if first is None or self._hosts.for_url(first.original_url).robots_request is not None:
+        if first is None or self._hosts.for_url(first[0].original_url).robots_request is not None:
             return None
-        return first.outcome
+        return first
 
     def report_first_failure(self, site: SiteDiscovery) -> None:
         """Reports that failure, if there is one: its robots.txt is not requested a second time."""
-        robots, failure = site.first_failure, self.first_failure(site)
-        if robots is not None and failure is not None:
-            self._events.report_first_failure(failure)
+        first = self._first_failure(site)
+        if first is not None:
+            robots, failed = first
+            assert robots.outcome is not None  # noqa: S101 - for the type checker: it has ended
+            self._events.report_first_failure(robots.outcome)
             self._hosts.for_url(robots.original_url).robots_request = robots
-            self.disallow(robots, failure.samples[0].message)
+            self.disallow(robots, failed.text)
 
-    def failure_message(self, robots: DocumentRequest, message: str, *, closes_host: bool) -> str:
+    def failure_message(self, robots: DocumentRequest, failed: Failed, *, closes_host: bool) -> str:
         """Why a robots.txt could not be read, with a remedy: one message for all origins that were tried."""
-        for first in filter(None, map(self.first_failure, robots.sites)):
-            message = message_of_both_schemes(first.samples[0].message, message, robots.status)
-        return with_remedy(message, robots.status, closes_host=closes_host and self._plan.obey_robots)
+        for _, first in filter(None, map(self._first_failure, robots.sites)):
+            failed = failure_of_both_schemes(first, failed, robots.status)
+        return with_remedy(failed, robots.status, self._plan, closes_host=closes_host and self._plan.obey_robots)
 
     # --- rules ---
 
@@ -180,16 +182,16 @@ class RobotsPolicy:
         severity: Severity | None = "info" if host.rules.why else None
         return Refusal("F02", f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else ""), severity)
 
-    def rules_out_guesses(self, site: SiteDiscovery, request: DocumentRequest) -> bool:
-        """Whether guesses are useless: the host never answered, answers 429, is disallowed, or is skipped."""
+    def rules_out_probes(self, site: SiteDiscovery, request: DocumentRequest) -> bool:
+        """Whether probes are useless: the host never answered, answers 429, is disallowed, or is skipped."""
         host = self._hosts.for_url(site.origin)
-        if host.delay_error:  # the first guess stands for what is not read
+        if host.delay_error:  # the first probe stands for what is not read
             return request is not host.robots_request or bool(request.sitemap_lines)
         unanswered = request is host.robots_request and request.status is None
         is_busy = (
             not request.is_robots and request.why == "well-known" and request.status == HTTPStatus.TOO_MANY_REQUESTS
         )
-        return unanswered or is_busy or bool(host.skip_reason or (host.rules and host.rules.why))
+        return unanswered or is_busy or bool(host.skip_failure or (host.rules and host.rules.why))
 
     def set_rules(self, robots: DocumentRequest, rules: Rules) -> None:
         """Sets rules and pace of the host whose robots.txt was read, and of the one that it was redirected to."""
@@ -232,7 +234,8 @@ class RobotsPolicy:
         is_blocked = step.refused and bool(robots.sites)  # only a seed's own robots.txt has Sitemap lines to miss
         if is_blocked:
             self._hosts.for_url(robots.original_url).is_blocked = True
-            self._events.note(robots, "F01", self.failure_message(robots, str(step.message), closes_host=False))
+            failed = Failed("F01", str(step.message), transient=False)
+            self._events.note(robots, failed.code, self.failure_message(robots, failed, closes_host=False))
         elif step.message:
             message = f"robots.txt is taken for missing, all is allowed: {step.message}"
             self._events.note(robots, "F14", message, severity="info" if step.refused else None)
@@ -252,7 +255,8 @@ class BlockPages:
     is there. `end_document` gets each robots.txt that is reported here.
     """
 
-    def __init__(self, events: Events, end_document: Callable[[DocumentRequest, Outcome], None]) -> None:
+    def __init__(self, plan: Plan, events: Events, end_document: Callable[[DocumentRequest, Outcome], None]) -> None:
+        self._plan = plan
         self._events = events
         self._end_document = end_document
 
@@ -267,10 +271,10 @@ class BlockPages:
         elif site.has_only_pages and not host.is_blocked:
             page = site.html_pages[0]
             assert page.outcome is not None  # noqa: S101 - for the type checker: it has ended
-            message = _wall("where a sitemap should be, at every well-known path")
+            message = self._wall("where a sitemap should be, at every well-known path")
             problem = report("F05", message, sitemap=page.original_url)
             page.outcome.samples = (problem, *(each for each in page.outcome.samples if each.code != "F05"))
-            self._events.report_guess(page)
+            self._events.report_probe(page)
             site.report_candidate(page.outcome)
 
     def report_page(self, robots: DocumentRequest | None, *, is_wall: bool = False) -> None:
@@ -280,7 +284,7 @@ class BlockPages:
         robots.is_page = False
         place = "where a robots.txt should be"
         if is_wall:
-            self._events.note(robots, "F05", _wall(f"{place}, and no sitemap at a well-known path"))
+            self._events.note(robots, "F05", self._wall(f"{place}, and no sitemap at a well-known path"))
         else:
             self._events.note(robots, "F05", f"an HTML page {place}", severity="warning")
         if robots.outcome is not None:
@@ -289,9 +293,9 @@ class BlockPages:
             for site in robots.sites if is_wall else ():
                 site.report_candidate(robots.outcome)
 
-
-def _wall(place: str) -> str:
-    return f"an HTML page {place}: a bot wall, or what this host sends for missing files; {OTHER_AGENT}"
+    def _wall(self, place: str) -> str:
+        cause = "a bot wall, or what this host sends for missing files"
+        return f"an HTML page {place}: {cause}; {allow_listing(self._plan)}"
 
 
 def _number(number: float) -> str:

@@ -1,6 +1,6 @@
-"""WalkLog: logs the problems and the summary of a walk to the logger of the surrounding crawler.
+"""CrawlLog: logs the problems and the summary of a crawl to the logger of the surrounding crawler.
 
-Items of a walk in, log records out. Levels and handlers are the crawler's: configures nothing.
+Items of a crawl in, log records out. Levels and handlers are the crawler's: configures nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 LEVELS = {"error": logging.ERROR, "warning": logging.WARNING, "info": logging.INFO}
 
 
-class WalkLog:
+class CrawlLog:
     """report() each item, then end(): logs five problems of each code and document, and counts the others."""
 
     def __init__(self, logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> None:

@@ -71,14 +71,18 @@ class UnknownKeyword(UsageError, TypeError):
 
 
 class FetchError(SitemapReaderError):
-    """A request without a response, or with an incomplete one.
+    """A request without a response, or with an incomplete one; control characters in its text are escaped.
 
     `code` is the code of the Problem that it becomes (F04 for networks, F13 for refused addresses); `transient` is
-    whether a retry may help.
+    whether a retry may help. `remedy`, what the user can do, follows the message; without it, an F04 that leaves
+    nothing to read of a host gets a general one, unless it is "".
     """
 
-    def __init__(self, message: str, *, code: str = "F04", transient: bool = True) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, code: str = "F04", transient: bool = True, remedy: str | None = None) -> None:
+        # It may hold the text of another library, or of a server.
+        self.message = printable(str(message))
+        self.remedy = None if remedy is None else printable(remedy)
+        super().__init__(f"{self.message}; {self.remedy}" if remedy else self.message)
         self.code = code
         self.transient = transient
 
@@ -88,7 +92,10 @@ class DocumentChanged(SitemapReaderError):
 
 
 class FallbackFailed(SitemapReaderError):
-    """feedparser was not run, was stopped, or failed: the message says which and why."""
+    """feedparser was not run, was stopped, or failed: the message says which and why, without control characters."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(str(message)))
 
 
 class StateError(SitemapReaderError):

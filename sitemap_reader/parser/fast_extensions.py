@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 # The values of the fields of EXTENSIONS, in their order; then the elements to be read in place of them, or None.
 Extensions = tuple[Any, ...]
 
-# Each name that is looked up, and each tail with elements, parses the head again: longer ones are left to expat.
+# Each name that is looked up, and each text with elements, parses the head again: longer ones are left to expat.
 _MAX_HEAD_BYTES = 1024
 # A document may spell a name in any number of ways, with a prefix for each: no more are remembered.
 _MAX_NAMES = 10_000
@@ -52,8 +52,8 @@ _MAX_NAMES = 10_000
 _MAX_DEPTH = 16
 _MAX_ATTRIBUTES = 8
 # Characters that the repair would examine (xml/recovery/), or that XML forbids; no number of four digits is of one.
-_ODD_CHARACTER = re.compile("[\ufdd0\ufffe\uffff]")
-_ODD_NUMBER = re.compile("&#(?![0-9]{1,4};)")
+_UNREAD_CHARACTER = re.compile("[\ufdd0\ufffe\uffff]")
+_UNREAD_REFERENCE = re.compile("&#(?![0-9]{1,4};)")
 
 _GAP = r"[ \t\r\n]*+"
 _NAME = r"[a-z]+:[a-z_]+"
@@ -105,12 +105,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.VERBOSE | re.DOTALL | re.ASCII)
 
 
-class _Odd(Exception):
+class _NeedsExpat(Exception):
     """The text is not in the form that the regular expressions describe."""
 
 
 class ExtensionReader:
-    """Reads the tails of entries: the text behind the protocol's own fields.
+    """Reads the extensions of entries: the XML text behind the protocol's own fields.
 
     `head` is the document up to its first entry, from which names take their namespaces.
     """
@@ -124,56 +124,56 @@ class ExtensionReader:
         self._max_depth = min(limits.max_xml_depth - len(("urlset", "url")), _MAX_DEPTH)
         self._max_elements = limits.max_entry_elements - len(("loc", "lastmod", "changefreq", "priority"))
         self._max_attributes = limits.max_attributes
-        self._context = EntryContext(None, _raise_odd)
+        self._context = EntryContext(None, _raise_needs_expat)
 
-    def read(self, tails: list[str | None], *, with_bare: bool) -> list[Extensions]:
-        """The extensions of each tail, up to the first that expat has to read. In tails each byte is a character.
+    def read(self, xml_texts: list[str | None], *, with_bare: bool) -> list[Extensions]:
+        """The extensions in each text, up to the first that expat has to read. In these texts each byte is a character.
 
         `with_bare`: every `&` that does not begin `&amp;` is going to be repaired.
         """
-        if not any(tails):
-            return [_NOTHING] * len(tails)
+        if not any(xml_texts):
+            return [_NOTHING] * len(xml_texts)
         found: list[Extensions] = []
-        for tail in tails:
-            read = self._read(tail) if tail else _NOTHING
-            if read is None or (tail and with_bare and tail.count("&") != tail.count("&amp;")):
+        for xml in xml_texts:
+            read = self._read(xml) if xml else _NOTHING
+            if read is None or (xml and with_bare and xml.count("&") != xml.count("&amp;")):
                 break
             found.append(read)
         return found
 
-    def elements(self, tail: str | None) -> list[Element]:
-        """The elements of a tail that read() has returned extensions for."""
-        return self._elements(_decoded(tail)) if tail else []
+    def elements(self, xml: str | None) -> list[Element]:
+        """The elements of a text that read() has returned extensions for."""
+        return self._elements(_decoded(xml)) if xml else []
 
-    def _read(self, tail: str) -> Extensions | None:
+    def _read(self, xml: str) -> Extensions | None:
         # The shortest element, `<a/>`, has four characters.
-        if not self._is_usable or (len(tail) // 4 > self._max_elements and tail.count("<") > self._max_elements):
+        if not self._is_usable or (len(xml) // 4 > self._max_elements and xml.count("<") > self._max_elements):
             return None
         try:
-            tail = _decoded(tail)
+            xml = _decoded(xml)
             try:
-                return self._extensions(tail)
-            except _Odd:
-                return (*NO_EXTENSIONS, self._elements(tail))
-        except (UnicodeDecodeError, ParseError, _Odd):
+                return self._extensions(xml)
+            except _NeedsExpat:
+                return (*NO_EXTENSIONS, self._elements(xml))
+        except (UnicodeDecodeError, ParseError, _NeedsExpat):
             return None
 
     # --- the usual form ---
 
-    def _extensions(self, tail: str) -> Extensions:
-        """The values of a tail; _Odd where an element is unusual, or anything in it is a problem."""
+    def _extensions(self, xml: str) -> Extensions:
+        """The values in a text; _NeedsExpat where an element is unusual, or anything in it is a problem."""
         names = self._names
         images: list[Image] = []
         alternates: list[Alternate] = []
         others: dict[int, Any] = {}  # by the index in Extensions
-        for row in _compiled(_ELEMENTS).findall(tail):
+        for row in _compiled(_ELEMENTS).findall(xml):
             image, loc, source, title, titled, link, language, target, attributes, name, inside, rest = row
             if rest:
-                raise _Odd
+                raise _NeedsExpat
             if image:
                 tags = names[image], names[loc], names[title] if title else ""
                 if tags not in _PLAIN_IMAGES or len(source) >= _MAX_URL_CHARACTERS:
-                    raise _Odd
+                    raise _NeedsExpat
                 images.append(Image(_unescaped(source), _unescaped(titled).strip() or None))
                 continue
             tag = names[link or name]
@@ -189,13 +189,13 @@ class ExtensionReader:
                 elif index not in others:
                     others[index] = record
                 else:
-                    raise _Odd
+                    raise _NeedsExpat
             elif link and not target and tag == "xhtml:link":
                 alternates.append(self._alternate(tag, attributes))
             elif link and not attributes and tag in _FLAGS and _INDEXES[tag] not in others:
                 others[_INDEXES[tag]] = True
             else:
-                raise _Odd
+                raise _NeedsExpat
         values = [*_NOTHING]
         values[_IMAGES], values[_ALTERNATES] = tuple(images), tuple(alternates)
         for index, value in others.items():
@@ -205,7 +205,7 @@ class ExtensionReader:
     def _alternate(self, tag: str, attributes: str) -> Alternate:
         found = alternate(Element(tag, _attributes(attributes)), self._context)
         if found is None:
-            raise _Odd
+            raise _NeedsExpat
         return found
 
     def _fields(self, element: str, inside: str) -> dict[str, Any]:
@@ -219,7 +219,7 @@ class ExtensionReader:
                 continue
             tag, field, rule, parse = tags[name]
             if field in fields and not rule.is_list:
-                raise _Odd
+                raise _NeedsExpat
             value = target or stamp or written.strip()
             if "&" in value:
                 value = _unescaped(value)
@@ -235,10 +235,10 @@ class ExtensionReader:
             else:
                 add_value(fields, rule, tag, value, _NO_ATTRIBUTES.get, context)
         if publication:
-            raise _Odd
+            raise _NeedsExpat
         for field in _REQUIRED[element]:
             if field not in fields:
-                raise _Odd
+                raise _NeedsExpat
         lists = LIST_FIELDS[element]
         return with_tuples(fields, lists) if lists else fields
 
@@ -248,30 +248,30 @@ class ExtensionReader:
             return ""
         is_first = opened and element == "news:news" and not (publication or PUBLICATION_FIELDS & fields.keys())
         if not is_first or self._names[opened] != "news:publication":
-            raise _Odd
+            raise _NeedsExpat
         return opened
 
     # --- any other form ---
 
-    def _elements(self, tail: str) -> list[Element]:
-        """The elements as the document's own parser returns them; _Odd where it would report a problem."""
+    def _elements(self, xml: str) -> list[Element]:
+        """The elements as the document's own parser returns them; _NeedsExpat where it would report a problem."""
         # Namespaces are those of the document's own root. There is no DTD.
-        root = _parsed(self.head, b"<x>" + tail.encode() + b"</x>")
+        root = _parsed(self.head, b"<x>" + xml.encode() + b"</x>")
         if len(root) > 1:  # `</x><x>`
-            raise _Odd
+            raise _NeedsExpat
         for element in root[0]:
             self._rename(element, self._max_depth - 1)
             if is_core(element.tag):
-                raise _Odd
+                raise _NeedsExpat
         return [*root[0]]
 
     def _rename(self, element: Element, max_depth: int) -> None:
         """Renames an element, and those in it, to their tags in the document's vocabulary."""
         tag = self._vocabulary.get(_expanded(element.tag))
         if tag is None or max_depth < 0 or len(element.attrib) > self._max_attributes:
-            raise _Odd
+            raise _NeedsExpat
         if tag in self._vocabulary.void_tags and len(element):
-            raise _Odd
+            raise _NeedsExpat
         element.tag = tag
         element.attrib = {_expanded(name): value for name, value in element.attrib.items()}
         for child in element:
@@ -285,7 +285,7 @@ def _allows(limits: Limits) -> bool:
 
 
 class _Names(dict[str, str]):
-    """A name as written in the document -> its tag in the vocabulary; _Odd where expat has not read it before."""
+    """Name as written in the document -> its tag in the vocabulary; _NeedsExpat where expat has not read it before."""
 
     def __init__(self, head: bytes, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -296,7 +296,7 @@ class _Names(dict[str, str]):
         (element,) = _parsed(self._head, f"<{written}/>".encode())
         tag = self._vocabulary.get(_expanded(element.tag))
         if tag is None:
-            raise _Odd
+            raise _NeedsExpat
         if len(self) < _MAX_NAMES:
             self[written] = tag
         return tag
@@ -314,7 +314,7 @@ class _Tags(dict[str, "tuple[str, str, TagRule, ValueParser | None]"]):
         tag = self._names[written]
         rule = self._rules.get(tag)
         if rule is None:
-            raise _Odd
+            raise _NeedsExpat
         is_bare = not (rule.is_list or rule.attributes or rule.parse is date)
         found = tag, FIELD_OF_TAG[tag], rule, rule.parse if is_bare else None
         if len(self) < _MAX_NAMES:
@@ -335,25 +335,25 @@ def _expanded(name: str) -> str:
     return name.removeprefix("{")
 
 
-def _decoded(tail: str) -> str:
-    """The text of bytes in Latin-1; _Odd where it holds a character that the fast path does not take."""
-    if not tail.isascii():
-        tail = tail.encode("latin-1").decode()
-        if _ODD_CHARACTER.search(tail):
-            raise _Odd
-    if "&#" in tail and _ODD_NUMBER.search(tail):
-        raise _Odd
-    return tail
+def _decoded(xml: str) -> str:
+    """The text of bytes in Latin-1; _NeedsExpat where it holds a character that the fast path does not take."""
+    if not xml.isascii():
+        xml = xml.encode("latin-1").decode()
+        if _UNREAD_CHARACTER.search(xml):
+            raise _NeedsExpat
+    if "&#" in xml and _UNREAD_REFERENCE.search(xml):
+        raise _NeedsExpat
+    return xml
 
 
-def _raise_odd(code: str, message: str, field: str, raw: str) -> None:
-    raise _Odd
+def _raise_needs_expat(code: str, message: str, field: str, raw: str) -> None:
+    raise _NeedsExpat
 
 
 def _add_stamp(fields: dict[str, Any], field: str, stamp: str) -> None:
     found = read_stamp(stamp)
     if found is None:
-        raise _Odd
+        raise _NeedsExpat
     fields[field], fields[f"{field}_precision"] = found.moment, found.precision
 
 
@@ -362,9 +362,9 @@ def _unescaped(written: str) -> str:
 
 
 def _attributes(written: str) -> dict[str, str]:
-    """Attributes by name; _Odd where one is repeated."""
+    """Attributes by name; _NeedsExpat where one is repeated."""
     pairs = _ATTRIBUTE.findall(written)
     found = {name: _unescaped(value) for name, value in pairs}
     if len(found) < len(pairs):
-        raise _Odd
+        raise _NeedsExpat
     return found

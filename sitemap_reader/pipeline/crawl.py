@@ -15,10 +15,13 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+import attrs
+
 from ..frontier.document_request import Arrived, DocumentRequest, Failed, Finished, Head
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
 from ..model.limits import advice
+from ..parser.normalise.urls import without_userinfo
 from .document_parser import Batch, LineOptions, ParseTask, UrlGroup
 from .document_task import DocumentTask, run_fallback
 from .executor import LocalExecutor, WorkerLost, WorkerThread
@@ -175,7 +178,8 @@ class Crawl:
         answer: Failed | Finished
         timeouts = DocumentTimeouts(request, self.frontier.plan.limits, self._clock, self._count_wire_bytes)
         try:
-            async with timeouts.open_response(self._fetcher.fetch(request.url, self._headers_for(request))) as response:
+            opening = self._fetcher.fetch(without_userinfo(request.url), self._headers_for(request))
+            async with timeouts.open_response(opening) as response:
                 if not self._notify_frontier(request, Head(response.status, response.headers)):
                     return
                 task = await self._start_task(request, response)
@@ -212,7 +216,7 @@ class Crawl:
                 if len(body) >= _SMALL_BYTES:  # longer than its Content-Length
                     yield body
                     body = b""
-        except FetchError:
+        except Exception:  # fetch() of a fetcher may convert it to a FetchError only when the response is left
             yield body
             raise
         self._notify_frontier(request, Arrived())
@@ -281,7 +285,8 @@ class Crawl:
 
     async def _failed(self, request: DocumentRequest, task: DocumentTask | None, error: FetchError) -> Failed:
         """Ends a try that broke off. A retry continues where it ended; without one, what arrived is the document."""
-        failed = Failed(error.code, str(error), error.transient, is_ours=isinstance(error, WorkerLost))
+        is_ours = isinstance(error, WorkerLost)
+        failed = Failed(error.code, error.message, error.transient, is_ours=is_ours, remedy=error.remedy)
         if task is None or not task.has_caught_up:
             return failed
         if self.frontier.tries_again(request, failed):
@@ -290,9 +295,9 @@ class Crawl:
         try:
             outcome = await task.end(cut=True)
         except FetchError as lost:
-            message = str(error) if isinstance(lost, WorkerLost) else f"{error}; {lost}"
-            return Failed(error.code, message, False, await task.lost())
-        return Failed(error.code, str(error), False, outcome)
+            message = failed.message if isinstance(lost, WorkerLost) else f"{failed.message}; {lost}"
+            return attrs.evolve(failed, message=message, outcome=await task.lost())
+        return attrs.evolve(failed, outcome=outcome)
 
 
 def _is_small(response: Response) -> bool:
@@ -389,5 +394,5 @@ class DocumentTimeouts:
 
     def _document_timeout(self) -> FetchError:
         # Not transient: a retry would take as long.
-        message = f"not done after {self._limits.document_seconds:,g} s; {advice('document_seconds')}"
-        return FetchError(message, transient=False)
+        message = f"not done after {self._limits.document_seconds:,g} s"
+        return FetchError(message, transient=False, remedy=advice("document_seconds"))

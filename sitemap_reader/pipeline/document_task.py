@@ -58,7 +58,7 @@ class DocumentTask:
         self._on_link = on_link
         self._on_batch = on_batch
         self._ask_fallback = ask_fallback
-        self._deferred: Batch = []  # until the first entry; of a guessed URL, until it is a sitemap
+        self._deferred: Batch = []  # until the first entry; of a probe, until it is a sitemap
 
     @property
     def robots_text(self) -> str:
@@ -133,7 +133,7 @@ class DocumentTask:
             await asyncio.sleep(0)
         if not (final or self.has_emitted or len(self._deferred) >= _DEFERRED_ITEMS):
             return
-        if self._deferred and not (self._request.is_guess and progress.format not in SITEMAP_FORMATS):
+        if self._deferred and not (self._request.is_probe and progress.format not in SITEMAP_FORMATS):
             batch, self._deferred = self._deferred, []
             self.has_emitted = True
             await self._on_batch(batch)

@@ -32,7 +32,7 @@ from ..model.problems import Problem
 from ..model.records import Change, Outcome
 from ..serialize.arrow import ParquetSink
 from ..serialize.byte_streams import Blocks
-from ..serialize.jsonl import json_form
+from ..serialize.jsonl import to_dict
 from ..serialize.projection import Column, Fields, all_fields, fields_of
 from ..serialize.schema import Scalar
 from ..state.state import State
@@ -361,7 +361,7 @@ class ShardWriter:
         """Adds an Outcome or a Problem of a host; other items are ignored."""
         table = _TABLES.get(type(item))
         if table is not None:
-            self._write(table, json_form(item, site=site))
+            self._write(table, to_dict(item, site=site))
 
     def add_host(self, row: HostRow) -> None:
         """Adds the row of a host that is done."""

@@ -17,7 +17,7 @@ import attrs
 
 from ..client.query import Query
 from ..client.reader import SitemapReader
-from ..client.streams import ChangeWalk, batches_of
+from ..client.streams import ChangeRun, batches_of
 from ..client.targets import site_target
 from ..client.thread_bridge import first_failure
 from ..model.errors import NothingFound, StateError
@@ -31,7 +31,7 @@ from .hosts import by_domain
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from ..client.streams import Walk
+    from ..client.streams import CrawlRun
     from ..pipeline.document_parser import Batch
     from ..serialize.jsonl import Lines
     from .folder import HarvestFolder, HostVerdict
@@ -64,9 +64,9 @@ class _HostReader:
     async def read(self) -> HostRow:
         started = time.monotonic()
         async with SitemapReader(**self._config.reader_options) as reader:
-            walk = await self._worker_thread.run(self._walk, reader)
-            verdict, why = await self._read_walk(walk)
-        summary = walk.summary()
+            run = await self._worker_thread.run(self._crawl_run, reader)
+            verdict, why = await self._read_run(run)
+        summary = run.summary()
         return HostRow(
             self._target,
             self._domain,
@@ -75,34 +75,34 @@ class _HostReader:
             urls=summary.urls,
             sitemaps=summary.sitemaps,
             problems=summary.problems,
-            bytes_wire=walk.progress().bytes_wire,
+            bytes_wire=run.progress().bytes_wire,
             seconds=round(time.monotonic() - started, 3),
         )
 
-    def _walk(self, reader: SitemapReader) -> Walk:
+    def _crawl_run(self, reader: SitemapReader) -> CrawlRun:
         query = Query(**self._config.filters, on_item=lambda item: self._writer.add_item(item, self._target))
         site, state = site_target(self._target), self._writer.state
         if state is None:
-            return reader.walk(site, query, as_lines=LineOptions(self._target))
+            return reader.crawl_run(site, query, as_lines=LineOptions(self._target))
         plan = SyncPlan(query.trust_lastmod, accept_removals=self._config.accept_removals)
-        return reader.change_walk(site, query, state, plan, None, site=self._target)
+        return reader.change_run(site, query, state, plan, None, site=self._target)
 
-    async def _read_walk(self, walk: Walk) -> tuple[HostVerdict, str | None]:
+    async def _read_run(self, run: CrawlRun) -> tuple[HostVerdict, str | None]:
         """The verdict on the host, and why."""
         ending = ExitStack()
-        ending.enter_context(walk.reading())
+        ending.enter_context(run.reading())
         try:
-            left = await self._read_all_batches(walk)
-            if left is None and isinstance(walk, ChangeWalk):
-                await self._worker_thread.run(self._write, walk.last_lines())
+            left = await self._read_all_batches(run)
+            if left is None and isinstance(run, ChangeRun):
+                await self._worker_thread.run(self._write, run.last_lines())
         finally:
             await asyncio.shield(self._worker_thread.run(ending.close))  # also where the host is skipped meanwhile
-        return left or _verdict(walk)
+        return left or _verdict(run)
 
-    async def _read_all_batches(self, walk: Walk) -> tuple[HostVerdict, str] | None:
+    async def _read_all_batches(self, run: CrawlRun) -> tuple[HostVerdict, str] | None:
         """Writes all batches; the verdict where the host is skipped or has failed, else None."""
         config, seconds = self._config, self._config.host_seconds
-        async with aclosing(batches_of(walk.run)) as batches:
+        async with aclosing(batches_of(run.crawl)) as batches:
             while True:
                 waiting_since = time.monotonic()
                 try:
@@ -112,24 +112,24 @@ class _HostReader:
                     return None
                 except Exception as exc:
                     if waiting.expired():
-                        return await self._skip(walk, f"{config.host_seconds:g} s are up", "host_seconds")
+                        return await self._skip(run, f"{config.host_seconds:g} s are up", "host_seconds")
                     if _is_local_failure(exc):
                         raise
                     # A defect in reading one host must not end the shard.
                     return "failed", f"please report it: {type(exc).__name__}: {exc}"
                 seconds -= time.monotonic() - waiting_since
-                await self._worker_thread.run(self._write_batch, walk, batch)
+                await self._worker_thread.run(self._write_batch, run, batch)
                 if self._progress.urls > config.host_urls:
-                    return await self._skip(walk, f"it has given {self._progress.urls:,} URLs", "host_urls")
+                    return await self._skip(run, f"it has given {self._progress.urls:,} URLs", "host_urls")
 
-    async def _skip(self, walk: Walk, why: str, option: str) -> tuple[HostVerdict, str]:
+    async def _skip(self, run: CrawlRun, why: str, option: str) -> tuple[HostVerdict, str]:
         message = f"{why}: read no further; a later harvest may have more {option} (--{option.replace('_', '-')})"
-        await self._worker_thread.run(walk.count, [report("S16", message, sitemap=self._target)])
+        await self._worker_thread.run(run.count, [report("S16", message, sitemap=self._target)])
         return "given_up", message
 
-    def _write_batch(self, walk: Walk, batch: Batch) -> None:
-        self._write(walk.change_lines(batch) if isinstance(walk, ChangeWalk) else walk.lines(batch))
-        progress = walk.progress()
+    def _write_batch(self, run: CrawlRun, batch: Batch) -> None:
+        self._write(run.change_lines(batch) if isinstance(run, ChangeRun) else run.lines(batch))
+        progress = run.progress()
         self._progress.urls, self._progress.bytes_wire = progress.urls, progress.bytes_wire
 
     def _write(self, lines: Iterator[Lines]) -> None:
@@ -142,14 +142,14 @@ def _is_local_failure(error: Exception) -> bool:
     return isinstance(error, MemoryError) or getattr(error, "errno", None) in (EMFILE, ENFILE, ENOMEM, ENOSPC)
 
 
-def _verdict(walk: Walk) -> tuple[HostVerdict, str | None]:
+def _verdict(run: CrawlRun) -> tuple[HostVerdict, str | None]:
     """The verdict on a host that was read to its end, and why."""
-    summary, error = walk.summary(), walk.verdict()
+    summary, error = run.summary(), run.verdict()
     if error is not None:
         if isinstance(error, NothingFound):
             return "nothing", str(error)
-        return ("blocked" if walk.summary_builder.blocked else "unreadable"), str(error)
-    held_back = walk.state_sync.counts.held_back if isinstance(walk, ChangeWalk) else 0
+        return ("blocked" if run.summary_builder.blocked else "unreadable"), str(error)
+    held_back = run.state_sync.counts.held_back if isinstance(run, ChangeRun) else 0
     if held_back:
         return "partial", f"{held_back:,} removals are held back"
     if not summary.complete:

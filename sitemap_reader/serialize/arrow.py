@@ -70,14 +70,14 @@ class Rows:
         self._fields = fields
         self._converters = [_converter(column.shape) for column in fields.columns]
 
-    def row(self, form: dict[str, Any]) -> list[Any]:
+    def row(self, json_object: dict[str, Any]) -> list[Any]:
         """The values of a JSON object by column; UsageError, with URL and key, for one of another type."""
-        values = self._fields.values(form)
+        values = self._fields.values(json_object)
         try:
             pairs = zip(self._converters, values, strict=True)
             return [None if value is None else convert(value) for convert, value in pairs]
         except _Misfit:
-            place = next((form[key] for key in ("loc", "url", "sitemap") if form.get(key)), "a line")
+            place = next((json_object[key] for key in ("loc", "url", "sitemap") if json_object.get(key)), "a line")
             raise UsageError(f"{place}: {self._misfit(values)}") from None
 
     def batch(self, rows: Sequence[Sequence[Any]]) -> Any:
@@ -236,9 +236,9 @@ class Batches:
         self._lines: list[bytes] = []
         self._line_bytes = 0
 
-    def add(self, form: dict[str, Any]) -> None:
+    def add(self, json_object: dict[str, Any]) -> None:
         """Adds a JSON object; UsageError, and nothing added, for a value that is not of its column's type."""
-        row = self._converted.row(form)
+        row = self._converted.row(json_object)
         if self._lines:
             self._end_lines()
         self._rows.append(row)
@@ -417,9 +417,9 @@ class ParquetSink:
         self._out = out
         self._writer: Any = None
 
-    def write(self, form: dict[str, Any]) -> None:
+    def write(self, json_object: dict[str, Any]) -> None:
         """Writes one JSON object."""
-        self._batches.add(form)
+        self._batches.add(json_object)
         self._empty()
 
     def write_lines(self, lines: bytes) -> bool:

@@ -1,6 +1,6 @@
 """Reads dumps: JSON lines, plain or compressed, or Parquet -> JSON objects in the order of the file.
 
-numbered_forms() yields them one by one, numbered_blocks() many lines at once, DumpFile also as records. Reads lazily
+numbered_objects() yields them one by one, numbered_blocks() many lines at once, DumpFile also as records. Reads lazily
 and keeps no line. Data that is not a dump is a UsageError with file and line, and what to try.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from .jsonl import Line
 
 
-Form = dict[str, Any]
+JsonObject = dict[str, Any]
 
 # An entry of a sitemap is at most 4 MiB, and escaping makes it longer: a longer line is of no dump.
 MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -50,9 +50,9 @@ SQLITE = b"SQLite format 3"  # the first bytes of a database
 _PARQUET, _BOM = b"PAR1", b"\xef\xbb\xbf"
 
 
-def numbered_forms(
+def numbered_objects(
     stream: BinaryIO, name: str, *, before_read: Callable[[], object] | None = None
-) -> Iterator[tuple[int, Form]]:
+) -> Iterator[tuple[int, JsonObject]]:
     """The lines of a dump, those with "type" included, or the rows of Parquet, each with its number from 1.
 
     `name` is the name in errors. A line without "type" has a "loc" that is text; nothing else is checked. The stream
@@ -60,7 +60,7 @@ def numbered_forms(
     raises is passed on unchanged.
     """
     body = _json_body(stream, name, before_read)
-    yield from _parquet_forms(stream, name) if body is None else _json_forms(body, name)
+    yield from _parquet_objects(stream, name) if body is None else _json_objects(body, name)
 
 
 @attrs.frozen
@@ -69,21 +69,21 @@ class Block:
 
     lines: bytes | None
     before: int
-    _forms: Callable[[], Iterator[tuple[int, Form]]]
+    _objects: Callable[[], Iterator[tuple[int, JsonObject]]]
 
-    def numbered(self) -> Iterator[tuple[int, Form]]:
-        """The lines as numbered_forms() yields them."""
-        return self._forms()
+    def numbered(self) -> Iterator[tuple[int, JsonObject]]:
+        """The lines as numbered_objects() yields them."""
+        return self._objects()
 
 
 def numbered_blocks(stream: BinaryIO, name: str, *, before_read: Callable[[], object] | None = None) -> Iterator[Block]:
-    """A dump as blocks of many lines, for faster ways to parse them; arguments as for numbered_forms().
+    """A dump as blocks of many lines, for faster ways to parse them; arguments as for numbered_objects().
 
     A Block is valid only until the next one is requested.
     """
     body = _json_body(stream, name, before_read)
     if body is None:
-        yield Block(None, 0, lambda: _parquet_forms(stream, name))
+        yield Block(None, 0, lambda: _parquet_objects(stream, name))
         return
     before, rest, is_over = 0, bytearray(), False
     fault: BaseException | None = None
@@ -99,7 +99,7 @@ def numbered_blocks(stream: BinaryIO, name: str, *, before_read: Callable[[], ob
         lines = bytes(rest[:end])
         del rest[:end]
         if lines:
-            yield Block(lines, before, partial(_json_forms, io.BytesIO(lines), name, before))
+            yield Block(lines, before, partial(_json_objects, io.BytesIO(lines), name, before))
         before += lines.count(b"\n")
     if fault is not None:
         raise _damaged(fault, body, name, before + 1) if isinstance(fault, damage()) else fault
@@ -165,15 +165,15 @@ class _Ahead(io.RawIOBase):
         return data
 
 
-def _json_forms(stream: BinaryIO | _Body, name: str, before: int = 0) -> Iterator[tuple[int, Form]]:
+def _json_objects(stream: BinaryIO | _Body, name: str, before: int = 0) -> Iterator[tuple[int, JsonObject]]:
     """The numbered objects of lines that follow `before` others."""
     for number, line in _lines(stream, name, before):
-        form = _parsed(line)
-        if form is _BLANK:
+        json_object = _parsed(line)
+        if json_object is _BLANK:
             continue
-        if type(form) is not dict:
+        if type(json_object) is not dict:
             raise _no_line(name, number, line, is_first=not before)
-        yield number, checked(form, name, number)
+        yield number, checked(json_object, name, number)
         before = number
 
 
@@ -217,17 +217,17 @@ def _lines(stream: BinaryIO | _Body, name: str, before: int) -> Iterator[tuple[i
         yield number, line
 
 
-def checked(form: Form, name: str, number: int) -> Form:
+def checked(json_object: JsonObject, name: str, number: int) -> JsonObject:
     """The JSON object if it has a textual "type", or without one a textual "loc"; else UsageError."""
-    kind = form.get("type")
+    kind = json_object.get("type")
     if kind is None:
-        if type(form.get("loc")) is not str:
-            shown = _shown(orjson.dumps(form, default=repr))
+        if type(json_object.get("loc")) is not str:
+            shown = _shown(orjson.dumps(json_object, default=repr))
             raise UsageError(f'{name}:{number}: a line without "type" is a URL, and this one has no "loc": {shown}')
-        form.pop("type", None)  # null is the same as absent
+        json_object.pop("type", None)  # null is the same as absent
     elif type(kind) is not str:
-        raise UsageError(f'{name}:{number}: "type" is not text: {_shown(orjson.dumps(form, default=repr))}')
-    return form
+        raise UsageError(f'{name}:{number}: "type" is not text: {_shown(orjson.dumps(json_object, default=repr))}')
+    return json_object
 
 
 def _no_line(name: str, number: int, line: bytes, *, is_first: bool) -> UsageError:
@@ -271,7 +271,7 @@ def _shown(line: bytes) -> str:
 _SOMETIMES = ("type", *(field.name for field in line_shape(UrlRecord).fields if field.may_be_absent))
 
 
-def _parquet_forms(stream: BinaryIO, name: str) -> Iterator[tuple[int, Form]]:
+def _parquet_objects(stream: BinaryIO, name: str) -> Iterator[tuple[int, JsonObject]]:
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -287,7 +287,7 @@ def _parquet_forms(stream: BinaryIO, name: str) -> Iterator[tuple[int, Form]]:
         for batch in file.iter_batches(BATCH_ROWS):
             for row in batch.to_pylist():
                 number += 1
-                yield number, checked(row_form(row), name, number)
+                yield number, checked(row_object(row), name, number)
     except UsageError:
         raise
     except (ArrowException, OSError, ValueError, OverflowError) as exc:  # UnicodeDecodeError is a ValueError
@@ -295,13 +295,13 @@ def _parquet_forms(stream: BinaryIO, name: str) -> Iterator[tuple[int, Form]]:
         raise UsageError(f"{name}: damaged Parquet: {exc}; {hint}") from exc
 
 
-def row_form(row: Form) -> Form:
+def row_object(row: JsonObject) -> JsonObject:
     """A row of Parquet or Arrow as the JSON object of its line."""
-    form = {key: _plain(value) for key, value in row.items()}
+    json_object = {key: _plain(value) for key, value in row.items()}
     for key in _SOMETIMES:
-        if not form.get(key, True):
-            del form[key]
-    return form
+        if not json_object.get(key, True):
+            del json_object[key]
+    return json_object
 
 
 def _plain(value: Any) -> Any:
@@ -342,8 +342,8 @@ class Dump:
         """The name in messages."""
         raise NotImplementedError
 
-    def numbered(self) -> Iterator[tuple[int, Form]]:
-        """The lines as numbered_forms() yields them."""
+    def numbered(self) -> Iterator[tuple[int, JsonObject]]:
+        """The lines as numbered_objects() yields them."""
         raise NotImplementedError
 
     @property
@@ -357,23 +357,23 @@ class Dump:
         return False
 
     def __iter__(self) -> Iterator[UrlRecord]:
-        for number, form in self.numbered():
-            if "type" not in form:
-                yield self._record(number, form)  # type: ignore[misc] # a line without "type" is one
+        for number, json_object in self.numbered():
+            if "type" not in json_object:
+                yield self._record(number, json_object)  # type: ignore[misc] # a line without "type" is one
 
     def items(self) -> Iterator[Line]:
         """Every line as its record: UrlRecord, SitemapRef, Problem, Outcome, Candidate or Change."""
-        for number, form in self.numbered():
-            yield self._record(number, form)
+        for number, json_object in self.numbered():
+            yield self._record(number, json_object)
 
-    def forms(self) -> Iterator[Form]:
+    def dicts(self) -> Iterator[JsonObject]:
         """Every line as a dict, with keys that belong to no record, such as `site`."""
-        for _, form in self.numbered():
-            yield form
+        for _, json_object in self.numbered():
+            yield json_object
 
-    def _record(self, number: int, form: Form) -> Line:
+    def _record(self, number: int, json_object: JsonObject) -> Line:
         try:
-            return from_json(form)
+            return from_json(json_object)
         except UsageError as exc:
             raise UsageError(f"{self.name}:{number}: {exc}") from None
 
@@ -389,14 +389,14 @@ class DumpFile(Dump):
         """The path."""
         return str(self.path)
 
-    def numbered(self) -> Iterator[tuple[int, Form]]:
+    def numbered(self) -> Iterator[tuple[int, JsonObject]]:
         """The lines of the file."""
         with open_file(self.path) as stream:
-            yield from numbered_forms(stream, str(self.path))
+            yield from numbered_objects(stream, str(self.path))
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
-    """The file opened for numbered_forms(); UsageError where it is missing or cannot be read."""
+    """The file opened for numbered_objects(); UsageError where it is missing or cannot be read."""
     name = os.fspath(path)
     kind = "a URL" if _URL.match(name) else "a folder" if os.path.isdir(name) else None
     if kind:

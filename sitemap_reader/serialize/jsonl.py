@@ -1,6 +1,6 @@
 """Records <-> JSON lines.
 
-json_form() and json_line() write a record, with keys in the documented order and dates as full stamps in UTC;
+to_dict() and json_line() write a record, with keys in the documented order and dates as full stamps in UTC;
 from_json() reads a line back into an equal record, checks its types, and normalises nothing. Never opens a file.
 """
 
@@ -69,24 +69,24 @@ def stamp(moment: datetime | None) -> str | None:
     return (text.rstrip("0") if moment.microsecond else text) + "Z"
 
 
-def json_form(item: object, *, site: str | None = None) -> dict[str, Any]:
+def to_dict(item: object, *, site: str | None = None) -> dict[str, Any]:
     """The item's JSON line as a dict: keys in the documented order, URL records without "type".
 
     UsageError for an object of another class, and for a date without a zone.
     """
     try:
-        write = _FORMS[type(item)]
+        write = _TO_DICT[type(item)]
     except KeyError:
         raise UsageError(f"a {type(item).__name__} has no JSON line; records, problems and outcomes have") from None
-    form = write(item)
+    json_object = write(item)
     if site is not None:
-        form["site"] = site
-    return form
+        json_object["site"] = site
+    return json_object
 
 
 def json_line(item: object, *, site: str | None = None) -> bytes:
     """One JSONL line, newline included."""
-    return orjson.dumps(json_form(item, site=site), option=orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(to_dict(item, site=site), option=orjson.OPT_APPEND_NEWLINE)
 
 
 @attrs.define
@@ -100,8 +100,8 @@ class Lines:
     def only(self, wanted: Callable[[dict[str, Any]], bool]) -> Lines:
         """The lines whose JSON object is `wanted`."""
         lines = [(line, orjson.loads(line)) for line in self.data.splitlines(keepends=True)]
-        kept = [(line, form) for line, form in lines if wanted(form)]
-        undated = sum(form["lastmod"] is None for _, form in kept)
+        kept = [(line, json_object) for line, json_object in lines if wanted(json_object)]
+        undated = sum(json_object["lastmod"] is None for _, json_object in kept)
         return Lines(b"".join([line for line, _ in kept]), len(kept), undated)
 
 
@@ -112,10 +112,10 @@ def json_lines(records: Iterable[UrlRecord], *, site: str | None = None) -> Line
         lastmod = record.lastmod
         # What orjson writes as stamp() does: a whole second in UTC.
         is_plain = lastmod is None or (lastmod.tzinfo is UTC and not lastmod.microsecond)
-        form = _form(record, lastmod if is_plain else stamp(lastmod))
+        json_object = _url_fields(record, lastmod if is_plain else stamp(lastmod))
         if site is not None:
-            form["site"] = site
-        data += encode(form, None, _LINE)
+            json_object["site"] = site
+        data += encode(json_object, None, _LINE)
         urls += 1
         undated += lastmod is None
     return Lines(bytes(data), urls, undated)
@@ -192,12 +192,12 @@ def _in_utc(moment: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
-def _url_form(record: UrlRecord) -> dict[str, Any]:
-    return _form(record, stamp(record.lastmod))
+def _url_object(record: UrlRecord) -> dict[str, Any]:
+    return _url_fields(record, stamp(record.lastmod))
 
 
-def _form(record: UrlRecord, lastmod: datetime | str | None) -> dict[str, Any]:
-    form: dict[str, Any] = {
+def _url_fields(record: UrlRecord, lastmod: datetime | str | None) -> dict[str, Any]:
+    json_object: dict[str, Any] = {
         "loc": record.loc,
         "lastmod": lastmod,
         "lastmod_precision": record.lastmod_precision,
@@ -210,18 +210,18 @@ def _form(record: UrlRecord, lastmod: datetime | str | None) -> dict[str, Any]:
     if nested != _NOTHING_NESTED:
         for name, value in zip(NESTED, nested):  # noqa: B905 - strict takes longer
             if value:
-                form[name] = _plain(value)
+                json_object[name] = _plain(value)
     if record.problems:
-        form["problems"] = _short(record.problems)
-    return form
+        json_object["problems"] = _short(record.problems)
+    return json_object
 
 
 _nested_of = attrgetter(*NESTED)
 _NOTHING_NESTED = (*NO_EXTENSIONS, ())
 
 
-def _ref_form(ref: SitemapRef) -> dict[str, Any]:
-    form: dict[str, Any] = {
+def _ref_object(ref: SitemapRef) -> dict[str, Any]:
+    json_object: dict[str, Any] = {
         "type": "sitemap",
         "loc": ref.loc,
         "lastmod": stamp(ref.lastmod),
@@ -230,20 +230,20 @@ def _ref_form(ref: SitemapRef) -> dict[str, Any]:
         "line": ref.line,
     }
     if ref.problems:
-        form["problems"] = _short(ref.problems)
-    return form
+        json_object["problems"] = _short(ref.problems)
+    return json_object
 
 
-def _change_form(change: Change) -> dict[str, Any]:
-    record = _url_form(change.record)
+def _change_object(change: Change) -> dict[str, Any]:
+    record = _url_object(change.record)
     if change.change == "removed":
         record = {name: record[name] for name in REMOVED}
-    form = {"type": "change", "change": change.change, **record}
+    json_object = {"type": "change", "change": change.change, **record}
     if change.change == "updated":
-        form["changed"] = list(change.changed)
-        form["previous_lastmod"] = stamp(change.previous_lastmod)
-        form["previous_lastmod_precision"] = change.previous_lastmod_precision
-    return form
+        json_object["changed"] = list(change.changed)
+        json_object["previous_lastmod"] = stamp(change.previous_lastmod)
+        json_object["previous_lastmod_precision"] = change.previous_lastmod_precision
+    return json_object
 
 
 def _short(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
@@ -280,22 +280,22 @@ _RECORD_FIELDS: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...
 
 
 def _typed(kind: str, *leave_out: str) -> Callable[[Any], dict[str, Any]]:
-    def form(value: Any) -> dict[str, Any]:
+    def typed(value: Any) -> dict[str, Any]:
         fields = _plain(value)
         for name in leave_out:
             del fields[name]
         return {"type": kind, **fields}
 
-    return form
+    return typed
 
 
-_FORMS: dict[type, Callable[[Any], dict[str, Any]]] = {
-    UrlRecord: _url_form,
-    SitemapRef: _ref_form,
+_TO_DICT: dict[type, Callable[[Any], dict[str, Any]]] = {
+    UrlRecord: _url_object,
+    SitemapRef: _ref_object,
     Problem: _typed("problem"),
     Outcome: _typed("outcome", *UNWRITTEN[Outcome]),
     Candidate: _typed("candidate"),
-    Change: _change_form,
+    Change: _change_object,
 }
 
 
@@ -320,9 +320,9 @@ def line_hints(record: type) -> dict[str, Any]:
 
 
 def from_json(line: bytes | str | Mapping[str, Any]) -> Line:
-    """The record that was written by json_line() or json_form(); UsageError says what is wrong with the line.
+    """The record that was written by json_line() or to_dict(); UsageError says what is wrong with the line.
 
-    It equals the record that was written, except for what the JSON form leaves out. The problems of a record have
+    It equals the record that was written, except for what a JSON line leaves out. The problems of a record have
     their code, field and raw text, the severity and title that the catalogue gives the code, and the record's
     `sitemap` and `line`. An Outcome has no `samples` (they are lines of their own), a SitemapRef no `authorities`,
     and a removed URL has only the fields that Change lists.
@@ -336,14 +336,14 @@ def from_json(line: bytes | str | Mapping[str, Any]) -> Line:
     Traceback (most recent call last):
     sitemap_reader.model.errors.UsageError: URL record, priority: "high" is not a number
     """
-    form: Any = _parsed(line) if isinstance(line, bytes | str) else line
-    if not isinstance(form, dict):
-        raise UsageError(f"a line is a JSON object, not {_shown(form)}")
-    kind = form.get("type")
+    json_object: Any = _parsed(line) if isinstance(line, bytes | str) else line
+    if not isinstance(json_object, dict):
+        raise UsageError(f"a line is a JSON object, not {_shown(json_object)}")
+    kind = json_object.get("type")
     if kind is not None and (not isinstance(kind, str) or kind not in TYPES):
         raise UsageError(f"type: {_shown(kind)} is none of {', '.join(TYPES)}; URL records have none")
     try:
-        record: Line = _read_attrs(UrlRecord if kind is None else TYPES[kind], _nested(form))
+        record: Line = _read_attrs(UrlRecord if kind is None else TYPES[kind], _nested(json_object))
     except _Wrong as wrong:
         where = "URL record" if kind is None else f'line of type "{kind}"'
         path = wrong.path.lstrip(".").removeprefix("record.")  # the line of a change is flat
@@ -367,21 +367,21 @@ def _parsed(line: bytes | str) -> Any:
         raise UsageError(f"no JSON: {exc}") from exc
 
 
-def _nested(form: dict[str, Any]) -> dict[str, Any]:
+def _nested(json_object: dict[str, Any]) -> dict[str, Any]:
     """The JSON object, of a change with itself as its "record": the line has the keys of both side by side."""
-    return {**form, "record": form} if form.get("type") == "change" else form
+    return {**json_object, "record": json_object} if json_object.get("type") == "change" else json_object
 
 
-def _read_attrs(record: Any, form: dict[str, Any]) -> Any:
+def _read_attrs(record: Any, json_object: dict[str, Any]) -> Any:
     """A record of the stated fields; null and absent ones keep the default of the class."""
     values = {}
     for name, read, may_be_absent in _fields(record):
-        value = form.get(name)
+        value = json_object.get(name)
         try:
             if value is not None:
                 values[name] = read(value)
             elif not may_be_absent:
-                values[name] = read(value) if name in form else _missing()
+                values[name] = read(value) if name in json_object else _missing()
         except _Wrong as wrong:
             raise _Wrong(wrong.finding, f".{name}{wrong.path}") from None
     made = record(**values)
@@ -492,8 +492,8 @@ def _dict(_: Any, hint: Any) -> Reader:
     read_each = _reader(hint)
 
     def read(value: Any) -> dict[str, Any]:
-        form = _object(value)
-        return dict(zip(form, _each(form.items(), ".{}", read_each), strict=True))
+        json_object = _object(value)
+        return dict(zip(json_object, _each(json_object.items(), ".{}", read_each), strict=True))
 
     return read
 
@@ -513,8 +513,8 @@ def _typed_dict(hint: Any) -> Reader:
     readers = {name: _reader(each) for name, each in get_type_hints(hint).items()}
 
     def read(value: Any) -> dict[str, Any]:
-        form = _object(value)
-        return {name: _each([(name, form.get(name))], ".{}", read_each)[0] for name, read_each in readers.items()}
+        stated = _object(value)
+        return {name: _each([(name, stated.get(name))], ".{}", read_each)[0] for name, read_each in readers.items()}
 
     return read
 

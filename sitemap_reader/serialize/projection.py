@@ -56,25 +56,25 @@ class Fields:
         """The keys of the line that are needed; with `extras` among them, extras have to be parsed."""
         return frozenset(column.root for column in self.columns)
 
-    def values(self, form: dict[str, Any]) -> list[Any]:
+    def values(self, json_object: dict[str, Any]) -> list[Any]:
         """One value for each column, None where it is absent; UsageError where the structure is not that of a line."""
         try:
-            return [column.get(form) for column in self.columns]
+            return [column.get(json_object) for column in self.columns]
         except (TypeError, AttributeError):
-            self._blame(form)
+            self._blame(json_object)
             raise
 
-    def select(self, form: dict[str, Any]) -> dict[str, Any]:
+    def select(self, json_object: dict[str, Any]) -> dict[str, Any]:
         """The flat JSON object: every name with its value, null where it is absent."""
-        return dict(zip(self.names, self.values(form), strict=True))
+        return dict(zip(self.names, self.values(json_object), strict=True))
 
-    def _blame(self, form: dict[str, Any]) -> None:
+    def _blame(self, json_object: dict[str, Any]) -> None:
         for column in self.columns:
             try:
-                column.get(form)
+                column.get(json_object)
             except (TypeError, AttributeError):
                 told = f"{column.name}: {column.root} is not built as in a URL's line; see `sitemap-reader schema json`"
-                raise UsageError(f"{form.get('loc')}, {told}") from None
+                raise UsageError(f"{json_object.get('loc')}, {told}") from None
 
 
 def parse_fields(text: str, *, option: str = "--fields") -> Fields:
@@ -210,7 +210,7 @@ def _getter(steps: Sequence[str]) -> Getter:
 
 def _flat_first(path: str, get: Getter) -> Getter:
     """The value under the path as a key, as in a dump that was written with fields; else the value at the path."""
-    return lambda form: form[path] if path in form else get(form)
+    return lambda json_object: json_object[path] if path in json_object else get(json_object)
 
 
 def _follower(name: str, inner: Getter | None) -> Getter:

@@ -15,7 +15,7 @@ import orjson
 
 from ..model.errors import UsageError
 from ..model.records import Change, UrlRecord
-from .jsonl import REMOVED, TYPES, UNWRITTEN, json_form, line_hints
+from .jsonl import REMOVED, TYPES, UNWRITTEN, line_hints, to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -93,7 +93,7 @@ def line_shape(record: type) -> Object:
         return _change_shape()
     hints = line_hints(record)
     blank: Any = {field.name: "" for field in attrs.fields(record) if field.default is attrs.NOTHING}
-    always = json_form(record(**blank))
+    always = to_dict(record(**blank))
     fields = [_type_field(always[name]) if name == "type" else _field(name, hints[name]) for name in always]
     for name in hints:
         if name not in always and name not in UNWRITTEN.get(record, ()):

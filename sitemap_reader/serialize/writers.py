@@ -31,7 +31,7 @@ class Sink(Protocol):
     """Writes JSON objects in one format."""
 
     def write(self, form: dict[str, Any], /) -> None:
-        """Writes one object of json_form(); UsageError for a value that the format cannot hold."""
+        """Writes one object of to_dict(); UsageError for a value that the format cannot hold."""
 
     def write_lines(self, lines: bytes, /) -> bool:
         """Writes whole lines of json_line() at once; False, and none written, where the format is not JSONL-like."""

@@ -18,7 +18,7 @@ import orjson
 
 from ..model.records import EXTENSIONS, EXTRAS_STATE_CODE, ChangeFreq, Precision, UrlRecord
 from ..parser.fast_scanner import Columns
-from ..serialize.jsonl import NESTED, json_form
+from ..serialize.jsonl import NESTED, to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -268,7 +268,7 @@ def _map_distinct(function: Callable[[Any], Value], values: Sequence[Any]) -> li
 
 
 def _values_of(record: UrlRecord) -> tuple[Any, ...]:
-    json_object = json_form(record)
+    json_object = to_dict(record)
     nested = _nested(json_object)
     dates = lastmod_columns(record.lastmod, record.lastmod_precision)
     line = orjson.dumps(json_object, option=orjson.OPT_APPEND_NEWLINE) if nested or record.problems else None

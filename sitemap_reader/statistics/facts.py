@@ -65,7 +65,7 @@ class Fact:
     count: int
     share: float | None = None
 
-    def form(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The dict of the JSON line."""
         return {"type": "statistic", **attrs.asdict(self)}
 

@@ -42,10 +42,10 @@ def test_every_kind_of_file_gives_the_same_tables(tmp_path: Path) -> None:
         if place.suffix != ".parquet":
             assert again.problems.to_arrow().equals(loaded.problems.to_arrow())
             assert again.sitemaps.to_arrow().equals(loaded.sitemaps.to_arrow())
-            assert comparable(again.forms()) == comparable(loaded.forms())
+            assert comparable(again.dicts()) == comparable(loaded.dicts())
     assert len(sr.load(tmp_path / "urls.parquet").sitemaps) == 0
-    assert comparable(form for form in loaded.forms() if "type" not in form) == comparable(
-        sr.load(tmp_path / "urls.parquet").forms()
+    assert comparable(form for form in loaded.dicts() if "type" not in form) == comparable(
+        sr.load(tmp_path / "urls.parquet").dicts()
     )
 
 

@@ -79,7 +79,7 @@ def test_stats_and_snapshot_agree_on_future_dates(minutes: int, precision: str) 
     records = pages(*[moment] * 3, precision=precision)
     statistics = Statistics(BEGAN)
     for record in records:
-        statistics.add(sr.json_form(record))
+        statistics.add(sr.to_dict(record))
     ahead = sum(fact.count for fact in statistics.facts() if fact.name == "in the future")
     snapshot = read_from(records, BEGAN, BEGAN)
     assert snapshot.lastmod_trust()["future"].sum() == ahead
@@ -96,7 +96,7 @@ def test_stats_and_snapshot_have_the_same_verdict_on_dates(folder: Path) -> None
     if len(snapshot.sites) > 1:
         pytest.skip("stats takes all sites of a target together")
     statistics = Statistics(snapshot.at)
-    for form in snapshot.forms():
+    for form in snapshot.dicts():
         statistics.add(form)
     verdicts = [fact.name for fact in statistics.facts() if fact.group == "lastmod verdict"]
     assert all(verdict in snapshot.lastmod_trust().finding for verdict in verdicts)

@@ -172,7 +172,7 @@ def test_problems_of_urls_count_without_a_report(tmp_path: Path) -> None:
     line |= {"problems": [{"code": "S01", "field": None, "raw": "&"}, {"code": "U10", "field": "loc", "raw": " "}]}
     alone = sr.audit(write(tmp_path / "alone.jsonl", line))
     assert reported(alone) == {("S01", "warning"): (1, 1), ("U10", "warning"): (1, 1)}
-    outcome = sr.json_form(sr.Outcome(url="https://a.example/s.xml", final_url="https://a.example/s.xml", kept=1))
+    outcome = sr.to_dict(sr.Outcome(url="https://a.example/s.xml", final_url="https://a.example/s.xml", kept=1))
     assert reported(sr.audit(write(tmp_path / "with.jsonl", line, outcome))) == {}
 
 

@@ -269,8 +269,8 @@ def test_no_repr_or_exception_shows_credentials(walled: SiteServer, tmp_path: Pa
     keywords |= {"allow_private": True, "limits": sr.Limits(tries=1)}
     shown: list[Any] = [find_target(target), sr.SitemapReader(**keywords)]
     with sr.urls(target, **keywords) as stream:
-        inside = stream._walk.run
-        shown += [stream, stream._walk, inside, vars(inside), inside.frontier.sites, vars(inside.frontier)]
+        inside = stream._run.crawl
+        shown += [stream, stream._run, inside, vars(inside), inside.frontier.sites, vars(inside.frontier)]
         with pytest.raises(sr.ReadError) as caught:
             list(stream)
     shown += [caught.value, caught.value.outcomes, stream.summary, stream.problems, stream.outcomes]

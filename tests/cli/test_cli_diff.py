@@ -83,7 +83,7 @@ def test_changes_are_jsonl_without_a_terminal(old: Path, new: Path) -> None:
     ]  # fmt: skip
     assert changes[1]["changed"] == ["lastmod", "lastmod_precision", "priority"]
     assert changes[1]["previous_lastmod"] == "2026-01-01T00:00:00Z"
-    assert [sr.json_form(sr.from_json(change)) for change in changes] == changes
+    assert [sr.to_dict(sr.from_json(change)) for change in changes] == changes
     assert (result.exit_code, without_seconds(result.stderr)) == (Exit.COMPLETE, SUMMARY)
 
 

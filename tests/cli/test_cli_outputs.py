@@ -37,7 +37,7 @@ from sitemap_reader.cli.options import REPORT_FORMATS, ROWS_FORMATS
 from sitemap_reader.cli.output import SUFFIXES, suffix_formats
 from sitemap_reader.serialize.byte_streams import SUFFIXES as COMPRESSIONS
 from sitemap_reader.serialize.byte_streams import Blocks, Compressed
-from sitemap_reader.serialize.dumps import numbered_forms
+from sitemap_reader.serialize.dumps import numbered_objects
 from sitemap_reader.serialize.writers import FORMATS
 
 if TYPE_CHECKING:
@@ -365,7 +365,7 @@ def test_lines_of_a_compressed_sync_can_be_read_before_its_end(tmp_path: Path, s
         blocks.write(b'{"loc":"https://a.example/1"}\n')
         blocks.flush()
         with file.open("rb") as reading:
-            forms = numbered_forms(reading, file.name)
+            forms = numbered_objects(reading, file.name)
             assert next(forms) == (1, {"loc": "https://a.example/1"})
             with pytest.raises(sr.UsageError, match="file is cut"):
                 next(forms)

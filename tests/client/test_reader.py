@@ -739,7 +739,7 @@ class Half:
         async def chunks() -> AsyncIterator[bytes]:
             yield body
 
-        yield sr.fetch.Response(status, {name.lower(): value for name, value in given.items()}, chunks(), url)
+        yield sr.fetch.Response(status, given, chunks(), url)
 
 
 HOSTS = ("127.0.0.1", "localhost", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1")

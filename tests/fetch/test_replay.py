@@ -147,6 +147,7 @@ ANSWERS = [
     Answer(error=FetchError("broke off at once")),
     Answer(error=FetchError("127.0.0.1 is a loopback address", code="F13"), is_no_answer=True),
     Answer(error=FetchError("e.com: no such host:\nreally"), is_no_answer=True),
+    Answer(error=FetchError("e.com: no such host", remedy="check the spelling"), is_no_answer=True),
 ]
 
 
@@ -158,7 +159,7 @@ def test_replay_gives_what_was_recorded(tmp_path, answer):
     assert (again[3] is None) == (error is None)
     if error:
         assert str(again[3]) == str(error).replace("\n", " ")
-        assert (again[3].code, again[3].transient) == (error.code, False)
+        assert (again[3].code, again[3].transient, again[3].remedy) == (error.code, False, error.remedy)
     assert not list(tmp_path.glob(".part-*"))
 
 
@@ -187,6 +188,15 @@ def test_reading_that_stops_early_is_marked(tmp_path):
     status, _, body, error = replay(tmp_path)
     assert (status, body) == (200, b"abc")
     assert "no more was read after 3 bytes" in str(error)
+
+
+def test_a_body_that_ends_with_the_error_of_a_library_is_marked_with_it(tmp_path):
+    """As fetch() may convert it only when it leaves."""
+    broken = Answer(404, chunks=(b"abc",), error=KeyError("reset"))
+    with pytest.raises(KeyError):
+        record(tmp_path, {URL: broken})
+    status, _, body, error = replay(tmp_path)
+    assert (status, body, str(error)) == (404, b"abc", "KeyError: 'reset'")
 
 
 def test_answer_that_is_also_a_folder_is_recorded(tmp_path):

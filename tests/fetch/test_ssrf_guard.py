@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.fetch.ssrf_guard import literal_address, refusal
+from sitemap_reader.fetch.ssrf_guard import address_refusal, literal_address
 
 REFUSALS = [
     # plain IPv4, and the neighbours on both sides of each block
@@ -97,17 +97,17 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("ip", "reason"), REFUSALS)
 def test_address_is_checked_by_its_block(ip, reason):
-    assert refusal(ip) == reason
+    assert address_refusal(ip) == reason
 
 
 @given(st.ip_addresses(v=4))
 def test_wrapping_never_makes_a_refused_address_allowed(inner):
     bits = int(inner)
     hexed = f"{bits >> 16:x}:{bits & 0xFFFF:x}"
-    plain = refusal(str(inner))
+    plain = address_refusal(str(inner))
     for wrapped in (f"::ffff:{hexed}", f"64:ff9b::{hexed}", f"2002:{hexed}::1", f"::ffff:0:{hexed}"):
-        assert refusal(wrapped) == plain
-    assert plain is None or refusal(f"64:ff9b:1::{hexed}") is not None
+        assert address_refusal(wrapped) == plain
+    assert plain is None or address_refusal(f"64:ff9b:1::{hexed}") is not None
 
 
 LITERALS = [

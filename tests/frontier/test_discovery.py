@@ -79,9 +79,9 @@ def test_the_well_known_paths_and_their_order() -> None:
 def test_probing_waits_for_pending_documents_and_ends_with_the_last_path() -> None:
     site = SiteDiscovery.start(parse_target(E), "auto")
     site.pending = 1
-    assert site.next_guess() is None
+    assert site.next_probe() is None
     site.candidate_ended(Outcome(url=f"{E}/a.xml", why="robots", complete=False))
-    assert [site.next_guess() for _ in range(len(WELL_KNOWN) + 1)] == [*(E + path for path in WELL_KNOWN), None]
+    assert [site.next_probe() for _ in range(len(WELL_KNOWN) + 1)] == [*(E + path for path in WELL_KNOWN), None]
 
 
 @pytest.mark.parametrize(
@@ -99,4 +99,4 @@ def test_whether_another_path_is_probed(why: str, format_: str | None, probe: st
     site = SiteDiscovery.start(parse_target(E), probe)  # type: ignore[arg-type]
     site.pending = 1
     site.candidate_ended(Outcome(url=f"{E}/a.xml", why=why, format=format_))  # type: ignore[arg-type]
-    assert (site.next_guess() is not None) is guesses
+    assert (site.next_probe() is not None) is guesses

@@ -122,7 +122,8 @@ def failure(targets: list[str], pages: Pages, **plan: object) -> str:
 
 
 ALLOW = "shop.example is a private address; --allow-private (allow_private=True) permits it"
-PRIVATE = Failed("F13", ALLOW, transient=False)
+ADDRESS, _, ALLOWS = ALLOW.partition("; ")
+PRIVATE = Failed("F13", ADDRESS, transient=False, remedy=ALLOWS)
 
 
 @pytest.mark.parametrize("obey_robots", [True, False])
@@ -189,9 +190,9 @@ def test_failures_of_both_schemes_are_reported() -> None:
 
 def test_same_failure_of_both_schemes_is_reported_once() -> None:
     http = "http://shop.example/robots.txt"
-    no_host = Failed("F04", "no such host; check the spelling", transient=False)
-    expired = Failed("F04", "expired; --insecure does not check it", transient=False)
-    closed = Failed("F04", "refused; check the port", transient=False)
+    no_host = Failed("F04", "no such host", transient=False, remedy="check the spelling")
+    expired = Failed("F04", "expired", transient=False, remedy="--insecure does not check it")
+    closed = Failed("F04", "refused", transient=False, remedy="check the port")
     for https, other, reported in (
         (no_host, no_host, "no such host; check the spelling"),
         (expired, closed, "refused; over https: expired; --insecure does not check it"),

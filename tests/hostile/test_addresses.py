@@ -18,7 +18,7 @@ from servers import is_untouched
 
 import sitemap_reader as sr
 from sitemap_reader.fetch import client as fetch
-from sitemap_reader.fetch.ssrf_guard import refusal
+from sitemap_reader.fetch.ssrf_guard import address_refusal
 from sitemap_reader.parser.normalise.urls import clean_url, origin, without_userinfo
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def net(monkeypatch: pytest.MonkeyPatch) -> Iterator[Net]:
 
     monkeypatch.setattr(socket.socket, "connect", noted)
     monkeypatch.setattr(socket, "getaddrinfo", net.getaddrinfo)
-    monkeypatch.setattr(fetch, "refusal", lambda ip: None if ip == PUBLIC else refusal(ip))
+    monkeypatch.setattr(fetch, "address_refusal", lambda ip: None if ip == PUBLIC else address_refusal(ip))
     with ExitStack() as listening:
         secret = listening.enter_context(socket.create_server(("127.0.0.1", 0)))
         net.port = secret.getsockname()[1]

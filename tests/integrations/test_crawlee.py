@@ -177,8 +177,8 @@ def test_the_record_survives_a_queue_on_disk(site: SiteServer, tmp_path: Path) -
     fresh(tmp_path / "storage")
     found = {record.loc: record for record in map(record_of, run(empty())) if record}
     with sr.urls(target, **LOCAL) as urls:
-        expected = {record.loc: sr.json_form(record) for record in urls}
-    assert {loc: sr.json_form(record) for loc, record in found.items()} == expected
+        expected = {record.loc: sr.to_dict(record) for record in urls}
+    assert {loc: sr.to_dict(record) for loc, record in found.items()} == expected
     assert found[f"{site.url}/a"].images
     assert found[f"{site.url}/a"].problems
 

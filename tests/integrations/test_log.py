@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import sitemap_reader as sr
 from sitemap_reader.client.summary import SummaryBuilder
-from sitemap_reader.integrations.log import WalkLog
+from sitemap_reader.integrations.log import CrawlLog
 from sitemap_reader.model.problems import report
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def reported(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
 
 def test_five_problems_of_a_code_and_document_are_logged_and_the_rest_counted(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    log = WalkLog(LOGGER)
+    log = CrawlLog(LOGGER)
     for line in range(1_207):
         log.report(report("D01", "no date", sitemap="https://e.com/a.xml", line=line))
     log.report(report("D06", "no zone", sitemap="https://e.com/b.xml", line=1))
@@ -39,8 +39,8 @@ def test_missing_documents_are_logged_last(caplog: pytest.LogCaptureFixture) -> 
     caplog.set_level(logging.INFO)
     ledger = SummaryBuilder()
     ledger.take([sr.Outcome(url="https://e.com/a.xml", complete=False)], sr.UrlRecord)
-    WalkLog(LOGGER).end(ledger.summary(), None)
-    WalkLog(LOGGER).end(ledger.summary(), sr.NothingFound("there is none"))
+    CrawlLog(LOGGER).end(ledger.summary(), None)
+    CrawlLog(LOGGER).end(ledger.summary(), sr.NothingFound("there is none"))
     assert [each for each in reported(caplog) if each[0] != "INFO"] == [
         ("WARNING", "partial: 1 sitemap could not be read"),
         ("ERROR", "there is none"),
@@ -48,6 +48,6 @@ def test_missing_documents_are_logged_last(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_control_characters_are_escaped(caplog: pytest.LogCaptureFixture) -> None:
-    WalkLog(LOGGER).report(report("D01", "lastmod \x9b31m\nERROR all is lost", sitemap="https://e.com/a.xml"))
+    CrawlLog(LOGGER).report(report("D01", "lastmod \x9b31m\nERROR all is lost", sitemap="https://e.com/a.xml"))
     ((_, text),) = reported(caplog)
     assert text == "D01 https://e.com/a.xml: lastmod \\x9b31m\\nERROR all is lost"

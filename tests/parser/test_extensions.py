@@ -48,7 +48,7 @@ Fault = tuple[str, str, str]  # code, field, raw
 def listed(inside: str, *, root: str = ROOT, extras: bool = False) -> list[dict[str, Any]]:
     """The JSON objects of all items of a <urlset> with this content."""
     document = f"<urlset {root}>{inside}</urlset>".encode()
-    return [sr.json_form(item) for item in sr.iter_parse([document], url=URL, extras=extras)]
+    return [sr.to_dict(item) for item in sr.iter_parse([document], url=URL, extras=extras)]
 
 
 def records(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -298,7 +298,7 @@ CORPUS = sorted(EVERYTHING.parent.glob("*.xml"))
 @pytest.mark.parametrize("document", CORPUS, ids=lambda path: path.stem)
 def test_extras_change_nothing_but_the_extras(document: Path) -> None:
     plain, more = (
-        [sr.json_form(item) for item in sr.iter_parse([document.read_bytes()], url=URL, extras=extras)]
+        [sr.to_dict(item) for item in sr.iter_parse([document.read_bytes()], url=URL, extras=extras)]
         for extras in (False, True)
     )
     assert [{key: value for key, value in item.items() if key != "extras"} for item in more] == plain

@@ -37,6 +37,7 @@ from scripted_fetcher import (
     urlset,
 )
 
+import sitemap_reader as sr
 from sitemap_reader.frontier.filters import Selection, Window
 from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import Limits
@@ -126,6 +127,25 @@ def test_content_encoding_of_a_response_is_obeyed(pack: Callable[[bytes], bytes]
     assert any(problem.code == "S15" and "br" in problem.message for problem in of(Problem, items))
 
 
+def test_a_fetcher_gets_urls_without_userinfo() -> None:
+    """A client such as httpx would send it, in place of an Authorization header."""
+    child = f"{SITE}/child.xml"
+    pages = {MAP: page(index(child.replace("//", "//me:pw@"))), child: page(many(3))}
+    items, fetcher = read(MAP, pages)
+    assert (fetcher.asked[-1], len(of(UrlRecord, items))) == (child, 3)
+
+
+def test_names_of_headers_may_have_capitals() -> None:
+    moved = f"{SITE}/moved.xml"
+    head = {"ETag": '"1"', "Last-Modified": "Wed, 03 Jun 2014 10:30:00 GMT", "Content-Type": "text/html"}
+    pages = {MAP: page(status=301, headers={"Location": moved}), moved: page(many(3), headers=head)}
+    items, fetcher = read(MAP, pages)
+    assert fetcher.asked == [ROBOTS, MAP, moved]
+    outcome = outcome_of(MAP, items)
+    assert (outcome.etag, outcome.last_modified) == (head["ETag"], head["Last-Modified"])
+    assert "F06" in outcome.problems
+
+
 def test_bytes_on_the_wire_are_counted() -> None:
     fetcher = Played({ROBOTS: robots(MAP), MAP: page(many(3))})
     run = start(SITE, fetcher)
@@ -158,6 +178,27 @@ def test_received_part_of_a_small_body_counts() -> None:
     items, _ = read(MAP, {MAP: [broken]})
     assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(6)]
     assert not outcome_of(MAP, items).complete
+
+
+class ConvertsAtTheEnd(Played):
+    """Its chunks raise the error of a library, which fetch() converts as it leaves: the fetcher of docs/python.md."""
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        try:
+            async with super().fetch(url, headers) as response:
+                yield response
+        except KeyError as error:
+            raise FetchError(f"KeyError: {error}", transient=False) from error
+
+
+@pytest.mark.parametrize("headers", [{"content-length": "900"}, {}], ids=["small", "of unknown length"])
+def test_received_part_is_read_where_fetch_converts_the_error_of_the_body(headers: dict[str, str]) -> None:
+    fetcher = ConvertsAtTheEnd({MAP: page(many(9)[:500], headers=headers, error=KeyError("reset"))})
+    items = asyncio.run(everything(start(MAP, fetcher)))
+    assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/page/{number}" for number in range(6)]
+    outcome = outcome_of(MAP, items)
+    assert (outcome.problems["F04"], outcome.complete) == (1, False)
 
 
 def test_body_longer_than_its_content_length_is_not_buffered() -> None:
@@ -475,6 +516,45 @@ def test_refused_addresses_are_not_tried_again() -> None:
     items, fetcher = read(MAP, {MAP: page(error=error)})
     assert fetcher.requested == [ROBOTS, MAP]
     assert outcome_of(MAP, items).problems == {"F13": 1}
+
+
+AGENT = "another User-Agent (-A, user_agent=...)"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (FetchError("reset"), f"reset; try again later, or with {AGENT}"),
+        (FetchError("no TLS", transient=False), f"no TLS; try {AGENT}, or have this one allow-listed"),
+        (FetchError("10.0.0.1: not listed", code="F13", transient=False), "10.0.0.1: not listed"),
+        (FetchError("not listed", transient=False, remedy="see the wiki"), "not listed; see the wiki"),
+        (FetchError("not listed; try it", transient=False, remedy=""), "not listed; try it"),
+    ],
+    ids=str,
+)
+def test_a_remedy_is_that_of_the_error_or_fits_it(error: FetchError, message: str) -> None:
+    target = "https://other.example/robots.txt"
+    redirect = page(status=302, headers={"location": target})
+    is_by_status = error.code == "F04" and error.remedy is None  # that of the redirect
+    for pages in [{ROBOTS: page(error=error)}, {ROBOTS: redirect, target: page(error=error)}][
+        : 1 if is_by_status else 2
+    ]:
+        items, _ = read(SITE, pages, limits=Limits(tries=1))
+        assert [each.message for each in of(Problem, items) if each.severity == "error"] == [message]
+
+
+def test_control_characters_in_the_text_of_an_error_are_escaped() -> None:
+    error = FetchError("\x1b[31mreset\r\nby peer", transient=False, remedy="see\x07 the wiki")
+    items, _ = read(SITE, {ROBOTS: page(error=error)})
+    texts = [str(each) for each in of(Problem, items)]
+    assert f"F04 {ROBOTS}: \\x1b[31mreset\\r\\nby peer; see\\x07 the wiki" in texts
+    assert all(text.isprintable() for text in texts)
+
+
+def test_no_option_is_named_for_the_user_agent_that_a_fetcher_of_ones_own_sends() -> None:
+    for reply in (page(error=FetchError("reset")), page(status=403)):
+        with pytest.raises(sr.NothingReadable, match=r"another User-Agent(?! \()"):
+            list(sr.urls(SITE, fetcher=Played({ROBOTS: reply}), limits=Limits(tries=1)))
 
 
 def test_the_seconds_of_a_document_are_in_its_outcome() -> None:

@@ -21,7 +21,7 @@ from sitemap_reader.fetch.client import AiohttpFetcher
 from sitemap_reader.scale import shard as shard_module
 from sitemap_reader.scale.folder import HarvestCancelled, ShardWriter
 from sitemap_reader.scale.shard import harvest_shard
-from sitemap_reader.serialize.jsonl import json_form
+from sitemap_reader.serialize.jsonl import to_dict
 
 READABLE = ("robots", "index", "wellknown", "text", "feed", "atom")
 OTHERS = ("none", "broken", "error", "refused", "hang", "drip")
@@ -71,7 +71,7 @@ def test_the_urls_are_those_of_each_host_read_alone(farm, hosts, out):
     folder, manifest = one_shard(out, chosen)
     for host in chosen:
         with sr.urls(host.target, allow_private=True) as urls:
-            forms = [json_form(url, site=host.target) for url in urls]
+            forms = [to_dict(url, site=host.target) for url in urls]
         rows = [row for row in table(folder, "urls") if row["site"] == host.target]
         assert sorted(form["loc"] for form in forms) == locs(folder, host.target) == sorted(locs_of(host))
         by_loc = {row["loc"]: row for row in rows}

@@ -33,7 +33,7 @@ from sitemap_reader.model.records import Change
 from sitemap_reader.scale.folder import HarvestFolder, ShardWriter
 from sitemap_reader.scale.shard import harvest_shard
 from sitemap_reader.serialize.arrow import Rows
-from sitemap_reader.serialize.jsonl import json_form
+from sitemap_reader.serialize.jsonl import to_dict
 from sitemap_reader.serialize.projection import fields_of
 
 KINDS = ("robots", "index", "wellknown", "text", "feed", "atom")
@@ -110,7 +110,7 @@ def test_changes_equal_those_of_sync_for_each_host(farm, each, out, tmp_path):
         expected = []
         for host in hosts:
             with sr.changes(host.target, state=tmp_path / "sync.db", allow_private=True) as stream:
-                expected += [json_form(change, site=host.target) for change in stream]
+                expected += [to_dict(change, site=host.target) for change in stream]
         rows = Rows(fields_of(Change))
         alone = rows.batch([rows.row(form) for form in expected])
         assert table(out, "urls") == sorted(alone.to_pylist(), key=str)

@@ -26,7 +26,7 @@ from sitemap_reader.model.records import Attribute, Change
 from sitemap_reader.serialize import arrow as room
 from sitemap_reader.serialize.arrow import Batches, ParquetSink, Rows, arrow_schema, lines_table
 from sitemap_reader.serialize.byte_streams import Blocks
-from sitemap_reader.serialize.dumps import numbered_forms
+from sitemap_reader.serialize.dumps import numbered_objects
 from sitemap_reader.serialize.jsonl import json_lines, new_lines
 from sitemap_reader.serialize.projection import all_fields, fields_of, parse_fields
 
@@ -43,7 +43,7 @@ unix = pytest.mark.skipif(sys.platform == "win32", reason="there is no module re
 def one_by_one(lines: bytes) -> pa.Table:
     """The table of the JSON objects read one by one: the reference."""
     rows = Rows(all_fields())
-    values = [rows.row(form) for _, form in numbered_forms(io.BytesIO(lines), "made.jsonl")]
+    values = [rows.row(form) for _, form in numbered_objects(io.BytesIO(lines), "made.jsonl")]
     return pa.Table.from_batches([rows.batch(values)] if values else [], SCHEMA)
 
 

@@ -19,7 +19,7 @@ from endless import Endless
 import sitemap_reader as sr
 from sitemap_reader.cli.main import main
 from sitemap_reader.serialize import dumps as dump_lines
-from sitemap_reader.serialize.dumps import numbered_blocks, numbered_forms
+from sitemap_reader.serialize.dumps import numbered_blocks, numbered_objects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ def read(numbered: Iterator[tuple[int, dict[str, Any]]]) -> tuple[Numbered, str 
 
 
 def by_line(data: bytes) -> tuple[Numbered, str | None]:
-    return read(numbered_forms(io.BytesIO(data), "old.jsonl"))
+    return read(numbered_objects(io.BytesIO(data), "old.jsonl"))
 
 
 def by_block(data: bytes) -> tuple[Numbered, str | None]:
@@ -293,7 +293,7 @@ def test_convert_takes_all_urls_among_other_lines(tmp_path: Path) -> None:
     file = tmp_path / "old.jsonl"
     file.write_bytes(b"".join(lines))
     code, reported, table = convert(file)
-    locs = [form["loc"] for _, form in numbered_forms(io.BytesIO(b"".join(lines)), "x") if "type" not in form]
+    locs = [form["loc"] for _, form in numbered_objects(io.BytesIO(b"".join(lines)), "x") if "type" not in form]
     assert code == 0
     assert table["loc"].to_pylist() == locs
     assert table["lastmod"].null_count == len(locs) - 1

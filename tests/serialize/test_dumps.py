@@ -23,7 +23,7 @@ from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Attribute, Change, Price
 from sitemap_reader.serialize import dumps as dump_lines
 from sitemap_reader.serialize.byte_streams import zstd_module
-from sitemap_reader.serialize.dumps import DumpFile, is_dump_name, numbered_forms, open_file
+from sitemap_reader.serialize.dumps import DumpFile, is_dump_name, numbered_objects, open_file
 from sitemap_reader.serialize.schema import schema
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ LOCS = [f"https://example.com/{name}" for name in "abc"]
 
 
 def read_forms(stream: Any, name: str) -> Iterator[dict[str, Any]]:
-    for _, form in numbered_forms(stream, name):
+    for _, form in numbered_objects(stream, name):
         yield form
 
 
@@ -92,7 +92,7 @@ def test_an_empty_file_has_no_lines(data: bytes) -> None:
 
 def test_every_line_is_given_with_its_number() -> None:
     data = A + b'\n\n{"type":"problem"}\n' + B
-    assert list(numbered_forms(io.BytesIO(data), "x")) == [
+    assert list(numbered_objects(io.BytesIO(data), "x")) == [
         (1, {"loc": LOCS[0]}),
         (3, {"type": "problem"}),
         (4, {"loc": LOCS[1]}),
@@ -302,7 +302,7 @@ def test_rows_of_parquet_are_the_lines(writer: str, tmp_path: Path) -> None:
     jsonl, parquet = tmp_path / "urls.jsonl", tmp_path / "urls.parquet"
     jsonl.write_bytes(DUMPED)
     WRITERS[writer](jsonl, parquet)
-    assert list(DumpFile(parquet).forms()) == list(DumpFile(jsonl).forms())
+    assert list(DumpFile(parquet).dicts()) == list(DumpFile(jsonl).dicts())
     assert list(DumpFile(parquet)) == list(DumpFile(jsonl))
     assert sr.json_line(next(iter(DumpFile(parquet)))) == LINES.splitlines(keepends=True)[0]
 
@@ -324,7 +324,7 @@ def test_dates_of_parquet_are_stamps_again(unit: str, zone: str | None) -> None:
 
 def test_many_row_groups_are_read_in_order_and_numbered() -> None:
     data = parquet_of({"loc": [str(number) for number in range(5000)]}, row_group_size=700)
-    rows = list(numbered_forms(io.BytesIO(data), "x"))
+    rows = list(numbered_objects(io.BytesIO(data), "x"))
     assert rows == [(number + 1, {"loc": str(number)}) for number in range(5000)]
 
 
@@ -391,7 +391,7 @@ def test_dump_gives_every_line_with_its_type(mixed: Path) -> None:
 
 
 def test_json_objects_keep_unknown_keys(mixed: Path) -> None:
-    assert [form["site"] for form in DumpFile(mixed).forms()] == ["example.com"] * len(MIXED)
+    assert [form["site"] for form in DumpFile(mixed).dicts()] == ["example.com"] * len(MIXED)
 
 
 def test_line_that_is_no_record_is_named(tmp_path: Path) -> None:
@@ -412,7 +412,7 @@ def test_a_file_is_closed_also_when_it_is_left(mixed: Path) -> None:
     records = iter(DumpFile(mixed))
     next(records)
     del records
-    forms = DumpFile(mixed).forms()
+    forms = DumpFile(mixed).dicts()
     next(forms)
     del forms
 
@@ -453,7 +453,7 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
         tracemalloc.stop()
         return most
 
-    assert peak(DumpFile(path).forms()) < 2 << 20
+    assert peak(DumpFile(path).dicts()) < 2 << 20
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_every_record_comes_back_as_it_was(record: Any) -> None:
     assert b"\n" not in line[:-1]
     assert sr.from_json(line) == record
     assert sr.from_json(line.decode()) == record
-    assert sr.from_json(sr.json_form(record, site="example.com")) == record
+    assert sr.from_json(sr.to_dict(record, site="example.com")) == record
     assert sr.json_line(sr.from_json(line)) == line
 
 
@@ -146,14 +146,14 @@ def test_the_strategies_fill_every_field() -> None:
     samples.append(sr.Candidate("a", "given"))
     for each in samples:
         names = {field.name for field in attrs.fields(type(each))} - left_out.get(type(each), set())
-        assert set(sr.json_form(each)) - {"type"} == names
+        assert set(sr.to_dict(each)) - {"type"} == names
     change = Change("updated", record)
     names = {field.name for field in attrs.fields(Change)} - {"record"}
-    assert set(sr.json_form(change)) - {"type"} == names | set(sr.json_form(record))
+    assert set(sr.to_dict(change)) - {"type"} == names | set(sr.to_dict(record))
     for name in NESTED:
         if isinstance(nested := getattr(record, name), tuple):
-            assert set(sr.json_form(record)[name][0]) == {field.name for field in attrs.fields(type(nested[0]))}
-    assert set(sr.json_form(record)["videos"][0]["tvshow"]) == set(TvShow.__annotations__)
+            assert set(sr.to_dict(record)[name][0]) == {field.name for field in attrs.fields(type(nested[0]))}
+    assert set(sr.to_dict(record)["videos"][0]["tvshow"]) == set(TvShow.__annotations__)
 
 
 # Those of audit/ are findings, not lines of a dump.
@@ -205,11 +205,11 @@ def test_removed_url_has_six_keys() -> None:
 
 def test_change_key_is_first_and_previous_key_is_last() -> None:
     change = Change("updated", sr.UrlRecord("a", priority=0.5), ("lastmod",), datetime(2024, 1, 31, tzinfo=UTC), "day")
-    assert list(sr.json_form(change, site="example.com")) == [
+    assert list(sr.to_dict(change, site="example.com")) == [
         "type", "change", "loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line",
         "changed", "previous_lastmod", "previous_lastmod_precision", "site",
     ]  # fmt: skip
-    assert list(sr.json_form(attrs.evolve(change, change="new"))) == [
+    assert list(sr.to_dict(attrs.evolve(change, change="new"))) == [
         "type", "change", "loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line",
     ]  # fmt: skip
 
@@ -327,7 +327,7 @@ def test_any_json_is_a_record_or_a_usage_error(value: Any) -> None:
 @pytest.mark.parametrize("item", [None, "https://example.com/", {"loc": "a"}, sr.Image("a")])
 def test_values_that_are_no_records_have_no_line(item: object) -> None:
     with pytest.raises(sr.UsageError, match=f"a {type(item).__name__} has no JSON line"):
-        sr.json_form(item)
+        sr.to_dict(item)
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from sitemap_reader.serialize import arrow as batches
 from sitemap_reader.serialize import arrow as room
 from sitemap_reader.serialize.arrow import ParquetSink, arrow_schema
 from sitemap_reader.serialize.byte_streams import Blocks
-from sitemap_reader.serialize.dumps import numbered_forms
+from sitemap_reader.serialize.dumps import numbered_objects
 from sitemap_reader.serialize.projection import Fields, all_fields, parse_fields
 from sitemap_reader.serialize.schema import schema
 
@@ -57,7 +57,7 @@ FORMS = [orjson.loads(line) for line in LINES]
 
 
 def test_json_objects_round_trip() -> None:
-    assert [form for _, form in numbered_forms(io.BytesIO(written(FORMS)), "urls.parquet")] == FORMS
+    assert [form for _, form in numbered_objects(io.BytesIO(written(FORMS)), "urls.parquet")] == FORMS
 
 
 def test_polars_reads_what_it_reads_of_the_jsonl(tmp_path: Path) -> None:

@@ -281,7 +281,7 @@ def test_polars_without_a_schema_loses_late_columns(dump: Path) -> None:
 
 def test_the_late_lines_state_every_value() -> None:
     """Otherwise a new field would only be compared with None."""
-    form = sr.json_form(WHOLE, site="example.com")
+    form = sr.to_dict(WHOLE, site="example.com")
     assert list(silent(form, line_shape(sr.UrlRecord))) == []
 
 
@@ -319,7 +319,7 @@ def order_faults(form: Any, shape: Shape, path: str = "line") -> list[str]:
 @pytest.mark.parametrize("item", every_item(), ids=lambda item: type(item).__name__)
 @pytest.mark.parametrize("site", [None, "example.com"])
 def test_shapes_have_the_keys_of_the_lines_in_their_order(item: Any, site: str | None) -> None:
-    assert order_faults(sr.json_form(item, site=site), line_shape(type(item))) == []
+    assert order_faults(sr.to_dict(item, site=site), line_shape(type(item))) == []
 
 
 def test_every_kind_of_line_is_among_the_items() -> None:
@@ -455,7 +455,7 @@ UNFIT: dict[str, tuple[Any, dict[str, Any]]] = {
         WHOLE,
         {"extras": [{"namespace": "n", "name": "a", "text": None, "attributes": {"unit": "pair"}}]},
     ),
-    "a problem in full": (WHOLE, {"problems": [sr.json_form(OTHERS[2])]}),
+    "a problem in full": (WHOLE, {"problems": [sr.to_dict(OTHERS[2])]}),
     "a type that is none": (WHOLE, {"type": "url"}),
     "an unknown severity": (OTHERS[2], {"severity": "fatal"}),
     "an unknown why": (OTHERS[3], {"why": "guess"}),

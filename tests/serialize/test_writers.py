@@ -16,7 +16,7 @@ from tiers import needs
 from sitemap_reader.model.errors import UsageError
 from sitemap_reader.model.records import Extra, Image, UrlRecord
 from sitemap_reader.serialize.byte_streams import Blocks
-from sitemap_reader.serialize.jsonl import json_form, json_line
+from sitemap_reader.serialize.jsonl import json_line, to_dict
 from sitemap_reader.serialize.projection import all_fields, parse_fields
 from sitemap_reader.serialize.writers import FORMATS, make_sink
 
@@ -79,7 +79,7 @@ def test_jsonl_is_the_lines_of_the_records() -> None:
         UrlRecord("https://example.com/a", priority=0.5, images=(Image("https://example.com/1.jpg", "Grüße"),)),
         UrlRecord("https://example.com/b", extras=(Extra("urn:x", "y"),)),
     ]
-    forms = [json_form(record, site="example.com") for record in records]
+    forms = [to_dict(record, site="example.com") for record in records]
     assert written("jsonl", forms) == b"".join(json_line(record, site="example.com") for record in records)
 
 

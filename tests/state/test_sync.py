@@ -83,7 +83,7 @@ def test_a_record_of_a_new_url_is_what_urls_gives(state: Path) -> None:
     with sr.urls("https://shop.example", fetcher=site) as urls:
         expected = [*urls]
     changes = site.run(state).changes
-    assert [sr.json_form(change.record) for change in changes] == [sr.json_form(record) for record in expected]
+    assert [sr.to_dict(change.record) for change in changes] == [sr.to_dict(record) for record in expected]
     assert {change.change for change in changes} == {"new"}
     assert site.run(state).reported == NOTHING
     site.documents["a.xml"].body = body + b"\n"
@@ -224,7 +224,7 @@ def test_a_removed_url_has_its_last_values(state: Path) -> None:
     site.run(state)
     del site.documents["a.xml"].entries[loc("x")]
     (change,) = site.run(state).changes
-    assert sr.json_form(change) == {
+    assert sr.to_dict(change) == {
         "type": "change",
         "change": "removed",
         "loc": "https://shop.example/x",

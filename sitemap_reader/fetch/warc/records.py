@@ -523,7 +523,7 @@ def _decompressed_chunks(chunks: Iterator[bytes], coding: str, archive: str) -> 
     try:
         decompressor = _DECOMPRESSORS[coding]()
     except ImportError as exc:
-        raise FetchError(f"{archive}: it is packed with {coding}; {_INSTALL_HINT}", transient=False) from exc
+        raise FetchError(f"{archive}: it is packed with {coding}", transient=False, remedy=_INSTALL_HINT) from exc
     consumed, received = 0, 0
     for chunk in chunks:
         compressed = chunk

@@ -23,7 +23,7 @@ from ...model.records import Outcome, SitemapRef, UrlRecord
 from ...parser.content.sniff import SITEMAP_FORMATS, Format
 from ...pipeline.executor import WorkerThread
 from ...serialize.jsonl import json_line
-from ..log import WalkLog
+from ..log import CrawlLog
 from .requests import LOGGER
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ...client.reader import SitemapReader
-    from ...client.streams import ChangeWalk, Walk
+    from ...client.streams import ChangeRun, CrawlRun
     from ...client.summary import Summary
     from ...model.errors import ReadError
     from ...model.records import Change, Item
@@ -73,8 +73,8 @@ class ReadTask:
         self._received: deque[Item] = deque()
         self._indexes: set[str | None] = set()
         self._summaries: list[Summary] = []
-        self._walk: Walk | None = None
-        self._log = WalkLog(LOGGER)
+        self._crawl_run: CrawlRun | None = None
+        self._log = CrawlLog(LOGGER)
         self._keys = UrlSet()
         self._committed: list[str] = []
         self._failure_is_raised = False
@@ -86,7 +86,7 @@ class ReadTask:
     @property
     def summary(self) -> Summary:
         """The numbers of all targets so far."""
-        summaries = [*self._summaries, *([self._walk.summary()] if self._walk else [])]
+        summaries = [*self._summaries, *([self._crawl_run.summary()] if self._crawl_run else [])]
         return sum(summaries, SummaryBuilder().summary())
 
     # --- lifecycle ---
@@ -155,57 +155,57 @@ class ReadTask:
         await self._queue.persist()
 
     async def _read(self, target: str | Path) -> None:
-        self._log = WalkLog(LOGGER)
+        self._log = CrawlLog(LOGGER)
         reading = self._records(target) if self._config.state is None else self._changes(target)
         try:
-            walk = await reading
+            run = await reading
         finally:
             self._drain(report=False)
-        verdict = walk.verdict()
+        verdict = run.verdict()
         self.verdicts += [verdict] if verdict else []
-        self._walk = None
-        self._summaries.append(walk.summary())
+        self._crawl_run = None
+        self._summaries.append(run.summary())
         self._log.end(self._summaries[-1], verdict)
 
-    async def _records(self, target: str | Path) -> Walk:
+    async def _records(self, target: str | Path) -> CrawlRun:
         value = self._queue.value
         query = Query(**self._config.filters, on_item=self._received.append, unique=value.marks)
-        self._walk = walk = self._config.reader.walk(target, query, settled=value.documents)
-        with walk.reading():
-            async with aclosing(batches_of(walk.run)) as batches:
+        self._crawl_run = run = self._config.reader.crawl_run(target, query, settled=value.documents)
+        with run.reading():
+            async with aclosing(batches_of(run.crawl)) as batches:
                 async for batch in batches:
-                    for record in walk.take(batch, UrlRecord):
+                    for record in run.take(batch, UrlRecord):
                         await self._queue.wait_for_capacity()
-                        self._put_record(walk, record)
+                        self._put_record(run, record)
                     self._drain()
-        return walk
+        return run
 
-    def _put_record(self, walk: Walk, record: UrlRecord) -> None:
+    def _put_record(self, run: CrawlRun, record: UrlRecord) -> None:
         """Without an await, so that each URL that is marked as queued is in the queue."""
         marks = self._queue.value.marks
         request = None if record.loc in marks else self._maker.make(record, marks)
-        if walk.summary_builder.count_url(record) and request is not None:
+        if run.summary_builder.count_url(record) and request is not None:
             self._queue.put(request)
 
     # --- changes ---
 
-    async def _changes(self, target: str | Path) -> ChangeWalk:
+    async def _changes(self, target: str | Path) -> ChangeRun:
         """Like AsyncChangeStream: SQLite runs in a thread beside the loop."""
         config = self._config
         assert config.state is not None and config.plan is not None  # noqa: S101, PT018 - for the type checker
         query = Query(**config.filters, on_item=self._received.append)
-        walk = config.reader.change_walk(target, query, config.state, config.plan, self._note_commit)
-        self._walk = walk
+        run = config.reader.change_run(target, query, config.state, config.plan, self._note_commit)
+        self._crawl_run = run
         aside = WorkerThread("sitemap-reader-state")
-        with walk.reading():
+        with run.reading():
             try:
-                async with aclosing(batches_of(walk.run)) as batches:
+                async with aclosing(batches_of(run.crawl)) as batches:
                     async for batch in batches:
-                        await self._put_pieces(aside, walk.pieces(batch))
-                await self._put_pieces(aside, walk.last_pieces())
+                        await self._put_pieces(aside, run.pieces(batch))
+                await self._put_pieces(aside, run.last_pieces())
             finally:
                 await aside.close()
-        return walk
+        return run
 
     async def _put_pieces(self, aside: WorkerThread, pieces: Iterator[ChangePiece]) -> None:
         from ...client.streams import changes_of

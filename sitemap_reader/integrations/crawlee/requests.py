@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from ...client.dedupe import UrlSet
 from ...model.errors import UsageError
 from ...model.records import UrlRecord
-from ...serialize.jsonl import from_json, json_form, json_line
+from ...serialize.jsonl import from_json, json_line, to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,10 +99,10 @@ def _is_accepted(record: UrlRecord) -> bool:
 
 
 def _options(record: UrlRecord, change: Change | None) -> RequestOptions:
-    user_data: dict[str, Any] = {RECORD: json_form(record)}
+    user_data: dict[str, Any] = {RECORD: to_dict(record)}
     options: RequestOptions = {"url": record.loc, "user_data": user_data}
     if change is not None:
-        json_object = json_form(change)
+        json_object = to_dict(change)
         user_data[CHANGE] = {name: json_object[name] for name in _CHANGE_FIELDS if name in json_object}
         if change.change == "updated":  # a queue that outlives a crawl has handled this URL before
             options["unique_key"] = f"{record.loc}|{blake2b(json_line(change), digest_size=10).hexdigest()}"

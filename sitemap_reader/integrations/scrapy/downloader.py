@@ -1,7 +1,7 @@
 """Scrapy's downloader as a Fetcher, and the downloader middleware that goes with it.
 
 A URL and headers go in, the answer that Scrapy's downloader and its middlewares give comes out: proxies, throttling,
-cache and the other settings apply. Redirects and new tries are left to the walk.
+cache and the other settings apply. Redirects and retries are left to the sitemap crawl.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from scrapy.http import Headers
     from scrapy.http import Response as Answer
 
-# Key in the meta of a request for a sitemap or a robots.txt of the walk.
+# Key in the meta of a request for a sitemap or a robots.txt of the sitemap crawl.
 OURS = "sitemap_reader"
 _META = {
     OURS: True,
     "dont_redirect": True,  # URL scope depends on the target of a redirect
-    "dont_retry": True,  # the walk counts tries, and honours Retry-After
-    "dont_obey_robotstxt": True,  # the walk does, and reports what is disallowed
+    "dont_retry": True,  # the sitemap crawl counts tries, and honours Retry-After
+    "dont_obey_robotstxt": True,  # it does, and reports what is disallowed
     "download_fail_on_dataloss": False,  # a truncated body is read as far as it goes
 }
 _DATA_LOSS = "dataloss"  # Scrapy's flag for a body that is shorter than it should be
@@ -91,7 +91,7 @@ def _error_text(exc: Exception) -> str:
 
 @attrs.define
 class _SharedRobots:
-    """A robots.txt requested by the walk or by Scrapy; `answer` is None if each must request it itself."""
+    """A robots.txt requested by the crawl or by Scrapy; `answer` is None if each must request it itself."""
 
     is_ours: bool
     answer: asyncio.Future[Answer | None]
@@ -100,7 +100,7 @@ class _SharedRobots:
 class SitemapDownloads:
     """Downloader middleware, between HttpCompressionMiddleware and the downloader.
 
-    Sitemaps stay compressed: decompressed there, a truncated one would look complete. The walk and
+    Sitemaps stay compressed: decompressed there, a truncated one would look complete. The sitemap crawl and
     Scrapy's RobotsTxtMiddleware share the response to a robots.txt that either has requested.
     """
 

@@ -30,7 +30,7 @@ from ...model.limits import Limits
 from ...model.problems import Problem
 from ...model.records import SitemapRef, UrlRecord
 from ...parser.normalise.urls import is_web_url
-from ..log import WalkLog
+from ..log import CrawlLog
 from .downloader import DownloaderFetcher, SitemapDownloads
 from .items import RECORD, DocumentGrouper, FilteredFrontier, entry_of
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from ...client.streams import Walk
+    from ...client.streams import CrawlRun
     from ...frontier.filters import Moment
     from ...frontier.revalidation import Trust
     from ...model.records import Item
@@ -60,12 +60,12 @@ class StatsReporter:
     def __init__(self, spider: Spider) -> None:
         self._crawler = spider.crawler
         self._logger = spider.logger
-        self._log = WalkLog(spider.logger)
-        self._walk: Walk | None = None
+        self._log = CrawlLog(spider.logger)
+        self._run: CrawlRun | None = None
 
-    def open(self, walk: Walk) -> None:
-        """Starts to report on a walk."""
-        self._walk = walk
+    def open(self, run: CrawlRun) -> None:
+        """Starts to report on a crawl."""
+        self._run = run
         self._crawler.signals.connect(self._close, signals.spider_closed)
 
     def report(self, item: Item) -> None:
@@ -79,12 +79,12 @@ class StatsReporter:
         self._crawler.stats.inc_value(f"sitemap/{name}", number)
 
     def end(self, *, is_whole: bool = True) -> None:
-        """Reports the summary, and the verdict if the walk came to its end."""
-        walk, self._walk = self._walk, None
-        if walk is None:
+        """Reports the summary, and the verdict if the crawl came to its end."""
+        run, self._run = self._run, None
+        if run is None:
             return
-        summary = walk.summary()
-        self._log.end(summary, walk.verdict() if is_whole else None)
+        summary = run.summary()
+        self._log.end(summary, run.verdict() if is_whole else None)
         self.count("urls", summary.urls)
         self.count("sitemaps", summary.sitemaps)
         self.count("sitemaps_incomplete", summary.failed + summary.incomplete)
@@ -93,7 +93,7 @@ class StatsReporter:
                 self.count(f"{what}/{reason}", number)
 
     def _close(self) -> None:
-        if self._walk is not None:
+        if self._run is not None:
             self._logger.info("the spider was closed before all of its sitemaps were read")
         self.end(is_whole=False)
 
@@ -175,13 +175,13 @@ class SitemapReaderSpider(SitemapSpider):
         """Yields a Request for each page, as fast as Scrapy schedules them."""
         reporter, documents = StatsReporter(self), DocumentGrouper()
         try:
-            walk = self._walk(reporter, documents)
+            run = self._crawl_run(reporter, documents)
         except UsageError as exc:
             self.logger.error("%s", exc)
             raise CloseSpider("sitemap_usage") from exc
-        reporter.open(walk)
+        reporter.open(run)
         backpressure = Backpressure(self.crawler)
-        async with aclosing(self._records(walk, documents)) as parts:
+        async with aclosing(self._records(run, documents)) as parts:
             async for records in parts:
                 for request in self._requests(records, reporter):
                     if not await backpressure.wait_for_capacity():
@@ -191,8 +191,8 @@ class SitemapReaderSpider(SitemapSpider):
 
     # --- reading ---
 
-    def _walk(self, reporter: StatsReporter, documents: DocumentGrouper) -> Walk:
-        """All targets in one walk, so that what several of them list is fetched once."""
+    def _crawl_run(self, reporter: StatsReporter, documents: DocumentGrouper) -> CrawlRun:
+        """All targets in one crawl, so that what several of them list is fetched once."""
         if not is_asyncio_available():
             raise UsageError("TWISTED_REACTOR is none of asyncio's: leave it as Scrapy has it by default")
         settings = self.crawler.settings
@@ -219,14 +219,14 @@ class SitemapReaderSpider(SitemapSpider):
         seeds = tuple(parse_target(name) for name in names)
         target = Target(", ".join(seed.target for seed in seeds), seeds)
         choose = partial(self._children, reporter=reporter)
-        return reader.walk(target, query, frontier=partial(FilteredFrontier, choose=choose))
+        return reader.crawl_run(target, query, frontier=partial(FilteredFrontier, choose=choose))
 
-    async def _records(self, walk: Walk, documents: DocumentGrouper) -> AsyncGenerator[Iterable[UrlRecord], None]:
+    async def _records(self, run: CrawlRun, documents: DocumentGrouper) -> AsyncGenerator[Iterable[UrlRecord], None]:
         """Records as they come; all of a document at once if `sitemap_filter` is overridden."""
-        with walk.reading():
-            async with aclosing(batches_of(walk.run)) as batches:
+        with run.reading():
+            async with aclosing(batches_of(run.crawl)) as batches:
                 async for batch in batches:
-                    whole = documents.take(walk.records(batch)) if self._filters else [walk.records(batch)]
+                    whole = documents.take(run.records(batch)) if self._filters else [run.records(batch)]
                     for records in whole:
                         yield records
             for records in documents.rest():

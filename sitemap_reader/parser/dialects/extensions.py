@@ -186,7 +186,7 @@ def _add_rules(tag: str, record: type) -> None:
         kind = get_args(hint)[0] if is_list else hint
         attributes = _hints(kind) if is_typeddict(kind) else {}
         if is_typeddict(kind) and "value" not in attributes:
-            _BLANK_HOLDERS[tag, inner] = dict.fromkeys(attributes)
+            _EMPTY_OBJECTS[tag, inner] = dict.fromkeys(attributes)
             _add_rules(inner, kind)
         elif hint != Precision:
             parse = _parser_of(attributes.pop("value", kind))
@@ -196,7 +196,7 @@ def _add_rules(tag: str, record: type) -> None:
 # Tag that holds tags -> the rules of these. A date fills two fields: itself and its precision.
 TAG_RULES: dict[str, dict[str, TagRule]] = {}
 # Element and a tag in it that holds tags -> the object of the latter, with nothing stated.
-_BLANK_HOLDERS: dict[tuple[str, str], dict[str, None]] = {}
+_EMPTY_OBJECTS: dict[tuple[str, str], dict[str, None]] = {}
 # Element of an entry -> the class of its record; void elements have none.
 RECORD_CLASSES: dict[str, type] = {}
 # Element of an entry -> its field of UrlRecord, and whether that is a list.
@@ -218,7 +218,7 @@ _RECORD_LISTS = ["extras", *(field for field, is_list in ELEMENT_FIELDS.values()
 _PUBLICATION = ("news:news", "news:publication")
 PUBLICATION_FIELDS = {"name", "language"}
 # Tags that are valid only inside of an element, and all tags.
-INNER_TAGS = frozenset({_PUBLICATION[1], *FIELD_OF_TAG, *(inner for _, inner in _BLANK_HOLDERS)})
+INNER_TAGS = frozenset({_PUBLICATION[1], *FIELD_OF_TAG, *(inner for _, inner in _EMPTY_OBJECTS)})
 TAGS = INNER_TAGS | ELEMENT_FIELDS.keys()
 _FIELD_TAGS = TAGS | {"loc", "lastmod", "changefreq", "priority"}
 # The markup of HTML that is written into titles and descriptions without escapes.
@@ -349,7 +349,7 @@ def _fill(fields: dict[str, Any], rules: dict[str, TagRule], element: Element, c
         name = child.tag
         rule = rules.get(name)
         if rule is None:
-            _fill_from_holder(fields, rules, child, element, context)
+            _fill_nested(fields, rules, child, element, context)
             continue
         written = _written(child, rule, context) if len(child) else (child.text or "").strip()
         if not written and not any(map(child.get, rule.attributes)):
@@ -381,18 +381,18 @@ def add_value(
         fields[field] = value
 
 
-def _fill_from_holder(
+def _fill_nested(
     fields: dict[str, Any], rules: dict[str, TagRule], child: Element, element: Element, context: EntryContext
 ) -> None:
-    """Adds the values of a child that may hold tags: a publication, or one of _BLANK_HOLDERS, which is an object."""
+    """Adds the values of a child that may hold tags: a publication, or one of _EMPTY_OBJECTS, which is an object."""
     place = (element.tag, child.tag)
-    blank = _BLANK_HOLDERS.get(place)
-    if blank is not None:
+    empty = _EMPTY_OBJECTS.get(place)
+    if empty is not None:
         field = child.tag.partition(":")[2]
-        if fields.get(field, blank) != blank:
+        if fields.get(field, empty) != empty:
             _repeated(child, context)
         else:
-            fields[field] = {**blank, **_fields(child, context)}
+            fields[field] = {**empty, **_fields(child, context)}
     elif place != _PUBLICATION:
         _unused(child, context, element)
     elif PUBLICATION_FIELDS & fields.keys():
