@@ -132,7 +132,7 @@ def test_a_fetcher_gets_urls_without_userinfo() -> None:
     child = f"{SITE}/child.xml"
     pages = {MAP: page(index(child.replace("//", "//me:pw@"))), child: page(many(3))}
     items, fetcher = read(MAP, pages)
-    assert (fetcher.asked[-1], len(of(UrlRecord, items))) == (child, 3)
+    assert (fetcher.requested[-1], len(of(UrlRecord, items))) == (child, 3)
 
 
 def test_names_of_headers_may_have_capitals() -> None:
@@ -140,7 +140,7 @@ def test_names_of_headers_may_have_capitals() -> None:
     head = {"ETag": '"1"', "Last-Modified": "Wed, 03 Jun 2014 10:30:00 GMT", "Content-Type": "text/html"}
     pages = {MAP: page(status=301, headers={"Location": moved}), moved: page(many(3), headers=head)}
     items, fetcher = read(MAP, pages)
-    assert fetcher.asked == [ROBOTS, MAP, moved]
+    assert fetcher.requested == [ROBOTS, MAP, moved]
     outcome = outcome_of(MAP, items)
     assert (outcome.etag, outcome.last_modified) == (head["ETag"], head["Last-Modified"])
     assert "F06" in outcome.problems
