@@ -168,7 +168,7 @@ _NETWORK = (
         "--probe",
         type=click.Choice(PROBES),
         default="auto",
-        help="Try well-known paths such as /sitemap.xml; auto: only if robots.txt names no sitemap.",
+        help="Try well-known paths such as /sitemap.xml; auto: only if robots.txt names no readable sitemap.",
     ),
     _RECORD,
     option(

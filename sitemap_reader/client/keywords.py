@@ -75,7 +75,7 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
     ),
     "probe": (
         '"auto"',
-        "When well-known paths are tried: auto (where robots.txt names no sitemap), always, never.",
+        "When well-known paths are tried: auto (if robots.txt names no readable sitemap), always, never.",
     ),
     "obey_robots": ("True", "False also fetches sitemaps that robots.txt disallows."),
     "allow_private": ("False", "Permits private, loopback and link-local addresses."),
