@@ -236,7 +236,7 @@ class StateSync:
             return False
         for row in vanished:
             if not self._has_other_settings and (row.stored.entries or row.stored.format == Format.INDEX):
-                lost = f"listed no more; URLs that it had: {row.stored.entries:,}"
+                lost = f"no longer listed; URLs that it had: {row.stored.entries:,}"
                 note(report("X02", lost, sitemap=row.stored.url))
             self._unlist_all(row)
             self._documents.delete(row)
@@ -253,7 +253,7 @@ class StateSync:
         if listings * 2 <= before:
             return False
         self.counts.held_back = removals
-        lost = f"{removals:,} URLs are listed no more, over half of all: held back"
+        lost = f"{removals:,} URLs are no longer listed, over half of all: held back"
         hint = "--accept-removals (accept_removals=True) reports them as removed"
         note(report("X01", f"{lost}; {hint}", sitemap=self._site))
         return True

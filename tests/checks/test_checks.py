@@ -318,7 +318,7 @@ def test_parameters_that_tell_visitors_apart(page: str, name: str | None) -> Non
 )
 def test_what_is_no_page(page: str, extension: str | None) -> None:
     told = [each.message for each in problems(NonPageFiles(), entries("x", page))]
-    assert told == ([f"{A}/{page} ends in .{extension}: no page"] if extension else [])
+    assert told == ([f"{A}/{page} ends in .{extension}: not a page"] if extension else [])
 
 
 def test_every_asset_is_found_among_other_urls() -> None:

@@ -126,7 +126,7 @@ def test_a_child_with_a_newer_url_has_all_read_and_is_named_once() -> None:
     told = seen.problem("D05")
     assert (told.severity, told.sitemap, told.field, told.raw) == ("warning", INDEX, "lastmod", "2025-06-01")
     assert told.line == 9  # of the child in the index
-    assert told.message.startswith(f"{CHILDREN[7]} is said to be of 2025-06-01, and has an entry of 2026-02-21:")
+    assert told.message.startswith(f"{CHILDREN[7]} has the index lastmod 2025-06-01, but an entry of 2026-02-21:")
     assert seen.outcomes[INDEX].problems == {"D05": 1}
     assert seen.told.index(told) < seen.told.index(seen.outcomes[INDEX])
 
@@ -187,7 +187,7 @@ def test_a_child_that_redirects_to_another_document_holds_what_that_holds() -> N
     pages[INDEX] = listing({OTHER: "2026-02-20", **dict.fromkeys(CHILDREN, "2025-06-01")})
     seen = walk(INDEX, pages, selection=since())
     assert not seen.frontier.pruned
-    assert seen.problem("D05").message.startswith(f"{CHILDREN[7]} is said to be of 2025-06-01, ")
+    assert seen.problem("D05").message.startswith(f"{CHILDREN[7]} has the index lastmod 2025-06-01, ")
 
 
 @pytest.mark.parametrize("reply", [404, "<html></html>"])

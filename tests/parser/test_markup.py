@@ -99,7 +99,7 @@ def test_a_cut_entry_is_given_with_what_was_whole_of_it(size: int) -> None:
     [
         (b"<!-- old: ", "a comment never ends: what is behind its beginning is lost"),
         (b"<?php old: ", "a processing instruction never ends: what is behind its beginning is lost"),
-        (b"", "reading ends before the root element does"),
+        (b"", "the end of the root element was not reached"),
     ],
 )
 def test_what_never_ends_is_named(begun: bytes, message: str) -> None:
