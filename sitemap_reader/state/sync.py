@@ -112,7 +112,7 @@ class StateSync:
         site_id, before, secret = db.execute("SELECT id, settings, secret FROM site WHERE name = ?", (site,)).fetchone()
         if before != settings and not plan.full:
             difference = settings_difference(json.loads(before), wanted)
-            raise UsageError(f"{site} {difference}; full=True reads it anew with that")
+            raise UsageError(f"{site} {difference}; full=True reads it again with these")
         db.execute("UPDATE site SET settings = ?, last_seen = ? WHERE id = ?", (settings, now, site_id))
         self._has_other_settings: bool = before != settings
         if self._has_other_settings:  # entries that were read with other settings cannot be compared
@@ -311,13 +311,13 @@ def _type_and_sitemap(item: Item | UrlGroup) -> tuple[type, str]:
 
 
 def settings_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """`was read with scope host before, and is to be with scope any now`; empty if they are equal."""
+    """`was read with scope host before, but with scope any now`; empty if they are equal."""
     differ = [name for name in now if now[name] != before.get(name)]
     if not differ:
         return ""
     was = ", ".join(f"{name} {_shown(before.get(name))}" for name in differ)
     wanted = ", ".join(f"{name} {_shown(now[name])}" for name in differ)
-    return f"was read with {was} before, and is to be with {wanted} now"
+    return f"was read with {was} before, but with {wanted} now"
 
 
 def _shown(value: Any) -> str:

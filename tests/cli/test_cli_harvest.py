@@ -86,8 +86,8 @@ def test_hosts_that_are_given_up_are_named_five_of_them_and_all_with_v(harvest, 
     result = harvest(hosts, "--host-urls", "5")
     assert result.exit_code == Exit.PARTIAL
     told = lines(result)
-    more = "read no further; a later harvest may have more host_urls (--host-urls)"
-    assert {line.partition(": ")[2] for line in told[1:6]} == {f"it has given 6 URLs: {more}"}
+    more = "reading stops here; raise host_urls (--host-urls) to go on"
+    assert {line.partition(": ")[2] for line in told[1:6]} == {f"after 6 URLs: {more}"}
     assert sum(line.startswith("cut short ") for line in told) == 5
     assert told[6] == "2 more; -v shows them all"
     assert told[-1] == "partial: 7 hosts cut short (exit 3)"

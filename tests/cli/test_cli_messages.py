@@ -44,7 +44,7 @@ def test_whatever_can_end_a_run_has_something_to_try(code: str, capsys: pytest.C
         ("F04", "no-such-host.invalid: no such host; check the spelling", "check the spelling"),
         ("S16", "more than 5 entries: reading stops here; raise max_entries to go on", "raise max_entries to go on"),
         ("F13", "10.0.0.1 is private; --allow-private (allow_private=True) permits it", None),
-        ("F04", 'a.example: answer is no HTTP: "text/plain; charset=x"', HINTS["F04"]),  # no advice of ours
+        ("F04", 'a.example: response is not HTTP: "text/plain; charset=x"', HINTS["F04"]),  # no advice of ours
     ],
 )
 def test_what_the_problem_itself_says_is_said_once(

@@ -252,8 +252,8 @@ def test_other_filters_need_full(site: Path, state: Path) -> None:
     result = sync(site, state, "--include", "/x")
     assert result.exit_code == Exit.USAGE
     assert result.stderr == (
-        "error: https://a.example/ was read with include none before, and is to be with include /x now; "
-        "--full reads it anew with that\n"
+        "error: https://a.example/ was read with include none before, but with include /x now; "
+        "--full reads it again with these\n"
     )
     assert told(sync(site, state, "--include", "/x", "--full")) == [("removed", "y")]
 

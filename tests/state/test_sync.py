@@ -560,9 +560,9 @@ def test_a_dry_run_leaves_the_state_as_it_is(state: Path) -> None:
 def test_other_settings_need_a_full_run(state: Path) -> None:
     site = two()
     site.run(state)
-    with pytest.raises(sr.UsageError, match="scope protocol before, and is to be with scope any now; full=True"):
+    with pytest.raises(sr.UsageError, match="scope protocol before, but with scope any now; full=True"):
         site.run(state, scope="any")
-    with pytest.raises(sr.UsageError, match="include none before, and is to be with include a now"):
+    with pytest.raises(sr.UsageError, match="include none before, but with include a now"):
         site.run(state, include="a")
     assert site.run(state, include="a1", full=True).told == (set(), set(), {"a2", "a3", "b1", "b2", "b3"})
     assert set(site.asked.values()) == {200}
@@ -643,7 +643,7 @@ def test_patterns_may_be_no_unicode(state: Path) -> None:
     """As a shell passes them on."""
     site = two()
     assert site.run(state, exclude="\udcff").told[0] == {"a1", "a2", "a3", "b1", "b2", "b3"}
-    with pytest.raises(sr.UsageError, match="exclude \udcff before, and is to be with exclude none now"):
+    with pytest.raises(sr.UsageError, match="exclude \udcff before, but with exclude none now"):
         site.run(state)
 
 
