@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 from docs_runs import NOT_TRIED, PAGES, ROOT, RUNNABLE, blocks, differences, steps, tried
 
+from sitemap_reader.frontier.seeds import WELL_KNOWN
+from sitemap_reader.testing import DAMAGES
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -42,6 +45,24 @@ def test_a_script_that_is_saved_is_run_by_a_console_below() -> None:
         consoles = [each for each in tried(block.page) if each.language == "console" and each.line > block.line]
         run = rf"^\$ (sh|scrapy runspider) {block.name}"
         assert any(re.search(run, each.text, re.MULTILINE) for each in consoles), block.name
+
+
+# --- the lists ---
+
+
+def test_the_command_line_lists_the_well_known_paths_in_their_order() -> None:
+    paragraphs = (ROOT / "docs" / "cli.md").read_text("utf-8").split("\n\n")
+    (listed,) = (each for each in paragraphs if each.startswith("**Well-known paths.**"))
+    assert tuple(re.findall(r"`(/[^`]+)`", listed)) == WELL_KNOWN
+
+
+def test_the_comparison_has_each_kind_of_damage() -> None:
+    page = (ROOT / "docs" / "comparison.md").read_text("utf-8")
+    described = dict(re.findall(r"^\| ([\w-]+) \| (.+) \|$", page.partition("<!-- kinds: begin -->")[2], re.MULTILINE))
+    assert described.pop("kind") == "what is done"
+    assert described.pop("---") == "---"
+    assert list(described.items()) == [(kind, damage.what) for kind, damage in DAMAGES.items()]
+    assert re.findall(r"^\| ([\w-]+) \| [\d.]+ \|", page, re.MULTILINE)[: len(DAMAGES)] == [*DAMAGES]
 
 
 # --- the links --------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _NO_URLS = "there is no URL"
 _RULE = (
     "Each sitemap's lastmods: how many are identical (the most frequent one, if ten or more have it), in the future, "
-    "or the time of the request. The score is 1 if nothing speaks against them, 0 if they carry no information."
+    "or the time of the request. The score is 1 if none of this is found, 0 if they carry no information."
 )
 _SPEC = ChartSpec(
     "rows", x="score", y="sitemap", x_title="score (0 to 1)", text="reasons", format=".2f", ends=(0, 1), max_rows=20
@@ -73,7 +73,7 @@ def site_verdict(part: pd.DataFrame) -> str:
     judged = judge_history(History(entries=int(part["urls"].sum()), **sums))
     if not sums["dated"]:
         return "are missing: no URL has one"
-    return f"{trust_in_words(judged)}: {', '.join(judged.reasons) or 'nothing speaks against them'}"
+    return f"{trust_in_words(judged)}: {', '.join(judged.reasons) or 'no fault was found'}"
 
 
 def _trust_frame(snapshot: SnapshotTables) -> pd.DataFrame:

@@ -198,26 +198,30 @@ _AUDIT_KEYWORDS = {
     **KEYWORDS,
     "crawl": (
         "None",
-        "File that a crawler has exported, CSV or JSON lines: what its pages answer is compared with the sitemaps.",
+        "Results of a crawl, the file of a crawler's export (CSV or JSON lines), to compare with the sitemaps.",
     ),
     "baseline": (
         "None",
-        "An earlier dump (its file, a Snapshot, or what load() returns), or a state as in `state`: which URLs have "
-        "vanished since.",
+        "An earlier dump (its file, or a Snapshot), or a state as in `state`: reports URLs that have disappeared "
+        "since.",
     ),
     "baseline_crawl": (
         "None",
-        "An earlier `crawl`: pages whose lastmod has changed, and whose content has not. Needs crawl and baseline.",
+        "An earlier `crawl`: reports pages whose lastmod has changed, but not their content. Needs crawl and baseline.",
     ),
-    "state": ("None", "A state that changes() keeps, its file or an open State: which URLs have vanished since."),
+    "state": ("None", "A state of changes(), its file or an open State: reports URLs that have disappeared since."),
     "select": ("()", 'Codes to report, or beginnings of codes: "L" is all of hreflang, "D,L" two groups.'),
     "ignore": ("()", "Codes not to report, as in `select`."),
-    "samples": (str(SAMPLES), "How many places of each finding are kept; their number is exact."),
+    "samples": (str(SAMPLES), "How many examples of each finding are kept; its count is exact."),
     "as_of": (
         "None",
-        "The time by which ages go: a date, a datetime or text; None: the time of a recording, or else now.",
+        "The time from which ages are computed: a date, a datetime or text; None: now, or the time of a recording.",
     ),
-    "stop": ("None", "A function, called a few times a second: once it returns True, the Report is of what was read."),
+    "stop": (
+        "None",
+        "A function, called a few times a second: once it returns True, reading ends, and the Report covers the part "
+        "that was read.",
+    ),
 }
 
 

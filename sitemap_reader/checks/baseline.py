@@ -272,7 +272,7 @@ class BaselineCheck(Check):
             self.notes.append(f"no URL states a sitemap of {self._baseline.name}: X02 not checked")
             return
         for sitemap in self._vanished():
-            message = f"listed no more; URLs that it had in {self._baseline.name}: {self._counts[sitemap]:,}"
+            message = f"no longer listed; URLs that it had in {self._baseline.name}: {self._counts[sitemap]:,}"
             findings.report("X02", message, sitemap=sitemap)
 
     def _vanished(self) -> list[str]:
@@ -283,7 +283,7 @@ class BaselineCheck(Check):
 
     def _report_urls(self, findings: Findings) -> None:
         missing = len(self._missing)
-        summary = f"{missing:,} of {count_of(self._listed_before, 'URL')} of {self._baseline.name} are listed no more"
+        summary = f"{missing:,} of {count_of(self._listed_before, 'URL')} of {self._baseline.name} are no longer listed"
         if missing < MIN_MISSING_URLS or missing * 2 <= self._listed_before or not findings.includes(("X01",)):
             if missing:
                 self.notes.append(f"{summary}; `sitemap-reader diff` lists them")

@@ -152,7 +152,7 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
             return
         date = format_date(ref.lastmod, ref.lastmod_precision)
         newest = format_date(stats.newest, stats.newest_precision)
-        message = f"{sitemap} is said to be of {date}, and has an entry of {newest}"
+        message = f"{sitemap} has the index lastmod {date}, but an entry of {newest}"
         findings.report("D05", message, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date)
 
 

@@ -255,7 +255,7 @@ class HreflangReturnTags(Check):
         )
         db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?, ?, ?)", rows)
         for loc, code, href, sitemap, line in db.execute(_MISSING_RETURN):
-            message = f"{loc} names {href} for {code}, which does not name it back"
+            message = f"{loc} names {href} for {code}, which does not link back"
             findings.report("L03", message, sitemap=sitemap, line=line, field="xhtml:link href", raw=href)
 
 

@@ -75,7 +75,7 @@ class NonPageFiles(Check):
         for index, match in enumerate(map(_ASSET.match, batch.locs)):
             if match is None:
                 continue
-            message = f"{batch.locs[index]} ends in .{match[1]}: no page"
+            message = f"{batch.locs[index]} ends in .{match[1]}: not a page"
             findings.report("U13", message, **batch.at(index))
 
 

@@ -143,7 +143,7 @@ def _is_bad(report: Report, fail_on: str) -> bool:
 def _nothing(report: Report) -> str:
     """Why there is no URL."""
     findings = next((note for note in report.notes if note.startswith("no sitemap found")), None)
-    what = "no URL could be read of" if report.complete is False else "there is no URL in"
+    what = "no URL could be read from" if report.complete is False else "there is no URL in"
     return findings or f"{what} {report.target}"
 
 

@@ -31,10 +31,10 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, prog_name="sitemap-reader")
 def main() -> None:
-    """Read a site's sitemaps: every URL, typed and checked, nothing invented, nothing silently dropped.
+    """Read a site's sitemaps: every URL, with its data. Nothing is invented, nothing is dropped without a report.
 
-    A TARGET is a host (example.com), the URL of a site, of a sitemap or of a robots.txt, or a folder
-    written by --record, or a WARC file, of --record or of another crawler.
+    A TARGET is a host (example.com); the URL of a site, of a sitemap or of a robots.txt; or a recording: a folder
+    written by --record, or a WARC file.
     """
 
 
@@ -78,7 +78,13 @@ def dump(**arguments: Any) -> Exit:
     "curl -s https://example.com/sitemap.xml | sitemap-reader parse - --report -",
 )
 @click.argument("file", metavar="FILE|-", type=options.FILE)
-@options.option("Document", "--url", metavar="URL", default_is="none", help="Base URL of the document.")
+@options.option(
+    "Document",
+    "--url",
+    metavar="URL",
+    default_is="none",
+    help="URL of the document, for its relative URLs and for --scope.",
+)
 @options.option("Document", "--content-type", metavar="TYPE", default_is="none", help="Content-Type of the document.")
 @options.output_file
 @options.record_format("by the suffix of -o, else jsonl")
@@ -99,8 +105,8 @@ def dump(**arguments: Any) -> Exit:
 def parse(**arguments: Any) -> Exit:
     """Read one document from a file or stdin, without the network.
 
-    URLs, and the child sitemaps of an index, go to stdout as JSONL; the other formats hold the URLs alone. With
-    --report - all items are written in document order, problems included, the outcome last.
+    URLs, and the child sitemaps of an index, are written as JSONL; the other formats have only the URLs. With
+    --report - the problems are written too, all in document order, and the outcome at the end.
     """
     from .parse import run
 
@@ -117,7 +123,7 @@ def parse(**arguments: Any) -> Exit:
 def discover(**arguments: Any) -> Exit:
     """List the sitemaps of the TARGETs, and how each was found.
 
-    Sitemaps named by robots.txt are always listed; a well-known path only if it holds a sitemap or is refused.
+    Sitemaps named by robots.txt are always listed; a well-known path only if it is a sitemap or is refused.
     """
     from .discover import run
 
@@ -135,7 +141,7 @@ def discover(**arguments: Any) -> Exit:
 def tree(**arguments: Any) -> Exit:
     """Show which sitemap lists which, with counts and dates.
 
-    "lastmod" is the date that the index states for a sitemap, "newest" the newest date in it.
+    "lastmod" is the date that the index states for a sitemap, "newest" the newest lastmod in the sitemap.
     """
     from .tree import run
 
@@ -186,10 +192,10 @@ def stats(**arguments: Any) -> Exit:
 def sync(**arguments: Any) -> Exit:
     """Write what is new, updated and removed since the last run.
 
-    FILE holds what each site listed. Sitemaps that the server or the index reports as unchanged are not read again. In
-    the first run every URL is new; it is written once, however many sitemaps list it.
+    The state FILE holds what each site listed. Sitemaps that the server or the index reports as unchanged are not read
+    again. In the first run every URL is new. Each is written once, however many sitemaps list it.
 
-    At-least-once delivery: after a crash the next run resumes; the changes of one sitemap may repeat.
+    Changes are delivered at least once: after a crash the next run resumes, and may repeat the changes of one sitemap.
     """
     from .sync import run
 
@@ -218,7 +224,7 @@ def harvest(**arguments: Any) -> Exit:
     problems and hosts, each a folder with one Parquet file per shard. All hosts of a domain are in one shard, and are
     read one after the other.
 
-    A shard is written whole or not at all; --resume does the missing ones.
+    A shard is written whole or not at all; --resume reads the missing ones.
     """
     from .harvest import run
 
@@ -245,7 +251,7 @@ def harvest(**arguments: Any) -> Exit:
 def audit(**arguments: Any) -> Exit:
     """Report what is wrong with a site's sitemaps, where, and how to fix it.
 
-    FILE is a dump (JSONL or Parquet); - reads one from stdin. A dump written with --report - allows the most checks.
+    FILE is a dump (JSONL or Parquet); - reads one from stdin. Some checks need a dump written with --report -.
     """
     from .audit import run
 
@@ -304,11 +310,11 @@ def convert(**arguments: Any) -> Exit:
 def schema(language: Language, output: str | None) -> Exit:
     """Print the types of the JSONL, for DuckDB and others.
 
-    Explicit types keep columns that first appear late in the file.
+    Programs that infer the types from the first lines lose columns that only later lines have.
 
-    LANGUAGE is json, a JSON Schema of the lines of dump, parse, discover and diff; or, for the lines that are URLs,
-    duckdb: the argument of read_json(columns=...); polars: a Python expression for read_ndjson(schema=...); arrow: one
-    for pyarrow.json.
+    json is a JSON Schema of the lines of dump, parse, discover and diff. The other languages have the types of lines
+    that are URLs: duckdb for read_json(columns=...); polars, a Python expression, for read_ndjson(schema=...); arrow,
+    a Python expression, for pyarrow.json.
     """
     from ..serialize import schema as declared
     from .exits import Exit, Interrupts

@@ -151,7 +151,7 @@ class Console:
     def unreadable(self, name: str, outcome: Outcome) -> None:
         """Prints why a single document gave no URL, and what to do."""
         first = next((sample for sample in outcome.samples if sample.severity == "error"), None)
-        message = f"no URL could be read of {name}"
+        message = f"no URL could be read from {name}"
         if first is None:
             self.error(message)
             return

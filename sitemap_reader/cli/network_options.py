@@ -26,14 +26,14 @@ _DOCUMENT_LIMITS = (
         metavar="SIZE",
         callback=options.size,
         default=f"{_DEFAULTS.max_decoded_bytes // MIB}M",
-        help="Maximum decompressed size per sitemap, as 500M, 2G or a number of bytes.",
+        help="Maximum decompressed size per sitemap, such as 500M, 2G or a number of bytes.",
     ),
     option(
         "Safety",
         "--max-wire-bytes",
         metavar="SIZE",
         callback=options.size,
-        default_is=f"{_DEFAULTS.max_wire_bytes // MIB}M, or --max-decoded-bytes where that is more",
+        default_is=f"{_DEFAULTS.max_wire_bytes // MIB}M, or --max-decoded-bytes if that is more",
         help="Maximum size per sitemap as transferred, compressed or not.",
     ),
     number(
@@ -112,7 +112,8 @@ _NETWORK = (
         metavar="USER:PASSWORD",
         callback=options.login,
         default_is="none",
-        help="Basic authentication, only for the site of each TARGET. Visible in process lists; --netrc avoids that.",
+        help="Basic authentication, only for the site of each TARGET. Other users can see it in process lists; --netrc "
+        "avoids that.",
     ),
     flag("Network", "--netrc", help="Read logins by host from the file named by $NETRC, or from ~/.netrc."),
     option(
@@ -154,7 +155,7 @@ _NETWORK = (
         "--probe",
         type=click.Choice(AUTO_MODES),
         default="auto",
-        help="Try well-known paths such as /sitemap.xml; auto: only if robots.txt names no sitemap.",
+        help="Try well-known paths such as /sitemap.xml; auto: only if robots.txt names no readable sitemap.",
     ),
     _RECORD,
     option(

@@ -189,7 +189,7 @@ output_file = option(
     metavar="FILE",
     type=FILE,
     default_is="stdout",
-    help="Write to FILE; - is stdout. Names in .gz or .zst are compressed.",
+    help="Write to FILE; - is stdout. It is compressed if its name ends in .gz or .zst.",
 )
 report = option(
     "Output",
@@ -283,13 +283,13 @@ sync_options = stacked(
         "--trust-lastmod",
         type=click.Choice(AUTO_MODES),
         default="auto",
-        help="Skip the request if the index lastmod is unchanged; auto: only for indexes that proved accurate, "
-        "rechecked daily.",
+        help="Whether to skip the request for a sitemap whose index lastmod is unchanged; auto: if the dates of that "
+        "index proved accurate, for at most a day.",
     ),
-    flag("State", "--dry-run", help="Write the changes, and leave FILE as it is."),
+    flag("State", "--dry-run", help="Write the changes, but do not store them in FILE."),
     flag("State", "--full", help="Read everything again; needed after a change of --scope or other filters."),
-    flag("State", "--accept-removals", help="Write removals even if most of the URLs would go."),
-    flag("State", "--history", help="Only list the runs recorded in FILE, of the TARGETs or of all sites."),
+    flag("State", "--accept-removals", help="Write removals even if they are most of the URLs."),
+    flag("State", "--history", help="Only list the runs stored in FILE, those of the TARGETs or of all sites."),
 )
 harvest = stacked(
     option(
@@ -302,7 +302,7 @@ harvest = stacked(
         default_is="must be given",
         help="Folder for the tables; created if missing.",
     ),
-    flag("Output", "--resume", help="Continue the harvest in DIR: do the missing shards."),
+    flag("Output", "--resume", help="Continue the harvest in DIR with the missing shards."),
     flag("Output", "-q", "--quiet", help="Show errors only: no progress, no summary."),
     flag("Output", "-v", "--verbose", help="Name all hosts that were skipped or cut short, not only the first ones."),
     flag(
@@ -311,7 +311,7 @@ harvest = stacked(
         help="Write only what is new, updated and removed since the last harvest in DIR, whose tables move to "
         "DIR/earlier. The state is kept in DIR/state.",
     ),
-    flag("State", "--accept-removals", help="Write removals even if most of a host's URLs would go."),
+    flag("State", "--accept-removals", help="Write removals even if they are most of a host's URLs."),
     option(
         "Workers",
         "--scheduler",
@@ -337,9 +337,14 @@ harvest = stacked(
         "Workers",
         "--hosts-at-once",
         default=50,
-        help="Hosts of a shard that are read at the same time; a local worker has two shards.",
+        help="Hosts of a shard that are read at the same time; a local worker reads two shards at once.",
     ),
-    seconds("Safety", "--host-seconds", default=1800.0, help="Per-host wait budget; partial results are kept."),
+    seconds(
+        "Safety",
+        "--host-seconds",
+        default=1800.0,
+        help="Longest time to wait for one host; the URLs read by then are kept.",
+    ),
     number(
         "Safety",
         "--host-urls",
@@ -378,7 +383,7 @@ rules = stacked(
         metavar="CODES",
         multiple=True,
         default_is="all",
-        help="Only these rules: D03,U07; a letter is a family: L is hreflang (repeatable).",
+        help="Only these rules, such as D03,U07; a letter selects a family, such as L for hreflang (repeatable).",
     ),
     option(
         "Rules", "--ignore", metavar="CODES", multiple=True, default_is="none", help="All rules but these (repeatable)."
@@ -388,7 +393,7 @@ rules = stacked(
         "--as-of",
         metavar="WHEN",
         callback=moment,
-        default_is="now; of a recording, when it was made",
+        default_is="now; for a recording, when it was made",
         help="Time from which ages are computed, such as 2026-11-01 or 7d.",
     ),
     option(
@@ -396,7 +401,7 @@ rules = stacked(
         "--explain",
         metavar="CODES",
         default_is="none",
-        help="Only explain codes (D03), families (D) or all: the rule, why it matters, how to fix it.",
+        help="Explain codes (D03), families (D) or all, without an audit: the rule, why it matters, how to fix it.",
     ),
 )
 reference_files = stacked(
@@ -406,8 +411,8 @@ reference_files = stacked(
         metavar="FILE",
         type=FILE,
         default_is="none",
-        help="Results of a crawl, CSV or JSONL: url, status, canonical, noindex, hash, also by Screaming Frog's names "
-        "for them.",
+        help="Results of a crawl, CSV or JSONL, with url, status, canonical, noindex and hash; or an export of "
+        "Screaming Frog.",
     ),
     option(
         "Against",
@@ -415,7 +420,7 @@ reference_files = stacked(
         metavar="DUMP",
         type=FILE,
         default_is="none",
-        help="Earlier dump: reports if most URLs, or whole sitemaps, have disappeared since.",
+        help="Earlier dump: report if most URLs, or whole sitemaps, have disappeared since.",
     ),
     option(
         "Against",
@@ -423,7 +428,7 @@ reference_files = stacked(
         metavar="FILE",
         type=FILE,
         default_is="none",
-        help="The same for a state file of sync.",
+        help="State file of sync, in place of --baseline.",
     ),
     option(
         "Against",
@@ -431,14 +436,14 @@ reference_files = stacked(
         metavar="FILE",
         type=FILE,
         default_is="none",
-        help="Earlier crawl, with --crawl: finds pages whose lastmod changed but not their content (hash).",
+        help="Crawl at the time of --baseline; with --crawl, report pages whose lastmod changed, but not their hash.",
     ),
 )
 exit_code = flag("Output", "--exit-code", help="Exit with 1 if there is a difference.")
 
 limit = number("Output", "--limit", default_is="no limit", help="Stop after N URLs.")
 
-extras = flag("Output", "--extras", help="Also keep elements of unknown namespaces, as extras of their URL.")
+extras = flag("Output", "--extras", help="Also write elements of unknown namespaces, as extras of their URL.")
 
 dates = stacked(
     option(
@@ -463,7 +468,7 @@ dates = stacked(
         "--undated",
         type=click.Choice(["keep", "drop"]),
         default="keep",
-        help="What to do with URLs without a lastmod.",
+        help="With --since or --until: keep or drop URLs without a lastmod.",
     ),
     option(
         "Filter",

@@ -62,11 +62,11 @@ class ReaderOptions(TypedDict, total=False):
 # Keyword -> its default as Python text ("" if it has none), and its meaning. Docstrings are completed from here.
 KEYWORDS: Mapping[str, tuple[str, str]] = {
     # of SitemapReader
-    "user_agent": ('"sitemap-reader/VERSION"', "The User-Agent header, and the name for which robots.txt is read."),
+    "user_agent": ('"sitemap-reader/VERSION"', "The User-Agent header, also matched against robots.txt groups."),
     "headers": (
         "()",
         "Request headers, a dict or pairs. They go to the registrable domain of the target only, and never over http "
-        "where the target is https; a User-Agent goes to every host.",
+        "if the target is https; a User-Agent goes to every host.",
     ),
     "scope": (
         '"protocol"',
@@ -75,7 +75,7 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
     ),
     "probe": (
         '"auto"',
-        "When well-known paths are tried: auto (where robots.txt names no sitemap), always, never.",
+        "When well-known paths are tried: auto (if robots.txt names no readable sitemap), always, never.",
     ),
     "obey_robots": ("True", "False also fetches sitemaps that robots.txt disallows."),
     "allow_private": ("False", "Permits private, loopback and link-local addresses."),
@@ -86,8 +86,8 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
     ),
     "netrc": (
         "False",
-        "Logins from a netrc file: its path, or True for $NETRC or ~/.netrc. Each login goes to its host, over https, "
-        "or over http where the target is that host on http.",
+        "Logins from a netrc file: its path, or True for $NETRC or ~/.netrc. Each login goes to its host over https, "
+        "and over http only if the target is that host on http.",
     ),
     "proxy": ("None", "URL of an HTTP proxy, http://HOST:PORT or http://USER:PASSWORD@HOST:PORT."),
     "cacert": ("None", "PEM file of certificates that are trusted in place of the system's."),
@@ -113,16 +113,16 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
     "since": (
         "None",
         'Keeps URLs modified at or after this: a date, a datetime, an age (timedelta, "7d", "12h") or text as in '
-        'sitemaps ("2026-10"). A lastmod matches if the period that it states overlaps. Sitemaps that their index '
-        "dates earlier are skipped: see trust_lastmod.",
+        'sitemaps ("2026-10"). A lastmod matches if the period that it states overlaps. Sitemaps with an earlier index '
+        "lastmod are skipped: see trust_lastmod.",
     ),
     "until": ("None", "Keeps URLs modified at or before this; the same values as `since`."),
-    "undated": ('"keep"', "With since or until, what is done with URLs without a lastmod: keep or drop."),
+    "undated": ('"keep"', "With since or until: keep or drop URLs without a lastmod."),
     "include": ("None", "A regular expression or several: keeps URLs in which one is found."),
     "exclude": ("None", "A regular expression or several: drops URLs in which one is found."),
     "unique": (
         "False",
-        "True yields each URL once, however many sitemaps list it; a UrlSet does so over all streams that share it.",
+        "True yields each URL once, however many sitemaps list it; a UrlSet, once over all streams that share it.",
     ),
     # of urls(): which sitemaps
     "trust_lastmod": (
@@ -150,7 +150,7 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
         "True shows a progress bar: a widget in a notebook, a line on a terminal, nothing elsewhere.",
     ),
     "on_wait": ("None", "Called a few times a second while there is nothing to yield."),
-    "jobs": ("None", "Processes that parse; None: one per core, once the site proves large; 1: only this process."),
+    "jobs": ("None", "Processes that parse; None: one per core, once 20,000 URLs were read; 1: only this process."),
 }
 
 # Those of changes() that are not in KEYWORDS, or mean something else there.

@@ -300,7 +300,7 @@ class SummaryBuilder:
         failed = [outcome for outcome in self.outcomes if not outcome.complete or _closes_host(outcome)]
         if failed:
             reason = first_reason(failed) or "no reason is known"
-            return NothingReadable(f"no URL could be read of {target}: {reason}", self.outcomes)
+            return NothingReadable(f"no URL could be read from {target}: {reason}", self.outcomes)
         if not any(outcome.format in SITEMAP_FORMATS for outcome in self.outcomes):
             return NothingFound(
                 f"no sitemap found for {target}: neither robots.txt nor a well-known path gives one; "

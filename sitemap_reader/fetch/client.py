@@ -322,7 +322,7 @@ def http_url_parts(url: str) -> re.Match[str]:
     if match is None or match["scheme"].lower() not in ("http", "https"):
         raise FetchError(f"{shorten(url)}: only http and https are fetched", code="U02", transient=False)
     if match["host"] is None:
-        raise FetchError(f"{shorten(url)!r} is no usable URL: it has no host", transient=False)
+        raise FetchError(f"{shorten(url)!r} is not a usable URL: it has no host", transient=False)
     return match
 
 
@@ -334,7 +334,7 @@ def _requested_url(url: str, limits: Limits) -> RequestedUrl:
     scheme, authority, rest = parts["scheme"].lower(), parts["host"], parts["rest"]
     # aiohttp would write spaces and line ends to the request line as they are.
     if not f"{authority}{rest}".isascii() or _UNSAFE.search(url):
-        raise FetchError(f"{shorten(url)!r} is no usable URL", transient=False)
+        raise FetchError(f"{shorten(url)!r} is not a usable URL", transient=False)
     port = _PORT.search(authority)
     host_port = authority if port else f"{authority}:{443 if scheme == 'https' else 80}"
     host = _PORT.sub("", authority).strip("[]")

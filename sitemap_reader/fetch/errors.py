@@ -160,12 +160,12 @@ def describe_address(address: str, reason: str) -> str:
 
 
 def _invalid_response(exc: aiohttp.ClientResponseError, requested: RequestedUrl, received: int | None) -> FetchError:
-    return FetchError(f"{requested.host_port}: answer is no HTTP: {_one_line(exc.message)}", transient=False)
+    return FetchError(f"{requested.host_port}: response is not HTTP: {_one_line(exc.message)}", transient=False)
 
 
 def _invalid_body(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
     # Transient, as a body that breaks off: a proxy may have lost its upstream.
-    return FetchError(f"{requested.host_port}: body is no HTTP{_after_bytes(received or 0)}: {_one_line(str(exc))}")
+    return FetchError(f"{requested.host_port}: body is not HTTP{_after_bytes(received or 0)}: {_one_line(str(exc))}")
 
 
 def _one_line(message: str) -> str:
@@ -189,7 +189,7 @@ def _disconnected(exc: Exception, requested: RequestedUrl, received: int | None)
 
 
 def _invalid_url(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
-    return FetchError(f"{shorten(requested.url)!r} is no usable URL: {shorten(str(exc))}", transient=False)
+    return FetchError(f"{shorten(requested.url)!r} is not a usable URL: {shorten(str(exc))}", transient=False)
 
 
 def _other(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:

@@ -93,7 +93,7 @@ def make_window(since: Moment | None, until: Moment | None, undated: Undated, no
     start = None if since is None else _period("since", since, now)[0]
     end = None if until is None else _period("until", until, now)[1]
     if start is not None and end is not None and start >= end:
-        raise UsageError(f"since ({since}) lies behind until ({until}): no date can match")
+        raise UsageError(f"since ({since}) is later than until ({until}): no date can match")
     return Window(start, end, undated)
 
 
@@ -128,7 +128,7 @@ def _ago(name: str, age: timedelta, now: datetime) -> tuple[datetime, datetime]:
     try:
         moment = now - age
     except OverflowError:
-        raise UsageError(f"{name}: {age.days:,} days ago lies before the calendar's first year") from None
+        raise UsageError(f"{name}: {age.days:,} days ago is before the year 1") from None
     return moment, moment
 
 

@@ -327,7 +327,7 @@ class IndexDateChecks:
             return
         listed = format_date(*found.listed)
         message = (
-            f"{found.loc} is said to be of {listed}, and has an entry of {format_date(*found.newest)}: "
+            f"{found.loc} has the index lastmod {listed}, but an entry of {format_date(*found.newest)}: "
             "no sitemap of this index is skipped by its lastmod"
         )
         ref = SitemapRef(listed, line=found.line)

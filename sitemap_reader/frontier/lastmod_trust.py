@@ -90,11 +90,11 @@ _INDICATORS = (
         lambda history: _ratio(history.at_fetch, history.dated), "have the time of the request as their lastmod"
     ),
     _Indicator(
-        lambda history: _ratio(history.entry_only, history.changes), "of the changes left the lastmod as it was"
+        lambda history: _ratio(history.entry_only, history.changes), "of the changes did not change the lastmod"
     ),
     # Half the weight: a lastmod that is too new costs a needless fetch, one that is too old hides a change.
     _Indicator(
-        lambda history: _ratio(history.lastmod_only, history.changes), "of the changes were the lastmod's alone", 0.5
+        lambda history: _ratio(history.lastmod_only, history.changes), "of the changes changed only the lastmod", 0.5
     ),
 )
 

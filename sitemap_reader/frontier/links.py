@@ -90,7 +90,7 @@ class LinkRules:
             return LinkDecision(False, "U04", message, out_of_scope=reason)
         child = without_userinfo(ref.loc)
         if origin(child) == origin(index.url) and not child.startswith(directory(index.url)):
-            return LinkDecision(True, "S13", f"{ref.loc} is above the index's directory: read all the same")
+            return LinkDecision(True, "S13", f"{ref.loc} is above the index's directory; it is read anyway")
         return LinkDecision(True)
 
 

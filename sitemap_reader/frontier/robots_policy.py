@@ -214,7 +214,7 @@ class RobotsPolicy:
             return None
         error = f"Crawl-delay of {_number(delay)} s is over {_number(limit)} s"
         if self._plan.is_recording:
-            self._events.note(robots, "F15", f"{error}: only as a recording is this host read", severity="info")
+            self._events.note(robots, "F15", f"{error}: read only because this is a recording", severity="info")
             return None
         remedy = advice("max_crawl_delay_seconds", "wait for it")
         if delay > MOST_CRAWL_DELAY_SECONDS:
@@ -237,7 +237,7 @@ class RobotsPolicy:
             failed = Failed("F01", str(step.message), transient=False)
             self._events.note(robots, failed.code, self.failure_message(robots, failed, closes_host=False))
         elif step.message:
-            message = f"robots.txt is taken for missing, all is allowed: {step.message}"
+            message = f"robots.txt is treated as missing, everything is allowed: {step.message}"
             self._events.note(robots, "F14", message, severity="info" if step.refused else None)
         self.set_rules(robots, step.rules)
         return Outcome(format=Format.ROBOTS.value, complete=not is_blocked)

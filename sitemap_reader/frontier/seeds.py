@@ -1,8 +1,8 @@
 """Where a crawl starts, and which of the caller's headers go with its requests.
 
 In: a target such as `example.com` or a URL. Out: a Seed; the well-known paths for sites whose robots.txt names no
-sitemap. A header goes to the registrable domain of the target that it was given for, credentials to its host, neither
-from https to http. No value of a header is in a repr or in an error.
+readable sitemap. A header goes to the registrable domain of the target that it was given for, credentials to its host,
+neither from https to http. No value of a header is in a repr or in an error.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class DocumentTask:
             batch = await executor.finish(await self._ask_fallback(*executor.progress.fallback_request))
         await self._emit(batch, final=True)
         if executor.progress.is_shorter and not cut:
-            raise DocumentChanged("the document became shorter between two tries; what was read of it stands")
+            raise DocumentChanged("the document became shorter between two tries; the records read before are kept")
         return self._outcome()
 
     async def lost(self) -> Outcome:

@@ -160,7 +160,7 @@ class Worker:
             command = module_command("worker_main")
             process = await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE, stderr=PIPE)
         except OSError as exc:
-            raise UsageError(f"a worker process could not be started: {exc}; -j 1 does without") from exc
+            raise UsageError(f"a worker process could not be started: {exc}; -j 1 needs none") from exc
         self._process = process
         assert process.stdout is not None  # noqa: S101 - for the type checker: they are pipes
         assert process.stderr is not None  # noqa: S101
@@ -174,7 +174,7 @@ class Worker:
         if process.returncode is not None and process.returncode < 0:  # killed from outside: another one may live
             raise self._lost()
         reason = self._stderr_tail.decode("utf-8", "replace").strip().rpartition("\n")[2]
-        raise UsageError(f"a worker process ended at once: {reason or 'it gave no reason'}; -j 1 does without")
+        raise UsageError(f"a worker process ended at once: {reason or 'it gave no reason'}; -j 1 needs none")
 
     async def _read_replies(self, process: Process, replies: StreamReader) -> None:
         """Passes each reply to its future, until the process ends."""
@@ -200,7 +200,7 @@ class Worker:
             waiting.set_result(reply)
 
     def _lost(self) -> WorkerLost:
-        return WorkerLost(f"the process that had it open, and was not at it, {self._exit_reason}")
+        return WorkerLost(f"its worker process, which was parsing another document, {self._exit_reason}")
 
 
 class WorkerExecutor:

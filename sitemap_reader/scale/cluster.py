@@ -255,5 +255,5 @@ def _failure_message(error: BaseException | None) -> str | None:
     if error is None:
         return None
     if type(error).__name__ == "KilledWorker":
-        return "each worker that was at it died; see whether their memory or their disk was full"
+        return "each worker that ran it died; check whether their memory or disk was full"
     return f"{type(error).__name__}: {error}"

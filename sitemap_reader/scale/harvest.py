@@ -145,7 +145,7 @@ def _check_settings(previous: HarvestPlan, wanted: dict[str, Any], what: str) ->
     """UsageError where settings differ from those of a plan."""
     differences = settings_difference({**previous.settings, "shards": previous.shards}, wanted)
     if differences:
-        raise UsageError(f"{what} {differences}; go on as it was, or name another folder")
+        raise UsageError(f"{what} {differences}; keep the settings, or name another folder")
 
 
 def _check_new(folder: HarvestFolder, previous: HarvestPlan | None, config: HarvestConfig, shards: int | None) -> None:

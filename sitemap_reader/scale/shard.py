@@ -112,7 +112,7 @@ class _HostReader:
                     return None
                 except Exception as exc:
                     if waiting.expired():
-                        return await self._skip(run, f"{config.host_seconds:g} s are up", "host_seconds")
+                        return await self._skip(run, f"after {config.host_seconds:g} s of waiting", "host_seconds")
                     if _is_local_failure(exc):
                         raise
                     # A defect in reading one host must not end the shard.
@@ -120,10 +120,10 @@ class _HostReader:
                 seconds -= time.monotonic() - waiting_since
                 await self._worker_thread.run(self._write_batch, run, batch)
                 if self._progress.urls > config.host_urls:
-                    return await self._skip(run, f"it has given {self._progress.urls:,} URLs", "host_urls")
+                    return await self._skip(run, f"after {self._progress.urls:,} URLs", "host_urls")
 
     async def _skip(self, run: CrawlRun, why: str, option: str) -> tuple[HostVerdict, str]:
-        message = f"{why}: read no further; a later harvest may have more {option} (--{option.replace('_', '-')})"
+        message = f"{why}: reading stops here; raise {option} (--{option.replace('_', '-')}) to go on"
         await self._worker_thread.run(run.count, [report("S16", message, sitemap=self._target)])
         return "given_up", message
 

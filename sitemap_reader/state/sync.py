@@ -112,7 +112,7 @@ class StateSync:
         site_id, before, secret = db.execute("SELECT id, settings, secret FROM site WHERE name = ?", (site,)).fetchone()
         if before != settings and not plan.full:
             difference = settings_difference(json.loads(before), wanted)
-            raise UsageError(f"{site} {difference}; full=True reads it anew with that")
+            raise UsageError(f"{site} {difference}; full=True reads it again with these")
         db.execute("UPDATE site SET settings = ?, last_seen = ? WHERE id = ?", (settings, now, site_id))
         self._has_other_settings: bool = before != settings
         if self._has_other_settings:  # entries that were read with other settings cannot be compared
@@ -236,7 +236,7 @@ class StateSync:
             return False
         for row in vanished:
             if not self._has_other_settings and (row.stored.entries or row.stored.format == Format.INDEX):
-                lost = f"listed no more; URLs that it had: {row.stored.entries:,}"
+                lost = f"no longer listed; URLs that it had: {row.stored.entries:,}"
                 note(report("X02", lost, sitemap=row.stored.url))
             self._unlist_all(row)
             self._documents.delete(row)
@@ -253,7 +253,7 @@ class StateSync:
         if listings * 2 <= before:
             return False
         self.counts.held_back = removals
-        lost = f"{removals:,} URLs are listed no more, over half of all: held back"
+        lost = f"{removals:,} URLs are no longer listed, over half of all: held back"
         hint = "--accept-removals (accept_removals=True) reports them as removed"
         note(report("X01", f"{lost}; {hint}", sitemap=self._site))
         return True
@@ -311,13 +311,13 @@ def _type_and_sitemap(item: Item | UrlGroup) -> tuple[type, str]:
 
 
 def settings_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """`was read with scope host before, and is to be with scope any now`; empty if they are equal."""
+    """`was read with scope host before, but with scope any now`; empty if they are equal."""
     differ = [name for name in now if now[name] != before.get(name)]
     if not differ:
         return ""
     was = ", ".join(f"{name} {_shown(before.get(name))}" for name in differ)
     wanted = ", ".join(f"{name} {_shown(now[name])}" for name in differ)
-    return f"was read with {was} before, and is to be with {wanted} now"
+    return f"was read with {was} before, but with {wanted} now"
 
 
 def _shown(value: Any) -> str:

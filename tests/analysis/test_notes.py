@@ -103,7 +103,7 @@ def test_notes_of_several_sites_name_theirs(tmp_path: Path) -> None:
     nothing = made(tmp_path, "c.example", gone="")
     some = snapshot(whole, half, nothing)
     failed, dropped = some.notes
-    assert failed.startswith(f"no URL could be read of {nothing}: F01 ")
+    assert failed.startswith(f"no URL could be read from {nothing}: F01 ")
     assert dropped == 'b.example: out of scope: 1 dropped (host 1; scope="any" keeps it)'
 
 

@@ -59,7 +59,7 @@ def small() -> Report:
         for text, line in (("11/09/2025", 31), ("2014-02-31", 310), ("gestern", 4_412))
     ]
     gone = f"{SHOP}/old.xml"
-    returns = f'"de" names {SHOP}/de/schuhe, which does not name it back'
+    returns = f'"de" names {SHOP}/de/schuhe, which does not link back'
     tracked = f"{SHOP}/offer?utm_source=mail"
     newer = "the newest lastmod inside is 2026-11-21, the index says 2026-11-20"
     others = [

@@ -86,7 +86,7 @@ def test_mass_removal_is_reported_once_at_the_first_baseline_line() -> None:
     check = BaselineCheck.read(open_baseline(path))
     (problem,) = audit(check, some(locs(0, 498)), some([], POSTS), found=found)
     assert str(problem) == (
-        f"X01 monday.jsonl:499: 1,502 of 2,000 URLs of monday.jsonl are listed no more, such as {SITE}/498"
+        f"X01 monday.jsonl:499: 1,502 of 2,000 URLs of monday.jsonl are no longer listed, such as {SITE}/498"
     )
     assert (problem.severity, problem.field, problem.raw) == ("warning", "loc", f"{SITE}/498")
     assert [finding.count for finding in found.ranked()] == [1502]
@@ -114,7 +114,7 @@ def test_mass_removal_needs_over_half_and_twenty_urls(total: int, gone: int, is_
 def test_a_url_counts_once_however_often_it_is_listed() -> None:
     path = dump(*lines_of(locs(0, 30)), *lines_of(locs(0, 30), POSTS))
     (problem,) = against(path, some(locs(90, 95)), some(locs(90, 95), POSTS))
-    assert problem == f"X01 monday.jsonl:1: 30 of 30 URLs of monday.jsonl are listed no more, such as {SITE}/0"
+    assert problem == f"X01 monday.jsonl:1: 30 of 30 URLs of monday.jsonl are no longer listed, such as {SITE}/0"
 
 
 def test_a_url_that_moved_to_another_sitemap_is_not_gone() -> None:
@@ -134,14 +134,14 @@ def test_urls_removed_from_news_and_feeds_do_not_count() -> None:
     now = [some(locs(80, 100)), some(locs(100, 110), feed), some(locs(110, 120), news)]
     assert against(path, *now) == []
     assert against(path, some(locs(200, 201)), *now[1:]) == [
-        f"X01 monday.jsonl:81: 20 of 20 URLs of monday.jsonl are listed no more, such as {SITE}/80"
+        f"X01 monday.jsonl:81: 20 of 20 URLs of monday.jsonl are no longer listed, such as {SITE}/80"
     ]
 
 
 def test_dump_with_some_fields_is_a_baseline() -> None:
     path = dump(*({"loc": loc} for loc in locs(0, 30)))
     assert against(path, some(locs(28, 30))) == [
-        f"X01 monday.jsonl:1: 28 of 30 URLs of monday.jsonl are listed no more, such as {SITE}/0"
+        f"X01 monday.jsonl:1: 28 of 30 URLs of monday.jsonl are no longer listed, such as {SITE}/0"
     ]
 
 
@@ -163,7 +163,7 @@ def test_the_site_of_the_target_is_compared_in_a_dump_of_several() -> None:
 def test_vanished_sitemap_is_reported() -> None:
     path = dump(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
     (problem,) = audit(BaselineCheck.read(open_baseline(path)), some(locs(0, 5)))
-    assert str(problem) == f"X02 {POSTS}: listed no more; URLs that it had in monday.jsonl: 2"
+    assert str(problem) == f"X02 {POSTS}: no longer listed; URLs that it had in monday.jsonl: 2"
     assert (problem.sitemap, problem.line, problem.severity) == (POSTS, None, "warning")
 
 
@@ -198,8 +198,8 @@ def test_documents_without_urls_count_where_both_know_of_documents() -> None:
     )
     assert against(path, some(locs(0, 3))) == []
     assert against(path, some(locs(0, 3)), sr.Outcome(PAGES)) == [
-        f"X02 {INDEX}: listed no more; URLs that it had in monday.jsonl: 0",
-        f"X02 {POSTS}: listed no more; URLs that it had in monday.jsonl: 0",
+        f"X02 {INDEX}: no longer listed; URLs that it had in monday.jsonl: 0",
+        f"X02 {POSTS}: no longer listed; URLs that it had in monday.jsonl: 0",
     ]
 
 
@@ -300,9 +300,9 @@ def test_a_state_is_a_baseline() -> None:
     assert against(path, some(locs(0, 30)), some(locs(30, 45), POSTS)) == []
     check = BaselineCheck.read(open_baseline(path, SITE))
     x01, x02 = audit(check, some(locs(0, 10)))
-    assert x01.message == f"35 of 45 URLs of state.db are listed no more, such as {x01.raw}"
+    assert x01.message == f"35 of 45 URLs of state.db are no longer listed, such as {x01.raw}"
     assert (x01.sitemap, x01.line, x01.raw in locs(10, 45)) == ("state.db", None, True)
-    assert str(x02) == f"X02 {POSTS}: listed no more; URLs that it had in state.db: 15"
+    assert str(x02) == f"X02 {POSTS}: no longer listed; URLs that it had in state.db: 15"
 
 
 def test_the_places_of_a_state_have_dates() -> None:

@@ -319,7 +319,7 @@ def test_tracking_and_session_parameters(page: str, name: str | None) -> None:
 )
 def test_urls_of_assets(page: str, extension: str | None) -> None:
     told = [each.message for each in problems(NonPageFiles(), entries("x", page))]
-    assert told == ([f"{A}/{page} ends in .{extension}: no page"] if extension else [])
+    assert told == ([f"{A}/{page} ends in .{extension}: not a page"] if extension else [])
 
 
 def test_every_asset_is_found_among_other_urls() -> None:

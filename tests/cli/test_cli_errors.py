@@ -124,7 +124,7 @@ def test_a_host_that_cannot_be_reached_is_one_error(command: str, target: str, r
     assert "--no-robots" not in result.stderr
     assert result.exit_code == 5
     quiet = run(command, target, "-q").stderr.splitlines()
-    assert [line.startswith("error: no URL could be read of") for line in quiet] == [True]
+    assert [line.startswith("error: no URL could be read from") for line in quiet] == [True]
 
 
 @pytest.mark.parametrize(

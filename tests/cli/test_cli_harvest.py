@@ -86,8 +86,8 @@ def test_skipped_hosts_are_named_up_to_five_and_all_with_verbose(harvest, site, 
     result = harvest(hosts, "--host-urls", "5")
     assert result.exit_code == Exit.PARTIAL
     reported = lines(result)
-    more = "read no further; a later harvest may have more host_urls (--host-urls)"
-    assert {line.partition(": ")[2] for line in reported[1:6]} == {f"it has given 6 URLs: {more}"}
+    more = "reading stops here; raise host_urls (--host-urls) to go on"
+    assert {line.partition(": ")[2] for line in reported[1:6]} == {f"after 6 URLs: {more}"}
     assert sum(line.startswith("cut short ") for line in reported) == 5
     assert reported[6] == "2 more; -v shows them all"
     assert reported[-1] == "partial: 7 hosts cut short (exit 3)"

@@ -191,7 +191,7 @@ def test_workers_that_cannot_be_started_are_one_error(
     errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
     assert len(errors) == 1
     assert errors[0].startswith("error: a worker process ")
-    assert errors[0].endswith("; -j 1 does without")
+    assert errors[0].endswith("; -j 1 needs none")
     assert "Traceback" not in result.stderr
 
 

@@ -25,7 +25,7 @@ def ended(
     """The error line of a run that one document ended, with these problems: (code, message)."""
     samples = tuple(Problem(code, severity, message, URL) for code, message in problems)  # type: ignore[arg-type]
     outcome = Outcome(url=URL, complete=False, samples=samples, problems={code: 1 for code, _ in problems})
-    failure = NothingReadable(f"no URL could be read of a.example: {samples[0]}", [outcome])
+    failure = NothingReadable(f"no URL could be read from a.example: {samples[0]}", [outcome])
     Console(quiet=quiet).show_nothing_read(failure)
     return capsys.readouterr().err
 
@@ -44,7 +44,7 @@ def test_every_fatal_problem_has_advice(code: str, capsys: pytest.CaptureFixture
         ("F04", "no-such-host.invalid: no such host; check the spelling", "check the spelling"),
         ("S16", "more than 5 entries: reading stops here; raise max_entries to go on", "raise max_entries to go on"),
         ("F13", "10.0.0.1 is private; --allow-private (allow_private=True) permits it", None),
-        ("F04", 'a.example: answer is no HTTP: "text/plain; charset=x"', HINTS["F04"]),  # problems without advice
+        ("F04", 'a.example: response is not HTTP: "text/plain; charset=x"', HINTS["F04"]),  # problems without advice
     ],
 )
 def test_advice_in_the_problem_is_not_repeated(
@@ -54,7 +54,7 @@ def test_advice_in_the_problem_is_not_repeated(
     quiet = ended(capsys, (code, message))
     assert quiet.endswith(f"; {to_try}\n")
     assert quiet.count(to_try) == 1
-    assert ended(capsys, (code, message), quiet=False) == f"error: no URL could be read of a.example; {to_try}\n"
+    assert ended(capsys, (code, message), quiet=False) == f"error: no URL could be read from a.example; {to_try}\n"
 
 
 @pytest.mark.parametrize(("why", "lines"), [("well-known", 0), ("robots", 1)])
@@ -63,11 +63,11 @@ def test_problem_of_a_host_is_not_repeated(
 ) -> None:
     problem = Problem("F01", "error", '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in', URL)
     outcome = Outcome(url=URL, why=why, complete=False, samples=(problem,), problems={"F01": 1})  # type: ignore[arg-type]
-    failure = NothingReadable(f"no URL could be read of a.example: {problem}", [outcome])
+    failure = NothingReadable(f"no URL could be read from a.example: {problem}", [outcome])
     Console().show_nothing_read(failure)
     assert capsys.readouterr().err.count("\n") == lines
     Console(quiet=True).show_nothing_read(failure)
-    assert capsys.readouterr().err == f"error: no URL could be read of a.example: {problem}\n"
+    assert capsys.readouterr().err == f"error: no URL could be read from a.example: {problem}\n"
 
 
 def test_an_error_counts_before_a_warning(capsys: pytest.CaptureFixture[str]) -> None:

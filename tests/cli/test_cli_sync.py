@@ -163,7 +163,8 @@ def test_withheld_removals_are_reported(state: Path, tmp_path: Path) -> None:
     held_back = sync(folder, state)
     assert (held_back.stdout, held_back.exit_code) == ("", Exit.PARTIAL)
     lines = held_back.stderr.splitlines()
-    assert lines[0].startswith("warning X01 https://a.example/: 1,499 URLs are listed no more, over half of all: held")
+    lost = "1,499 URLs are no longer listed, over half of all: held"
+    assert lines[0].startswith(f"warning X01 https://a.example/: {lost}")
     assert lines[1].startswith("0 new, 0 updated, 0 removed, 1,499 held back; 1 URL from 1 sitemap; 1 problem; ")
     assert lines[2] == "partial: 1,499 removals are held back (exit 3)"
     given = sync(folder, state, "--accept-removals", "-q")
@@ -251,8 +252,8 @@ def test_other_filters_need_full(site: Path, state: Path) -> None:
     result = sync(site, state, "--include", "/x")
     assert result.exit_code == Exit.USAGE
     assert result.stderr == (
-        "error: https://a.example/ was read with include none before, and is to be with include /x now; "
-        "--full reads it anew with that\n"
+        "error: https://a.example/ was read with include none before, but with include /x now; "
+        "--full reads it again with these\n"
     )
     assert reported(sync(site, state, "--include", "/x", "--full")) == [("removed", "y")]
 

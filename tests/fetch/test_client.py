@@ -322,13 +322,13 @@ CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 ODD_SERVERS = [
     # reply, then, message without the place, transient
-    (b"garbage\r\n\r\n", "close", "{}: answer is no HTTP: Bad status line", False),
-    (b"<html>old", "close", "{}: answer is no HTTP: ", False),
-    (HEAD + b"X: " + b"a" * 60_000 + b"\r\n\r\n", "close", "{}: answer is no HTTP: Got more than", False),
-    (HEAD + b"X: a\r\n" * 50_000 + b"\r\n", "close", "{}: answer is no HTTP: Too many headers", False),
-    (HEAD + b"X: a\0b\r\n\r\n", "close", "{}: answer is no HTTP: ", False),
-    (HEAD + b"Content-Length: -1\r\n\r\n", "close", "{}: answer is no HTTP: ", False),
-    (HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", "close", "{}: answer is no HTTP: ", False),
+    (b"garbage\r\n\r\n", "close", "{}: response is not HTTP: Bad status line", False),
+    (b"<html>old", "close", "{}: response is not HTTP: ", False),
+    (HEAD + b"X: " + b"a" * 60_000 + b"\r\n\r\n", "close", "{}: response is not HTTP: Got more than", False),
+    (HEAD + b"X: a\r\n" * 50_000 + b"\r\n", "close", "{}: response is not HTTP: Too many headers", False),
+    (HEAD + b"X: a\0b\r\n\r\n", "close", "{}: response is not HTTP: ", False),
+    (HEAD + b"Content-Length: -1\r\n\r\n", "close", "{}: response is not HTTP: ", False),
+    (HEAD + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", "close", "{}: response is not HTTP: ", False),
     (b"", "close", "{} closed the connection before it answered", True),
     (b"HTTP/1.1 200", "close", "{} closed the connection before it answered", True),
     (b"", "reset", "{}", True),
@@ -339,7 +339,7 @@ ODD_SERVERS = [
     (LONG, "hold", "{}: no byte for 0.2 s after 12,345 bytes", True),
     (CHUNKED + b"3\r\nabc\r\n", "close", "{}: connection broke off after 3 bytes", True),
     (CHUNKED, "close", "{}: connection broke off after 0 bytes", True),
-    (CHUNKED + b"3\r\nabc\r\nzz\r\n", "hold", "{}: body is no HTTP after 3 bytes: Invalid character in chunk", True),
+    (CHUNKED + b"3\r\nabc\r\nzz\r\n", "hold", "{}: body is not HTTP after 3 bytes: Invalid character in chunk", True),
 ]
 
 
@@ -481,7 +481,7 @@ UNUSABLE = [
 @pytest.mark.parametrize("url", UNUSABLE)
 def test_unusable_url_is_a_lasting_failure(url):
     error = failure(url)
-    assert "is no usable URL" in str(error)
+    assert "is not a usable URL" in str(error)
     assert (error.code, error.transient) == ("F04", False)
 
 

@@ -130,7 +130,7 @@ def test_child_newer_than_its_index_date_disables_skipping_and_is_reported_once(
     assert (reported.severity, reported.sitemap) == ("warning", INDEX)
     assert (reported.field, reported.raw) == ("lastmod", "2025-06-01")
     assert reported.line == 9  # the line of the child in the index
-    assert reported.message.startswith(f"{CHILDREN[7]} is said to be of 2025-06-01, and has an entry of 2026-02-21:")
+    assert reported.message.startswith(f"{CHILDREN[7]} has the index lastmod 2025-06-01, but an entry of 2026-02-21:")
     assert seen.outcomes[INDEX].problems == {"D05": 1}
     assert seen.reported.index(reported) < seen.reported.index(seen.outcomes[INDEX])
 
@@ -191,7 +191,7 @@ def test_redirected_child_has_the_dates_of_its_target() -> None:
     pages[INDEX] = listing({OTHER: "2026-02-20", **dict.fromkeys(CHILDREN, "2025-06-01")})
     seen = walk(INDEX, pages, selection=since())
     assert not seen.frontier.pruned
-    assert seen.problem("D05").message.startswith(f"{CHILDREN[7]} is said to be of 2025-06-01, ")
+    assert seen.problem("D05").message.startswith(f"{CHILDREN[7]} has the index lastmod 2025-06-01, ")
 
 
 @pytest.mark.parametrize("reply", [404, "<html></html>"])

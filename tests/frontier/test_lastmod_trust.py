@@ -26,9 +26,9 @@ def test_dates_without_signs_are_trusted() -> None:
         ({"identical": 60}, 0.4, "60% have the same lastmod"),
         ({"future": 10}, 0.9, "10% have a lastmod in the future"),
         ({"at_fetch": 100}, 0.0, "100% have the time of the request as their lastmod"),
-        ({"entry_only": 10}, 0.5, "50% of the changes left the lastmod as it was"),
-        ({"lastmod_only": 10}, 0.75, "50% of the changes were the lastmod's alone"),
-        ({"lastmod_only": 990}, 0.505, "99% of the changes were the lastmod's alone"),
+        ({"entry_only": 10}, 0.5, "50% of the changes did not change the lastmod"),
+        ({"lastmod_only": 10}, 0.75, "50% of the changes changed only the lastmod"),
+        ({"lastmod_only": 990}, 0.505, "99% of the changes changed only the lastmod"),
         ({"dated": 1000, "future": 1}, 0.999, "under 1% have a lastmod in the future"),
     ],
 )

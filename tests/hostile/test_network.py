@@ -229,7 +229,7 @@ def broken(*does: bytes, then: Callable[[Wire], object] | None = None) -> Script
     return raw(LENGTH + HALF, *does, then=then)
 
 
-NO_HTTP = "answer is no HTTP: "
+NO_HTTP = "response is not HTTP: "
 
 ROWS = [
     # connections
@@ -314,18 +314,18 @@ ROWS = [
     # length
     passes("Content-Length too long", raw(lengths(len(BODY) + 100)), "broke off after", records=100),
     passes("Content-Length too long by half", broken(), "broke off after", "S01 F04", records=IN_HALF),
-    fails("Content-Length too short", raw(lengths(len(HALF)), then=keep), "before the root", "S01", records=IN_HALF),
+    fails("Content-Length too short", raw(lengths(len(HALF)), then=keep), "end of the root", "S01", records=IN_HALF),
     fails(
         "Content-Length too short, in pieces",
         raw(head("200 OK", f"Content-Length: {len(HALF)}"), BODY, then=keep),
-        "reading ends before the root element does",
+        "the end of the root element was not reached",
         "S01",
         records=IN_HALF,
     ),
     fails(
         "Content-Length too short, the end of the head in two pieces",
         raw(*parted(lengths(len(HALF))), then=keep),
-        "before the root",
+        "end of the root",
         "S01",
         records=IN_HALF,
     ),
@@ -342,11 +342,11 @@ ROWS = [
     sound("chunked", raw(CHUNKED + chunk(HALF) + chunk(BODY[len(HALF) :]) + b"0\r\n\r\n", then=keep)),
     passes("chunked cut", raw(CHUNKED + b"%x\r\n" % len(BODY) + HALF), "broke off", "S01 F04", records=IN_HALF),
     passes("chunked without terminator", raw(CHUNKED + chunk(BODY)), "broke off after", records=100),
-    passes("chunk of bad size", raw(CHUNKED + chunk(HALF) + b"zz\r\n"), "body is no HTTP", "S01 F04", records=IN_HALF),
+    passes("chunk of bad size", raw(CHUNKED + chunk(HALF) + b"zz\r\n"), "body is not HTTP", "S01 F04", records=IN_HALF),
     passes(
         "chunk of bad size that comes late",
         raw(CHUNKED, chunk(HALF), b"zz\r\n" + BODY, then=hold),
-        "body is no HTTP after 2,",
+        "body is not HTTP after 2,",
         "S01 F04",
         records=IN_HALF,
     ),

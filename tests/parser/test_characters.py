@@ -17,9 +17,9 @@ from sitemap_reader.parser.xml.scan import restore_controls
 NOTED, SECTION = 10_000, 1_000
 
 AND = "a bare & was read as &amp;"
-CONTROL = "a control character was read as it stands"
-CONTROLS = "2 control characters were read as they stand"
-COMMENT = "a malformed comment was passed over"
+CONTROL = "a control character was kept"
+CONTROLS = "2 control characters were kept"
+COMMENT = "a malformed comment was skipped"
 UNCLOSED = "a CDATA section is not closed: it ends with its element"
 
 
@@ -28,7 +28,7 @@ def entity(name: str, read: str) -> str:
 
 
 def number(written: str) -> str:
-    return f"{written}, a control character, was read as it stands"
+    return f"{written}, a control character, was kept"
 
 
 def section(opening: str) -> str:
@@ -247,7 +247,7 @@ def test_run_of_control_characters_is_one_repair(size: int) -> None:
     assert repaired == b"a\n&amp;" + stand_ins(run) + b"b" + placeholder(0) + placeholder(1) + placeholder(0)
     assert [(problem.message, problem.line, problem.raw) for problem in problems] == [
         (AND, 2, "&"),
-        ("5 control characters were read as they stand", 2, "&\x00"),
+        ("5 control characters were kept", 2, "&\x00"),
         (CONTROL, 2, run + "b\x00"),
         (number("&#1;"), 2, "\x00&#1;"),
         (CONTROL, 2, "&#1;\x00"),

@@ -49,7 +49,7 @@ def declared(label: str) -> list[str]:
 
 
 def lies(label: str, characters: int) -> list[str]:
-    return [f"declared {label}, but it holds UTF-8: {counted(characters, 'characters')} read as that"]
+    return [f"declared {label}, but it holds UTF-8: {counted(characters, 'characters')} read as UTF-8"]
 
 
 def invalid(codec: str, count: int, stand_in: str = "windows-1252") -> list[str]:
@@ -69,11 +69,11 @@ PRECEDENCE = {
     "utf-8 bom over http": (UTF_8_BOM + xml(None).encode(), "windows-1251", xml(None), []),
     "utf-8 bom over the declaration": (
         UTF_8_BOM + xml("iso-8859-1").encode(), None, xml("iso-8859-1"),
-        ["declared iso-8859-1, but begins as utf-8 and is read as that"],
+        ["declared iso-8859-1, but begins as utf-8 and is read as utf-8"],
     ),
     "utf-8 bom over an unknown label": (
         UTF_8_BOM + xml("x-klingon").encode(), None, xml("x-klingon"),
-        ["declared x-klingon, but begins as utf-8 and is read as that"],
+        ["declared x-klingon, but begins as utf-8 and is read as utf-8"],
     ),
     "utf-16-le bom over a declaration of utf-8": (
         codecs.BOM_UTF16_LE + xml("utf-8").encode("utf-16-le"), "utf-8", xml("utf-8"), begins("utf-16-le"),

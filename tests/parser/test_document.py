@@ -51,7 +51,7 @@ def test_document_separates_urls_children_and_problems() -> None:
     assert [child.loc for child in document.children] == ["https://example.com/a.xml"]
     assert [url.loc for url in document.urls] == ["https://example.com/1"]
     assert [str(problem) for problem in document.problems] == [
-        f"S02 {URL}: the root has no namespace: read all the same"
+        f"S02 {URL}: the root has no namespace; the document is read anyway"
     ]
     assert document.children[0].authorities == ("https://example.com/",)
 

@@ -99,7 +99,7 @@ def test_truncated_entry_is_returned_with_its_complete_fields(size: int) -> None
     [
         (b"<!-- old: ", "a comment never ends: what is behind its beginning is lost"),
         (b"<?php old: ", "a processing instruction never ends: what is behind its beginning is lost"),
-        (b"", "reading ends before the root element does"),
+        (b"", "the end of the root element was not reached"),
     ],
 )
 def test_endless_construct_is_named(begun: bytes, message: str) -> None:

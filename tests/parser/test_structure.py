@@ -26,13 +26,13 @@ HOST = "https://example.com/"
 SHORT = [
     (r'^the prefix "(.*)" is not declared, it was read as (.*)', r"\1: = \2"),
     (r"; more may be lost\Z", "?"),
-    (r"^(.*) is missing: it was put before [^?]*", r"+ \1"),
+    (r"^(.*) is missing: it was added before [^?]*", r"+ \1"),
     (r"^(.*) (?:is doubled|holds nothing|is malformed|is no instruction|is not at the start): it was.*", r"- \1"),
-    (r"^(.*) (?:ends nothing|is the end of another root element): it was passed over", r"- \1"),
+    (r"^(.*) (?:ends nothing|is the end of another root element): it was skipped", r"- \1"),
     (r"^(.*) was read as (.*)", r"\1 -> \2"),
     (r"^.*: lost up to the next entry", "lost"),
-    (r"^there is more behind the end of the root element", "more"),
-    (r"^reading ends before the root element does", "cut"),
+    (r"^content follows the end of the root element", "more"),
+    (r"^the end of the root element was not reached", "cut"),
     (r"^.*, before the root element", "refused"),
 ]
 LOSES = ("?", "lost", "cut", "refused")

@@ -266,7 +266,7 @@ def test_repeated_deaths_of_idle_workers_are_bounded(monkeypatch: pytest.MonkeyP
     items = asyncio.run(everything(run_of(fetcher, limits=Limits(tries=1))))
     assert fetcher.requested.count(A) == 4
     (message,) = failures(items)
-    assert message.startswith("the process that had it open, and was not at it, ended by itself, with 5")
+    assert message.startswith("its worker process, which was parsing another document, ended by itself, with 5")
     assert locs(items) == named("a")[: outcome_of(A, items).kept]
     assert not outcome_of(A, items).complete
 
@@ -345,8 +345,8 @@ def test_a_bug_that_cannot_be_sent_reaches_the_caller_in_words(poison: None) -> 
 @pytest.mark.parametrize(
     ("executable", "words"),
     [
-        ("/nowhere/python", "could not be started: .*No such file or directory.*; -j 1 does without"),
-        ("/bin/false", "ended at once: it gave no reason; -j 1 does without"),
+        ("/nowhere/python", "could not be started: .*No such file or directory.*; -j 1 needs none"),
+        ("/bin/false", "ended at once: it gave no reason; -j 1 needs none"),
         ("", "could not be started: sys.executable does not say"),
     ],
 )
@@ -368,7 +368,7 @@ def test_stderr_of_a_worker_that_exits_at_once_is_reported(monkeypatch: pytest.M
     prepare(monkeypatch, "raise ImportError('no module for this')")
     with (
         lines(SITE, jobs=2, fetcher=site(a=page(entries("a")))) as stream,
-        pytest.raises(UsageError, match="ended at once: ImportError: no module for this; -j 1 does without"),
+        pytest.raises(UsageError, match="ended at once: ImportError: no module for this; -j 1 needs none"),
     ):
         list(stream)
 

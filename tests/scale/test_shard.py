@@ -168,7 +168,7 @@ def test_each_kind_of_host_has_its_verdict(farm, hosts, out):
 
 def test_host_over_host_seconds_is_skipped_and_others_are_read(farm, hosts, out):
     folder, manifest = one_shard(out, [hosts["hang"], hosts["robots"]], host_seconds=0.5)
-    why = "0.5 s are up: read no further; a later harvest may have more host_seconds (--host-seconds)"
+    why = "after 0.5 s of waiting: reading stops here; raise host_seconds (--host-seconds) to go on"
     assert manifest["given_up"] == [{"site": hosts["hang"].target, "verdict": "given_up", "why": why}]
     (problem,) = table(folder, "problems")
     assert (problem["code"], problem["severity"], problem["message"]) == ("S16", "error", why)
@@ -183,7 +183,7 @@ def test_host_seconds_counts_the_total_waiting_time(farm, hosts, out):
     farm.replace(hosts["index"])
     (row,) = table(folder, "hosts")
     assert row["verdict"] == "given_up"
-    assert row["why"].startswith("0.3 s are up")
+    assert row["why"].startswith("after 0.3 s of waiting")
 
 
 def test_urls_of_a_skipped_host_are_kept(farm, hosts, out):
@@ -191,7 +191,7 @@ def test_urls_of_a_skipped_host_are_kept(farm, hosts, out):
     (row,) = table(folder, "hosts")
     assert row["verdict"] == "given_up"
     assert 2_500 <= row["urls"] == manifest["urls"] == manifest["rows"]["urls"] < 60_000
-    assert row["why"].startswith(f"it has given {row['urls']:,} URLs: read no further; a later harvest may have more")
+    assert row["why"].startswith(f"after {row['urls']:,} URLs: reading stops here; raise")
     assert {*locs(folder)} <= {*locs_of(hosts["huge"])}
 
 

@@ -562,9 +562,9 @@ def test_a_dry_run_leaves_the_state_as_it_is(state: Path) -> None:
 def test_other_settings_need_a_full_run(state: Path) -> None:
     site = two()
     site.run(state)
-    with pytest.raises(sr.UsageError, match="scope protocol before, and is to be with scope any now; full=True"):
+    with pytest.raises(sr.UsageError, match="scope protocol before, but with scope any now; full=True"):
         site.run(state, scope="any")
-    with pytest.raises(sr.UsageError, match="include none before, and is to be with include a now"):
+    with pytest.raises(sr.UsageError, match="include none before, but with include a now"):
         site.run(state, include="a")
     assert site.run(state, include="a1", full=True).reported == (set(), set(), {"a2", "a3", "b1", "b2", "b3"})
     assert set(site.requested.values()) == {200}
@@ -645,7 +645,7 @@ def test_patterns_may_hold_invalid_unicode(state: Path) -> None:
     """As passed by a shell."""
     site = two()
     assert site.run(state, exclude="\udcff").reported[0] == {"a1", "a2", "a3", "b1", "b2", "b3"}
-    with pytest.raises(sr.UsageError, match="exclude \udcff before, and is to be with exclude none now"):
+    with pytest.raises(sr.UsageError, match="exclude \udcff before, but with exclude none now"):
         site.run(state)
 
 

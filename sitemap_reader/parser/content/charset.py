@@ -132,7 +132,7 @@ def _from_bytes(codec: str, skip: int, declared: str | None) -> Charset:
         return Charset(codec, skip, f"begins as {codec}, {_UTF8_REQUIRED}")
     if declared is None or _codec(declared) == codec:
         return Charset(codec, skip)
-    return Charset(codec, skip, f"declared {declared}, but begins as utf-8 and is read as that", declared)
+    return Charset(codec, skip, f"declared {declared}, but begins as utf-8 and is read as utf-8", declared)
 
 
 def _from_labels(labels: list[str]) -> Charset:

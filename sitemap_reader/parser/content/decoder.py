@@ -108,7 +108,7 @@ class Decoder:
             yield from self._close_layers()
         yield from self._text.close(whole=self.complete and not self._abandoned)
         if self.bytes_decoded > PROTOCOL_MAX_BYTES:
-            message = f"{self.bytes_decoded:,} bytes decoded, the protocol ends at {PROTOCOL_MAX_BYTES:,}"
+            message = f"{self.bytes_decoded:,} bytes decoded, the protocol allows {PROTOCOL_MAX_BYTES:,}"
             self.faults.append(DecodeFault("F08", message))
 
     def _close_layers(self) -> Iterator[bytes]:
@@ -147,7 +147,7 @@ class Decoder:
         prefix_hash = self._hash.copy()
         prefix_hash.update(chunk[: expected.decoded_bytes - self.bytes_decoded])
         if prefix_hash.hexdigest() != expected.sha256:
-            raise DocumentChanged("the document changed between two tries; what was read of it stands")
+            raise DocumentChanged("the document changed between two tries; the records read before are kept")
         self._prefix = None
 
 
@@ -187,7 +187,7 @@ class _CharsetStage:
         note = found.note
         if transcoder.utf8:
             characters = counted(transcoder.utf8, "characters")
-            note = f"declared {found.label}, but it holds UTF-8: {characters} read as that"
+            note = f"declared {found.label}, but it holds UTF-8: {characters} read as UTF-8"
         if note:
             self._faults.append(DecodeFault("S07", note, raw=found.label))
         if transcoder.invalid:

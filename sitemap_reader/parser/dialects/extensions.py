@@ -411,7 +411,7 @@ def _written(element: Element, rule: TagRule, context: EntryContext) -> str:
         is_ours = child.tag in _FIELD_TAGS or is_core(child.tag)
         if is_ours or (text_of(child).strip() and not child.tag.startswith(_CLOSED)):
             name = child.tag.rpartition("}")[2][:80]
-            context.note("S10", f"<{name}> stands inside of <{element.tag}>", name, whole)
+            context.note("S10", f"<{name}> is inside <{element.tag}>", name, whole)
         if not is_ours:
             _unused(child, context, element)
     return (own_text(element) or "").strip()

@@ -65,9 +65,9 @@ def judge_root(namespace: str, name: str) -> list[Problem]:
     """S02 if the namespace of the root is not one of the protocol, S10 if its name is not in lower case."""
     problems = []
     if namespace not in CORE:
-        which = f'the namespace "{namespace[:200]}" is none of the protocol\'s'
+        which = f'the namespace "{namespace[:200]}" is not the protocol\'s'
         what = which if namespace else "the root has no namespace"
-        problems.append(report("S02", f"{what}: read all the same", raw=namespace))
+        problems.append(report("S02", f"{what}; the document is read anyway", raw=namespace))
     if name not in ROOTS:
         what = f"<{name}> was read as <{name.lower()}>: names are in small letters"
         problems.append(report("S10", what, field=name))
@@ -116,7 +116,7 @@ def _location(entry: Entry, loc: Element, problems: list[Problem]) -> str:
         return stripped(loc)
     text, strays = text_without(loc, _TAGS)
     if strays:
-        what = f"<{strays[0]}> stands inside of <loc>"
+        what = f"<{strays[0]}> is inside <loc>"
         problems.append(report("S10", what, line=entry.line, field=strays[0], raw=stripped(loc)))
     return text
 
@@ -126,5 +126,5 @@ def _bare_location(entry: Entry, problems: list[Problem]) -> str:
     text = (own_text(entry.element) or "").strip()
     if entry.element.tag != "sitemap" or not is_web_url(text):
         return ""
-    problems.append(report("S11", "a <sitemap> without <loc>: its text is taken", line=entry.line, raw=text))
+    problems.append(report("S11", "a <sitemap> without <loc>: its text is used", line=entry.line, raw=text))
     return text

@@ -135,7 +135,7 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.ASCII | re.IGNORECASE)
 
 def _clean(text: str, base: str | None, notes: list[Note]) -> str:
     if len(text) >= PROTOCOL_MAX_LOC_CHARACTERS:
-        notes.append(("U03", f"{len(text):,} characters, the protocol ends at 2,047"))
+        notes.append(("U03", f"{len(text):,} characters, the protocol allows 2,047"))
     match = _HTTP.fullmatch(text)
     if match is None:
         match = _HTTP.fullmatch(_resolve(text, base))

@@ -90,14 +90,14 @@ _CANONICAL = {prefix: names[0] for table in (_EXTENSIONS, _FEED_EXTENSIONS) for 
 def wrong_namespace(namespace: str) -> str | None:
     """Why a namespace that is read is wrong; None where it is right."""
     prefix = _WRONG_PREFIXES.get(namespace)
-    return prefix and f'the namespace "{namespace}" is wrong: read as {prefix} all the same'
+    return prefix and f'the namespace "{namespace}" is wrong; it is read as {prefix}'
 
 
 def wrong_sitemap_namespace(namespace: str) -> str | None:
     """The same for a sitemap; also for a namespace that only looks like that of an extension, which is not read."""
     if namespace in SITEMAP or not _LOOKS_LIKE_EXTENSION.search(namespace):
         return wrong_namespace(namespace)
-    return f'the namespace "{namespace[:200]}" is none of the extensions\': what is in it is passed over'
+    return f'unknown namespace "{namespace[:200]}": its elements are skipped'
 
 
 _WRONG_PREFIXES = _prefixes(_WRONG, _WRONG_FEED_EXTENSIONS)

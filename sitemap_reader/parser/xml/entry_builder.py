@@ -294,7 +294,7 @@ class EntryBuilder:
         def open_ancestor(name: str, tag: str, attributes: dict[str, str]) -> None:
             nonlocal vocabulary, entries, tags, void_tags, depth_left
             if vocabulary.implied_entry and tag == vocabulary.location:
-                what = f"<{vocabulary.location}> stands outside of any entry"
+                what = f"<{vocabulary.location}> is outside of any entry"
                 raise Misplaced(what, parser.CurrentByteIndex, implied_entry=vocabulary.implied_entry)
             settle()
             depth_left -= 1
@@ -304,7 +304,7 @@ class EntryBuilder:
                 raise Stop(over_limit("max_entry_bytes", max_entry, "bytes in the tags around", line()))
             self._bases = _bases(ancestors)
             if vocabulary.implied_entry and len(ancestors) == 2 and (is_core(tag) or tag in tags):
-                what = "stands outside of any entry" if tag in tags else "is unknown: it is no entry"
+                what = "is outside of any entry" if tag in tags else "is unknown: it is no entry"
                 out.append(report("S10", f"<{tag[:80]}> {what}", line=line(), field=tag[:80]))
             if not self.root_seen:
                 namespace, _, local = name.rpartition("}")

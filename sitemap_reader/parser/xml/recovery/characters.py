@@ -286,8 +286,8 @@ class _Replacement(NamedTuple):
 
 
 _BARE_AMPERSAND = _Replacement(b"&amp;", "a bare & was read as &amp;")
-_CONTROL_READ = "a control character was read as it stands"
-_CONTROLS_READ = "{:,} control characters were read as they stand"
+_CONTROL_READ = "a control character was kept"
+_CONTROLS_READ = "{:,} control characters were kept"
 _SECTION = b"<![CDATA["
 
 
@@ -325,7 +325,7 @@ def _comment_repair(written: bytes) -> _Replacement | None:
     faulty = b"--" in inner or inner.endswith(b"-") or _CONTROL.search(inner)
     if not faulty:
         return None
-    blanked, message = b"<!--" + re.sub(rb"[^\n]", b" ", inner) + b"-->", "a malformed comment was passed over"
+    blanked, message = b"<!--" + re.sub(rb"[^\n]", b" ", inner) + b"-->", "a malformed comment was skipped"
     if b"<!--" in inner or b"->" in inner:  # the end of the first may be damaged, with entries between
         return _Replacement(blanked, f"{message}, and what else may stand in it", "error")
     return _Replacement(blanked, message)
@@ -360,5 +360,5 @@ def _number_repair(written: bytes) -> _Replacement | None:
     number = character_number(written)
     if number is None or not needs_placeholder(number):
         return None
-    message = f"{written.decode()}, a control character, was read as it stands"
+    message = f"{written.decode()}, a control character, was kept"
     return _Replacement(placeholder(chr(number)), message)

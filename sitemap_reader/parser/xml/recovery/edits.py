@@ -52,7 +52,7 @@ class Edits:
 
     def insert(self, offset: int, written: bytes, place: str, *, sure: bool = True) -> None:
         """Inserts what is missing; `place` says where, in words."""
-        self.add(offset, offset, written, f"{shown(written)} is missing: it was put {place}", sure=sure)
+        self.add(offset, offset, written, f"{shown(written)} is missing: it was added {place}", sure=sure)
 
     def read_as(self, token: Token, text: bytes, *, sure: bool = True) -> None:
         """Replaces a token by what it stands for."""
@@ -60,7 +60,7 @@ class Edits:
 
     def blank_out(self, token: Token, what: str, *, code: str = "S01", sure: bool = True) -> None:
         """Blanks out a token that has no meaning; `what` says why."""
-        message = f"{shown(token.written)} {what}: it was passed over"
+        message = f"{shown(token.written)} {what}: it was skipped"
         self._replace(token, blank(token.written), message, code=code, sure=sure)
 
     def _replace(self, token: Token, text: bytes, message: str, *, code: str = "S01", sure: bool = True) -> None:

@@ -173,7 +173,7 @@ class Recovery:
     def _skip_epilog(self, fault: XmlFault, *, final: bool) -> bool:
         # After the root element expat reads a quote as the start of a literal, up to the next quote.
         position = epilog_end(self._buffer.data, fault.position)
-        what = "there is more behind the end of the root element"
+        what = "content follows the end of the root element"
         self._repair_report.emit_until(position)
         self._builder.out.append(report("S01", what, line=self._buffer.line_at(position), severity="warning"))
         self._after_root = True
@@ -181,7 +181,7 @@ class Recovery:
 
     def _end_early(self, fault: XmlFault) -> None:
         """Ends reading where the bytes end early, and keeps the complete fields of the last entry."""
-        what = "reading ends before the root element does"
+        what = "the end of the root element was not reached"
         for opening, name in _UNENDED.items():
             if self._buffer.data.startswith(opening, fault.position):
                 what = f"{name} never ends: what is behind its beginning is lost"

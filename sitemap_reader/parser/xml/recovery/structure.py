@@ -290,7 +290,7 @@ class StructureRepair:
             return self._inside
         entry = elements[0]
         if len(elements) == 1 and entry.is_empty and entry.stop > entry.start and not self.edits.has(entry.start):
-            message = f"<{shown(entry.name)}> holds nothing: it was passed over"
+            message = f"<{shown(entry.name)}> holds nothing: it was skipped"
             self.edits.add(entry.start, entry.stop, b" " * (entry.stop - entry.start), message)
             elements.clear()
         return not elements
@@ -378,7 +378,7 @@ class StructureRepair:
         depth = outer.index(token.name) if is_outer else 0
         for name in reversed(outer[depth + is_outer :]):
             end = b"</" + name + b">"
-            self.edits.insert(token.start, end, "before the end of what is around it", sure=self._stack.knows(name))
+            self.edits.insert(token.start, end, "before the end of the enclosing element", sure=self._stack.knows(name))
         if not is_outer:
             self.edits.blank_out(token, "is the end of another root element")
         elif not token.is_well_formed:
