@@ -236,7 +236,7 @@ def test_public_names_of_subpackages_are_documented(name: str):
 STEPS = {
     "import sitemap_reader as sr; sr.parse(b'<urlset/>')": "aiohttp feedparser asyncio click",
     "[sr.schema(each) for each in ('json', 'duckdb', 'polars', 'arrow')]": "duckdb polars pyarrow aiohttp asyncio",
-    "import sitemap_reader.cli.main": "aiohttp feedparser pandas asyncio",
+    "import sitemap_reader.cli.main": "aiohttp feedparser pandas pyarrow asyncio",
     "import sitemap_reader.pipeline.feedparser_process, sitemap_reader.fetch.replay": "aiohttp feedparser yarl",
     "from sitemap_reader import SitemapReader, urls": "sqlite3 aiohttp feedparser warcio brotli tempfile",
     "from sitemap_reader import audit; import sitemap_reader.cli.audit": "aiohttp feedparser altair",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..client.summary import Summary
-    from ..model.records import Item
 
 
 def run(
@@ -88,7 +86,7 @@ class _Dump:
             return Exit.COMPLETE
         found = find_target(target)
         site = utf8(found.name) if self.names_sites else None
-        callbacks: dict[str, Any] = {"on_item": partial(self._take, site), "on_wait": self._wait}
+        callbacks = self.outputs.callbacks(site, self.console, self.interrupts)
         # Deferred: the summary counts exactly what was written.
         with self.interrupts.deferred(), lines(found, site=site, limit=left, **callbacks, **self.reading) as stream:
             try:
@@ -102,11 +100,3 @@ class _Dump:
                 summary = stream.summary
                 self.total = self.total + summary if self.total else summary
         return judge(found.name, summary, self.console)
-
-    def _wait(self) -> None:
-        self.outputs.flush()
-        self.interrupts.check()
-
-    def _take(self, site: str | None, item: Item) -> None:
-        self.console.show(item)
-        self.outputs.report_on(item, site)

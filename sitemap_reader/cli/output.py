@@ -17,7 +17,7 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
 import orjson
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ..serialize.byte_streams import ByteStream
     from ..serialize.projection import Fields
     from .exits import Interrupts
+    from .messages import Console
 
 
 # Suffix, without that of a compression -> the formats that it may stand for; a command has one of them, or none.
@@ -338,6 +339,19 @@ class Outputs:
         """Writes problems and outcomes to the report, if there is one."""
         if self.report is not None and isinstance(item, Problem | Outcome):
             self.report.write(json_line(item, site=site))
+
+    def callbacks(self, site: str | None, console: Console, interrupts: Interrupts) -> dict[str, Any]:
+        """The `on_item` of a stream, which shows and reports items, and its `on_wait`, which flushes the outputs."""
+
+        def take(item: Item) -> None:
+            console.show(item)
+            self.report_on(item, site)
+
+        def wait() -> None:
+            self.flush()
+            interrupts.check()
+
+        return {"on_item": take, "on_wait": wait}
 
     def refuse_input(self, body: BinaryIO, name: str) -> None:
         """Raises UsageError if `body`, an input called `name`, is one of the outputs."""

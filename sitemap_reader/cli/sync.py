@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..client.summary import Summary
-    from ..model.records import Item
     from ..serialize.dumps import JsonObject
     from ..state.documents import StoredDocument
     from ..state.state import StoredRun
@@ -93,7 +91,7 @@ class _Sync:
         """
         found = find_target(target)
         site = utf8(found.name) if self.names_sites else None
-        callbacks: dict[str, Any] = {"on_item": partial(self._take, site), "on_wait": self._wait}
+        callbacks = self.outputs.callbacks(site, self.console, self.interrupts)
         callbacks["on_document"] = self._show_trust
         with (
             self.interrupts.deferred(),
@@ -141,14 +139,6 @@ class _Sync:
         json_objects = map(orjson.loads, lines.splitlines())
         rows = change_lines(self.format, json_objects, names_sites=self.names_sites, **self.writing)
         self.outputs.records.write_lines(b"".join(rows))
-
-    def _wait(self) -> None:
-        self.outputs.flush()
-        self.interrupts.check()
-
-    def _take(self, site: str | None, item: Item) -> None:
-        self.console.show(item)
-        self.outputs.report_on(item, site)
 
     def _show_trust(self, document: StoredDocument) -> None:
         self.console.detail(f"lastmod of {document.url}: score {document.lastmod_trust}")
