@@ -153,7 +153,7 @@ SMOKE = (
     "tests/hostile/test_leaving.py::test_exception_in_on_wait_ends_the_stream",
     "tests/hostile/test_leaving_processes.py::"
     "test_left_stream_of_a_large_site_leaves_nothing_open[sync-20000-40000-20 gzipped children]",
-    "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[503 for ever]",
+    "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[503 always]",
     "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[503, 503, 200]",
     "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[RST in mid-body]",
     "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[chunked cut]",

@@ -1,7 +1,7 @@
 """Docs, help, messages, docstrings, comments and names use the words of the field.
 
-PRIVATE_WORDS lists words that are used nowhere, with what to write instead; PRIVATE_IN_CODE those that are plain English
-in the docs, but hide the mechanism in docstrings, comments and names.
+PRIVATE_WORDS lists words that are used nowhere, with what to write instead; PRIVATE_IN_CODE those that are plain
+English in the docs, but hide the mechanism in docstrings, comments and names.
 """
 
 from __future__ import annotations
