@@ -74,7 +74,7 @@ class Followed:
         shutil.copy(self.folder / "kept.db", self._state)
         measure = self._sync(1)
         if measure.urls:
-            raise Miscounted(f"told {measure.urls:,} changes where there was none")
+            raise Miscounted(f"reported {measure.urls:,} changes where there was none")
         return attrs.evolve(measure, urls=None)
 
     def changed(self) -> Measure:

@@ -131,7 +131,7 @@ def measured(reader: str, command: list[str | Path], farm: Farm, hosts: list[Far
     # A sitemap that fails is requested again.
     once = [host.target for host in hosts if host.kind != "error"]
     if twice := [target for target in once if len(requested[target]) > len(set(requested[target]))]:
-        faults.append(f"{len(twice)} hosts were asked for a document twice, such as {twice[0]}")
+        faults.append(f"{len(twice)} hosts got a request for a document twice, such as {twice[0]}")
     return Run(reader, done, urls, sum(map(len, requested.values())), farm.crowd(), used, tuple(faults))
 
 

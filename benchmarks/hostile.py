@@ -42,7 +42,7 @@ BARS = {
     "long index": Bar(40.0),
 }
 LONG = frozenset(
-    {"long index", "over 50 MiB", "gzip: 1 GB of NUL", "stray end tags", "entries that are set straight in vain"}
+    {"long index", "over 50 MiB", "gzip: 1 GB of NUL", "stray end tags", "entries repaired in vain"}
 )
 
 
@@ -76,7 +76,7 @@ def verdict(name: str, cost: Cost, bar: Bar) -> str:
 
 def row(name: str, cost: Cost, bar: Bar) -> list[str]:
     read = f"{cost.taken:,} of {cost.size:,}" if cost.taken < cost.size else f"all {cost.size:,}"
-    said = " ".join(cost.codes) or "nothing"
+    problems = " ".join(cost.codes) or "none"
     return [
         verdict(name, cost, bar),
         name,
@@ -86,12 +86,12 @@ def row(name: str, cost: Cost, bar: Bar) -> list[str]:
         f"{bar.megabytes:g} MB",
         f"{cost.entries:,}",
         "complete" if cost.complete else "partial",
-        said,
+        problems,
         read,
     ]
 
 
-HEADINGS = ["", "document", "time", "bar", "memory", "bar", "entries", "", "said", "bytes read"]
+HEADINGS = ["", "document", "time", "bar", "memory", "bar", "entries", "", "problems", "bytes read"]
 
 
 def main() -> int:

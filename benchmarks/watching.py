@@ -137,7 +137,7 @@ def watched(
     if late.is_set():
         raise CommandFailed(f"not done after {most_seconds:g} s")
     if process.returncode not in codes:
-        lines = errors.strip().splitlines() or ["nothing was said"]
+        lines = errors.strip().splitlines() or ["no message"]
         raise CommandFailed(f"ended with {process.returncode}: {lines[-1][:_TOLD]}")
     return Watched(seconds, printed, *peaks_found, cpu_seconds=_cpu_seconds() - used)
 

@@ -153,7 +153,7 @@ SMOKE = (
     "tests/hostile/test_leaving.py::test_exception_in_on_wait_ends_the_stream",
     "tests/hostile/test_leaving_processes.py::"
     "test_left_stream_of_a_large_site_leaves_nothing_open[sync-20000-40000-20 gzipped children]",
-    "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[503 for ever]",
+    "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[503 always]",
     "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[503, 503, 200]",
     "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[RST in mid-body]",
     "tests/hostile/test_network.py::test_failed_child_is_named_and_siblings_are_read[chunked cut]",
@@ -187,7 +187,7 @@ WITHOUT_A_TEST = pytest.StashKey[list[str]]()  # names in these that tests/test_
 
 @cache
 def id_prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """What the ids of the tests in these folders, files and parametrised tests begin with, a `[` behind each id.
+    """Prefixes of the ids of all tests in these folders, files and parametrised tests; ids get a `[` at the end.
 
     With the `[`, test_a does not match test_ab.
     """
@@ -203,7 +203,7 @@ def named_files(config: pytest.Config) -> tuple[str, ...]:
 
 
 def runs(name: str, config: pytest.Config) -> bool:
-    """Whether a test is to run; of a file or a folder, whether any of it is."""
+    """Whether a test runs, or any test of a file or a folder."""
     if config.getoption("--full") or not f"{name}[".startswith(id_prefixes(SLOW)):
         return True
     has_smoke_test = any(each.startswith(id_prefixes((name,))) for each in SMOKE)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-PATIENCE_SECONDS = 30.0
+MAX_WAIT_SECONDS = 30.0
 _PART = re.compile(r"\x1b\[A|\r|\n|[^\x1b\r\n]+")
 # Opened by the leader of a session it becomes the controlling terminal, for ^C.
 _LAUNCH = "import os, sys; os.close(os.open(os.ttyname(2), os.O_RDWR)); os.execv(sys.argv[1], sys.argv[1:])"
@@ -59,7 +59,7 @@ class Terminal:
 
     def wait_for(self, pattern: str) -> re.Match[str]:
         """Waits until the text was written."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + MAX_WAIT_SECONDS
         while (found := re.search(pattern, self.written)) is None:
             assert time.monotonic() < deadline, self.written
             assert self._take(0.2), self.written
@@ -72,9 +72,9 @@ class Terminal:
         """Reads the rest of the output; the exit code."""
         if self._process.stdout is not None:
             self.output = self._process.stdout.read()
-        while self._number != -1 and self._take(PATIENCE_SECONDS):
+        while self._number != -1 and self._take(MAX_WAIT_SECONDS):
             pass
-        return self._process.wait(PATIENCE_SECONDS)
+        return self._process.wait(MAX_WAIT_SECONDS)
 
     def hang_up(self) -> None:
         """Closes the terminal, like its window."""
@@ -87,7 +87,7 @@ class Terminal:
     def close(self) -> None:
         if self._process.poll() is None:
             self._process.kill()
-        self._process.wait(PATIENCE_SECONDS)
+        self._process.wait(MAX_WAIT_SECONDS)
         if self._process.stdout is not None:
             self._process.stdout.close()
         if self._number != -1:

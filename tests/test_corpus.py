@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CASES = cases()
 ROOT = Path(__file__).parent.parent
-# Entries behind the end of the root element: cut there, the file is a whole document.
+# Entries after the end of the root element: truncated there, the file is a complete document.
 MORE_BEHIND_THE_END = frozenset({"damage/second-root.xml", "damage/behind-an-empty-root.xml"})
 CUTS = examples(12)
 

@@ -1,4 +1,4 @@
-"""The examples in docstrings give what they show."""
+"""The examples in docstrings are right."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ def test_tests_named_in_security_md_exist() -> None:
 def test_limits_in_security_md_are_the_defaults() -> None:
     stated = {name: int(number.replace(",", "")) * _UNITS[unit] for name, number, unit in _STATED.findall(PAGE)}
     limits = attrs.asdict(Limits())
-    unsaid = limits.keys() - stated.keys()
-    assert unsaid == {"max_shared_characters"}, "a limit of messages, not of what a site can do"
+    missing = limits.keys() - stated.keys()
+    assert missing == {"max_shared_characters"}, "a limit of messages, not of what a site can do"
     assert {name: limits.get(name) for name in stated if name not in ("per_host", "concurrency")} == {
         name: number for name, number in stated.items() if name not in ("per_host", "concurrency")
     }

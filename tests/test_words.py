@@ -1,7 +1,7 @@
 """Docs, help, messages, docstrings, comments and names use the words of the field.
 
-PRIVATE_WORDS lists words that are not used anywhere, with what to write instead; PRIVATE_IN_CODE some that are plain
-English in the docs, but hide the mechanism in code and tests.
+PRIVATE_WORDS lists words that are used nowhere, with what to write instead; PRIVATE_IN_CODE those that are plain
+English in the docs, but hide the mechanism in docstrings, comments and names.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ PRIVATE_IN_CODE = {
     r"asked": "requested, called",
     r"hears?|heard|hearing": "receive, callback",
     r"survey|honesty|desk|sieve|aside": "overview, LastmodTrust, folder, DocumentParser, beside",
-    r"who|he": "name the caller, the reader or the process",
-    r"no(?:body|one) else|everybody|everyone": "name them",
+    r"he": "it, the caller",
     r"for ever": "forever, endless",
 }
 # Code, JSON, tables of options and output of commands are not prose.

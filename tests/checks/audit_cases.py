@@ -57,7 +57,7 @@ class Case:
         return sr.audit(self.path, samples=SAMPLES, **self.options)
 
     def lines(self, report: sr.Report) -> bytes:
-        """The findings as JSON lines. Files in the folder go by their names, wherever the folder is."""
+        """The findings as JSON lines. Paths of files are relative to the folder."""
         data = b"".join(orjson.dumps(_form(each), option=orjson.OPT_APPEND_NEWLINE) for each in report.findings)
         return data.replace(f"{self.path}/".encode(), b"")
 

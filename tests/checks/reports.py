@@ -97,7 +97,7 @@ def small() -> Report:
             *(Fact("sections", name, count) for name, count in (("/p/", 39_100), ("/blog/", 6_204), ("/", 2_838))),
             *(Fact("formats", name, count) for name, count in (("urlset", 1), ("rss", 1), ("sitemapindex", 1))),
         ),
-        notes=("robots.txt was asked for 30,000 of 47,903 pages: time was up.",),
+        notes=("robots.txt was matched for 30,000 of 47,903 pages: time was up.",),
     )
 
 

@@ -474,7 +474,7 @@ def test_many_columns_are_not_all_named() -> None:
 # --- any content ---
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
-# The csv module leaves a lone CR without quotes where it is no line end of its own.
+# The csv module does not quote a lone CR unless it is the line terminator.
 TEXTS = WORDS.map(lambda text: text.replace("\r", "\r\n"))
 PATHS = st.text(st.sampled_from("abc,;\t\"' é%/?=&"), max_size=8)
 STATUSES = st.sampled_from([None, 200, 301, 404, 503])

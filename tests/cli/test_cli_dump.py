@@ -367,7 +367,7 @@ def test_patterns_choose_pages_and_sitemaps_and_the_summary_counts_them() -> Non
     assert result.stdout
     assert all("/c/" in loc and "desk" not in loc for loc in result.stdout.splitlines())
     assert "outside the patterns; 1 sitemap left out (no-follow)" in result.stderr
-    assert "note " not in result.stderr, "what was asked for needs no explanation"
+    assert "note " not in result.stderr, "a requested filter needs no explanation"
 
 
 def test_unique_writes_each_url_once_over_all_targets() -> None:

@@ -133,8 +133,8 @@ def test_logs_of_dask_are_not_shown(harvest, site, client, monkeypatch, caplog):
     monkeypatch.setattr(type(client), "submit", lambda self, *args, **keywords: submit(*args, **keywords))
     assert harvest([site("a")]).exit_code == Exit.COMPLETE
     assert caplog.records == []
-    logging.getLogger("distributed.scheduler").error("now it is heard")
-    assert [record.message for record in caplog.records] == ["now it is heard"]
+    logging.getLogger("distributed.scheduler").error("now it is logged")
+    assert [record.message for record in caplog.records] == ["now it is logged"]
 
 
 # --- hosts ---

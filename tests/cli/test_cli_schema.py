@@ -1,4 +1,4 @@
-"""`schema` prints what sitemap_reader.serialize.schema says, and needs no network library for it."""
+"""`schema` prints the result of sitemap_reader.serialize.schema(), without importing a network library."""
 
 from __future__ import annotations
 

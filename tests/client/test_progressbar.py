@@ -272,7 +272,7 @@ def test_ipython_on_a_terminal_shows_a_text_bar(monkeypatch: pytest.MonkeyPatch,
 
 # --- the bar of a stream ----------------------------------------------------------------------------------------
 
-# Reads the shop in one of the ways; prints how it ended, and what was left of the bar.
+# Reads the shop in one of the ways; prints how it ended, and the remaining bars.
 READING = """
 import asyncio, json, logging, sys, threading, time
 import tqdm.std

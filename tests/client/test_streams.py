@@ -213,7 +213,7 @@ def test_on_progress_is_called_while_waiting(site_server: Serve) -> None:
     found, _ = read_sync(f"{server.url}/s.xml", on_progress=receive, on_wait=lambda: waits.append(len(received)))
     assert found == [f"{server.url}/1"]
     assert [each.urls for each in received[:3]] == [0, 0, 0]
-    assert waits[-1] == 3, "heard before it"
+    assert waits[-1] == 3, "reported before it"
     assert received[-1].urls == 1
 
 

@@ -96,7 +96,7 @@ def partly_stale(chance: random.Random, ages: list[float]) -> list[float]:
     return [max(age, chance.uniform(60, DAYS)) if chance.random() < 0.2 else age for age in ages]
 
 
-HONEST = (accurate, touched, rebuilt)
+ACCURATE = (accurate, touched, rebuilt)
 STALE = (frozen, frozen_at_once, created)
 
 

@@ -92,7 +92,7 @@ def test_robots_txt_that_is_unreachable_forbids_all_after_the_tries(reply: Reply
     assert seen.requested == [ROBOTS] * 3
     assert seen.codes in (["F01", "F02"], ["F04", "F02"])
     forbidden = seen.problem("F02")
-    assert (forbidden.sitemap, forbidden.severity) == (MAP, "info"), "why has been said"
+    assert (forbidden.sitemap, forbidden.severity) == (MAP, "info"), "the reason was reported"
     assert not seen.outcomes[ROBOTS].complete
 
 
@@ -242,7 +242,7 @@ def test_document_target_is_read_without_probing() -> None:
     seen = walk(target, {ROBOTS: names(MAP), target: urlset(f"{SITE}/1"), MAP: urlset(f"{SITE}/2")})
     assert seen.requested == [ROBOTS, target]
     assert seen.outcomes[target].why == "given"
-    assert seen.locs == [f"{SITE}/1"], "a document that the user names speaks for its host"
+    assert seen.locs == [f"{SITE}/1"], "a document target may list its host"
 
 
 def test_robots_txt_target_gives_its_sitemaps_without_probing() -> None:
@@ -586,7 +586,7 @@ def test_no_more_documents_are_read_than_the_limit() -> None:
     assert exact.codes == []
     under = walk(INDEX, pages, limits=Limits(max_documents=2))
     assert under.documents == [INDEX, *children[:1]]
-    assert under.codes == ["S16"], "said once, however many are left out"
+    assert under.codes == ["S16"], "reported once, however many are left out"
     assert "max_documents" in under.problem("S16").message
     assert not under.outcomes[INDEX].complete
 

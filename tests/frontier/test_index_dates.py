@@ -6,7 +6,7 @@ import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from dated_sites import HONEST, INDEX, SITE, STALE, TODAY, at_random, partly_stale, some_world
+from dated_sites import ACCURATE, INDEX, SITE, STALE, TODAY, at_random, partly_stale, some_world
 from simulated import Pages, Walk, index, names, problems, urlset, walk
 
 from sitemap_reader.frontier.document_request import Finished, Head
@@ -57,7 +57,7 @@ def wanted(seen: Walk, window: Window) -> set[str]:
 @pytest.mark.parametrize(
     ("says", "sites", "equal"),
     [
-        *((says, 30, 30) for says in HONEST),
+        *((says, 30, 30) for says in ACCURATE),
         *((says, 20, 20) for says in STALE),
         (at_random, 25, 25),
         (partly_stale, 25, 21),

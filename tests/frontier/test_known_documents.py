@@ -88,7 +88,7 @@ def test_ancestor_search_in_a_dense_graph_is_bounded() -> None:
         thicket = [request(number) for number in range(count)]
         for each in thicket:
             each.parents = [other.original_url for other in thicket]
-        known, stranger = register(*thicket), request(count)
-        return calls_of(lambda: known.is_above(stranger, thicket[-1]))
+        known, unrelated = register(*thicket), request(count)
+        return calls_of(lambda: known.is_above(unrelated, thicket[-1]))
 
     assert calls(4 * NEAREST) == calls(2 * NEAREST)

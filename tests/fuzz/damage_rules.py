@@ -115,7 +115,7 @@ def check_damage(body: bytes, *, thorough: bool = False) -> None:
         return
     rest = untouched[last + 1 :]
     missing = [each for each in rest if each not in values]
-    hold(not (missing and outcome.complete) or _HIDES.search(junk), "no entry is lost in silence", document, missing)
+    hold(not (missing and outcome.complete) or _HIDES.search(junk), "no entry is lost silently", document, missing)
     known = {each[0] for each in untouched}
     start, stop = clean.start(first), len(document) - len(clean.body) + clean.start(last + 1)
     lines = document[:start].count(b"\n") + 1, document[:stop].count(b"\n") + 1

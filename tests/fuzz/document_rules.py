@@ -133,7 +133,7 @@ def check_items(items: Items) -> None:
     check_outcome(outcome, records, problems)
     reported = Counter(map(repr, problems))
     kept = Counter(repr(problem) for record in records for problem in record.problems)
-    hold(kept <= reported, "the problems of a record are told", kept - reported)
+    hold(kept <= reported, "the problems of a record are reported", kept - reported)
     for item in items:
         check_json(item)
 
@@ -156,9 +156,9 @@ def check_outcome(outcome: sr.Outcome, records: Items, problems: list[sr.Problem
     placed = outcome.kept + sum(outcome.dropped.values())
     hold(placed <= outcome.entries, "an entry is kept, dropped, or has no URL", outcome)
     without = sum(problem.severity == "error" and problem.field == "loc" for problem in problems)
-    hold(not is_all or outcome.entries - placed <= without, "an entry without a URL is told of", outcome, problems)
+    hold(not is_all or outcome.entries - placed <= without, "an entry without a URL is reported", outcome, problems)
     gone = sum(counts[code] for code in ("U04", "U05"))
-    hold(sum(outcome.dropped.values()) <= gone, "an entry out of scope is told of", outcome, problems)
+    hold(sum(outcome.dropped.values()) <= gone, "an entry out of scope is reported", outcome, problems)
     if not outcome.complete:
         hold(problems, "what is not complete says why", outcome)
     fatal = [each for each in problems if each.code in STOPPING and each.severity == "error"]

@@ -257,7 +257,7 @@ DAMAGED: dict[str, Bomb] = {
         lambda: around(filled(HUGE, b"<url><loc>https://example.com/a</loc>%s</url>" % (b"</b>" * 100))),
         codes("S16", "S01"), 431, taken=MIB,
     ),
-    "entries that are set straight in vain": Bomb(
+    "entries repaired in vain": Bomb(
         lambda: around(filled(HUGE, b"<url>" * 900 + b"<loc>a<b></loc>"), before=ROOT + FIRST),
         codes("S16", "S01"), 1, taken=MIB,
     ),

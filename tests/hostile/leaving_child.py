@@ -13,7 +13,7 @@ from pathlib import Path
 
 import sitemap_reader as sr
 
-PATIENCE_SECONDS = 30.0
+MAX_WAIT_SECONDS = 30.0
 
 
 class Left:
@@ -124,7 +124,7 @@ def main() -> None:
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # slow turns of the loop are not checked here
     before, left = sockets(), Left()
     WAYS[sys.argv[1]](left)
-    deadline = time.perf_counter() + PATIENCE_SECONDS
+    deadline = time.perf_counter() + MAX_WAIT_SECONDS
     while (threads() or sockets() > before) and time.perf_counter() < deadline:
         time.sleep(0.001)
     seconds = time.perf_counter() - left.at

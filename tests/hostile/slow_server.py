@@ -8,13 +8,16 @@ import time
 from contextlib import suppress
 
 NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
-PATIENCE_SECONDS = 10.0
+MAX_WAIT_SECONDS = 10.0
 CHILDREN = 3
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: %d\r\n\r\n"
 
 
 class SlowServer:
-    """Answers from `pages`: path -> bytes to send, then whether to hold the connection open. Counts what is open."""
+    """Answers from `pages`: path -> bytes to send, then whether to hold the connection open.
+
+    Counts open connections.
+    """
 
     def __init__(self) -> None:
         self.pages: dict[str, tuple[bytes, bool]] = {}
@@ -68,7 +71,7 @@ class SlowServer:
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
-            thread.join(PATIENCE_SECONDS)
+            thread.join(MAX_WAIT_SECONDS)
 
 
 def answer(body: bytes, *, more: int = 0) -> tuple[bytes, bool]:
@@ -134,7 +137,7 @@ BEFORE = [silent_robots, half_a_robots, busy_robots]
 
 def all_is_over(server: SlowServer) -> bool:
     """Waits some seconds until no connection is open and no thread of the package is left."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
     while time.monotonic() < deadline:
         if server.open == 0 and not readers():
             return True
@@ -147,7 +150,7 @@ def readers() -> list[threading.Thread]:
 
 
 def was_requested(server: SlowServer, path: str) -> None:
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
     while path not in server.requested:
-        assert time.monotonic() < deadline, f"{path} was not asked for"
+        assert time.monotonic() < deadline, f"{path} was not requested"
         time.sleep(0.01)

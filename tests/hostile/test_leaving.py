@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from slow_server import (
     BEFORE,
-    PATIENCE_SECONDS,
+    MAX_WAIT_SECONDS,
     SITES,
     SlowServer,
     a_large_body,
@@ -139,7 +139,7 @@ def test_collector_may_close_a_stream_in_its_own_thread(server: SlowServer) -> N
 
     def fallback(*_: object, **__: object) -> sr.pipeline.FallbackResult:
         requested.set()
-        is_dropped.wait(PATIENCE_SECONDS)
+        is_dropped.wait(MAX_WAIT_SECONDS)
         gc.collect()
         return sr.pipeline.FallbackResult()
 
@@ -147,7 +147,7 @@ def test_collector_may_close_a_stream_in_its_own_thread(server: SlowServer) -> N
         circle: list[Any] = [sr.urls(server.url, allow_private=True, feed_fallback=fallback)]
         circle.append(circle)
         next(iter(circle[0]))
-        assert requested.wait(PATIENCE_SECONDS)
+        assert requested.wait(MAX_WAIT_SECONDS)
 
     lines = "".join(f"Sitemap: {server.url}/{name}\n" for name in ("feed.xml", "0.xml"))
     server.pages["/robots.txt"] = answer(lines.encode())
@@ -172,7 +172,7 @@ def test_another_thread_may_close_a_stream_that_waits(server: SlowServer, site: 
     was_requested(server, "/robots.txt" if site in BEFORE else "/2.xml")
     time.sleep(0.3)
     stream.close()
-    reading.join(PATIENCE_SECONDS)
+    reading.join(MAX_WAIT_SECONDS)
     assert not reading.is_alive()
     assert len(found) == (0 if site in BEFORE else 400)
     assert all_is_over(server)
@@ -196,7 +196,7 @@ def test_many_streams_leave_nothing_open(server: SlowServer) -> None:
         with sr.urls(target, allow_private=True) as stream:
             next(iter(stream))
     assert all_is_over(server)
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + MAX_WAIT_SECONDS
     while set(threading.enumerate()) - before and time.monotonic() < deadline:
         time.sleep(0.02)
     assert {thread.name for thread in set(threading.enumerate()) - before} == set()
@@ -227,7 +227,7 @@ async def async_cancelled(reader: sr.SitemapReader, target: str) -> None:
                 began.set()
 
     task = asyncio.create_task(read())
-    await asyncio.wait_for(began.wait(), PATIENCE_SECONDS)
+    await asyncio.wait_for(began.wait(), MAX_WAIT_SECONDS)
     await asyncio.sleep(0.2)
     task.cancel()
     with suppress(asyncio.CancelledError):
@@ -295,7 +295,7 @@ def test_connections_are_closed_with_the_stream(server: SlowServer) -> None:
     """A connection with an unread body cannot be reused: it is closed at once."""
 
     def only_one_is_open() -> bool:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + MAX_WAIT_SECONDS
         while server.open > 1 and time.monotonic() < deadline:  # the one of robots.txt is kept for the next request
             time.sleep(0.02)
         return server.open <= 1

@@ -391,9 +391,9 @@ ROWS = [
     sound("429 with a past date", busy("Wed, 21 Oct 2015 07:28:00 GMT"), page(BODY), requests=2),
     sound("429 with junk", busy("soon"), page(BODY), requests=2, limits={"max_wait_seconds": 0.2}),
     sound("429 with a negative number", busy("-5"), page(BODY), requests=2, limits={"max_wait_seconds": 0.2}),
-    passes("429 for ever", busy("0"), "429 Too Many Requests", "F01"),
+    passes("429 always", busy("0"), "429 Too Many Requests", "F01"),
     sound("503, 503, 200", status("503 Busy"), status("503 Busy"), page(BODY), requests=3),
-    passes("503 for ever", status("503 Busy"), "503 Service Unavailable", "F01"),
+    passes("503 always", status("503 Busy"), "503 Service Unavailable", "F01"),
 ]
 
 

@@ -149,7 +149,7 @@ def test_a_crawler_gets_what_the_reader_reads_with_each_record(
     assert {record.loc: record for record in map(record_of, seen) if record} == expected
     assert len(seen) == len(expected) == loader.summary.urls == 640
     assert [request.url for request in seen if request.url not in expected] == []
-    assert set(requested.values()) == {1}, "no document is asked for twice"
+    assert set(requested.values()) == {1}, "no document is requested twice"
     assert len(requested) == loader.summary.sitemaps + 1
     assert loader.complete
     loader.raise_for_partial()
@@ -286,9 +286,9 @@ def test_many_tasks_at_once_get_each_url_once(site: SiteServer) -> None:
 
     async def main() -> None:
         async with SitemapReaderLoader(site.url, max_buffer_size=3, **LOCAL) as loader:
-            impatient = asyncio.create_task(loader.fetch_next_request())
+            pending = asyncio.create_task(loader.fetch_next_request())
             await asyncio.sleep(0)
-            impatient.cancel()
+            pending.cancel()
             await asyncio.gather(*[work(loader) for _ in range(20)])
 
     run(main())
@@ -756,7 +756,7 @@ def test_a_persisted_state_is_of_the_same_settings(site: SiteServer, tmp_path: P
     assert set(run(urls_of(same))) == site_urls(site)
     fresh(tmp_path / "storage")
     other = SitemapReaderLoader(site.url, include="-1$", persist_state_key=KEY, **LOCAL)
-    assert len(run(urls_of(other))) == 4, "what is through stands in nobody's way"
+    assert len(run(urls_of(other))) == 4, "finished sites do not block others"
 
 
 @pytest.mark.parametrize("value", [{"requestQueue": 3}, {"givenMarks": "AAAA"}, ["other"]])

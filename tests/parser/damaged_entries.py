@@ -454,7 +454,7 @@ WITH_PREFIXES_THAT_ARE_NOT_DECLARED: Rows = [
         "of an image", f"<url><loc>@2</loc>{IMAGE}</image:image></url>", "2:image",
         "image: = http://www.google.com/schemas/sitemap-image/1.1",
     ),
-    ("of a field nobody knows", "<url><loc>@2</loc><x:y>1</x:y></url>", "2", "x: = urn:unbound:x"),
+    ("of an unknown field", "<url><loc>@2</loc><x:y>1</x:y></url>", "2", "x: = urn:unbound:x"),
     ("of an attribute", '<url x:y="1"><loc>@2</loc></url>', "2", "x: = urn:unbound:x"),
     ("of an entry", "<s:url><loc>@2</loc></s:url>", "2", "+ <url>", "s: = urn:unbound:s", "+ </url>"),
     ("between entries", "<x:y/>\n<url><loc>@2</loc></url>", "2", "x: = urn:unbound:x"),

@@ -166,7 +166,7 @@ PRECEDENCE = {
     ),
     "http that is empty": (CAFE.encode(), "", CAFE, []),
     # 5. UTF-8
-    "nothing said": (CAFE.encode(), None, CAFE, []),
+    "nothing stated": (CAFE.encode(), None, CAFE, []),
     "nothing there": (b"", None, "", []),
     "nothing there but a bom": (UTF_8_BOM, None, "", []),
     # declarations that cannot be true
@@ -212,7 +212,7 @@ OTHERS = {
     "Turkish that is utf-8 too": true("BE\u015e\u0130KTA\u015e\u2019IN", "cp1254", "iso-8859-9"),
     "Shift_JIS that is utf-8 too": true("\uff83\uff69", "cp932", "shift_jis"),
     "utf-8 declared windows-1251": ("\u00e9".encode(), "windows-1251", "\u0413\u00a9", declared("windows-1251")),
-    # labels that stand for no charset
+    # labels that name no charset
     "utf-7": (b"<a>+AOk-</a>", "utf-7", "<a>+AOk-</a>", ['unknown charset "utf-7", read as UTF-8']),
     "x-user-defined": (CAFE.encode(), "x-user-defined", CAFE, ['unknown charset "x-user-defined", read as UTF-8']),
     # ends and odd bytes

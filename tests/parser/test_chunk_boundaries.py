@@ -32,7 +32,7 @@ def entry_of(count: int, opening: bytes, ending: bytes = b"") -> bytes:
 ROWS = {
     "a location outside of any entry": (b"<urlset>" + PAD + b"<loc>https://example.com/a</loc></url>", {}),
     "a cut inside an end tag, behind a fault": (b"<urlset>" + PAD + b"</url>" + A.removesuffix(b"loc>"), {}),
-    "a mend before a stop": (b"<urlset>" + PAD + b"<b a=c><url><p b='c' d='e'>", {"max_attributes": 1}),
+    "a repair before a stop": (b"<urlset>" + PAD + b"<b a=c><url><p b='c' d='e'>", {"max_attributes": 1}),
     "a stray <": (b"<urlset>" + PAD + A + b"<title>Width < 5 cm</title></url></urlset>", {}),
     "more repairs than reported": (b"<urlset>" + PAD + (A + b"<x>&\n&\n&\n&</x></url>") * 5, {"max_entry_problems": 2}),
     "a quote behind the root element": (b"<urlset>" + PAD + A + b"</url></urlset>'" + A + b"</url></urlset>'<>", {}),

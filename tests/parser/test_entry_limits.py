@@ -56,9 +56,9 @@ REPAIRS = [("max_entry_repairs", 2, 1), ("max_repairs", 3, 2), ("max_prefixes", 
 @pytest.mark.parametrize(("field", "limit", "found"), REPAIRS)
 def test_limit_of_repairs_names_its_field(field: str, limit: int, found: int) -> None:
     ends = (b"</b>", b"</b></c>", b"</b></c></d>")
-    straight = b"".join(b"<url>" + LOC % number + end + b"</url>" for number, end in enumerate(ends))
+    plain = b"".join(b"<url>" + LOC % number + end + b"</url>" for number, end in enumerate(ends))
     prefixed = b"<url>" + LOC % 1 + b"<p:a/></url><url><q:loc>https://example.com/2</q:loc><q:a/></url>"
-    data = ROOT + (prefixed if field == "max_prefixes" else straight) + END
+    data = ROOT + (prefixed if field == "max_prefixes" else plain) + END
     whole = sr.parse(data)
     assert "raise" not in str(whole.problems)
     capped = sr.parse(data, limits=sr.Limits(**{field: limit}))

@@ -56,7 +56,7 @@ def records(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def entry(inside: str, *, root: str = ROOT, extras: bool = False) -> tuple[dict[str, Any], list[Fault]]:
-    """The record of one <url> with this behind its <loc>, and all faults of the document."""
+    """The record of one <url> with this content after its <loc>, and all problems of the document."""
     items = listed(f"<url><loc>https://example.com/a</loc>{inside}</url>", root=root, extras=extras)
     (record,) = records(items)
     faults = [(item["code"], item["field"], item["raw"]) for item in items if item.get("type") == "problem"]
@@ -330,7 +330,7 @@ RULES = {
         {},
         [("S11", "image:loc", "")],
     ),
-    "an image whose location is unusable is none, and that is said once": (
+    "an image whose location is unusable is none, and that is reported once": (
         "<image:image><image:loc>data:x</image:loc></image:image>",
         {},
         [("U02", "image:loc", "data:x")],

@@ -49,10 +49,10 @@ def test_blank_lines_before_the_root_are_not_given(before: bytes) -> None:
     assert fallback.bodies == [BODY]
 
 
-@pytest.mark.parametrize("room", [1, 0])
-def test_a_body_up_to_the_limit_is_given_whole(room: int) -> None:
+@pytest.mark.parametrize("space", [1, 0])
+def test_a_body_up_to_the_limit_is_given_whole(space: int) -> None:
     fallback = Fallback()
-    limits = sr.Limits(max_fallback_bytes=len(BODY) + room)
+    limits = sr.Limits(max_fallback_bytes=len(BODY) + space)
     document = sr.parse(BODY, url=URL, feed_fallback=fallback, limits=limits)
     assert fallback.bodies == [BODY]
     assert "S16" not in [problem.code for problem in document.problems]
@@ -70,10 +70,10 @@ def test_a_body_over_the_limit_is_not_given_and_says_so(longer: bytes) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 10, len(BODY)])
-@pytest.mark.parametrize(("room", "requested"), [(0, True), (-1, False)])
-def test_the_limit_is_the_same_in_any_chunks(size: int, room: int, requested: bool) -> None:
+@pytest.mark.parametrize(("space", "requested"), [(0, True), (-1, False)])
+def test_the_limit_is_the_same_in_any_chunks(size: int, space: int, requested: bool) -> None:
     fallback = Fallback()
-    limits = sr.Limits(max_fallback_bytes=len(BODY) + room)
+    limits = sr.Limits(max_fallback_bytes=len(BODY) + space)
     items = in_pieces(BODY, size, fallback, limits)
     assert fallback.bodies == ([BODY] if requested else [])
     assert ["S16" in item.problems for item in items if isinstance(item, sr.Outcome)] == [not requested]

@@ -106,7 +106,7 @@ def test_unclosed_sections_are_all_found_in_one_pass() -> None:
 
 @pytest.mark.parametrize("size", [1 << 12, 1 << 16])
 def test_unclosed_section_costs_one_search_for_its_end(size: int) -> None:
-    """For any length of the rest of the document."""
+    """The rest of the document may be of any length."""
     data = DAMAGE["an unclosed section"](1)
     more = b"".join(ONE % number for number in range(110_000))
     parser = read(data.removesuffix(END) + more + END, size)

@@ -72,7 +72,7 @@ OF_BYTES = frozenset({"S07", "F07", "F08"})
 
 
 def read(chunks: list[bytes]) -> list[sr.UrlRecord | sr.SitemapRef | sr.Problem | sr.Outcome]:
-    """The items; where reading stopped early, without the counts of what had been taken in by then."""
+    """The items; if reading stopped early, without the counts of bytes taken."""
     *items, outcome = sr.iter_parse(chunks, url="https://example.com/sitemap.xml")
     assert isinstance(outcome, sr.Outcome)
     outcome.bytes_wire = 0

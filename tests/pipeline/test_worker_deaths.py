@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from sitemap_reader.pipeline.crawl import Crawl
 
-PATIENCE_SECONDS = 20.0
+MAX_WAIT_SECONDS = 20.0
 A, B, C = (f"{SITE}/{name}.xml" for name in "abc")
 
 # Words in bodies that make the worker fail: the word, and the failure.
@@ -152,7 +152,7 @@ def failures(items: list[Any]) -> list[str]:
 
 
 async def until(holds: Callable[[], object]) -> None:
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(MAX_WAIT_SECONDS):
         while not holds():  # noqa: ASYNC110 - other processes set no event
             await asyncio.sleep(0.01)
 
@@ -173,7 +173,7 @@ def test_document_that_kills_its_worker_is_the_only_one_lost(poison: None, word:
 
     async def main() -> list[Any]:
         items: list[Any] = []
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             async for batch in run_of(fetcher, limits=Limits(tries=1)).batches():
                 items += batch
                 if any(outcome.url == A for outcome in of(Outcome, items)):
@@ -235,7 +235,7 @@ def test_worker_killed_while_idle_loses_nothing(children: Children, tries: int) 
 
     async def main() -> list[Any]:
         items: list[Any] = []
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             async for batch in run_of(fetcher, limits=Limits(tries=tries)).batches():
                 items += batch
                 if of(Lines, batch) and not gate.is_set():
@@ -360,7 +360,7 @@ def test_worker_that_cannot_be_started_is_reported_at_once(
         pytest.raises(UsageError, match=words),
     ):
         list(stream)
-    assert time.monotonic() - began < PATIENCE_SECONDS
+    assert time.monotonic() - began < MAX_WAIT_SECONDS
     assert no_threads()
 
 
@@ -380,7 +380,7 @@ def no_threads() -> bool:
     """Whether all threads of the package have ended, except one that just waited for a process."""
     for thread in threading.enumerate():
         if "waitpid" in thread.name:
-            thread.join(PATIENCE_SECONDS)
+            thread.join(MAX_WAIT_SECONDS)
     return not [each.name for each in threading.enumerate() if each.name.startswith(("sitemap-reader", "asyncio"))]
 
 
@@ -410,7 +410,7 @@ def test_leaving_does_not_wait_for_busy_or_starting_workers(poison: None, childr
     began = time.monotonic()
     with lines(SITE, jobs=2, fetcher=fetcher) as stream:
         assert next(iter(stream)).urls
-    assert time.monotonic() - began < PATIENCE_SECONDS
+    assert time.monotonic() - began < MAX_WAIT_SECONDS
     assert all(child.returncode == -signal.SIGKILL for child in children)
     assert no_threads()
 
@@ -454,7 +454,7 @@ def test_leaving_does_not_wait_for_a_worker_that_never_starts(
         lines(SITE, jobs=2, fetcher=site(a=page(entries("a"))), on_wait=leave) as stream,
     ):
         list(stream)
-    assert time.monotonic() - began < PATIENCE_SECONDS
+    assert time.monotonic() - began < MAX_WAIT_SECONDS
     assert [child.returncode for child in children] == [-signal.SIGKILL]
     assert no_threads()
 
@@ -547,7 +547,7 @@ def test_slow_document_does_not_delay_others() -> None:
 
     async def main() -> list[str]:
         ended: list[str] = []
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             async for batch in run_of(Slow(fetcher.pages)).batches():
                 ended += [outcome.url or "" for outcome in of(Outcome, batch)]
                 if B in ended:
@@ -562,7 +562,7 @@ def test_document_that_is_slow_to_parse_does_not_delay_other_workers(poison: Non
 
     async def main() -> list[Any]:
         items: list[Any] = []
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             async for batch in run_of(fetcher, 3, limits=Limits(tries=1)).batches():
                 items += batch
                 if {B, C} <= {outcome.url for outcome in of(Outcome, items)}:
@@ -594,7 +594,7 @@ def test_stopped_worker_does_not_delay_other_senders(children: Children) -> None
 
     async def main() -> list[Any]:
         items: list[Any] = []
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(MAX_WAIT_SECONDS):
             async for batch in run_of(Stopping(fetcher.pages), 2).batches():
                 items += batch
                 if any(outcome.url == B for outcome in of(Outcome, batch)):
@@ -710,7 +710,7 @@ def test_other_streams_start_none(children: Children, monkeypatch: pytest.Monkey
 
 
 def test_worker_drops_finished_documents(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each document that was opened is closed, and the server then has nothing of it."""
+    """Each opened document is closed, and the ParseServer then has no data of it."""
     sent: list[tuple[str, int]] = []
     send = Worker.send
 

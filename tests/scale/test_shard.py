@@ -377,7 +377,7 @@ def test_attempt_whose_folder_is_removed_ends(farm, hosts, out, monkeypatch, has
         if tally.hosts == 1:
             reported.append(tally)
             shutil.rmtree(folder.unfinished, ignore_errors=True)
-            assert len(reported) < 10, "nobody looks whether it is there"
+            assert len(reported) < 10, "the missing folder is not noticed"
 
     with pytest.raises(HarvestCancelled, match=f"another harvest has taken {out} over"):
         harvest_shard(folder, 0, config, take_away)

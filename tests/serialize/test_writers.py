@@ -216,7 +216,7 @@ def by_lines(path: Path) -> list[list[str]]:
 CSV_READERS = {
     "csv": by_csv_module,
     "duckdb": lambda path: by_duckdb(path, "header=true"),
-    "duckdb, told all": lambda path: by_duckdb(path, "header=true, delim=',', quote='\"', escape='\"'"),
+    "duckdb, all options": lambda path: by_duckdb(path, "header=true, delim=',', quote='\"', escape='\"'"),
     "polars": by_polars,
 }
 TSV_READERS = {

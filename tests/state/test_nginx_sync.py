@@ -1,4 +1,4 @@
-"""A generated site behind a real web server, followed over runs: real ETags, If-None-Match and If-Modified-Since."""
+"""A generated site on nginx, synced over several runs: real ETags, If-None-Match and If-Modified-Since."""
 
 from __future__ import annotations
 

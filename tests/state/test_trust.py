@@ -60,11 +60,11 @@ def test_trust_auto_needs_three_correct_changes(state: Path, site: World, change
 
 def test_trust_auto_requests_again_after_a_day(state: Path, site: World) -> None:
     prove(site, state, 3)
-    site.documents["b.xml"].entries |= entries("unsaid")  # the index date does not change
+    site.documents["b.xml"].entries |= entries("undated")  # the index date does not change
     site.later(20 * HOUR)
     assert site.run(state).reported == NOTHING
     site.later(5 * HOUR)
-    assert site.run(state).reported == ({"unsaid"}, set(), set())
+    assert site.run(state).reported == ({"undated"}, set(), set())
     assert trust_of(state, "index.xml").reasons == ("25% of the changes did not change the lastmod",)
     site.later(HOUR)
     site.run(state)
@@ -85,14 +85,14 @@ def test_trust_auto_requests_recently_changed_documents(state: Path, site: World
 
 def test_trust_always_relies_on_the_index(state: Path, site: World) -> None:
     site.run(state)
-    site.documents["a.xml"].entries |= entries("unsaid")
+    site.documents["a.xml"].entries |= entries("undated")
     site.later(30 * DAY)
     run = site.run(state, trust_lastmod="always")
     assert run.reported == NOTHING
     assert set(site.requested) == {"robots.txt", "index.xml"}
     skipped: Outcome = run.outcomes["a.xml"]
     assert (skipped.not_modified, skipped.status, skipped.format) == (True, None, "urlset")
-    assert site.run(state, trust_lastmod="never").reported == ({"unsaid"}, set(), set())
+    assert site.run(state, trust_lastmod="never").reported == ({"undated"}, set(), set())
 
 
 def test_undated_documents_are_always_requested(state: Path, site: World) -> None:
