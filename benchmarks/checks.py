@@ -5,9 +5,9 @@ from __future__ import annotations
 # Reader -> a line for RESULTS.md.
 CHECKS = {
     "sitemap-reader": "types every field, keeps the raw text of what it interprets, judges each URL (syntax, canonical "
-    "form, scope by the protocol's host and path rules), reports every fault with its line, mends what can be mended; "
+    "form, scope by the protocol's host and path rules), reports every fault with its line, repairs damaged XML; "
     "`dump` starts at robots.txt, obeys it, guards addresses, and writes all fields",
-    "ultimate-sitemap-parser": "builds a tree of page objects with dates and priorities, puts the pages aside on disk "
+    "ultimate-sitemap-parser": "builds a tree of page objects with dates and priorities, stores the pages on disk "
     "and reads them back; fills in what an entry leaves out; starts at robots.txt, one document after the other",
     "Scrapy": "a dict of strings for each entry from lxml with recovery; no value is interpreted, no URL judged; its "
     "SitemapSpider starts at robots.txt and obeys it; the lines are written where the spider asks which pages to visit",

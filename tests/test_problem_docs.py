@@ -45,7 +45,7 @@ AUDITS = {case.name: case for case in audit_cases.cases() if case.name in CATALO
 
 EXPLANATIONS = [explain(code) for code in CATALOGUE]
 EXAMPLES = [(doc.code, example) for doc in EXPLANATIONS for example in doc.examples]
-REPORTERS = frozenset({"parser", "walk", "fetch", "state", "audit"})
+REPORTERS = frozenset({"parser", "crawl", "fetch", "state", "audit"})
 WIDTH = 80
 
 
@@ -110,7 +110,7 @@ NOT_IN_THE_CORPUS = {
         "tests/test_credentials.py",
         "test_http_fallback_sends_no_credentials_and_is_reported_once",
         "a recording is sent no headers",
-        "walk",
+        "crawl",
         _withheld,
     ),
     "S03": Elsewhere(
@@ -330,7 +330,7 @@ def test_reporters_are_those_that_report_a_code() -> None:
             by.add(elsewhere.reporter)
         assert doc.reporters, doc.code
         assert set(doc.reporters) <= REPORTERS, doc.code
-        assert set(doc.reporters) - {"walk", "fetch"} == by - {"walk"}, doc.code
+        assert set(doc.reporters) - {"crawl", "fetch"} == by - {"crawl"}, doc.code
         assert by or doc.code in codes_of_sites(), doc.code
 
 

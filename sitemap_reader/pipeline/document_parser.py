@@ -194,7 +194,7 @@ class DocumentParser:
     def _stored_answer(self, body: bytes, url: str | None, /, *, limits: Limits) -> FallbackLinks:
         """The parser's feed fallback: returns or raises the answer that finish() was called with."""
         if self._answer is None:
-            raise SitemapReaderError("the feed fallback was not asked")
+            raise SitemapReaderError("the feed fallback was not called")
         if isinstance(self._answer, SitemapReaderError):
             raise self._answer
         return self._answer

@@ -123,7 +123,7 @@ class ChildProcesses:
 
     def _raise_if_killed(self) -> None:
         if self._killed:
-            raise FallbackFailed("feedparser was not asked: the run was cancelled")
+            raise FallbackFailed("feedparser was not run: the run was cancelled")
 
 
 # The ChildProcesses of the current thread.

@@ -197,8 +197,8 @@ def _parsed(line: bytes) -> Any:
 def _damaged(fault: BaseException, body: object, name: str, number: int) -> UsageError:
     """The error for a compressed file that is damaged or truncated at a line."""
     file = "gzip file" if isinstance(body, GzipFile) else "zstd file"
-    told = f"here the {file} is cut" if isinstance(fault, EOFError) else f"the {file} is damaged ({fault})"
-    return UsageError(f"{name}:{number}: {told}; the lines before were read")
+    reason = f"here the {file} is cut" if isinstance(fault, EOFError) else f"the {file} is damaged ({fault})"
+    return UsageError(f"{name}:{number}: {reason}; the lines before were read")
 
 
 def _lines(stream: BinaryIO | _Body, name: str, before: int) -> Iterator[tuple[int, bytes]]:
@@ -212,8 +212,8 @@ def _lines(stream: BinaryIO | _Body, name: str, before: int) -> Iterator[tuple[i
         if not line:
             return
         if len(line) > MAX_LINE_BYTES:
-            told = f"more than {MAX_LINE_BYTES:,} bytes without a line end"
-            raise UsageError(f"{name}:{number}: {told}: {_shown(line)}; {_hint(line, name)}")
+            reason = f"more than {MAX_LINE_BYTES:,} bytes without a line end"
+            raise UsageError(f"{name}:{number}: {reason}: {_shown(line)}; {_hint(line, name)}")
         yield number, line
 
 

@@ -73,8 +73,8 @@ class Fields:
             try:
                 column.get(json_object)
             except (TypeError, AttributeError):
-                told = f"{column.name}: {column.root} is not built as in a URL's line; see `sitemap-reader schema json`"
-                raise UsageError(f"{json_object.get('loc')}, {told}") from None
+                expected = "is not built as in a URL's line; see `sitemap-reader schema json`"
+                raise UsageError(f"{json_object.get('loc')}, {column.name}: {column.root} {expected}") from None
 
 
 def parse_fields(text: str, *, option: str = "--fields") -> Fields:
@@ -163,14 +163,14 @@ def _shape_at(steps: Sequence[str]) -> Shape:
 
 def _unknown(shape: Shape, steps: Sequence[str], done: int) -> str:
     """The message for an unknown step after `done` known ones."""
-    told, place = f"there is no {'.'.join(steps)}", ".".join(steps[:done])
+    problem, place = f"there is no {'.'.join(steps)}", ".".join(steps[:done])
     if not isinstance(shape, Object):
-        return f"{told}: {place} has no parts"
+        return f"{problem}: {place} has no parts"
     if _is_number(steps[done]):
-        return f"{told}: {place or 'a line'} is no list of which an item can be picked"
+        return f"{problem}: {place or 'a line'} is no list of which an item can be picked"
     meant = _meant(shape, steps, done)
-    asked = f"; do you mean {' or '.join(meant)}?" if meant else ";"
-    return f"{told}{asked} {f'{place} has' if place else 'there are'} {_names(shape)}"
+    hint = f"; do you mean {' or '.join(meant)}?" if meant else ";"
+    return f"{problem}{hint} {f'{place} has' if place else 'there are'} {_names(shape)}"
 
 
 def _meant(shape: Object, steps: Sequence[str], done: int) -> list[str]:

@@ -447,7 +447,7 @@ def test_no_process_is_started_after_kill(children):
     mine.kill()
     thread, messages = fails_in_a_thread(mine)
     thread.join(5)
-    assert (messages, children) == (["feedparser was not asked: the run was cancelled"], [])
+    assert (messages, children) == (["feedparser was not run: the run was cancelled"], [])
 
 
 def test_kill_ends_only_its_own_processes(children):

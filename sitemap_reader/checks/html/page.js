@@ -1,9 +1,9 @@
-// The filters of the findings: three buttons and a field hide what is not asked for. Without it, all is there to read.
+// The filters of the findings: three buttons and a field hide the others. Without this script, all are shown.
 const filters = document.querySelector(".filters");
 
 const many = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
-// What a heading says of the cards below it.
+// Counts the visible cards below a heading.
 function tally(group, findings) {
   const places = findings.reduce((sum, finding) => sum + Number(finding.dataset.count), 0);
   group.querySelector(".tally").textContent = `· ${many(findings.length, "finding")}, ${many(places, "occurrence")}`;
@@ -14,11 +14,11 @@ function show() {
   const words = filters.querySelector("input").value.trim().toLowerCase().split(/\s+/);
   let shown = 0;
   for (const group of document.querySelectorAll(".group")) {
-    const asked = pressed.includes(group.dataset.severity);
+    const isPressed = pressed.includes(group.dataset.severity);
     const findings = [...group.querySelectorAll(".finding")];
     for (const finding of findings) {
       const text = finding.textContent.toLowerCase();
-      finding.hidden = !(asked && words.every((word) => text.includes(word)));
+      finding.hidden = !(isPressed && words.every((word) => text.includes(word)));
     }
     const here = findings.filter((finding) => !finding.hidden);
     group.hidden = !here.length;

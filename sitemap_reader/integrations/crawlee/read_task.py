@@ -196,23 +196,23 @@ class ReadTask:
         query = Query(**config.filters, on_item=self._received.append)
         run = config.reader.change_run(target, query, config.state, config.plan, self._note_commit)
         self._crawl_run = run
-        aside = WorkerThread("sitemap-reader-state")
+        state_thread = WorkerThread("sitemap-reader-state")
         with run.reading():
             try:
                 async with aclosing(batches_of(run.crawl)) as batches:
                     async for batch in batches:
-                        await self._put_pieces(aside, run.pieces(batch))
-                await self._put_pieces(aside, run.last_pieces())
+                        await self._put_pieces(state_thread, run.pieces(batch))
+                await self._put_pieces(state_thread, run.last_pieces())
             finally:
-                await aside.close()
+                await state_thread.close()
         return run
 
-    async def _put_pieces(self, aside: WorkerThread, pieces: Iterator[ChangePiece]) -> None:
+    async def _put_pieces(self, state_thread: WorkerThread, pieces: Iterator[ChangePiece]) -> None:
         from ...client.streams import changes_of
 
         while True:
             await self._queue.secure()  # next() may commit the pieces before
-            piece = await aside.run(next, pieces, None)
+            piece = await state_thread.run(next, pieces, None)
             while self._committed:
                 self._queue.value.undelivered.pop(self._committed.pop(), None)
             self._drain()

@@ -142,14 +142,14 @@ _Marks = Annotated[
 class LoaderState(BaseModel):
     """The persistent state of a loader.
 
-    `asked` are its settings. `documents` (URL -> format) are those whose URLs were all queued; `marks` are the URLs
-    that were queued. With a state file, `undelivered` has instead, by document, the changes that were queued and not
-    committed there yet.
+    `settings` are those of the crawl. `documents` (URL -> format) are those whose URLs were all queued; `marks` are the
+    URLs that were queued. With a state file, `undelivered` has instead, by document, the changes that were queued and
+    not committed there yet.
     """
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True, arbitrary_types_allowed=True)
 
-    asked: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     queue: Annotated[deque[Request], Field(alias="requestQueue")] = deque()
     in_progress: Annotated[dict[str, Request], Field(alias="inProgress")] = {}
     documents: Annotated[dict[str, str], Field(alias="documentsGiven")] = {}
@@ -188,10 +188,10 @@ class RequestQueue:
     `rereads`: sitemaps that were read completely by an earlier process are read again.
     """
 
-    def __init__(self, key: str | None, asked: dict[str, Any], max_buffer_size: int, *, rereads: bool) -> None:
+    def __init__(self, key: str | None, settings: dict[str, Any], max_buffer_size: int, *, rereads: bool) -> None:
         self.is_persistent = key is not None
         self._key = key
-        self._asked = asked
+        self._settings = settings
         self._max_buffer_size = max_buffer_size
         self._rereads = rereads
         self._store = _PersistentState(key)
@@ -218,12 +218,12 @@ class RequestQueue:
             value = await self._store.initialize()
         except ValidationError as exc:
             raise UsageError(f"{self._key!r} in the key-value store is not the state of a SitemapReaderLoader") from exc
-        if value.is_done and (self._rereads or value.asked != self._asked):
+        if value.is_done and (self._rereads or value.settings != self._settings):
             for name, fresh in LoaderState():
                 setattr(value, name, fresh)
-        if value.asked and value.asked != self._asked:
-            raise UsageError(_settings_message(self._key, value.asked, self._asked))
-        value.asked = self._asked
+        if value.settings and value.settings != self._settings:
+            raise UsageError(_settings_message(self._key, value.settings, self._settings))
+        value.settings = self._settings
         value.completed = value.completed and not self._rereads
         value.queue.extendleft(reversed(value.in_progress.values()))
         value.in_progress.clear()

@@ -294,8 +294,8 @@ _SECTION = b"<![CDATA["
 def _find_next_tag(data: bytes, start: int) -> bytes | None:
     """The next tag after text, sections and comments, of a start tag its `<`; None: it is incomplete."""
     position = data.find(b"<", start)
-    while position >= 0 and (aside := _NOT_A_TAG.match(data, position)):
-        position = data.find(b"<", aside.end())
+    while position >= 0 and (text := _NOT_A_TAG.match(data, position)):
+        position = data.find(b"<", text.end())
     if position < 0 or _PARTIAL_OPENING.fullmatch(data, position) or data.startswith(_OPENINGS, position):
         return None
     end = _END_TAG.match(data, position)
