@@ -93,7 +93,7 @@ class Run:
     done: Watched
     urls: int
     requests: int
-    crowd: int
+    max_in_flight: int
     farm_seconds: float
     faults: tuple[str, ...]
 
@@ -118,21 +118,21 @@ def rows_of(out: Path) -> int:
 
 def measured(reader: str, command: list[str | Path], farm: Farm, hosts: list[FarmHost], listed: Path, out: Path) -> Run:
     """The command from its start to its end, and whether it did what it should."""
-    farm.forget()
+    farm.reset()
     used = farm.cpu_seconds()
     done = watched(command, most_seconds=MOST_SECONDS, environment=ENVIRONMENT, stdin=listed, codes=CODES)
     used = farm.cpu_seconds() - used
-    urls, requested, busiest = rows_of(out), farm.requested(), farm.busiest()
+    urls, requested, max_in_flight_by_host = rows_of(out), farm.requested(), farm.max_in_flight_by_host()
     faults = []
     if urls != (expected := sum(len(locs_of(host) or ()) for host in hosts)):
         faults.append(f"gave {urls:,} of {expected:,} URLs")
-    if more := [target for target, most in busiest.items() if most > PER_HOST]:
+    if more := [target for target, most in max_in_flight_by_host.items() if most > PER_HOST]:
         faults.append(f"{len(more)} hosts had more than {PER_HOST} requests at once, such as {more[0]}")
     # A sitemap that fails is requested again.
     once = [host.target for host in hosts if host.kind != "error"]
     if twice := [target for target in once if len(requested[target]) > len(set(requested[target]))]:
         faults.append(f"{len(twice)} hosts got a request for a document twice, such as {twice[0]}")
-    return Run(reader, done, urls, sum(map(len, requested.values())), farm.crowd(), used, tuple(faults))
+    return Run(reader, done, urls, sum(map(len, requested.values())), farm.max_in_flight(), used, tuple(faults))
 
 
 def run_world(world: World, count: int, workers: list[int], folder: Path) -> tuple[int, list[Run]]:
@@ -167,7 +167,7 @@ def cells(world: World, hosts: int, run: Run, first: Run) -> list[str]:
         f"{run.urls / done.seconds:,.0f}",
         f"{run.urls:,}",
         f"{run.requests:,}",
-        str(run.crowd),
+        str(run.max_in_flight),
         f"{done.cpu_seconds:.2f}",
         f"{done.cpu_seconds / max(run.urls, 1) * 1_000_000:.1f}",
         f"{done.cpu_seconds / hosts * 1000:.1f}",

@@ -3,7 +3,7 @@
     hosts = make_hosts(400, seed=1, port=free_port())
     with run_farm(hosts, tmp_path / "farm") as farm:
         ...                                    # read host.target of each, with allow_private
-        assert farm.busiest()[hosts[0].target] <= 4
+        assert farm.max_in_flight_by_host()[hosts[0].target] <= 4
 
 Hosts that are addresses (127.0.0.0/8 is loopback, all of it) have a socket each, on one port; names such as
 a.shop1.test are served by the farm's proxy, `farm.proxy`. The farm records requests and the maximum in flight. It never
@@ -73,8 +73,8 @@ class FarmHost:
     @property
     def address(self) -> tuple[str, int] | None:
         """The address to listen on; None for a name, which the proxy serves."""
-        place, _, port = self.name.partition(":")
-        return (place, int(port)) if port else None
+        address, _, port = self.name.partition(":")
+        return (address, int(port)) if port else None
 
     @property
     def domain(self) -> str:
@@ -384,7 +384,7 @@ SITES = {
 class Domain:
     """Requests to a registrable domain through the proxy: the most in flight at once; (seconds, target) of each."""
 
-    busiest: int
+    max_in_flight: int
     requested: tuple[tuple[float, str], ...]
 
 
@@ -399,26 +399,26 @@ class Farm:
         """The paths requested from each host, in order; by target."""
         return self._call("requested")
 
-    def busiest(self) -> dict[str, int]:
+    def max_in_flight_by_host(self) -> dict[str, int]:
         """The most requests that were in flight at once, by target."""
-        return self._call("busiest")
+        return self._call("max_in_flight_by_host")
 
-    def crowd(self) -> int:
+    def max_in_flight(self) -> int:
         """The most requests that were in flight at once, at all hosts together."""
-        return self._call("crowd")
+        return self._call("max_in_flight")
 
     def domains(self) -> dict[str, Domain]:
         """The requests through the proxy, by registrable domain."""
         reported = self._call("domains")
-        return {name: Domain(busiest, tuple(map(tuple, requested))) for name, (busiest, requested) in reported.items()}
+        return {name: Domain(most, tuple(map(tuple, requested))) for name, (most, requested) in reported.items()}
 
     def cpu_seconds(self) -> float:
         """The CPU time of the farm's process so far."""
         return self._call("cpu_seconds")
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Resets all counts; requests in flight stay in flight."""
-        self._call("forget")
+        self._call("reset")
 
     def set_version(self, target: str, version: int) -> None:
         self._call("set_version", target, version)
@@ -465,29 +465,29 @@ def run_farm(hosts: Iterable[FarmHost], work: Path) -> Iterator[Farm]:
 
 
 @attrs.define(eq=False)
-class _Counted:
+class _InFlight:
     """The number of requests in flight, and its maximum."""
 
     now: int = 0
     most: int = 0
 
-    def begin(self) -> None:
+    def begin_request(self) -> None:
         self.now += 1
         self.most = max(self.most, self.now)
 
     def end(self) -> None:
         self.now -= 1
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         self.most = self.now
 
 
 @attrs.define(eq=False)
-class _Place:
+class _HostState:
     """A host at its current version: its pages, and its requests."""
 
     host: FarmHost
-    flights: list[_Counted]  # counters of the host, the farm, and the domain
+    counters: list[_InFlight]  # counters of the host, the farm, and the domain
     requested: list[str] = attrs.field(factory=list)
     _pages: Pages | None = None
 
@@ -504,83 +504,86 @@ class _Place:
 
 @attrs.define(eq=False)
 class _Domain:
-    flight: _Counted = attrs.field(factory=_Counted)
+    counter: _InFlight = attrs.field(factory=_InFlight)
     requested: list[tuple[float, str]] = attrs.field(factory=list)
 
 
-class _Grounds:
-    """All hosts of the farm, by target; the names in QUESTIONS are the methods that a Farm may call."""
+class _FarmState:
+    """All hosts of the farm, by target; the names in COMMANDS are the methods that a Farm may call."""
 
     def __init__(self, hosts: Iterable[FarmHost]) -> None:
-        self._all = _Counted()
+        self._all = _InFlight()
         self._domains: dict[str, _Domain] = {}
-        self.places = {host.target: self._place(host) for host in hosts}
+        self.host_states = {host.target: self._host_state(host) for host in hosts}
 
-    def _place(self, host: FarmHost) -> _Place:
-        flights = [_Counted(), self._all]
+    def _host_state(self, host: FarmHost) -> _HostState:
+        counters = [_InFlight(), self._all]
         if host.address is None:
-            flights.append(self._domains.setdefault(host.domain, _Domain()).flight)
-        return _Place(host, flights)
+            counters.append(self._domains.setdefault(host.domain, _Domain()).counter)
+        return _HostState(host, counters)
 
-    def begin(self, place: _Place, path: str) -> None:
-        place.requested.append(path)
-        if place.host.address is None:
-            self._domains[place.host.domain].requested.append((time.monotonic(), place.host.target))
-        for flight in place.flights:
-            flight.begin()
+    def begin_request(self, host_state: _HostState, path: str) -> None:
+        host_state.requested.append(path)
+        if host_state.host.address is None:
+            self._domains[host_state.host.domain].requested.append((time.monotonic(), host_state.host.target))
+        for counter in host_state.counters:
+            counter.begin_request()
 
     def requested(self) -> dict[str, list[str]]:
-        return {target: place.requested for target, place in self.places.items()}
+        return {target: host_state.requested for target, host_state in self.host_states.items()}
 
-    def busiest(self) -> dict[str, int]:
-        return {target: place.flights[0].most for target, place in self.places.items()}
+    def max_in_flight_by_host(self) -> dict[str, int]:
+        return {target: host_state.counters[0].most for target, host_state in self.host_states.items()}
 
-    def crowd(self) -> int:
+    def max_in_flight(self) -> int:
         return self._all.most
 
     def domains(self) -> dict[str, tuple[int, list[tuple[float, str]]]]:
-        return {name: (domain.flight.most, domain.requested) for name, domain in self._domains.items()}
+        return {name: (domain.counter.most, domain.requested) for name, domain in self._domains.items()}
 
     def cpu_seconds(self) -> float:
         return time.process_time()
 
-    def forget(self) -> None:
-        for place in self.places.values():
-            place.requested.clear()
-            for flight in place.flights:
-                flight.forget()
+    def reset(self) -> None:
+        for host_state in self.host_states.values():
+            host_state.requested.clear()
+            for counter in host_state.counters:
+                counter.reset()
         for domain in self._domains.values():
             domain.requested.clear()
 
     def set_version(self, target: str, version: int) -> None:
-        place = self.places[target]
-        place.become(place.host.at(version))
+        host_state = self.host_states[target]
+        host_state.become(host_state.host.at(version))
 
     def replace(self, given: dict[str, Any]) -> None:
         host = FarmHost(**given)
-        self.places[host.target].become(host)
+        self.host_states[host.target].become(host)
 
     def warm(self) -> None:
-        for place in self.places.values():
-            for page in place.pages.values():
+        for host_state in self.host_states.values():
+            for page in host_state.pages.values():
                 _ = page.body
 
 
-QUESTIONS = ("requested", "busiest", "crowd", "domains", "cpu_seconds", "forget", "set_version", "replace", "warm")
+COMMANDS = (
+    "requested", "max_in_flight_by_host", "max_in_flight", "domains", "cpu_seconds", "reset", "set_version", "replace",
+    "warm",
+)  # fmt: skip
 _MISSING = Page("text/plain", b"not found\n".decode().encode, status="404 Not Found")
 _UNREACHED = Page("text/plain", bytes, status="502 Bad Gateway")
 _REJECTED = Page("text/plain", bytes, status="405 Method Not Allowed")
 _NO_TUNNEL = Page("text/plain", bytes, status="403 Forbidden")  # no TLS here
 
 
-class _Talk(asyncio.Protocol):
+class _Connection(asyncio.Protocol):
     """One connection: requests are answered one after the other, each after its host's latency."""
 
-    def __init__(self, grounds: _Grounds, place: _Place | None) -> None:
-        self._grounds = grounds
-        self._place = place  # None: a connection to the proxy, whose requests name their host
+    def __init__(self, state: _FarmState, host_state: _HostState | None) -> None:
+        self._farm_state = state
+        self._host_state = host_state  # None: a connection to the proxy, whose requests name their host
         self._pending = b""
-        self._flights: list[_Counted] = []  # of the request that is being answered
+        self._counters: list[_InFlight] = []  # of the request that is being answered
         self._later: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -589,7 +592,7 @@ class _Talk(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._pending += data
-        if not self._flights:
+        if not self._counters:
             self._next()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -603,26 +606,26 @@ class _Talk(asyncio.Protocol):
             return
         self._pending = rest
         method, uri, _ = head[: head.find(b"\r\n")].decode("latin-1").split(" ", 2)
-        place, path = (self._place, uri) if self._place else self._target_of(uri)
-        if place is None or method != "GET":
-            self._send(_NO_TUNNEL if method == "CONNECT" else _REJECTED if place else _UNREACHED, head)
+        host_state, path = (self._host_state, uri) if self._host_state else self._target_of(uri)
+        if host_state is None or method != "GET":
+            self._send(_NO_TUNNEL if method == "CONNECT" else _REJECTED if host_state else _UNREACHED, head)
             return
-        self._grounds.begin(place, path)
-        self._flights = place.flights
-        site = SITES[place.host.kind]
+        self._farm_state.begin_request(host_state, path)
+        self._counters = host_state.counters
+        site = SITES[host_state.host.kind]
         if not site.answers:
             return  # in flight until the client disconnects
-        page = place.pages.get(path, _MISSING) if site.listens else _UNREACHED
-        if place.host.latency_seconds:
-            self._later = self._loop.call_later(place.host.latency_seconds, self._send, page, head)
+        page = host_state.pages.get(path, _MISSING) if site.listens else _UNREACHED
+        if host_state.host.latency_seconds:
+            self._later = self._loop.call_later(host_state.host.latency_seconds, self._send, page, head)
         else:
             self._send(page, head)
 
-    def _target_of(self, uri: str) -> tuple[_Place | None, str]:
+    def _target_of(self, uri: str) -> tuple[_HostState | None, str]:
         """The target of a request to the proxy, which has the full URL."""
         scheme, _, rest = uri.partition("//")
         name, _, path = rest.partition("/")
-        return self._grounds.places.get(f"{scheme}//{name.removesuffix(':80')}"), f"/{path}"
+        return self._farm_state.host_states.get(f"{scheme}//{name.removesuffix(':80')}"), f"/{path}"
 
     def _send(self, page: Page, head: bytes) -> None:
         requested = head.lower()
@@ -649,9 +652,9 @@ class _Talk(asyncio.Protocol):
         self._transport.write(data)
 
     def _end(self) -> None:
-        for flight in self._flights:
-            flight.end()
-        self._flights = []
+        for counter in self._counters:
+            counter.end()
+        self._counters = []
 
     def _drip(self, body: bytes, at: int) -> None:
         if at == len(body) - 1:
@@ -664,20 +667,20 @@ class _Talk(asyncio.Protocol):
 async def _farm(hosts: list[FarmHost]) -> None:
     """Listens for all hosts, prints the two ports, and runs until stdin ends."""
     loop = asyncio.get_running_loop()
-    grounds = _Grounds(hosts)
-    for place in grounds.places.values():
-        address = place.host.address
-        if address and SITES[place.host.kind].listens:
-            await loop.create_server(partial(_Talk, grounds, place), sock=_listener(*address))
-    proxy = await loop.create_server(partial(_Talk, grounds, None), sock=_listener("127.0.0.1", 0))
+    state = _FarmState(hosts)
+    for host_state in state.host_states.values():
+        address = host_state.host.address
+        if address and SITES[host_state.host.kind].listens:
+            await loop.create_server(partial(_Connection, state, host_state), sock=_listener(*address))
+    proxy = await loop.create_server(partial(_Connection, state, None), sock=_listener("127.0.0.1", 0))
 
-    async def answer_question(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def run_command(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         name, *given = json.loads(await reader.readline())
-        if name in QUESTIONS:
-            writer.write(json.dumps(getattr(grounds, name)(*given)).encode())
+        if name in COMMANDS:
+            writer.write(json.dumps(getattr(state, name)(*given)).encode())
         writer.close()
 
-    control = await asyncio.start_server(answer_question, sock=_listener("127.0.0.1", 0))
+    control = await asyncio.start_server(run_command, sock=_listener("127.0.0.1", 0))
     print(json.dumps([server.sockets[0].getsockname()[1] for server in (control, proxy)]), flush=True)
     over = asyncio.Event()
     loop.add_reader(sys.stdin, over.set)

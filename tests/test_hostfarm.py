@@ -41,10 +41,10 @@ def test_each_kind_of_host_is_read_as_stated(farm_of):
                 assert Counter(url.loc for url in urls) == Counter(locs_of(host)), host
             assert urls.complete
         assert farm.requested()[hosts[0].target] == ["/robots.txt", "/sitemap.xml"]
-        assert 1 <= farm.busiest()[hosts[1].target] <= 4
-        farm.forget()
+        assert 1 <= farm.max_in_flight_by_host()[hosts[1].target] <= 4
+        farm.reset()
         assert not any(farm.requested().values())
-        assert not any(farm.busiest().values())
+        assert not any(farm.max_in_flight_by_host().values())
 
 
 def test_hosts_that_fail_do_so_each_in_its_way(farm_of):
@@ -57,7 +57,7 @@ def test_hosts_that_fail_do_so_each_in_its_way(farm_of):
         with sr.urls(hosts["broken"].target, allow_private=True) as urls:
             assert [url.loc for url in urls] == locs_of(hosts["broken"])
         assert not urls.complete
-        assert farm.busiest()[hosts["hang"].target] == 1
+        assert farm.max_in_flight_by_host()[hosts["hang"].target] == 1
         assert farm.requested()[hosts["refused"].target] == []
 
 
@@ -92,7 +92,7 @@ def test_names_are_served_by_the_proxy(farm_of):
         assert list(read("a.shop2.test", proxy=farm.proxy)) == locs_of(hosts[2])  # the proxy has no https
         seen = farm.domains()
         assert [target for _, target in seen["shop1.test"].requested] == [hosts[0].target] * 2 + [hosts[1].target] * 2
-        assert seen["shop1.test"].busiest == 1
+        assert seen["shop1.test"].max_in_flight == 1
 
 
 def test_a_seed_gives_the_same_hosts():

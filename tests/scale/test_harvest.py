@@ -267,7 +267,7 @@ def test_killed_harvest_is_resumed_where_it_was(farm, hosts, listed, out, right)
         assert psutil.wait_procs(children, MAX_WAIT_SECONDS)[1] == []
     done = done_shards(out)
     before = {name: (out / name).stat().st_mtime_ns for name in files(out) if name.startswith(("urls", "manifests"))}
-    farm.forget()
+    farm.reset()
     code, stderr = run(*PROGRAM, listed, "-o", out, *OPTIONS, "--resume")
     assert code == 3, stderr
     assert tables(out) == right
@@ -279,7 +279,7 @@ def test_killed_harvest_is_resumed_where_it_was(farm, hosts, listed, out, right)
     assert {name for name in before if before[name] != after[name]} <= {
         name for name in before if not any(f"part-{shard:05}" in name for shard in done)
     }
-    farm.forget()
+    farm.reset()
     assert sr.scale.harvest(listed, out, resume=True, allow_private=True, **SLOWLY).shards_done == SHARDS
     assert not any(farm.requested().values())
 

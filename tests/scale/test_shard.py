@@ -284,25 +284,25 @@ def spans(farm, names):
 
 
 def test_hosts_of_a_domain_are_read_one_after_the_other_and_domains_at_once(farm, hosts, out):
-    farm.forget()
+    farm.reset()
     folder, _ = one_shard(out, [hosts[name] for name in SHOPS], proxy=farm.proxy)
     assert {*verdicts(folder).values()} == {"complete"}
     for number in range(4):
         own = sorted(spans(farm, [name for name in SHOPS if f"shop{number}." in name]).values())
         assert all(before[1] <= after[0] for before, after in itertools.pairwise(own))
-        assert farm.domains()[f"shop{number}.test"].busiest == 1
-    assert farm.crowd() > 1
+        assert farm.domains()[f"shop{number}.test"].max_in_flight == 1
+    assert farm.max_in_flight() > 1
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_hosts_at_once_is_a_limit(farm, hosts, out, most):
-    farm.forget()
+    farm.reset()
     one_shard(out, [hosts[name] for name in SHOPS if name.startswith("a")], proxy=farm.proxy, hosts_at_once=most)
-    assert farm.crowd() == most  # these hosts have one request at a time each
+    assert farm.max_in_flight() == most  # these hosts have one request at a time each
 
 
 def test_each_document_is_requested_once(farm, hosts, out):
-    farm.forget()
+    farm.reset()
     one_shard(out, [hosts["index"]])
     requested = farm.requested()[hosts["index"].target]
     assert sorted(requested) == sorted({*requested})
@@ -314,7 +314,7 @@ def test_each_document_is_requested_once(farm, hosts, out):
 
 def test_finished_shard_is_not_repeated(farm, hosts, out):
     folder, manifest = one_shard(out, [hosts["robots"]])
-    farm.forget()
+    farm.reset()
     assert harvest_shard(folder, 0, config_of()) == manifest
     assert not any(farm.requested().values())
     assert "manifests/part-00000.json" in files(folder)

@@ -58,7 +58,7 @@ def farm(everything):
     running, each, many = everything
     for host in chain(each.values(), many):
         running.replace(host)
-    running.forget()
+    running.reset()
     return running
 
 
@@ -193,7 +193,7 @@ def test_concurrent_hosts_give_the_same_changes_and_state(farm, many, tmp_path):
     folders = {at_once: lay_out(tmp_path / str(at_once), many, config[at_once]) for at_once in config}
     for version in (1, 2):
         next_version(farm, many, version)
-        farm.forget()
+        farm.reset()
         found = []
         for at_once, folder in folders.items():
             if version > 1:
