@@ -1,4 +1,4 @@
-"""Progress, Problems and Summary of a run, and the SummaryBuilder that keeps them.
+"""Progress, Problems and Summary of a run, the SummaryBuilder that keeps them, and CrawlLog, which logs them.
 
 In: the batches of a run. Out: the URL records to yield; progress and a Summary at any time; the error of an empty run.
 """
@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from ..frontier.filters import UNWANTED
-from ..model.errors import NothingFound, NothingReadable, ReadError
-from ..model.problems import SAMPLES_PER_CODE, Problem, first_error
+from ..model.errors import NothingFound, NothingReadable, ReadError, printable
+from ..model.problems import CATALOGUE, SAMPLES_PER_CODE, Problem, first_error
 from ..model.records import Outcome, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.dates import format_date
 from ..pipeline.document_parser import UrlGroup
 
 if TYPE_CHECKING:
+    import logging
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from ..frontier.robots_policy import CrawlDelay
+    from ..model.problems import Severity
     from ..model.records import Item
     from ..serialize.jsonl import Lines
     from .dedupe import UrlSet
@@ -335,3 +337,35 @@ def first_reason(failed: Iterable[Outcome]) -> str | None:
     """The first error of failed documents, otherwise their first problem, as a line; None without any."""
     found = first_error(sample for outcome in failed for sample in outcome.samples)
     return None if found is None else str(found)
+
+
+class CrawlLog:
+    """Logs the problems and the summary of a crawl to the logger of the surrounding crawler.
+
+    report() each item, then end(): five problems of each code and document are logged, the others counted. Levels and
+    handlers are the crawler's: nothing is configured here.
+    """
+
+    def __init__(self, logger: logging.Logger | logging.LoggerAdapter[logging.Logger]) -> None:
+        self._logger = logger
+        self._problems = Problems()
+
+    def report(self, item: Item) -> None:
+        """Logs a problem."""
+        if isinstance(item, Problem) and self._problems.add(item):
+            self._log(item.severity, str(item))
+
+    def end(self, summary: Summary, verdict: ReadError | None) -> None:
+        """Logs the last lines: counts of further problems, the summary, and what is missing."""
+        for code, document, count in self._problems.unsampled():
+            self._log(CATALOGUE[code].severity, f"{code} {document}: {count:,} more")
+        self._log("info", str(summary))
+        if verdict is not None:
+            self._log("error", str(verdict))
+        elif partial := summary.partial_line():
+            self._log("warning", partial)
+
+    def _log(self, severity: Severity, text: str) -> None:
+        # Severities have the names of the logger's methods. One line without control characters: a log may be shown in
+        # a terminal.
+        getattr(self._logger, severity)("%s", printable(text))

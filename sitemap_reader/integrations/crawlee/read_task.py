@@ -17,13 +17,12 @@ import attrs
 from ...client.dedupe import UrlSet
 from ...client.query import Query
 from ...client.streams import batches_of
-from ...client.summary import Problems, SummaryBuilder
+from ...client.summary import CrawlLog, Problems, SummaryBuilder
 from ...model.problems import Problem
 from ...model.records import Outcome, SitemapRef, UrlRecord
 from ...parser.content.sniff import SITEMAP_FORMATS, Format
 from ...pipeline.executor import WorkerThread
 from ...serialize.jsonl import json_line
-from ..log import CrawlLog
 from .requests import LOGGER
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 from ...client.query import Query
 from ...client.reader import SitemapReader
 from ...client.streams import batches_of
+from ...client.summary import CrawlLog
 from ...client.targets import Target
 from ...frontier.seeds import parse_target
 from ...model.errors import UsageError
@@ -30,7 +31,6 @@ from ...model.limits import Limits
 from ...model.problems import Problem
 from ...model.records import SitemapRef, UrlRecord
 from ...parser.normalise.urls import is_web_url
-from ..log import CrawlLog
 from .downloader import DownloaderFetcher, SitemapDownloads
 from .items import RECORD, DocumentGrouper, FilteredFrontier, entry_of
 

@@ -6,8 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 import sitemap_reader as sr
-from sitemap_reader.client.summary import SummaryBuilder
-from sitemap_reader.integrations.log import CrawlLog
+from sitemap_reader.client.summary import CrawlLog, SummaryBuilder
 from sitemap_reader.model.problems import report
 
 if TYPE_CHECKING:
