@@ -278,7 +278,7 @@ import asyncio, json, logging, sys, threading, time
 import tqdm.std
 import sitemap_reader as sr
 
-logging.getLogger("asyncio").setLevel(logging.ERROR)  # turns that take long are no concern of this
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # slow turns of the loop are not checked here
 way, shop = sys.argv[1:]
 
 def sync(options, raising=False):
@@ -296,7 +296,7 @@ async def asynchronous(options, raising=False):
                 raise KeyError
     return urls.progress.urls
 
-def hear(item):
+def receive(item):
     raise KeyError
 
 try:

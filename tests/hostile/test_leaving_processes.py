@@ -28,7 +28,7 @@ RAISING = """
 import asyncio, json, logging, sys, threading
 import sitemap_reader as sr
 
-logging.getLogger("asyncio").setLevel(logging.ERROR)  # turns that take long are no concern of this
+logging.getLogger("asyncio").setLevel(logging.ERROR)  # slow turns of the loop are not checked here
 way, target, *names = sys.argv[1:]
 told = {name: {} for name in names}
 
