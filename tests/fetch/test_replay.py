@@ -148,6 +148,8 @@ ANSWERS = [
     Answer(error=FetchError("127.0.0.1 is a loopback address", code="F13"), is_no_answer=True),
     Answer(error=FetchError("e.com: no such host:\nreally"), is_no_answer=True),
     Answer(error=FetchError("e.com: no such host", remedy="check the spelling"), is_no_answer=True),
+    Answer(error=FetchError("e.com: no HTTP: a; b"), is_no_answer=True),
+    Answer(error=FetchError("e.com: a; b", code="F13", remedy=""), is_no_answer=True),
 ]
 
 

@@ -14,7 +14,7 @@ import attrs
 
 from ...model.errors import FetchError
 from ..client import Response, http_url_parts
-from ..replay import ERROR_FIELD, parse_error
+from ..replay import pop_error
 from .index import WINDOW_BYTES, parse_warc_fields, read_index, url_key
 from .records import DamagedRecord, Digest, HttpHead, WarcRecord, body_chunks, content_codings, http_head
 
@@ -83,7 +83,7 @@ class WarcFetcher:
             failure_record = None if failure_offset is None else self._record(file, failure_offset, key)
             if failure_record is None:
                 return None
-            error = parse_error(parse_warc_fields(failure_record.block.lookahead(WINDOW_BYTES)).get(ERROR_FIELD, ""))
+            error = pop_error(parse_warc_fields(failure_record.block.lookahead(WINDOW_BYTES)))
             if record is None or failure_record.headers.get("warc-concurrent-to") != record.id:
                 raise error
             return self._open_response(file, WarcRecord(file, record.offset), error)
