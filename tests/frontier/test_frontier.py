@@ -140,6 +140,8 @@ def test_advice_depends_on_the_reason() -> None:
     assert failure([SITE], {ROBOTS: 500}, obey_robots=False) == f"{server}; try again later"
     other = "try again later, or with another User-Agent (-A, user_agent=...)"
     assert failure([MAP], {ROBOTS: REFUSED}) == f"connection refused; {other}", "and not --no-robots"
+    recorded = attrs.evolve(REFUSED, transient=False)  # as in a recording, which has no retries
+    assert failure([MAP], {ROBOTS: recorded}, is_recording=True) == f"connection refused; {other}"
     busy = failure([MAP], {ROBOTS: (429, {"retry-after": "999"})})
     assert busy.endswith("Retry-After 999 s is over 60 s; raise max_wait_seconds (--max-wait) to wait for it")
     elsewhere = "https://other.example/s.xml"
