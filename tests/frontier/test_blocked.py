@@ -43,6 +43,24 @@ def test_refused_path_is_reported_once_for_the_host(reply: Reply) -> None:
     assert re.search("; (check |raise |try |--)", outcome.samples[0].message), "it says what helps"
 
 
+AGENT = "another User-Agent (-A, user_agent=...)"
+REMEDIES = {
+    304: f"try {AGENT}, or have this one allow-listed",
+    401: '--auth (auth="USER:PASSWORD") signs in',
+    403: f"try {AGENT}, or have this one allow-listed",
+    407: "check the user and the password of the proxy (--proxy)",
+    429: "try again later, or raise max_wait_seconds (--max-wait) to wait longer",
+    451: "try from another network (--proxy)",
+    500: "try again later",
+}
+
+
+@pytest.mark.parametrize(("status", "remedy"), REMEDIES.items())
+def test_remedy_fits_the_status(status: int, remedy: str) -> None:
+    (candidate,) = walk(SITE, dict.fromkeys(PATHS, status)).frontier.sites[0].candidates
+    assert str(candidate.problem).partition("; ")[2] == remedy
+
+
 def test_rate_limited_host_is_not_probed_further() -> None:
     assert set(walk(SITE, {ROBOTS: "", **dict.fromkeys(PATHS, 429)}).documents) == {MAP}
     assert set(walk(SITE, {ROBOTS: "", **dict.fromkeys(PATHS, 403)}).documents) == set(PATHS)

@@ -198,6 +198,9 @@ def test_same_failure_of_both_schemes_is_reported_once() -> None:
     for https, other, reported in (
         (no_host, no_host, "no such host; check the spelling"),
         (expired, closed, "refused; over https: expired; --insecure does not check it"),
+        (expired, attrs.evolve(expired, remedy=""), "expired; over https: expired; --insecure does not check it"),
+        (Failed("F04", "no TLS", transient=False), REFUSED, "connection refused; over https: no TLS; try again later"),
+        (Failed("F04", "reset"), closed, "refused; over https: reset; try again later"),
         (closed, 403, "refused; over http: 403 Forbidden; try another User-Agent"),
     ):
         seen = walk("shop.example", {ROBOTS: https, http: other})
