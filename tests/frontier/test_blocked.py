@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import attrs
 import pytest
 from simulated import MAP, REFUSED, ROBOTS, SITE, Pages, Reply, index, names, urlset, walk
 
@@ -249,11 +250,13 @@ def test_reported_https_origin_is_not_requested_again() -> None:
     """Over https nothing answers, over http robots.txt refuses, and an index lists a child over https."""
     plain = SITE.replace("https", "http")
     child = f"{SITE}/b.xml"
-    pages: Pages = {ROBOTS: REFUSED, f"{plain}/robots.txt": 401, f"{plain}/sitemap.xml": index(child), child: GOOD}
+    refused = attrs.evolve(REFUSED, remedy="see the wiki")
+    pages: Pages = {ROBOTS: refused, f"{plain}/robots.txt": 401, f"{plain}/sitemap.xml": index(child), child: GOOD}
     seen = walk("shop.example", pages, scope="any")
     assert seen.requested.count(ROBOTS) == 1
     assert [(each.sitemap, each.code) for each in seen.reported if isinstance(each, Problem)] == [
         (f"{plain}/robots.txt", "F01"), (child, "F02"),
     ]  # fmt: skip
+    assert "(robots.txt: connection refused; see the wiki) " in seen.problem("F02").message
     assert not seen.outcomes[ROBOTS].complete
     assert walk("shop.example", pages, scope="any", obey_robots=False).requested.count(ROBOTS) == 1

@@ -206,6 +206,7 @@ def test_same_failure_of_both_schemes_is_reported_once() -> None:
         seen = walk("shop.example", {ROBOTS: https, http: other})
         (problem,) = [each for each in seen.reported if isinstance(each, Problem)]
         assert (problem.sitemap, problem.message[: len(reported)]) == (http, reported)
+        assert seen.outcomes[ROBOTS].samples[0].message == https.text
         assert [sum(seen.outcomes[url].problems.values()) for url in (ROBOTS, http)] == [1, 1]
         assert not any(outcome.complete for outcome in seen.outcomes.values())
 
