@@ -212,11 +212,13 @@ def test_refused_named_sitemaps_are_not_reported_again_by_path(reply: Reply) -> 
 def test_children_of_a_host_without_robots_txt_are_notices() -> None:
     dead = "https://dead.example"
     children = index(*(f"{dead}/{number}.xml" for number in range(3)))
-    pages: Pages = {ROBOTS: names(MAP), MAP: children, f"{dead}/robots.txt": REFUSED}
+    pages: Pages = {ROBOTS: names(MAP), MAP: children, f"{dead}/robots.txt": attrs.evolve(REFUSED, remedy="see")}
     ledger, reported = ledger_of(SITE, pages, scope="any")
     assert reported == [f"error F04 {dead}/robots.txt"]
     assert ledger.summary().failed == 3
     assert ledger.problems.counts["F02"] == 3
+    (refused, *_) = [each for each in ledger.problems.samples if each.code == "F02"]
+    assert "(robots.txt: connection refused; see) " in refused.message
 
 
 def test_discovery_lists_refused_documents() -> None:
