@@ -260,7 +260,7 @@ def _open_file(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as exc:
-        raise FetchError(f"cannot read {path}: {exc.strerror or exc}", transient=False) from exc
+        raise FetchError(f"cannot read {path}: {exc.strerror or exc}", transient=False, remedy="") from exc
 
 
 def _read_head(path: Path) -> _RecordedHead:
@@ -283,7 +283,8 @@ def _read_head(path: Path) -> _RecordedHead:
 
 
 def _unreadable(path: Path, line: int, text: str) -> FetchError:
-    return FetchError(f"{path}:{line}: {text[:80]!r} is no header line (name: value)", transient=False)
+    message = f"{path}:{line}: {text[:80]!r} is no header line (name: value)"
+    return FetchError(message, transient=False, remedy="")
 
 
 # --- recording -------------------------------------------------------------------------------------------------------

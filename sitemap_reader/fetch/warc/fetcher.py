@@ -69,7 +69,7 @@ class WarcFetcher:
             if (
                 found is None and self.damage and rest != "/robots.txt"
             ):  # a robots.txt that cannot be fetched would forbid all
-                raise FetchError(f"not found; {self.damage}", transient=False)
+                raise FetchError(f"not found; {self.damage}", transient=False, remedy="")
             found = found or _RecordedResponse(HttpHead(404, {}), iter(()))
             yield Response(found.head.status, found.head.headers, _AsyncChunks(found.chunks), url)
 
@@ -154,13 +154,14 @@ class WarcFetcher:
         try:
             yield
         except OSError as exc:
-            raise FetchError(f"cannot read {self._path}: {exc.strerror or exc}", transient=False) from exc
+            message = f"cannot read {self._path}: {exc.strerror or exc}"
+            raise FetchError(message, transient=False, remedy="") from exc
         except DamagedRecord as exc:
             message = f"{self._path} is damaged at byte {exc.offset:,} ({exc})"
-            raise FetchError(message, transient=False) from exc
+            raise FetchError(message, transient=False, remedy="") from exc
 
     def _record_error(self, problem: str) -> FetchError:
-        return FetchError(f"its record in {self._path} {problem}", transient=False)
+        return FetchError(f"its record in {self._path} {problem}", transient=False, remedy="")
 
 
 class _AsyncChunks:
