@@ -21,12 +21,12 @@ GOOD = (
     f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>{SITE}/page</loc></url></urlset>'
 ).encode()
 
-# Kind -> the status, or the message of a connection that failed.
+# Kind -> the status, or the message of a connection that failed, in the lines of a recording.
 KINDS: dict[str, int | str] = {
     **{str(status): status for status in (401, 403, 407, 429, 451, 500, 503)},
     "HTML page with 200": 200,
-    "TLS error": f"TLS certificate of {HOST}:443 has expired; --cacert (cacert=FILE) trusts its issuer",
-    "refused": f"connection refused by {HOST}:443; check the host and the port",
+    "TLS error": f"TLS certificate of {HOST}:443 has expired\nreplay-remedy: --cacert (cacert=FILE) trusts its issuer",
+    "refused": f"connection refused by {HOST}:443\nreplay-remedy: check the host and the port",
     "reset": f"connection reset by {HOST}:443",
 }
 PLACES = ("robots.txt", "all paths")

@@ -250,7 +250,7 @@ def test_imports_are_lazy():
     assert dict(zip(STEPS, result.stdout.splitlines(), strict=True)) == dict.fromkeys(STEPS, "")
 
 
-# Modules that only the command line and tests use.
+# Modules whose messages only the command line and tests show.
 OF_THE_COMMAND_LINE = {"cli", "projection", "writers", "testing"}
 # A message of the library that names an option names the keyword beside it: `--allow-private (allow_private=True)`,
 # `auth (--auth)`.

@@ -367,7 +367,9 @@ def test_recorded_refusal_equals_the_fetcher_error() -> None:
     with pytest.raises(sr.fetch.FetchError) as caught:
         asyncio.run(fetch())
     recorded = CORPUS / "sites" / "trouble" / "http" / "10.0.0.7" / "sitemap.xml.headers"
-    assert recorded.read_text("utf-8") == f"replay-error: {caught.value.code} {caught.value}\n"
+    assert recorded.read_text("utf-8") == (
+        f"replay-error: {caught.value.code} {caught.value.message}\nreplay-remedy: {caught.value.remedy}\n"
+    )
 
 
 def test_the_advice_fits_the_cause() -> None:

@@ -233,7 +233,7 @@ class SitemapReader:
         What robots.txt names and the target itself are always listed; well-known paths only if they hold a sitemap,
         or if the host refused them or robots.txt: then with the status, and a `problem`.
         """
-        crawl = self._crawl(find_target(target), peek=True, descend=False)
+        crawl = self._crawl(find_target(target), sniff_only=True, descend=False)
         async with aclosing(batches_of(crawl)) as batches:
             async for batch in batches:
                 for item in batch:
@@ -314,7 +314,7 @@ class SitemapReader:
         self,
         target: Target,
         *,
-        peek: bool = False,
+        sniff_only: bool = False,
         as_lines: LineOptions | None = None,
         as_entries: bool = False,
         workers: WorkerPool | None = None,
@@ -330,7 +330,7 @@ class SitemapReader:
             fetcher,
             extras=self._extras,
             feed_fallback=self._fallback,
-            sniff_only=peek,
+            sniff_only=sniff_only,
             polite=target.replay is None,
             as_lines=as_lines,
             as_entries=as_entries,

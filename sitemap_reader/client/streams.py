@@ -185,10 +185,10 @@ class Stream:
 
 
 class _Batches:
-    """The batches of a run, for `async for`; a failure of the run is raised without the groups around it.
+    """The batches of a crawl, for `async for`; a failure of the crawl is raised without the groups around it.
 
     At the end of a loop asyncio closes all async generators at once that its hooks have seen start. One inside another
-    would be closed twice, so this is no generator, and the hooks are off while the run's own generator starts.
+    would be closed twice, so this is no generator, and the hooks are off while the crawl's own generator starts.
     """
 
     def __init__(self, crawl: Crawl) -> None:
@@ -218,7 +218,7 @@ class _Batches:
 
 
 def batches_of(crawl: Crawl) -> _Batches:
-    """The batches of a run; a caller that stops before their end has to close them."""
+    """The batches of a crawl; a caller that stops before their end has to close them."""
     return _Batches(crawl)
 
 

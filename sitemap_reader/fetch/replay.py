@@ -36,6 +36,7 @@ _MAX_NAME_CHARACTERS = 200  # file systems take 255 bytes; the suffixes need som
 _MAX_PATH_CHARACTERS = 1_000
 _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 ERROR_FIELD = "replay-error"
+_REMEDY_FIELD = "replay-remedy"
 # How often the time in site.toml is updated while recording.
 _RECORDED_EVERY = timedelta(minutes=1)
 RECORDED_HEADERS = (
@@ -135,21 +136,19 @@ def headers_path(body: Path) -> Path:
 # --- errors as header values -----------------------------------------------------------------------------------------
 
 
-def format_error(error: FetchError) -> str:
-    """Returns `[code] message[; remedy]`, in one line."""
-    text = str(error)
-    is_plain = error.code == "F04" and text.partition(" ")[0] not in CATALOGUE
-    return one_line(text if is_plain else f"{error.code} {text}")
+def error_fields(error: FetchError) -> dict[str, str]:
+    """Returns the fields of an error: `[code] message`, and its remedy unless it has none."""
+    is_plain = error.code == "F04" and error.message.partition(" ")[0] not in CATALOGUE
+    fields = {ERROR_FIELD: error.message if is_plain else f"{error.code} {error.message}"}
+    return fields if error.remedy is None else {**fields, _REMEDY_FIELD: error.remedy}
 
 
-def parse_error(text: str) -> FetchError:
-    """Returns the error that format_error() wrote; it is not transient, as a retry would read the same file."""
-    code, _, rest = text.partition(" ")
+def pop_error(fields: dict[str, str]) -> FetchError:
+    """Removes the fields of error_fields() and returns the error; not transient: a retry would read the same file."""
+    text, remedy = fields.pop(ERROR_FIELD, ""), fields.pop(_REMEDY_FIELD, None)
+    code, _, message = text.partition(" ")
     if code not in CATALOGUE:
-        code, rest = "F04", text
-    message, _, remedy = rest.rpartition("; ")
-    if not (message and remedy):
-        return FetchError(rest, code=code, transient=False)
+        code, message = "F04", text
     return FetchError(message, code=code, transient=False, remedy=remedy)
 
 
@@ -261,7 +260,7 @@ def _open_file(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as exc:
-        raise FetchError(f"cannot read {path}: {exc.strerror or exc}", transient=False) from exc
+        raise FetchError(f"cannot read {path}: {exc.strerror or exc}", transient=False, remedy="") from exc
 
 
 def _read_head(path: Path) -> _RecordedHead:
@@ -277,14 +276,15 @@ def _read_head(path: Path) -> _RecordedHead:
         if not colon or not name.strip():
             raise _unreadable(path, number, line)
         fields[name.strip().lower()] = value.strip()
-    status, error = fields.pop("status", None), fields.pop(ERROR_FIELD, None)
+    status, error = fields.pop("status", None), pop_error(fields) if ERROR_FIELD in fields else None
     if status is not None and not re.fullmatch(r"[0-9]{1,3}", status):
         raise _unreadable(path, 1, f"status: {status}")
-    return _RecordedHead(None if status is None else int(status), fields, None if error is None else parse_error(error))
+    return _RecordedHead(None if status is None else int(status), fields, error)
 
 
 def _unreadable(path: Path, line: int, text: str) -> FetchError:
-    return FetchError(f"{path}:{line}: {text[:80]!r} is no header line (name: value)", transient=False)
+    message = f"{path}:{line}: {text[:80]!r} is no header line (name: value)"
+    return FetchError(message, transient=False, remedy="")
 
 
 # --- recording -------------------------------------------------------------------------------------------------------
@@ -436,7 +436,7 @@ class FolderRecorder(RecordingFetcher):
 
     def write_failure(self, url: str, error: FetchError) -> None:
         """Writes a `.headers` file with the error alone."""
-        _store(self._free_path(url), None, [_error_line(error)])
+        _store(self._free_path(url), None, _error_lines(error))
 
     def _free_path(self, url: str) -> Path:
         """Returns the path for a response, and removes an earlier one from the path that is not used."""
@@ -452,15 +452,15 @@ class FolderRecorder(RecordingFetcher):
 def _head_lines(response: Response, error: FetchError | None) -> list[str]:
     status = [f"status: {response.status}"] if response.status != 200 or error else []
     headers = [_header_line(name, response.headers[name]) for name in RECORDED_HEADERS if name in response.headers]
-    return [*status, *headers, *([_error_line(error)] if error else [])]
+    return [*status, *headers, *(_error_lines(error) if error else [])]
 
 
 def _header_line(name: str, value: str) -> str:
     return f"{name}: {one_line(value)}"
 
 
-def _error_line(error: FetchError) -> str:
-    return _header_line(ERROR_FIELD, format_error(error))
+def _error_lines(error: FetchError) -> list[str]:
+    return [_header_line(name, value) for name, value in error_fields(error).items()]
 
 
 def _store(path: Path, body: Path | None, head_lines: list[str]) -> None:

@@ -251,8 +251,7 @@ class IndexDateChecks:
         """How the dates in a child contradict its listed lastmod; None where they do not.
 
         For a child that would be skipped: any entry within the date filter. For any child: a date that is later than
-        the
-        listed one by more than the tolerance of D05, and not later than the moment at which the index was read.
+        the listed one by more than the tolerance of D05, and not later than the moment at which the index was read.
         """
         window, end = self._window, period_end(*listed)
         since = window.since

@@ -177,7 +177,8 @@ def with_remedy(failed: Failed, status: int | None, plan: Plan, *, closes_host: 
     if failed.remedy is not None or failed.code not in _WITH_REMEDY:
         return failed.text
     if status is None:
-        remedy = f"{_LATER}, or with {_another_agent(plan)}" if failed.transient else allow_listing(plan)
+        may_be_transient = failed.transient or plan.is_recording  # no recorded failure is, as a retry would be no use
+        remedy = f"{_LATER}, or with {_another_agent(plan)}" if may_be_transient else allow_listing(plan)
         return f"{failed.message}; {remedy}"
     remedy = _BY_STATUS.get(status, allow_listing(plan) if 300 <= status <= 499 else _LATER)
     if closes_host:

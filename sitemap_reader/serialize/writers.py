@@ -30,7 +30,7 @@ Row = Callable[[list[str]], bytes]
 class Sink(Protocol):
     """Writes JSON objects in one format."""
 
-    def write(self, form: dict[str, Any], /) -> None:
+    def write(self, json_object: dict[str, Any], /) -> None:
         """Writes one object of to_dict(); UsageError for a value that the format cannot hold."""
 
     def write_lines(self, lines: bytes, /) -> bool:
@@ -76,8 +76,8 @@ def make_sink(format: str, out: Blocks, *, fields: Fields | None = None, guard: 
 
     Without `fields` all keys are written: in JSONL those of the object, in other formats a column for each in the
     documented order. In tables text is guarded() unless `guard` is False: then it is written unchanged, and a
-    spreadsheet may run it. UsageError for another format, for txt with fields,
-    and for parquet without pyarrow.
+    spreadsheet may run it. UsageError for another format, for txt with fields, and for parquet
+    without pyarrow.
     """
     check_format(format, fields)
     return FORMATS[format].make_sink(out, fields, guard)
@@ -91,8 +91,8 @@ class _Jsonl:
         self._select = fields and fields.select
         self.flush = out.flush
 
-    def write(self, form: dict[str, Any]) -> None:
-        line = self._select(form) if self._select else form
+    def write(self, json_object: dict[str, Any]) -> None:
+        line = self._select(json_object) if self._select else json_object
         self._out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
     def write_lines(self, lines: bytes) -> bool:
@@ -111,8 +111,8 @@ class _Text:
         self._write = out.write
         self.flush = out.flush
 
-    def write(self, form: dict[str, Any]) -> None:
-        loc = form.get("loc")
+    def write(self, json_object: dict[str, Any]) -> None:
+        loc = json_object.get("loc")
         if type(loc) is not str or _LINE_END.search(loc):
             raise UsageError(f"the loc {orjson.dumps(loc).decode()} is no line of text; --format jsonl takes any")
         self._write(f"{loc}\n".encode())
@@ -135,9 +135,9 @@ class _Table:
         self._has_header = False
         self.flush = out.flush
 
-    def write(self, form: dict[str, Any]) -> None:
+    def write(self, json_object: dict[str, Any]) -> None:
         text = self._text
-        cells = [text(value) if type(value) is str else _cell(value) for value in self._fields.values(form)]
+        cells = [text(value) if type(value) is str else _cell(value) for value in self._fields.values(json_object)]
         if not self._has_header:
             self._head()
         self._write(self._row(cells))

@@ -131,7 +131,7 @@ def entry_xml(entry: Entry) -> str:
 def truth_line(entry: Entry, *, sitemap: str, line: int) -> bytes:
     """The JSON line that a reader should give for the entry."""
     date = entry.lastmod
-    form: dict[str, Any] = {
+    json_object: dict[str, Any] = {
         "loc": entry.loc,
         "lastmod": date and date.stamp,
         "lastmod_precision": date and date.precision,
@@ -141,14 +141,14 @@ def truth_line(entry: Entry, *, sitemap: str, line: int) -> bytes:
         "line": line,
     }
     if entry.images:
-        form["images"] = [_nested(Image, image) for image in entry.images]
+        json_object["images"] = [_nested(Image, image) for image in entry.images]
     if entry.videos:
-        form["videos"] = [_nested(Video, video) for video in entry.videos]
+        json_object["videos"] = [_nested(Video, video) for video in entry.videos]
     if entry.news is not None:
-        form["news"] = _nested(News, entry.news)
+        json_object["news"] = _nested(News, entry.news)
     if entry.alternates:
-        form["alternates"] = [{"hreflang": k, "href": v, "media": None} for k, v in entry.alternates.items()]
-    return orjson.dumps(form, option=orjson.OPT_APPEND_NEWLINE)
+        json_object["alternates"] = [{"hreflang": k, "href": v, "media": None} for k, v in entry.alternates.items()]
+    return orjson.dumps(json_object, option=orjson.OPT_APPEND_NEWLINE)
 
 
 # Inside nested objects every key is present, in the order of the class.

@@ -148,6 +148,8 @@ ANSWERS = [
     Answer(error=FetchError("127.0.0.1 is a loopback address", code="F13"), is_no_answer=True),
     Answer(error=FetchError("e.com: no such host:\nreally"), is_no_answer=True),
     Answer(error=FetchError("e.com: no such host", remedy="check the spelling"), is_no_answer=True),
+    Answer(error=FetchError("e.com: no HTTP: a; b"), is_no_answer=True),
+    Answer(error=FetchError("e.com: a; b", code="F13", remedy=""), is_no_answer=True),
 ]
 
 
@@ -236,7 +238,7 @@ def test_invalid_headers_file_is_named(tmp_path, text):
     (tmp_path / "https/shop.example/sitemap.xml.headers").write_text(text)
     error = replay(tmp_path)[3]
     assert "sitemap.xml.headers:1: " in str(error)
-    assert not error.transient
+    assert (error.transient, error.remedy) == (False, "")
 
 
 @pytest.mark.parametrize("name", ["sitemap.xml", "sitemap.xml.headers"])
@@ -251,7 +253,7 @@ def test_a_file_that_cannot_be_read_is_a_failure_of_its_document(tmp_path, monke
     monkeypatch.setattr(Path, "open", refuse)
     error = replay(tmp_path)[3]
     assert str(error) == f"cannot read {file}: Permission denied"
-    assert not error.transient
+    assert (error.transient, error.remedy) == (False, "")
 
 
 def test_missing_file_is_404(tmp_path):

@@ -441,7 +441,8 @@ def test_missing_or_unreadable_file_is_reported(tmp_path, monkeypatch):
     monkeypatch.setattr("pathlib.Path.open", refuse)
     with pytest.raises(UsageError, match=r"site\.warc cannot be read: Permission denied"):
         find_target(path)
-    assert str(fetched(fetcher)[3]) == f"cannot read {path}: Permission denied"
+    error = fetched(fetcher)[3]
+    assert (str(error), error.remedy) == (f"cannot read {path}: Permission denied", "")
 
 
 def test_arc_file_is_refused_by_its_name(tmp_path):

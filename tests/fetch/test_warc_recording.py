@@ -79,6 +79,8 @@ ANSWERS = [
     Answer(error=FetchError("broke off at once")),
     Answer(error=FetchError("127.0.0.1 is a loopback address", code="F13"), is_no_answer=True),
     Answer(error=FetchError("F13 e.com: no such host:\nreally"), is_no_answer=True),
+    Answer(error=FetchError("e.com: no HTTP: a; b", remedy=""), is_no_answer=True),
+    Answer(error=FetchError("e.com: a; b", remedy="c; d"), is_no_answer=True),
     Answer(headers={"bad\r\nname": "x", "split": "a\r\n\r\nHTTP/1.1 200 OK", "half": "\udcff"}, chunks=(b"x",)),
 ]
 
@@ -90,7 +92,7 @@ def comparable(answer):
         for name, value in headers.items()
         if name not in ("content-length", "transfer-encoding", "bad\r\nname")
     }
-    output = error and (error.code, str(error).replace("\n", " "))
+    output = error and (error.code, error.message, error.remedy)
     return status, kept, body, output
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import attrs
 import pytest
 from simulated import MAP, REFUSED, ROBOTS, SITE, Pages, Reply, index, names, urlset, walk
 
@@ -41,6 +42,24 @@ def test_refused_path_is_reported_once_for_the_host(reply: Reply) -> None:
     assert (outcome.complete, outcome.why, outcome.problems) == (False, "well-known", {code: 1})
     assert outcome.status == (None if isinstance(reply, Failed) else reply)
     assert re.search("; (check |raise |try |--)", outcome.samples[0].message), "it says what helps"
+
+
+AGENT = "another User-Agent (-A, user_agent=...)"
+REMEDIES = {
+    304: f"try {AGENT}, or have this one allow-listed",
+    401: '--auth (auth="USER:PASSWORD") signs in',
+    403: f"try {AGENT}, or have this one allow-listed",
+    407: "check the user and the password of the proxy (--proxy)",
+    429: "try again later, or raise max_wait_seconds (--max-wait) to wait longer",
+    451: "try from another network (--proxy)",
+    500: "try again later",
+}
+
+
+@pytest.mark.parametrize(("status", "remedy"), REMEDIES.items())
+def test_remedy_fits_the_status(status: int, remedy: str) -> None:
+    (candidate,) = walk(SITE, dict.fromkeys(PATHS, status)).frontier.sites[0].candidates
+    assert str(candidate.problem).partition("; ")[2] == remedy
 
 
 def test_rate_limited_host_is_not_probed_further() -> None:
@@ -193,11 +212,13 @@ def test_refused_named_sitemaps_are_not_reported_again_by_path(reply: Reply) -> 
 def test_children_of_a_host_without_robots_txt_are_notices() -> None:
     dead = "https://dead.example"
     children = index(*(f"{dead}/{number}.xml" for number in range(3)))
-    pages: Pages = {ROBOTS: names(MAP), MAP: children, f"{dead}/robots.txt": REFUSED}
+    pages: Pages = {ROBOTS: names(MAP), MAP: children, f"{dead}/robots.txt": attrs.evolve(REFUSED, remedy="see")}
     ledger, reported = ledger_of(SITE, pages, scope="any")
     assert reported == [f"error F04 {dead}/robots.txt"]
     assert ledger.summary().failed == 3
     assert ledger.problems.counts["F02"] == 3
+    (refused, *_) = [each for each in ledger.problems.samples if each.code == "F02"]
+    assert "(robots.txt: connection refused; see) " in refused.message
 
 
 def test_discovery_lists_refused_documents() -> None:
@@ -231,11 +252,13 @@ def test_reported_https_origin_is_not_requested_again() -> None:
     """Over https nothing answers, over http robots.txt refuses, and an index lists a child over https."""
     plain = SITE.replace("https", "http")
     child = f"{SITE}/b.xml"
-    pages: Pages = {ROBOTS: REFUSED, f"{plain}/robots.txt": 401, f"{plain}/sitemap.xml": index(child), child: GOOD}
+    refused = attrs.evolve(REFUSED, remedy="see the wiki")
+    pages: Pages = {ROBOTS: refused, f"{plain}/robots.txt": 401, f"{plain}/sitemap.xml": index(child), child: GOOD}
     seen = walk("shop.example", pages, scope="any")
     assert seen.requested.count(ROBOTS) == 1
     assert [(each.sitemap, each.code) for each in seen.reported if isinstance(each, Problem)] == [
         (f"{plain}/robots.txt", "F01"), (child, "F02"),
     ]  # fmt: skip
+    assert "(robots.txt: connection refused; see the wiki) " in seen.problem("F02").message
     assert not seen.outcomes[ROBOTS].complete
     assert walk("shop.example", pages, scope="any", obey_robots=False).requested.count(ROBOTS) == 1

@@ -140,6 +140,8 @@ def test_advice_depends_on_the_reason() -> None:
     assert failure([SITE], {ROBOTS: 500}, obey_robots=False) == f"{server}; try again later"
     other = "try again later, or with another User-Agent (-A, user_agent=...)"
     assert failure([MAP], {ROBOTS: REFUSED}) == f"connection refused; {other}", "and not --no-robots"
+    recorded = attrs.evolve(REFUSED, transient=False)  # as in a recording, which has no retries
+    assert failure([MAP], {ROBOTS: recorded}, is_recording=True) == f"connection refused; {other}"
     busy = failure([MAP], {ROBOTS: (429, {"retry-after": "999"})})
     assert busy.endswith("Retry-After 999 s is over 60 s; raise max_wait_seconds (--max-wait) to wait for it")
     elsewhere = "https://other.example/s.xml"
@@ -196,11 +198,15 @@ def test_same_failure_of_both_schemes_is_reported_once() -> None:
     for https, other, reported in (
         (no_host, no_host, "no such host; check the spelling"),
         (expired, closed, "refused; over https: expired; --insecure does not check it"),
+        (expired, attrs.evolve(expired, remedy=""), "expired; over https: expired; --insecure does not check it"),
+        (Failed("F04", "no TLS", transient=False), REFUSED, "connection refused; over https: no TLS; try again later"),
+        (Failed("F04", "reset"), closed, "refused; over https: reset; try again later"),
         (closed, 403, "refused; over http: 403 Forbidden; try another User-Agent"),
     ):
         seen = walk("shop.example", {ROBOTS: https, http: other})
         (problem,) = [each for each in seen.reported if isinstance(each, Problem)]
         assert (problem.sitemap, problem.message[: len(reported)]) == (http, reported)
+        assert seen.outcomes[ROBOTS].samples[0].message == https.text
         assert [sum(seen.outcomes[url].problems.values()) for url in (ROBOTS, http)] == [1, 1]
         assert not any(outcome.complete for outcome in seen.outcomes.values())
 

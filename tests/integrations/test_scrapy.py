@@ -519,6 +519,8 @@ def test_domains_that_are_not_allowed_get_no_request(catalogue: SiteServer, tmp_
     assert catalogue.received == []
     assert ran.items == []
     assert "Scrapy does not fetch it: Filtered offsite request" in ran.log
+    assert "; check allowed_domains and the downloader middlewares\n" in ran.log
+    assert "User-Agent" not in ran.log
 
 
 # --- a bad network ---

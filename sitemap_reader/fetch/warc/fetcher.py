@@ -14,7 +14,7 @@ import attrs
 
 from ...model.errors import FetchError
 from ..client import Response, http_url_parts
-from ..replay import ERROR_FIELD, parse_error
+from ..replay import pop_error
 from .index import WINDOW_BYTES, parse_warc_fields, read_index, url_key
 from .records import DamagedRecord, Digest, HttpHead, WarcRecord, body_chunks, content_codings, http_head
 
@@ -69,7 +69,7 @@ class WarcFetcher:
             if (
                 found is None and self.damage and rest != "/robots.txt"
             ):  # a robots.txt that cannot be fetched would forbid all
-                raise FetchError(f"not found; {self.damage}", transient=False)
+                raise FetchError(f"not found; {self.damage}", transient=False, remedy="")
             found = found or _RecordedResponse(HttpHead(404, {}), iter(()))
             yield Response(found.head.status, found.head.headers, _AsyncChunks(found.chunks), url)
 
@@ -83,7 +83,7 @@ class WarcFetcher:
             failure_record = None if failure_offset is None else self._record(file, failure_offset, key)
             if failure_record is None:
                 return None
-            error = parse_error(parse_warc_fields(failure_record.block.lookahead(WINDOW_BYTES)).get(ERROR_FIELD, ""))
+            error = pop_error(parse_warc_fields(failure_record.block.lookahead(WINDOW_BYTES)))
             if record is None or failure_record.headers.get("warc-concurrent-to") != record.id:
                 raise error
             return self._open_response(file, WarcRecord(file, record.offset), error)
@@ -154,13 +154,14 @@ class WarcFetcher:
         try:
             yield
         except OSError as exc:
-            raise FetchError(f"cannot read {self._path}: {exc.strerror or exc}", transient=False) from exc
+            message = f"cannot read {self._path}: {exc.strerror or exc}"
+            raise FetchError(message, transient=False, remedy="") from exc
         except DamagedRecord as exc:
             message = f"{self._path} is damaged at byte {exc.offset:,} ({exc})"
-            raise FetchError(message, transient=False) from exc
+            raise FetchError(message, transient=False, remedy="") from exc
 
     def _record_error(self, problem: str) -> FetchError:
-        return FetchError(f"its record in {self._path} {problem}", transient=False)
+        return FetchError(f"its record in {self._path} {problem}", transient=False, remedy="")
 
 
 class _AsyncChunks:

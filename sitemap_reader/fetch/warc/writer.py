@@ -21,7 +21,7 @@ from ...frontier.seeds import HEADER_NAME
 from ...model.errors import UsageError, install_hint
 from ...version import __version__
 from ..client import http_url_parts
-from ..replay import ERROR_FIELD, RecordedBody, RecordingFetcher, format_error, one_line
+from ..replay import RecordedBody, RecordingFetcher, error_fields, one_line
 from .index import SEEDS_FIELD, url_key
 from .records import GZIP_MAGIC, DamagedRecord, WarcRecord
 
@@ -110,7 +110,7 @@ class WarcRecorder(RecordingFetcher):
             self._write_error(out, error, _url_header(url))
 
     def _write_error(self, out: BinaryIO, error: FetchError, headers: Mapping[str, str]) -> None:
-        self._write(out, "metadata", BytesIO(_warc_fields({ERROR_FIELD: format_error(error)})), headers)
+        self._write(out, "metadata", BytesIO(_warc_fields(error_fields(error))), headers)
 
     @contextmanager
     def _appended_record(self) -> Iterator[BinaryIO]:

@@ -57,8 +57,9 @@ class DownloaderFetcher:
             request = Request(url, headers=request_headers, meta=meta)
             answer = await self._crawler.engine.download_async(request)
         except IgnoreRequest as exc:
-            reason = str(exc) or "a downloader middleware refuses the request (allowed_domains?)"
-            raise FetchError(f"Scrapy does not fetch it: {reason}", transient=False) from exc
+            message = f"Scrapy does not fetch it: {str(exc) or 'a downloader middleware refuses the request'}"
+            remedy = "check allowed_domains and the downloader middlewares"
+            raise FetchError(message, transient=False, remedy=remedy) from exc
         except Exception as exc:  # a downloader handler may raise anything: it is why there is no answer
             raise FetchError(_error_text(exc), transient=isinstance(exc, self._transient)) from exc
         yield Response(answer.status, response_headers(_pairs(answer.headers)), _chunks(answer), url)
