@@ -115,7 +115,7 @@ class Findings:
         return other
 
     def merge(self, other: Findings, limits: Mapping[str, int] | None = None) -> None:
-        """Adds the problems of another collector; with `limits`, for one document, at most so many of each code."""
+        """Adds the problems of another collector; `limits`, where it is of one document, caps them: code -> count."""
         for (code, severity), theirs in other._by_code.items():
             limit = theirs.documents.total() if limits is None else limits.get(code, 0)
             if not limit:

@@ -1,7 +1,7 @@
 """Exit codes, and signals: SIGINT, SIGTERM and SIGHUP become KeyboardInterrupt.
 
 In: the codes of several targets; signals. Out: the code of the command; an exception where output and summary agree,
-never in the middle of a write.
+never in the middle of a write. The code of one target is decided by judge() in messages.py.
 """
 
 from __future__ import annotations

@@ -113,7 +113,7 @@ def _stdin() -> BinaryIO:
     return sys.stdin.buffer
 
 
-# Suffix of a file that is being written: urls.jsonl.<six digits>.unfinished.
+# Suffix of a file that is being written: urls.jsonl.<six hex digits>.unfinished.
 UNFINISHED = ".unfinished"
 _WAIT_SECONDS = 0.1
 _FLAGS = os.O_WRONLY | os.O_CREAT | getattr(os, "O_BINARY", 0)

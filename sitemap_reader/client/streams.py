@@ -2,7 +2,8 @@
 
 In: a Crawl, and for changes a StateSync. Out: records or changes one by one, or JSON lines; beside them progress,
 problems, outcomes and a summary. A stream that ends without any URL raises the reason. Closing a stream cancels its
-requests; changes count as delivered when the next one is requested, and a document is committed when all its are.
+requests. A change counts as delivered when the next one is requested; a document is committed when all its changes are
+delivered.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class Summary:
     repeated: int  # listings of a URL that was yielded before, with unique
     not_modified: int  # unchanged sitemaps, which were not read
     pruned: dict[str, int]  # sitemaps that were not requested: reason -> count
-    checked: int  # sitemaps that were read to see whether those with the reason "since" may be skipped
+    checked: int  # samples that confirmed that sitemaps with the reason "since" may be skipped
     since: datetime | None  # `since` as a datetime; of several runs the earliest
     problems: int
     failed: int  # sitemaps that gave nothing because of an error

@@ -79,8 +79,8 @@ class Authorities:
     def plan_reread(self, request: DocumentRequest) -> Reread | None:
         """A second reading, if an authority gained since the first one may cover some of what that dropped.
 
-        The URLs that an authority covers differ from the former scope in the same way as the authority does: one on
-        another host regains nothing where only paths were out of scope.
+        An authority can regain only URLs that were dropped for the reason for which it lies outside the former scope
+        itself: one on another host regains nothing if only paths were dropped.
         """
         former, first = Scope(self._mode, (*request.authorities, directory(request.url))), request.outcome
         if first is None or not any(former.reason(each) in first.dropped for each in self.authorities_of(request)):

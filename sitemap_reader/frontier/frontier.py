@@ -1,8 +1,9 @@
 """A site's sitemaps as a state machine, without a socket or a clock (as h11 is for HTTP).
 
-In: seeds, then the Answer to each DocumentRequest. Out: next_requests(), the requests that may be made now, and take(),
-the Problems and Outcomes of the crawl itself. Retries, redirects, robots.txt, politeness and limits are decided here.
-What an index lists becomes new requests; nothing else feeds back.
+In: seeds, then the Answers to each DocumentRequest in order: its Head, each SitemapRef in the body, perhaps Arrived,
+and last Failed or Finished. Out: next_requests(), the requests that may be made now, and take(), the Problems and
+Outcomes of the crawl itself. Retries, redirects, robots.txt, politeness and limits are decided here. Of what is parsed,
+only Sitemap lines and rules of robots.txt, children of indexes and dates come back here.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ class Frontier:
         return self._hosts.wait(now, robots_only=self._awaits_robots)
 
     def receive(self, request: DocumentRequest, answer: Answer, now: float, today: datetime) -> bool:
-        """Takes what came of a request. Returns, for a Head, whether to read the body."""
+        """Takes an answer to a request. Returns, for a Head, whether to read the body; ignore it for others."""
         if isinstance(answer, SitemapRef):
             self._links.add(request, answer)
             return True

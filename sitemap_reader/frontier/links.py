@@ -41,8 +41,8 @@ _MAX_RECORDED = 1_000_000
 class LinkDecision:
     """Whether to `read` a child; a Problem's `code` and `message`; by which of the caller's filters it is `pruned`.
 
-    `incomplete`: a limit keeps it from being read, so the index is not complete. `out_of_scope`: what of its URL is,
-    where it is not read unless a robots.txt verifies it.
+    `incomplete`: a limit keeps it from being read, so the index is not complete. `out_of_scope`: the part of its
+    URL (scheme, host, port, path) that is out of scope; it is then read only if a robots.txt verifies it.
     """
 
     read: bool

@@ -48,7 +48,7 @@ class Follow:
 
 @attrs.frozen
 class Settle:
-    """The rules of a robots.txt follow from its head alone; `message` where that is reported.
+    """A robots.txt whose body is not read: its rules follow from the status. `message` is reported, if there is one.
 
     `refused`: there may be a robots.txt all the same, so its Sitemap lines are not known.
     """

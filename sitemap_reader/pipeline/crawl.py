@@ -57,8 +57,8 @@ class Crawl:
 
     `sniff_only` stops reading each document once its format is known, and yields no records. `polite=False` is for
     replays: delays are skipped, in their order. With `as_lines` records come as Lines, with `as_entries` those of the
-    fast path as Entries; `workers` parse large documents. `reported` items come first. Of the caller's `headers` a
-    request gets those for its origin.
+    fast path as Entries; `workers` parse large documents. `reported` items come first. `headers` decides which
+    of the caller's headers a request gets: see frontier/seeds.py.
     """
 
     def __init__(

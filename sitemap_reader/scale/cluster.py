@@ -1,7 +1,7 @@
 """Dask for a harvest: connects to a scheduler or starts a local cluster, and runs one task for each shard.
 
-A task whose worker died is run again on another one; one that fails is recorded. Tasks are cancelled however the
-harvest ends. A local cluster listens on 127.0.0.1 only.
+Dask runs a task whose worker died again on another one (its setting distributed.scheduler.allowed-failures); a task
+that raises is recorded. Tasks are cancelled however the harvest ends. A local cluster listens on 127.0.0.1 only.
 """
 
 from __future__ import annotations

@@ -185,7 +185,7 @@ def harvest_shard(
     config: HarvestConfig,
     on_progress: Callable[[ShardProgress], None] = lambda progress: None,
 ) -> dict[str, Any]:
-    """Reads the hosts of a shard; its manifest.
+    """Reads the hosts of a shard, and returns its manifest.
 
     OSError or StateError where files cannot be written; HarvestCancelled where another run has the shard.
     """

@@ -1,7 +1,8 @@
 """Records <-> JSON lines.
 
 to_dict() and json_line() write a record, with keys in the documented order and dates as full stamps in UTC;
-from_json() reads a line back into an equal record, checks its types, and normalises nothing. Never opens a file.
+from_json() reads a line back into an equal record, but for the messages of its problems, which a line lacks; it checks
+types, and normalises nothing. Never opens a file.
 """
 
 from __future__ import annotations

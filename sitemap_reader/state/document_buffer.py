@@ -1,8 +1,8 @@
 """Buffers the URLs of a document until its end: those that changed, with their values, and the keys of the others.
 
 In: columns of URLs as they are read, and which of them differ from the state. Out, at the end of the document: the
-same columns, and counts of its lastmods. A changed URL takes some 120 bytes, an unchanged one 8, and some 70 more
-at the end. SpillBuffer holds the columns in memory up to a limit, beyond that in a temporary file.
+same columns, and counts of its lastmods. A changed URL takes some 120 bytes; an unchanged one 8, and some 70
+more while the end is processed. SpillBuffer holds the columns in memory up to a limit, beyond that in a temporary file.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _file_errors() -> Iterator[None]:
 
 @attrs.define
 class LastmodCounts:
-    """Counts of a document's lastmods, as in History; `began` is the time of its request, in seconds since 1970."""
+    """Counts of a document's lastmods, as in History; `began` is when the sync began, in seconds since 1970."""
 
     began: int
     entries: int = 0

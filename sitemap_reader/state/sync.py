@@ -1,7 +1,8 @@
 """StateSync: applies the batches of a crawl to a state, and yields the new, updated and removed URLs.
 
-In: batches of records, references and outcomes. Out: pieces of changes. The pieces of a document are committed when the
-next piece is requested: a consumer that writes each piece before that loses no change, even if it is killed.
+In: batches of records, references and outcomes. Out: pieces of changes. All pieces of a document are committed
+together, when the consumer requests what follows the last of them: a consumer that writes each piece before that loses
+no change, even if it is killed.
 """
 
 from __future__ import annotations

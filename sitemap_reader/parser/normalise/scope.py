@@ -2,7 +2,8 @@
 
 In: the URL of a document or robots.txt; or a URL that a document lists. Out: the URL prefixes in scope; or the reason
 why the URL is out of scope. A prefix is a clean URL (`https://example.com/shop/`), always with a path, so that
-`https://example.com` never covers `https://example.com.evil.example/`. Dropping and counting is the caller's task.
+`https://example.com` never covers `https://example.com.evil.example/`. entry.py drops and
+counts page URLs, frontier/links.py child sitemaps.
 """
 
 from __future__ import annotations

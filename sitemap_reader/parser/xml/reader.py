@@ -1,8 +1,8 @@
 """XML of any dialect: UTF-8 chunks in, raw entries and Problems out, in document order.
 
 XmlReader picks the dialect by the root element (DIALECTS). Plain entries take the fast path (fast_scanner.py); all else
-goes to EntryParser, which reads with expat and recovers from damage. No entity of the document is ever resolved, and no
-part of a field is given.
+goes to EntryParser, which reads with expat and recovers from damage. No entity of the document is ever resolved. A
+field that is cut off is left out, never shortened.
 """
 
 from __future__ import annotations
@@ -211,7 +211,8 @@ _MAX_INTERVAL = 4096
 class FastPath:
     """Scans plain entries itself and feeds all else to `parser`; the output is what the parser alone would give.
 
-    The fast path is tried after each entry, and half as often after each attempt that was not worthwhile.
+    The fast path is tried after each entry; after each attempt that did not pay, the number of entries to the next one
+    doubles.
     """
 
     def __init__(self, parser: EntryParser) -> None:

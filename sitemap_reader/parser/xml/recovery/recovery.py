@@ -1,8 +1,8 @@
-"""Recovery from markup that is not well-formed: a Fault and the replay buffer in, a buffer that can be parsed out.
+"""Recovery from markup that is not well-formed: an XmlFault and the replay buffer in, a buffer that can be parsed out.
 
-At the first fault, character repair is switched on for the rest of the document (characters.py). At further ones the
-structure of the entry is repaired (structure.py). Where that fails, the entry is skipped with a Problem, and reading
-goes on at the next one.
+At the first fault, character repair is switched on for the rest of the document (characters.py). At further ones
+undeclared prefixes are declared, or the structure of the entry is repaired (structure.py). Where that fails, the entry
+is skipped with a Problem, and reading goes on at the next one.
 """
 
 from __future__ import annotations
