@@ -1,7 +1,7 @@
 """The data: sizes come in; documents in files, and sites on loopback servers, go out, made on first use.
 
-All of it is make_site()'s: the products of its shop are the plain document (four fields in every entry, dates in four
-forms), and with extensions the rich one; the list and the feed are written from the plain document's entries.
+The sites are make_site()'s. The products of its shop are the plain document (four fields in every entry, dates in four
+forms), and with extensions the rich one; the list, the feeds and the damaged documents are made from the plain one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from contextlib import contextmanager
 from datetime import datetime
 from email.utils import format_datetime
+from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
 import attrs
@@ -20,16 +21,78 @@ from sitemap_reader.testing import make_site
 from .serving import free_port, serve, serve_late
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import ExitStack
     from pathlib import Path
 
 BASE = "https://shop.example"
 PRODUCTS_SHARE = 0.6  # of the URLs of a shop
 MAGAZINE_SHARE = 0.22
 Extension = Literal["image", "video", "hreflang"]
-_ENTRY = re.compile(rb"<loc>(.*?)</loc>\s*<lastmod>(.*?)</lastmod>")
-_FEED = b'<?xml version="1.0"?>\n<rss version="2.0"><channel><title>Shop</title><link>https://shop.example/</link>\n'
-_ITEM = b"<item>\n  <title>Product %d</title>\n  <link>%b</link>\n  <pubDate>%b</pubDate>\n</item>\n"
+_ENTRY = re.compile(r"<loc>(.*?)</loc>\s*<lastmod>(.*?)</lastmod>")
+_FEEDS = {
+    "RSS": (
+        b'<?xml version="1.0"?>\n<rss version="2.0"><channel><title>Shop</title><link>https://shop.example/</link>\n',
+        "<item>\n  <title>Product %d</title>\n  <link>%s</link>\n  <pubDate>%s</pubDate>\n</item>\n",
+        b"</channel></rss>\n",
+    ),
+    "Atom": (
+        b'<?xml version="1.0"?>\n<feed xmlns="http://www.w3.org/2005/Atom"><title>Shop</title>\n',
+        "<entry>\n  <title>Product %d</title>\n"
+        '  <link rel="alternate" href="%s"/>\n  <updated>%s</updated>\n</entry>\n',
+        b"</feed>\n",
+    ),
+}
+_VIDEO_NAMESPACE = "http://www.google.com/schemas/sitemap-video/1.1"
+_VIDEO = """  <url>
+    <loc>https://shop.example/watch/{0}</loc>
+    <video:video>
+      <video:thumbnail_loc>https://shop.example/thumbs/{0}.jpg</video:thumbnail_loc>
+      <video:title>Grilling steaks, part {0}</video:title>
+      <video:description>Alkis shows how to get perfectly done steaks &amp; more every time</video:description>
+      <video:content_loc>https://streams.example.com/{0}.mp4</video:content_loc>
+      <video:player_loc allow_embed="yes" autoplay="ap=1">https://example.com/player?video={0}</video:player_loc>
+      <video:duration>600</video:duration>
+      <video:content_segment_loc duration="300">https://streams.example.com/{0}/1.mp4</video:content_segment_loc>
+      <video:content_segment_loc duration="300">https://streams.example.com/{0}/2.mp4</video:content_segment_loc>
+      <video:expiration_date>2027-10-{1:02}T19:20:30+08:00</video:expiration_date>
+      <video:publication_date>2026-10-{1:02}T19:20:30+08:00</video:publication_date>
+      <video:rating>4.2</video:rating>
+      <video:view_count>12345</video:view_count>
+      <video:family_friendly>yes</video:family_friendly>
+      <video:tag>steak</video:tag>
+      <video:tag>meat</video:tag>
+      <video:tag>summer</video:tag>
+      <video:category>Grilling</video:category>
+      <video:restriction relationship="allow">IE GB US CA</video:restriction>
+      <video:platform relationship="allow">web mobile</video:platform>
+      <video:gallery_loc title="Cooking videos">https://example.com/cooking</video:gallery_loc>
+      <video:price currency="EUR" type="rent" resolution="hd">1.99</video:price>
+      <video:price currency="EUR" type="own">6.99</video:price>
+      <video:requires_subscription>no</video:requires_subscription>
+      <video:uploader info="https://example.com/users/grilly">GrillyMcGrillerson</video:uploader>
+      <video:live>no</video:live>
+      <video:tvshow>
+        <video:show_title>Summer in the garden</video:show_title>
+        <video:video_type>full</video:video_type>
+        <video:episode_title>Steaks</video:episode_title>
+        <video:season_number>2</video:season_number>
+        <video:episode_number>7</video:episode_number>
+        <video:premier_date>2026-10-{1:02}</video:premier_date>
+      </video:tvshow>
+      <video:id type="tms:series">{0}</video:id>
+    </video:video>
+  </url>
+"""
+# Name -> every how many-th entry is damaged, and what is written there in place of what.
+FAULTS = {
+    "a raw & in every tenth entry": (10, b"</loc>", b"?a=1&b=2</loc>"),
+    "a raw & in every entry": (1, b"</loc>", b"?a=1&b=2</loc>"),
+    "an unclosed lastmod in every tenth": (10, b"</lastmod>", b""),
+    "an unclosed lastmod in every entry": (1, b"</lastmod>", b""),
+    "a misspelled end tag in every tenth": (10, b"</loc>", b"</lok>"),
+    "a prefix without a declaration in all": (1, b"</loc>", b"</loc><image:image/>"),
+}
 
 
 @attrs.frozen
@@ -38,13 +101,13 @@ class Sizes:
 
     entries: int
     urls: int  # of the site that is dumped
-    memory_urls: tuple[int, ...]  # of the sites whose memory is compared, the smallest first
     late_children: int
     late_seconds: float
+    parse_seconds: float  # for readings of a document by one process
 
 
-FULL = Sizes(50_000, 1_000_000, (100_000, 1_000_000, 5_000_000), 200, 0.1)
-SHORT = Sizes(500, 10_000, (2_500, 10_000), 20, 0.02)
+FULL = Sizes(50_000, 1_000_000, 200, 0.1, 1.0)
+SHORT = Sizes(500, 10_000, 20, 0.02, 0.05)
 
 
 @attrs.frozen
@@ -68,14 +131,11 @@ class Served:
 
 @attrs.frozen
 class Data:
-    """All data in one folder, which the caller removes."""
+    """All data in one folder, which the caller removes; the servers end with the stack."""
 
     folder: Path
     sizes: Sizes
-
-    def document(self, kind: str) -> Document:
-        """One of DOCUMENTS."""
-        return DOCUMENTS[kind](self)
+    servers: ExitStack
 
     def plain(self) -> Document:
         return self._section("plain", "products", PRODUCTS_SHARE, ())
@@ -86,36 +146,37 @@ class Data:
     def video(self) -> Document:
         return self._section("video", "magazine", MAGAZINE_SHARE, ("image", "video"))
 
+    def all_video_tags(self) -> Document:
+        entries = self.sizes.entries // 5  # each is as long as some ten others
+        head = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:video="{_VIDEO_NAMESPACE}">\n'
+        parts = [head, *(_VIDEO.format(number, 1 + number % 28) for number in range(entries)), "</urlset>\n"]
+        return self._written("all-video-tags.xml", "".join(parts).encode(), entries)
+
     def text(self) -> Document:
-        lines = [html.unescape(loc.decode()) + "\n" for loc, _ in self._plain_entries()]
-        return self._written("list.txt", "".join(lines).encode())
+        return self._written("list.txt", "".join(html.unescape(loc) + "\n" for loc, _ in self._entries()).encode())
 
-    def feed(self) -> Document:
-        items = [_ITEM % (number, loc, _rfc_822(day)) for number, (loc, day) in enumerate(self._plain_entries())]
-        return self._written("feed.rss", b"".join([_FEED, *items, b"</channel></rss>\n"]))
+    def feed(self, kind: str) -> Document:
+        head, item, tail = _FEEDS[kind]
+        dates = {"RSS": lambda date: format_datetime(datetime.fromisoformat(date)), "Atom": str}
+        items = [item % (number, loc, dates[kind](date)) for number, (loc, date) in enumerate(self._entries())]
+        return self._written(f"feed.{kind}", head + "".join(items).encode() + tail)
 
-    @contextmanager
-    def site(self, urls: int) -> Iterator[Served]:
+    def damaged(self, fault: str) -> Document:
+        nth, written, instead = FAULTS[fault]
+        parts = self.plain().file.read_bytes().split(b"<url>")
+        parts[1::nth] = [part.replace(written, instead) for part in parts[1::nth]]
+        return self._written("damaged.xml", b"<url>".join(parts))
+
+    @cache  # noqa: B019 - it lives as long as the program
+    def site(self) -> Served:
         """A shop in gzipped children of at most the entries of a document, on the fastest server available."""
-        with self._serve(f"site-{urls}", urls, self.sizes.entries, late_seconds=0) as served:
-            yield served
+        return self.servers.enter_context(self._serve("site", self.sizes.urls, self.sizes.entries, late_seconds=0))
 
-    @contextmanager
-    def single(self) -> Iterator[Served]:
-        """The plain document, gzipped, is all that robots.txt names."""
-        urls = round(self.sizes.entries / PRODUCTS_SHARE)
-        with self._serve("single", urls, self.sizes.entries, late_seconds=0) as shop:
-            child = next(each for each in shop.children if each.name == "products-1.xml.gz")
-            sitemap = f"{shop.origin}/sitemaps/{child.name}"
-            (self.folder / "single" / "robots.txt").write_text(f"Sitemap: {sitemap}\n")
-            yield Served(shop.origin, sitemap, self.sizes.entries, (child,))
-
-    @contextmanager
-    def late_site(self) -> Iterator[Served]:
+    @cache  # noqa: B019 - it lives as long as the program
+    def late_site(self) -> Served:
         """Many small children, every answer late."""
-        sizes = self.sizes
-        with self._serve("late", sizes.late_children * 100, 100, late_seconds=sizes.late_seconds) as served:
-            yield served
+        urls, seconds = self.sizes.late_children * 100, self.sizes.late_seconds
+        return self.servers.enter_context(self._serve("late", urls, 100, late_seconds=seconds))
 
     @contextmanager
     def _serve(self, name: str, urls: int, per_document: int, *, late_seconds: float) -> Iterator[Served]:
@@ -138,23 +199,21 @@ class Data:
             )  # fmt: skip
         return Document(root / "sitemaps" / f"{section}-1.xml", f"{BASE}/sitemap.xml", entries)
 
-    def _plain_entries(self) -> list[tuple[bytes, bytes]]:
-        return _ENTRY.findall(self.plain().file.read_bytes())
+    def _entries(self) -> list[tuple[str, str]]:
+        return _ENTRY.findall(self.plain().file.read_text())
 
-    def _written(self, name: str, body: bytes) -> Document:
+    def _written(self, name: str, body: bytes, entries: int | None = None) -> Document:
         file = self.folder / name
         file.write_bytes(body)
-        return Document(file, f"{BASE}/{name}", self.sizes.entries)
+        return Document(file, f"{BASE}/{name}", entries or self.sizes.entries)
 
 
-DOCUMENTS = {
+DOCUMENTS: dict[str, Callable[[Data], Document]] = {
     "plain": Data.plain,
     "rich": Data.rich,
     "video": Data.video,
+    "video, all tags": Data.all_video_tags,
     "text": Data.text,
-    "RSS": Data.feed,
+    "RSS": partial(Data.feed, kind="RSS"),
+    "Atom": partial(Data.feed, kind="Atom"),
 }
-
-
-def _rfc_822(date: bytes) -> bytes:
-    return format_datetime(datetime.fromisoformat(date.decode())).encode()

@@ -34,6 +34,7 @@ def ultimate_sitemap_parser(origin: str, sitemap: str, out: Path, in_flight: int
 
 def scrapy(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
     """Writes the lines itself, where the spider asks which pages to visit, and has it visit none."""
+    from scrapy.crawler import CrawlerProcess
     from scrapy.spiders import SitemapSpider
 
     class Entries(SitemapSpider):
@@ -46,32 +47,6 @@ def scrapy(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
             else:
                 lines.writelines(json.dumps(entry) + "\n" for entry in entries)
 
-    with out.open("w") as lines:
-        _crawl(Entries, in_flight)
-
-
-def scrapy_items(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
-    """Each entry is an item, on its way through Scrapy's scraper and feed export."""
-    from scrapy.spiders import SitemapSpider
-    from scrapy.utils.sitemap import Sitemap
-
-    class Entries(SitemapSpider):
-        name = "entries"
-        sitemap_urls = (f"{origin}/robots.txt",)
-
-        def _parse_sitemap(self, response: Any) -> Iterator[Any]:
-            body = self._get_sitemap_body(response)
-            if body and (entries := Sitemap(body)).type == "urlset":
-                yield from entries
-            else:
-                yield from super()._parse_sitemap(response)
-
-    _crawl(Entries, in_flight, FEEDS={out: {"format": "jsonlines"}})
-
-
-def _crawl(spider: Any, in_flight: int, **settings: Any) -> None:
-    from scrapy.crawler import CrawlerProcess
-
     usual = {
         "CONCURRENT_REQUESTS": in_flight,  # by domain alone it goes beyond that at times
         "CONCURRENT_REQUESTS_PER_DOMAIN": in_flight,
@@ -79,9 +54,10 @@ def _crawl(spider: Any, in_flight: int, **settings: Any) -> None:
         "LOG_ENABLED": False,
         "TELNETCONSOLE_ENABLED": False,
     }
-    process = CrawlerProcess(usual | settings)
-    process.crawl(spider)
-    process.start()
+    with out.open("w") as lines:
+        process = CrawlerProcess(usual)
+        process.crawl(Entries)
+        process.start()
 
 
 def crawlee(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
@@ -96,19 +72,10 @@ def crawlee(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
     asyncio.run(dump())
 
 
-def advertools(origin: str, sitemap: str, out: Path, in_flight: int) -> None:
-    from advertools import sitemap_to_df
-
-    frame = sitemap_to_df(f"{origin}/robots.txt", max_workers=in_flight)
-    frame.to_json(out, orient="records", lines=True)
-
-
 DUMPS: dict[str, Dump] = {
     "ultimate-sitemap-parser": ultimate_sitemap_parser,
     "Scrapy": scrapy,
-    "Scrapy, items": scrapy_items,
     "Crawlee": crawlee,
-    "advertools": advertools,
 }
 
 

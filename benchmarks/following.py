@@ -34,7 +34,6 @@ class Followed:
     served: Served
     folder: Path
     changed_urls: int = 0
-    bytes_a_url: list[float] = attrs.field(factory=list)
 
     @classmethod
     def of(cls, served: Served, folder: Path) -> Followed:
@@ -61,28 +60,27 @@ class Followed:
 
         return gzip.compress(_LASTMOD.sub(date, gzip.decompress(child.read_bytes())), 6)
 
-    def first(self, workers: int) -> Measure:
+    def first(self, *, expat_only: bool) -> Measure:
         """Without a state."""
         self._state.unlink(missing_ok=True)
-        measure = self._sync(workers)
+        measure = self._sync(expat_only=expat_only)
         shutil.copy(self._state, self.folder / "kept.db")
-        self.bytes_a_url.append(self._state.stat().st_size / self.served.urls)
-        return measure
+        return attrs.evolve(measure, state_bytes=self._state.stat().st_size / self.served.urls)
 
-    def unchanged(self) -> Measure:
+    def unchanged(self, *, expat_only: bool) -> Measure:
         """The site is what it was."""
         shutil.copy(self.folder / "kept.db", self._state)
-        measure = self._sync(1)
+        measure = self._sync(expat_only=expat_only)
         if measure.urls:
             raise Miscounted(f"reported {measure.urls:,} changes where there was none")
         return attrs.evolve(measure, urls=None)
 
-    def changed(self) -> Measure:
+    def changed(self, *, expat_only: bool) -> Measure:
         """Every document has changed a little; afterwards it is as before."""
         shutil.copy(self.folder / "kept.db", self._state)
         self._put("after")
         try:
-            return self._sync(1)
+            return self._sync(expat_only=expat_only)
         finally:
             self._put("before")
 
@@ -95,5 +93,5 @@ class Followed:
     def _state(self) -> Path:
         return self.folder / "state.db"
 
-    def _sync(self, workers: int) -> Measure:
-        return commands.sync_ours(self.served, self._state, self.folder / "changes.jsonl", workers)
+    def _sync(self, *, expat_only: bool) -> Measure:
+        return commands.sync(self.served, self.folder / "changes.jsonl", self._state, expat_only=expat_only)

@@ -3,9 +3,8 @@
 The farm of tests/hostfarm.py is read by `dump`, one host after the other, and by `harvest` with so many workers: first
 a single host, which shows what it costs to begin; then many that are late, each in its measure, and of which some fail,
 as many at once as harvest would, and few at once, so that waiting for most of them concurrently is faster; then larger
-ones that answer
-at once. The farm uses the same cores; its CPU time is shown beside. A reader that did not give each URL once, or
-requested a document twice, ends the program with 1; else the last line begins with "ok".
+ones that answer at once. The farm uses the same cores; its CPU time is shown beside. A reader that did not give each
+URL once, or requested a document twice, ends the program with 1; else the last line begins with "ok".
 --short takes less than a minute, and its figures are not significant.
 """
 
@@ -99,8 +98,8 @@ class Run:
 
 
 def dump(hosts: Path, out: Path) -> list[str | Path]:
-    """One host after the other, in one process. The list of hosts comes on stdin."""
-    return [*OURS_COMMAND, "dump", "-", "--allow-private", "-j", "1", "-q", "--format", "parquet", "-o", out]
+    """One host after the other. The list of hosts comes on stdin."""
+    return [*OURS_COMMAND, "dump", "-", "--allow-private", "-q", "--format", "parquet", "-o", out]
 
 
 def harvest(hosts: Path, out: Path, workers: int, at_once: int) -> list[str | Path]:
@@ -144,7 +143,7 @@ def run_world(world: World, count: int, workers: list[int], folder: Path) -> tup
     with run_farm(hosts, folder / world.name) as farm:
         farm.warm()
         out = folder / f"{world.name}.parquet"
-        plans = {"dump -j 1": (dump(listed, out), out)}
+        plans = {"dump": (dump(listed, out), out)}
         for each in workers:
             out = folder / f"{world.name}-{each}"
             plans[f"harvest --workers {each}"] = (harvest(listed, out, each, world.at_once), out)

@@ -33,24 +33,34 @@ BEAT_SECONDS = 0.005
 BAR_SECONDS = 0.2
 
 
-async def longest_silence(name: str) -> tuple[int, float, float]:
-    """The number of URLs, the seconds, and the largest delay of the timer."""
-    latest = 0.0
+class Heartbeat:
+    """A timer on the running loop; `longest_silence` is its largest delay, in seconds, inside of the block."""
 
-    async def beat() -> None:
-        nonlocal latest
+    def __init__(self) -> None:
+        self.longest_silence = 0.0
+
+    async def __aenter__(self) -> Heartbeat:
+        self._task = asyncio.create_task(self._beat())
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        self._task.cancel()
+
+    async def _beat(self) -> None:
         while True:
             due = time.perf_counter() + BEAT_SECONDS
             await asyncio.sleep(BEAT_SECONDS)
-            latest = max(latest, time.perf_counter() - due)
+            self.longest_silence = max(self.longest_silence, time.perf_counter() - due)
 
+
+async def measured(name: str) -> tuple[int, float, float]:
+    """The number of URLs, the seconds, and the longest silence."""
     await read({MAP: urlset(entry(SITE))}, MAP, Limits())  # all that is loaded on the way
-    beating = asyncio.create_task(beat())
-    started = time.perf_counter()
-    urls = await read_document(name)
-    seconds = time.perf_counter() - started
-    beating.cancel()
-    return urls, seconds, latest
+    async with Heartbeat() as heartbeat:
+        started = time.perf_counter()
+        urls = await read_document(name)
+        seconds = time.perf_counter() - started
+    return urls, seconds, heartbeat.longest_silence
 
 
 def main() -> int:
@@ -62,7 +72,7 @@ def main() -> int:
         options.error(f"no such document: {unknown[0]}; there are: {', '.join(EXPENSIVE_DOCUMENTS)}")
     rows, worst = [["", "document", "URLs", "time", "longest silence", "bar"]], 0.0
     for name in names:
-        urls, seconds, latest = asyncio.run(longest_silence(name))
+        urls, seconds, latest = asyncio.run(measured(name))
         worst = max(worst, latest)
         verdict = "over" if latest > BAR_SECONDS else "ok"
         bar = f"{BAR_SECONDS * 1000:.0f} ms"

@@ -33,7 +33,7 @@ DISTRIBUTIONS = {
 }
 NODE = ENVIRONMENT / "node"
 # Reader -> the npm package that is installed, at its newest.
-PACKAGES = {"Crawlee for Node": "@crawlee/utils", "sitemapper": "sitemapper", "sitemap.js": "sitemap"}
+PACKAGES = {"Crawlee for Node": "@crawlee/utils"}
 _VERSION = "import sys, importlib.metadata as m; print(m.version(sys.argv[1]))"
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import attrs
 
@@ -18,15 +18,22 @@ from .watching import CommandFailed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+FigureName: TypeAlias = Literal["wall", "cpu", "megabytes", "state_bytes", "silence_ms"]
+
 
 @attrs.frozen
 class Measure:
-    """One run. `urls` is None if nothing is counted, memory if the system does not provide it."""
+    """One run: seconds of wall time and of CPU (user and system), peak memory, and figures of single rows.
 
-    seconds: float
+    `urls` is None if nothing is counted, memory if the system does not provide it.
+    """
+
+    wall: float
+    cpu: float | None = None
     urls: int | None = None
     megabytes: float | None = None
-    child_megabytes: float | None = None
+    state_bytes: float | None = None  # a URL
+    silence_ms: float | None = None  # the longest of the event loop
 
 
 class Miscounted(Exception):
@@ -43,9 +50,9 @@ class Contender:
 
     name: str
     run: Callable[[], Measure]
-    rounds: int | None = None
     expected: int | None = None
-    ours: bool = False
+    rounds: int | None = None
+    ours: bool = True
 
 
 @attrs.define
@@ -55,12 +62,6 @@ class Series:
     expected: int | None = None
     measures: list[Measure] = attrs.field(factory=list)
     failure: str | None = None
-
-    def most_megabytes(self) -> float | None:
-        return max((each.megabytes for each in self.measures if each.megabytes is not None), default=None)
-
-    def most_child_megabytes(self) -> float | None:
-        return max((each.child_megabytes for each in self.measures if each.child_megabytes is not None), default=None)
 
 
 @attrs.frozen
@@ -72,11 +73,11 @@ class Spread:
     highest: float
 
     @classmethod
-    def of(cls, figures: Sequence[float]) -> Spread:
-        return cls(statistics.median(figures), min(figures), max(figures))
+    def of(cls, numbers: Sequence[float]) -> Spread:
+        return cls(statistics.median(numbers), min(numbers), max(numbers))
 
     def __str__(self) -> str:
-        digits = 2 if self.median >= 0.1 else 4
+        digits = 1 if self.median >= 20 else 2 if self.median >= 0.1 else 3
         return f"{self.median:.{digits}f} ({self.lowest:.{digits}f} to {self.highest:.{digits}f})"
 
 
@@ -105,11 +106,18 @@ def _run(contender: Contender, series: Series) -> None:
 
 
 def _outcome(series: Series) -> str:
-    return series.failure or f"{series.measures[-1].seconds:.2f} s"
+    if series.failure:
+        return series.failure
+    measure = series.measures[-1]
+    return f"{measure.wall:.3g} s" + (f", {measure.cpu:.3g} s of CPU" if measure.cpu else "")
 
 
-def ratios(upper: Series, lower: Series) -> Spread | None:
-    """How many times longer the upper took, over the rounds that both have; None where there is none."""
-    pairs = zip(upper.measures, lower.measures, strict=False)  # contenders with fewer rounds run in the first ones
-    figures = [one.seconds / other.seconds for one, other in pairs]
-    return Spread.of(figures) if figures else None
+def figures(series: Series, name: FigureName) -> list[float]:
+    """A figure of each round, where it is known."""
+    return [figure for each in series.measures if (figure := getattr(each, name)) is not None]
+
+
+def ratios(upper: Series, lower: Series, name: FigureName) -> list[float]:
+    """How many times that of the lower the upper took, over the rounds that both have."""
+    pairs = zip(figures(upper, name), figures(lower, name), strict=False)  # those with fewer rounds run in the first
+    return [one / other for one, other in pairs]

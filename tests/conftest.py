@@ -31,8 +31,7 @@ SLOW = (
     "tests/analysis/test_charts.py::test_chart_shows_the_numbers_of_the_frame",
     "tests/analysis/test_charts.py::test_chart_shows_the_finding_and_the_counts",
     "tests/analysis/test_every_measure.py::test_pages_without_optional_fields_are_counted",
-    "tests/checks/test_audit.py::test_a_large_site_is_the_same_by_worker_processes_and_by_a_dump",
-    "tests/checks/test_audit.py::test_worker_processes_find_the_same",
+    "tests/checks/test_audit.py::test_a_large_site_is_the_same_by_several_threads_and_by_a_dump",
     "tests/checks/test_browser.py",
     "tests/checks/test_crawled.py::test_a_crawl_takes_little_memory",
     "tests/checks/test_page.py::test_charts_show_text_of_a_site_as_it_is",
@@ -47,19 +46,17 @@ SLOW = (
     "tests/cli/test_cli_diff.py::test_closed_pipe_ends_the_command_without_an_error",
     "tests/cli/test_cli_full_pipe.py",
     "tests/cli/test_cli_interrupts.py",
-    "tests/cli/test_cli_jobs.py",
     "tests/cli/test_cli_outputs.py::test_output_dev_stdout_is_stdout",
     "tests/cli/test_cli_outputs.py::test_incomplete_parquet_does_not_replace_the_file",
     "tests/cli/test_cli_process.py",
     "tests/cli/test_cli_progress.py",
     "tests/cli/test_cli_terminal_tables.py",
+    "tests/cli/test_cli_threads.py",
     "tests/pipeline/test_fallback_run.py",
     "tests/pipeline/test_feedparser_process.py::test_long_base_before_many_links_is_bounded",
     "tests/fetch/test_client.py::test_tls_to_a_server_without_it",
     "tests/fetch/test_warc.py::test_response_takes_at_most_32_bytes_of_memory",
     "tests/fetch/test_warc.py::test_memory_is_flat_over_a_large_file",
-    "tests/pipeline/test_worker_deaths.py",
-    "tests/pipeline/test_workers.py",
     "tests/fuzz/test_found.py::test_known_faults_still_fail",
     "tests/fuzz/test_found.py::test_short_run_finds_nothing_new[growth]",
     "tests/hostile/test_bomb_memory.py",
@@ -91,7 +88,7 @@ SLOW = (
     "tests/scale/test_shard.py::test_progress_includes_hosts_in_progress",
     "tests/scale/test_state.py",
     "tests/scale/test_state_kills.py",
-    "tests/state/test_change_streams.py::test_workers_may_read_the_documents",
+    "tests/state/test_change_streams.py::test_changes_are_the_same_with_any_number_of_threads",
     "tests/state/test_kills.py",
     "tests/serialize/test_arrow.py::test_memory_of_converting_does_not_grow_with_the_dump",
     "tests/test_compare.py::test_how_the_json_is_written_makes_no_difference",
@@ -114,8 +111,6 @@ SLOW = (
     "tests/client/test_dedupe.py::test_a_url_takes_16_bytes_at_most",
     "tests/client/test_streams.py::test_a_program_may_end_while_a_stream_is_open",
     "tests/client/test_streams.py::test_reading_to_the_end_gives_no_warning",
-    "tests/client/test_streams.py::test_on_progress_is_called_during_the_run[read_lines_in_processes]",
-    "tests/client/test_streams.py::test_exception_in_on_progress_ends_the_stream[read_lines_in_processes]",
     "tests/frontier/test_frontier.py::test_expensive_rules_are_matched_for_a_few_documents_in_one_call",
     "tests/frontier/test_frontier.py::test_deferred_documents_end_in_batches",
     "tests/frontier/test_frontier.py::test_forbidden_documents_are_reported_in_batches",
@@ -131,7 +126,6 @@ SMOKE = (
     "tests/analysis/test_charts.py::test_chart_shows_the_numbers_of_the_frame[sections-three]",
     "tests/analysis/test_charts.py::test_chart_shows_the_finding_and_the_counts[cadence-one]",
     "tests/analysis/test_every_measure.py::test_pages_without_optional_fields_are_counted[no path-sections]",
-    "tests/checks/test_audit.py::test_worker_processes_find_the_same[sites-shop]",
     "tests/checks/test_browser.py::test_hostile_text_stays_text",
     "tests/cli/test_cli_convert.py::test_a_full_disk_is_exit_6[parquet]",
     "tests/cli/test_cli_credentials.py::test_credentials_are_never_shown_or_written[audit-netrc]",
@@ -139,13 +133,11 @@ SMOKE = (
     "tests/cli/test_cli_credentials.py::test_credentials_are_never_shown_or_written[sync-header]",
     "tests/cli/test_cli_full_pipe.py::test_reader_that_resumes_gets_complete_lines",
     "tests/cli/test_cli_interrupts.py::test_an_interrupt_keeps_what_was_read[2]",
-    "tests/cli/test_cli_jobs.py::test_a_dump_in_processes_is_the_truth",
     "tests/cli/test_cli_process.py::test_closed_pipe_ends_the_command_without_an_error",
     "tests/cli/test_cli_progress.py::test_terminal_shows_a_progress_bar",
     "tests/cli/test_cli_terminal_tables.py::test_a_pipe_from_a_terminal_gets_tsv[tree]",
+    "tests/cli/test_cli_threads.py::test_a_dump_in_a_process_is_the_truth",
     "tests/pipeline/test_fallback_run.py::test_leaving_the_async_block_kills_feedparser",
-    "tests/pipeline/test_worker_deaths.py::test_killed_worker_loses_its_current_document",
-    "tests/pipeline/test_workers.py::test_crawl_gives_the_same_with_workers[several]",
     "tests/hostile/test_bomb_memory.py::test_memory_stays_flat_and_reading_stops_early[documents]",
     "tests/hostile/test_heartbeat.py::test_documents_are_parsed_beside_the_loop",
     "tests/hostile/test_leaving.py::test_left_stream_ends_at_once",
@@ -291,6 +283,16 @@ def site_server() -> Iterator[Callable[[Mapping[str, Page]], SiteServer]]:
             return running.enter_context(SiteServer(pages))
 
         yield serve
+
+
+@pytest.fixture
+def use_cores(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """`use(count)` sets how many cores this process may use."""
+
+    def use(count: int) -> None:
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(count)), raising=False)
+
+    return use
 
 
 @pytest.fixture

@@ -188,7 +188,7 @@ def is_no_time(line: str) -> bool:
     return '"seconds"' not in line
 
 
-COMMANDS = [["discover"], ["tree"], ["stats"], ["audit", "--fail-on", "never", "--format", "json"], ["dump", "-j", "2"]]
+COMMANDS = [["discover"], ["tree"], ["stats"], ["audit", "--fail-on", "never", "--format", "json"], ["dump"]]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])

@@ -57,7 +57,7 @@ SOURCES = [
     *MODULES,
     *sorted((ROOT / "tests").rglob("*.py")),
     *sorted((ROOT / "benchmarks").glob("*.py")),
-    *sorted(path for path in (ROOT / "scripts").iterdir() if path.is_file()),
+    *sorted(path for path in (ROOT / "scripts").iterdir() if path.is_file() and b"python" in path.read_bytes()[:30]),
 ]
 
 

@@ -79,7 +79,6 @@ _STOPPED = "stopped before the end: only what was read until then is here"
 class SnapshotOptions(ReaderOptions, total=False):
     """The keywords of snapshot(): those of SitemapReader and the filters of its urls()."""
 
-    jobs: int | None
     since: Moment | None
     until: Moment | None
     undated: Undated

@@ -237,7 +237,6 @@ def audit(
     ignore: str | Iterable[str] = (),
     samples: int = SAMPLES,
     as_of: Moment | None = None,
-    jobs: int | None = None,
     on_outcome: Callable[[Outcome], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     show_progress: bool = False,
@@ -246,8 +245,8 @@ def audit(
 ) -> Report:
     """A Report of what is wrong with the sitemaps of a site, or with those that a dump was made of.
 
-    `source` is a target, as urls() takes it, or a dump: the name of a file, or what load() returns. `jobs` and the
-    options of SitemapReader are for a target only.
+    `source` is a target, as urls() takes it, or a dump: the name of a file, or what load() returns. The options
+    of SitemapReader are for a target only.
 
     UsageError for values that are not allowed. Where there is no sitemap, or none can be read, the Report says so.
     """
@@ -258,14 +257,12 @@ def audit(
     compared_with = ComparisonSources(crawl, baseline, state, baseline_crawl)
     compared_with.validate(parse_codes(select))
     if not isinstance(source, Dump) and not is_dump_name(os.fspath(source)):
-        reading: dict[str, Any] = {"jobs": jobs, "on_outcome": on_outcome}
-        reading |= {"on_progress": on_progress, "show_progress": show_progress}
+        reading: dict[str, Any] = {"on_outcome": on_outcome, "on_progress": on_progress, "show_progress": show_progress}
         target = source if isinstance(source, str) else Path(source)
         return _audit_site(target, findings, compared_with, moment, stop or _never_stop, {**reading, **options})
     dump = source if isinstance(source, Dump) else DumpFile(Path(source))
-    if options or jobs is not None:
-        named = ", ".join([*options, *(["jobs"] if jobs is not None else [])])
-        raise UsageError(f"{named}: that applies to sites only, and {dump.name} is a dump")
+    if options:
+        raise UsageError(f"{', '.join(options)}: that applies to sites only, and {dump.name} is a dump")
     moment = moment or dump.read_at
     return audit_lines(dump.numbered(), dump.name, findings, compared_with, as_of=moment, stop=stop or _never_stop)
 

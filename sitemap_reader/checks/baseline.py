@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..model.records import Outcome, SitemapRef
     from ..serialize.dumps import JsonObject
     from ..state.state import State
-    from .findings import Findings, UrlBatch
+    from .findings import CheckedUrls, Findings
 
     Source = str | os.PathLike[str] | Dump | State
 
@@ -229,7 +229,7 @@ class BaselineCheck(Check):
             self._missing = {key: number for key, number in self._missing.items() if number not in feeds}
         self._listed_before = len(self._missing)
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Removes listed URLs from the missing ones."""
         self._listed.add(batch.sitemap)
         deque(map(self._missing.pop, batch.keys, repeat(None)), maxlen=0)

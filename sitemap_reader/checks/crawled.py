@@ -15,8 +15,9 @@ import attrs
 from ..client.summary import count_of
 from ..parser.normalise.dates import period_end
 from ..parser.normalise.urls import host
+from ..parser.url_batch import PRECISIONS
 from ..serialize.jsonl import stamp
-from ..state.rows import PRECISIONS, micros, moment
+from ..state.rows import micros, moment
 from .crawl_file import CrawlFile
 from .findings import Check
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ..model.records import Outcome, Precision
     from .baseline import Baseline
     from .crawl_file import CrawledPage
-    from .findings import Findings, Location, UrlBatch
+    from .findings import CheckedUrls, Findings, Location
 
 
 _BITS = 3  # for the index of a precision
@@ -145,7 +146,7 @@ class CrawlCheck(Check):
                 self._unlisted.add(key)
         self.notes += _missing_columns(file)
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """C01 to C05."""
         self._unlisted.difference_update(batch.keys)
         self._hosts.update([host(f"{origin}/") for origin, _ in batch.origins])
@@ -157,7 +158,7 @@ class CrawlCheck(Check):
         for index in compress(count(), faults):
             self._report(faults[index], batch, index, findings)
 
-    def _report(self, fault: _PageFaults | None, batch: UrlBatch, index: int, findings: Findings) -> None:
+    def _report(self, fault: _PageFaults | None, batch: CheckedUrls, index: int, findings: Findings) -> None:
         at = batch.at(index)
         if fault is not None and fault is not _ABSENT:
             for code, message in fault.problems(at["raw"], self._file.name):
@@ -270,7 +271,7 @@ class UnchangedContentCheck(Check):
         notes = [f"{name} has no column of hash: X03 not checked" for name in without_hash]
         return cls(lastmods, (before.name, now.name), notes)
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Checks the lastmods of pages with the same content."""
         for index in compress(count(), map(self._before.__contains__, batch.keys)):
             lastmod = batch.lastmods[index]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..model.records import Outcome, SitemapRef, UrlRecord
-    from .findings import Findings, UrlBatch
+    from .findings import CheckedUrls, Findings
 
 _FETCH_WINDOW = timedelta(minutes=1)
 _YEAR = timedelta(days=365)
@@ -40,10 +40,10 @@ class FutureDates(Check):
     def __init__(self, clock: Callable[[], datetime]) -> None:
         self._clock = clock
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Checks the URLs; most batches have none in the future."""
         now = self._clock()
-        if not batch.dated or max(batch.dated) - now <= CLOCK_TOLERANCE:
+        if batch.newest is None or batch.newest[0] - now <= CLOCK_TOLERANCE:
             return
         rows = zip(batch.locs, batch.lastmods, batch.precisions, batch.lines, strict=True)
         for loc, lastmod, precision, line in rows:
@@ -86,19 +86,18 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
         if ref.lastmod is not None:
             self._refs.setdefault(ref.loc, ref)
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Counts lastmods."""
         stats = self.stats_of(batch.sitemap)
         stats.urls += len(batch.lines)
-        if not batch.dated:
+        if batch.newest is None:
             return
         stats.dated += len(batch.dated)
         if len(stats.counts) < _MAX_DATES:
             stats.counts.update(batch.dated)
         stats.oldest = min(stats.oldest, min(batch.dated))
-        newest = max(batch.dated)
-        if newest > stats.newest:
-            stats.newest, stats.newest_precision = newest, batch.precisions[batch.lastmods.index(newest)]
+        if batch.newest[0] > stats.newest:
+            stats.newest, stats.newest_precision = batch.newest
         stats.precisions.update(filter(None, batch.precisions))
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
@@ -175,7 +174,7 @@ class StaleSite(Check):
         self._now = now
         self._newest: _Newest | None = None
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Finds the newest lastmod; stops looking once one is new enough."""
         if self._newest is not None and self._now - self._newest.end <= _YEAR:
             return
@@ -204,7 +203,7 @@ class EqualPriorities(PerSitemapCheck[Counter[float]]):
         """Empty statistics."""
         return Counter()
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Counts priorities."""
         self.stats_of(batch.sitemap).update(priority for priority in batch.priorities if priority is not None)
 

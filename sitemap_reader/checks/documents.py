@@ -18,7 +18,7 @@ from .findings import Check
 
 if TYPE_CHECKING:
     from ..model.records import Outcome, UrlRecord
-    from .findings import Findings, Location, UrlBatch
+    from .findings import CheckedUrls, Findings, Location
 
 
 Stats = TypeVar("Stats")
@@ -136,7 +136,7 @@ class DuplicateUrls(Check):
         self._shared: dict[tuple[str, str], _SharedUrls] = {}
         self._news_and_feeds: set[str] = set()  # they repeat new URLs of other sitemaps
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Enters the URLs; in most batches all are new."""
         self.listings += len(batch.keys)
         if not batch.names_sitemap:
@@ -150,7 +150,7 @@ class DuplicateUrls(Check):
         here.keys.extend(batch.keys)
         here.lines.extend([line or 0 for line in batch.lines])
 
-    def _find_repeated(self, batch: UrlBatch, here: _SitemapKeys, findings: Findings) -> None:
+    def _find_repeated(self, batch: CheckedUrls, here: _SitemapKeys, findings: Findings) -> None:
         for index, key in enumerate(batch.keys):
             first = self.first.get(key)
             if first is None:
@@ -169,7 +169,7 @@ class DuplicateUrls(Check):
                 here.elsewhere.add(key)
                 self._count_shared((first, batch.sitemap), batch.at(index))
 
-    def _report_repeated(self, batch: UrlBatch, index: int, here: _SitemapKeys, findings: Findings) -> None:
+    def _report_repeated(self, batch: CheckedUrls, index: int, here: _SitemapKeys, findings: Findings) -> None:
         def message() -> str:
             key = batch.keys[index]
             line = here.first_line(key) or batch.lines[batch.keys.index(key)]
@@ -224,7 +224,7 @@ class UrlVariants(Check):
         self._has_slashes = False
         self._reported: set[int] = set()
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Counts URLs by origin, and finds URLs that differ in the final slash."""
         for full, here in batch.origins:
             origin = without_userinfo(f"{full}/")[:-1]
@@ -235,7 +235,7 @@ class UrlVariants(Check):
                 self._origins[origin] = _Origin(len(here), batch.at(here[0]))
         self._find_slash_variants(batch, findings)
 
-    def _find_slash_variants(self, batch: UrlBatch, findings: Findings) -> None:
+    def _find_slash_variants(self, batch: CheckedUrls, findings: Findings) -> None:
         # The second URL of a pair finds the first. While no URL ends in a slash there is no pair.
         ending = [loc for loc in batch.locs if loc[-1] == "/" and loc.count("/") > 3 and "?" not in loc]
         self._has_slashes = self._has_slashes or bool(ending)

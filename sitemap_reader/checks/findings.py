@@ -192,7 +192,7 @@ class Location(TypedDict):
 
 
 @attrs.define
-class UrlBatch:
+class CheckedUrls:
     """Consecutive URLs of one sitemap as columns of equal length; `text` has all locs, each after a line feed.
 
     `keys` are 64-bit hashes of the locs. Among a million different locs two have the same key with a chance of one in
@@ -211,7 +211,7 @@ class UrlBatch:
     names_sitemap: bool = True  # False: `sitemap` is a dump whose lines do not state the sitemap
 
     @classmethod
-    def from_columns(cls, sitemap: str, *columns: Sequence[Any], names_sitemap: bool = True) -> UrlBatch:
+    def from_columns(cls, sitemap: str, *columns: Sequence[Any], names_sitemap: bool = True) -> CheckedUrls:
         """A batch of these columns: locs, lastmods, precisions, changefreqs, priorities, lines."""
         locs, lastmods, precisions, changefreqs, priorities, lines = columns
         keys, text = [*map(hash, locs)], "\n" + "\n".join(locs)
@@ -221,6 +221,14 @@ class UrlBatch:
     def dated(self) -> list[datetime]:
         """The lastmods of the URLs that have one."""
         return [lastmod for lastmod in self.lastmods if lastmod is not None]
+
+    @cached_property
+    def newest(self) -> tuple[datetime, Precision | None] | None:
+        """The newest lastmod and its precision; None where no URL has one."""
+        if not self.dated:
+            return None
+        newest = max(self.dated)
+        return newest, self.precisions[self.lastmods.index(newest)]
 
     @cached_property
     def origins(self) -> list[tuple[str, list[int]]]:
@@ -253,7 +261,7 @@ class Check:
     codes: ClassVar[tuple[str, ...]]
     is_by_sitemap: ClassVar[bool] = False  # judges each sitemap, so URLs without one are left out
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Receives consecutive URLs of one sitemap; a URL that is listed several times comes several times."""
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:

@@ -18,12 +18,12 @@ from ..client.sitemap_tree import SitemapTree
 from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
-from ..parser.fast_scanner import Entries, merged
+from ..parser.url_batch import UrlBatch, merged
 from ..statistics.facts import Fact, TopCounts, facts, share
 from .dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
 from .documents import DuplicateUrls, EmptySitemaps, MissingValidators, UrlVariants
 from .extensions import HreflangAttributes, HreflangReturnTags, Images, NewsCount, NewsItems, Videos
-from .findings import Check, UrlBatch
+from .findings import Check, CheckedUrls
 from .report import Report
 from .urls import NonPageFiles, PrivateHosts, SessionParameters
 
@@ -42,7 +42,7 @@ _SECTION = re.compile(r"^[a-z]+://[^/\n]*(/(?:[^/?#\n]*/(?=[^/?#\n]))?)", re.MUL
 _month = attrgetter("year", "month")
 
 
-def _sections(batch: UrlBatch) -> Counter[str]:
+def _sections(batch: CheckedUrls) -> Counter[str]:
     """First folder -> number of URLs."""
     # A sitemap often lists URLs of one folder: then counting those that begin with it is enough.
     first = _SECTION.search(batch.text)
@@ -65,7 +65,7 @@ class SiteOverview(Check):
         self._sections = TopCounts()
         self._formats: Counter[str] = Counter()
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Counts URLs."""
         self._urls += len(batch.locs)
         self._dated += len(batch.dated)
@@ -150,8 +150,8 @@ class AuditRunner:
         for (kind, sitemap), group in groupby(items, _kind_and_sitemap):
             _HANDLERS[kind](self, sitemap, [*group])
 
-    def _entries(self, sitemap: str, several: list[Entries]) -> None:
-        self._urls(sitemap, merged(several).columns[:-1])
+    def _batches(self, sitemap: str, several: list[UrlBatch]) -> None:
+        self._urls(sitemap, merged(several).values)
 
     def _records(self, sitemap: str, records: list[UrlRecord]) -> None:
         columns = [[getattr(record, name) for record in records] for name in _COLUMNS]
@@ -163,11 +163,9 @@ class AuditRunner:
                     on_record(record, self.findings)
 
     def _urls(self, sitemap: str, columns: Sequence[Sequence[Any]]) -> None:
-        batch = UrlBatch.from_columns(sitemap or self.target, *columns, names_sitemap=bool(sitemap))
-        dated = [(lastmod, number) for number, lastmod in enumerate(batch.lastmods) if lastmod is not None]
-        if dated and sitemap:
-            newest, number = max(dated)
-            self._tree.note(sitemap, newest, batch.precisions[number])
+        batch = CheckedUrls.from_columns(sitemap or self.target, *columns, names_sitemap=bool(sitemap))
+        if batch.newest and sitemap:
+            self._tree.note(sitemap, *batch.newest)
         for on_urls in self._url_checks if sitemap else self._unnamed_url_checks:
             on_urls(batch, self.findings)
 
@@ -232,7 +230,7 @@ class AuditRunner:
 _SCOPE_CODES = frozenset({"U04", "U05"})
 _COLUMNS = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
 _HANDLERS: dict[type, Callable[[AuditRunner, str, list[Any]], None]] = {
-    Entries: AuditRunner._entries,
+    UrlBatch: AuditRunner._batches,
     UrlRecord: AuditRunner._records,
     SitemapRef: AuditRunner._refs,
     Problem: AuditRunner._problems,

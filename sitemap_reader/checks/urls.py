@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from time import perf_counter
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -18,10 +18,10 @@ from ..parser.normalise.urls import host
 from .findings import Check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Sequence
 
     from ..frontier.robots_rules import Rules
-    from .findings import Findings, Location, UrlBatch
+    from .findings import CheckedUrls, Findings, Location
 
 
 _SESSIONS = (
@@ -52,15 +52,13 @@ class SessionParameters(Check):
 
     codes = ("U09",)
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Searches the parameters."""
-        if ("?" not in batch.text and ";" not in batch.text) or not _PARAMETER.search(batch.text):
+        if "?" not in batch.text and ";" not in batch.text:
             return
-        for index, match in enumerate(map(_PARAMETER.search, batch.locs)):
-            if match is None:
-                continue
-            message = f"{batch.locs[index]} has the parameter {match[1]}"
-            findings.report("U09", message, **batch.at(index))
+        for index, loc in enumerate(batch.locs):
+            if ("?" in loc or ";" in loc) and (match := _PARAMETER.search(loc)):
+                findings.report("U09", f"{loc} has the parameter {match[1]}", **batch.at(index))
 
 
 class NonPageFiles(Check):
@@ -68,7 +66,7 @@ class NonPageFiles(Check):
 
     codes = ("U13",)
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Checks the extensions of the paths."""
         if ASSETS.isdisjoint(map(str.lower, {*_ENDINGS.findall(batch.text)})):
             return
@@ -87,7 +85,7 @@ class PrivateHosts(Check):
     def __init__(self, allowed_hosts: Container[str] = ()) -> None:
         self._allowed_hosts = allowed_hosts
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Checks each origin once."""
         for origin, places in batch.origins:
             name = host(f"{origin}/")
@@ -124,20 +122,27 @@ class _HostRules:
             if not self._suspects or not suspect.startswith(self._suspects[-1]):
                 self._suspects.append(suspect)
 
-    def may_disallow_any(self, text: str) -> bool:
-        """Whether any URL in the text of a batch may be disallowed: for most batches none."""
-        if len(self._suspects) > _MAX_SEARCHED or ("%" in text and self._suspects):
-            return True
-        return any(f"\n{suspect}" in text for suspect in self._suspects)
+    def suspects(self, batch: CheckedUrls, places: Sequence[int]) -> list[int]:
+        """Those of these indexes whose URL may be disallowed: for most batches none."""
+        if len(self._suspects) <= _MAX_SEARCHED and not any(f"\n{suspect}" in batch.text for suspect in self._suspects):
+            is_escaped = "%" in batch.text and self._suspects
+            places = [index for index in places if "%" in batch.locs[index]] if is_escaped else ()
+        return [index for index in places if self.may_disallow(batch.locs[index])]
 
     def may_disallow(self, loc: str) -> bool:
         """Whether it begins like a disallowed path; percent-escapes are decoded, as Protego does."""
         if self._has_suspect_prefix(loc):
             return True
-        if "%" not in loc:
+        head, escape, _ = loc.partition("%")
+        if not escape or not ("/." in loc or "%2" in loc or self._may_begin_one(head)):
             return False
         plain = unquote(loc)
         return self._has_suspect_prefix(plain) or "/." in plain  # escaped dots may lead to another path
+
+    def _may_begin_one(self, head: str) -> bool:
+        """Whether a prefix begins with these characters."""
+        index = bisect_left(self._suspects, head)
+        return index < len(self._suspects) and self._suspects[index].startswith(head)
 
     def _has_suspect_prefix(self, loc: str) -> bool:
         # No prefix begins with another one, so only the last prefix that sorts before the URL can match.
@@ -157,7 +162,7 @@ class _DeferredUrls:
     sample: list[tuple[str, Location]] = attrs.field(factory=list)
     _step: int = 1
 
-    def add(self, origin: str, batch: UrlBatch, places: list[int]) -> None:
+    def add(self, origin: str, batch: CheckedUrls, places: list[int]) -> None:
         """Adds URLs; halves the sample when it becomes too large."""
         first = -self.urls % self._step
         self.urls += len(places)
@@ -188,14 +193,14 @@ class DisallowedUrls(Check):
         self._urls = 0
         self._out_of_time, self._unknown = _DeferredUrls(), _DeferredUrls()
 
-    def on_urls(self, batch: UrlBatch, findings: Findings) -> None:
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Checks URLs that may be disallowed, within the time budget."""
         for origin, places in batch.origins:
             self._urls += len(places)
             host = self._host(origin)
             if host is None:
                 self._unknown.add(origin, batch, places)
-            elif host.may_disallow_any(batch.text):
+            else:
                 self._check_batch(host, origin, batch, places, findings)
 
     def _host(self, origin: str) -> _HostRules | None:
@@ -207,10 +212,10 @@ class DisallowedUrls(Check):
         return self._hosts[origin]
 
     def _check_batch(
-        self, host: _HostRules, origin: str, batch: UrlBatch, places: list[int], findings: Findings
+        self, host: _HostRules, origin: str, batch: CheckedUrls, places: list[int], findings: Findings
     ) -> None:
         started = self._clock()
-        suspects = [index for index in places if host.may_disallow(batch.locs[index])]
+        suspects = host.suspects(batch, places)
         for number, index in enumerate(suspects):
             if self._clock() - started > self._seconds_left:
                 self._out_of_time.add(origin, batch, suspects[number:])

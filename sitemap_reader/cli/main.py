@@ -24,12 +24,28 @@ _TITLES = [format.title for format in FORMATS.values()]
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
+def _print_version(context: click.Context, option: click.Parameter, is_given: bool) -> None:
+    if is_given:
+        from ..parser.compiled import HAS_SCANNER
+
+        reader = "compiled scanner" if HAS_SCANNER else "expat only, which is slower: no C compiler at installation"
+        click.echo(f"sitemap-reader {__version__} ({reader})")
+        context.exit()
+
+
 @click.group(
     cls=CommandGroup,
     context_settings=_SETTINGS,
     epilog=_EXIT_CODES,
 )
-@click.version_option(__version__, prog_name="sitemap-reader")
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_print_version,
+    help="Show the version and exit.",
+)
 def main() -> None:
     """Read a site's sitemaps: every URL, with its data. Nothing is invented, nothing is dropped without a report.
 

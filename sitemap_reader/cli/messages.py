@@ -19,6 +19,7 @@ from ..frontier.filters import UNWANTED
 from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import Outcome
+from ..parser.compiled import HAS_SCANNER
 from ..serialize.dumps import STDIN
 from .exits import Exit, worst
 
@@ -80,6 +81,7 @@ class Console:
         self._document = document
         self._quiet = quiet
         self._verbose = verbose
+        self._has_documents = False
         self._problems = Problems()
         self._severities: dict[tuple[str, str | None], str] = {}
         self._errors: set[str] = set()
@@ -167,6 +169,7 @@ class Console:
 
     def show_document(self, outcome: Outcome) -> None:
         """Prints a finished document, if `verbose`."""
+        self._has_documents = True
         self.detail(document_line(outcome, self._document))
 
     def _finished(self, outcome: Outcome) -> None:
@@ -203,7 +206,8 @@ class Console:
         if self._quiet:
             return code
         if summary is not None:
-            self.line(with_options(summary))
+            reader = "; compiled scanner" if HAS_SCANNER else "; expat only"
+            self.line(with_options(summary) + (reader if self._verbose and self._has_documents else ""))
         if Exit.PARTIAL in codes and partial:
             self.line(f"{partial} (exit {code})")
         if code == Exit.INTERRUPTED:

@@ -181,13 +181,8 @@ def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
     return Limits(**fields, **others)
 
 
-jobs = number(
-    "Network",
-    "-j",
-    "--jobs",
-    default_is="cores; 1 for small sites",
-    help="Worker processes that parse sitemaps.",
-)
+# Accepted for one version: it was the number of processes that parsed sitemaps, and has no effect.
+jobs = number("Network", "-j", "--jobs", hidden=True, expose_value=False)
 
 
 def _network(decorators: Iterable[Callable[[Any], Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -150,7 +150,6 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
         "True shows a progress bar: a widget in a notebook, a line on a terminal, nothing elsewhere.",
     ),
     "on_wait": ("None", "Called a few times a second while there is nothing to yield."),
-    "jobs": ("None", "Processes that parse; None: one per core, once 20,000 URLs were read; 1: only this process."),
 }
 
 # Those of changes() that are not in KEYWORDS, or mean something else there.

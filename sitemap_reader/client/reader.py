@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from ..model.records import Candidate, Item, Outcome, SitemapRef
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..parser.normalise.scope import ScopeMode
-    from ..pipeline.worker_pool import WorkerPool
     from ..serialize.jsonl import On
     from ..state.documents import StoredDocument
     from ..state.state import State
@@ -248,7 +247,6 @@ class SitemapReader:
         *,
         as_lines: LineOptions | None = None,
         as_entries: bool = False,
-        workers: WorkerPool | None = None,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         settled: Mapping[str, str] | None = None,
     ) -> CrawlRun:
@@ -259,7 +257,6 @@ class SitemapReader:
             found,
             as_lines=as_lines,
             as_entries=as_entries,
-            workers=workers,
             frontier=frontier,
             cache=DocumentCache(settled=settled or {}),
             **plan,
@@ -277,7 +274,6 @@ class SitemapReader:
         on_document: Callable[[StoredDocument], None] | None,
         *,
         site: str | None = None,
-        workers: WorkerPool | None = None,
     ) -> ChangeRun:
         """The ChangeRun that a stream of changes reads; the state is open from here on."""
         from ..state.state import site_name
@@ -291,7 +287,7 @@ class SitemapReader:
         try:
             # A recording has to be whole, so no request of it is conditional.
             cache = state_sync.cache(knows_documents=self._record is None)
-            crawl = self._crawl(found, as_entries=True, workers=workers, cache=cache, **plan_fields)
+            crawl = self._crawl(found, as_entries=True, cache=cache, **plan_fields)
         except BaseException:
             state_sync.close()
             raise
@@ -317,7 +313,6 @@ class SitemapReader:
         sniff_only: bool = False,
         as_lines: LineOptions | None = None,
         as_entries: bool = False,
-        workers: WorkerPool | None = None,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         **changes: Any,
     ) -> Crawl:
@@ -334,7 +329,6 @@ class SitemapReader:
             polite=target.replay is None,
             as_lines=as_lines,
             as_entries=as_entries,
-            workers=workers,
             reported=target.reported,
             headers=None if target.replay else RequestHeaders(self._headers, target.seeds),
         )

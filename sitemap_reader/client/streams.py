@@ -21,10 +21,10 @@ import attrs
 
 from ..model.errors import PartialRead, UsageError
 from ..model.records import Change, UrlRecord
-from ..parser.fast_scanner import Entries, records_of
+from ..parser.url_batch import UrlBatch
 from ..pipeline.document_parser import UrlGroup
-from ..pipeline.executor import WorkerThread
-from ..serialize.jsonl import NEW, Lines, from_json, joined, json_line, lines_of_columns, new_lines
+from ..pipeline.thread_pool import ThreadPool
+from ..serialize.jsonl import Lines, from_json, joined, json_line, new_lines, new_lines_of
 from .summary import Output
 from .thread_bridge import Bridge, CallbackError, first_failure
 
@@ -349,7 +349,7 @@ class UrlStream(ThreadStream[UrlRecord]):
 
 
 class LineStream(ThreadStream[Lines]):
-    """The JSON lines of many records at a time, which worker processes may have encoded."""
+    """The JSON lines of many records at a time."""
 
     def __init__(
         self, run: CrawlRun, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
@@ -363,7 +363,7 @@ class LineStream(ThreadStream[Lines]):
 
 
 class BatchStream(ThreadStream["Batch"]):
-    """The batches of a run: records or Entries of many, references, problems and outcomes."""
+    """The batches of a run: records or UrlBatches of many, references, problems and outcomes."""
 
     def __init__(
         self, run: CrawlRun, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
@@ -463,8 +463,8 @@ def _changes(pieces: Iterator[ChangePiece]) -> Iterator[Change]:
 
 def changes_of(piece: ChangePiece) -> Iterator[Change]:
     """The changes of a piece, one by one."""
-    if isinstance(piece, Entries):
-        return (Change("new", record) for record in records_of(piece.columns, piece.sitemap))
+    if isinstance(piece, UrlBatch):
+        return (Change("new", record) for record in piece.records())
     if isinstance(piece, Lines):
         records = (from_json(line) for line in piece.data.splitlines())
         return (Change("new", record) for record in records if isinstance(record, UrlRecord))
@@ -472,8 +472,8 @@ def changes_of(piece: ChangePiece) -> Iterator[Change]:
 
 
 def _lines(piece: ChangePiece, site: str | None) -> Lines:
-    if isinstance(piece, Entries):
-        return lines_of_columns(*piece.columns[:-1], sitemap=piece.sitemap, site=site, head=NEW)
+    if isinstance(piece, UrlBatch):
+        return new_lines_of(piece, site=site)
     if isinstance(piece, Lines):
         return new_lines(piece, site=site)
     return joined([Lines(json_line(change, site=site), 1, 0) for change in piece])
@@ -512,7 +512,7 @@ class AsyncChangeStream(_ChangeStream, AsyncStream[Change]):
 
 async def _changes_async(run: ChangeRun) -> AsyncGenerator[Change, None]:
     """SQLite works in a thread beside the loop. No generator within this one: see _Batches."""
-    thread = WorkerThread("sitemap-reader-state")
+    thread = ThreadPool("sitemap-reader-state")
     with run.reading(), ticking(run) if run.bar else nullcontext():
         try:
             async with aclosing(batches_of(run.crawl)) as batches:

@@ -12,9 +12,8 @@ import attrs
 
 from ..model.errors import UsageError
 from ..pipeline.document_parser import LineOptions
-from ..pipeline.worker_pool import pool_for_jobs
 from .keywords import CHANGES_KEYWORDS, ReaderOptions, checked_keywords
-from .query import Query, check_positive
+from .query import Query
 from .reader import SitemapReader
 from .streams import BatchStream, LineStream, UrlStream
 from .thread_bridge import run_in_thread
@@ -72,7 +71,6 @@ def lines(
     target: str | Path | Target,
     *,
     site: str | None = None,
-    jobs: int | None = None,
     limit: int | None = None,
     since: Moment | None = None,
     until: Moment | None = None,
@@ -90,31 +88,26 @@ def lines(
     **options: Unpack[ReaderOptions],
 ) -> LineStream:
     """urls() as JSON lines, many at a time; `site` becomes a key of each line, `limit` is the most URLs to yield."""
-    check_positive(jobs=jobs)
     reader = _own_reader(options)
     filters = (since, until, undated, trust_lastmod, include, exclude, follow, no_follow, unique)
     query = Query(*filters, on_item=on_item, on_progress=on_progress, show_progress=show_progress, limit=limit)
-    run = reader.crawl_run(target, query, as_lines=LineOptions(site), workers=pool_for_jobs(jobs))
+    run = reader.crawl_run(target, query, as_lines=LineOptions(site))
     return LineStream(run, reader.close, on_wait)
 
 
 def batches(
     target: str | Path | Target,
     *,
-    jobs: int | None = None,
     on_outcome: Callable[[Outcome], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     show_progress: bool = False,
     on_wait: Callable[[], None] | None = None,
     **options: Unpack[ReaderOptions],
 ) -> BatchStream:
-    """The batches of a crawl: records or Entries of many URLs, references, problems and outcomes."""
-    check_positive(jobs=jobs)
+    """The batches of a crawl: records or UrlBatches of many URLs, references, problems and outcomes."""
     reader = _own_reader(options)
     query = Query(on_outcome=on_outcome, on_progress=on_progress, show_progress=show_progress)
-    return BatchStream(
-        reader.crawl_run(target, query, as_entries=True, workers=pool_for_jobs(jobs)), reader.close, on_wait
-    )
+    return BatchStream(reader.crawl_run(target, query, as_entries=True), reader.close, on_wait)
 
 
 class ChangesOptions(ReaderOptions, total=False):
@@ -161,15 +154,13 @@ def change_lines(
     *,
     state: State | str | Path,
     site: str | None = None,
-    jobs: int | None = None,
     on_wait: Callable[[], None] | None = None,
     **options: Unpack[ChangesOptions],
 ) -> ChangeLineStream:
     """changes() as JSON lines, many at a time; `site` becomes a key of each line."""
     from .streams import ChangeLineStream
 
-    check_positive(jobs=jobs)
-    run, reader = _change_run(target, state, options, site=site, workers=pool_for_jobs(jobs))
+    run, reader = _change_run(target, state, options, site=site)
     return ChangeLineStream(run, reader.close, on_wait)
 
 

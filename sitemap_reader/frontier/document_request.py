@@ -180,15 +180,13 @@ class Arrived:
 class Failed:
     """No answer, or one that broke off; `outcome` covers what was read before.
 
-    `remedy` is what the user can do, "" if nothing; with None see responses.with_remedy(). `is_ours`: the cause is in
-    this program (a dead worker process), not in the network or the document.
+    `remedy` is what the user can do, "" if nothing; with None see responses.with_remedy().
     """
 
     code: str
     message: str
     transient: bool = True
     outcome: Outcome | None = None
-    is_ours: bool = False
     remedy: str | None = None
 
     @property

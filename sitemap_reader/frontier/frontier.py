@@ -62,8 +62,6 @@ _DEFERRED_PER_CALL = 1_000
 _UNCHANGED_PER_CALL = 256
 _DATED_PER_CALL = 2_000
 _PROPAGATED_PER_CALL = 2_000
-# How many more tries a document has after failures whose cause is in this program.
-_TRIES_OF_OURS = 3
 
 
 class Frontier:
@@ -191,7 +189,7 @@ class Frontier:
 
     def tries_again(self, request: DocumentRequest, failed: Failed) -> bool:
         """Whether a failure leads to another try."""
-        return failed.transient and request.tries < self._limits.tries + (_TRIES_OF_OURS if failed.is_ours else 0)
+        return failed.transient and request.tries < self._limits.tries
 
     # --- starting requests ---
 

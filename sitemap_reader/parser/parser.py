@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
 import attrs
@@ -21,8 +21,8 @@ from .content.decoder import Decoder, ReadPrefix
 from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff
 from .dialects.feed_fallback import FallbackBuffer
 from .dialects.robots import RobotsReader
-from .dialects.text import TextLines, TextReader, text_entry
-from .fast_scanner import EntryBlock, FastNormaliser, records_of
+from .dialects.text import TextReader
+from .fast_path import BlockNormaliser, ScannedUrls
 from .normalise.entry import Normaliser, RawEntry
 from .normalise.scope import SCOPE_MODES, Scope, ScopeMode, clean_prefix, host_prefixes
 from .normalise.urls import clean_url, directory, without_credentials
@@ -33,9 +33,12 @@ if TYPE_CHECKING:
 
     from ..model.records import Item
     from .dialects.feed_fallback import FeedFallback
-    from .fast_scanner import Make
+    from .scanner import ScannedEntries
     from .xml.reader import Reader, XmlReader
 
+
+# What comes out before records are made.
+Found: TypeAlias = "Item | ScannedUrls"
 
 # Kind of a document that is not a sitemap -> the problem to report.
 _REFUSALS: dict[str, Callable[[], Problem]] = {
@@ -79,8 +82,7 @@ class SitemapParser:
         extras: bool = False,
         feed_fallback: FeedFallback | None = None,
         prefix: ReadPrefix | None = None,
-        _plain: bool = True,  # False: expat reads every entry, which gives the same
-        _make: Make = records_of,  # what comes out for plain entries
+        _scans: bool = True,  # False: expat reads every entry, which gives the same
     ) -> None:
         child_scope = child_scope or scope
         for name, mode in (("scope", scope), ("child_scope", child_scope)):
@@ -104,7 +106,8 @@ class SitemapParser:
         self._deferred_problem: Problem | None = None
         self._is_aborted = False
         self._tally = Tally()
-        self._may_be_plain = _plain
+        self._scans = _scans
+        self._extras = extras
         self._complete = True
         self._closed = False
         self._robots: RobotsReader | None = None
@@ -113,16 +116,15 @@ class SitemapParser:
             self._head, self._format = None, Format.ROBOTS
             authorities, child_scope = authorities or host_prefixes(self._base), "any"
         own = (directory(self._base),) if self._base else ()
-        page_scope = Scope(scope, (*authorities, *own))
         self._normaliser = Normaliser(
             sitemap=url,
             base=self._base,
-            scope=page_scope,
+            scope=Scope(scope, (*authorities, *own)),
             child_scope=Scope(child_scope, (*authorities, *own)),
             max_problems=limits.max_entry_problems,
             extras=extras,
         )
-        self._plain = FastNormaliser(self._normaliser, page_scope, self._normalised, self._reported, _make)
+        self._blocks = BlockNormaliser(self._normaliser, self._normalised, self._reported)
 
     def feed(self, data: bytes) -> list[Item]:
         """The items that `data` completes; a small document may give all of them in close().
@@ -133,6 +135,10 @@ class SitemapParser:
 
     def pieces(self, data: bytes) -> Iterator[list[Item]]:
         """feed() in pieces of at most 64 KiB of decoded bytes; iterate to the end, or until `stopped`."""
+        return map(_as_records, self.scanned_pieces(data))
+
+    def scanned_pieces(self, data: bytes) -> Iterator[list[Found]]:
+        """pieces() with ScannedUrls in place of the records of entries that were scanned."""
         if not isinstance(data, bytes | bytearray | memoryview):
             kind = type(data).__name__
             raise UsageError(f"a document is fed as bytes, not {kind}: give text.encode(), or all of it to parse(text)")
@@ -159,7 +165,7 @@ class SitemapParser:
             return
         self._closed = True
         self._complete = self._complete and not cut
-        yield self._end()
+        yield _as_records(self._end())
         yield [*self._closing_items()]
 
     @property
@@ -232,7 +238,7 @@ class SitemapParser:
             return self._fallback.is_full  # the document may be a feed that only the fallback can read
         return self._is_aborted or (self._reader is not None and self._reader.stopped)
 
-    def _read(self, chunk: bytes) -> list[Item]:
+    def _read(self, chunk: bytes) -> list[Found]:
         """The items of a chunk of decoded bytes, which go to sniff(), then to the reader for the format."""
         if self._normaliser.entries:
             self._fallback = None  # no longer needed
@@ -247,11 +253,11 @@ class SitemapParser:
             return self._items_of(self._reader.feed(chunk))
         return []
 
-    def _open(self, sniffed: SniffResult) -> list[Item]:
+    def _open(self, sniffed: SniffResult) -> list[Found]:
         """Creates the reader for the format, and returns the items of the first bytes."""
         whole, self._head = self._head or b"", None
         skipped, head = whole[: sniffed.skip_bytes], whole[sniffed.skip_bytes :]
-        items: list[Item] = []
+        items: list[Found] = []
         if skipped:
             verb = "stands" if len(skipped) == 1 else "stand"
             message = f"{counted(len(skipped), 'bytes')} {verb} before the document"
@@ -265,13 +271,14 @@ class SitemapParser:
                 items.append(self._reported(self._refusal(sniffed.kind)))
             return items
         reader: Reader
+        scopes = self._normaliser.scopes if self._scans else None
         if sniffed.kind == "text":
-            self._format, reader = Format.TEXT, TextReader(self._limits)
+            self._format, reader = Format.TEXT, TextReader(self._limits, scopes=scopes)
         else:
             from .xml.reader import XmlReader  # lazy: a run of unchanged documents reads no XML
 
             line = 1 + skipped.count(b"\n")
-            self._markup = reader = XmlReader(self._limits, self._budget, line, plain=self._may_be_plain)
+            self._markup = reader = XmlReader(self._limits, self._budget, line, scopes=scopes, extras=self._extras)
         self._reader = reader
         return items + self._items_of(reader.feed(head))
 
@@ -281,27 +288,21 @@ class SitemapParser:
             return problem
         return attrs.evolve(problem, message=f"{problem.message}; Content-Encoding {self._encoding[:80]} is not read")
 
-    def _items_of(self, raws: Iterable[RawEntry | EntryBlock | TextLines | Problem]) -> list[Item]:
+    def _items_of(self, raws: Iterable[RawEntry | ScannedEntries | Problem]) -> list[Found]:
         limit = self._limits.max_entries
-        items: list[Item] = []
+        items: list[Found] = []
         for raw in raws:
             left = limit - self._normaliser.entries
-            lines: Sequence[int | None]
+            count, line_of = _entries_in(raw)
             if isinstance(raw, Problem):
                 items += self._problem_items(raw)
-                lines = ()
-            elif isinstance(raw, EntryBlock):
-                items += self._plain.items(raw, left)
-                lines = raw.lines
-            elif isinstance(raw, TextLines):
-                items += self._text_items(raw, left)
-                lines = raw.lines
-            else:
+            elif isinstance(raw, RawEntry):
                 items += self._normalised(raw) if left else ()
-                lines = (raw.line,)
-            problem = over_limit("max_entries", limit, "entries", lines[left]) if len(lines) > left else None
+            else:
+                items += self._blocks.items(raw, left)
+            problem = over_limit("max_entries", limit, "entries", line_of(left)) if count > left else None
             if problem is None and self._budget.is_exceeded():
-                problem = self._budget.problem(raw.line if isinstance(raw, Problem) else lines[-1] if lines else None)
+                problem = self._budget.problem(line_of(count - 1) if count else getattr(raw, "line", None))
             if problem:
                 self._is_aborted, self._complete = True, False
                 items.append(self._reported(problem))
@@ -313,13 +314,6 @@ class SitemapParser:
             self._deferred_problem = problem
             return []
         return [self._reported(problem)]
-
-    def _text_items(self, found: TextLines, limit: int) -> list[Item]:
-        items: list[Item] = []
-        for text, line in zip(found.texts[:limit], found.lines, strict=False):
-            record = self._normaliser.bare_record(text, line)
-            items += [record] if record else self._normalised(text_entry(text, line))
-        return items
 
     def _normalised(self, raw: RawEntry) -> list[Item]:
         self._budget.count(ENTRY_STEPS)
@@ -337,8 +331,8 @@ class SitemapParser:
 
     # --- the end ---
 
-    def _end(self) -> list[Item]:
-        items: list[Item] = []
+    def _end(self) -> list[Found]:
+        items: list[Found] = []
         for chunk in self._decoder.close():
             items += self._read(chunk)
         if self._head is not None:
@@ -347,7 +341,10 @@ class SitemapParser:
         self._complete = self._complete and self._decoder.complete
         if self._reader:
             if not self._is_aborted:
-                items += self._items_of(self._reader.close(cut=not self._complete))
+                last = self._items_of(self._reader.close(cut=not self._complete))
+                if any(map(_ends_reading, last)):
+                    self._decoder.abandon()
+                items += last
             self._complete = self._complete and self._reader.complete
         return items
 
@@ -363,7 +360,7 @@ class SitemapParser:
         fallback = self._fallback if self.awaits_fallback else None
         deferred, self._deferred_problem = self._deferred_problem, None
         if fallback:
-            yield from self._items_of(fallback.entries())
+            yield from _as_records(self._items_of(fallback.entries()))
         if deferred and self._normaliser.entries:
             self._format = Format.RSS
             message = f"{deferred.message}, but feedparser found entries; there may be more"
@@ -379,6 +376,29 @@ class SitemapParser:
         if allowed and self._media_type and self._media_type not in allowed:
             message = f"the Content-Type is {self._media_type}, the document is {self.format}"
             yield report("F06", message, raw=self._media_type)
+
+
+def _ends_reading(item: Found) -> bool:
+    """Whether it is the Problem of a limit at which reading stops."""
+    return isinstance(item, Problem) and item.code == "S16" and item.severity == "error"
+
+
+def _entries_in(raw: RawEntry | ScannedEntries | Problem) -> tuple[int, Callable[[int], int | None]]:
+    """The number of entries, and the function that returns the line of each."""
+    if isinstance(raw, RawEntry | Problem):
+        return isinstance(raw, RawEntry), lambda _: raw.line
+    return len(raw), raw.line
+
+
+def _as_records(items: list[Found]) -> list[Item]:
+    """The items with the records of ScannedUrls."""
+    records: list[Item] = []
+    for item in items:
+        if isinstance(item, ScannedUrls):
+            records += item.records()
+        else:
+            records.append(item)
+    return records
 
 
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';]+)""", re.IGNORECASE)

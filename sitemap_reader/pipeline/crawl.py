@@ -1,13 +1,14 @@
 """Drives a frontier with a fetcher on asyncio: seeds in, batches of items out.
 
-A batch holds UrlRecords (or Lines or Entries of them), SitemapRefs, Problems and Outcomes; those of one document keep
-its order. Batches are bounded by flow control: a consumer that does not take them makes the network wait.
+A batch holds UrlRecords (or Lines or UrlBatches of them), SitemapRefs, Problems and Outcomes; those of one document
+keep its order. Batches are bounded by flow control: a consumer that does not take them makes the network wait.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+import os
 import re
 import time
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
@@ -22,9 +23,9 @@ from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
 from ..model.limits import advice
 from ..parser.normalise.urls import without_userinfo
-from .document_parser import Batch, LineOptions, ParseTask, UrlGroup
+from .document_parser import Batch, DocumentParser, LineOptions
 from .document_task import DocumentTask, run_fallback
-from .executor import LocalExecutor, WorkerLost, WorkerThread
+from .thread_pool import ThreadPool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
@@ -40,14 +41,14 @@ if TYPE_CHECKING:
     from ..model.records import Outcome
     from ..parser.dialects.feed_fallback import FeedFallback
     from .document_parser import FallbackAnswer
-    from .executor import ParseExecutor
-    from .worker_pool import WorkerPool
 
 T = TypeVar("T")
 
 # How many batches may wait for the consumer.
 _WAITING_BATCHES = 8
-# Documents of up to so many bytes are parsed in this process: sending them to a worker takes longer.
+# At most so many threads parse.
+_MAX_THREADS = 4
+# Bodies of up to so many bytes are parsed in one call.
 _SMALL_BYTES = 16 * 1024
 _SHORT_NUMBER = re.compile("[0-9]{1,9}")
 
@@ -57,8 +58,8 @@ class Crawl:
 
     `sniff_only` stops reading each document once its format is known, and yields no records. `polite=False` is for
     replays: delays are skipped, in their order. With `as_lines` records come as Lines, with `as_entries` those of the
-    fast path as Entries; `workers` parse large documents. `reported` items come first. `headers` decides which
-    of the caller's headers a request gets: see frontier/seeds.py.
+    scanner as UrlBatches. `reported` items come first. `headers` decides which of the caller's headers a request gets:
+    see frontier/seeds.py.
     """
 
     def __init__(
@@ -72,7 +73,6 @@ class Crawl:
         polite: bool = True,
         as_lines: LineOptions | None = None,
         as_entries: bool = False,
-        workers: WorkerPool | None = None,
         reported: Sequence[Problem | Outcome] = (),
         headers: RequestHeaders | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -88,12 +88,11 @@ class Crawl:
         self._clock = clock
         self._as_lines = as_lines
         self._as_entries = as_entries
-        self._workers = workers
         self._reported = reported
         self._headers = headers
         self._has_noted_withheld = False
-        self._grouped_urls = 0  # in Lines and Entries
-        self._worker_thread = WorkerThread("sitemap-reader-parse")
+        self._threads = ThreadPool("sitemap-reader-parse", min(_cores(), _MAX_THREADS))
+        self._thread = ThreadPool("sitemap-reader-parse-first")
         self._batches: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
         self._wake = asyncio.Event()
         self._tasks = asyncio.TaskGroup()
@@ -116,10 +115,9 @@ class Crawl:
                 await asyncio.gather(driver, return_exceptions=True)
             finally:  # also if this is cancelled while it waits
                 try:
-                    if self._workers is not None:
-                        await self._workers.close()
+                    await self._threads.close()
                 finally:
-                    await self._worker_thread.close()
+                    await self._thread.close()
 
     async def _drive(self) -> None:
         """Runs the crawl, then puts None as the end of the batches, unless it is cancelled."""
@@ -182,7 +180,7 @@ class Crawl:
             async with timeouts.open_response(opening) as response:
                 if not self._notify_frontier(request, Head(response.status, response.headers)):
                     return
-                task = await self._start_task(request, response)
+                task = self._document_task(request, response)
                 async with aclosing(timeouts.chunks(response.chunks)) as chunks:
                     await task.read(self._collected(request, chunks) if _is_small(response) else chunks)
             if task.lists_pages:
@@ -228,25 +226,27 @@ class Crawl:
         outcome = await task.end()
         if not request.is_robots:
             return Finished(outcome)
-        return Finished(
-            outcome, await self._worker_thread.run(parse_rules, task.robots_text, self.frontier.plan.user_agent)
-        )
+        rules = await self._thread.run(parse_rules, task.robots_text, self.frontier.plan.user_agent)
+        return Finished(outcome, rules)
 
-    async def _start_task(self, request: DocumentRequest, response: Response) -> DocumentTask:
+    def _document_task(self, request: DocumentRequest, response: Response) -> DocumentTask:
         return DocumentTask(
             request,
-            await self._executor(request, response),
+            self._parser(request, response),
+            self._thread,
+            self._threads,
             on_link=partial(self._notify_frontier, request),
-            on_batch=self._emit,
+            on_batch=self._batches.put,
             ask_fallback=partial(self._ask_fallback, request),
         )
 
-    def _parse_task(self, request: DocumentRequest, response: Response) -> ParseTask:
+    def _parser(self, request: DocumentRequest, response: Response) -> DocumentParser:
         plan = self.frontier.plan
-        return ParseTask(
+        return DocumentParser(
             url=request.original_url,
             final_url=request.url,
             content_type=None if request.is_robots else response.headers.get("content-type"),
+            content_encoding=response.headers.get("content-encoding"),
             scope=plan.scope,
             authorities=request.authorities,
             limits=plan.limits,
@@ -259,45 +259,32 @@ class Crawl:
             sniff_only=self._sniff_only and not request.is_robots,
             as_lines=self._as_lines,
             as_entries=self._as_entries,
-            content_encoding=response.headers.get("content-encoding"),
         )
-
-    async def _executor(self, request: DocumentRequest, response: Response) -> ParseExecutor:
-        """Returns an executor of this process for small documents and robots.txt, else of a worker if there are any."""
-        task, workers = self._parse_task(request, response), self._workers
-        is_local = request.is_robots or task.sniff_only or _is_small(response)
-        if workers is None or is_local or self._grouped_urls < workers.after_urls:
-            return LocalExecutor(task, self._worker_thread)
-        return await workers.executor_for(task)
 
     async def _ask_fallback(self, request: DocumentRequest, body: bytes, url: str | None) -> FallbackAnswer:
         assert self._fallback is not None  # noqa: S101 - for the type checker: its task says so
         self._notify_frontier(request, Arrived())
         return await run_fallback(self._fallback, body, url, limits=self.frontier.plan.limits)
 
-    async def _emit(self, batch: Batch) -> None:
-        if self._workers is not None:
-            self._grouped_urls += sum(item.urls for item in batch if isinstance(item, UrlGroup))
-        await self._batches.put(batch)
-
     def _count_wire_bytes(self, wire_bytes: int) -> None:
         self.bytes_wire += wire_bytes
 
     async def _failed(self, request: DocumentRequest, task: DocumentTask | None, error: FetchError) -> Failed:
         """Ends a try that broke off. A retry continues where it ended; without one, what arrived is the document."""
-        is_ours = isinstance(error, WorkerLost)
-        failed = Failed(error.code, error.message, error.transient, is_ours=is_ours, remedy=error.remedy)
+        failed = Failed(error.code, error.message, error.transient, remedy=error.remedy)
         if task is None or not task.has_caught_up:
             return failed
         if self.frontier.tries_again(request, failed):
             request.resume = task.resume_point() if task.has_emitted else None
             return failed
-        try:
-            outcome = await task.end(cut=True)
-        except FetchError as lost:
-            message = failed.message if isinstance(lost, WorkerLost) else f"{failed.message}; {lost}"
-            return attrs.evolve(failed, message=message, outcome=await task.lost())
-        return attrs.evolve(failed, outcome=outcome)
+        return attrs.evolve(failed, outcome=await task.end(cut=True))
+
+
+def _cores() -> int:
+    """Returns how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _is_small(response: Response) -> bool:

@@ -1,7 +1,6 @@
 """Parses one body and selects what the caller wants: wire bytes in, batches of records or JSON lines out.
 
-A ParseTask states how a body is parsed, ParseProgress how far that is. Both, and the items, can be pickled: executors
-run a DocumentParser in a thread or another process. Never fetches, never blocks.
+Runs in any thread, in one at a time. Never fetches, never waits.
 """
 
 from __future__ import annotations
@@ -15,9 +14,10 @@ import attrs
 from ..frontier.filters import LastmodSummary
 from ..model.errors import SitemapReaderError
 from ..model.records import Outcome, SitemapRef, UrlRecord
-from ..parser.fast_scanner import Entries, records_of
+from ..parser.fast_path import ScannedUrls
 from ..parser.parser import SitemapParser
-from ..serialize.jsonl import Lines, joined, json_lines, lines_of_columns
+from ..parser.url_batch import UrlBatch
+from ..serialize.jsonl import Lines, joined, json_lines, place_and_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from ..model.problems import Problem
     from ..model.records import Item
     from ..parser.content.decoder import ReadPrefix
+    from ..parser.content.sniff import Format
     from ..parser.dialects.feed_fallback import FallbackLinks
-    from ..parser.fast_scanner import Columns
     from ..parser.normalise.scope import Scope, ScopeMode
+    from ..parser.parser import Found
 
 # About how much a batch takes in memory: to pass one to another thread costs some 100 us.
 _BATCH_BYTES = 256 * 1024
@@ -38,9 +39,9 @@ _ITEM_BYTES = 256
 _MIN_PIECE_BYTES = 4 * 1024
 
 # Items that hold several URLs.
-UrlGroup = Lines | Entries
+UrlGroup = Lines | UrlBatch
 Batch: TypeAlias = list["Item | UrlGroup"]
-_URL_ITEMS = frozenset({UrlRecord, Lines, Entries, SitemapRef})
+_URL_ITEMS = frozenset({UrlRecord, Lines, UrlBatch, SitemapRef})
 FallbackAnswer: TypeAlias = "FallbackLinks | SitemapReaderError"
 
 
@@ -51,87 +52,69 @@ class LineOptions:
     site: str | None = None
 
 
-@attrs.frozen
-class ParseTask:
-    """How one body is parsed, and which of its items are returned.
-
-    Fields of SitemapParser have its names. `asks_fallback`: a feed fallback will be called if needed.
-    `selection` filters records; with `as_lines` they are returned as Lines, with `as_entries` those of the fast path
-    as Entries. `skipped` counts items that an earlier try returned. `former` is the scope of an earlier reading: only
-    what that dropped is returned. `sniff_only` stops once the format is known, and returns no records.
-    """
-
-    url: str
-    final_url: str
-    content_type: str | None
-    scope: ScopeMode
-    authorities: tuple[str, ...]
-    limits: Limits
-    selection: Selection
-    extras: bool = False
-    asks_fallback: bool = False
-    prefix: ReadPrefix | None = None
-    skipped: int = 0
-    former: Scope | None = None
-    sniff_only: bool = False
-    as_lines: LineOptions | None = None
-    as_entries: bool = False
-    content_encoding: str | None = None
-
-
-@attrs.frozen
-class ParseProgress:
-    """How far a DocumentParser is.
-
-    `items` counts what its parser returned. `has_yielded`: a URL or a child was among that, selected or not.
-    `needs_no_more` bytes: a limit was reached, or the format is known. `has_caught_up`: it is as far as an earlier try;
-    `is_shorter`: the document ended before that. `fallback_request`: the arguments for a feed fallback, to be called
-    before finish(). `regained` counts what a second reading returned, by the reason for which the first one dropped it.
-    `dates` are those of all URLs, selected or not, where the selection has a date filter.
-    """
-
-    items: int
-    has_yielded: bool
-    format: str | None
-    needs_no_more: bool
-    has_caught_up: bool
-    is_shorter: bool
-    prefix: ReadPrefix
-    outcome: Outcome
-    fallback_request: tuple[bytes, str | None] | None
-    regained: Counter[str]
-    dates: LastmodSummary | None = None
-
-
 class DocumentParser:
-    """Parses one body: parse() each chunk, iterating to the end; then end(), and with a `fallback_request` finish()."""
+    """Parses one body: parse() each chunk, iterating to the end; then end(), and with a `fallback_request` finish().
 
-    def __init__(self, task: ParseTask) -> None:
-        self._task = task
+    Keywords of SitemapParser have its meaning. `selection` filters records; with `as_lines` they are returned as Lines,
+    with `as_entries` those that were scanned as UrlBatches. `skipped` counts items that an earlier try returned.
+    `former` is the scope of an earlier reading: only what that dropped is returned. `sniff_only` stops once the format
+    is known, and returns no records. `asks_fallback`: a feed fallback will be called if needed.
+
+    `items` counts what the SitemapParser returned. `has_yielded`: a URL or a child was among that, selected or not.
+    `fallback_request`: the arguments for a feed fallback, to be called before finish(). `regained` counts what a second
+    reading returned, by the reason for which the first one dropped it. `dates` are those of all URLs, selected or not,
+    where the selection has a date filter.
+    """
+
+    def __init__(
+        self,
+        *,
+        url: str,
+        final_url: str,
+        content_type: str | None,
+        content_encoding: str | None = None,
+        scope: ScopeMode,
+        authorities: tuple[str, ...],
+        limits: Limits,
+        selection: Selection,
+        extras: bool = False,
+        asks_fallback: bool = False,
+        prefix: ReadPrefix | None = None,
+        skipped: int = 0,
+        former: Scope | None = None,
+        sniff_only: bool = False,
+        as_lines: LineOptions | None = None,
+        as_entries: bool = False,
+    ) -> None:
         self._parser = SitemapParser(
-            url=task.url,
-            final_url=task.final_url,
-            content_type=task.content_type,
-            content_encoding=task.content_encoding,
-            scope=task.scope,
-            authorities=task.authorities,
+            url=url,
+            final_url=final_url,
+            content_type=content_type,
+            content_encoding=content_encoding,
+            scope=scope,
+            authorities=authorities,
             child_scope="any",  # the frontier checks URL scope: it knows about robots.txt files of other hosts
-            limits=task.limits,
-            extras=task.extras,
-            feed_fallback=self._stored_answer if task.asks_fallback else None,
-            prefix=task.prefix,
-            _make=self._make_items,
+            limits=limits,
+            extras=extras,
+            feed_fallback=self._stored_answer if asks_fallback else None,
+            prefix=prefix,
         )
+        self._selection = selection
+        self._skipped = skipped
+        self._former = former
+        self._sniff_only = sniff_only
+        self._as_lines = as_lines
+        self._as_entries = as_entries
         self._closing: Iterator[list[Item]] = iter(())
-        self._fallback_request: tuple[bytes, str | None] | None = None
         self._answer: FallbackAnswer | None = None
-        self._items = 0
-        self._has_yielded = False
         self._filtered: Counter[str] = Counter()
-        self._regained: Counter[str] = Counter()
-        self._dates = None if task.selection.window.since is None else LastmodSummary()
-        self._takes_every_record = task.selection.takes_all and task.former is None and not task.sniff_only
-        self._takes_groups = self._takes_every_record and not task.skipped
+        self._takes_every_record = selection.takes_all and former is None and not sniff_only
+        self._takes_groups = self._takes_every_record and not skipped
+        self.items = 0
+        self.has_yielded = False
+        self.fallback_request: tuple[bytes, str | None] | None = None
+        self.regained: Counter[str] = Counter()
+        self.dates = None if selection.window.since is None else LastmodSummary()
 
     @property
     def robots_text(self) -> str:
@@ -139,30 +122,42 @@ class DocumentParser:
         return self._parser.robots_text
 
     @property
-    def progress(self) -> ParseProgress:
-        """How far it is now."""
-        parser = self._parser
-        outcome = parser.outcome
+    def format(self) -> Format | None:
+        """The format; None until it is known."""
+        return self._parser.format
+
+    @property
+    def needs_no_more(self) -> bool:
+        """Whether no more bytes are needed: a limit was reached, or the format is known."""
+        return self._parser.stopped or self._has_sniffed
+
+    @property
+    def has_caught_up(self) -> bool:
+        """Whether it is as far as an earlier try."""
+        return self.items >= self._skipped and not self.is_shorter
+
+    @property
+    def is_shorter(self) -> bool:
+        """Whether fewer bytes were read than by an earlier try."""
+        return self._parser.is_shorter
+
+    @property
+    def prefix(self) -> ReadPrefix:
+        """The bytes read so far, for a later try."""
+        return self._parser.prefix
+
+    @property
+    def outcome(self) -> Outcome:
+        """The Outcome so far."""
+        outcome = self._parser.outcome
         outcome.dropped.update(self._filtered)
         outcome.kept -= self._filtered.total()
-        return ParseProgress(
-            items=self._items,
-            has_yielded=self._has_yielded,
-            format=parser.format and parser.format.value,
-            needs_no_more=parser.stopped or self._has_sniffed,
-            has_caught_up=self._items >= self._task.skipped and not parser.is_shorter,
-            is_shorter=parser.is_shorter,
-            prefix=parser.prefix,
-            outcome=outcome,
-            fallback_request=self._fallback_request,
-            regained=self._regained.copy(),
-            dates=self._dates and attrs.evolve(self._dates),
-        )
+        return outcome
 
     def parse(self, chunk: bytes) -> Iterator[Batch]:
         """Yields the selected items of a chunk, in small batches."""
-        for items in self._parser.pieces(chunk):
-            yield self._select([*items])
+        for items in self._parser.scanned_pieces(chunk):
+            yield self._select(self._grouped(items))
             if self._has_sniffed:
                 return
 
@@ -172,12 +167,12 @@ class DocumentParser:
             return []
         self._closing = self._parser.closing(cut=cut)
         batch = self._select([*next(self._closing, [])])
-        self._fallback_request = self._parser.fallback_question
-        return batch if self._fallback_request else batch + self._rest()
+        self.fallback_request = self._parser.fallback_question
+        return batch if self.fallback_request else batch + self._rest()
 
     def finish(self, answer: FallbackAnswer) -> Batch:
         """Returns the items that depend on the feed fallback."""
-        self._answer, self._fallback_request = answer, None
+        self._answer, self.fallback_request = answer, None
         return self._rest()
 
     def release(self) -> None:
@@ -186,7 +181,7 @@ class DocumentParser:
 
     @property
     def _has_sniffed(self) -> bool:
-        return self._task.sniff_only and self._parser.format is not None
+        return self._sniff_only and self._parser.format is not None
 
     def _rest(self) -> Batch:
         return self._select([*next(self._closing, [])])
@@ -201,40 +196,50 @@ class DocumentParser:
 
     # --- selection ---
 
-    def _make_items(self, columns: Columns, sitemap: str | None) -> Batch:
-        """Returns the items for entries of the fast path: as a group, if the task asks for that."""
-        options = self._task.as_lines
-        if self._takes_groups and columns.extensions is None:
-            if self._task.as_entries:
-                return [Entries(columns, sitemap)]
+    def _grouped(self, items: list[Found]) -> Batch:
+        """The items with scanned URLs as groups, if the task asks for that, or as records."""
+        batch: Batch = []
+        for item in items:
+            if isinstance(item, ScannedUrls):
+                batch += self._urls(item)
+            else:
+                batch.append(item)
+        return batch
+
+    def _urls(self, scanned: ScannedUrls) -> Batch:
+        options = self._as_lines
+        if self._takes_groups and not scanned.is_rich:
+            if self._as_entries:
+                return [scanned.batch()]
             if options is not None:
-                return [lines_of_columns(*columns[:-1], sitemap=sitemap, site=options.site)]
-        return [*records_of(columns, sitemap)]
+                data, undated = scanned.json_lines(*place_and_end(scanned.sitemap, options.site))
+                return [Lines(data, scanned.urls, undated)]
+        return [*scanned.records()]
 
     def _select(self, items: Batch) -> Batch:
-        if self._takes_every_record and self._items >= self._task.skipped:
-            self._has_yielded = self._has_yielded or not _URL_ITEMS.isdisjoint(map(type, items))
-            self._items += sum(item.urls if isinstance(item, UrlGroup) else 1 for item in items)
-        elif self._task.former is None:
+        if self._takes_every_record and self.items >= self._skipped:
+            self.has_yielded = self.has_yielded or not _URL_ITEMS.isdisjoint(map(type, items))
+            self.items += sum(item.urls if isinstance(item, UrlGroup) else 1 for item in items)
+        elif self._former is None:
             items = [item for item in items if self._is_selected(item)]
         else:
-            items = self._dropped_before(items, self._task.former)
-        return _to_lines(items, self._task.as_lines) if self._task.as_lines else items
+            items = self._dropped_before(items, self._former)
+        return _to_lines(items, self._as_lines) if self._as_lines else items
 
     def _is_selected(self, item: Item | UrlGroup) -> bool:
-        self._items += 1
-        is_new = self._items > self._task.skipped
+        self.items += 1
+        is_new = self.items > self._skipped
         if isinstance(item, UrlRecord):
-            self._has_yielded = True
-            return self._matches_selection(item) and is_new and not self._task.sniff_only
-        self._has_yielded = self._has_yielded or isinstance(item, SitemapRef)
+            self.has_yielded = True
+            return self._matches_selection(item) and is_new and not self._sniff_only
+        self.has_yielded = self.has_yielded or isinstance(item, SitemapRef)
         return is_new
 
     def _matches_selection(self, record: UrlRecord) -> bool:
         """Whether the selection has the record; others are counted by reason."""
-        if self._dates is not None:
-            self._dates.add(record)
-        reason = self._task.selection.refuses(record)
+        if self.dates is not None:
+            self.dates.add(record)
+        reason = self._selection.refuses(record)
         if reason:
             self._filtered[reason] += 1
         return reason is None
@@ -243,12 +248,12 @@ class DocumentParser:
         """Returns the records that an earlier reading dropped, each with the problems that were not reported then."""
         regained: Batch = []
         for item in items:
-            self._items += 1
+            self.items += 1
             if not isinstance(item, UrlRecord):
                 continue
             reason = former.reason(item.loc)
-            if self._matches_selection(item) and reason is not None and self._items > self._task.skipped:
-                self._regained[reason] += 1
+            if self._matches_selection(item) and reason is not None and self.items > self._skipped:
+                self.regained[reason] += 1
                 regained += [problem for problem in item.problems if not _was_reported(problem)]
                 regained.append(item)
         return regained
@@ -270,7 +275,7 @@ def _size(item: Item | UrlGroup) -> int:
     """About how many bytes of memory an item takes."""
     if isinstance(item, Lines):
         return len(item.data)
-    return _ITEM_BYTES * (item.urls if isinstance(item, Entries) else 1)
+    return _ITEM_BYTES * (item.urls if isinstance(item, UrlBatch) else 1)
 
 
 def _to_lines(items: Batch, options: LineOptions) -> Batch:

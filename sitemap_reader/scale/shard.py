@@ -23,7 +23,7 @@ from ..client.thread_bridge import first_failure
 from ..model.errors import NothingFound, StateError
 from ..model.problems import report
 from ..pipeline.document_parser import LineOptions
-from ..pipeline.executor import WorkerThread
+from ..pipeline.thread_pool import ThreadPool
 from ..state.sync import SyncPlan
 from .folder import INCOMPLETE, NAMED, SUMS, HostRow, ShardWriter
 from .hosts import by_domain
@@ -51,7 +51,7 @@ class _HostReader:
         domain: str,
         config: HarvestConfig,
         writer: ShardWriter,
-        worker_thread: WorkerThread,
+        worker_thread: ThreadPool,
         progress: ShardProgress,
     ) -> None:
         self._target = target
@@ -204,7 +204,7 @@ class _ShardReader:
         self._on_progress = on_progress
         self._domains = by_domain(folder.targets(shard))
         # All hosts write their files, and use the state, in this one thread.
-        self._worker_thread = WorkerThread("sitemap-reader-parts")
+        self._worker_thread = ThreadPool("sitemap-reader-parts")
         self._running: dict[str, ShardProgress] = {}
         # The manifest so far: of the hosts that are done.
         self._totals: dict[str, Any] = {"hosts": 0, "verdicts": {}, **dict.fromkeys(SUMS, 0), "given_up": []}

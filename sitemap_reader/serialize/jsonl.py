@@ -19,9 +19,12 @@ import orjson
 from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import EXTENSIONS, NO_EXTENSIONS, Candidate, Change, Outcome, SitemapRef, UrlRecord
+from ..parser.compiled import scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
+
+    from ..parser.url_batch import UrlBatch
 
     Reader = Callable[[Any], Any]
 
@@ -122,63 +125,25 @@ def json_lines(records: Iterable[UrlRecord], *, site: str | None = None) -> Line
     return Lines(bytes(data), urls, undated)
 
 
-def lines_of_columns(
-    locs: Sequence[str],
-    lastmods: Sequence[datetime | None],
-    precisions: Sequence[str | None],
-    changefreqs: Sequence[str | None],
-    priorities: Sequence[float | None],
-    lines: Sequence[int],
-    *,
-    sitemap: str | None,
-    site: str | None = None,
-    head: str = "",
-) -> Lines:
-    """The lines of one or more entries of one document that have only these fields, with dates in UTC.
+def place_and_end(sitemap: str | None, site: str | None) -> tuple[bytes, bytes]:
+    """The JSON of a line's `sitemap`, and what follows the value of its `line`."""
+    return orjson.dumps(sitemap), b"}\n" if site is None else b',"site":' + orjson.dumps(site) + b"}\n"
 
-    `head` is JSON, keys and values, that precedes the fields of each.
-    """
-    rows = zip(
-        _strings(locs), _dates(lastmods), *map(_column, (precisions, changefreqs, priorities, lines)), strict=True
-    )
-    place = orjson.dumps(sitemap).decode()
-    end = "}\n" if site is None else f',"site":{orjson.dumps(site).decode()}}}\n'
-    data = "".join(
-        [
-            f'{{{head}"loc":"{loc}","lastmod":{date},"lastmod_precision":{precision},"changefreq":{changefreq},'
-            f'"priority":{priority},"sitemap":{place},"line":{line}{end}'
-            for loc, date, precision, changefreq, priority, line in rows
-        ]
-    )
-    return Lines(data.encode(), len(lines), lastmods.count(None))
+
+def new_lines_of(batch: UrlBatch, *, site: str | None = None) -> Lines:
+    """The lines of the URLs of a batch as lines of Changes, all of them new."""
+    if scanner is None:
+        return new_lines(json_lines(batch.records()), site=site)
+    data = scanner.json_lines_of(batch.columns, *place_and_end(batch.sitemap, site), NEW.encode())
+    return Lines(data, batch.urls, batch.lastmods.count(None))
 
 
 def new_lines(lines: Lines, *, site: str | None = None) -> Lines:
     """The lines of records as lines of Changes, all of them new."""
-    end = b"}\n" if site is None else b',"site":' + orjson.dumps(site) + b"}\n"
+    _, end = place_and_end(None, site)
     # A line feed is only at the end of a line.
     data = (b"\n" + lines.data).replace(b"\n{", f"\n{{{NEW}".encode()).replace(b"}\n", end)
     return Lines(data[1:], lines.urls, lines.undated)
-
-
-def _column(values: Sequence[object]) -> list[str]:
-    """Values as JSON; none of them may hold a comma."""
-    return orjson.dumps(values)[1:-1].decode().split(",")
-
-
-def _dates(moments: Sequence[datetime | None]) -> list[str]:
-    """Moments as stamp() writes them: orjson does not trim the zeros of a fraction."""
-    text = orjson.dumps(moments, None, orjson.OPT_UTC_Z)[1:-1].decode()
-    dates = text.split(",")
-    return [date[:-2].rstrip("0") + 'Z"' if "." in date else date for date in dates] if "." in text else dates
-
-
-def _strings(values: Sequence[str]) -> Sequence[str]:
-    """The JSON of texts, without quotes: in most cases the texts themselves."""
-    at_once = "".join(values)
-    if len(orjson.dumps(at_once)) == len(at_once) + len('""'):
-        return values
-    return [orjson.dumps(value)[1:-1].decode() for value in values]
 
 
 def joined(lines: list[Lines]) -> Lines:
@@ -276,7 +241,7 @@ def _plain(value: Any) -> Any:
     return _plain(value)
 
 
-# Class of a record -> the names of its fields, and the function that returns their values. Filled as classes are met.
+# Class of a record -> the names of its fields, and the function that returns their values. A cache: any thread may add.
 _RECORD_FIELDS: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {}
 
 

@@ -5,27 +5,30 @@ In: listings of URLs, and the columns of what a document lists. Out: the listing
 
 from __future__ import annotations
 
-from itertools import groupby
+from collections import Counter
+from functools import partial
+from itertools import chain, groupby
+from operator import is_
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 import attrs
 
-from ..parser.fast_scanner import Entries
 from ..serialize.jsonl import Lines
-from .rows import comparable_lastmod, entry_columns
+from .rows import comparable_lastmod
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..frontier.lastmod_trust import History
     from ..model.records import Change
+    from ..parser.url_batch import UrlBatch
     from .rows import Listing, UrlColumns
 
-# New URLs come in bulk: those without extensions as Entries, the others as Lines of their records.
-ChangePiece: TypeAlias = "Entries | Lines | list[Change]"
+# New URLs come in bulk: those without extensions as UrlBatches, the others as Lines of their records.
+ChangePiece: TypeAlias = "UrlBatch | Lines | list[Change]"
 # URLs that are compared and stored together: a whole document, if it keeps to the protocol's limit.
 MAX_BATCH_URLS = 50_000
+MAX_PIECE_URLS = 1_000
 
 # How a URL is known from other listings: one in the state, or one that has left its document (not expired).
 _LISTED, _LEFT_OPEN = 0, 1
@@ -35,8 +38,13 @@ _LISTED, _LEFT_OPEN = 0, 1
 class PreviousListings:
     """Listings from before this document was read, by key: its `own`, and those `elsewhere` with their kind."""
 
-    own: dict[int, Listing]
+    own: Mapping[int, Listing]
     elsewhere: dict[int, list[tuple[int, Listing]]] = attrs.field(factory=dict)
+
+    @property
+    def has_any(self) -> bool:
+        """Whether any URL had a listing before."""
+        return bool(self.own or self.elsewhere)
 
     def counted(self, key: int) -> list[Listing]:
         """The listings of a URL that counted before; expired ones only where there are no others."""
@@ -64,12 +72,13 @@ class PreviousListings:
 class DocumentChanges:
     """How a document differs from its previous version: counts of changed entries, as in History.
 
-    `prefix` is the common beginning of its stored locs, None before any is stored. `stored` are the keys that were
-    stored in earlier batches of the same document.
+    `prefix` is the common beginning of its stored locs, None before any is stored. `listed` are the keys of its URLs,
+    `still_listed` is the number of those that it listed before.
     """
 
     prefix: str | None = None
-    stored: set[int] = attrs.field(factory=set)
+    listed: set[int] = attrs.field(factory=set)
+    still_listed: int = 0
     both: int = 0
     lastmod_only: int = 0
     entry_only: int = 0
@@ -97,13 +106,13 @@ class DocumentChanges:
         )
 
 
-def url_batches(changed: Iterator[UrlColumns]) -> Iterator[list[UrlColumns]]:
+def url_batches(pieces: Iterable[UrlColumns]) -> Iterator[list[UrlColumns]]:
     """Groups columns into batches of at least MAX_BATCH_URLS URLs; the last may have fewer."""
     batch: list[UrlColumns] = []
     urls = 0
-    for columns in changed:
+    for columns in pieces:
         batch.append(columns)
-        urls += len(columns.keys)
+        urls += len(columns.locs)
         if urls >= MAX_BATCH_URLS:
             yield batch
             batch, urls = [], 0
@@ -111,35 +120,47 @@ def url_batches(changed: Iterator[UrlColumns]) -> Iterator[list[UrlColumns]]:
         yield batch
 
 
-def deduplicate(batch: list[UrlColumns], own: dict[int, Listing], stored_keys: AbstractSet[int]) -> list[UrlColumns]:
-    """Each URL once: of one document's listings of it the newest counts, of equally new ones the first.
+def counted_places(batches: Callable[[], Iterable[UrlColumns]]) -> dict[int, int]:
+    """Key of each URL that a document lists several times -> the place in the document of the listing that counts.
 
-    The listings of `stored_keys` in `own` are earlier ones of the same document.
+    That is the newest, of equally new ones the first. `batches` returns those of the whole document, at each call.
     """
-    newest: dict[int, int] = {}  # key -> lastmod of its best listing
-    winners: dict[int, tuple[int, int]] = {}
-    for number, columns in enumerate(batch):
-        for index, key in enumerate(columns.keys):
-            lastmod = comparable_lastmod(columns.lastmods[index], columns.precisions[index])
-            if key not in newest and key in stored_keys and key in own:
-                newest[key] = comparable_lastmod(own[key].lastmod, own[key].precision)
+    listed: set[int] = set()
+    repeated: set[int] = set()
+    for columns in batches():
+        keys = frozenset(columns.keys)
+        repeated |= listed & keys
+        if len(keys) < len(columns.keys):
+            repeated.update(key for key, count in Counter(columns.keys).items() if count > 1)
+        listed |= keys
+    if not repeated:
+        return {}
+    newest: dict[int, int] = {}
+    places: dict[int, int] = {}
+    urls = (zip(each.keys, each.lastmods, each.precisions, strict=True) for each in batches())
+    for place, (key, *date) in enumerate(chain.from_iterable(urls)):
+        if key in repeated:
+            lastmod = comparable_lastmod(*date)
             if key not in newest or lastmod > newest[key]:
-                newest[key], winners[key] = lastmod, (number, index)
-    kept = frozenset(winners.values())
-    return [
-        columns.only([(number, index) in kept for index in range(len(columns.keys))])
-        for number, columns in enumerate(batch)
-    ]
+                newest[key], places[key] = lastmod, place
+    return places
 
 
-def change_pieces(columns: UrlColumns, sitemap: str) -> Iterator[ChangePiece]:
-    """New URLs, of which some have a JSON line: runs of Entries and of Lines, in document order."""
+def new_pieces(columns: UrlColumns, sitemap: str) -> Iterator[UrlBatch | Lines]:
+    """New URLs in document order, in pieces of at most MAX_PIECE_URLS: those with a JSON line as Lines."""
     start = 0
-    for is_plain, group in groupby(columns.json_lines or (), lambda line: line is None):
-        lines = [*group]
-        end = start + len(lines)
-        if is_plain:
-            yield Entries(entry_columns(columns.part(start, end)), sitemap)
-        else:
-            yield Lines(b"".join(cast("list[bytes]", lines)), len(lines), 0)
-        start = end
+    for has_lines, size in _runs(columns.json_lines, len(columns.locs)):
+        for at in range(start, start + size, MAX_PIECE_URLS):
+            piece = columns.part(at, min(at + MAX_PIECE_URLS, start + size))
+            lines = cast("list[bytes]", piece.json_lines)
+            yield Lines(b"".join(lines), len(lines), 0) if has_lines else piece.url_batch(sitemap)
+        start += size
+
+
+def _runs(json_lines: Sequence[bytes | None] | None, urls: int) -> Iterator[tuple[bool, int]]:
+    """Whether the next URLs have JSON lines, and how many they are."""
+    if json_lines is None:
+        yield False, urls
+    else:
+        for is_plain, group in groupby(json_lines, partial(is_, None)):
+            yield not is_plain, sum(1 for _ in group)

@@ -18,7 +18,8 @@ from ..frontier.revalidation import CachedDocument, DocumentCache, is_strong
 from ..model.records import Outcome, SitemapRef
 from ..parser.content.sniff import FEEDS, Format
 from ..parser.normalise.dates import period_end
-from .rows import lastmod_columns, lastmod_of, micros, moment
+from ..parser.url_batch import lastmod_of
+from .rows import lastmod_columns, micros, moment
 from .schema import execute_all
 
 if TYPE_CHECKING:

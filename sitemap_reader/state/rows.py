@@ -8,31 +8,26 @@ SQLite takes or returns many rows as one value.
 from __future__ import annotations
 
 from base64 import b64encode
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from hashlib import blake2b
-from itertools import compress, repeat
+from itertools import chain, compress, product, repeat
+from operator import itemgetter, ne, or_
 from struct import unpack
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
+import attrs
 import orjson
 
-from ..model.records import EXTENSIONS, EXTRAS_STATE_CODE, ChangeFreq, Precision, UrlRecord
-from ..parser.fast_scanner import Columns
+from ..model.records import EXTENSIONS, EXTRAS_STATE_CODE, UrlRecord
+from ..parser.compiled import scanner
+from ..parser.url_batch import CHANGEFREQS, EPOCH, PRECISIONS, SUBSECOND, UrlBatch, changefreq_of, lastmod_of
 from ..serialize.jsonl import NESTED, to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from ..parser.fast_scanner import Entries
-
-Value = TypeVar("Value")
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-PRECISIONS: tuple[Precision, ...] = get_args(Precision)
-SUBSECOND = PRECISIONS.index("subsecond")
 _MINUTE = PRECISIONS.index("minute")
-CHANGEFREQS: tuple[ChangeFreq, ...] = get_args(ChangeFreq)
 _PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
 _CHANGEFREQ_CODES: dict[str | None, int] = {name: code for code, name in enumerate(CHANGEFREQS)}
 # Digit -> nested field, in the order of the digits, so that a row with news begins with a zero (HAS_NEWS).
@@ -43,14 +38,19 @@ HAS_NEWS = f"coalesce(substr(nested, 1, 1) = '{min(_NESTED)}', 0)"  # in SQL
 
 
 class Listing(NamedTuple):
-    """One document's values for a URL, encoded as in its row."""
+    """One document's values for a URL; lastmod, precision and changefreq as in a UrlBatch, nested as in its row."""
 
     document: int
     lastmod: int | None
     precision: int | None
     changefreq: int | None
-    priority: str | None
+    priority: float | None
     nested: str | None
+
+    @classmethod
+    def of_row(cls, document: int, stated: Stated, nested: str | None) -> Self:
+        """The listing of a row."""
+        return cls(document, *unpack_stated(stated), nested)
 
     def differences(self, other: Listing) -> tuple[str, ...]:
         """The names of the fields that differ, in the order of UrlRecord."""
@@ -85,12 +85,12 @@ def comparable_lastmod(lastmod: int | None, precision: int | None) -> int:
 
 def micros(moment: datetime) -> int:
     """Microseconds since 1970, UTC."""
-    return (moment - _EPOCH) // _MICROSECOND
+    return (moment - EPOCH) // _MICROSECOND
 
 
 def moment(number: int) -> datetime:
     """The datetime of micros()."""
-    return _EPOCH + timedelta(microseconds=number)
+    return EPOCH + timedelta(microseconds=number)
 
 
 def lastmod_columns(lastmod: datetime | None, precision: str | None) -> tuple[int | None, int | None]:
@@ -98,27 +98,9 @@ def lastmod_columns(lastmod: datetime | None, precision: str | None) -> tuple[in
     return _number(lastmod, precision), _PRECISION_CODES.get(precision)
 
 
-def lastmod_of(number: int | None, code: int | None) -> tuple[datetime | None, Precision | None]:
-    """The lastmod and precision of lastmod_columns()."""
-    if number is None:
-        return None, precision_of(code)
-    length = timedelta(microseconds=number) if code == SUBSECOND else timedelta(seconds=number)
-    return _EPOCH + length, precision_of(code)
-
-
-def precision_of(code: int | None) -> Precision | None:
-    """The precision that has this code."""
-    return None if code is None else PRECISIONS[code]
-
-
 def states_time(code: int | None) -> bool:
     """Whether a lastmod of this precision has a time of day."""
     return code is not None and code >= _MINUTE
-
-
-def changefreq_of(code: int | None) -> ChangeFreq | None:
-    """The changefreq that has this code."""
-    return None if code is None else CHANGEFREQS[code]
 
 
 def _number(lastmod: datetime | None, precision: str | None) -> int | None:
@@ -126,28 +108,67 @@ def _number(lastmod: datetime | None, precision: str | None) -> int | None:
         return None
     if precision == "subsecond":
         return micros(lastmod)
-    since = lastmod - _EPOCH
+    since = lastmod - EPOCH
     return since.days * 86_400 + since.seconds
 
 
-def _priority_text(priority: float | None) -> str | None:
-    return None if priority is None else repr(priority)
-
-
-def _priority_of(text: str | None) -> float | None:
-    return None if text is None else float(text)
-
-
-def record_of(
-    loc: str, values: tuple[int | None, int | None, int | None, str | None], sitemap: str | None
-) -> UrlRecord:
-    """The record of a row, without nested values; `values` are lastmod, precision, changefreq and priority."""
-    number, precision, changefreq, priority = values
-    lastmod, name = lastmod_of(number, precision)
-    return UrlRecord(loc, lastmod, name, changefreq_of(changefreq), _priority_of(priority), sitemap=sitemap)
+def record_of(loc: str, listing: Listing, sitemap: str | None) -> UrlRecord:
+    """The record of a listing, without nested values."""
+    lastmod, precision = lastmod_of(listing.lastmod, listing.precision)
+    return UrlRecord(loc, lastmod, precision, changefreq_of(listing.changefreq), listing.priority, sitemap=sitemap)
 
 
 # --- rows ---
+
+# A row has lastmod, precision, changefreq and priority in one value. Usually that is an integer: the lastmod in seconds
+# (or in milliseconds, where its precision is SUBSECOND) times _SCALE, plus the code of the other three. Microseconds,
+# and priorities that are no hundredths, do not fit: then it is a JSON array of the four.
+Stated: TypeAlias = int | str
+Others: TypeAlias = "tuple[int | None, int | None, float | None]"  # precision, changefreq, priority
+_HUNDREDTHS = [number / 100 for number in range(101)]
+_CODED: list[Others] = [
+    *product((None, *range(len(PRECISIONS))), (None, *range(len(CHANGEFREQS))), (None, *_HUNDREDTHS))
+]
+_CODE_OF = {others: code for code, others in enumerate(_CODED)}
+_CODE_OF_SECONDS = {others: code for others, code in _CODE_OF.items() if others[0] != SUBSECOND}
+_SCALE = 8192
+
+
+def pack_stated(
+    lastmods: Sequence[int | None],
+    precisions: Sequence[int | None],
+    changefreqs: Sequence[int | None],
+    priorities: Sequence[float | None],
+) -> list[Stated]:
+    """The stated value of each URL."""
+    codes = map(_CODE_OF_SECONDS.get, zip(precisions, changefreqs, priorities, strict=True))
+    packed: list[Any] = [
+        None if code is None else (lastmod or 0) * _SCALE + code for lastmod, code in zip(lastmods, codes, strict=True)
+    ]
+    if None in packed:
+        for index, value in enumerate(packed):
+            if value is None:
+                packed[index] = _pack(lastmods[index], (precisions[index], changefreqs[index], priorities[index]))
+    return packed
+
+
+def _pack(lastmod: int | None, others: Others) -> Stated:
+    code = _CODE_OF.get(others)
+    if code is None or lastmod is None or lastmod % 1_000:
+        return orjson.dumps((lastmod, *others)).decode()
+    return lastmod // 1_000 * _SCALE + code
+
+
+def unpack_stated(stated: Stated) -> tuple[int | None, int | None, int | None, float | None]:
+    """Lastmod, precision, changefreq and priority of a row."""
+    if isinstance(stated, str):
+        lastmod, precision, changefreq, priority = orjson.loads(stated)
+        return lastmod, precision, changefreq, None if priority is None else float(priority)
+    number, code = divmod(stated, _SCALE)
+    precision, changefreq, priority = _CODED[code]
+    if precision is None:
+        return None, None, changefreq, priority
+    return (number * 1_000 if precision == SUBSECOND else number), precision, changefreq, priority
 
 
 class Keys:
@@ -170,21 +191,23 @@ class Keys:
 
 
 class UrlColumns(NamedTuple):
-    """URLs that a document lists, column by column, encoded as in their rows.
+    """URLs that a document lists, column by column: those of a UrlBatch, what only records have, and the rows' values.
 
-    `json_lines` has the JSON line of each URL with nested values or problems, which the other columns do not hold.
-    `nested` and `json_lines` are None where no URL has any.
+    `nested` holds the nested values of each URL, as in its row. `json_lines` has the JSON line of each URL with nested
+    values or problems, which the other columns do not hold. Both are None where no URL has any. `keys` and `stated`
+    are empty until the document ends.
     """
 
-    keys: Sequence[int]
+    locs: Sequence[str]
     lastmods: Sequence[int | None]
     precisions: Sequence[int | None]
     changefreqs: Sequence[int | None]
-    priorities: Sequence[str | None]
-    nested: Sequence[str | None] | None
-    locs: Sequence[str]
+    priorities: Sequence[float | None]
     lines: Sequence[int | None]
-    json_lines: Sequence[bytes | None] | None
+    nested: Sequence[str | None] | None = None
+    json_lines: Sequence[bytes | None] | None = None
+    keys: Sequence[int] = ()
+    stated: Sequence[Stated] = ()
 
     def only(self, mask: Sequence[bool]) -> UrlColumns:
         """The URLs whose mask is true."""
@@ -198,82 +221,91 @@ class UrlColumns(NamedTuple):
 
     def listing(self, document: int, index: int) -> Listing:
         """The listing of the URL at an index."""
-        nested = self.nested[index] if self.nested else None
         dates = self.lastmods[index], self.precisions[index]
+        nested = self.nested[index] if self.nested else None
         return Listing(document, *dates, self.changefreqs[index], self.priorities[index], nested)
 
-    def values(self) -> Iterator[tuple[Any, ...]]:
-        """Key, lastmod, precision, changefreq, priority and nested of each URL."""
-        nested = self.nested or repeat(None)
-        return zip(self.keys, self.lastmods, self.precisions, self.changefreqs, self.priorities, nested, strict=False)
-
-    def rows(self, prefix_chars: int, *, has_nested: bool) -> Iterator[tuple[Any, ...]]:
-        """The values with each loc behind its first `prefix_chars`; `nested` only with `has_nested`."""
-        locs = [loc[prefix_chars:] for loc in self.locs]
-        nested = [self.nested or repeat(None)] if has_nested else []
-        values = (self.lastmods, self.precisions, self.changefreqs, self.priorities)
-        return zip(self.keys, *values, *nested, locs, strict=False)
+    def url_batch(self, sitemap: str) -> UrlBatch:
+        """The batch of these URLs, of which none has a JSON line."""
+        columns: list[Any] = [*self[:6], sitemap]
+        return UrlBatch(*columns)
 
 
-def columns_of_entries(entries: Entries, keys: Keys) -> UrlColumns:
-    """The columns of entries without nested values."""
-    locs, lastmods, precisions, changefreqs, priorities, lines, _ = entries.columns
-    return UrlColumns(
-        keys.digests(locs),
-        _lastmod_numbers(lastmods, precisions),
-        [*map(_PRECISION_CODES.get, precisions)],
-        [*map(_CHANGEFREQ_CODES.get, changefreqs)],
-        _map_distinct(_priority_text, priorities),
-        None,
-        locs,
-        lines,
-        None,
-    )
+@attrs.frozen
+class StoredRows:
+    """Rows of a document: key -> stated value, and key -> nested values of those that have any."""
+
+    stated: dict[int, Stated] = attrs.field(factory=dict)
+    nested: dict[int, str] = attrs.field(factory=dict)
+
+    @classmethod
+    def of(cls, keys: Sequence[int], stated: Sequence[Stated], nested: Sequence[str | None]) -> Self:
+        """The rows of these columns."""
+        has_nested = {key: value for key, value in zip(keys, nested, strict=True) if value} if any(nested) else {}
+        return cls(dict(zip(keys, stated, strict=True)), has_nested)
+
+    def listing(self, document: int, key: int) -> Listing:
+        """The listing of a row."""
+        return Listing.of_row(document, self.stated[key], self.nested.get(key))
+
+    def differences(self, columns: UrlColumns) -> list[bool]:
+        """Whether each URL differs from its row, or has none."""
+        differ = map(ne, columns.stated, map(self.stated.get, columns.keys))
+        if not columns.nested and not self.nested:
+            return [*differ]
+        nested = map(ne, columns.nested or repeat(None), map(self.nested.get, columns.keys))
+        return [*map(or_, differ, nested)]
 
 
-def columns_of_records(records: Sequence[UrlRecord], keys: Keys) -> UrlColumns:
+def columns_of_batch(batch: UrlBatch) -> UrlColumns:
+    """The columns of a batch."""
+    return UrlColumns(*batch.columns)
+
+
+def columns_of_records(records: Sequence[UrlRecord]) -> UrlColumns:
     """The columns of records."""
-    lastmods, precisions, changefreqs, priorities, nested, locs, *lines = zip(*map(_values_of, records), strict=True)
-    return UrlColumns(keys.digests(locs), lastmods, precisions, changefreqs, priorities, nested, locs, *lines)
+    return UrlColumns(*zip(*map(_values_of, records), strict=True))
 
 
-def entry_columns(columns: UrlColumns) -> Columns:
-    """The columns of Entries again, for URLs without a JSON line."""
-    lastmods = _lastmod_moments(columns.lastmods, columns.precisions)
-    precisions = _map_distinct(precision_of, columns.precisions)
-    changefreqs = _map_distinct(changefreq_of, columns.changefreqs)
-    priorities = _map_distinct(_priority_of, columns.priorities)
-    lines = cast("Sequence[int]", columns.lines)
-    return Columns(columns.locs, lastmods, precisions, changefreqs, priorities, lines, None)
+def with_rows(pieces: Sequence[UrlColumns], keys: Keys) -> UrlColumns:
+    """The URLs of several pieces, with the values of their rows."""
+    columns: list[Any] = [[*chain.from_iterable(parts)] for parts in zip(*(piece[:6] for piece in pieces), strict=True)]
+    nested = _joined([piece.nested for piece in pieces], pieces)
+    json_lines = _joined([piece.json_lines for piece in pieces], pieces)
+    columns += [nested, json_lines, keys.digests(columns[0]), pack_stated(*columns[1:5])]
+    return UrlColumns(*columns)
 
 
-def _lastmod_numbers(lastmods: Sequence[datetime | None], precisions: Sequence[str | None]) -> list[int | None]:
-    """The first of lastmod_columns(), for many."""
-    if None in lastmods or "subsecond" in precisions:
-        return [*map(_number, lastmods, precisions)]
-    return [*map(int, map(datetime.timestamp, cast("Sequence[datetime]", lastmods)))]  # the same, in less time
+def _joined(columns: Sequence[Sequence[Any] | None], pieces: Sequence[UrlColumns]) -> list[Any] | None:
+    """A column of each piece as one; None where no URL has a value."""
+    joined: list[Any] = []
+    for column, piece in zip(columns, pieces, strict=True):
+        joined += column or [None] * len(piece.locs)
+    return joined if any(joined) else None
 
 
-def _lastmod_moments(numbers: Sequence[int | None], codes: Sequence[int | None]) -> Sequence[datetime | None]:
-    """The first of lastmod_of(), for many."""
-    if None in numbers or SUBSECOND in codes:
-        return [lastmod_of(number, code)[0] for number, code in zip(numbers, codes, strict=True)]
-    return [*map(_EPOCH.__add__, map(timedelta, repeat(0), cast("Sequence[int]", numbers)))]
+def row_values(columns: UrlColumns, prefix_chars: int) -> tuple[list[Any], int]:
+    """The values of the rows of URLs, one row after the other in the order of their keys, and their number in a row.
 
-
-def _map_distinct(function: Callable[[Any], Value], values: Sequence[Any]) -> list[Value]:
-    """function(value) of each value, computed once for each distinct one, of which there are few."""
-    results = {value: function(value) for value in {*values}}
-    return [*map(results.__getitem__, values)]
+    Each loc is cut behind its first `prefix_chars`; `nested` is only there where a URL has any.
+    """
+    parts: list[Sequence[Any]] = [columns.stated, [loc[prefix_chars:] for loc in columns.locs]]
+    if columns.nested:
+        parts.append(columns.nested)
+    if scanner is not None:
+        return scanner.sorted_rows(columns.keys, parts), 1 + len(parts)
+    rows = sorted(zip(columns.keys, *parts, strict=True), key=itemgetter(0))
+    return [*chain.from_iterable(rows)], 1 + len(parts)
 
 
 def _values_of(record: UrlRecord) -> tuple[Any, ...]:
     json_object = to_dict(record)
     nested = _nested(json_object)
     dates = lastmod_columns(record.lastmod, record.lastmod_precision)
-    line = orjson.dumps(json_object, option=orjson.OPT_APPEND_NEWLINE) if nested or record.problems else None
+    # Not by OPT_APPEND_NEWLINE: orjson's own result keeps some 4 KB for as long as it is there.
+    line = orjson.dumps(json_object) + b"\n" if nested or record.problems else None
     changefreq = _CHANGEFREQ_CODES.get(record.changefreq)
-    return (*dates, changefreq, _priority_text(record.priority), nested, record.loc, record.line, line)
+    return record.loc, *dates, changefreq, record.priority, record.line, nested, line
 
 
 def _nested(json_object: dict[str, Any]) -> str | None:

@@ -31,7 +31,7 @@ PRAGMA synchronous = NORMAL;
 PRAGMA cache_size = -{CACHE_KIB};
 PRAGMA wal_autocheckpoint = 8000;
 """
-_PAGE_BYTES = 8192  # with 4,096, the default, a first run takes 3% longer
+_PAGE_BYTES = 16_384  # with 4,096, the default, a first run takes 5% longer
 _APPLICATION = 0x534D5244  # "SMRD", application_id, which identifies the file
 
 # Script N migrates a file of version N to N + 1. Times are microseconds since 1970, UTC; a lastmod is in seconds, or
@@ -123,6 +123,40 @@ CREATE TABLE unlisted (           -- left its document, and what that means is n
   told INTEGER NOT NULL DEFAULT 0,-- as removed, perhaps: that run did not come to its end
   PRIMARY KEY (site, key, document)
 ) WITHOUT ROWID;
+""",
+    # One value for lastmod, precision, changefreq and priority, as rows.py packs them.
+    """
+CREATE TABLE new_entry (
+  document INTEGER NOT NULL REFERENCES document,
+  key INTEGER NOT NULL,
+  stated NOT NULL,                -- INTEGER or TEXT
+  nested TEXT,
+  loc TEXT NOT NULL,              -- behind the document's prefix
+  PRIMARY KEY (document, key)
+) WITHOUT ROWID;
+INSERT INTO new_entry
+SELECT document, key, json_array(lastmod, precision, changefreq, priority), nested, loc FROM entry;
+DROP TABLE entry;
+ALTER TABLE new_entry RENAME TO entry;
+CREATE INDEX entry_key ON entry (key);
+CREATE TABLE new_unlisted (       -- left its document, and what that means is not decided yet
+  site INTEGER NOT NULL REFERENCES site,
+  key INTEGER NOT NULL,
+  document INTEGER NOT NULL,
+  stated NOT NULL,
+  nested TEXT,
+  loc TEXT NOT NULL,
+  sitemap TEXT NOT NULL,
+  expired INTEGER NOT NULL,       -- out of a feed or a news sitemap: never removed, forgotten in time
+  left_at INTEGER NOT NULL,
+  reported INTEGER NOT NULL DEFAULT 0, -- as removed, perhaps: that run did not come to its end
+  PRIMARY KEY (site, key, document)
+) WITHOUT ROWID;
+INSERT INTO new_unlisted
+SELECT site, key, document, json_array(lastmod, precision, changefreq, priority), nested, loc, sitemap, expired,
+  left_at, told FROM unlisted;
+DROP TABLE unlisted;
+ALTER TABLE new_unlisted RENAME TO unlisted;
 """,
 )
 

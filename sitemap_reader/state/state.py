@@ -127,10 +127,10 @@ class State:
         site_id = self._site_id(site)
         with sqlite_errors(self.name):
             for _, rows in groupby(self.db.execute(_ENTRIES, (site_id,)), itemgetter(0)):
-                listings = {Listing(*row[3:9]): (row[1], row[2]) for row in rows}
+                listings = {Listing.of_row(*row[3:6]): (row[1], row[2]) for row in rows}
                 listing = newest_listing(listings)
                 loc, sitemap = listings[listing]
-                yield record_of(loc, listing[1:5], sitemap)
+                yield record_of(loc, listing, sitemap)
 
     def runs(self, site: str | None = None) -> list[StoredRun]:
         """The runs of one site, or of all, latest first."""
@@ -180,7 +180,7 @@ SELECT name, (SELECT count(*) FROM document WHERE site = site.id),
   first_seen, last_seen FROM site ORDER BY name
 """
 _ENTRIES = """
-SELECT key, prefix || loc, url, document.id, entry.lastmod, entry.precision, changefreq, priority, nested
+SELECT key, prefix || loc, url, document.id, stated, nested
 FROM entry JOIN document ON document.id = entry.document WHERE site = ? ORDER BY key
 """
 _RUNS = """

@@ -20,13 +20,13 @@ from ..model.errors import UsageError
 from ..model.problems import Problem, report
 from ..model.records import ChangeCounts, Outcome, SitemapRef, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
-from ..parser.fast_scanner import Entries, merged
 from ..parser.normalise.urls import is_web_url
+from ..parser.url_batch import UrlBatch
 from ..serialize.jsonl import Lines
 from .diff_rules import DocumentChanges
 from .document_buffer import SPILL_MEMORY_BYTES, DocumentBuffer, SpillBuffer
 from .documents import SiteDocuments, expires
-from .rows import micros
+from .rows import columns_of_batch, columns_of_records, micros
 from .schema import sqlite_errors
 from .state import State
 from .urls import ListingDocument, SiteUrls
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ..serialize.jsonl import On
     from .diff_rules import ChangePiece
     from .documents import DocumentRow, StoredDocument
+    from .rows import UrlColumns
 
 # Removals of more URLs than this, and of over half of the site, are deferred: they are hardly ever intended.
 MASS_REMOVAL_URLS = 1_000
@@ -139,10 +140,11 @@ class StateSync:
         with sqlite_errors(self._state.name):
             items = (item for item in batch if not isinstance(item, Problem))
             for (kind, sitemap), group in groupby(items, _type_and_sitemap):
-                if kind is Entries:
-                    self._add_urls(sitemap, merged(cast("list[Entries]", [*group])))
+                if kind is UrlBatch:
+                    for urls in cast("Iterable[UrlBatch]", group):
+                        self._add_urls(sitemap, columns_of_batch(urls))
                 elif kind is UrlRecord:
-                    self._add_urls(sitemap, cast("list[UrlRecord]", [*group]))
+                    self._add_urls(sitemap, columns_of_records(cast("list[UrlRecord]", [*group])))
                 elif kind is SitemapRef:
                     self._documents.add_children([*group])  # type: ignore[list-item]
                 elif kind is Outcome:
@@ -164,7 +166,7 @@ class StateSync:
 
     def _counted(self, pieces: Iterable[ChangePiece]) -> Iterator[ChangePiece]:
         for piece in pieces:
-            if isinstance(piece, Entries | Lines):
+            if isinstance(piece, UrlBatch | Lines):
                 self.counts.new += piece.urls
             else:
                 for change in piece:
@@ -213,14 +215,14 @@ class StateSync:
             history = buffer.lastmods.update_history(history)
         prefix = diff.prefix or ""
         document = attrs.evolve(document, prefix=prefix)
-        if outcome.complete and buffer.stored_urls < document.stored_urls:
-            self._urls.unlist(document, buffer, self._started, expires=expires(outcome.format))
+        if outcome.complete and diff.still_listed < document.stored_urls:
+            self._urls.unlist(document, diff.listed, self._started, expires=expires(outcome.format))
         entries = self._urls.count(row.id)
         self._documents.replace(row, outcome, prefix=prefix, entries=entries, history=history)
 
     def _unlist_all(self, row: DocumentRow) -> None:
         """Unlists all URLs of a document that is gone."""
-        self._urls.unlist(_listing_document(row), None, self._started, expires=expires(row.stored.format))
+        self._urls.unlist(_listing_document(row), (), self._started, expires=expires(row.stored.format))
         self._documents.clear(row)
 
     # --- at the end of the crawl ---
@@ -261,9 +263,9 @@ class StateSync:
 
     # --- the file ---
 
-    def _add_urls(self, url: str, entries: Entries | list[UrlRecord]) -> None:
-        row, buffer = self._row_and_buffer(url)
-        self._urls.add(_listing_document(row), buffer, entries, self._plan.clock())
+    def _add_urls(self, url: str, columns: UrlColumns) -> None:
+        _, buffer = self._row_and_buffer(url)
+        buffer.add(columns, micros(self._plan.clock()) // 1_000_000)
 
     def _row_and_buffer(self, url: str) -> tuple[DocumentRow, DocumentBuffer]:
         """The row and the buffer of a document that is being read."""

@@ -7,36 +7,35 @@ removed ones at the end of the crawl. Never commits.
 from __future__ import annotations
 
 import os.path
-from functools import cache
-from itertools import chain, compress, count, groupby
-from operator import itemgetter
+from functools import cache, partial
+from itertools import compress, count, groupby
+from operator import eq, itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 import orjson
 
 from ..model.records import Change
-from ..parser.fast_scanner import Entries
+from ..parser.url_batch import lastmod_of
 from ..serialize.jsonl import COMPARED, from_json
-from .diff_rules import MAX_BATCH_URLS, PreviousListings, change_pieces, deduplicate, url_batches
+from .diff_rules import MAX_BATCH_URLS, MAX_PIECE_URLS, PreviousListings, counted_places, new_pieces, url_batches
 from .rows import (
     HAS_NEWS,
     Keys,
     Listing,
+    StoredRows,
     UrlColumns,
-    columns_of_entries,
-    columns_of_records,
-    entry_columns,
-    lastmod_of,
     micros,
     newest_listing,
     record_of,
+    row_values,
+    with_rows,
 )
 from .schema import execute_all
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from ..model.records import UrlRecord
@@ -45,25 +44,13 @@ if TYPE_CHECKING:
     from .document_buffer import DocumentBuffer
 
 
-_PIECE_CHANGES = 1_000
 # New URLs in documents that are older than the run, remembered until its end: some 64 bytes each. Beyond this number a
 # new URL may be reported as updated, too, when a later document of the run has a newer listing of it.
 _MAX_NEW_KEYS = 100_000
 
-_STATED = ("lastmod", "precision", "changefreq", "priority", "nested")
-_COLUMNS = ", ".join(_STATED)
+_COLUMNS = "stated, nested"
 _VALUES = "SELECT value FROM json_each(:keys)"
 _KEYS = f"({_VALUES})"
-
-
-def _columns(table: str) -> str:
-    return ", ".join(f"{table}.{name}" for name in _STATED)
-
-
-_OTHER = _columns("other")
-_OTHERWISE = " OR ".join(
-    f"own.{name} IS NOT json_extract(given.value, '$[{document}]')" for document, name in enumerate(_STATED, 1)
-)
 _TABLES = """
 CREATE TEMP TABLE IF NOT EXISTS kept (key INTEGER PRIMARY KEY);
 DELETE FROM kept;
@@ -71,34 +58,30 @@ DELETE FROM kept;
 _KEEP = f"INSERT OR IGNORE INTO kept {_VALUES}"
 # Rows are returned as one JSON value: fetched one by one, each would wait for the GIL.
 # CROSS JOIN fixes the join order: the few given keys first.
-_STORED = f"""
-SELECT json_group_array(json_array(other.key, {_OTHER})) FROM json_each(:keys) CROSS JOIN entry AS other
-ON other.document = :document AND other.key = value
+_STORED = """
+SELECT json_array(json_group_array(entry.key), json_group_array(entry.stated), json_group_array(entry.nested)) FROM
 """
-_LISTED_ELSEWHERE = f"""
-SELECT json_group_array(json_array(other.key, 0, other.document, {_OTHER}))
+_ALL_STORED = f"{_STORED} entry WHERE document = :document"
+_KEYS_STORED = f"{_STORED} json_each(:keys) CROSS JOIN entry ON entry.document = :document AND entry.key = value"
+_LISTED_ELSEWHERE = """
+SELECT json_group_array(json_array(other.key, 0, other.document, other.stated, other.nested))
 FROM json_each(:keys) CROSS JOIN entry AS other INDEXED BY entry_key
 ON other.key = value AND other.document <> :document
 """
-_UNLISTED = f"""
-SELECT json_group_array(json_array(other.key, 1 + other.expired, other.document, {_OTHER}))
+_UNLISTED = """
+SELECT json_group_array(json_array(other.key, 1 + other.expired, other.document, other.stated, other.nested))
 FROM json_each(:keys) CROSS JOIN unlisted AS other
-ON other.site = :site AND other.key = value AND NOT other.told
-"""
-_DIFFERING = f"""
-SELECT json_group_array(json_array(given.key, own.key IS NOT NULL)) FROM json_each(:rows) AS given
-LEFT JOIN entry AS own ON own.document = :document AND own.key = json_extract(given.value, '$[0]')
-WHERE own.key IS NULL OR {_OTHERWISE}
+ON other.site = :site AND other.key = value AND NOT other.reported
 """
 # Many rows in each statement, as SQLite releases the GIL in each. A power of two, as are the sizes of the remainder.
 _ROWS_AT_ONCE = 512
-_STORE = f"""
-INSERT INTO entry (document, key, {_COLUMNS}, loc) VALUES %s
-ON CONFLICT (document, key) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _STATED)}
+_STORE = """
+INSERT INTO entry (document, key, stated, loc, nested) VALUES %s
+ON CONFLICT (document, key) DO UPDATE SET stated = excluded.stated, nested = excluded.nested
 """
 # A URL that is listed again: its own former listing, expired ones and reported ones are obsolete.
 _RELIST = f"""
-DELETE FROM unlisted WHERE site = :site AND (document = :document OR expired OR told)
+DELETE FROM unlisted WHERE site = :site AND (document = :document OR expired OR reported)
 AND key IN {_KEYS}
 """
 _NOT_KEPT = "FROM entry WHERE entry.document = :document AND entry.key NOT IN (SELECT key FROM kept)"
@@ -114,11 +97,11 @@ site = :site AND NOT expired
 AND NOT EXISTS (SELECT 1 FROM entry INDEXED BY entry_key WHERE entry.key = unlisted.key)
 """
 _MARK_REPORTED = f"""
-UPDATE unlisted SET told = 1 WHERE site = :site AND key IN (SELECT key FROM unlisted WHERE {_TO_REMOVE})
+UPDATE unlisted SET reported = 1 WHERE site = :site AND key IN (SELECT key FROM unlisted WHERE {_TO_REMOVE})
 """
-_UNDECIDED = f"""
-SELECT gone.key, gone.loc, gone.sitemap, gone.document, {_columns("gone")},
-  kept.document, {_columns("kept")}
+_UNDECIDED = """
+SELECT gone.key, gone.loc, gone.sitemap, gone.document, gone.stated, gone.nested,
+  kept.document, kept.stated, kept.nested
 FROM unlisted AS gone LEFT JOIN entry AS kept INDEXED BY entry_key ON kept.key = gone.key
 WHERE gone.site = :site AND NOT gone.expired ORDER BY gone.key
 """
@@ -150,61 +133,73 @@ class SiteUrls:
         self._new: set[int] = set()
         execute_all(db, _TABLES)
 
-    def add(
-        self, document: ListingDocument, buffer: DocumentBuffer, entries: Entries | Sequence[UrlRecord], now: datetime
-    ) -> None:
-        """Adds entries of a document to its buffer, with the places at which they differ from the state."""
-        if isinstance(entries, Entries):
-            columns = columns_of_entries(entries, self._keys)
-        else:
-            columns = columns_of_records(entries, self._keys)
-        differing: dict[int, bool] | None = None
-        if document.stored_urls:
-            rows = _json([*columns.values()])
-            differing = dict(self._select(_DIFFERING, {"document": document.id, "rows": rows}))
-        buffer.add(columns, differing, micros(now) // 1_000_000)
-
     # --- at the end of a document ---
 
     def changes(
         self, document: ListingDocument, buffer: DocumentBuffer, diff: DocumentChanges
     ) -> Iterator[ChangePiece]:
         """The new and updated URLs of a document that was read, in its order; stores them, and fills in `diff`."""
-        unchanged = frozenset(buffer.unchanged) if buffer.changed_urls else frozenset()
         diff.prefix = document.prefix if document.stored_urls else None
-        for batch in url_batches(buffer.changed()):
-            yield from self._batch_changes(document, batch, unchanged, diff)
+        # Of a large document the batches are made twice, as all of them may be more than fits into memory.
+        batches: Callable[[], Iterator[UrlColumns]] = partial(self._batches, buffer)
+        if buffer.lastmods.entries <= MAX_BATCH_URLS:
+            batches = partial(iter, [*batches()])
+        counted = counted_places(batches)
+        start = 0
+        for columns in batches():
+            places = range(start, start + len(columns.keys))
+            start = places.stop
+            if counted:
+                columns = columns.only([*map(eq, places, map(counted.get, columns.keys, places))])
+            yield from self._batch_changes(document, columns, diff)
+
+    def _batches(self, buffer: DocumentBuffer) -> Iterator[UrlColumns]:
+        return (with_rows(batch, self._keys) for batch in url_batches(buffer.pieces()))
 
     def _batch_changes(
-        self, document: ListingDocument, batch: list[UrlColumns], unchanged: frozenset[int], diff: DocumentChanges
+        self, document: ListingDocument, columns: UrlColumns, diff: DocumentChanges
     ) -> Iterator[ChangePiece]:
-        keys = [key for columns in batch for key in columns.keys]
-        parameters = {"document": document.id, "site": self._site, "keys": _json(sorted(keys))}
-        before = self._before(parameters, has_own=bool(document.stored_urls or diff.stored))
-        stored_keys = unchanged | diff.stored
-        if len({*keys}) < len(keys) or not stored_keys.isdisjoint(keys):
-            batch = deduplicate(batch, before.own, stored_keys)
-        for columns in batch:
-            yield from self._pieces(document, columns, before, diff)
-        self._store(document, batch, diff)
-        if len(keys) >= MAX_BATCH_URLS:
-            diff.stored.update(keys)
-        if self.has_unlisted:
-            self._db.execute(_RELIST, parameters)
+        """The changes of some URLs of a document; no other batch of it has one of these."""
+        stored = self._stored(document, columns.keys, diff)
+        diff.still_listed += sum(map(stored.stated.__contains__, columns.keys))
+        diff.listed.update(columns.keys)
+        if stored.stated:
+            columns = columns.only(stored.differences(columns))
+        if columns.keys:
+            self._set_prefix(document, columns, diff)
+            values, width = row_values(columns, len(diff.prefix or ""))
+            parameters = self._parameters(document, values[::width])
+            yield from self._pieces(document, columns, self._before(parameters, columns, stored), diff)
+            self._store(document, values, width)
+            if self.has_unlisted:
+                self._db.execute(_RELIST, parameters)
 
-    def _before(self, parameters: dict[str, Any], *, has_own: bool) -> PreviousListings:
-        rows = self._select(_STORED, parameters) if has_own else ()
-        before = PreviousListings({key: Listing(parameters["document"], *row) for key, *row in rows})
+    def _parameters(self, document: ListingDocument, sorted_keys: Sequence[int]) -> dict[str, Any]:
+        return {"document": document.id, "site": self._site, "keys": _json(sorted_keys)}
+
+    def _stored(self, document: ListingDocument, keys: Iterable[int], diff: DocumentChanges) -> StoredRows:
+        """The rows of a document with these keys; of a small one, all."""
+        if not document.stored_urls:
+            return StoredRows()
+        if document.stored_urls <= MAX_BATCH_URLS and not diff.listed:
+            rows = self._select(_ALL_STORED, {"document": document.id})
+        else:
+            rows = self._select(_KEYS_STORED, self._parameters(document, sorted(keys)))
+        return StoredRows.of(*rows)
+
+    def _before(self, parameters: dict[str, Any], columns: UrlColumns, stored: StoredRows) -> PreviousListings:
+        own = (key for key in columns.keys if key in stored.stated)
+        before = PreviousListings({key: stored.listing(parameters["document"], key) for key in own})
         for query in (_LISTED_ELSEWHERE, _UNLISTED) if self.has_unlisted else (_LISTED_ELSEWHERE,):
-            for key, kind, *listing in self._select(query, parameters):
-                before.elsewhere.setdefault(key, []).append((kind, Listing(*listing)))
+            for key, kind, *row in self._select(query, parameters):
+                before.elsewhere.setdefault(key, []).append((kind, Listing.of_row(*row)))
         return before
 
     def _pieces(
         self, document: ListingDocument, columns: UrlColumns, before: PreviousListings, diff: DocumentChanges
     ) -> Iterator[ChangePiece]:
         """The updated URLs, then the new ones."""
-        is_known = [key in before.own or key in before.elsewhere for key in columns.keys]
+        is_known = [key in before.own or key in before.elsewhere for key in columns.keys] if before.has_any else ()
         if any(is_known):
             known = compress(count(), is_known)
             compared = (self._change(document, columns, index, before, diff) for index in known)
@@ -213,10 +208,7 @@ class SiteUrls:
             columns = columns.only([not flag for flag in is_known])
         if document.id < self._first_new_document and len(self._new) < _MAX_NEW_KEYS:
             self._new.update(columns.keys)
-        if columns.json_lines is not None:
-            yield from change_pieces(columns, document.sitemap)
-        elif columns.keys:
-            yield Entries(entry_columns(columns), document.sitemap)
+        yield from new_pieces(columns, document.sitemap)
 
     def _change(
         self,
@@ -237,9 +229,9 @@ class SiteUrls:
         if not changed or self._is_new(key, before):
             return None
         if new is not listing:
-            return _updated(record_of(loc, new[1:5], self._sitemap(new.document)), changed, old)
+            return _updated(record_of(loc, new, self._sitemap(new.document)), changed, old)
         line = columns.json_lines[index] if columns.json_lines else None
-        record = cast("UrlRecord", from_json(line)) if line else record_of(loc, listing[1:5], document.sitemap)
+        record = cast("UrlRecord", from_json(line)) if line else record_of(loc, listing, document.sitemap)
         record.line = columns.lines[index]
         return _updated(record, changed, old)
 
@@ -254,34 +246,31 @@ class SiteUrls:
         row = self._db.execute("SELECT url FROM document WHERE id = ?", (document,)).fetchone()
         return row and str(row[0])
 
-    def _store(self, document: ListingDocument, batch: list[UrlColumns], diff: DocumentChanges) -> None:
-        ends = [end(columns.locs) for columns in batch if columns.locs for end in (min, max)]
+    def _set_prefix(self, document: ListingDocument, columns: UrlColumns, diff: DocumentChanges) -> None:
+        """Makes the prefix of the document one of these URLs, too."""
         known = [] if diff.prefix is None else [diff.prefix]
-        prefix = str(os.path.commonprefix(known + ends))  # noqa: RUF071 - of text, and no path
+        prefix = str(os.path.commonprefix([*known, min(columns.locs), max(columns.locs)]))  # noqa: RUF071 - of text, and no path
         if diff.prefix is not None and len(prefix) < len(diff.prefix):
             parameters = {"document": document.id, "middle": diff.prefix[len(prefix) :]}
             self._db.execute("UPDATE entry SET loc = :middle || loc WHERE document = :document", parameters)
         diff.prefix = prefix
-        has_nested = any(columns.nested for columns in batch)
-        rows = [row for columns in batch for row in columns.rows(len(prefix), has_nested=has_nested)]
-        rows.sort(key=itemgetter(0))  # in the order of the table
-        start = 0
-        while left := len(rows) - start:
-            size = min(_ROWS_AT_ONCE, 1 << left.bit_length() - 1)  # few sizes, as SQLite caches a statement for each
-            part = chain.from_iterable(rows[start : start + size])
-            self._db.execute(_insert(size, has_nested=has_nested), [document.id, *part])
-            start += size
 
-    def unlist(self, document: ListingDocument, buffer: DocumentBuffer | None, now: datetime, *, expires: bool) -> None:
-        """Moves the URLs that a document lists no longer, with None all of them, to the table `unlisted`.
+    def _store(self, document: ListingDocument, values: list[Any], width: int) -> None:
+        """Stores rows, one behind the other, of `width` values each."""
+        start = 0
+        while left := (len(values) - start) // width:
+            size = min(_ROWS_AT_ONCE, 1 << left.bit_length() - 1)  # few sizes, as SQLite caches a statement for each
+            end = start + size * width
+            self._db.execute(_insert(size, width), [document.id, *values[start:end]])
+            start = end
+
+    def unlist(self, document: ListingDocument, listed: Iterable[int], now: datetime, *, expires: bool) -> None:
+        """Moves the URLs of a document whose keys are not `listed` to the table `unlisted`.
 
         Whether they are removed is decided at the end of the crawl; with `expires` (a feed) they never are.
         """
         self._db.execute("DELETE FROM kept")
-        if buffer is not None:
-            self._db.execute(_KEEP, {"keys": _json([*buffer.unchanged])})
-            for columns in buffer.changed():
-                self._db.execute(_KEEP, {"keys": _json(columns.keys)})
+        self._db.execute(_KEEP, {"keys": _json([*listed])})
         parameters = {
             "document": document.id,
             "site": self._site,
@@ -297,10 +286,9 @@ class SiteUrls:
         """The number of URLs that are stored for a document."""
         return int(self._db.execute("SELECT count(*) FROM entry WHERE document = ?", (document,)).fetchone()[0])
 
-    def _select(self, query: str, parameters: dict[str, Any]) -> list[list[Any]]:
-        """The rows of a query that returns them as one JSON value."""
-        rows: list[list[Any]] = orjson.loads(self._db.execute(query, parameters).fetchone()[0])
-        return rows
+    def _select(self, query: str, parameters: dict[str, Any]) -> Any:
+        """The result of a query that returns one JSON value."""
+        return orjson.loads(self._db.execute(query, parameters).fetchone()[0])
 
     # --- at the end of the crawl ---
 
@@ -327,7 +315,7 @@ class SiteUrls:
             change = self._decide([*group])
             if change is not None:
                 changes.append(change)
-            if len(changes) >= _PIECE_CHANGES:
+            if len(changes) >= MAX_PIECE_URLS:
                 yield changes
                 changes = []
         if changes:
@@ -336,14 +324,14 @@ class SiteUrls:
     def _decide(self, rows: list[tuple[Any, ...]]) -> Change | None:
         loc = rows[0][1]
         sitemaps = {row[3]: row[2] for row in rows}
-        gone = {Listing(*row[3:9]) for row in rows}
-        kept = {Listing(*row[9:15]) for row in rows if row[9] is not None}
+        gone = {Listing.of_row(*row[3:6]) for row in rows}
+        kept = {Listing.of_row(*row[6:9]) for row in rows if row[6] is not None}
         old = newest_listing(gone | kept)
         if not kept:
-            return Change("removed", record_of(loc, old[1:5], sitemaps[old.document]))
+            return Change("removed", record_of(loc, old, sitemaps[old.document]))
         new = newest_listing(kept)
         changed = self._differences(old, new)
-        return _updated(record_of(loc, new[1:5], self._sitemap(new.document)), changed, old) if changed else None
+        return _updated(record_of(loc, new, self._sitemap(new.document)), changed, old) if changed else None
 
     def delete_decided(self, expired_before: datetime) -> None:
         """Deletes the URLs that removals() decided on, and those that expired before a time."""
@@ -357,9 +345,9 @@ def _updated(record: UrlRecord, changed: tuple[str, ...], old: Listing) -> Chang
 
 
 @cache
-def _insert(rows: int, *, has_nested: bool) -> str:
-    """The statement that stores this many rows of a document, whose id is the first parameter."""
-    marks = "(?1, ?, ?, ?, ?, ?, ?, ?)" if has_nested else "(?1, ?, ?, ?, ?, ?, NULL, ?)"
+def _insert(rows: int, width: int) -> str:
+    """The statement that stores this many rows, of so many values, of the document whose id is the first parameter."""
+    marks = "(?1, ?, ?, ?, ?)" if width == 4 else "(?1, ?, ?, ?, NULL)"
     return _STORE % ", ".join([marks] * rows)
 
 

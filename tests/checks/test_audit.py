@@ -16,7 +16,7 @@ from sitemap_reader.checks.findings import SEVERITIES
 from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 SITES = AUDITED.parent / "sites"
@@ -60,13 +60,25 @@ def test_a_dump_with_its_report_gives_what_the_site_gives(site: Path, tmp_path: 
 
 
 @every_site
-def test_worker_processes_find_the_same(site: Path) -> None:
-    assert reported(sr.audit(site, jobs=2)) == reported(sr.audit(site, jobs=1))
+def test_any_number_of_threads_finds_the_same(site: Path, use_cores: Callable[[int], None]) -> None:
+    check_threads(site, use_cores)
+
+
+def check_threads(site: Path, use_cores: Callable[[int], None]) -> sr.Report:
+    """A report by one thread, after a comparison with one by several."""
+    reports = []
+    for cores in (1, 4):
+        use_cores(cores)
+        reports.append(sr.audit(site))
+    one, several = reports
+    assert reported(one) == reported(several)
+    assert (one.urls, one.pages) == (several.urls, several.pages)
+    return one
 
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site partly read by workers, with some 100 of its URLs listed twice."""
+    """A site of several documents, with some 100 of its URLs listed twice."""
     folder = tmp_path_factory.mktemp("large")
     make_site(folder, urls=30_000, per_document=5_000, extensions=("hreflang", "image"), gzip=True)
     (first,) = folder.rglob("products-1.xml.gz")
@@ -77,13 +89,14 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_large_site_is_the_same_by_worker_processes_and_by_a_dump(large: Path, tmp_path: Path) -> None:
-    one, two = sr.audit(large, jobs=1), sr.audit(large, jobs=2)
-    assert reported(one) == reported(two)
-    assert one.urls == two.urls > one.pages == two.pages == 30_000
-    assert dict(reported(one))["U06", "warning"] == (one.urls - 30_000, 1)
-    by_dump = sr.audit(dumped(large, tmp_path / "dump.jsonl"), as_of=one.at)
-    assert reported(by_dump)["U06", "warning"] == reported(one)["U06", "warning"]
+def test_a_large_site_is_the_same_by_several_threads_and_by_a_dump(
+    large: Path, tmp_path: Path, use_cores: Callable[[int], None]
+) -> None:
+    by_site = check_threads(large, use_cores)
+    assert by_site.urls > by_site.pages == 30_000
+    assert dict(reported(by_site))["U06", "warning"] == (by_site.urls - 30_000, 1)
+    by_dump = sr.audit(dumped(large, tmp_path / "dump.jsonl"), as_of=by_site.at)
+    assert reported(by_dump)["U06", "warning"] == reported(by_site)["U06", "warning"]
 
 
 # --- what is found, and where ---
@@ -183,8 +196,8 @@ def test_load_and_names_are_the_same(tmp_path: Path) -> None:
 
 def test_site_options_are_refused_for_dumps(tmp_path: Path) -> None:
     dump = write(tmp_path / "urls.jsonl", {"loc": "https://a.example/"})
-    with pytest.raises(sr.UsageError, match=r"^scope, jobs: that applies to sites only, and .*urls.jsonl is"):
-        sr.audit(dump, scope="any", jobs=2)
+    with pytest.raises(sr.UsageError, match=r"^scope, extras: that applies to sites only, and .*urls.jsonl is"):
+        sr.audit(dump, scope="any", extras=True)
 
 
 def test_invalid_line_is_named(tmp_path: Path) -> None:

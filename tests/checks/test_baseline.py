@@ -17,7 +17,7 @@ from sitemap_reader.checks.baseline import (
     StateBaseline,
     open_baseline,
 )
-from sitemap_reader.checks.findings import Findings, UrlBatch
+from sitemap_reader.checks.findings import CheckedUrls, Findings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -53,17 +53,17 @@ def dump(*forms: dict[str, Any], name: str = "monday.jsonl") -> str:
     return name
 
 
-def some(urls: list[str], sitemap: str = PAGES) -> UrlBatch:
+def some(urls: list[str], sitemap: str = PAGES) -> CheckedUrls:
     none = [None] * len(urls)
-    return UrlBatch.from_columns(sitemap, urls, none, none, none, none, [*range(2, 2 + len(urls))])
+    return CheckedUrls.from_columns(sitemap, urls, none, none, none, none, [*range(2, 2 + len(urls))])
 
 
 def audit(
-    check: BaselineCheck, *received: UrlBatch | sr.SitemapRef | sr.Outcome, found: Findings | None = None
+    check: BaselineCheck, *received: CheckedUrls | sr.SitemapRef | sr.Outcome, found: Findings | None = None
 ) -> list[Problem]:
     found = found or Findings(samples=50)
     for each in received:
-        if isinstance(each, UrlBatch):
+        if isinstance(each, CheckedUrls):
             check.on_urls(each, found)
         elif isinstance(each, sr.SitemapRef):
             check.on_ref(each, found)
@@ -73,7 +73,7 @@ def audit(
     return [sample for finding in found.ranked() for sample in finding.samples]
 
 
-def against(path: str, *received: UrlBatch | sr.SitemapRef | sr.Outcome, site: str | None = None) -> list[str]:
+def against(path: str, *received: CheckedUrls | sr.SitemapRef | sr.Outcome, site: str | None = None) -> list[str]:
     return [str(problem) for problem in audit(BaselineCheck.read(open_baseline(path, site)), *received)]
 
 
@@ -176,7 +176,7 @@ def test_vanished_sitemap_is_reported() -> None:
         some([], POSTS),
     ],
 )
-def test_a_sitemap_that_is_named_or_read_has_not_vanished(received: UrlBatch | sr.SitemapRef | sr.Outcome) -> None:
+def test_a_sitemap_that_is_named_or_read_has_not_vanished(received: CheckedUrls | sr.SitemapRef | sr.Outcome) -> None:
     path = dump(*lines_of(locs(0, 3)), *lines_of(locs(3, 5), POSTS))
     assert against(path, some(locs(0, 3)), received) == []
 

@@ -28,7 +28,7 @@ from sitemap_reader.checks.extensions import (
     hreflang_fault,
     is_publication_language,
 )
-from sitemap_reader.checks.findings import Check, Findings, UrlBatch
+from sitemap_reader.checks.findings import Check, CheckedUrls, Findings
 from sitemap_reader.checks.runner import SiteOverview
 from sitemap_reader.checks.urls import ASSETS, DisallowedUrls, NonPageFiles, PrivateHosts, SessionParameters
 from sitemap_reader.frontier.robots_rules import parse_rules
@@ -89,7 +89,7 @@ def found(
                 check.on_ref(part, findings)
             else:
                 columns = [[getattr(record, name) for record in part] for name in _COLUMNS]
-                check.on_urls(UrlBatch.from_columns(part[0].sitemap or "", *columns), findings)
+                check.on_urls(CheckedUrls.from_columns(part[0].sitemap or "", *columns), findings)
                 for record in part:
                     check.on_record(record, findings)
     for check in all_of_them:
@@ -778,7 +778,7 @@ def test_later_robots_txt_applies_to_earlier_urls() -> None:
     findings = Findings()
     for pages in (entries("private/1", "a"), entries("private/2")):
         columns = [[getattr(record, name) for record in pages] for name in _COLUMNS]
-        check.on_urls(UrlBatch.from_columns(MAP, *columns), findings)
+        check.on_urls(CheckedUrls.from_columns(MAP, *columns), findings)
         known.append(True)
     check.on_end(findings)
     assert [(each.count, check.notes) for each in findings.ranked()] == [(2, [])]

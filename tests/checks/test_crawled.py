@@ -12,7 +12,7 @@ import pytest
 import sitemap_reader as sr
 from sitemap_reader.checks.baseline import open_baseline
 from sitemap_reader.checks.crawled import CrawlCheck, UnchangedContentCheck
-from sitemap_reader.checks.findings import Findings, UrlBatch
+from sitemap_reader.checks.findings import CheckedUrls, Findings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,16 +40,18 @@ def page(url: str, status: int | None = 200, **reported: Any) -> dict[str, Any]:
     return {"url": url, "status": status, "canonical": None, "noindex": False, **reported}
 
 
-def some(*locs: str, sitemap: str = SITEMAP, lastmod: datetime | None = None, precision: str = "second") -> UrlBatch:
+def some(*locs: str, sitemap: str = SITEMAP, lastmod: datetime | None = None, precision: str = "second") -> CheckedUrls:
     """These URLs, from line 2 on."""
     none = [None] * len(locs)
     lines = [*range(2, 2 + len(locs))]
-    return UrlBatch.from_columns(
+    return CheckedUrls.from_columns(
         sitemap, locs, [lastmod] * len(locs), [lastmod and precision] * len(locs), none, none, lines
     )
 
 
-def audit(crawl: CrawlCheck, *batches: UrlBatch, found: Findings | None = None, complete: bool = True) -> list[Problem]:
+def audit(
+    crawl: CrawlCheck, *batches: CheckedUrls, found: Findings | None = None, complete: bool = True
+) -> list[Problem]:
     """The samples of all findings."""
     found = found or Findings(samples=50)
     for batch in batches:
@@ -63,7 +65,7 @@ def read(*forms: dict[str, Any], name: str = "crawl.jsonl") -> CrawlCheck:
     return CrawlCheck.read(write(name, *forms))
 
 
-def site_text(crawl: CrawlCheck, *batches: UrlBatch, **options: Any) -> list[str]:
+def site_text(crawl: CrawlCheck, *batches: CheckedUrls, **options: Any) -> list[str]:
     return [str(problem) for problem in audit(crawl, *batches, **options)]
 
 
@@ -278,7 +280,7 @@ def unchanged(before: dict[str, Any], hashes: tuple[Any, Any] = ("x", "x"), **re
     return UnchangedContentCheck.read(open_baseline("monday.jsonl"), "before.jsonl", "now.jsonl")
 
 
-def found_by(check: UnchangedContentCheck, *batches: UrlBatch) -> list[str]:
+def found_by(check: UnchangedContentCheck, *batches: CheckedUrls) -> list[str]:
     found = Findings()
     for batch in batches:
         check.on_urls(batch, found)

@@ -274,9 +274,6 @@ def wire_and_decoded(wire: int, decoded: int) -> Limits:
     ("options", "expected"),
     [
         ([], {"concurrency": 16, "per_host": 4, "obey_robots": True, "allow_private": False, "limits": Limits()}),
-        ([], {"jobs": None}),
-        (["-j", "3"], {"jobs": 3}),
-        (["--jobs", "1"], {"jobs": 1}),
         (["--concurrency", "3"], {"concurrency": 3}),
         (["--per-host", "2"], {"per_host": 2}),
         (["--timeout", "60"], {"limits": Limits(read_seconds=60, connect_seconds=10)}),

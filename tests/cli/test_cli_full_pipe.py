@@ -84,7 +84,7 @@ def rest(pipe: int) -> bytes:
 COMMANDS = [
     ("dump {}/site", signal.SIGTERM),
     ("dump {}/site", signal.SIGINT),
-    ("dump - --jobs 1", signal.SIGTERM),
+    ("dump -", signal.SIGTERM),
     ("parse {}/map.xml", signal.SIGINT),
     ("tree -q {}/nested", signal.SIGTERM),
     ("sync {}/site --state {}/sites.db", signal.SIGINT),

@@ -96,7 +96,7 @@ def dumping(endless: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     running: list[subprocess.Popen[bytes]] = []
 
     def begin(file: Path) -> subprocess.Popen[bytes]:
-        command = [*PROGRAM, "dump", endless, "--allow-private", "-q", "-j", "1", "-o", str(file)]
+        command = [*PROGRAM, "dump", endless, "--allow-private", "-q", "-o", str(file)]
         running.append(subprocess.Popen(command))
         deadline = time.monotonic() + 30
         while not any(part.stat().st_size for part in unfinished(file)) and time.monotonic() < deadline:

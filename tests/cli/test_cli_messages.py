@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import process, replay, run, urlset
+from cli_runs import SHOP, process, replay, run, urlset
 
+import sitemap_reader
 from sitemap_reader.checks.rule_docs import explain
 from sitemap_reader.cli.messages import HINTS, Console
 from sitemap_reader.model.errors import NothingReadable, printable
@@ -106,3 +107,20 @@ def test_site_without_urls_has_advice(tmp_path: Path) -> None:
 
 def test_control_characters_of_a_site_are_escaped() -> None:
     assert printable("a\x1b[31m\r\nb\u202e") == "a\\x1b[31m\\r\\nb\\u202e"
+
+
+@pytest.mark.parametrize(
+    ("has_scanner", "version", "summary"),
+    [
+        (True, "compiled scanner", "; compiled scanner"),
+        (False, "expat only, which is slower: no C compiler at installation", "; expat only"),
+    ],
+)
+def test_version_and_verbose_say_what_reads_xml(
+    has_scanner: bool, version: str, summary: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("parser.compiled", "cli.messages"):
+        monkeypatch.setattr(f"sitemap_reader.{module}.HAS_SCANNER", has_scanner)
+    assert run("--version").stdout == f"sitemap-reader {sitemap_reader.__version__} ({version})\n"
+    assert run("dump", SHOP, "-v").stderr.endswith(f" s{summary}\n")
+    assert run("dump", SHOP).stderr.endswith(" s\n")

@@ -86,15 +86,13 @@ def read_sync_in_a_thread(target: str | Path, **options: Any) -> tuple[list[str]
     return results[0]
 
 
-def read_lines(
-    target: str | Path, *, on_outcome: Any = None, jobs: int = 1, **options: Any
-) -> tuple[list[str], Stream]:
+def read_lines(target: str | Path, *, on_outcome: Any = None, **options: Any) -> tuple[list[str], Stream]:
     def receive(item: sr.Item) -> None:
         if on_outcome and isinstance(item, sr.Outcome):
             on_outcome(item)
 
     found: list[str] = []
-    with lines(target, allow_private=True, on_item=receive, jobs=jobs, **options) as stream:
+    with lines(target, allow_private=True, on_item=receive, **options) as stream:
         for some in stream:
             found += [json.loads(line)["loc"] for line in some.data.splitlines()]
             if stream.is_full:
@@ -102,14 +100,9 @@ def read_lines(
     return found, stream
 
 
-def read_lines_in_processes(target: str | Path, **options: Any) -> tuple[list[str], Stream]:
-    return read_lines(target, jobs=2, **options)
-
-
 both = pytest.mark.parametrize("read", [read_sync, read_async, read_lines])
 everywhere = pytest.mark.parametrize(
-    "read",
-    [read_sync, read_sync_in_a_loop, read_sync_in_a_thread, read_async, read_lines, read_lines_in_processes],
+    "read", [read_sync, read_sync_in_a_loop, read_sync_in_a_thread, read_async, read_lines]
 )
 
 

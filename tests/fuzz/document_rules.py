@@ -70,7 +70,7 @@ def padded(body: bytes) -> bytes:
 def _check_read(body: bytes, *, thorough: bool, sizes: tuple[int, ...], url: str, **options: Any) -> None:
     items = read([body], url=url, **options)
     check_items(items)
-    check_same(body, items, read_without_plain_path(body, url=url, **options))
+    check_same(body, items, read_by_expat([body], url=url, **options))
     for pieces in cuttings(body, thorough=thorough, sizes=sizes):
         check_same(body, items, read(pieces, url=url, **options))
     if not options:
@@ -86,10 +86,15 @@ def read(chunks: Iterable[bytes], **options: Any) -> Items:
     return list(sr.iter_parse(chunks, **options))
 
 
-def read_without_plain_path(body: bytes, **options: Any) -> Items:
-    """The items without the fast path: of expat and the Normaliser only."""
-    parser = sr.SitemapParser(**options, _plain=False)
-    return [*parser.feed(body), *parser.close(), parser.outcome]
+def read_by_expat(chunks: Iterable[bytes], **options: Any) -> Items:
+    """read() without the scanner, with expat and the Normaliser only."""
+    parser = sr.SitemapParser(**options, _scans=False)
+    items: Items = []
+    for chunk in chunks:
+        items += parser.feed(chunk)
+        if parser.stopped:
+            break
+    return [*items, *parser.close(), parser.outcome]
 
 
 # --- chunks ------------------------------------------------------------------------------------
@@ -99,16 +104,16 @@ def read_without_plain_path(body: bytes, **options: Any) -> Items:
 OF_BYTES = frozenset({"S07", "F07", "F08"})
 
 
-def check_same(body: bytes, whole: Items, pieces: Items) -> None:
+def check_same(body: bytes, whole: Items, pieces: Items, how: str = "however the bytes are cut") -> None:
     """If reading stopped early, the number of bytes taken depends on the chunks."""
     if not (whole[-1].complete and pieces[-1].bytes_wire == len(body)):
         whole, pieces = _of_what_was_read(whole), _of_what_was_read(pieces)
     for one, other in zip(whole[:-1], pieces[:-1], strict=False):
-        hold(one == other, f"the same {type(one).__name__}s however the bytes are cut", one, other)
-    hold(len(whole) == len(pieces), "as many items however the bytes are cut", whole, pieces)
+        hold(one == other, f"the same {type(one).__name__}s {how}", one, other)
+    hold(len(whole) == len(pieces), f"as many items {how}", whole, pieces)
     for field in attrs.fields(sr.Outcome):
         one, other = (getattr(items[-1], field.name) for items in (whole, pieces))
-        hold(one == other, f"the same outcome.{field.name} however the bytes are cut", one, other)
+        hold(one == other, f"the same outcome.{field.name} {how}", one, other)
 
 
 def _of_what_was_read(items: Items) -> Items:
@@ -242,7 +247,8 @@ def check_nothing_is_invented(body: bytes, items: Items) -> None:
         return
     text = _NUL.sub("\0", text)
     texts = [_plain(each) for each in (text, _MARKUP.sub("", text), html.unescape(_MARKUP.sub("", text)))]
-    texts += [_plain(html.unescape(text))]
+    # html.unescape() also reads references without their semicolon.
+    texts += [_plain(html.unescape(text)), _plain(text.replace("&amp;", "&"))]
     for item in items[:-1]:
         if isinstance(item, sr.Problem):
             continue

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
-NAMES = ("decode", "markup", "feed", "text", "robots", "rules", "dates", "urls", "damage", "growth")
+NAMES = ("decode", "markup", "feed", "text", "robots", "rules", "dates", "urls", "damage", "growth", "scanner")
 _PROGRESS = re.compile(r"^#(\d+)\s.*?cov: (\d+)", re.MULTILINE)
 _EXECUTED = re.compile(r"number_of_executed_units:\s*(\d+)")
 COLUMNS = "{:<10}{:>12}{:>10}{:>10}{:>10}"

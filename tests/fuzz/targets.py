@@ -10,6 +10,7 @@ from damage_rules import check_damage, check_growth
 from decode_rules import check_decoder
 from document_rules import check_document, check_robots_document
 from pieces import DATES, FEED, MARKUP, ROBOTS, TEXT
+from scanner_rules import MAX_DOCUMENT_BYTES, check_scanner, made_up, pieces_of_documents
 from value_rules import check_date_text, check_robots_text, check_url_text
 
 if TYPE_CHECKING:
@@ -83,5 +84,12 @@ TARGETS: dict[str, Target] = {
         ),
         tokens=(*MARKUP, *FEED, b"\0", b"\0"),
         max_bytes=200,
+    ),
+    "scanner": Target(
+        check_scanner,
+        (*_DOCUMENTS, "feed", "text"),
+        samples=tuple(made_up(500)),
+        tokens=MARKUP + FEED + pieces_of_documents(),
+        max_bytes=MAX_DOCUMENT_BYTES,
     ),
 }  # fmt: skip

@@ -43,7 +43,7 @@ def test_documents_are_parsed_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(Normaliser, "clean", observed)
     body = urlset(*(entry(f"{SITE}/{number}") for number in range(5_000)))
     assert asyncio.run(read({MAP: body}, MAP, sr.Limits())) == 5_000
-    assert len(parsed_in) == 1
+    assert parsed_in
     assert threading.get_ident() not in parsed_in
 
 

@@ -663,7 +663,7 @@ def test_another_process_continues_where_the_last_one_ended(site: SiteServer, tm
     loader = SitemapReaderLoader(site.url, persist_state_key=KEY, **LOCAL)
     handled += run(urls_of(loader))
     assert Counter(handled) == Counter(site_urls(site, 6, 10))
-    assert loader.summary.not_modified >= 2, "sitemaps that were given whole"
+    assert loader.summary.not_modified >= 1, "sitemaps that were given whole: how many depends on the order of threads"
     requested = sitemap_requests(site) - before
     assert sum(requested.values()) == 1 + 6 - loader.summary.not_modified
     assert run(loader.get_total_count()) == run(loader.get_handled_count()) == 60

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from faultserver import FaultServer, dripping, hold, page, raw, reset, status, whole
+from faultserver import FaultServer, hold, page, raw, reset, status, whole
 from scrapy_runs import HEAD, SECONDS, crawl, scrapy_program
 from shops import index, shop, urlset
 from tiers import needs
@@ -489,9 +489,9 @@ class Own:
 
 
 def test_response_time_is_limited_by_scrapy(faulty: FaultServer, tmp_path: Path) -> None:
-    body = urlset(f"{faulty.url}/a")
+    response = whole(urlset(f"{faulty.url}/a"), "Connection: close")
     faulty.play("/robots.txt", status(404))
-    faulty.play("/s.xml", dripping(whole(body)[:-60], whole(body)[-60:], 0.02))
+    faulty.play("/s.xml", raw(response[:-60], then=lambda wire: wire.drip(response[-60:], 0.02)))
     faulty.play("/a", page(b"<p>"))
     spider = PLAIN + """
     from sitemap_reader import Limits

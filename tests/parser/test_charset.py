@@ -307,7 +307,10 @@ words = st.text("abcdefghijklmnopqrstuvwxyzàáâãäåæçèéêëìíîïðñ�
 signs = st.sampled_from(["", " ", "\u00a0", ", ", "\u2019", "\u2026", "\u00bb", "\u201d ", "\u00ae", "\u2122"])
 
 
-@given(st.lists(st.tuples(words, signs), max_size=10).map(lambda pairs: "".join(map("".join, pairs))))
+western = st.lists(st.tuples(words, signs), max_size=10).map(lambda pairs: "".join(map("".join, pairs)))
+
+
+@given(western.filter(lambda text: not text.startswith(("þÿ", "ÿþ"))))  # the byte order marks of UTF-16
 def test_western_text_in_lower_case_is_never_taken_for_utf_8(text: str) -> None:
     out, decoder = decode(text.encode("cp1252"), "iso-8859-1")
     assert (out, notes(decoder)) == (text, declared("iso-8859-1"))

@@ -12,6 +12,7 @@ from tiers import examples
 
 import sitemap_reader as sr
 from sitemap_reader.model.limits import Limits
+from sitemap_reader.parser.compiled import scanner
 from sitemap_reader.parser.xml.errors import ALLOWED_BYTES, Budget, BudgetExceeded
 from sitemap_reader.parser.xml.recovery.characters import CharacterRepair
 from sitemap_reader.parser.xml.recovery.edits import RepairLog
@@ -228,7 +229,7 @@ USUAL = {
     "an unclosed field in each": (ENTRY.replace(b"</lastmod>", b""), 170),
     "a misspelled end tag in each": (ENTRY.replace(b"</loc>", b"</lok>"), 170),
     "a stray end tag in each": (ENTRY.replace(b"</url>", b"</b></url>"), 170),
-    "nothing": (ENTRY, 1),
+    "nothing": (ENTRY, 20 if scanner is None else 1),
 }
 
 

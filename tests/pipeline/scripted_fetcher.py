@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from sitemap_reader.parser.dialects.feed_fallback import FeedFallback
     from sitemap_reader.pipeline.document_parser import LineOptions
-    from sitemap_reader.pipeline.worker_pool import WorkerPool
 
 SITE = "https://shop.example"
 ROBOTS = f"{SITE}/robots.txt"
@@ -118,7 +117,6 @@ def start(
     extras: bool = False,
     feed_fallback: FeedFallback | None = None,
     as_lines: LineOptions | None = None,
-    workers: WorkerPool | None = None,
     **plan: Any,
 ) -> Crawl:
     return Crawl(
@@ -128,7 +126,6 @@ def start(
         extras=extras,
         feed_fallback=feed_fallback,
         as_lines=as_lines,
-        workers=workers,
         polite=False,
         clock=fetcher.clock,
     )

@@ -153,11 +153,17 @@ def test_bytes_on_the_wire_are_counted() -> None:
     assert run.bytes_wire == len(many(3)) + len(fetcher.pages[ROBOTS][0].pieces[0])
 
 
-@pytest.mark.parametrize("length", [None, 1, 400])
-def test_next_request_starts_before_a_small_body_is_parsed(length: int | None) -> None:
+@pytest.mark.parametrize(
+    ("length", "is_small"),
+    [
+        *(("1", True), ("400", True), ("16383", True), ("16384", False), (None, False)),
+        *(("9" * 5000, False), ("-1", False), ("x", False), ("", False), ("٣", False)),
+    ],
+)
+def test_next_request_starts_before_a_small_body_is_parsed(length: str | None, is_small: bool) -> None:
     """A body is small by its Content-Length; its records come when it is complete."""
     first, second = f"{SITE}/1.xml", f"{SITE}/2.xml"
-    headers = {} if length is None else {"content-length": str(length)}
+    headers = {} if length is None else {"content-length": length}
 
     async def main() -> list[tuple[str, list[str]]]:
         body = many(3)
@@ -169,7 +175,7 @@ def test_next_request_starts_before_a_small_body_is_parsed(length: int | None) -
             for item in of(UrlRecord, batch)
         ]
 
-    requested_by_then = first if length is None else second
+    requested_by_then = second if is_small else first
     assert asyncio.run(main()) == [(first, [requested_by_then])] * 3 + [(second, [second])] * 3
 
 

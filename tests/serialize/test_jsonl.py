@@ -18,7 +18,7 @@ from tiers import examples
 import sitemap_reader as sr
 from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Change, ChangeFreq, TvShow
-from sitemap_reader.serialize.jsonl import NESTED, Lines, json_lines, lines_of_columns, stamp
+from sitemap_reader.serialize.jsonl import NESTED, Lines, json_lines, stamp
 
 # --- every kind of record ---
 
@@ -394,25 +394,6 @@ def test_a_date_without_a_zone_is_refused_among_many() -> None:
 
 def test_no_records_are_no_lines() -> None:
     assert json_lines([]) == Lines(b"", 0, 0)
-
-
-rows = st.tuples(
-    texts | st.lists(st.sampled_from('a",\\\n{}[]:')).map("".join),
-    st.none() | moments | moments.map(lambda moment: moment.replace(microsecond=0)),
-    precisions,
-    st.none() | st.sampled_from(get_args(ChangeFreq)),
-    st.none() | numbers,
-    st.integers(1, 10**9),
-)
-
-
-@given(st.lists(rows, min_size=1, max_size=8), maybe_texts, maybe_texts)
-def test_lines_of_columns_are_those_of_their_records(
-    rows: list[tuple[Any, ...]], sitemap: str | None, site: str | None
-) -> None:
-    records = [sr.UrlRecord(*fields, sitemap=sitemap, line=line) for *fields, line in rows]
-    columns: Any = map(list, zip(*rows, strict=True))
-    assert lines_of_columns(*columns, sitemap=sitemap, site=site) == json_lines(records, site=site)
 
 
 @settings(max_examples=examples(40, 10))

@@ -14,6 +14,7 @@ from sitemap_reader.client.sync_api import change_lines
 from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -157,13 +158,12 @@ def test_an_unknown_keyword_raises(site: World, state: Path) -> None:
         site.changes(state, since="7d")
 
 
-def test_workers_may_read_the_documents(tmp_path: Path) -> None:
-    """A site in a folder that is large enough for workers."""
+def test_changes_are_the_same_with_any_number_of_threads(tmp_path: Path, use_cores: Callable[[int], None]) -> None:
     make_site(tmp_path / "site", base="https://shop.example", urls=12_000, per_document=2_000, truth=False)
-    states = [tmp_path / f"{jobs}.db" for jobs in (1, 2)]
     found = []
-    for jobs, file in enumerate(states, 1):
-        with change_lines(tmp_path / "site", state=file, jobs=jobs) as stream:
+    for cores in (1, 4):
+        use_cores(cores)
+        with change_lines(tmp_path / "site", state=tmp_path / f"{cores}.db") as stream:
             found.append(sorted(line for lines in stream for line in lines.data.splitlines()))
     assert found[0] == found[1]
     assert len(found[0]) == 12_000

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import pytest
 
 import sitemap_reader as sr
 from sitemap_reader.frontier.lastmod_trust import History
-from sitemap_reader.parser.fast_scanner import Entries
+from sitemap_reader.parser.url_batch import UrlBatch
 from sitemap_reader.serialize.jsonl import Lines
-from sitemap_reader.state.diff_rules import DocumentChanges, PreviousListings, change_pieces, deduplicate
+from sitemap_reader.state.diff_rules import DocumentChanges, PreviousListings, counted_places, new_pieces
 from sitemap_reader.state.document_buffer import LastmodCounts
-from sitemap_reader.state.rows import Keys, Listing, UrlColumns, columns_of_records
+from sitemap_reader.state.rows import (
+    Keys,
+    Listing,
+    UrlColumns,
+    columns_of_records,
+    with_rows,
+)
 
 KEYS = Keys(b"0123456789abcdef")
 MAP = "https://a.example/map.xml"
 LISTED, LEFT_OPEN, EXPIRED = 0, 1, 2  # as in the queries of urls.py
 
 
-def listing(document: int, lastmod: int | None = None, priority: str | None = None) -> Listing:
+def listing(document: int, lastmod: int | None = None, priority: float | None = None) -> Listing:
     return Listing(document, lastmod, None if lastmod is None else 4, None, priority, None)
 
 
 def stated(*names: str, **fields: object) -> UrlColumns:
-    return columns_of_records([sr.UrlRecord(f"https://a.example/{name}", line=1, **fields) for name in names], KEYS)  # type: ignore[arg-type]
+    records = [sr.UrlRecord(f"https://a.example/{name}", line=1, **fields) for name in names]  # type: ignore[arg-type]
+    return with_rows([columns_of_records(records)], KEYS)
 
 
 # --- previous listings ---
@@ -48,26 +57,19 @@ def test_previous_listing_by_the_same_document_does_not_count() -> None:
 # --- a URL that is listed twice ---
 
 
-def priorities(some: list[UrlColumns]) -> list[str | None]:
-    return [priority for each in some for priority in each.priorities]
+@pytest.mark.parametrize(("first", "second", "place"), [(5, 4, 0), (4, 5, 1), (4, 4, 0), (None, 4, 1)])
+@pytest.mark.parametrize("is_one_batch", [True, False])
+def test_newest_listing_counts_or_the_first_of_equal_ones(
+    first: int | None, second: int | None, place: int, is_one_batch: bool
+) -> None:
+    dates = [first, None, second]
+    urls = stated("x", "y", "x")._replace(lastmods=dates, precisions=[None if date is None else 4 for date in dates])
+    batches = [urls] if is_one_batch else [urls.part(0, 1), urls.part(1, 2), urls.part(2, 3)]
+    assert counted_places(lambda: batches) == {urls.keys[0]: 2 * place}
 
 
-@pytest.mark.parametrize(("first", "second", "kept"), [(5, 4, "0.1"), (4, 5, "0.2"), (4, 4, "0.1"), (None, 4, "0.2")])
-def test_newest_listing_counts_or_the_first_of_equal_ones(first: int | None, second: int | None, kept: str) -> None:
-    one, other = (
-        stated("x", priority=priority)._replace(lastmods=[lastmod], precisions=[None if lastmod is None else 4])
-        for lastmod, priority in ((first, 0.1), (second, 0.2))
-    )
-    assert priorities(deduplicate([one, other], {}, frozenset())) == [kept]
-
-
-@pytest.mark.parametrize(("lastmod", "counts"), [(4, False), (5, False), (6, True)])
-def test_stored_listing_counts_as_the_first(lastmod: int, counts: bool) -> None:
-    one = stated("x", priority=0.5)._replace(lastmods=[lastmod], precisions=[4])
-    key = one.keys[0]
-    own = {key: listing(1, 5)}
-    assert bool(priorities(deduplicate([one], own, frozenset({key})))) is counts
-    assert priorities(deduplicate([one], own, frozenset())) == ["0.5"], "it is in the state, and not listed yet"
+def test_urls_that_are_listed_once_have_no_place() -> None:
+    assert counted_places(lambda: [stated("x", "y"), stated("z")]) == {}
 
 
 # --- how a document changes ---
@@ -75,10 +77,10 @@ def test_stored_listing_counts_as_the_first(lastmod: int, counts: bool) -> None:
 
 def test_changes_are_counted_by_the_fields_changed_with_lastmod() -> None:
     seen = DocumentChanges()
-    old = listing(1, 5, "0.5")
-    for new in (listing(1, 6, "0.4"), listing(1, 6, "0.5"), listing(1, 7, "0.5"), listing(1, 5, "0.1"), old):
+    old = listing(1, 5, 0.5)
+    for new in (listing(1, 6, 0.4), listing(1, 6, 0.5), listing(1, 7, 0.5), listing(1, 5, 0.1), old):
         seen.count(old, new)
-    seen.count(listing(1, None, "0.5"), listing(1, None, "0.4"))  # without a lastmod it cannot have changed
+    seen.count(listing(1, None, 0.5), listing(1, None, 0.4))  # without a lastmod it cannot have changed
     assert (seen.both, seen.lastmod_only, seen.entry_only) == (1, 2, 1)
 
 
@@ -104,40 +106,43 @@ def test_dates_near_the_request_and_in_the_future(seconds: int, future: int, at_
     began = 1_800_000_000
     for number, precision in ((began + seconds, 4), ((began + seconds) * 1_000_000, 5)):
         dates = LastmodCounts(began)
-        dates.add(stated("x")._replace(lastmods=[number], precisions=[precision]), began + 100)
+        dates.add([number], [precision], began + 100)
         assert (dates.entries, dates.dated, dates.future, dates.at_fetch) == (1, 1, future, at_fetch)
 
 
 def test_date_without_a_time_is_no_request_time() -> None:
     dates = LastmodCounts(1_800_000_000)
-    dates.add(stated("x", "y")._replace(lastmods=[1_800_000_000, None], precisions=[2, None]), 1_800_000_000)
+    dates.add([1_800_000_000, None], [2, None], 1_800_000_000)
     assert (dates.entries, dates.dated, dates.at_fetch) == (2, 1, 0)
 
 
 # --- new ones ---
 
 
-def test_new_urls_come_in_their_order_whether_plain_or_not() -> None:
+@pytest.mark.parametrize("most", [1, 3, 1000])
+def test_new_urls_come_in_their_order_whether_plain_or_not(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    monkeypatch.setattr("sitemap_reader.state.diff_rules.MAX_PIECE_URLS", most)
     records = [
         sr.UrlRecord(f"https://a.example/{number}", mobile=number in (2, 3, 6), line=number) for number in range(8)
     ]
     reported: list[str] = []
     kinds: list[type] = []
-    for piece in change_pieces(columns_of_records(records, KEYS), MAP):
+    for piece in new_pieces(columns_of_records(records), MAP):
         kinds.append(type(piece))
-        if isinstance(piece, Entries):
+        assert 0 < piece.urls <= most
+        if isinstance(piece, UrlBatch):
             assert piece.sitemap == MAP
-            reported += piece.columns.locs
+            reported += piece.locs
         elif isinstance(piece, Lines):
             lines = piece.data.splitlines()
             assert len(lines) == piece.urls
             reported += [sr.from_json(line).loc for line in lines]  # type: ignore[union-attr]
     assert reported == [record.loc for record in records]
-    assert kinds == [Entries, Lines, Entries, Lines, Entries]
+    assert [kind for kind, _ in groupby(kinds)] == [UrlBatch, Lines, UrlBatch, Lines, UrlBatch]
 
 
 def test_mixed_urls_are_split_by_kind() -> None:
     plain = stated("x", "y")
-    assert [type(piece) for piece in change_pieces(plain, MAP)] == [Entries]
-    (piece,) = change_pieces(stated("", mobile=True), MAP)
+    assert [type(piece) for piece in new_pieces(plain, MAP)] == [UrlBatch]
+    (piece,) = new_pieces(stated("", mobile=True), MAP)
     assert isinstance(piece, Lines)

@@ -181,7 +181,7 @@ for line in sys.stdin:
 @pytest.fixture
 def run_killed(site: Site, tmp_path: Path) -> Iterator[Callable[[str, int, str, Path], int]]:
     """`run(place, number, when, output)` -> the status of a `sync` that is killed there."""
-    arguments = ["sync", "--allow-private", "-q", site.server.url, "--state", str(tmp_path / "state.db"), "-j", "1"]
+    arguments = ["sync", "--allow-private", "-q", site.server.url, "--state", str(tmp_path / "state.db")]
     command = [sys.executable, "-c", KILLER, *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as killer:
         assert killer.stdin is not None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
@@ -12,28 +15,34 @@ from hypothesis import strategies as st
 
 import sitemap_reader as sr
 from sitemap_reader.model.records import EXTENSIONS
-from sitemap_reader.parser.fast_scanner import Columns, Entries, merged, records_of
-from sitemap_reader.serialize.jsonl import STATED, Lines, json_lines, lines_of_columns, new_lines
+from sitemap_reader.parser.compiled import scanner
+from sitemap_reader.parser.url_batch import CHANGEFREQS, PRECISIONS, UrlBatch, lastmod_of, merged
+from sitemap_reader.serialize.jsonl import STATED, Lines, json_lines, new_lines, new_lines_of
 from sitemap_reader.state.diff_rules import DocumentChanges
 from sitemap_reader.state.document_buffer import DocumentBuffer, SpillBuffer
 from sitemap_reader.state.documents import stored_authorities
 from sitemap_reader.state.rows import (
-    CHANGEFREQS,
-    PRECISIONS,
     Keys,
     Listing,
-    columns_of_entries,
+    StoredRows,
+    UrlColumns,
+    columns_of_batch,
     columns_of_records,
-    entry_columns,
     lastmod_columns,
-    lastmod_of,
     micros,
     moment,
     newest_listing,
+    pack_stated,
     record_of,
+    row_values,
+    unpack_stated,
+    with_rows,
 )
 from sitemap_reader.state.schema import open_temporary_state
 from sitemap_reader.state.urls import ListingDocument, SiteUrls, _insert
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 KEYS = Keys(b"0123456789abcdef")
 precisions = st.sampled_from(PRECISIONS)
@@ -64,10 +73,14 @@ def plain_records(draw: st.DrawFn) -> sr.UrlRecord:
     )
 
 
-def entries_of(records: list[sr.UrlRecord]) -> Entries:
+def entries_of(records: list[sr.UrlRecord]) -> UrlBatch:
     names = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
     columns = [[getattr(record, name) for record in records] for name in names]
-    return Entries(Columns(*columns, None), "https://a.example/map.xml")  # type: ignore[arg-type]
+    locs, lastmods, stated, changefreqs, *others = columns
+    dates = [lastmod_columns(lastmod, precision) for lastmod, precision in zip(lastmods, stated, strict=True)]
+    numbers, precisions = map(list, zip(*dates, strict=True))
+    codes = [None if each is None else CHANGEFREQS.index(each) for each in changefreqs]
+    return UrlBatch(locs, numbers, precisions, codes, *others, "https://a.example/map.xml")  # type: ignore[arg-type]
 
 
 @given(dates())
@@ -82,30 +95,94 @@ def test_instant_round_trip(when: datetime) -> None:
 
 @given(st.lists(plain_records(), min_size=1))
 def test_plain_entries_are_the_same_rows_as_their_records(records: list[sr.UrlRecord]) -> None:
-    entries = entries_of(records)
-    by_entries, by_records = columns_of_entries(entries, KEYS), columns_of_records(records, KEYS)
-    for one, other in zip(by_entries, by_records, strict=True):
-        assert list(one or [None] * len(records)) == list(other or [None] * len(records))
-    assert [*records_of(entry_columns(by_entries), entries.sitemap)] == records
+    by_entries, by_records = columns_of_batch(entries_of(records)), columns_of_records(records)
+    assert with_rows([by_entries], KEYS) == with_rows([by_records], KEYS)
+    together = with_rows([by_entries, by_records, by_entries], KEYS)
+    assert together.url_batch("https://a.example/map.xml").records() == records * 3
     for index, record in enumerate(records):
-        back = record_of(record.loc, by_entries.listing(1, index)[1:5], record.sitemap)
+        back = record_of(record.loc, together.listing(1, index), record.sitemap)
         assert attrs.evolve(back, line=record.line) == record
+
+
+@given(st.lists(plain_records(), min_size=1))
+def test_stated_values_round_trip(records: list[sr.UrlRecord]) -> None:
+    columns = columns_of_batch(entries_of(records))[1:5]
+    packed = pack_stated(*columns)
+    assert [*map(unpack_stated, packed)] == [*zip(*columns, strict=True)]
+    # As a row holds them, and as a query returns them.
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE entry (stated NOT NULL)")
+    db.executemany("INSERT INTO entry VALUES (?)", [(value,) for value in packed])
+    assert json.loads(db.execute("SELECT json_group_array(stated) FROM entry").fetchone()[0]) == packed
+    db.close()
+
+
+@pytest.mark.parametrize(
+    ("date", "priority", "is_integer"),
+    [
+        ((None, None), None, True),
+        ((-62_135_596_800, "year"), 0.0, True),
+        ((253_402_300_799, "second"), 1.0, True),
+        ((253_402_300_799_999_000, "subsecond"), 0.29, True),
+        ((-62_135_596_800_000_000, "subsecond"), 0.07, True),
+        ((1_700_000_000_000_001, "subsecond"), 0.5, False),
+        ((1_700_000_000, "second"), 0.125, False),
+    ],
+)
+def test_usual_values_are_integers(
+    date: tuple[int | None, str | None], priority: float | None, is_integer: bool
+) -> None:
+    precision = None if date[1] is None else PRECISIONS.index(date[1])
+    (packed,) = pack_stated([date[0]], [precision], [6], [priority])
+    assert unpack_stated(packed) == (date[0], precision, 6, priority)
+    assert isinstance(packed, int) is is_integer
+    assert not isinstance(packed, int) or -(2**63) <= packed < 2**63
+
+
+@given(st.dictionaries(st.integers(-(2**63), 2**63 - 1), st.integers(0, 9)), st.booleans())
+def test_rows_are_sorted_by_key_with_and_without_the_compiled_scanner(keys: dict[int, int], has_nested: bool) -> None:
+    locs = [f"https://a.example/{number}" for number in keys.values()]
+    nested = [None if number % 2 else str(number) for number in keys.values()] if has_nested and keys else None
+    columns = UrlColumns(locs, (), (), (), (), (), nested, None, tuple(keys), [*keys.values()])
+    expected: list[object] = []
+    for key, number in sorted(keys.items()):
+        expected += [key, number, str(number), *([None if number % 2 else str(number)] if nested else [])]
+    assert row_values(columns, len("https://a.example/")) == (expected, 4 if nested else 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sitemap_reader.state.rows.scanner", None)
+        assert row_values(columns, len("https://a.example/")) == (expected, 4 if nested else 3)
+
+
+@pytest.mark.skipif(scanner is None, reason="needs the compiled scanner")
+def test_columns_of_another_length_are_refused() -> None:
+    assert scanner is not None
+    with pytest.raises(ValueError, match="1 values for 2 keys"):
+        scanner.sorted_rows([2, 1], [[1, 2], [1]])
+    with pytest.raises(OverflowError):
+        scanner.sorted_rows([2**63], [[1]])
 
 
 @given(st.lists(st.lists(plain_records(), min_size=1, max_size=5), min_size=1, max_size=5))
 def test_entries_are_merged_in_their_order(several: list[list[sr.UrlRecord]]) -> None:
     together = merged([entries_of(records) for records in several])
-    assert [*records_of(together.columns, together.sitemap)] == [record for records in several for record in records]
+    assert together.records() == [record for records in several for record in records]
 
 
 @given(st.lists(plain_records(), min_size=1), st.none() | st.just("a.example"))
 def test_the_lines_of_new_urls_are_those_of_their_changes(records: list[sr.UrlRecord], site: str | None) -> None:
     expected = b"".join(sr.json_line(sr.Change("new", record), site=site) for record in records)
     assert new_lines(json_lines(records), site=site).data == expected
-    columns = entries_of(records).columns[:-1]
-    head = '"type":"change","change":"new",'
-    lines = lines_of_columns(*columns, sitemap="https://a.example/map.xml", site=site, head=head)
-    assert lines.data == expected
+    assert new_lines_of(entries_of(records), site=site).data == expected
+
+
+@given(st.lists(plain_records(), min_size=1))
+def test_batches_are_the_same_without_the_compiled_scanner(records: list[sr.UrlRecord]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        batch = entries_of(records)
+        compiled = batch.records(), new_lines_of(batch)
+        patch.setattr("sitemap_reader.parser.url_batch.scanner", None)
+        patch.setattr("sitemap_reader.serialize.jsonl.scanner", None)
+        assert (batch.records(), new_lines_of(batch)) == compiled
 
 
 WHOLE = record_of_everything()
@@ -114,7 +191,7 @@ NESTED = {name: getattr(WHOLE, name) for name in EXTENSIONS} | {"extras": (sr.Ex
 
 def listing(**fields: object) -> Listing:
     record = sr.UrlRecord("https://a.example/", **fields)  # type: ignore[arg-type]
-    return columns_of_records([record], KEYS).listing(1, 0)
+    return columns_of_records([record]).listing(1, 0)
 
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -157,14 +234,15 @@ def test_keys_depend_on_a_secret() -> None:
     assert Keys(b"0123456789abcdef").digests(urls) == one
 
 
-def test_an_unchanged_url_takes_eight_bytes() -> None:
-    records = [sr.UrlRecord(f"https://a.example/{number}", priority=0.5) for number in range(3)]
-    stated = columns_of_records(records, KEYS)
-    buffer = DocumentBuffer(0, SpillBuffer())
-    buffer.add(stated, {}, 0)
-    assert (buffer.changed_urls, [*buffer.changed()]) == (0, [])
-    assert [*buffer.unchanged] == [*stated.keys]
-    assert buffer.stored_urls == 3
+def test_rows_of_a_document_are_compared_with_its_urls() -> None:
+    urls = with_rows([columns_of_records([sr.UrlRecord(f"https://a.example/{number}") for number in range(5)])], KEYS)
+    urls = urls._replace(stated=[1, 2, 3, 4, 5], nested=[None, "0a", "0a", None, None])
+    keys = urls.keys
+    stored = StoredRows.of([*keys[:4], 7], [1, 2, 3, 9, 7], [None, "0a", "0b", None, None])
+    assert stored.differences(urls) == [False, False, True, True, True]
+    assert stored.differences(urls._replace(nested=None)) == [False, True, True, True, True]
+    assert StoredRows.of(keys, [1, 2, 3, 4, 5], [None] * 5).differences(urls._replace(nested=None)) == [False] * 5
+    assert StoredRows.of(keys, [1, 2, 3, 4, 5], [None] * 5).differences(urls) == [False, True, True, False, False]
 
 
 @st.composite
@@ -181,76 +259,120 @@ def twice(draw: st.DrawFn) -> list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]:
 SOME: list[dict[str, object]] = [{}, {"images": (sr.Image("https://a.example/i.png"),)}, {"mobile": True}]
 
 
+class StoredDocument:
+    """A document in a state of its own."""
+
+    def __init__(self) -> None:
+        self.db = open_temporary_state()
+        self.place = ListingDocument(1, "https://a.example/map.xml", "", 0)
+        self.begin()
+
+    def begin(self) -> None:
+        """A run begins."""
+        self.urls = SiteUrls(self.db, 1, b"0123456789abcdef", "any")
+
+    def end(self) -> None:
+        """The document is known to later runs."""
+        row = "INSERT INTO document (site, url, first_seen, last_seen, run) VALUES (1, ?, 0, 0, 1)"
+        self.db.execute(row, (self.place.sitemap,))
+
+    def read(self, *several: list[sr.UrlRecord]) -> tuple[list[Any], DocumentChanges]:
+        """Its changes, where it lists these records, in so many pieces."""
+        buffer, diff = DocumentBuffer(0, SpillBuffer()), DocumentChanges()
+        for records in several:
+            buffer.add(columns_of_records(records), 0)
+        pieces = [*self.urls.changes(self.place, buffer, diff)]
+        self.place = attrs.evolve(self.place, prefix=diff.prefix or "", stored_urls=self.urls.count(self.place.id))
+        return pieces, diff
+
+
+@pytest.fixture
+def document() -> Iterator[StoredDocument]:
+    made = StoredDocument()
+    yield made
+    made.db.close()
+
+
 @given(twice())
-def test_sqlite_finds_changed_rows(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]) -> None:
-    """All columns of a row are parameters, and are compared as JSON."""
-    db = open_temporary_state()
-    listed = SiteUrls(db, 1, b"0123456789abcdef", "any")
+def test_changed_rows_are_found_and_stored(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]) -> None:
+    document = StoredDocument()
     before = [record for record, _, is_new in pairs if not is_new]
-    place, seen = ListingDocument(1, "https://a.example/map.xml", "", 0), DocumentChanges()
     if before:
-        buffer = DocumentBuffer(0, SpillBuffer())
-        listed.add(place, buffer, before, DAY)
-        assert buffer.stored_urls == 0
-        reported = [*listed.changes(place, buffer, seen)]
-        assert sum(each.urls for each in reported if isinstance(each, Entries | Lines)) == len(before)
-    buffer, place = (
-        DocumentBuffer(0, SpillBuffer()),
-        attrs.evolve(place, prefix=seen.prefix or "", stored_urls=len(before)),
-    )
-    listed.add(place, buffer, [new for _, new, _ in pairs], DAY)
-    same = [is_new is False and stated_of(old) == stated_of(new) for old, new, is_new in pairs]
-    assert [*buffer.unchanged] == [
-        *KEYS.digests([new.loc for (_, new, _), is_same in zip(pairs, same, strict=True) if is_same])
-    ]
-    changed = [new.loc for (_, new, _), is_same in zip(pairs, same, strict=True) if not is_same]
-    assert [loc for stated in buffer.changed() for loc in stated.locs] == changed
-    assert buffer.stored_urls == len(before)
-    db.close()
+        reported, diff = document.read(before)
+        assert sum(each.urls for each in reported if isinstance(each, UrlBatch | Lines)) == len(before)
+        assert diff.still_listed == 0
+    document.end()
+    document.begin()
+    pieces, diff = document.read([new for _, new, _ in pairs])
+    changes = [change for piece in pieces if isinstance(piece, list) for change in piece]
+    differing = [new for old, new, is_new in pairs if not is_new and stated_of(old) != stated_of(new)]
+    assert [change.record for change in changes] == [attrs.evolve(new, line=new.line) for new in differing]
+    assert sum(piece.urls for piece in pieces if not isinstance(piece, list)) == len(pairs) - len(before)
+    assert diff.still_listed == len(before)
+    assert document.read([new for _, new, _ in pairs])[0] == []
+    document.db.close()
 
 
-def test_first_listing_of_a_document_wins_a_tie_for_any_stored_row() -> None:
+@pytest.mark.parametrize("batch_urls", [1, 2])
+def test_first_listing_of_a_document_wins_a_tie_for_any_stored_row(
+    monkeypatch: pytest.MonkeyPatch, batch_urls: int
+) -> None:
+    monkeypatch.setattr("sitemap_reader.state.diff_rules.MAX_BATCH_URLS", batch_urls)
     plain, other = sr.UrlRecord("https://a.example/", priority=0.2), sr.UrlRecord("https://a.example/", priority=0.9)
     for listed, reported in (([other, plain], [0.9]), ([plain, other], []), ([plain], []), ([other], [0.9])):
-        for is_one_batch in (True, False):
-            db = open_temporary_state()
-            lists = SiteUrls(db, 1, b"0123456789abcdef", "any")
-            place, buffer = ListingDocument(1, "https://a.example/map.xml", "", 0), DocumentBuffer(0, SpillBuffer())
-            lists.add(place, buffer, [plain], DAY)
-            seen = DocumentChanges()
-            assert len([*lists.changes(place, buffer, seen)]) == 1
-            told_of = "INSERT INTO document (site, url, first_seen, last_seen, run) VALUES (1, ?, 0, 0, 1)"
-            db.execute(told_of, (place.sitemap,))
-            lists = SiteUrls(db, 1, b"0123456789abcdef", "any")  # the next run
-            place, buffer = (
-                attrs.evolve(place, prefix=seen.prefix or "", stored_urls=1),
-                DocumentBuffer(0, SpillBuffer()),
-            )
-            for some in [listed] if is_one_batch else [[record] for record in listed]:
-                lists.add(place, buffer, some, DAY)
-            changes = [change for piece in lists.changes(place, buffer, DocumentChanges()) for change in piece]  # type: ignore[union-attr]
-            assert [change.record.priority for change in changes] == reported
-            assert buffer.stored_urls == 1
-            db.close()
+        document = StoredDocument()
+        assert len(document.read([plain])[0]) == 1
+        document.end()
+        document.begin()
+        pieces, diff = document.read(*([record] for record in listed))
+        assert [change.record.priority for piece in pieces for change in piece] == reported
+        assert diff.still_listed == 1
+        document.db.close()
 
 
-def test_documents_of_any_size_make_few_statements() -> None:
+@pytest.fixture
+def batch_urls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("diff_rules", "urls"):
+        monkeypatch.setattr(f"sitemap_reader.state.{module}.MAX_BATCH_URLS", request.param)
+
+
+@pytest.mark.parametrize("batch_urls", [1, 3], indirect=True)
+@pytest.mark.usefixtures("batch_urls")
+def test_large_documents_are_compared_in_batches(document: StoredDocument) -> None:
+    """Only the rows of the keys of a batch are read."""
+    records = [sr.UrlRecord(f"https://a.example/{number}", priority=0.5) for number in range(7)]
+    assert sum(piece.urls for piece in document.read(*([record] for record in records))[0]) == 7
+    again = [*records[:4], sr.UrlRecord("https://a.example/new"), records[0]]
+    pieces, diff = document.read(*([record] for record in again))
+    assert [piece.locs for piece in pieces] == [["https://a.example/new"]]
+    assert (diff.still_listed, len(diff.listed)) == (4, 5)
+
+
+@pytest.mark.parametrize("batch_urls", [1, 100], indirect=True)
+@pytest.mark.usefixtures("batch_urls")
+def test_an_older_listing_in_an_earlier_batch_is_no_update(document: StoredDocument) -> None:
+    old, new = (sr.UrlRecord("https://a.example/x", DAY + timedelta(days=days), "day") for days in (0, 1))
+    listed = [[old], [sr.UrlRecord("https://a.example/y")], [new]]
+    lastmods = [lastmod for piece in document.read(*listed)[0] for lastmod in piece.lastmods]
+    assert sorted(lastmods, key=str) == [micros(DAY + timedelta(days=1)) // 1_000_000, None]
+    pieces, diff = document.read(*listed)
+    assert pieces == []
+    assert (diff.still_listed, len(diff.listed)) == (2, 2)
+
+
+def test_documents_of_any_size_make_few_statements(document: StoredDocument) -> None:
     """SQLite caches prepared statements."""
     _insert.cache_clear()
-    db = open_temporary_state()
-    lists = SiteUrls(db, 1, b"0123456789abcdef", "any")
     for number, size in enumerate([1, 2, 3, 511, 512, 513, 700, 1023, 1500], 1):
-        place, buffer = ListingDocument(number, "https://a.example/map.xml", "", 0), DocumentBuffer(0, SpillBuffer())
+        document.place = ListingDocument(number, "https://a.example/map.xml", "", 0)
         records = [sr.UrlRecord(f"https://a.example/{number}/{page}") for page in range(size)]
-        lists.add(place, buffer, records, DAY)
-        assert sum(piece.urls for piece in lists.changes(place, buffer, DocumentChanges())) == size  # type: ignore[union-attr]
-        assert lists.count(number) == size
+        assert sum(piece.urls for piece in document.read(records)[0]) == size
+        assert document.urls.count(number) == size
     assert _insert.cache_info().currsize <= 10
-    db.close()
 
 
 def stated_of(record: sr.UrlRecord) -> tuple[object, ...]:
-    return columns_of_records([record], KEYS).listing(1, 0)[1:]
+    return columns_of_records([record]).listing(1, 0)[1:]
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_a_state_whose_pages_were_being_copied_when_it_was_killed_is_whole(state
     with sr.state.State(state) as opened:
         opened.db.execute("BEGIN")
         rows = ((number, "x" * 2000) for number in range(500))
-        opened.db.executemany("INSERT INTO entry (document, key, loc) VALUES (99, ?, ?)", rows)
+        opened.db.executemany("INSERT INTO entry (document, key, stated, loc) VALUES (99, ?, 0, ?)", rows)
         opened.db.execute("COMMIT")
         body, log = bytearray(state.read_bytes()), state.with_name("state.db-wal").read_bytes()
     size = int.from_bytes(log[8:12], "big")

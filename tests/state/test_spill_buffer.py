@@ -1,7 +1,8 @@
-"""SpillBuffer: bytes are read back unchanged, from memory and from disk."""
+"""SpillBuffer: columns are read back unchanged, from memory and from disk."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,37 +10,57 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.state.document_buffer import SpillBuffer
+from sitemap_reader.parser.url_batch import UrlBatch
+from sitemap_reader.state.document_buffer import SpillBuffer, bytes_in_memory
+from sitemap_reader.state.rows import UrlColumns, columns_of_batch, columns_of_records
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-@given(st.lists(st.tuples(st.binary(max_size=40), st.booleans())), st.integers(0, 200))
-def test_stored_bytes_come_back_until_dropped(pieces: list[tuple[bytes, bool]], memory_bytes: int) -> None:
+def piece(*texts: str) -> UrlColumns:
+    """The columns of URLs of these paths."""
+    records = [sr.UrlRecord(f"https://a.example/{text}", priority=0.5, mobile=len(text) % 2 == 1) for text in texts]
+    return columns_of_records(records)
+
+
+@given(st.lists(st.tuples(st.lists(st.text(max_size=5), min_size=1, max_size=4), st.booleans())), st.integers(0, 2000))
+def test_stored_pieces_come_back_until_dropped(given: list[tuple[list[str], bool]], memory_bytes: int) -> None:
     spill = SpillBuffer(memory_bytes)
     put = []
-    for data, drops_one in pieces:
-        put.append((data, spill.put(data)))
+    for texts, drops_one in given:
+        put.append((piece(*texts), spill.put(piece(*texts))))
         if drops_one:
             spill.drop(put.pop(0)[1])
-        assert [spill.get(each) for _, each in put] == [data for data, _ in put]
-    in_memory = [each for _, each in put if isinstance(each, bytes)]
-    assert sum(map(len, in_memory)) <= memory_bytes
+        assert [spill.get(each) for _, each in put] == [columns for columns, _ in put]
+    in_memory = [columns for columns, each in put if each.piece is not None]
+    assert sum(map(bytes_in_memory, in_memory)) <= memory_bytes
     spill.close()
     spill.close()
 
 
 def test_freed_memory_is_used_again_and_the_file_shrinks() -> None:
-    spill = SpillBuffer(10)
-    first, second = spill.put(b"x" * 10), spill.put(b"y" * 10)
-    assert (isinstance(first, bytes), isinstance(second, bytes)) == (True, False)
+    one = piece("x")
+    spill = SpillBuffer(bytes_in_memory(one))
+    first, second = spill.put(one), spill.put(one)
+    assert (first.piece is None, second.piece is None) == (False, True)
     spill.drop(first)
-    assert isinstance(spill.put(b"z" * 10), bytes)
+    assert spill.put(one).piece is not None
     spill.drop(second)
     assert spill._file is not None
     assert spill._file.seek(0, 2) == 0
     spill.close()
+
+
+def test_memory_is_estimated() -> None:
+    """Without the values that all URLs share; lastmods and numbers of lines are objects of their own."""
+    columns = columns_of_batch(UrlBatch(
+        [f"https://a.example/{number}" for number in range(1000)], [*range(1000, 2000)], [2] * 1000, [None] * 1000,
+        [0.5] * 1000, [*range(2000, 3000)], "https://a.example/map.xml",
+    ))  # fmt: skip
+    own = sum(sys.getsizeof(column) for column in columns[:6])
+    own += sum(map(sys.getsizeof, [*columns.locs, *columns.lastmods, *columns.lines]))
+    assert 0.9 < bytes_in_memory(columns) / own < 1.1
 
 
 def test_a_missing_temporary_folder_raises(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -47,5 +68,5 @@ def test_a_missing_temporary_folder_raises(monkeypatch: pytest.MonkeyPatch, tmp_
     with pytest.raises(
         sr.StateError, match=r"cannot write a temporary file: No such file .*; free some space"
     ) as caught:
-        SpillBuffer(0).put(b"x")
+        SpillBuffer(0).put(piece("x"))
     assert caught.value.is_unwritable

@@ -21,7 +21,7 @@ from ...client.summary import CrawlLog, Problems, SummaryBuilder
 from ...model.problems import Problem
 from ...model.records import Outcome, SitemapRef, UrlRecord
 from ...parser.content.sniff import SITEMAP_FORMATS, Format
-from ...pipeline.executor import WorkerThread
+from ...pipeline.thread_pool import ThreadPool
 from ...serialize.jsonl import json_line
 from .requests import LOGGER
 
@@ -195,7 +195,7 @@ class ReadTask:
         query = Query(**config.filters, on_item=self._received.append)
         run = config.reader.change_run(target, query, config.state, config.plan, self._note_commit)
         self._crawl_run = run
-        state_thread = WorkerThread("sitemap-reader-state")
+        state_thread = ThreadPool("sitemap-reader-state")
         with run.reading():
             try:
                 async with aclosing(batches_of(run.crawl)) as batches:
@@ -206,7 +206,7 @@ class ReadTask:
                 await state_thread.close()
         return run
 
-    async def _put_pieces(self, state_thread: WorkerThread, pieces: Iterator[ChangePiece]) -> None:
+    async def _put_pieces(self, state_thread: ThreadPool, pieces: Iterator[ChangePiece]) -> None:
         from ...client.streams import changes_of
 
         while True:

@@ -99,8 +99,9 @@ class Decoder:
             self._is_over_wire_limit = True
 
     def abandon(self) -> None:
-        """Ends decoding because the rest is not needed; close() then reports nothing about the end of the data."""
+        """Ends decoding because the rest is not needed: the end of the data or a limit behind it is not reported."""
         self._abandoned = True
+        self.faults[:] = [fault for fault in self.faults if fault.code != "S16"]
 
     def close(self) -> Iterator[bytes]:
         """The rest of the output; adds the faults that only the end reveals."""

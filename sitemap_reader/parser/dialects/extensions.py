@@ -104,27 +104,22 @@ _BOOLEANS = {
 }
 
 
-def whole(limit: int = 2**63 - 1) -> ValueParser:
-    """The parser of whole numbers from 0 to `limit`; columns of numbers have 64 bits."""
-    return _number(int, _WHOLE, "a whole number", limit)
+@attrs.frozen
+class Number:
+    """The parser of whole or decimal numbers from 0 to `limit`, without comma or exponent."""
 
+    convert: Callable[[str], float]
+    limit: int
 
-def decimal(limit: int = 10**15) -> ValueParser:
-    """The parser of decimal numbers from 0 to `limit`, without comma or exponent."""
-    return _number(float, _DECIMAL, "a number of 0 or more", limit)
-
-
-def _number(convert: Callable[[str], float], pattern: re.Pattern[str], what: str, limit: int) -> ValueParser:
-    def parse(context: EntryContext, text: str, field: str) -> float | None:
+    def __call__(self, context: EntryContext, text: str, field: str) -> float | None:
+        pattern, what = (_WHOLE, "a whole number") if self.convert is int else (_DECIMAL, "a number of 0 or more")
         if not pattern.fullmatch(text):
             _unreadable(context, text, field, f"is not {what}")
-        elif (value := convert(text)) > limit:
-            _unreadable(context, text, field, f"is more than {limit:,}")
+        elif (value := self.convert(text)) > self.limit:
+            _unreadable(context, text, field, f"is more than {self.limit:,}")
         else:
             return value
         return None
-
-    return parse
 
 
 # The lexical forms of the schemas' integers and decimals, of a plausible length.
@@ -155,12 +150,11 @@ _PARSERS: dict[Any, ValueParser] = {
     str: text,
     Url: url,
     CommaSeparated: comma_separated,
-    int: whole(),
-    float: decimal(),
+    int: Number(int, 2**63 - 1),  # columns of numbers have 64 bits
+    float: Number(float, 10**15),
     bool: boolean,
     datetime: date,
 }
-_LIMITED: dict[Any, Callable[[int], ValueParser]] = {int: whole, float: decimal}
 
 
 def _parser_of(hint: Any) -> ValueParser:
@@ -168,7 +162,7 @@ def _parser_of(hint: Any) -> ValueParser:
     if hint in _PARSERS:
         return _PARSERS[hint]
     number, limit = get_args(hint)
-    return _LIMITED[number](limit.value)
+    return Number(number, limit.value)
 
 
 def _hints(record: type) -> dict[str, Any]:
@@ -186,7 +180,7 @@ def _add_rules(tag: str, record: type) -> None:
         kind = get_args(hint)[0] if is_list else hint
         attributes = _hints(kind) if is_typeddict(kind) else {}
         if is_typeddict(kind) and "value" not in attributes:
-            _EMPTY_OBJECTS[tag, inner] = dict.fromkeys(attributes)
+            EMPTY_OBJECTS[tag, inner] = dict.fromkeys(attributes)
             _add_rules(inner, kind)
         elif hint != Precision:
             parse = _parser_of(attributes.pop("value", kind))
@@ -196,7 +190,7 @@ def _add_rules(tag: str, record: type) -> None:
 # Tag that holds tags -> the rules of these. A date fills two fields: itself and its precision.
 TAG_RULES: dict[str, dict[str, TagRule]] = {}
 # Element and a tag in it that holds tags -> the object of the latter, with nothing stated.
-_EMPTY_OBJECTS: dict[tuple[str, str], dict[str, None]] = {}
+EMPTY_OBJECTS: dict[tuple[str, str], dict[str, None]] = {}
 # Element of an entry -> the class of its record; void elements have none.
 RECORD_CLASSES: dict[str, type] = {}
 # Element of an entry -> its field of UrlRecord, and whether that is a list.
@@ -218,7 +212,7 @@ _RECORD_LISTS = ["extras", *(field for field, is_list in ELEMENT_FIELDS.values()
 _PUBLICATION = ("news:news", "news:publication")
 PUBLICATION_FIELDS = {"name", "language"}
 # Tags that are valid only inside of an element, and all tags.
-INNER_TAGS = frozenset({_PUBLICATION[1], *FIELD_OF_TAG, *(inner for _, inner in _EMPTY_OBJECTS)})
+INNER_TAGS = frozenset({_PUBLICATION[1], *FIELD_OF_TAG, *(inner for _, inner in EMPTY_OBJECTS)})
 TAGS = INNER_TAGS | ELEMENT_FIELDS.keys()
 _FIELD_TAGS = TAGS | {"loc", "lastmod", "changefreq", "priority"}
 # The markup of HTML that is written into titles and descriptions without escapes.
@@ -384,9 +378,9 @@ def add_value(
 def _fill_nested(
     fields: dict[str, Any], rules: dict[str, TagRule], child: Element, element: Element, context: EntryContext
 ) -> None:
-    """Adds the values of a child that may hold tags: a publication, or one of _EMPTY_OBJECTS, which is an object."""
+    """Adds the values of a child that may hold tags: a publication, or one of EMPTY_OBJECTS, which is an object."""
     place = (element.tag, child.tag)
-    empty = _EMPTY_OBJECTS.get(place)
+    empty = EMPTY_OBJECTS.get(place)
     if empty is not None:
         field = child.tag.partition(":")[2]
         if fields.get(field, empty) != empty:
@@ -441,8 +435,8 @@ def _unused(element: Element, context: EntryContext, inside: Element | None = No
     if tag.startswith("pagemap:"):
         return
     if is_core(tag) or tag.startswith(_CLOSED):
-        what = "is unknown" if tag not in INNER_TAGS else "does not belong" if inside else "stands by itself"
-        where = f" in <{inside.tag}>" if inside else ""
+        what = "is unknown" if tag not in INNER_TAGS else "stands by itself" if inside is None else "does not belong"
+        where = "" if inside is None else f" in <{inside.tag}>"
         context.note("S10", f"<{tag[:80]}> {what}{where}", tag[:80], stripped(element))
     if context.extras is not None and not is_core(tag):
         context.extras += _extras(element)

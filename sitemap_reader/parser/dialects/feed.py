@@ -250,11 +250,11 @@ def _unused(elements: Iterable[Element], used: set[int]) -> Iterator[Element]:
 # --- items and entries ----------------------------------------------------------------------------------------
 
 # The first of these that is not empty is the date, also if it is unreadable: the others have other meanings.
-_RSS_DATES = ("pubDate", "dc:date", "atom:updated")
-_ATOM_DATES = ("updated", "modified", "published", "issued")
+RSS_DATES = ("pubDate", "dc:date", "atom:updated")
+ATOM_DATES = ("updated", "modified", "published", "issued")
 # Tags that are recognised in any case.
-_RSS_TAGS = frozenset({"item", "link", "guid", *_RSS_DATES})
-_ATOM_TAGS = frozenset({"entry", "link", *_ATOM_DATES})
+_RSS_TAGS = frozenset({"item", "link", "guid", *RSS_DATES})
+_ATOM_TAGS = frozenset({"entry", "link", *ATOM_DATES})
 
 
 def rss_vocabulary(namespace: str) -> Vocabulary:
@@ -277,7 +277,7 @@ def rss_entries(item: Entry, limits: Limits) -> list[RawEntry]:
     if other:
         what = "<link> is repeated: the first counts"
         problems.append(report("S10", what, line=item.line, field="link", raw=other))
-    return _raw(item, link, loc, _RSS_DATES, problems, limits)
+    return _raw(item, link, loc, RSS_DATES, problems, limits)
 
 
 def _is_permalink(child: Element) -> bool:
@@ -292,7 +292,7 @@ def atom_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
     """The RawEntry of an Atom entry: its first alternate link (RFC 4287 4.2.7.2), not one in its `source`."""
     link = next((child for child in entry.element if _is_alternate(child)), None)
     loc = _href(link) if link is not None else ""
-    return _raw(entry, link, loc, _ATOM_DATES, list(entry.problems), limits)
+    return _raw(entry, link, loc, ATOM_DATES, list(entry.problems), limits)
 
 
 def _is_alternate(child: Element) -> bool:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from ...model.records import Extra
     from .scope import Scope
 
+EntryKind = Literal["url", "sitemap"]
+Relative = Literal["rejected", "reported", "allowed"]
+
 _CHANGEFREQS: dict[str, ChangeFreq] = {value: value for value in get_args(ChangeFreq)}
 # The usual spellings.
 _PRIORITIES = {f"{tenths / 10:.1f}": tenths / 10 for tenths in range(11)}
@@ -48,7 +51,7 @@ class RawEntry:
     `extensions` are all elements of other namespaces; `problems` are those that the dialect found.
     """
 
-    kind: Literal["url", "sitemap"]
+    kind: EntryKind
     loc: str | None
     line: int | None = None
     lastmod: str | None = None
@@ -58,7 +61,7 @@ class RawEntry:
     problems: list[Problem] = attrs.field(factory=list)
     bases: tuple[str, ...] = ()
     loc_base: str | None = None
-    relative: Literal["rejected", "reported", "allowed"] = "reported"
+    relative: Relative = "reported"
     no_markup: bool = False
     date_dialect: Literal["w3c", "rss"] = "w3c"
 
@@ -69,6 +72,7 @@ class Normaliser:
     `sitemap` is the requested URL of the document, `base` the final one. `scope` limits its pages, `child_scope` its
     child sitemaps, which inherit the URL prefixes. `extras`: collect elements without a field, too. `max_problems` per
     entry are reported; `unreported` counts the others by code. `entries`, `kept` and `dropped` (by reason) are counts.
+    `scopes` has both scopes by kind, `child_prefixes` are the authorities of child sitemaps.
     """
 
     def __init__(
@@ -88,10 +92,10 @@ class Normaliser:
         self.sitemap = sitemap
         self.max_problems = max_problems
         self._base = base
-        self._scopes = {"url": scope, "sitemap": child_scope}
+        self.scopes = {"url": scope, "sitemap": child_scope}
         self._extras = extras
         self._problems = _EntryProblems(self)
-        self._child_prefixes = tuple(dict.fromkeys(child_scope.prefixes))
+        self.child_prefixes = tuple(dict.fromkeys(child_scope.prefixes))
 
     def clean(self, raw: RawEntry) -> list[UrlRecord | SitemapRef | Problem]:
         """The entry's problems in the order of its fields, then its record, if it has one."""
@@ -109,17 +113,6 @@ class Normaliser:
         found = problems.finish()
         record.problems = tuple(found)
         return [*found, record]
-
-    def bare_record(self, loc: str, line: int) -> UrlRecord | None:
-        """The record of an entry with only a URL; None if that is not canonical or not in scope: call clean()."""
-        if not is_clean(loc) or self._scopes["url"].reason(loc) is not None:
-            return None
-        self.entries += 1
-        self.kept += 1
-        record = UrlRecord(loc)
-        record.sitemap = self.sitemap
-        record.line = line
-        return record
 
     def _loc(self, raw: RawEntry, base: str | None, problems: _EntryProblems) -> str | None:
         """The canonical URL of the entry; None, with a problem, if it has none or is out of scope."""
@@ -139,7 +132,7 @@ class Normaliser:
                 problems.add(code, message, "loc", text)
         if url is None:
             return None
-        reason = self._scopes[raw.kind].reason(url)
+        reason = self.scopes[raw.kind].reason(url)
         # sitemaps.org: pages are below their sitemap's directory, the sitemaps of an index only on its host.
         if reason is None or (reason == "path" and raw.kind == "sitemap"):
             return url
@@ -152,7 +145,7 @@ class Normaliser:
         date = read_date(raw.lastmod, "lastmod", raw.date_dialect, problems.add) if raw.lastmod else None
         lastmod, precision = (date.moment, date.precision) if date else (None, None)
         if raw.kind == "sitemap":
-            return SitemapRef(loc, lastmod, precision, self.sitemap, raw.line, (), self._child_prefixes)
+            return SitemapRef(loc, lastmod, precision, self.sitemap, raw.line, (), self.child_prefixes)
         changefreq = _changefreq(raw.changefreq, problems) if raw.changefreq else None
         priority = _priority(raw.priority, problems) if raw.priority else None
         record = UrlRecord(loc, lastmod, precision, changefreq, priority)

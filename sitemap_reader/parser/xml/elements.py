@@ -201,9 +201,18 @@ class Vocabulary(dict[str, str]):
             found.setdefault(prefix, namespace)
         return found
 
+    def prefix_of(self, namespace: str) -> str | None:
+        """The prefix of the tags in a namespace; "" for core tags, None for a namespace that is unknown."""
+        return "" if namespace in ("", self._root_namespace) else self._namespaces.get(namespace)
+
+    def would_note(self, namespace: str) -> bool:
+        """Whether the next element in a namespace is the first one, and has a Problem for that."""
+        is_judged = self.prefix_of(namespace) == "" or namespace in self._judged
+        return not is_judged and self._judge(namespace) is not None
+
     def __missing__(self, name: str) -> str:
         namespace, _, local = name.rpartition("}")
-        prefix = "" if namespace in ("", self._root_namespace) else self._namespaces.get(namespace)
+        prefix = self.prefix_of(namespace)
         tag = name if prefix is None else f"{prefix}:{local}" if prefix else local
         if tag not in self.tags and (meant := self._written.get(tag.lower())):
             why = "names are in small letters" if meant.islower() else "that is how it is written"

@@ -13,7 +13,6 @@ import attrs
 
 from ...model.limits import over_limit
 from ...model.problems import Problem, report
-from ..fast_extensions import ExtensionReader
 from .elements import XML_BASE, Entry, Vocabulary, clark, is_core, text_of
 from .errors import Misplaced, Stop, TooLong
 from .scan import declared_prefixes, end_tag, names_location, restore_controls, tag_name
@@ -74,7 +73,6 @@ class EntryBuilder:
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
         self._bases: tuple[str, ...] = ()
-        self._extension_reader: ExtensionReader | None = None
 
     @property
     def prefixes(self) -> dict[str, str]:
@@ -91,6 +89,16 @@ class EntryBuilder:
     def names(self) -> list[bytes]:
         """The names of the open elements around entries as written, outermost first."""
         return [tag_name(ancestor.written, 0) for ancestor in self._ancestors]
+
+    @property
+    def bases(self) -> tuple[str, ...]:
+        """The xml:base values around entries, outermost first."""
+        return self._bases
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The names of the document."""
+        return self._vocabulary
 
     @property
     def is_over(self) -> bool:
@@ -134,14 +142,6 @@ class EntryBuilder:
             self._ancestors.append(self._root)
             self._bases = _bases(self._ancestors)
         return b"".join(ancestor.written for ancestor in self._ancestors)
-
-    @property
-    def extension_reader(self) -> ExtensionReader:
-        """The reader of extensions in plain entries inside of head()."""
-        head = self.head()
-        if self._extension_reader is None or self._extension_reader.head != head:
-            self._extension_reader = ExtensionReader(head, self._vocabulary, self._limits)
-        return self._extension_reader
 
     def attach(self, parser: XMLParserType, counted_from: int, line_offset: int) -> None:
         """Sets the handlers of a parser that has read head().

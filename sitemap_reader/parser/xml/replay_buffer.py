@@ -109,8 +109,8 @@ class ReplayBuffer:
 
     @property
     def is_at_entry_end(self) -> bool:
-        """Whether the buffer is empty, and the last tag is as long as `</url>`."""
-        return not self.data and not self.repaired_end and self.counted == len(b"</url>")
+        """Whether the buffer is empty behind an end tag, so that no restart would read any of it again."""
+        return not self.data and not self.repaired_end and self.counted > 0
 
     def rebase(self, base: int) -> None:
         """Makes `base` the index at which a new parser, which was given nothing yet, reads on."""

@@ -131,7 +131,8 @@ def next_resume_point(
     return ResumePoint(None, max(searched, len(data) - _TAG_START_BYTES), passed)
 
 
-_EPILOG = re.compile(rb"(?:\s++|<!--.*?-->|<\?.*?\?>)*+", re.DOTALL)
+# `(?!)`: CPython before 3.11.5 does not go back where a possessive group fails, but before each alternative.
+_EPILOG = re.compile(rb"(?:\s++|<!--.*?-->|<\?.*?\?>|(?!))*+", re.DOTALL)
 
 
 def epilog_end(data: bytes | bytearray, stop: int) -> int:

@@ -46,7 +46,7 @@ _TOKEN = re.compile(
     # end tags: `</loc>`, `</ loc>`, `<\/loc>`, and without their `>` where another tag follows
     | (?P<stop> < \s*+ [/\\]++ \s*+ (?P<stopped> %(name)s ) (?P<rest> [^<>]*+ ) (?: > | (?=<) ) )
     # start tags, `< loc>` too, with what follows; a `>` in quotes does not end one, unless quotes do not match
-    | (?P<start> < (?: \s++ (?= (?:[\w.-]+:)? (?:%(known)s) [\s/>] ) )?+ (?P<name> %(name)s )
+    | (?P<start> < (?> \s++ (?= (?:[\w.-]+:)? (?:%(known)s) [\s/>] ) | ) (?P<name> %(name)s )
         (?P<attributes> (?> (?: [^<>"']++ | "[^"<]*" | '[^'<]*' )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+<) ) ) >?+
         (?= \s*+ (?P<next> < /?+ [\w.:-]*+ (?=[^\w.:-]) | [^<\s] ) ) )
     | (?P<stray> (?: < (?=[^A-Za-z_/\\!?\s\x80-\xff])
@@ -69,8 +69,9 @@ _STRAY = ("name", "attributes", "after")
 _HARMLESS = frozenset((b"<", b"%", b"#", b"$", b"{"))
 _INSTRUCTION = re.compile(rb"<\?%s[\s?]" % NAME)
 _END_TAG = re.compile(rb"</%s\s*>" % NAME)
+# `(?!)`: CPython before 3.11.5 does not go back where a possessive group fails, but before each alternative.
 _ATTRIBUTES = re.compile(
-    rb"""(?: \s++ %s \s*+ = \s*+ (?: "[^"<]*+" | '[^'<]*+' ) )*+ \s*+ /? \s*+""" % NAME, re.VERBOSE
+    rb"""(?: \s++ %s \s*+ = \s*+ (?: "[^"<]*+" | '[^'<]*+' ) | (?!) )*+ \s*+ /? \s*+""" % NAME, re.VERBOSE
 )
 _ATTRIBUTE = re.compile(
     rb"""(?P<name> %s ) (?: \s*+ = \s*+ (?P<value> "[^"]*" | '[^']*' | [^\s"'<>]+ ) )?""" % NAME, re.VERBOSE

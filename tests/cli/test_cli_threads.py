@@ -1,26 +1,27 @@
-"""`dump -j`: the output is the same with any number of processes."""
+"""The output of `dump` is the same with any number of threads, and -j has no effect."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, process, replay, run, urlset
 
-from sitemap_reader.pipeline import worker_pool as workers
-
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from click.testing import Result
 
 A = "https://a.example"
 SECONDS = "seconds"
-LARGE = 600  # entries of a document too large to be parsed locally
+DURATION = re.compile(r"; \d[\d.]* s\b")
+LARGE = 600  # entries of a document that is parsed in several calls
 
 
 def entries(name: str, count: int = LARGE) -> str:
@@ -37,23 +38,9 @@ def large(tmp_path: Path) -> Path:
     return replay(tmp_path / "large", {"robots.txt": lines, **pages})
 
 
-@pytest.fixture
-def children(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
-    """The processes that were started."""
-    begun: list[subprocess.Popen[bytes]] = []
-
-    class Recorded(subprocess.Popen):  # type: ignore[type-arg]
-        def __init__(self, *args: object, **options: object) -> None:
-            super().__init__(*args, **options)  # type: ignore[call-overload]
-            begun.append(self)
-
-    monkeypatch.setattr(subprocess, "Popen", Recorded)
-    return begun
-
-
 def reported(result: Result) -> list[str]:
     """Sorted stderr without durations: documents are read concurrently, so their order varies."""
-    return sorted(line.rpartition("; ")[0] if line.endswith(" s") else line for line in result.stderr.splitlines())
+    return sorted(DURATION.sub("", line) for line in result.stderr.splitlines())
 
 
 def timeless(line: str) -> str:
@@ -80,85 +67,90 @@ def timeless(line: str) -> str:
     ],
     ids=" ".join,
 )
-def test_output_and_messages_are_the_same_for_every_option(large: Path, options: list[str]) -> None:
-    check_same(SHOP, BROKEN, large, *options)
+def test_output_and_messages_are_the_same_for_every_option(
+    large: Path, use_cores: Callable[[int], None], options: list[str]
+) -> None:
+    check_same(use_cores, SHOP, BROKEN, large, *options)
 
 
-def test_output_and_messages_are_the_same_for_each_site(large: Path) -> None:
+def test_output_and_messages_are_the_same_for_each_site(large: Path, use_cores: Callable[[int], None]) -> None:
     for site in (SHOP, BROKEN, large):
-        check_same(site)
+        check_same(use_cores, site)
 
 
-def check_same(*arguments: str | Path) -> None:
-    one, two = (run("dump", *arguments, "-j", jobs) for jobs in ("1", "2"))
-    assert sorted(two.stdout.splitlines()) == sorted(one.stdout.splitlines())
-    assert reported(two) == reported(one)
-    assert two.exit_code == one.exit_code
+def check_same(use_cores: Callable[[int], None], *arguments: str | Path) -> None:
+    results = []
+    for cores in (1, 4):
+        use_cores(cores)
+        results.append(run("dump", *arguments))
+    one, several = results
+    assert sorted(several.stdout.splitlines()) == sorted(one.stdout.splitlines())
+    assert reported(several) == reported(one)
+    assert several.exit_code == one.exit_code
     assert one.stdout
 
 
-def test_parquet_is_the_same(tmp_path: Path) -> None:
+def test_parquet_is_the_same(tmp_path: Path, use_cores: Callable[[int], None]) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     rows = []
-    for jobs in ("1", "2"):
-        file = tmp_path / f"{jobs}.parquet"
-        assert run("dump", SHOP, BROKEN, "-o", file, "-j", jobs).exit_code == 3
+    for cores in (1, 4):
+        use_cores(cores)
+        file = tmp_path / f"{cores}.parquet"
+        assert run("dump", SHOP, BROKEN, "-o", file).exit_code == 3
         table = parquet.read_table(file)
         rows.append((table.schema, sorted(map(repr, table.to_pylist()))))
     assert rows[0] == rows[1]
 
 
-def test_reports_are_the_same(tmp_path: Path) -> None:
+def test_reports_are_the_same(tmp_path: Path, use_cores: Callable[[int], None]) -> None:
     reports = []
-    for jobs in ("1", "2"):
-        result = run("dump", SHOP, BROKEN, "--report", tmp_path / jobs, "-j", jobs)
-        reports.append((sorted(map(timeless, (tmp_path / jobs).read_text().splitlines())), len(result.stdout)))
-        merged = run("dump", SHOP, BROKEN, "--report", "-", "-j", jobs).stdout.splitlines()
+    for cores in (1, 4):
+        use_cores(cores)
+        file = tmp_path / f"{cores}.jsonl"
+        result = run("dump", SHOP, BROKEN, "--report", file)
+        reports.append((sorted(map(timeless, file.read_text().splitlines())), len(result.stdout)))
+        merged = run("dump", SHOP, BROKEN, "--report", "-").stdout.splitlines()
         assert len(merged) == len(result.stdout.splitlines()) + len(reports[-1][0])
     assert reports[0] == reports[1]
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize(
     ("limit", "format"), [*((limit, "jsonl") for limit in (1, 599, 600, 601, 2399, 2400)), (601, "csv")]
 )
-def test_a_limit_holds_exactly(large: Path, jobs: str, limit: int, format: str) -> None:
-    result = run("dump", large, "--limit", str(limit), "--format", format, "-j", jobs)
+def test_a_limit_holds_exactly(large: Path, limit: int, format: str) -> None:
+    result = run("dump", large, "--limit", str(limit), "--format", format)
     assert len(result.stdout.splitlines()) == limit + (format == "csv")
     assert f"{limit:,} URL" in result.stderr
     assert result.exit_code == 0
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_unique_and_limit_go_together(large: Path, jobs: str) -> None:
-    result = run("dump", large, "--unique", "--limit", "1700", "-j", jobs)
+def test_unique_and_limit_go_together(large: Path) -> None:
+    result = run("dump", large, "--unique", "--limit", "1700")
     locs = [json.loads(line)["loc"] for line in result.stdout.splitlines()]
     assert len(set(locs)) == len(locs) == 1700
-    every = run("dump", large, "--unique", "-j", jobs)
+    every = run("dump", large, "--unique")
     assert len(every.stdout.splitlines()) == 1800
     assert "600 listed again" in every.stderr
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_undated_urls_are_counted_as_they_are_written(large: Path, jobs: str) -> None:
-    result = run("dump", large, "--since", "2000-01-01", "-j", jobs)
+def test_undated_urls_are_counted_as_they_are_written(large: Path) -> None:
+    result = run("dump", large, "--since", "2000-01-01")
     assert "note 1,200 URLs without a lastmod; --undated drop leaves them out" in result.stderr
-    limited = run("dump", large, "--since", "2000-01-01", "--limit", "10", "-j", jobs)
+    limited = run("dump", large, "--since", "2000-01-01", "--limit", "10")
     undated = sum(json.loads(line)["lastmod"] is None for line in limited.stdout.splitlines())
     assert f"note {undated} URLs without a lastmod" in limited.stderr
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize("newest", ["2025-01-01", "2030-06-01"])
-def test_dates_count_wherever_a_document_is_read(tmp_path: Path, jobs: str, newest: str) -> None:
+def test_dates_count_wherever_a_document_is_read(tmp_path: Path, newest: str) -> None:
     names = [f"{A}/{number}.xml" for number in range(6)]
     locs = {name: [f"{name}/{number}" for number in range(LARGE)] for name in names}
     pages = {f"{n}.xml": urlset(*locs[name], lastmod=dict.fromkeys(locs[name], newest)) for n, name in enumerate(names)}
     index = "".join(f"<sitemap><loc>{name}</loc><lastmod>2025-01-01</lastmod></sitemap>" for name in names)
     pages["sitemap.xml"] = f"<sitemapindex {NS}>{index}</sitemapindex>"
     site = replay(tmp_path / "old", pages)
-    result = run("dump", site, "--since", "2030-01-01", "-v", "-j", jobs)
-    everything = run("dump", site, "--since", "2030-01-01", "--trust-lastmod", "never", "-j", jobs)
+    result = run("dump", site, "--since", "2030-01-01", "-v")
+    everything = run("dump", site, "--since", "2030-01-01", "--trust-lastmod", "never")
     assert (result.exit_code, result.stdout.count("\n")) == (0, 6 * LARGE if newest > "2030" else 0)
     assert sorted(result.stdout.splitlines()) == sorted(everything.stdout.splitlines())
     assert ("warning D05 " in result.stderr) == (newest > "2030")
@@ -166,7 +158,7 @@ def test_dates_count_wherever_a_document_is_read(tmp_path: Path, jobs: str, newe
         newest < "2030"
     )
     assert (f"done {A}/sitemap.xml: sitemapindex, 6 entries, 3 skipped" in result.stderr) == (newest < "2030")
-    limited = run("dump", site, "--since", "2030-01-01", "--limit", "7", "-j", jobs)
+    limited = run("dump", site, "--since", "2030-01-01", "--limit", "7")
     assert (limited.exit_code, limited.stdout.count("\n")) == (0, 7 if newest > "2030" else 0)
 
 
@@ -181,41 +173,32 @@ def test_a_number_that_cannot_be_is_one_line(typed: str, words: str) -> None:
     assert words in line
 
 
-@pytest.mark.parametrize("executable", ["/nowhere/python", "/bin/false"])
-def test_workers_that_cannot_be_started_are_one_error(
-    monkeypatch: pytest.MonkeyPatch, large: Path, executable: str
+@pytest.mark.parametrize("command", ["dump {site}", "sync {site} --state {state}", "audit {site}"])
+@pytest.mark.parametrize("jobs", [["-j", "2"], ["--jobs", "1"]], ids=" ".join)
+def test_jobs_is_accepted_and_hidden_and_has_no_effect(
+    large: Path, tmp_path: Path, use_cores: Callable[[int], None], command: str, jobs: list[str]
 ) -> None:
-    monkeypatch.setattr(sys, "executable", executable)
-    result = run("dump", large, "-j", "2")
-    assert result.exit_code == 2
-    errors = [line for line in result.stderr.splitlines() if line.startswith("error: ")]
-    assert len(errors) == 1
-    assert errors[0].startswith("error: a worker process ")
-    assert errors[0].endswith("; -j 1 needs none")
-    assert "Traceback" not in result.stderr
+    use_cores(1)  # documents end in the same order
+    name, *arguments = command.format(site=large, state="{}").split()
+    given, without = (
+        run(name, *(each.format(tmp_path / f"{number}.db") for each in arguments), *more)
+        for number, more in enumerate((jobs, []))
+    )
+    assert given.exit_code == without.exit_code
+    assert timeless_text(given) == timeless_text(without)
+    assert reported(given) == reported(without)
+    assert without.stdout
+    assert "jobs" not in run(name, "--help").stdout
 
 
-def test_workers_are_started_for_large_sites_only(
-    monkeypatch: pytest.MonkeyPatch, large: Path, children: list[subprocess.Popen[bytes]]
-) -> None:
-    monkeypatch.setattr(workers, "_cores", lambda: 2)
-    assert len(run("dump", large).stdout.splitlines()) == 4 * LARGE
-    assert children == []
-    monkeypatch.setattr(workers, "_SMALL_SITE_URLS", LARGE)
-    assert len(run("dump", large, "--per-host", "1").stdout.splitlines()) == 4 * LARGE
-    assert 1 <= len(children) <= 2
-
-
-def test_one_job_is_this_process_alone(large: Path, children: list[subprocess.Popen[bytes]]) -> None:
-    assert run("dump", large, "-j", "1").exit_code == 0
-    assert children == []
-    assert run("dump", large, "-j", "2").exit_code == 0
-    assert 1 <= len(children) <= 2
+def timeless_text(result: Result) -> list[str]:
+    """Sorted stdout without the time of a report."""
+    return sorted(line for line in result.stdout.splitlines() if not line.startswith("as of "))
 
 
 def test_closed_pipe_ends_the_command_without_an_error(large: Path) -> None:
     program = " ".join(PROGRAM)
-    script = f"set -o pipefail; {program} dump {large} {large} {large} -j 2 | head -3; echo ${{PIPESTATUS[@]}}"
+    script = f"set -o pipefail; {program} dump {large} {large} {large} | head -3; echo ${{PIPESTATUS[@]}}"
     result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
     *lines, codes = result.stdout.splitlines()
     assert (len(lines), codes.split()[-1]) == (3, "0")
@@ -225,7 +208,7 @@ def test_closed_pipe_ends_the_command_without_an_error(large: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_full_disk_is_exit_6(large: Path) -> None:
     with open("/dev/full", "w") as full:
-        command = [*PROGRAM, "dump", str(large), "-j", "2"]
+        command = [*PROGRAM, "dump", str(large)]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert done.returncode == 6
     assert done.stderr.splitlines()[-1].startswith("error: cannot write stdout: No space left on device")
@@ -234,10 +217,10 @@ def test_a_full_disk_is_exit_6(large: Path) -> None:
 
 @pytest.mark.parametrize(("number", "is_group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
 def test_an_interrupt_keeps_what_was_read(site_server: Any, number: signal.Signals, is_group: bool) -> None:
-    """Also if workers receive the signal too, as on a terminal."""
+    """Also if the whole process group receives the signal, as on a terminal."""
     body = f"<urlset {NS}>{'<url><loc>/page</loc></url>' * 900}".encode()
     site = site_server({"/s.xml": (200, {"Content-Length": "99999", "Content-Type": "text/xml"}, body)})
-    command = [*PROGRAM, "dump", f"{site.url}/s.xml", "--allow-private", "-j", "2"]
+    command = [*PROGRAM, "dump", f"{site.url}/s.xml", "--allow-private"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as running:
@@ -258,8 +241,8 @@ def test_an_interrupt_keeps_what_was_read(site_server: Any, number: signal.Signa
     assert "Traceback" not in reported
 
 
-def test_a_dump_in_processes_is_the_truth() -> None:
-    result = process("dump", SHOP, "-j", "2")
+def test_a_dump_in_a_process_is_the_truth() -> None:
+    result = process("dump", SHOP)
     truth = (SITES / "shop.jsonl").read_text()
     assert sorted(result.stdout.splitlines()) == sorted(truth.splitlines())
     assert result.returncode == 0

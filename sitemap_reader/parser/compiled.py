@@ -1,0 +1,13 @@
+"""`scanner` is the compiled scanner (scanner.pyx); None where the package was installed without a C compiler."""
+
+from __future__ import annotations
+
+try:
+    from . import scanner
+except ImportError:
+    scanner = None  # type: ignore[assignment]
+    HAS_SCANNER = False
+else:
+    HAS_SCANNER = True
+
+__all__ = ["HAS_SCANNER", "scanner"]

@@ -1,0 +1,299 @@
+"""The fast path: the compiled scanner reads plain entries, and EntryParser (expat) all others, in document order.
+
+In: UTF-8 chunks. Out: Entries, blocks of scanned entries, and Problems, equal to what the EntryParser alone would give.
+Where the package was installed without a compiler there is no scanner, and no fast path.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING
+from xml.parsers import expat
+
+import attrs
+
+from ..model.records import EXTENSIONS, UrlRecord
+from .compiled import scanner
+from .normalise.entry import RawEntry
+from .url_batch import UrlBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ..model.limits import Limits
+    from ..model.problems import Problem
+    from ..model.records import Item
+    from .normalise.entry import EntryKind, Normaliser, Relative
+    from .normalise.scope import Scope
+    from .scanner import ScannedEntries, Scanner
+    from .xml.elements import Entry, Vocabulary
+    from .xml.entry_builder import EntryBuilder
+    from .xml.entry_parser import EntryParser
+
+
+def is_possible(limits: Limits) -> bool:
+    """Whether there is a scanner, and no entry that it reads comes near the limits of bytes."""
+    if scanner is None:
+        return False
+    return min(limits.max_entry_bytes, limits.max_token_bytes) >= 2 * scanner.MAX_BYTES_OF_ENTRY
+
+
+# The most entries between two attempts.
+_MAX_INTERVAL = 4096
+# The beginning of an entry is kept for the next chunk if it is no longer, as it is scanned again then.
+_MAX_PARTIAL_BYTES = 8 * 1024
+_ENTRY_END = re.compile(rb"</(?:[\w.-]+:)?(?:url|sitemap|item|entry)>")
+
+
+class FastPath:
+    """Scans plain entries, and feeds all else to `parser`; the output is what the parser alone would give.
+
+    The scanner is tried after each entry that the parser has read; after an attempt that found nothing, the number of
+    entries to the next one doubles. `scopes` are those of pages and sitemaps. `extras`: elements without a field are
+    read, which the scanner leaves out of feeds.
+    """
+
+    def __init__(self, parser: EntryParser, limits: Limits, scopes: Mapping[str, Scope], *, extras: bool) -> None:
+        self._parser = parser
+        self._limits = limits
+        self._scopes = scopes
+        self._extras = extras
+        self._scanner: DocumentScanner | None = None
+        self._interval = self._entries_left = 1  # entries up to the next attempt
+        self._partial_entry = b""
+
+    def feed(self, data: bytes) -> list[Entry | ScannedEntries | Problem]:
+        """Entries, blocks of scanned entries, and Problems, that further bytes cannot change."""
+        data, self._partial_entry = self._partial_entry + data, b""
+        out: list[Entry | ScannedEntries | Problem] = []
+        position, is_continued = 0, False
+        while (end := self._next_attempt(data, position)) is not None:
+            if end > position:
+                out += self._parser.feed(data[position:end], is_continued=is_continued)
+                is_continued = True
+            position, is_cut = self._scan(data, end, out)
+            if is_cut and len(data) - position <= _MAX_PARTIAL_BYTES:
+                self._partial_entry, self._entries_left = data[position:], 0
+                return out
+        out += self._parser.feed(data[position:], is_continued=is_continued)
+        return out
+
+    def close(self) -> list[Entry | ScannedEntries | Problem]:
+        """The rest."""
+        partial_entry, self._partial_entry = self._partial_entry, b""
+        return [*self._parser.feed(partial_entry), *self._parser.close()]
+
+    def _next_attempt(self, data: bytes, start: int) -> int | None:
+        """The end of the entry after which the next attempt is due; None where it is not in `data`."""
+        while self._entries_left:
+            match = _ENTRY_END.search(data, start)
+            if match is None:
+                return None
+            start = match.end()
+            self._entries_left -= 1
+        return start
+
+    def _scan(self, data: bytes, start: int, out: list[Entry | ScannedEntries | Problem]) -> tuple[int, bool]:
+        """Appends the block of entries from `start` on; its end, and whether the bytes end in the next entry."""
+        block = self._block(data, start)
+        is_cut = block is not None and block.is_cut
+        self._interval = 1 if block or is_cut else min(2 * self._interval, _MAX_INTERVAL)
+        self._entries_left = self._interval
+        if not block:
+            return start, is_cut
+        out.append(block)
+        self._parser.skip_block(block)
+        return start + block.size, is_cut
+
+    def _block(self, data: bytes, start: int) -> ScannedEntries | None:
+        parser = self._parser
+        if not parser.is_after_entry:
+            return None
+        if self._scanner is None or not self._scanner.is_for(parser.builder.head()):
+            self._scanner = DocumentScanner(parser.builder, self._limits, self._scopes, extras=self._extras)
+        return self._scanner.scan(data, start, parser.line, parser.max_bare_ampersands())
+
+
+# Entry -> its dialect.
+_DIALECTS = {"url": "sitemap", "sitemap": "sitemap", "item": "rss", "entry": "atom"}
+# Of an index the Normaliser ignores all else.
+_INDEX_TAGS = frozenset({"sitemap", "loc", "lastmod"})
+
+
+class DocumentScanner:
+    """The Scanner for the entries of a document at a place, as long as is_for() is True of the start tags around it."""
+
+    def __init__(self, builder: EntryBuilder, limits: Limits, scopes: Mapping[str, Scope], *, extras: bool) -> None:
+        self._head = builder.head()
+        self._vocabulary = vocabulary = builder.vocabulary
+        entry = vocabulary.implied_entry or next(iter(vocabulary.entries))
+        is_feed = vocabulary.implied_entry is None
+        namespaces = _namespaces(self._head)
+        # expat has to read the first element of these, and report the Problem.
+        self._unreported = [each for each in namespaces.values() if vocabulary.would_note(each)]
+        self._scanner: Scanner | None = None
+        if is_feed and (extras or vocabulary.prefix_of(namespaces[""]) != ""):
+            return
+        kind: EntryKind = "sitemap" if entry == "sitemap" else "url"
+        self._template = RawEntry(kind, None)
+        if is_feed:
+            relative: Relative = "allowed" if entry == "entry" or builder.bases else "reported"
+            self._template = RawEntry("url", None, bases=builder.bases, relative=relative, date_dialect="rss")
+        dialect = _DIALECTS[entry]
+        known = {prefix: each for prefix, each in namespaces.items() if not vocabulary.would_note(each)}
+        tags = scanner.TAGS[dialect] - (vocabulary.entries - {entry})
+        self._scanner = scanner.Scanner(
+            dialect,
+            _written_names(known, vocabulary, tags & _INDEX_TAGS if kind == "sitemap" else tags),
+            # The media of an item are not read by the scanner.
+            [prefix.encode() for prefix, each in known.items() if prefix and vocabulary.prefix_of(each) != "media"],
+            _prefixes(scopes[kind]),
+            max_depth=limits.max_xml_depth - len(builder.names),
+            max_elements=limits.max_entry_elements,
+            max_attributes=limits.max_attributes,
+        )
+
+    def is_for(self, head: bytes) -> bool:
+        """Whether it is the one for entries behind these start tags now."""
+        return self._head == head and all(map(self._vocabulary.would_note, self._unreported))
+
+    def scan(self, data: bytes, start: int, line: int, max_bare_ampersands: int) -> ScannedEntries | None:
+        """The block of entries from `start` on."""
+        if self._scanner is None:
+            return None
+        block = self._scanner.scan(data, start, line, max_bare_ampersands)
+        block.template = self._template
+        return block
+
+
+def line_scanner(scopes: Mapping[str, Scope] | None) -> Scanner | None:
+    """The Scanner for lines of text sitemaps, if there is one."""
+    if scanner is None:
+        return None
+    return scanner.Scanner(prefixes=_prefixes(scopes["url"])) if scopes else None
+
+
+def _prefixes(scope: Scope) -> tuple[str, ...] | None:
+    return None if scope.mode == "any" else scope.prefixes
+
+
+def _written_names(namespaces: dict[str, str], vocabulary: Vocabulary, tags: frozenset[str]) -> dict[bytes, str]:
+    """Names of elements as the document writes them -> their tags."""
+    names: dict[bytes, str] = {}
+    for prefix, namespace in namespaces.items():
+        own = vocabulary.prefix_of(namespace)
+        for tag in tags:
+            tag_prefix, _, local = tag.rpartition(":")
+            if tag_prefix == own:
+                names[(f"{prefix}:{local}" if prefix else local).encode()] = tag
+    return names
+
+
+def _namespaces(head: bytes) -> dict[str, str]:
+    """Prefix -> the namespace that it has inside the start tags; "" is that of names without a prefix."""
+    namespaces = {"": ""}
+
+    def bind(prefix: str | None, namespace: str | None) -> None:
+        namespaces[prefix or ""] = namespace or ""
+
+    parser = expat.ParserCreate("utf-8", "}")
+    parser.StartNamespaceDeclHandler = bind
+    parser.Parse(head, False)
+    return namespaces
+
+
+# --- from blocks to items ------------------------------------------------------------------------------------------
+
+
+@attrs.define
+class ScannedUrls:
+    """Valid entries of a block, as they were scanned; `is_rich`: they have extensions."""
+
+    block: ScannedEntries
+    start: int
+    stop: int
+    sitemap: str | None
+    is_rich: bool
+
+    @property
+    def urls(self) -> int:
+        """The number of entries."""
+        return self.stop - self.start
+
+    def records(self) -> list[UrlRecord]:
+        """Their records."""
+        return self.block.records(self.start, self.stop, self.sitemap)
+
+    def batch(self) -> UrlBatch:
+        """Their columns, where they have no extensions."""
+        return UrlBatch(*self.block.columns(self.start, self.stop), self.sitemap)
+
+    def json_lines(self, sitemap: bytes, end: bytes) -> tuple[bytes, int]:
+        """Their JSON lines, where they have no extensions: see ScannedEntries.json_lines()."""
+        return self.block.json_lines(self.start, self.stop, sitemap, end)
+
+
+class BlockNormaliser:
+    """Turns blocks into items: valid entries as ScannedUrls or SitemapRefs, others through the Normaliser.
+
+    `read_raw` passes a RawEntry to the Normaliser and counts its Problems; `count_problem` counts a Problem and returns
+    it with the document's URL.
+    """
+
+    def __init__(
+        self,
+        normaliser: Normaliser,
+        read_raw: Callable[[RawEntry], list[Item]],
+        count_problem: Callable[[Problem], Problem],
+    ) -> None:
+        self._normaliser = normaliser
+        self._read_raw = read_raw
+        self._count_problem = count_problem
+
+    def items(self, block: ScannedEntries, max_entries: int) -> list[Item | ScannedUrls]:
+        """The items of at most `max_entries` entries in document order, each after its Problems."""
+        normaliser = self._normaliser
+        items: list[Item | ScannedUrls] = []
+        repairs = iter(block.repairs)
+        for start, stop, state in block.parts(max_entries):
+            if state > scanner.RICH_ENTRIES:
+                problems = tuple(islice(repairs, block.ampersands_of(start)))
+                items += self._one(block, start, problems, is_odd=state == scanner.ODD_ENTRY)
+                continue
+            self._count(stop - start)
+            if block.template.kind == "url":
+                is_rich = state == scanner.RICH_ENTRIES
+                items.append(ScannedUrls(block, start, stop, normaliser.sitemap, is_rich))
+            else:
+                items += block.references(start, stop, normaliser.sitemap, normaliser.child_prefixes)
+        return items
+
+    def _count(self, entries: int) -> None:
+        self._normaliser.entries += entries
+        self._normaliser.kept += entries
+
+    def _one(self, block: ScannedEntries, at: int, problems: tuple[Problem, ...], *, is_odd: bool) -> list[Item]:
+        """The items of an entry that has problems, or may have some."""
+        if not is_odd and block.template.kind == "url":
+            self._count(1)
+            (record,) = block.records(at, at + 1, self._normaliser.sitemap)
+            record.problems = tuple(map(self._count_problem, problems))
+            return [*record.problems, record]
+        loc, lastmod, changefreq, priority = block.texts(at)
+        items = self._read_raw(
+            attrs.evolve(
+                block.template,
+                loc=loc,
+                line=block.line(at),
+                lastmod=lastmod,
+                changefreq=changefreq,
+                priority=priority,
+                extensions=[],
+                problems=[*problems],
+            )
+        )
+        if items and isinstance(items[-1], UrlRecord):
+            for field, value in zip(EXTENSIONS, block.extensions(at), strict=True):
+                setattr(items[-1], field, value)
+        return items
