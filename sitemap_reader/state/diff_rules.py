@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import is_
 from typing import TYPE_CHECKING, TypeAlias, cast
 
@@ -144,6 +144,13 @@ def counted_places(batches: Callable[[], Iterable[UrlColumns]]) -> dict[int, int
             if key not in newest or lastmod > newest[key]:
                 newest[key], places[key] = lastmod, place
     return places
+
+
+def change_pieces(changes: Iterable[Change | None]) -> Iterator[list[Change]]:
+    """Changes in lists of at most MAX_PIECE_URLS; None is left out."""
+    found = (change for change in changes if change is not None)
+    while piece := [*islice(found, MAX_PIECE_URLS)]:
+        yield piece
 
 
 def new_pieces(columns: UrlColumns, sitemap: str) -> Iterator[UrlBatch | Lines]:

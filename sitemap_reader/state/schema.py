@@ -192,12 +192,12 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
     prepare = _check_version if is_read_only else _lock_and_migrate
     with sqlite_errors(name):
         db = _connect(name, "ro" if is_read_only else "rwc" if create else "rw", is_fixed=is_read_only)
+        allow_interrupts(db)  # a migration may take seconds
         try:
             prepare(db, name)
         except BaseException:
             db.close()
             raise
-    allow_interrupts(db)
     return db
 
 

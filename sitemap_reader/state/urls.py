@@ -18,7 +18,7 @@ import orjson
 from ..model.records import Change
 from ..parser.url_batch import lastmod_of
 from ..serialize.jsonl import COMPARED, from_json
-from .diff_rules import MAX_BATCH_URLS, MAX_PIECE_URLS, PreviousListings, counted_places, new_pieces, url_batches
+from .diff_rules import MAX_BATCH_URLS, PreviousListings, change_pieces, counted_places, new_pieces, url_batches
 from .rows import (
     HAS_NEWS,
     Keys,
@@ -202,9 +202,7 @@ class SiteUrls:
         is_known = [key in before.own or key in before.elsewhere for key in columns.keys] if before.has_any else ()
         if any(is_known):
             known = compress(count(), is_known)
-            compared = (self._change(document, columns, index, before, diff) for index in known)
-            if changes := [change for change in compared if change is not None]:
-                yield changes
+            yield from change_pieces(self._change(document, columns, index, before, diff) for index in known)
             columns = columns.only([not flag for flag in is_known])
         if document.id < self._first_new_document and len(self._new) < _MAX_NEW_KEYS:
             self._new.update(columns.keys)
@@ -309,17 +307,8 @@ class SiteUrls:
 
     def removals(self) -> Iterator[list[Change]]:
         """Removed URLs, and those updated because the listing that counted is gone."""
-        changes: list[Change] = []
         rows = self._db.execute(_UNDECIDED, {"site": self._site})
-        for _, group in groupby(rows, itemgetter(0)):
-            change = self._decide([*group])
-            if change is not None:
-                changes.append(change)
-            if len(changes) >= MAX_PIECE_URLS:
-                yield changes
-                changes = []
-        if changes:
-            yield changes
+        yield from change_pieces(self._decide([*group]) for _, group in groupby(rows, itemgetter(0)))
 
     def _decide(self, rows: list[tuple[Any, ...]]) -> Change | None:
         loc = rows[0][1]

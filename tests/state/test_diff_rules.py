@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import chain, groupby
 
 import pytest
 
@@ -10,7 +10,7 @@ import sitemap_reader as sr
 from sitemap_reader.frontier.lastmod_trust import History
 from sitemap_reader.parser.url_batch import UrlBatch
 from sitemap_reader.serialize.jsonl import Lines
-from sitemap_reader.state.diff_rules import DocumentChanges, PreviousListings, counted_places, new_pieces
+from sitemap_reader.state.diff_rules import DocumentChanges, PreviousListings, change_pieces, counted_places, new_pieces
 from sitemap_reader.state.document_buffer import LastmodCounts
 from sitemap_reader.state.rows import (
     Keys,
@@ -116,7 +116,24 @@ def test_date_without_a_time_is_no_request_time() -> None:
     assert (dates.entries, dates.dated, dates.at_fetch) == (2, 1, 0)
 
 
-# --- new ones ---
+# --- pieces ---
+
+
+@pytest.mark.parametrize(("most", "sizes"), [(1, [1, 1, 1, 1]), (3, [3, 1]), (4, [4]), (1000, [4])])
+def test_changes_come_in_pieces(monkeypatch: pytest.MonkeyPatch, most: int, sizes: list[int]) -> None:
+    monkeypatch.setattr("sitemap_reader.state.diff_rules.MAX_PIECE_URLS", most)
+    changes = [sr.Change("removed", sr.UrlRecord(f"https://a.example/{number}")) for number in range(4)]
+    pieces = [*change_pieces([None, *changes[:2], None, None, *changes[2:], None])]
+    assert [len(piece) for piece in pieces] == sizes
+    assert [*chain.from_iterable(pieces)] == changes
+
+
+def test_a_piece_of_changes_does_not_wait_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a document whose URLs are all updated is not in memory as changes."""
+    monkeypatch.setattr("sitemap_reader.state.diff_rules.MAX_PIECE_URLS", 2)
+    made = iter([sr.Change("removed", sr.UrlRecord(f"https://a.example/{number}")) for number in range(5)])
+    next(change_pieces(made))
+    assert len([*made]) == 3
 
 
 @pytest.mark.parametrize("most", [1, 3, 1000])

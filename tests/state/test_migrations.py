@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -66,6 +67,27 @@ def test_a_state_of_version_1_is_the_same_site(state: Path) -> None:
     del site.documents["a.xml"].entries[loc("3-1.0")]
     assert site.run(state).reported == (set(), {"0-1.0", "1-None"}, {"3-1.0"})
     assert site.run(state, full=True).reported == (set(), set(), set())
+
+
+def test_a_migration_can_be_interrupted(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C ends it, and the file is as it was."""
+    World().run(state)
+    before = state.read_bytes()
+    slow = (
+        "CREATE TABLE more AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 50000000)"
+        " SELECT max(i) FROM n;\n"
+    )
+    monkeypatch.setattr(schema, "_MIGRATIONS", (*schema._MIGRATIONS, slow))
+    previous = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        with pytest.raises(KeyboardInterrupt):
+            sr.state.State(state)
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    assert state.read_bytes() == before
+    monkeypatch.undo()
+    sr.state.State(state).close()
 
 
 def test_urls_that_had_left_a_document_are_still_undecided(state: Path) -> None:
