@@ -6,8 +6,7 @@ try:
     from . import scanner
 except ImportError:
     scanner = None  # type: ignore[assignment]
-    HAS_SCANNER = False
-else:
-    HAS_SCANNER = True
+
+HAS_SCANNER = scanner is not None
 
 __all__ = ["HAS_SCANNER", "scanner"]

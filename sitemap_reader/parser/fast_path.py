@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from xml.parsers import expat
 
 import attrs
@@ -19,7 +19,7 @@ from .normalise.entry import RawEntry
 from .url_batch import UrlBatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ..model.limits import Limits
     from ..model.problems import Problem
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .xml.elements import Entry, Vocabulary
     from .xml.entry_builder import EntryBuilder
     from .xml.entry_parser import EntryParser
+
+T = TypeVar("T")
 
 
 def is_possible(limits: Limits) -> bool:
@@ -232,6 +234,17 @@ class ScannedUrls:
     def json_lines(self, sitemap: bytes, end: bytes) -> tuple[bytes, int]:
         """Their JSON lines, where they have no extensions: see ScannedEntries.json_lines()."""
         return self.block.json_lines(self.start, self.stop, sitemap, end)
+
+
+def expanded(items: Iterable[Item | ScannedUrls], expand: Callable[[ScannedUrls], Iterable[T]]) -> list[Item | T]:
+    """The items, with what `expand` returns in place of each ScannedUrls."""
+    out: list[Item | T] = []
+    for item in items:
+        if isinstance(item, ScannedUrls):
+            out += expand(item)
+        else:
+            out.append(item)
+    return out
 
 
 class BlockNormaliser:

@@ -22,7 +22,7 @@ from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff
 from .dialects.feed_fallback import FallbackBuffer
 from .dialects.robots import RobotsReader
 from .dialects.text import TextReader
-from .fast_path import BlockNormaliser, ScannedUrls
+from .fast_path import BlockNormaliser, ScannedUrls, expanded
 from .normalise.entry import Normaliser, RawEntry
 from .normalise.scope import SCOPE_MODES, Scope, ScopeMode, clean_prefix, host_prefixes
 from .normalise.urls import clean_url, directory, without_credentials
@@ -392,13 +392,7 @@ def _entries_in(raw: RawEntry | ScannedEntries | Problem) -> tuple[int, Callable
 
 def _as_records(items: list[Found]) -> list[Item]:
     """The items with the records of ScannedUrls."""
-    records: list[Item] = []
-    for item in items:
-        if isinstance(item, ScannedUrls):
-            records += item.records()
-        else:
-            records.append(item)
-    return records
+    return expanded(items, ScannedUrls.records)
 
 
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';]+)""", re.IGNORECASE)

@@ -15,10 +15,13 @@ from libc.stdlib cimport free, qsort, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset, strlen
 
 import datetime
+from typing import get_args
+
 import attrs
 import orjson
 
-from ..model.records import EXTENSIONS, NO_EXTENSIONS, Alternate, ChangeFreq, SitemapRef, UrlRecord
+from ..model.records import NO_EXTENSIONS, Alternate, ChangeFreq, SitemapRef, UrlRecord
+from ..model.records import Precision as LastmodPrecision
 from .dialects import extensions, feed
 
 import_datetime()

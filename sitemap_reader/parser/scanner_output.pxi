@@ -1,7 +1,7 @@
 # What the spans become: records, columns, JSON lines, texts for the Normaliser; each made when it is asked for.
 
-cdef tuple PRECISIONS = (None, "year", "month", "day", "minute", "second", "subsecond")
-cdef tuple CHANGEFREQS = (None, "always", "hourly", "daily", "weekly", "monthly", "yearly", "never")
+cdef tuple PRECISIONS = (None, *get_args(LastmodPrecision))  # by the enum Precision
+cdef tuple CHANGEFREQS = (None, *get_args(ChangeFreq))
 cdef object UTC = datetime.UTC
 # The states of parts.
 PLAIN_ENTRIES, RICH_ENTRIES, REPAIRED_ENTRY, ODD_ENTRY = PLAIN, RICH, REPAIRED, ODD
@@ -10,18 +10,9 @@ cdef int FIRST_ELEMENT_FIELD = 4  # of an entry: those before are the protocol's
 
 
 cdef object as_datetime(long long moment):
-    cdef int year, month, day
-    cdef long long days = moment // (DAY_SECONDS * MICROSECONDS)
-    cdef long long rest = moment - days * DAY_SECONDS * MICROSECONDS
-    cdef int seconds
-    if rest < 0:  # before 1970: division is that of C
-        days -= 1
-        rest += DAY_SECONDS * MICROSECONDS
-    civil_from_days(days, &year, &month, &day)
-    seconds = <int> (rest // MICROSECONDS)
-    return datetime_new(
-        year, month, day, seconds // 3600, seconds // 60 % 60, seconds % 60, <int> (rest % MICROSECONDS), UTC
-    )
+    cdef int year, month, day, seconds, fraction
+    split_moment(moment, &year, &month, &day, &seconds, &fraction)
+    return datetime_new(year, month, day, seconds // 3600, seconds // 60 % 60, seconds % 60, fraction, UTC)
 
 
 cdef class ScannedEntries:
@@ -392,14 +383,7 @@ cdef unsigned char* write_number(int number, unsigned char* to) noexcept nogil:
 cdef unsigned char* write_stamp(long long moment, unsigned char* to) noexcept nogil:
     """`YYYY-MM-DDThh:mm:ss[.ffffff]Z`, without zeros at the end of the fraction."""
     cdef int year, month, day, seconds, fraction, at
-    cdef long long days = moment // (DAY_SECONDS * MICROSECONDS)
-    cdef long long rest = moment - days * DAY_SECONDS * MICROSECONDS
-    if rest < 0:
-        days -= 1
-        rest += DAY_SECONDS * MICROSECONDS
-    civil_from_days(days, &year, &month, &day)
-    seconds = <int> (rest // MICROSECONDS)
-    fraction = <int> (rest % MICROSECONDS)
+    split_moment(moment, &year, &month, &day, &seconds, &fraction)
     to = write_two(year % 100, write_two(year // 100, to))
     to[0] = c"-"
     to = write_two(month, to + 1)

@@ -339,6 +339,20 @@ cdef inline void civil_from_days(long long days, int* year, int* month, int* day
     year[0] = <int> (years + era * 400 + (month[0] <= 2))
 
 
+cdef inline void split_moment(
+    long long moment, int* year, int* month, int* day, int* seconds, int* fraction
+) noexcept nogil:
+    """The date of a moment, the seconds of its day, and the microseconds of its second."""
+    cdef long long days = moment // (DAY_SECONDS * MICROSECONDS)
+    cdef long long rest = moment - days * DAY_SECONDS * MICROSECONDS
+    if rest < 0:  # before 1970: division is that of C
+        days -= 1
+        rest += DAY_SECONDS * MICROSECONDS
+    civil_from_days(days, year, month, day)
+    seconds[0] = <int> (rest // MICROSECONDS)
+    fraction[0] = <int> (rest % MICROSECONDS)
+
+
 cdef inline int two_digits(Bytes p) noexcept nogil:
     """The number of two digits; -1 where these are none."""
     return 10 * (p[0] - c"0") + p[1] - c"0" if is_digit(p[0]) and is_digit(p[1]) else -1

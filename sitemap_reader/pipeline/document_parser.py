@@ -14,7 +14,7 @@ import attrs
 from ..frontier.filters import LastmodSummary
 from ..model.errors import SitemapReaderError
 from ..model.records import Outcome, SitemapRef, UrlRecord
-from ..parser.fast_path import ScannedUrls
+from ..parser.fast_path import expanded
 from ..parser.parser import SitemapParser
 from ..parser.url_batch import UrlBatch
 from ..serialize.jsonl import Lines, joined, json_lines, place_and_end
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from ..parser.content.decoder import ReadPrefix
     from ..parser.content.sniff import Format
     from ..parser.dialects.feed_fallback import FallbackLinks
+    from ..parser.fast_path import ScannedUrls
     from ..parser.normalise.scope import Scope, ScopeMode
-    from ..parser.parser import Found
 
 # About how much a batch takes in memory: to pass one to another thread costs some 100 us.
 _BATCH_BYTES = 256 * 1024
@@ -157,7 +157,7 @@ class DocumentParser:
     def parse(self, chunk: bytes) -> Iterator[Batch]:
         """Yields the selected items of a chunk, in small batches."""
         for items in self._parser.scanned_pieces(chunk):
-            yield self._select(self._grouped(items))
+            yield self._select(expanded(items, self._urls))
             if self._has_sniffed:
                 return
 
@@ -196,17 +196,8 @@ class DocumentParser:
 
     # --- selection ---
 
-    def _grouped(self, items: list[Found]) -> Batch:
-        """The items with scanned URLs as groups, if the task asks for that, or as records."""
-        batch: Batch = []
-        for item in items:
-            if isinstance(item, ScannedUrls):
-                batch += self._urls(item)
-            else:
-                batch.append(item)
-        return batch
-
     def _urls(self, scanned: ScannedUrls) -> Batch:
+        """Scanned URLs as a group, if the task asks for that, or as records."""
         options = self._as_lines
         if self._takes_groups and not scanned.is_rich:
             if self._as_entries:
