@@ -144,7 +144,7 @@ class DocumentScanner:
             self._template = RawEntry("url", None, bases=builder.bases, relative=relative, date_dialect="rss")
         dialect = _DIALECTS[entry]
         known = {prefix: each for prefix, each in namespaces.items() if not vocabulary.would_note(each)}
-        tags = scanner.TAGS[dialect] - (vocabulary.entries - {entry})
+        tags = scanner.codes_of(dialect).keys() - (vocabulary.entries - {entry})
         self._scanner = scanner.Scanner(
             dialect,
             _written_names(known, vocabulary, tags & _INDEX_TAGS if kind == "sitemap" else tags),
@@ -180,7 +180,7 @@ def _prefixes(scope: Scope) -> tuple[str, ...] | None:
     return None if scope.mode == "any" else scope.prefixes
 
 
-def _written_names(namespaces: dict[str, str], vocabulary: Vocabulary, tags: frozenset[str]) -> dict[bytes, str]:
+def _written_names(namespaces: dict[str, str], vocabulary: Vocabulary, tags: Iterable[str]) -> dict[bytes, str]:
     """Names of elements as the document writes them -> their tags."""
     names: dict[bytes, str] = {}
     for prefix, namespace in namespaces.items():

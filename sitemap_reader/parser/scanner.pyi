@@ -6,7 +6,6 @@ from ..model.problems import Problem
 from ..model.records import SitemapRef, UrlRecord
 from .normalise.entry import RawEntry
 
-TAGS: Final[dict[str, frozenset[str]]]
 MAX_BYTES_OF_ENTRY: Final[int]
 PLAIN_ENTRIES: Final[int]
 RICH_ENTRIES: Final[int]
@@ -15,6 +14,7 @@ ODD_ENTRY: Final[int]
 
 Columns = tuple[list[str], list[int | None], list[int | None], list[int | None], list[float | None], list[int]]
 
+def codes_of(dialect: str) -> dict[str, int]: ...
 def datetimes_of(lastmods: Sequence[int | None], precisions: Sequence[int | None]) -> list[datetime | None]: ...
 def json_lines_of(columns: tuple[Sequence[Any], ...], sitemap: bytes, end: bytes, head: bytes = b"") -> bytes: ...
 def sorted_rows(keys: Sequence[int], columns: Sequence[Sequence[Any]]) -> list[Any]: ...

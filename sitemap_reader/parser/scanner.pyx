@@ -22,15 +22,12 @@ import orjson
 
 from ..model.records import NO_EXTENSIONS, Alternate, ChangeFreq, SitemapRef, UrlRecord
 from ..model.records import Precision as LastmodPrecision
-from .dialects import extensions, feed
+from .dialects import extensions
 
 import_datetime()
 
 include "scanner_values.pxi"
 include "scanner_rules.pxi"
-
-# Dialect -> the tags that the scanner reads.
-TAGS = {dialect: frozenset(codes) for dialect, codes in CODES_OF.items()}
 
 # --- what is found ---------------------------------------------------------------------------------------------------
 
@@ -1340,7 +1337,7 @@ cdef class Scanner:
         int max_attributes=0,
     ):
         cdef int at
-        cdef dict codes = CODES_OF[dialect]
+        cdef dict codes = codes_of(dialect)
         memset(&self._settings, 0, sizeof(Settings))
         self._settings.is_feed = dialect != "sitemap"
         known = {name: codes[tag] for name, tag in (names or {}).items()}

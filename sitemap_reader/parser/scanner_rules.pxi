@@ -145,14 +145,18 @@ cdef enum:
     DATE_CODE  # of the date that counts first; the others follow
     FEED_WORDS = 10
 
-# Dialect -> the codes of its tags.
-cdef dict CODES_OF = {
-    "sitemap": CODES,
-    "rss": {"item": ENTRY_CODE, "link": LINK_CODE, "guid": GUID_CODE},
-    "atom": {"entry": ENTRY_CODE, "link": ATOM_LINK_CODE},
-}
-for _dialect, _dates in (("rss", feed.RSS_DATES), ("atom", feed.ATOM_DATES)):
-    CODES_OF[_dialect].update({tag: DATE_CODE + at for at, tag in enumerate(_dates)})
+def codes_of(dialect):
+    """The tags that the scanner reads in a dialect, with their codes."""
+    if dialect == "sitemap":
+        return CODES
+    from .dialects import feed  # lazy: it imports ElementTree, which a run of unchanged documents does not need
+
+    dates = feed.RSS_DATES if dialect == "rss" else feed.ATOM_DATES
+    codes = {tag: DATE_CODE + at for at, tag in enumerate(dates)}
+    if dialect == "rss":
+        return {"item": ENTRY_CODE, "link": LINK_CODE, "guid": GUID_CODE, **codes}
+    return {"entry": ENTRY_CODE, "link": ATOM_LINK_CODE, **codes}
+
 
 # Local names that have a meaning, or would have one in small letters.
 cdef const char* FEED_WORD[FEED_WORDS]
