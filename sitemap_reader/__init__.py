@@ -30,10 +30,8 @@ if TYPE_CHECKING:  # the same names as in _NAMES, for type checkers and editors
     from .checks.rule_docs import explain as explain
     from .client.dedupe import UrlSet as UrlSet
     from .client.reader import SitemapReader as SitemapReader
-    from .client.streams import AsyncChangeStream as AsyncChangeStream
-    from .client.streams import AsyncUrlStream as AsyncUrlStream
-    from .client.streams import ChangeStream as ChangeStream
-    from .client.streams import UrlStream as UrlStream
+    from .client.streams import AsyncStream as AsyncStream
+    from .client.streams import Stream as Stream
     from .client.summary import Summary as Summary
     from .client.sync_api import changes as changes
     from .client.sync_api import discover as discover
@@ -78,7 +76,7 @@ _NAMES = {
     ".checks.rule_docs": ("explain",),
     ".client.dedupe": ("UrlSet",),
     ".client.reader": ("SitemapReader",),
-    ".client.streams": ("AsyncChangeStream", "AsyncUrlStream", "ChangeStream", "UrlStream"),
+    ".client.streams": ("AsyncStream", "Stream"),
     ".client.summary": ("Summary",),
     ".client.sync_api": ("changes", "discover", "urls"),
     ".compare.diff": ("diff",),

@@ -168,17 +168,17 @@ class _Reading:
 
     def read_site(self, target: Target) -> None:
         """Reads one site to its end, or until it is interrupted."""
-        from ..client.sync_api import lines
+        from ..client.sync_api import url_batches
 
         site = _site_name(target)
         self._names.append(site)
         self._moments.append(target.recorded or datetime.now(UTC))
         builder = self._builder
         try:
-            with lines(target, site=site, on_item=lambda item: builder.add_item(item, site), **self.options) as stream:
+            with url_batches(target, on_item=lambda item: builder.add_item(item, site), **self.options) as stream:
                 try:
-                    for chunk in stream:
-                        builder.add_lines(chunk.data)
+                    for urls in stream:
+                        builder.add_urls(urls, site)
                 finally:
                     self._complete = self._complete and stream.complete
                     notes = [*omissions(stream.summary, stream.outcomes, stream.problems)]

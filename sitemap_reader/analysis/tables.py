@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from ..frontier.filters import Pattern
     from ..model.records import Item
+    from ..model.url_batch import UrlBatch
     from ..serialize.dumps import Block, JsonObject
 
 
@@ -133,10 +134,9 @@ class TableBuilder:
         self._urls = Batches(all_fields())
         self._others = {"outcome": Batches(fields_of(Outcome)), "problem": Batches(fields_of(Problem))}
 
-    def add_lines(self, lines: bytes) -> None:
-        """Adds URLs, as json_line() writes them."""
-        self._urls.add_lines(lines)
-        self._end_if_full(self._urls)
+    def add_urls(self, urls: UrlBatch, site: str | None = None) -> None:
+        """Adds URLs."""
+        self._urls.add_urls(urls, site=site)
 
     def add_item(self, item: Item, site: str | None = None) -> None:
         """Adds a problem or an outcome; other items are ignored."""

@@ -21,6 +21,7 @@ from ..frontier.filters import make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..model.problems import CATALOGUE, Problem, report
 from ..model.records import Candidate, Change, Outcome, SitemapRef, UrlRecord
+from ..model.url_batch import batched
 from ..parser.normalise.urls import clean_url, host, is_clean
 from ..serialize.dumps import Dump, DumpFile, is_dump_name
 from ..serialize.jsonl import from_json
@@ -357,7 +358,7 @@ def audit_lines(
     dumped = DumpItems(name, findings)
     items = dumped.items(numbered)
     while batch := [*islice(items, _BATCH_LINES)]:
-        runner.add(batch)
+        runner.add(batched(batch))
         if stop():
             runner.abort()
             dumped.end()

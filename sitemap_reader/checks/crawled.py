@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, ClassVar, Self
 import attrs
 
 from ..client.summary import count_of
+from ..model.url_batch import PRECISIONS, micros
 from ..parser.normalise.dates import period_end
 from ..parser.normalise.urls import host
-from ..parser.url_batch import PRECISIONS
 from ..serialize.jsonl import stamp
-from ..state.rows import micros, moment
+from ..state.rows import moment
 from .crawl_file import CrawlFile
 from .findings import Check
 

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 import attrs
 
 from ..client.summary import count_of
 from ..model.problems import CATALOGUE, Problem, Severity, report
+from ..model.url_batch import precision_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from ..client.sitemap_tree import TreeRow
-    from ..model.records import ChangeFreq, Outcome, Precision, SitemapRef, UrlRecord
+    from ..model.records import Outcome, Precision, SitemapRef, UrlRecord
+    from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
 
 
@@ -193,29 +195,46 @@ class Location(TypedDict):
 
 @attrs.define
 class CheckedUrls:
-    """Consecutive URLs of one sitemap as columns of equal length; `text` has all locs, each after a line feed.
+    """Consecutive URLs of one sitemap, and what several checks derive from them; all columns have equal length."""
 
-    `keys` are 64-bit hashes of the locs. Among a million different locs two have the same key with a chance of one in
-    37 million.
-    """
-
+    batch: UrlBatch
     sitemap: str
-    locs: Sequence[str]
-    lastmods: Sequence[datetime | None]
-    precisions: Sequence[Precision | None]
-    changefreqs: Sequence[ChangeFreq | None]
-    priorities: Sequence[float | None]
-    lines: Sequence[int | None]
-    keys: Sequence[int]
-    text: str
     names_sitemap: bool = True  # False: `sitemap` is a dump whose lines do not state the sitemap
 
-    @classmethod
-    def from_columns(cls, sitemap: str, *columns: Sequence[Any], names_sitemap: bool = True) -> CheckedUrls:
-        """A batch of these columns: locs, lastmods, precisions, changefreqs, priorities, lines."""
-        locs, lastmods, precisions, changefreqs, priorities, lines = columns
-        keys, text = [*map(hash, locs)], "\n" + "\n".join(locs)
-        return cls(sitemap, locs, lastmods, precisions, changefreqs, priorities, lines, keys, text, names_sitemap)
+    @property
+    def locs(self) -> Sequence[str]:
+        """The URLs."""
+        return self.batch.columns.locs
+
+    @property
+    def priorities(self) -> Sequence[float | None]:
+        """The priority of each URL."""
+        return self.batch.columns.priorities
+
+    @property
+    def lines(self) -> Sequence[int | None]:
+        """The line of each URL in the sitemap."""
+        return self.batch.columns.lines
+
+    @cached_property
+    def lastmods(self) -> Sequence[datetime | None]:
+        """The lastmod of each URL."""
+        return self.batch.datetimes()
+
+    @cached_property
+    def precisions(self) -> Sequence[Precision | None]:
+        """The precision of each lastmod."""
+        return [*map(precision_of, self.batch.columns.precisions)]
+
+    @cached_property
+    def keys(self) -> Sequence[int]:
+        """64-bit hashes of the locs: of a million different ones two are equal with a chance of one in 37 million."""
+        return [*map(hash, self.locs)]
+
+    @cached_property
+    def text(self) -> str:
+        """All locs, each after a line feed."""
+        return "\n" + "\n".join(self.locs)
 
     @cached_property
     def dated(self) -> list[datetime]:

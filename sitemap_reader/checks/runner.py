@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from datetime import UTC, datetime
-from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,9 @@ import attrs
 
 from ..client.sitemap_tree import SitemapTree
 from ..model.problems import Problem
-from ..model.records import Outcome, SitemapRef, UrlRecord
+from ..model.records import Outcome, SitemapRef
+from ..model.url_batch import UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS
-from ..parser.url_batch import UrlBatch, merged
 from ..statistics.facts import Fact, TopCounts, facts, share
 from .dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
 from .documents import DuplicateUrls, EmptySitemaps, MissingValidators, UrlVariants
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from ..client.sitemap_tree import TreeRow
-    from ..model.records import Item
-    from ..pipeline.document_parser import UrlGroup
+    from ..model.url_batch import BatchItem
     from .findings import Findings
 
 
@@ -145,53 +143,46 @@ class AuditRunner:
         self._unnamed_url_checks = _overriding(of_sites, "on_urls")
         self._unnamed_record_checks = _overriding(of_sites, "on_record")
 
-    def add(self, items: Sequence[Item | UrlGroup]) -> None:
+    def add(self, items: Iterable[BatchItem]) -> None:
         """Passes consecutive items of a crawl to the checks."""
-        for (kind, sitemap), group in groupby(items, _kind_and_sitemap):
-            _HANDLERS[kind](self, sitemap, [*group])
+        for item in items:
+            _HANDLERS[type(item)](self, item)
 
-    def _batches(self, sitemap: str, several: list[UrlBatch]) -> None:
-        self._urls(sitemap, merged(several).values)
-
-    def _records(self, sitemap: str, records: list[UrlRecord]) -> None:
-        columns = [[getattr(record, name) for record in records] for name in _COLUMNS]
-        self._urls(sitemap, columns)
-        for record in records:
-            if record.alternates or record.images or record.videos or record.news:
-                record.sitemap = sitemap or self.target
-                for on_record in self._record_checks if sitemap else self._unnamed_record_checks:
-                    on_record(record, self.findings)
-
-    def _urls(self, sitemap: str, columns: Sequence[Sequence[Any]]) -> None:
-        batch = CheckedUrls.from_columns(sitemap or self.target, *columns, names_sitemap=bool(sitemap))
+    def _urls(self, urls: UrlBatch) -> None:
+        sitemap = urls.sitemap
+        if not urls:
+            return
+        batch = CheckedUrls(urls, sitemap or self.target, names_sitemap=bool(sitemap))
         if batch.newest and sitemap:
             self._tree.note(sitemap, *batch.newest)
         for on_urls in self._url_checks if sitemap else self._unnamed_url_checks:
             on_urls(batch, self.findings)
+        for record in urls.detailed.values():
+            if record.alternates or record.images or record.videos or record.news:
+                record.sitemap = batch.sitemap
+                for on_record in self._record_checks if sitemap else self._unnamed_record_checks:
+                    on_record(record, self.findings)
 
-    def _refs(self, _: str, refs: list[SitemapRef]) -> None:
-        for ref in refs:
-            self._tree.add(ref)
-            for on_ref in self._ref_checks:
-                on_ref(ref, self.findings)
+    def _ref(self, ref: SitemapRef) -> None:
+        self._tree.add(ref)
+        for on_ref in self._ref_checks:
+            on_ref(ref, self.findings)
 
-    def _problems(self, _: str, problems: list[Problem]) -> None:
-        for problem in problems:
-            if problem.code in _SCOPE_CODES and problem.sitemap is not None:
-                self._out_of_scope.setdefault(problem.sitemap, self.findings.empty_copy()).add(problem)
-            else:
-                self.findings.add(problem)
+    def _problem(self, problem: Problem) -> None:
+        if problem.code in _SCOPE_CODES and problem.sitemap is not None:
+            self._out_of_scope.setdefault(problem.sitemap, self.findings.empty_copy()).add(problem)
+        else:
+            self.findings.add(problem)
 
-    def _outcomes(self, _: str, outcomes: list[Outcome]) -> None:
-        for outcome in outcomes:
-            self._tree.add(outcome)
-            if outcome.url is None and not outcome.complete:
-                self._unnamed.append(outcome)
-            out_of_scope = self._out_of_scope.pop(outcome.url or "", None)
-            if out_of_scope is not None:
-                self.findings.merge(out_of_scope, outcome.problems)
-            for on_outcome in self._outcome_checks:
-                on_outcome(outcome, self.findings)
+    def _outcome(self, outcome: Outcome) -> None:
+        self._tree.add(outcome)
+        if outcome.url is None and not outcome.complete:
+            self._unnamed.append(outcome)
+        out_of_scope = self._out_of_scope.pop(outcome.url or "", None)
+        if out_of_scope is not None:
+            self.findings.merge(out_of_scope, outcome.problems)
+        for on_outcome in self._outcome_checks:
+            on_outcome(outcome, self.findings)
 
     def abort(self) -> None:
         """Marks the audit as incomplete: further documents exist that were not read."""
@@ -228,13 +219,11 @@ class AuditRunner:
 
 # A URL that is out of scope may be kept when its document is read again: the outcome has the final counts.
 _SCOPE_CODES = frozenset({"U04", "U05"})
-_COLUMNS = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
-_HANDLERS: dict[type, Callable[[AuditRunner, str, list[Any]], None]] = {
-    UrlBatch: AuditRunner._batches,
-    UrlRecord: AuditRunner._records,
-    SitemapRef: AuditRunner._refs,
-    Problem: AuditRunner._problems,
-    Outcome: AuditRunner._outcomes,
+_HANDLERS: dict[type, Callable[[AuditRunner, Any], None]] = {
+    UrlBatch: AuditRunner._urls,
+    SitemapRef: AuditRunner._ref,
+    Problem: AuditRunner._problem,
+    Outcome: AuditRunner._outcome,
 }
 
 
@@ -244,10 +233,6 @@ def _now() -> datetime:
 
 def _constant(moment: datetime) -> Callable[[], datetime]:
     return lambda: moment
-
-
-def _kind_and_sitemap(item: object) -> tuple[type, str]:
-    return type(item), getattr(item, "sitemap", None) or ""
 
 
 def _overriding(checks: Sequence[Check], name: str) -> list[Callable[[Any, Findings], None]]:

@@ -76,7 +76,8 @@ class _Discovery:
         builder = SummaryBuilder(on_item=self.console.show)
 
         def take(item: Item) -> None:
-            builder.take([item], UrlRecord)
+            if not isinstance(item, UrlRecord):  # there are none
+                builder.record([item])
 
         site = find_target(target)
         candidates = discover(site, on_item=take, **self.reading)

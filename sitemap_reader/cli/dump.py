@@ -8,7 +8,7 @@ import attrs
 
 from ..client.dedupe import UrlSet
 from ..client.summary import count_of
-from ..client.sync_api import lines
+from ..client.sync_api import url_batches
 from ..client.targets import find_target
 from ..serialize.projection import EXTRAS, SITE, parse_fields
 from ..serialize.writers import FORMATS
@@ -36,7 +36,7 @@ def run(
     verbose: bool,
     **reading: Any,
 ) -> Exit:
-    """Reads the targets one after the other; `reading` are keywords of client.sync_api.lines()."""
+    """Reads the targets one after the other; `reading` are keywords of client.sync_api.url_batches()."""
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
     chosen = None if fields is None else parse_fields(fields)
@@ -59,7 +59,7 @@ def run(
         dump = _Dump(console, outputs, interrupts, reading, limit, names_sites)
         codes = read_each(names, console, dump.site)
         outputs.decide(codes, dump.total.urls if dump.total else 0)
-    if dump.undated and not quiet and (reading["since"] or reading["until"]):
+    if dump.undated and not quiet:
         console.line(f"note {count_of(dump.undated, 'URL')} without a lastmod; --undated drop leaves them out")
     if dump.total is None:  # no target was valid
         return console.end(None, None, codes)
@@ -87,15 +87,15 @@ class _Dump:
         found = find_target(target)
         site = utf8(found.name) if self.names_sites else None
         callbacks = self.outputs.callbacks(site, self.console, self.interrupts)
+        has_window = self.reading["since"] or self.reading["until"]
         # Deferred: the summary counts exactly what was written.
-        with self.interrupts.deferred(), lines(found, site=site, limit=left, **callbacks, **self.reading) as stream:
+        with self.interrupts.deferred(), url_batches(found, limit=left, **callbacks, **self.reading) as stream:
             try:
-                for some in stream:
-                    self.outputs.write_lines(some.data)
-                    self.undated += some.undated
+                for urls in stream:
+                    self.outputs.sink.write_urls(urls, site=site)
+                    if has_window:
+                        self.undated += urls.columns.lastmods.count(None)
                     self.interrupts.check()
-                    if stream.is_full:
-                        break
             finally:
                 summary = stream.summary
                 self.total = self.total + summary if self.total else summary

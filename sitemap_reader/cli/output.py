@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
-import orjson
 
 from ..model.errors import UsageError
 from ..model.problems import Problem
@@ -328,12 +327,6 @@ class Outputs:
             self._keep = True
         elif Exit.INTERRUPTED not in codes:
             self._keep = False
-
-    def write_lines(self, lines: bytes) -> None:
-        """Writes JSON lines, each a URL."""
-        if not self.sink.write_lines(lines):
-            for line in lines.splitlines():
-                self.sink.write(orjson.loads(line))
 
     def report_on(self, item: Item, site: str | None) -> None:
         """Writes problems and outcomes to the report, if there is one."""

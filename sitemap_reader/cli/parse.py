@@ -98,7 +98,8 @@ class _Parsing:
         try:
             for item in items:
                 self._write(item)
-                self.summary_builder.take([item], UrlRecord)
+                if not isinstance(item, UrlRecord):
+                    self.summary_builder.record([item])
                 self._count(item)
         except KeyboardInterrupt:
             return Exit.INTERRUPTED

@@ -9,12 +9,12 @@ import attrs
 import orjson
 
 from ..client.summary import count_of
-from ..client.sync_api import change_lines as lines_of
+from ..client.sync_api import change_pieces
 from ..client.targets import find_target
 from ..model.errors import UsageError
 from ..model.records import ChangeCounts
 from ..serialize.dumps import STDIN
-from ..serialize.jsonl import stamp
+from ..serialize.jsonl import encode_changes, stamp
 from ..state.state import State, site_name
 from .exits import Exit, Interrupts, any_read
 from .messages import Console, read_each, read_targets, utf8
@@ -44,7 +44,7 @@ def run(
     verbose: bool,
     **reading: Any,
 ) -> Exit:
-    """Reads the targets one after the other; `reading` are keywords of client.sync_api.change_lines()."""
+    """Reads the targets one after the other; `reading` are keywords of client.sync_api.changes()."""
     console = Console(quiet=quiet, verbose=verbose)
     format = rows_format_for(output, format, elsewhere="jsonl")
     if history:
@@ -95,11 +95,11 @@ class _Sync:
         callbacks["on_document"] = self._show_trust
         with (
             self.interrupts.deferred(),
-            lines_of(found, state=self.state, site=site, **callbacks, **self.reading) as stream,
+            change_pieces(found, state=self.state, **callbacks, **self.reading) as stream,
         ):
             try:
-                for some in stream:
-                    self._write(some.data)
+                for piece in stream:
+                    self._write(encode_changes(piece, site=site))
                     self.interrupts.check()
             finally:
                 summary = stream.summary

@@ -13,10 +13,8 @@ from ..lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from .dedupe import UrlSet as UrlSet
     from .reader import SitemapReader as SitemapReader
-    from .streams import AsyncChangeStream as AsyncChangeStream
-    from .streams import AsyncUrlStream as AsyncUrlStream
-    from .streams import ChangeStream as ChangeStream
-    from .streams import UrlStream as UrlStream
+    from .streams import AsyncStream as AsyncStream
+    from .streams import Stream as Stream
     from .summary import Problems as Problems
     from .summary import Progress as Progress
     from .summary import Summary as Summary
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 _NAMES = {
     ".dedupe": ("UrlSet",),
     ".reader": ("SitemapReader",),
-    ".streams": ("AsyncChangeStream", "AsyncUrlStream", "ChangeStream", "UrlStream"),
+    ".streams": ("AsyncStream", "Stream"),
     ".summary": ("Problems", "Progress", "Summary"),
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache, wraps
-from inspect import cleandoc, signature
+from inspect import Parameter, cleandoc, signature
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
@@ -19,15 +19,22 @@ from ..model.errors import UnknownKeyword
 from ..model.limits import Limits
 
 if TYPE_CHECKING:
-    from inspect import Parameter
+    from datetime import datetime
     from pathlib import Path
 
     import aiohttp
 
     from ..fetch.client import Fetcher
+    from ..frontier.filters import Moment, Pattern, Undated
+    from ..frontier.revalidation import Trust
     from ..frontier.seeds import Logins, Probe
+    from ..model.records import Item, Outcome, SitemapRef
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..parser.normalise.scope import ScopeMode
+    from ..serialize.jsonl import On
+    from ..state.documents import StoredDocument
+    from .dedupe import UrlSet
+    from .summary import Progress
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,6 +64,50 @@ class ReaderOptions(TypedDict, total=False):
     extras: bool
     feed_fallback: FeedFallback | None
     record: str | Path | None
+
+
+class PatternOptions(TypedDict, total=False):
+    """The keywords of UrlQuery that urls() and changes() share."""
+
+    include: Pattern | Iterable[Pattern] | None
+    exclude: Pattern | Iterable[Pattern] | None
+    follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None
+    no_follow: Pattern | Iterable[Pattern] | None
+    on_outcome: Callable[[Outcome], None] | None
+    on_item: Callable[[Item], None] | None
+    on_progress: Callable[[Progress], None] | None
+    show_progress: bool
+
+
+class QueryOptions(PatternOptions, total=False):
+    """The keywords of SitemapReader.urls(), which are the fields of UrlQuery."""
+
+    since: Moment | None
+    until: Moment | None
+    undated: Undated
+    trust_lastmod: Trust
+    unique: bool | UrlSet
+    limit: int | None
+
+
+class SyncOptions(PatternOptions, total=False):
+    """The keywords of SitemapReader.changes(), without `state`."""
+
+    trust_lastmod: Trust
+    full: bool
+    dry_run: bool
+    on: On
+    accept_removals: bool
+    on_document: Callable[[StoredDocument], None] | None
+    clock: Callable[[], datetime]
+
+
+class UrlsOptions(QueryOptions, ReaderOptions, total=False):
+    """The keywords of urls()."""
+
+
+class ChangesOptions(SyncOptions, ReaderOptions, total=False):
+    """The keywords of changes(), without `state`."""
 
 
 # Keyword -> its default as Python text ("" if it has none), and its meaning. Docstrings are completed from here.
@@ -124,6 +175,7 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
         "False",
         "True yields each URL once, however many sitemaps list it; a UrlSet, once over all streams that share it.",
     ),
+    "limit": ("None", "The most URLs to yield: after them the stream ends."),
     # of urls(): which sitemaps
     "trust_lastmod": (
         '"auto"',
@@ -250,12 +302,14 @@ def checked_keywords(
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator that lists the keywords of a function in its docstring, and raises UnknownKeyword for any other.
 
-    `options` is the TypedDict of the function's `**options`. Keywords without an entry in `meanings` are not listed.
+    `options` is the TypedDict of the function's `**options`, which are in its signature then, where notebooks complete
+    them. Keywords without an entry in `meanings` are not listed.
     `elsewhere` maps what takes other keywords of this package to their names, for the suggestion: `SitemapReader`.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
-        own = signature(function).parameters
+        stated = signature(function)
+        own = {name: each for name, each in stated.parameters.items() if each.kind is not Parameter.VAR_KEYWORD}
         passed_on: Mapping[str, Any] = options.__annotations__ if options else {}
         allowed = {*own, *passed_on}
 
@@ -263,15 +317,33 @@ def checked_keywords(
         def checked(*args: P.args, **kwargs: P.kwargs) -> R:
             if not kwargs.keys() <= allowed:
                 name = min(kwargs.keys() - allowed)
-                known = [each for each in (*own, *passed_on) if each not in ("self", "options")]
+                known = [each for each in (*own, *passed_on) if each != "self"]
                 raise UnknownKeyword(_message(_display_name(function), name, kwargs[name], known, elsewhere or {}))
             return function(*args, **kwargs)
 
+        expanded = [_parameter(name, kind, meanings) for name, kind in passed_on.items()]
+        checked.__signature__ = stated.replace(parameters=[*own.values(), *expanded])  # type: ignore[attr-defined]
         if function.__doc__ is not None and meanings:  # python -OO removes docstrings
             checked.__doc__ = f"{cleandoc(function.__doc__)}\n\nKeywords:\n{_help_text(own, passed_on, meanings)}"
         return checked
 
     return decorate
+
+
+class _Default:
+    """A default in a signature, as text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text
+
+
+def _parameter(name: str, kind: object, meanings: Mapping[str, tuple[str, str]]) -> Parameter:
+    """A keyword of a TypedDict, as it is in a signature."""
+    default = _Default(meanings.get(name, ("", ""))[0] or "...")
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=getattr(kind, "__forward_arg__", kind))
 
 
 def _help_text(

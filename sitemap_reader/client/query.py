@@ -1,4 +1,4 @@
-"""Query: the keywords of SitemapReader.urls() in; the fields of a crawl plan and a SummaryBuilder out.
+"""UrlQuery: the keywords of SitemapReader.urls() in; the fields of a crawl plan and a SummaryBuilder out.
 
 Checks values, and guards the callbacks. Never starts a request.
 """
@@ -42,11 +42,8 @@ def check_positive(**numbers: int | None) -> None:
 
 
 @attrs.frozen
-class Query:
-    """Which URLs and sitemaps a caller wants, and its callbacks; the fields are the keywords of SitemapReader.urls().
-
-    `limit` is the number of URLs after which no more are yielded.
-    """
+class UrlQuery:
+    """Which URLs and sitemaps a caller wants, and its callbacks; the fields are QueryOptions."""
 
     since: Moment | None = None
     until: Moment | None = None
@@ -67,6 +64,7 @@ class Query:
     def plan_fields(self, now: datetime) -> dict[str, Any]:
         """The fields of Plan that the query decides; UsageError for values that are not allowed."""
         check_choice("trust_lastmod", self.trust_lastmod, get_args(Trust))
+        check_positive(limit=self.limit)
         return {
             "trust_lastmod": self.trust_lastmod,
             "selection": make_selection(

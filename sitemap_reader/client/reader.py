@@ -9,7 +9,7 @@ import logging
 from contextlib import aclosing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 
 import attrs
 
@@ -19,16 +19,16 @@ from ..frontier.revalidation import DocumentCache, Trust
 from ..frontier.seeds import RequestHeaders, make_headers
 from ..model.errors import UsageError
 from ..model.limits import AUTO_MODES, Limits, checked_limits
+from ..model.url_batch import UrlBatch
 from ..parser.normalise.scope import SCOPE_MODES
 from ..pipeline.crawl import Crawl
-from ..pipeline.document_parser import LineOptions, UrlGroup
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..serialize.jsonl import COMPARED
 from ..version import __version__
-from .keywords import CHANGES_KEYWORDS, Names, ReaderOptions, checked_keywords
+from .keywords import CHANGES_KEYWORDS, Names, QueryOptions, ReaderOptions, SyncOptions, checked_keywords
 from .progressbar import ProgressBar
-from .query import Query, check_choice, check_positive
-from .streams import AsyncUrlStream, CrawlRun, batches_of
+from .query import UrlQuery, check_choice, check_positive
+from .streams import AsyncStream, ChangeRun, CrawlRun
 from .targets import Target, find_target, read_netrc, recorder
 
 if TYPE_CHECKING:
@@ -37,18 +37,11 @@ if TYPE_CHECKING:
     import aiohttp
 
     from ..fetch.client import Fetcher
-    from ..frontier.filters import Moment, Pattern, Undated
     from ..frontier.seeds import Logins, Probe, Seed
-    from ..model.records import Candidate, Item, Outcome, SitemapRef
+    from ..model.records import Candidate, Change, Item, UrlRecord
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..parser.normalise.scope import ScopeMode
-    from ..serialize.jsonl import On
-    from ..state.documents import StoredDocument
     from ..state.state import State
-    from ..state.sync import SyncPlan
-    from .dedupe import UrlSet
-    from .streams import AsyncChangeStream, ChangeRun
-    from .summary import Progress
 
 USER_AGENT = f"sitemap-reader/{__version__}"
 
@@ -56,15 +49,9 @@ _TLS_LOG = logging.getLogger("sitemap_reader.tls")
 _TLS_LOG.addHandler(logging.NullHandler())  # otherwise Python prints to stderr where logging is not configured
 
 
-def _changes_keywords() -> list[str]:
-    from ..state.sync import SyncPlan  # here: reading alone needs no database
-
-    return [*attrs.fields_dict(SyncPlan), "state", "on_document"]
-
-
 _METHOD_KEYWORDS: dict[str, Names] = {
-    "its urls()": lambda: attrs.fields_dict(Query),
-    "its changes()": _changes_keywords,
+    "its urls()": lambda: QueryOptions.__annotations__,
+    "its changes()": lambda: {"state", *SyncOptions.__annotations__},
 }
 _READER_KEYWORDS: dict[str, Names] = {"SitemapReader": lambda: ReaderOptions.__annotations__}
 
@@ -146,55 +133,19 @@ class SitemapReader:
         """Closes the connections; a session of your own stays open."""
         await self._network.close()
 
-    @checked_keywords(elsewhere=_READER_KEYWORDS)
-    def urls(
-        self,
-        target: str | Path | Target,
-        *,
-        since: Moment | None = None,
-        until: Moment | None = None,
-        undated: Undated = "keep",
-        trust_lastmod: Trust = "auto",
-        include: Pattern | Iterable[Pattern] | None = None,
-        exclude: Pattern | Iterable[Pattern] | None = None,
-        follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
-        no_follow: Pattern | Iterable[Pattern] | None = None,
-        unique: bool | UrlSet = False,
-        on_outcome: Callable[[Outcome], None] | None = None,
-        on_item: Callable[[Item], None] | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-        show_progress: bool = False,
-    ) -> AsyncUrlStream:
+    @checked_keywords(QueryOptions, elsewhere=_READER_KEYWORDS)
+    def urls(self, target: str | Path | Target, **query: Unpack[QueryOptions]) -> AsyncStream[UrlRecord]:
         """A stream of every URL of a site, a document or a recording, each yielded as soon as it is read.
 
         `target` is a host, a URL, or a folder or WARC file that `record` has written. An exception in a callback ends
         the run, and is raised to the caller unchanged.
         """
-        filters = (since, until, undated, trust_lastmod, include, exclude, follow, no_follow, unique)
-        return AsyncUrlStream(self.crawl_run(target, Query(*filters, on_outcome, on_item, on_progress, show_progress)))
+        return AsyncStream(self.crawl_run(target, UrlQuery(**query)))
 
-    @checked_keywords(meanings=CHANGES_KEYWORDS, elsewhere=_READER_KEYWORDS)
+    @checked_keywords(SyncOptions, meanings=CHANGES_KEYWORDS, elsewhere=_READER_KEYWORDS)
     def changes(
-        self,
-        target: str | Path | Target,
-        *,
-        state: State | str | Path,
-        trust_lastmod: Trust = "auto",
-        full: bool = False,
-        dry_run: bool = False,
-        on: On = "any",
-        accept_removals: bool = False,
-        include: Pattern | Iterable[Pattern] | None = None,
-        exclude: Pattern | Iterable[Pattern] | None = None,
-        follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None = None,
-        no_follow: Pattern | Iterable[Pattern] | None = None,
-        on_outcome: Callable[[Outcome], None] | None = None,
-        on_item: Callable[[Item], None] | None = None,
-        on_document: Callable[[StoredDocument], None] | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-        show_progress: bool = False,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> AsyncChangeStream:
+        self, target: str | Path | Target, *, state: State | str | Path, **options: Unpack[SyncOptions]
+    ) -> AsyncStream[Change]:
         """A stream of the URLs that are new, updated or removed since the last run, by the record in `state`.
 
         Sitemaps that are unchanged are not read again. A URL that is new in a run is reported once, by the first
@@ -207,21 +158,7 @@ class SitemapReader:
         need `full`. A change is delivered when the next one is requested; what was not is found again in the next
         run. StateError, at once, for a file that cannot be used.
         """
-        from ..state.sync import SyncPlan  # here: reading alone needs no database
-        from .streams import AsyncChangeStream
-
-        query = Query(
-            include=include,
-            exclude=exclude,
-            follow=follow,
-            no_follow=no_follow,
-            on_outcome=on_outcome,
-            on_item=on_item,
-            on_progress=on_progress,
-            show_progress=show_progress,
-        )
-        plan = SyncPlan(trust_lastmod, full, dry_run, on, accept_removals, clock)
-        return AsyncChangeStream(self.change_run(target, query, state, plan, on_document))
+        return AsyncStream(self.change_run(target, state, options))
 
     @checked_keywords(elsewhere=_READER_KEYWORDS)
     async def discover(
@@ -233,20 +170,18 @@ class SitemapReader:
         or if the host refused them or robots.txt: then with the status, and a `problem`.
         """
         crawl = self._crawl(find_target(target), sniff_only=True, descend=False)
-        async with aclosing(batches_of(crawl)) as batches:
+        async with aclosing(crawl.batches()) as batches:
             async for batch in batches:
                 for item in batch:
-                    if on_item and not isinstance(item, UrlGroup):  # without as_entries there are none
+                    if on_item and not isinstance(item, UrlBatch):  # there are none
                         on_item(item)
         return [candidate for site in crawl.frontier.sites for candidate in site.candidates]
 
     def crawl_run(
         self,
         target: str | Path | Target,
-        query: Query,
+        query: UrlQuery,
         *,
-        as_lines: LineOptions | None = None,
-        as_entries: bool = False,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         settled: Mapping[str, str] | None = None,
     ) -> CrawlRun:
@@ -255,8 +190,6 @@ class SitemapReader:
         found = find_target(target)
         crawl = self._crawl(
             found,
-            as_lines=as_lines,
-            as_entries=as_entries,
             frontier=frontier,
             cache=DocumentCache(settled=settled or {}),
             **plan,
@@ -265,29 +198,24 @@ class SitemapReader:
             found.name, crawl, query.summary_builder(), query.guarded(query.on_progress), _progress_bar(query)
         )
 
-    def change_run(
-        self,
-        target: str | Path | Target,
-        query: Query,
-        state: State | str | Path,
-        plan: SyncPlan,
-        on_document: Callable[[StoredDocument], None] | None,
-        *,
-        site: str | None = None,
-    ) -> ChangeRun:
+    def change_run(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> ChangeRun:
         """The ChangeRun that a stream of changes reads; the state is open from here on."""
-        from ..state.state import site_name
-        from ..state.sync import StateSync
-        from .streams import ChangeRun
+        from ..state.state import site_name  # here: reading alone needs no database
+        from ..state.sync import StateSync, SyncPlan
 
-        check_sync_plan(plan)
+        given: dict[str, Any] = {**options}
+        on_document = given.pop("on_document", None)
+        plan = SyncPlan(**{name: given.pop(name) for name in attrs.fields_dict(SyncPlan) if name in given})
+        query = UrlQuery(**given)
+        check_choice("trust_lastmod", plan.trust_lastmod, get_args(Trust))
+        check_choice("on", plan.on, COMPARED)
         found = find_target(target)
         plan_fields = query.plan_fields(plan.clock())
         state_sync = StateSync(state, site_name(found.seeds), self.state_settings(query), plan)
         try:
             # A recording has to be whole, so no request of it is conditional.
             cache = state_sync.cache(knows_documents=self._record is None)
-            crawl = self._crawl(found, as_entries=True, cache=cache, **plan_fields)
+            crawl = self._crawl(found, cache=cache, **plan_fields)
         except BaseException:
             state_sync.close()
             raise
@@ -299,10 +227,9 @@ class SitemapReader:
             _progress_bar(query),
             state_sync=state_sync,
             on_document=query.guarded(on_document),
-            site=site,
         )
 
-    def state_settings(self, query: Query) -> dict[str, Any]:
+    def state_settings(self, query: UrlQuery) -> dict[str, Any]:
         """The settings under which a state was written, as JSON values; with others nothing can be compared with it."""
         return {"scope": self._plan.scope, "extras": self._extras, **query.settings()}
 
@@ -311,8 +238,6 @@ class SitemapReader:
         target: Target,
         *,
         sniff_only: bool = False,
-        as_lines: LineOptions | None = None,
-        as_entries: bool = False,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         **changes: Any,
     ) -> Crawl:
@@ -327,8 +252,6 @@ class SitemapReader:
             feed_fallback=self._fallback,
             sniff_only=sniff_only,
             polite=target.replay is None,
-            as_lines=as_lines,
-            as_entries=as_entries,
             reported=target.reported,
             headers=None if target.replay else RequestHeaders(self._headers, target.seeds),
         )
@@ -343,11 +266,5 @@ def _check_fetcher(fetcher: object) -> None:
         raise UsageError(f"a fetcher has {needed}; this {type(fetcher).__name__} has none")
 
 
-def _progress_bar(query: Query) -> ProgressBar | None:
+def _progress_bar(query: UrlQuery) -> ProgressBar | None:
     return ProgressBar() if query.show_progress else None
-
-
-def check_sync_plan(plan: SyncPlan) -> None:
-    """Raises UsageError for values that are not allowed."""
-    check_choice("trust_lastmod", plan.trust_lastmod, get_args(Trust))
-    check_choice("on", plan.on, COMPARED)

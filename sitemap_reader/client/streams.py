@@ -1,41 +1,37 @@
-"""Streams of URL records and of changes, for `async for` and, over a thread, for `for`.
+"""Streams of URL records, of changes and of batches, for `async for` and, over a thread, for `for`.
 
-In: a Crawl, and for changes a StateSync. Out: records or changes one by one, or JSON lines; beside them progress,
-problems, outcomes and a summary. A stream that ends without any URL raises the reason. Closing a stream cancels its
-requests. A change counts as delivered when the next one is requested; a document is committed when all its changes are
-delivered.
+In: a Crawl, and for changes a StateSync. Out: items one by one; beside them progress, problems, outcomes and a
+summary. A stream that ends without any URL raises the reason. Closing a stream cancels its requests. A change counts as
+delivered when the next one is requested; a document is committed when all its changes are delivered.
 """
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 import weakref
 from contextlib import aclosing, closing, contextmanager, nullcontext
 from functools import partial
 from inspect import GEN_CLOSED, GEN_RUNNING, getgeneratorstate
-from typing import TYPE_CHECKING, Generic, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import attrs
 
 from ..model.errors import PartialRead, UsageError
-from ..model.records import Change, UrlRecord
-from ..parser.url_batch import UrlBatch
-from ..pipeline.document_parser import UrlGroup
+from ..model.records import Change, ChangeCounts
+from ..model.url_batch import UrlBatch
 from ..pipeline.thread_pool import ThreadPool
-from ..serialize.jsonl import Lines, from_json, joined, json_line, new_lines, new_lines_of
-from .summary import Output
-from .thread_bridge import Bridge, CallbackError, first_failure
+from .thread_bridge import Bridge
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
     from types import TracebackType
 
     from ..frontier.robots_rules import Rules
     from ..model.errors import ReadError
     from ..model.problems import Problem
-    from ..model.records import ChangeCounts, Outcome
+    from ..model.records import Outcome, UrlRecord
+    from ..model.url_batch import BatchItem
     from ..pipeline.crawl import Crawl
     from ..pipeline.document_parser import Batch
     from ..state.diff_rules import ChangePiece
@@ -44,6 +40,7 @@ if TYPE_CHECKING:
     from .progressbar import ProgressBar
     from .summary import Problems, Progress, Summary, SummaryBuilder
 
+Output = TypeVar("Output")  # the type of item that a stream yields
 
 # The error of a second pass, and of one over a stream that was closed.
 _ENDED = "this stream was read to its end or closed: keep list(stream) for a second pass, or ask for another stream"
@@ -54,7 +51,7 @@ _TICK_SECONDS = 0.2
 
 @attrs.define(eq=False)
 class CrawlRun:
-    """What all streams do with a Crawl: take its batches, count the records, report progress, raise at the end.
+    """What all streams do with a Crawl: take its batches, count the URLs, report progress, raise at the end.
 
     It holds no reference to its stream, so that a stream is closed as soon as it is garbage.
     """
@@ -91,33 +88,66 @@ class CrawlRun:
             try:
                 yield
             finally:
-                self.take([*self.crawl.frontier.abandon()], UrlRecord)
+                self.record([*self.crawl.frontier.abandon()])
 
-    def records(self, batch: Batch) -> Iterator[UrlRecord]:
-        """The URL records of a batch, each counted when it is yielded; then progress is reported."""
-        for record in self.take(batch, UrlRecord):
-            if self.summary_builder.count_url(record):
-                yield record
+    def record(self, items: Iterable[BatchItem]) -> list[UrlBatch]:
+        """The UrlBatches; all other items are recorded, and passed to the callbacks."""
+        self.summary_builder.seconds = time.monotonic() - self.started
+        return self.summary_builder.record(items)
+
+    def url_batches(self, batch: Batch) -> Iterator[UrlBatch]:
+        """The URLs of a batch, each UrlBatch counted when it is yielded; then progress is reported."""
+        for urls in self.record(batch):
+            yield self.summary_builder.count_batch(urls)
         self.report_progress()
 
-    def lines(self, batch: Batch) -> Iterator[Lines]:
-        """The JSON lines of a batch, counted likewise, for a run with as_lines."""
-        for lines in self.take(batch, Lines):
-            yield self.summary_builder.count_lines(lines)
+    def records(self, batch: Batch) -> Iterator[UrlRecord]:
+        """The URLs of a batch, each record counted when it is yielded; then progress is reported."""
+        for urls in self.record(batch):
+            for record in urls.records():
+                if self.summary_builder.count_url(record.loc):
+                    yield record
         self.report_progress()
 
     def items(self, batch: Batch) -> Iterator[Batch]:
-        """The batch itself, with its URLs counted."""
+        """The batch itself, with its URLs counted; then progress is reported."""
         self.count(batch)
         yield batch
         self.report_progress()
 
     def count(self, batch: Batch) -> None:
         """Counts the URLs of a batch without yielding them; records its other items."""
-        self.take(batch, UrlRecord)
-        self.summary_builder.progress.urls += sum(
-            item.urls if isinstance(item, UrlGroup) else isinstance(item, UrlRecord) for item in batch
-        )
+        self.summary_builder.progress.urls += sum(map(len, self.record(batch)))
+
+    # What an AsyncStream does: next_piece() of pieces() for each batch, then of last_pieces(), then close().
+
+    def pieces(self, batch: Batch) -> Iterator[Iterable[Any]]:
+        """What a batch adds to the stream."""
+        yield self.records(batch)
+
+    def last_pieces(self) -> Iterator[Iterable[Any]]:
+        """What is known at the end only."""
+        return iter(())
+
+    async def next_piece(self, pieces: Iterator[Iterable[Any]]) -> Iterable[Any] | None:
+        """The next piece; None at the end."""
+        return next(pieces, None)
+
+    async def close(self) -> None:
+        """Ends what next_piece() uses."""
+
+    def release(self) -> None:
+        """Ends what the run holds beside the crawl, once its stream is closed. May be called twice."""
+
+    @property
+    def counts(self) -> ChangeCounts:
+        """How many URLs are new, updated and removed."""
+        return ChangeCounts()
+
+    @property
+    def removals_suspended(self) -> bool:
+        """Whether removals were left undecided."""
+        return False
 
     def report_progress(self) -> None:
         """To the progress bar and the on_progress callback."""
@@ -142,14 +172,9 @@ class CrawlRun:
         if verdict is not None:
             raise verdict
 
-    def take(self, batch: Batch, output: type[Output]) -> list[Output]:
-        """The items of type `output` in a batch; all others are recorded, and passed to the callbacks."""
-        self.summary_builder.seconds = time.monotonic() - self.started
-        return self.summary_builder.take(batch, output)
 
-
-class Stream:
-    """What all streams have beside the records."""
+class StreamInfo:
+    """What streams have beside their items."""
 
     _run: CrawlRun
 
@@ -178,60 +203,37 @@ class Stream:
         """The numbers so far; str() makes them a line."""
         return self._run.summary()
 
+    @property
+    def counts(self) -> ChangeCounts:
+        """How many URLs changes() found to be new, updated and removed, so far; zeros in a stream of urls()."""
+        return self._run.counts
+
+    @property
+    def removals_suspended(self) -> bool:
+        """Whether changes() left removals undecided, as a document could not be read whole."""
+        return self._run.removals_suspended
+
     def raise_for_partial(self) -> None:
         """Raises PartialRead, with the outcomes, if anything is missing."""
         missing = self.summary.missing()
         if missing:
             raise PartialRead(f"{self._run.target}: {missing}", self.outcomes)
 
+    def rules(self, url: str) -> Rules | None:
+        """The rules of the robots.txt of the URL's host; None if it was not read."""
+        return self._run.crawl.frontier.rules(url)
 
-class _Batches:
-    """The batches of a crawl, for `async for`; a failure of the crawl is raised without the groups around it.
 
-    At the end of a loop asyncio closes all async generators at once that its hooks have seen start. One inside another
-    would be closed twice, so this is no generator, and the hooks are off while the crawl's own generator starts.
+class AsyncStream(StreamInfo, Generic[Output]):
+    """Items for one `async for`; the end of its `async with` block cancels the pending requests.
+
+    Changes that were not delivered until then are rolled back. A stream without one sitemap ends by raising
+    NothingFound or NothingReadable. UsageError for a pass over a stream that has ended, or is closed.
     """
 
-    def __init__(self, crawl: Crawl) -> None:
-        self._batches = crawl.batches()
-
-    def __aiter__(self) -> AsyncIterator[Batch]:
-        return self
-
-    async def __anext__(self) -> Batch:
-        try:
-            return await self._next()
-        except (BaseExceptionGroup, CallbackError) as error:
-            failure = first_failure(error)
-        raise failure  # outside of the except block: it keeps its own cause and context
-
-    async def aclose(self) -> None:
-        """Cancels the pending requests."""
-        await self._batches.aclose()
-
-    def _next(self) -> Awaitable[Batch]:
-        hooks = sys.get_asyncgen_hooks()
-        sys.set_asyncgen_hooks(None, None)
-        try:
-            return anext(self._batches)
-        finally:
-            sys.set_asyncgen_hooks(*hooks)
-
-
-def batches_of(crawl: Crawl) -> _Batches:
-    """The batches of a crawl; a caller that stops before their end has to close them."""
-    return _Batches(crawl)
-
-
-class AsyncStream(Stream, Generic[Output]):
-    """Records for one `async for`; the end of its `async with` block cancels the pending requests.
-
-    UsageError for a pass over a stream that has ended, or is closed.
-    """
-
-    def __init__(self, run: CrawlRun, generator: AsyncGenerator[Output, None]) -> None:
+    def __init__(self, run: CrawlRun) -> None:
         self._run = run
-        self._generator = generator
+        self._generator: AsyncGenerator[Output, None] = _read_async(run)
 
     async def __aenter__(self) -> Self:
         return self
@@ -247,26 +249,26 @@ class AsyncStream(Stream, Generic[Output]):
         return self._generator
 
     async def close(self) -> None:
-        """Cancels every request of this stream. May be called twice."""
+        """Cancels every request of this stream, and releases its state. May be called twice."""
         await self._generator.aclose()
+        self._run.release()
 
 
-class AsyncUrlStream(AsyncStream[UrlRecord]):
-    """UrlRecords for one `async for`; the end of its `async with` block cancels the pending requests.
-
-    A stream without one URL ends by raising NothingFound or NothingReadable.
-    """
-
-    def __init__(self, run: CrawlRun) -> None:
-        super().__init__(run, _read_async(run))
-
-
-async def _read_async(run: CrawlRun) -> AsyncGenerator[UrlRecord, None]:
+async def _read_async(run: CrawlRun) -> AsyncGenerator[Any, None]:
     with run.reading(), ticking(run) if run.bar else nullcontext():
-        async with aclosing(batches_of(run.crawl)) as batches:
-            async for batch in batches:
-                for record in run.records(batch):
-                    yield record
+        try:
+            async with aclosing(run.crawl.batches()) as batches:
+                async for batch in batches:
+                    pieces = run.pieces(batch)
+                    while (piece := await run.next_piece(pieces)) is not None:
+                        for item in piece:
+                            yield item
+            pieces = run.last_pieces()
+            while (piece := await run.next_piece(pieces)) is not None:
+                for item in piece:
+                    yield item
+        finally:
+            await run.close()
     run.raise_verdict()
 
 
@@ -288,11 +290,11 @@ def ticking(run: CrawlRun) -> Iterator[None]:
         handle.cancel()
 
 
-class ThreadStream(Stream, Generic[Output]):
-    """Records for one `for`; the end of its `with` block cancels the pending requests and joins the reading thread.
+class Stream(StreamInfo, Generic[Output]):
+    """Items for one `for`; the end of its `with` block cancels the pending requests and joins the reading thread.
 
-    A stream without one URL ends by raising NothingFound or NothingReadable. UsageError for a pass over a stream that
-    has ended, or is closed.
+    Changes that were not delivered until then are rolled back. A stream without one sitemap ends by raising
+    NothingFound or NothingReadable. UsageError for a pass over a stream that has ended, or is closed.
     """
 
     def __init__(
@@ -324,7 +326,7 @@ class ThreadStream(Stream, Generic[Output]):
         return self._generator
 
     def close(self) -> None:
-        """Cancels every request of this stream and joins its thread; may be called from any thread, and twice."""
+        """Cancels every request, joins the thread, releases the state; may be called from any thread, and twice."""
         self._bridge.close()
         if getgeneratorstate(self._generator) == GEN_RUNNING:  # another thread is in next(), which ends the stream
             return  # closing a generator that runs has been seen to crash CPython 3.11
@@ -333,46 +335,8 @@ class ThreadStream(Stream, Generic[Output]):
         except ValueError as error:
             if error.__traceback__ and error.__traceback__.tb_next:  # raised in the generator, by the caller's code
                 raise
-            # Otherwise another thread has entered next() since.
-
-
-class UrlStream(ThreadStream[UrlRecord]):
-    """UrlRecords for one `for`; the end of its `with` block cancels the pending requests and joins the thread.
-
-    A stream without one URL ends by raising NothingFound or NothingReadable.
-    """
-
-    def __init__(
-        self, run: CrawlRun, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
-    ) -> None:
-        super().__init__(run, close, on_wait, run.records)
-
-
-class LineStream(ThreadStream[Lines]):
-    """The JSON lines of many records at a time."""
-
-    def __init__(
-        self, run: CrawlRun, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
-    ) -> None:
-        super().__init__(run, close, on_wait, run.lines)
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the limit of the query is reached."""
-        return self._run.summary_builder.is_full
-
-
-class BatchStream(ThreadStream["Batch"]):
-    """The batches of a run: records or UrlBatches of many, references, problems and outcomes."""
-
-    def __init__(
-        self, run: CrawlRun, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
-    ) -> None:
-        super().__init__(run, close, on_wait, run.items)
-
-    def rules(self, url: str) -> Rules | None:
-        """The rules of the robots.txt of the URL's host; None if it was not read."""
-        return self._run.crawl.frontier.rules(url)
+            return  # another thread has entered next() since
+        self._run.release()
 
 
 def _read(
@@ -390,6 +354,8 @@ def _read(
     with run.reading(), closing(bridge):
         for batch in bridge.batches(wait):
             yield from parts(batch)
+            if run.summary_builder.is_full:
+                return
         if not bridge.was_cancelled:
             yield from last_parts()
     if not bridge.was_cancelled:
@@ -398,9 +364,7 @@ def _read(
 
 async def _pump(crawl: Crawl, close: Callable[[], Awaitable[None]], put: Callable[[Batch], Awaitable[None]]) -> None:
     try:
-        async with aclosing(crawl.batches()) as batches:
-            async for batch in batches:
-                await put(batch)
+        await crawl.run(put)
     finally:
         await close()
 
@@ -410,11 +374,11 @@ async def _pump(crawl: Crawl, close: Callable[[], Awaitable[None]], put: Callabl
 
 @attrs.define(eq=False)
 class ChangeRun(CrawlRun):
-    """A CrawlRun whose batches are compared with a state; `site` becomes a key of each JSON line."""
+    """A CrawlRun whose batches are compared with a state, by SQLite in a thread beside an event loop."""
 
     state_sync: StateSync = attrs.field(kw_only=True)
     on_document: Callable[[StoredDocument], None] | None = attrs.field(default=None, kw_only=True)
-    site: str | None = attrs.field(default=None, kw_only=True)
+    _thread: ThreadPool = attrs.field(factory=partial(ThreadPool, "sitemap-reader-state"), kw_only=True)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -422,142 +386,51 @@ class ChangeRun(CrawlRun):
         with closing(self.state_sync), CrawlRun.reading(self):
             yield
 
-    def pieces(self, batch: Batch) -> Iterator[ChangePiece]:
+    def change_pieces(self, batch: Batch) -> Iterator[ChangePiece]:
         """The changes that a batch shows; then progress is reported."""
         self.count(batch)
         yield from self.state_sync.take(batch, self.on_document)
         self.report_progress()
 
-    def last_pieces(self) -> Iterator[ChangePiece]:
+    def last_change_pieces(self) -> Iterator[ChangePiece]:
         """The changes that are known at the end only: removals."""
         return self.state_sync.finish(self._record_problem)
 
-    def changes(self, batch: Batch) -> Iterator[Change]:
-        """pieces() as single changes."""
-        return _changes(self.pieces(batch))
+    def pieces(self, batch: Batch) -> Iterator[Iterable[Change]]:
+        """change_pieces() as changes."""
+        return map(changes_of, self.change_pieces(batch))
 
-    def last_changes(self) -> Iterator[Change]:
-        """last_pieces() as single changes."""
-        return _changes(self.last_pieces())
+    def last_pieces(self) -> Iterator[Iterable[Change]]:
+        """last_change_pieces() as changes."""
+        return map(changes_of, self.last_change_pieces())
 
-    def change_lines(self, batch: Batch) -> Iterator[Lines]:
-        """pieces() as JSON lines."""
-        return (_lines(piece, self.site) for piece in self.pieces(batch))
+    async def next_piece(self, pieces: Iterator[Iterable[Change]]) -> Iterable[Change] | None:
+        return await self._thread.run(next, pieces, None)
 
-    def last_lines(self) -> Iterator[Lines]:
-        """last_pieces() as JSON lines."""
-        return (_lines(piece, self.site) for piece in self.last_pieces())
+    async def close(self) -> None:
+        await self._thread.close()
+
+    def release(self) -> None:
+        self.state_sync.close()
+
+    @property
+    def counts(self) -> ChangeCounts:
+        return self.state_sync.counts
+
+    @property
+    def removals_suspended(self) -> bool:
+        return self.state_sync.removals_suspended
 
     def verdict(self) -> ReadError | None:
         """As in CrawlRun, but None if there was any change."""
         return None if any(attrs.astuple(self.state_sync.counts)) else CrawlRun.verdict(self)
 
     def _record_problem(self, problem: Problem) -> None:
-        self.take([problem], UrlRecord)
+        self.record([problem])
 
 
-def _changes(pieces: Iterator[ChangePiece]) -> Iterator[Change]:
-    for piece in pieces:
-        yield from changes_of(piece)
-
-
-def changes_of(piece: ChangePiece) -> Iterator[Change]:
+def changes_of(piece: ChangePiece) -> Iterable[Change]:
     """The changes of a piece, one by one."""
     if isinstance(piece, UrlBatch):
         return (Change("new", record) for record in piece.records())
-    if isinstance(piece, Lines):
-        records = (from_json(line) for line in piece.data.splitlines())
-        return (Change("new", record) for record in records if isinstance(record, UrlRecord))
-    return iter(piece)
-
-
-def _lines(piece: ChangePiece, site: str | None) -> Lines:
-    if isinstance(piece, UrlBatch):
-        return new_lines_of(piece, site=site)
-    if isinstance(piece, Lines):
-        return new_lines(piece, site=site)
-    return joined([Lines(json_line(change, site=site), 1, 0) for change in piece])
-
-
-class _ChangeStream(Stream):
-    """What streams of changes have beside what all streams have."""
-
-    _run: ChangeRun
-
-    @property
-    def counts(self) -> ChangeCounts:
-        """How many URLs are new, updated and removed, so far."""
-        return self._run.state_sync.counts
-
-    @property
-    def removals_suspended(self) -> bool:
-        """Whether removals were left undecided, as a document could not be read whole."""
-        return self._run.state_sync.removals_suspended
-
-
-class AsyncChangeStream(_ChangeStream, AsyncStream[Change]):
-    """Changes for one `async for`; the end of its block cancels requests, and rolls back what was not delivered.
-
-    A stream without one sitemap ends by raising NothingFound or NothingReadable.
-    """
-
-    def __init__(self, run: ChangeRun) -> None:
-        super().__init__(run, _changes_async(run))
-
-    async def close(self) -> None:
-        """Cancels every request of this stream, and releases the state. May be called twice."""
-        await super().close()
-        self._run.state_sync.close()
-
-
-async def _changes_async(run: ChangeRun) -> AsyncGenerator[Change, None]:
-    """SQLite works in a thread beside the loop. No generator within this one: see _Batches."""
-    thread = ThreadPool("sitemap-reader-state")
-    with run.reading(), ticking(run) if run.bar else nullcontext():
-        try:
-            async with aclosing(batches_of(run.crawl)) as batches:
-                async for batch in batches:
-                    pieces = run.pieces(batch)
-                    while (piece := await thread.run(next, pieces, None)) is not None:
-                        for change in changes_of(piece):
-                            yield change
-            pieces = run.last_pieces()
-            while (piece := await thread.run(next, pieces, None)) is not None:
-                for change in changes_of(piece):
-                    yield change
-        finally:
-            await thread.close()
-    run.raise_verdict()
-
-
-class _ThreadChanges(_ChangeStream, ThreadStream[Output]):
-    """Streams of changes over a thread."""
-
-    _run: ChangeRun
-
-    def close(self) -> None:
-        """Cancels every request, joins the thread, releases the state; may be called from any thread, and twice."""
-        super().close()
-        if getgeneratorstate(self._generator) != GEN_RUNNING:  # otherwise next() in another thread closes it
-            self._run.state_sync.close()
-
-
-class ChangeStream(_ThreadChanges[Change]):
-    """Changes for one `for`; the end of its `with` block cancels the pending requests and joins the thread.
-
-    A stream without one sitemap ends by raising NothingFound or NothingReadable.
-    """
-
-    def __init__(
-        self, run: ChangeRun, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
-    ) -> None:
-        super().__init__(run, close, on_wait, run.changes, run.last_changes)
-
-
-class ChangeLineStream(_ThreadChanges[Lines]):
-    """Changes as JSON lines, many at a time."""
-
-    def __init__(
-        self, run: ChangeRun, close: Callable[[], Awaitable[None]], on_wait: Callable[[], None] | None = None
-    ) -> None:
-        super().__init__(run, close, on_wait, run.change_lines, run.last_lines)
+    return piece

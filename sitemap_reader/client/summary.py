@@ -1,22 +1,22 @@
 """Progress, Problems and Summary of a run, the SummaryBuilder that keeps them, and CrawlLog, which logs them.
 
-In: the batches of a run. Out: the URL records to yield; progress and a Summary at any time; the error of an empty run.
+In: the batches of a run. Out: the URLs to yield; progress and a Summary at any time; the error of an empty run.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import attrs
 
 from ..frontier.filters import UNWANTED
 from ..model.errors import NothingFound, NothingReadable, ReadError, printable
 from ..model.problems import CATALOGUE, SAMPLES_PER_CODE, Problem, first_error
-from ..model.records import Outcome, UrlRecord
+from ..model.records import Outcome
+from ..model.url_batch import UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.dates import format_date
-from ..pipeline.document_parser import UrlGroup
 
 if TYPE_CHECKING:
     import logging
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 
     from ..frontier.robots_policy import CrawlDelay
     from ..model.problems import Severity
-    from ..model.records import Item
-    from ..serialize.jsonl import Lines
+    from ..model.records import Item, SitemapRef
+    from ..model.url_batch import BatchItem
     from .dedupe import UrlSet
-
-Output = TypeVar("Output")  # the type of item that a stream yields
 
 # Codes of documents that the host refuses, in contrast to damaged or too large ones.
 _BLOCKED = frozenset({"F01", "F04", "F05", "F13"})
@@ -202,44 +200,40 @@ class SummaryBuilder:
         self._most = limit
         self._repeated = 0
 
-    def take(self, batch: Sequence[Item | UrlGroup], output: type[Output]) -> list[Output]:
-        """The items of type `output`; the others are recorded first, then passed to the callbacks, which may raise."""
-        taken: list[Output] = [item for item in batch if isinstance(item, output)]
-        if len(taken) < len(batch):
-            others = [item for item in batch if not isinstance(item, UrlRecord | UrlGroup)]
-            for item in others:
+    def record(self, items: Iterable[BatchItem]) -> list[UrlBatch]:
+        """The UrlBatches; the other items are recorded first, then passed to the callbacks, which may raise."""
+        urls: list[UrlBatch] = []
+        others: list[Problem | SitemapRef | Outcome] = []
+        for item in items:
+            if isinstance(item, UrlBatch):
+                urls.append(item)
+            else:
+                others.append(item)
                 self._record(item)
-            for item in others:
-                self._call_back(item)
-        return taken
+        for other in others:
+            self._call_back(other)
+        return urls
 
-    def count_url(self, record: UrlRecord) -> bool:
-        """Counts a record before it is yielded; False if its URL was yielded before, and only once is wanted."""
-        if self._seen is None or self._seen.add(record.loc):
-            self.progress.urls += 1
-            return True
-        self._repeated += 1
-        return False
+    def count_url(self, loc: str) -> bool:
+        """Counts a URL before it is yielded; False at the limit, or if it was yielded before and is wanted once."""
+        if self.is_full:
+            return False
+        is_new = self._seen is None or self._seen.add(loc)
+        self.progress.urls += is_new
+        self._repeated += not is_new
+        return is_new
+
+    def count_batch(self, urls: UrlBatch) -> UrlBatch:
+        """The URLs to yield, counted: without those that were yielded before, or exceed the limit."""
+        if self._seen is not None or (self._most is not None and self.progress.urls + len(urls) > self._most):
+            return urls.only([self.count_url(loc) for loc in urls.columns.locs])
+        self.progress.urls += len(urls)
+        return urls
 
     @property
     def is_full(self) -> bool:
         """Whether `limit` URLs were counted."""
         return self.progress.urls == self._most
-
-    def count_lines(self, lines: Lines) -> Lines:
-        """The lines to yield: without those of URLs that were yielded before, or exceed the limit."""
-        if self._seen is not None or (self._most is not None and self.progress.urls + lines.urls > self._most):
-            return lines.only(self._count_json)
-        self.progress.urls += lines.urls
-        return lines
-
-    def _count_json(self, record: dict[str, Any]) -> bool:
-        if self.is_full:
-            return False
-        is_new = self._seen is None or self._seen.add(record["loc"])
-        self.progress.urls += is_new
-        self._repeated += not is_new
-        return is_new
 
     def _record(self, item: Item) -> None:
         if isinstance(item, Problem):

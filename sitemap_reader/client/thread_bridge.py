@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
+from ..pipeline.crawl import WAITING_BATCHES, CallbackError, first_failure
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
@@ -22,14 +24,6 @@ if TYPE_CHECKING:
 
 Argument = TypeVar("Argument")
 Returned = TypeVar("Returned")
-
-
-class CallbackError(Exception):
-    """Carries the exception of a callback out of the event loop; first_failure() unwraps it."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(error)
-        self.error = error
 
 
 def wrap_callback(function: Callable[[Argument], Returned]) -> Callable[[Argument], Returned]:
@@ -72,17 +66,8 @@ class CallbackGuard:
         return call
 
 
-def first_failure(failure: BaseException) -> BaseException:
-    """The first exception, without the groups and CallbackErrors around it."""
-    while isinstance(failure, BaseExceptionGroup):
-        failure = failure.exceptions[0]
-    return failure.error if isinstance(failure, CallbackError) else failure
-
-
 Result = TypeVar("Result")
 
-# Batches that may wait between the reading thread and its consumer.
-_WAITING_BATCHES = 8
 # How the names of all threads of this package begin, those of pipeline/ included.
 THREADS = "sitemap-reader"
 # How long a consumer waits for a batch before on_wait() is called.
@@ -159,7 +144,7 @@ class Bridge:
 
     async def _put(self, batch: Batch) -> None:
         self._was_taken = asyncio.Event()  # before qsize(): a batch taken from here on sets it
-        if self._queue.qsize() >= _WAITING_BATCHES:
+        if self._queue.qsize() >= WAITING_BATCHES:
             await self._was_taken.wait()
         self._was_taken = None
         self._queue.put(batch)

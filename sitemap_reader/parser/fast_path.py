@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 import attrs
 
 from ..model.records import EXTENSIONS, UrlRecord
+from ..model.url_batch import UrlBatch
 from .compiled import scanner
 from .normalise.entry import RawEntry
-from .url_batch import UrlBatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from .xml.elements import Entry, Vocabulary
     from .xml.entry_builder import EntryBuilder
     from .xml.entry_parser import EntryParser
-
-T = TypeVar("T")
 
 
 def is_possible(limits: Limits) -> bool:
@@ -208,47 +206,8 @@ def _namespaces(head: bytes) -> dict[str, str]:
 # --- from blocks to items ------------------------------------------------------------------------------------------
 
 
-@attrs.define
-class ScannedUrls:
-    """Valid entries of a block, as they were scanned; `is_rich`: they have extensions."""
-
-    block: ScannedEntries
-    start: int
-    stop: int
-    sitemap: str | None
-    is_rich: bool
-
-    @property
-    def urls(self) -> int:
-        """The number of entries."""
-        return self.stop - self.start
-
-    def records(self) -> list[UrlRecord]:
-        """Their records."""
-        return self.block.records(self.start, self.stop, self.sitemap)
-
-    def batch(self) -> UrlBatch:
-        """Their columns, where they have no extensions."""
-        return UrlBatch(*self.block.columns(self.start, self.stop), self.sitemap)
-
-    def json_lines(self, sitemap: bytes, end: bytes) -> tuple[bytes, int]:
-        """Their JSON lines, where they have no extensions: see ScannedEntries.json_lines()."""
-        return self.block.json_lines(self.start, self.stop, sitemap, end)
-
-
-def expanded(items: Iterable[Item | ScannedUrls], expand: Callable[[ScannedUrls], Iterable[T]]) -> list[Item | T]:
-    """The items, with what `expand` returns in place of each ScannedUrls."""
-    out: list[Item | T] = []
-    for item in items:
-        if isinstance(item, ScannedUrls):
-            out += expand(item)
-        else:
-            out.append(item)
-    return out
-
-
 class BlockNormaliser:
-    """Turns blocks into items: valid entries as ScannedUrls or SitemapRefs, others through the Normaliser.
+    """Turns blocks into items: valid entries as UrlBatches or SitemapRefs, others through the Normaliser.
 
     `read_raw` passes a RawEntry to the Normaliser and counts its Problems; `count_problem` counts a Problem and returns
     it with the document's URL.
@@ -264,10 +223,10 @@ class BlockNormaliser:
         self._read_raw = read_raw
         self._count_problem = count_problem
 
-    def items(self, block: ScannedEntries, max_entries: int) -> list[Item | ScannedUrls]:
+    def items(self, block: ScannedEntries, max_entries: int) -> list[Item | UrlBatch]:
         """The items of at most `max_entries` entries in document order, each after its Problems."""
         normaliser = self._normaliser
-        items: list[Item | ScannedUrls] = []
+        items: list[Item | UrlBatch] = []
         repairs = iter(block.repairs)
         for start, stop, state in block.parts(max_entries):
             if state > scanner.RICH_ENTRIES:
@@ -276,8 +235,8 @@ class BlockNormaliser:
                 continue
             self._count(stop - start)
             if block.template.kind == "url":
-                is_rich = state == scanner.RICH_ENTRIES
-                items.append(ScannedUrls(block, start, stop, normaliser.sitemap, is_rich))
+                is_plain = state == scanner.PLAIN_ENTRIES
+                items.append(UrlBatch(normaliser.sitemap, block=(block, start, stop), is_plain=is_plain))
             else:
                 items += block.references(start, stop, normaliser.sitemap, normaliser.child_prefixes)
         return items

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import IO, TYPE_CHECKING, TypeAlias
+from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import attrs
@@ -17,12 +17,13 @@ from ..model.errors import UsageError
 from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits, over_limit
 from ..model.problems import Problem, Tally, counted, placed, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
+from ..model.url_batch import UrlBatch, batched, unbatched
 from .content.decoder import Decoder, ReadPrefix
 from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff
 from .dialects.feed_fallback import FallbackBuffer
 from .dialects.robots import RobotsReader
 from .dialects.text import TextReader
-from .fast_path import BlockNormaliser, ScannedUrls, expanded
+from .fast_path import BlockNormaliser
 from .normalise.entry import Normaliser, RawEntry
 from .normalise.scope import SCOPE_MODES, Scope, ScopeMode, clean_prefix, host_prefixes
 from .normalise.urls import clean_url, directory, without_credentials
@@ -32,13 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..model.records import Item
+    from ..model.url_batch import BatchItem
     from .dialects.feed_fallback import FeedFallback
     from .scanner import ScannedEntries
     from .xml.reader import Reader, XmlReader
-
-
-# What comes out before records are made.
-Found: TypeAlias = "Item | ScannedUrls"
 
 # Kind of a document that is not a sitemap -> the problem to report.
 _REFUSALS: dict[str, Callable[[], Problem]] = {
@@ -135,10 +133,13 @@ class SitemapParser:
 
     def pieces(self, data: bytes) -> Iterator[list[Item]]:
         """feed() in pieces of at most 64 KiB of decoded bytes; iterate to the end, or until `stopped`."""
-        return map(_as_records, self.scanned_pieces(data))
+        return map(unbatched, self._pieces(data))
 
-    def scanned_pieces(self, data: bytes) -> Iterator[list[Found]]:
-        """pieces() with ScannedUrls in place of the records of entries that were scanned."""
+    def batches(self, data: bytes) -> Iterator[list[BatchItem]]:
+        """pieces() with UrlBatches in place of records."""
+        return map(batched, self._pieces(data))
+
+    def _pieces(self, data: bytes) -> Iterator[list[Item | UrlBatch]]:
         if not isinstance(data, bytes | bytearray | memoryview):
             kind = type(data).__name__
             raise UsageError(f"a document is fed as bytes, not {kind}: give text.encode(), or all of it to parse(text)")
@@ -165,7 +166,7 @@ class SitemapParser:
             return
         self._closed = True
         self._complete = self._complete and not cut
-        yield _as_records(self._end())
+        yield unbatched(self._end())
         yield [*self._closing_items()]
 
     @property
@@ -238,7 +239,7 @@ class SitemapParser:
             return self._fallback.is_full  # the document may be a feed that only the fallback can read
         return self._is_aborted or (self._reader is not None and self._reader.stopped)
 
-    def _read(self, chunk: bytes) -> list[Found]:
+    def _read(self, chunk: bytes) -> list[Item | UrlBatch]:
         """The items of a chunk of decoded bytes, which go to sniff(), then to the reader for the format."""
         if self._normaliser.entries:
             self._fallback = None  # no longer needed
@@ -253,11 +254,11 @@ class SitemapParser:
             return self._items_of(self._reader.feed(chunk))
         return []
 
-    def _open(self, sniffed: SniffResult) -> list[Found]:
+    def _open(self, sniffed: SniffResult) -> list[Item | UrlBatch]:
         """Creates the reader for the format, and returns the items of the first bytes."""
         whole, self._head = self._head or b"", None
         skipped, head = whole[: sniffed.skip_bytes], whole[sniffed.skip_bytes :]
-        items: list[Found] = []
+        items: list[Item | UrlBatch] = []
         if skipped:
             verb = "stands" if len(skipped) == 1 else "stand"
             message = f"{counted(len(skipped), 'bytes')} {verb} before the document"
@@ -288,9 +289,9 @@ class SitemapParser:
             return problem
         return attrs.evolve(problem, message=f"{problem.message}; Content-Encoding {self._encoding[:80]} is not read")
 
-    def _items_of(self, raws: Iterable[RawEntry | ScannedEntries | Problem]) -> list[Found]:
+    def _items_of(self, raws: Iterable[RawEntry | ScannedEntries | Problem]) -> list[Item | UrlBatch]:
         limit = self._limits.max_entries
-        items: list[Found] = []
+        items: list[Item | UrlBatch] = []
         for raw in raws:
             left = limit - self._normaliser.entries
             count, line_of = _entries_in(raw)
@@ -331,8 +332,8 @@ class SitemapParser:
 
     # --- the end ---
 
-    def _end(self) -> list[Found]:
-        items: list[Found] = []
+    def _end(self) -> list[Item | UrlBatch]:
+        items: list[Item | UrlBatch] = []
         for chunk in self._decoder.close():
             items += self._read(chunk)
         if self._head is not None:
@@ -360,7 +361,7 @@ class SitemapParser:
         fallback = self._fallback if self.awaits_fallback else None
         deferred, self._deferred_problem = self._deferred_problem, None
         if fallback:
-            yield from _as_records(self._items_of(fallback.entries()))
+            yield from unbatched(self._items_of(fallback.entries()))
         if deferred and self._normaliser.entries:
             self._format = Format.RSS
             message = f"{deferred.message}, but feedparser found entries; there may be more"
@@ -378,7 +379,7 @@ class SitemapParser:
             yield report("F06", message, raw=self._media_type)
 
 
-def _ends_reading(item: Found) -> bool:
+def _ends_reading(item: Item | UrlBatch) -> bool:
     """Whether it is the Problem of a limit at which reading stops."""
     return isinstance(item, Problem) and item.code == "S16" and item.severity == "error"
 
@@ -388,11 +389,6 @@ def _entries_in(raw: RawEntry | ScannedEntries | Problem) -> tuple[int, Callable
     if isinstance(raw, RawEntry | Problem):
         return isinstance(raw, RawEntry), lambda _: raw.line
     return len(raw), raw.line
-
-
-def _as_records(items: list[Found]) -> list[Item]:
-    """The items with the records of ScannedUrls."""
-    return expanded(items, ScannedUrls.records)
 
 
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([^\s"';]+)""", re.IGNORECASE)

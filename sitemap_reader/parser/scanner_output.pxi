@@ -89,18 +89,8 @@ cdef class ScannedEntries:
         cdef list found = []
         cdef Entry* entry
         cdef Py_ssize_t at
-        cdef long long last_moment = 0
-        cdef object last_date = None
-        self._check(start, stop)
-        for at in range(start, stop):
+        for at, date in enumerate(self.datetimes(start, stop), start):
             entry = &self.found.entries[at]
-            if entry.precision == NO_DATE:
-                date = None
-            else:
-                if last_date is None or entry.moment != last_moment:  # often the date of the entry before
-                    last_moment = entry.moment
-                    last_date = as_datetime(last_moment)
-                date = last_date
             images, videos, news, alternates, mobile = self._extensions(entry) if entry.nodes else NO_VALUES
             found.append(
                 UrlRecord(
@@ -108,6 +98,24 @@ cdef class ScannedEntries:
                     self._priority(entry), images, videos, news, alternates, mobile, (), sitemap, entry.line,
                 )
             )
+        return found
+
+    def datetimes(self, Py_ssize_t start, Py_ssize_t stop):
+        """The lastmods of entries."""
+        cdef list found = []
+        cdef Entry* entry
+        cdef Py_ssize_t at
+        cdef long long last_moment = 0
+        cdef object last_date = None
+        self._check(start, stop)
+        for at in range(start, stop):
+            entry = &self.found.entries[at]
+            if entry.precision == NO_DATE:
+                found.append(None)
+                continue
+            if last_date is None or entry.moment != last_moment:  # often the date of the entry before
+                last_moment, last_date = entry.moment, as_datetime(entry.moment)
+            found.append(last_date)
         return found
 
     def references(self, Py_ssize_t start, Py_ssize_t stop, sitemap, authorities):
@@ -124,7 +132,7 @@ cdef class ScannedEntries:
         return found
 
     def columns(self, Py_ssize_t start, Py_ssize_t stop):
-        """The columns of a UrlBatch of entries without extensions."""
+        """The columns of a UrlBatch of entries."""
         cdef Py_ssize_t at
         cdef Entry* entry
         cdef list locs = [], lastmods = [], precisions = [], changefreqs = [], priorities = [], lines = []
@@ -143,13 +151,12 @@ cdef class ScannedEntries:
         return locs, lastmods, precisions, changefreqs, priorities, lines
 
     def json_lines(self, Py_ssize_t start, Py_ssize_t stop, bytes sitemap, bytes end):
-        """The JSON lines of entries without extensions, and how many have no lastmod.
+        """The JSON lines of entries without extensions.
 
         `sitemap` is the value of that key as JSON, `end` what stands behind the value of `line`, its line feed included.
         """
         cdef size_t size = 0
         cdef Py_ssize_t at
-        cdef Py_ssize_t undated = 0
         cdef Entry* entry
         cdef bytes lines
         cdef unsigned char* to
@@ -165,13 +172,12 @@ cdef class ScannedEntries:
         to = <unsigned char*> PyBytes_AS_STRING(lines)
         with nogil:
             for at in range(start, stop):
-                undated += self.found.entries[at].precision == NO_DATE
                 entry = &self.found.entries[at]
                 to = write_line_start(place, 0, text_start(data, &self.found, &entry.loc), entry, to)
                 to = write_line_end(entry, place, place_size, to)
                 memcpy(to, tail, tail_size)
                 to += tail_size
-        return lines[: to - <unsigned char*> PyBytes_AS_STRING(lines)], undated
+        return lines[: to - <unsigned char*> PyBytes_AS_STRING(lines)]
 
     # --- values ---
 
@@ -288,20 +294,6 @@ cdef class ScannedEntries:
 cdef object moment_of(number, code):
     """A lastmod in a batch in microseconds."""
     return number if code == SUBSECOND - 1 else number * MICROSECONDS
-
-
-def datetimes_of(lastmods, precisions):
-    """The datetimes of these columns of a UrlBatch."""
-    cdef list found = []
-    last_number = last_code = last_date = None
-    for number, code in zip(lastmods, precisions):
-        if number is None:
-            found.append(None)
-            continue
-        if last_date is None or number != last_number or code != last_code:
-            last_number, last_code, last_date = number, code, as_datetime(moment_of(number, code))
-        found.append(last_date)
-    return found
 
 
 def json_lines_of(columns, bytes sitemap, bytes end, bytes head=b""):

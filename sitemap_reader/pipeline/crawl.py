@@ -1,7 +1,7 @@
 """Drives a frontier with a fetcher on asyncio: seeds in, batches of items out.
 
-A batch holds UrlRecords (or Lines or UrlBatches of them), SitemapRefs, Problems and Outcomes; those of one document
-keep its order. Batches are bounded by flow control: a consumer that does not take them makes the network wait.
+A batch holds UrlBatches, SitemapRefs, Problems and Outcomes; those of one document keep its order. A consumer that does
+not take the batches makes the network wait.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import time
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import attrs
 
@@ -23,12 +23,12 @@ from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
 from ..model.limits import advice
 from ..parser.normalise.urls import without_userinfo
-from .document_parser import Batch, DocumentParser, LineOptions
+from .document_parser import Batch, DocumentParser
 from .document_task import DocumentTask, run_fallback
 from .thread_pool import ThreadPool
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from ..fetch.client import Fetcher, Response
@@ -39,13 +39,14 @@ if TYPE_CHECKING:
     from ..model.limits import Limits
     from ..model.problems import Problem
     from ..model.records import Outcome
+    from ..model.url_batch import BatchItem
     from ..parser.dialects.feed_fallback import FeedFallback
     from .document_parser import FallbackAnswer
 
 T = TypeVar("T")
 
 # How many batches may wait for the consumer.
-_WAITING_BATCHES = 8
+WAITING_BATCHES = 8
 # At most so many threads parse.
 _MAX_THREADS = 4
 # Bodies of up to so many bytes are parsed in one call.
@@ -54,12 +55,11 @@ _SHORT_NUMBER = re.compile("[0-9]{1,9}")
 
 
 class Crawl:
-    """One crawl, from its seeds to its end. batches() may be iterated once.
+    """One crawl, from its seeds to its end: run() passes its batches on, or batches() yields them, once.
 
     `sniff_only` stops reading each document once its format is known, and yields no records. `polite=False` is for
-    replays: delays are skipped, in their order. With `as_lines` records come as Lines, with `as_entries` those of the
-    scanner as UrlBatches. `reported` items come first. `headers` decides which of the caller's headers a request gets:
-    see frontier/seeds.py.
+    replays: delays are skipped, in their order. `reported` items come first. `headers` decides which of the caller's
+    headers a request gets: see frontier/seeds.py.
     """
 
     def __init__(
@@ -71,8 +71,6 @@ class Crawl:
         feed_fallback: FeedFallback | None = None,
         sniff_only: bool = False,
         polite: bool = True,
-        as_lines: LineOptions | None = None,
-        as_entries: bool = False,
         reported: Sequence[Problem | Outcome] = (),
         headers: RequestHeaders | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -86,14 +84,12 @@ class Crawl:
         self._polite = polite
         self._skipped_seconds = 0.0
         self._clock = clock
-        self._as_lines = as_lines
-        self._as_entries = as_entries
         self._reported = reported
         self._headers = headers
         self._has_noted_withheld = False
         self._threads = ThreadPool("sitemap-reader-parse", min(_cores(), _MAX_THREADS))
         self._thread = ThreadPool("sitemap-reader-parse-first")
-        self._batches: asyncio.Queue[Batch | None] = asyncio.Queue(_WAITING_BATCHES)
+        self._put: Callable[[Batch], Awaitable[None]]
         self._wake = asyncio.Event()
         self._tasks = asyncio.TaskGroup()
 
@@ -101,45 +97,31 @@ class Crawl:
         """The Crawl-delay that slows the crawl most, or None if there is none or it is not kept."""
         return self.frontier.longest_crawl_delay() if self._polite else None
 
-    async def batches(self) -> AsyncGenerator[Batch, None]:
-        """Yields the items of the crawl as they come. Leaving early cancels all requests."""
-        driver = asyncio.create_task(self._drive())
-        try:
-            while (batch := await self._batches.get()) is not None:
-                if batch:
-                    yield batch
-            await driver
-        finally:
-            driver.cancel()
-            try:
-                await asyncio.gather(driver, return_exceptions=True)
-            finally:  # also if this is cancelled while it waits
-                try:
-                    await self._threads.close()
-                finally:
-                    await self._thread.close()
+    def batches(self) -> CrawlBatches:
+        """The items of the crawl as they come, for `async for`; a caller that stops before the end has to close it."""
+        return CrawlBatches(self)
 
-    async def _drive(self) -> None:
-        """Runs the crawl, then puts None as the end of the batches, unless it is cancelled."""
+    async def run(self, put: Callable[[Batch], Awaitable[None]]) -> None:
+        """Runs the crawl to its end; `put` takes its batches, and may wait. Cancelling cancels requests."""
+        self._put = put
         try:
             await self._crawl()
-        except asyncio.CancelledError:
-            raise
-        except BaseException:
-            await self._batches.put(None)
-            raise
-        await self._batches.put(None)
+        finally:
+            try:
+                await self._threads.close()
+            finally:  # also if this is cancelled while it waits
+                await self._thread.close()
 
     async def _crawl(self) -> None:
         """Starts the requests that the frontier permits until it is done; an unexpected exception ends the crawl."""
         frontier = self.frontier
-        await self._batches.put([*self._reported])
+        await self._emit(self._reported)
         async with self._tasks:
             while not frontier.done:
                 self._wake.clear()
                 now = self._now()
                 self._start_requests(now)
-                await self._batches.put([*frontier.take()])
+                await self._emit(frontier.take())
                 if not frontier.done:
                     seconds = frontier.wait(now)
                     if seconds is None and not frontier.awaits_answers:
@@ -148,7 +130,11 @@ class Crawl:
                         self._skipped_seconds += seconds
                     else:
                         await self._wait(seconds)
-        await self._batches.put([*frontier.take()])
+        await self._emit(frontier.take())
+
+    async def _emit(self, items: Iterable[BatchItem]) -> None:
+        if batch := [*items]:
+            await self._put(batch)
 
     def _start_requests(self, now: float) -> None:
         for request in self.frontier.next_requests(now):
@@ -236,7 +222,7 @@ class Crawl:
             self._thread,
             self._threads,
             on_link=partial(self._notify_frontier, request),
-            on_batch=self._batches.put,
+            on_batch=self._put,
             ask_fallback=partial(self._ask_fallback, request),
         )
 
@@ -257,8 +243,6 @@ class Crawl:
             skipped=request.resume.items if request.resume else 0,
             former=request.reread.former if request.reread else None,
             sniff_only=self._sniff_only and not request.is_robots,
-            as_lines=self._as_lines,
-            as_entries=self._as_entries,
         )
 
     async def _ask_fallback(self, request: DocumentRequest, body: bytes, url: str | None) -> FallbackAnswer:
@@ -278,6 +262,68 @@ class Crawl:
             request.resume = task.resume_point() if task.has_emitted else None
             return failed
         return attrs.evolve(failed, outcome=await task.end(cut=True))
+
+
+class CrawlBatches:
+    """The batches of a crawl for one `async for`, of which at most 8 wait for it; aclose() cancels all requests.
+
+    No generator: at the end of a loop asyncio closes all async generators at once, and one inside another twice.
+    """
+
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawl = crawl
+        self._queue: asyncio.Queue[Batch | None] = asyncio.Queue(WAITING_BATCHES)
+        self._task: asyncio.Task[None] | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Batch:
+        self._task = self._task or asyncio.create_task(self._run())
+        if self._task.done() and self._queue.empty():
+            raise StopAsyncIteration
+        batch = await self._queue.get()
+        if batch is not None:
+            return batch
+        try:
+            await self._task
+        except (BaseExceptionGroup, CallbackError) as error:
+            failure = first_failure(error)
+        else:
+            raise StopAsyncIteration
+        raise failure  # outside of the except block: it keeps its own cause and context
+
+    async def _run(self) -> None:
+        """Runs the crawl, then puts None as the end of the batches, unless it is cancelled."""
+        try:
+            await self._crawl.run(self._queue.put)
+        except asyncio.CancelledError:
+            raise
+        except BaseException:
+            await self._queue.put(None)
+            raise
+        await self._queue.put(None)
+
+    async def aclose(self) -> None:
+        """Cancels the pending requests. May be called twice."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+
+class CallbackError(Exception):
+    """Carries the exception of a callback out of the crawl; first_failure() unwraps it."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+def first_failure(failure: BaseException) -> BaseException:
+    """The first exception, without the groups and CallbackErrors around it."""
+    while isinstance(failure, BaseExceptionGroup):
+        failure = failure.exceptions[0]
+    return failure.error if isinstance(failure, CallbackError) else failure
 
 
 def _cores() -> int:

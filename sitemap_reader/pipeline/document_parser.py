@@ -1,4 +1,4 @@
-"""Parses one body and selects what the caller wants: wire bytes in, batches of records or JSON lines out.
+"""Parses one body and selects what the caller wants: wire bytes in, batches of items out.
 
 Runs in any thread, in one at a time. Never fetches, never waits.
 """
@@ -6,21 +6,16 @@ Runs in any thread, in one at a time. Never fetches, never waits.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import groupby
-from typing import TYPE_CHECKING, TypeAlias, cast
-
-import attrs
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..frontier.filters import LastmodSummary
 from ..model.errors import SitemapReaderError
 from ..model.records import Outcome, SitemapRef, UrlRecord
-from ..parser.fast_path import expanded
+from ..model.url_batch import BatchItem, UrlBatch, batched, unbatched
 from ..parser.parser import SitemapParser
-from ..parser.url_batch import UrlBatch
-from ..serialize.jsonl import Lines, joined, json_lines, place_and_end
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ..frontier.filters import Selection
     from ..model.limits import Limits
@@ -29,7 +24,6 @@ if TYPE_CHECKING:
     from ..parser.content.decoder import ReadPrefix
     from ..parser.content.sniff import Format
     from ..parser.dialects.feed_fallback import FallbackLinks
-    from ..parser.fast_path import ScannedUrls
     from ..parser.normalise.scope import Scope, ScopeMode
 
 # About how much a batch takes in memory: to pass one to another thread costs some 100 us.
@@ -38,27 +32,17 @@ _ITEM_BYTES = 256
 # The least size that a piece of the input counts for: other documents have their turn after some 4 MiB without items.
 _MIN_PIECE_BYTES = 4 * 1024
 
-# Items that hold several URLs.
-UrlGroup = Lines | UrlBatch
-Batch: TypeAlias = list["Item | UrlGroup"]
-_URL_ITEMS = frozenset({UrlRecord, Lines, UrlBatch, SitemapRef})
+Batch: TypeAlias = list[BatchItem]
+_URL_ITEMS = frozenset({UrlBatch, SitemapRef})
 FallbackAnswer: TypeAlias = "FallbackLinks | SitemapReaderError"
-
-
-@attrs.frozen
-class LineOptions:
-    """Makes records come as JSON lines, each with the `site` if there is one."""
-
-    site: str | None = None
 
 
 class DocumentParser:
     """Parses one body: parse() each chunk, iterating to the end; then end(), and with a `fallback_request` finish().
 
-    Keywords of SitemapParser have its meaning. `selection` filters records; with `as_lines` they are returned as Lines,
-    with `as_entries` those that were scanned as UrlBatches. `skipped` counts items that an earlier try returned.
-    `former` is the scope of an earlier reading: only what that dropped is returned. `sniff_only` stops once the format
-    is known, and returns no records. `asks_fallback`: a feed fallback will be called if needed.
+    Keywords of SitemapParser have its meaning. `selection` filters URLs. `skipped` counts items that an earlier try
+    returned. `former` is the scope of an earlier reading: only what that dropped is returned. `sniff_only` stops once
+    the format is known, and returns no URLs. `asks_fallback`: a feed fallback will be called if needed.
 
     `items` counts what the SitemapParser returned. `has_yielded`: a URL or a child was among that, selected or not.
     `fallback_request`: the arguments for a feed fallback, to be called before finish(). `regained` counts what a second
@@ -83,8 +67,6 @@ class DocumentParser:
         skipped: int = 0,
         former: Scope | None = None,
         sniff_only: bool = False,
-        as_lines: LineOptions | None = None,
-        as_entries: bool = False,
     ) -> None:
         self._parser = SitemapParser(
             url=url,
@@ -103,13 +85,10 @@ class DocumentParser:
         self._skipped = skipped
         self._former = former
         self._sniff_only = sniff_only
-        self._as_lines = as_lines
-        self._as_entries = as_entries
         self._closing: Iterator[list[Item]] = iter(())
         self._answer: FallbackAnswer | None = None
         self._filtered: Counter[str] = Counter()
         self._takes_every_record = selection.takes_all and former is None and not sniff_only
-        self._takes_groups = self._takes_every_record and not skipped
         self.items = 0
         self.has_yielded = False
         self.fallback_request: tuple[bytes, str | None] | None = None
@@ -156,8 +135,8 @@ class DocumentParser:
 
     def parse(self, chunk: bytes) -> Iterator[Batch]:
         """Yields the selected items of a chunk, in small batches."""
-        for items in self._parser.scanned_pieces(chunk):
-            yield self._select(expanded(items, self._urls))
+        for items in self._parser.batches(chunk):
+            yield self._select(items)
             if self._has_sniffed:
                 return
 
@@ -196,28 +175,17 @@ class DocumentParser:
 
     # --- selection ---
 
-    def _urls(self, scanned: ScannedUrls) -> Batch:
-        """Scanned URLs as a group, if the task asks for that, or as records."""
-        options = self._as_lines
-        if self._takes_groups and not scanned.is_rich:
-            if self._as_entries:
-                return [scanned.batch()]
-            if options is not None:
-                data, undated = scanned.json_lines(*place_and_end(scanned.sitemap, options.site))
-                return [Lines(data, scanned.urls, undated)]
-        return [*scanned.records()]
-
-    def _select(self, items: Batch) -> Batch:
+    def _select(self, items: Iterable[Item | UrlBatch]) -> Batch:
         if self._takes_every_record and self.items >= self._skipped:
-            self.has_yielded = self.has_yielded or not _URL_ITEMS.isdisjoint(map(type, items))
-            self.items += sum(item.urls if isinstance(item, UrlGroup) else 1 for item in items)
-        elif self._former is None:
-            items = [item for item in items if self._is_selected(item)]
-        else:
-            items = self._dropped_before(items, self._former)
-        return _to_lines(items, self._as_lines) if self._as_lines else items
+            batch = batched(items)
+            self.has_yielded = self.has_yielded or not _URL_ITEMS.isdisjoint(map(type, batch))
+            self.items += sum(len(item) if isinstance(item, UrlBatch) else 1 for item in batch)
+            return batch
+        if self._former is None:
+            return batched(item for item in unbatched(items) if self._is_selected(item))
+        return batched(self._dropped_before(unbatched(items), self._former))
 
-    def _is_selected(self, item: Item | UrlGroup) -> bool:
+    def _is_selected(self, item: Item) -> bool:
         self.items += 1
         is_new = self.items > self._skipped
         if isinstance(item, UrlRecord):
@@ -235,9 +203,9 @@ class DocumentParser:
             self._filtered[reason] += 1
         return reason is None
 
-    def _dropped_before(self, items: Batch, former: Scope) -> Batch:
+    def _dropped_before(self, items: list[Item], former: Scope) -> list[Item]:
         """Returns the records that an earlier reading dropped, each with the problems that were not reported then."""
-        regained: Batch = []
+        regained: list[Item] = []
         for item in items:
             self.items += 1
             if not isinstance(item, UrlRecord):
@@ -262,25 +230,9 @@ def take_batch(batches: Iterator[Batch]) -> tuple[Batch, bool]:
     return found, True
 
 
-def _size(item: Item | UrlGroup) -> int:
+def _size(item: BatchItem) -> int:
     """About how many bytes of memory an item takes."""
-    if isinstance(item, Lines):
-        return len(item.data)
-    return _ITEM_BYTES * (item.urls if isinstance(item, UrlBatch) else 1)
-
-
-def _to_lines(items: Batch, options: LineOptions) -> Batch:
-    """Converts records to lines, in their order, behind all other items."""
-    others: Batch = []
-    lines: list[Lines] = []
-    for kind, group in groupby(items, type):
-        if kind is UrlRecord:
-            lines.append(json_lines(cast("Iterator[UrlRecord]", group), site=options.site))
-        elif kind is Lines:
-            lines += cast("Iterator[Lines]", group)
-        else:
-            others += group
-    return [*others, joined(lines)] if lines else others
+    return _ITEM_BYTES * (len(item) if isinstance(item, UrlBatch) else 1)
 
 
 def _was_reported(problem: Problem) -> bool:

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..model.records import Item
+    from ..model.url_batch import UrlBatch
     from ..serialize.schema import Kind
+    from ..state.diff_rules import ChangePiece
 
 
 # --- the tables, with the same columns in every shard ---
@@ -352,10 +354,15 @@ class ShardWriter:
             self.close()
             raise
 
-    def add_urls(self, lines: bytes, count: int) -> None:
-        """Adds `count` JSON lines of URLs, or of changes."""
-        self._sinks["urls"].write_lines(lines)
-        self.rows["urls"] += count
+    def add_urls(self, urls: UrlBatch, site: str) -> None:
+        """Adds URLs of a host."""
+        self._sinks["urls"].write_urls(urls, site=site)
+        self.rows["urls"] += len(urls)
+
+    def add_changes(self, piece: ChangePiece, site: str) -> None:
+        """Adds changes of a host."""
+        self._sinks["urls"].write_changes(piece, site=site)
+        self.rows["urls"] += len(piece)
 
     def add_item(self, item: Item, site: str) -> None:
         """Adds an Outcome or a Problem of a host; other items are ignored."""

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from ..client.keywords import ReaderOptions
-from ..client.query import Query, check_positive
+from ..client.query import UrlQuery, check_positive
 from ..client.reader import SitemapReader
 from ..client.targets import read_netrc
 from ..frontier.filters import make_window
@@ -43,7 +43,7 @@ class HarvestConfig:
 
     def followed(self) -> dict[str, Any]:
         """The settings that must stay the same for a state to be used again, as JSON values."""
-        return {"state": self.state, **SitemapReader(**self.reader_options).state_settings(Query(**self.filters))}
+        return {"state": self.state, **SitemapReader(**self.reader_options).state_settings(UrlQuery(**self.filters))}
 
     def settings(self) -> dict[str, Any]:
         """All settings that the rows depend on, as JSON values."""
@@ -61,7 +61,7 @@ class HarvestConfig:
 
     def dates(self, now: datetime) -> dict[str, str | None]:
         """`since` and `until` as timestamps: an age such as "7d" counts from `now`, for all shards."""
-        query = Query(**self.filters)
+        query = UrlQuery(**self.filters)
         window = make_window(query.since, query.until, query.undated, now)
         return {"since": stamp(window.since), "until": stamp(window.until)}
 
@@ -98,7 +98,7 @@ def make_config(
         raise UsageError(f"host_seconds must be more than 0, not {host_seconds}")
     if state and any(filters.get(name) is not None for name in ("since", "until")):
         raise UsageError("since and until choose by date, and a state by what has changed: give one of them")
-    Query(**filters).plan_fields(datetime.now(UTC))
+    UrlQuery(**filters).plan_fields(datetime.now(UTC))
     SitemapReader(**keywords)  # raises for wrong keywords here, not in each host
     reader_options = ReaderOptions(**keywords)  # type: ignore[typeddict-item]
     return HarvestConfig(reader_options, filters, state, accept_removals, hosts_at_once, host_seconds, host_urls)

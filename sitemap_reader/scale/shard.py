@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.query import Query
+from ..client.query import UrlQuery
 from ..client.reader import SitemapReader
-from ..client.streams import ChangeRun, batches_of
+from ..client.streams import ChangeRun
 from ..client.targets import site_target
-from ..client.thread_bridge import first_failure
 from ..model.errors import NothingFound, StateError
 from ..model.problems import report
-from ..pipeline.document_parser import LineOptions
+from ..pipeline.crawl import first_failure
 from ..pipeline.thread_pool import ThreadPool
-from ..state.sync import SyncPlan
 from .folder import INCOMPLETE, NAMED, SUMS, HostRow, ShardWriter
 from .hosts import by_domain
 
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..client.streams import CrawlRun
     from ..pipeline.document_parser import Batch
-    from ..serialize.jsonl import Lines
+    from ..state.diff_rules import ChangePiece
     from .folder import HarvestFolder, HostVerdict
     from .options import HarvestConfig
 
@@ -80,12 +78,13 @@ class _HostReader:
         )
 
     def _crawl_run(self, reader: SitemapReader) -> CrawlRun:
-        query = Query(**self._config.filters, on_item=lambda item: self._writer.add_item(item, self._target))
+        options: dict[str, Any] = {**self._config.filters}
+        options["on_item"] = lambda item: self._writer.add_item(item, self._target)
         site, state = site_target(self._target), self._writer.state
         if state is None:
-            return reader.crawl_run(site, query, as_lines=LineOptions(self._target))
-        plan = SyncPlan(query.trust_lastmod, accept_removals=self._config.accept_removals)
-        return reader.change_run(site, query, state, plan, None, site=self._target)
+            return reader.crawl_run(site, UrlQuery(**options))
+        options["accept_removals"] = self._config.accept_removals
+        return reader.change_run(site, state, options)  # type: ignore[arg-type] # with the keys of SyncOptions
 
     async def _read_run(self, run: CrawlRun) -> tuple[HostVerdict, str | None]:
         """The verdict on the host, and why."""
@@ -94,7 +93,7 @@ class _HostReader:
         try:
             left = await self._read_all_batches(run)
             if left is None and isinstance(run, ChangeRun):
-                await self._worker_thread.run(self._write, run.last_lines())
+                await self._worker_thread.run(self._write_changes, run.last_change_pieces())
         finally:
             await asyncio.shield(self._worker_thread.run(ending.close))  # also where the host is skipped meanwhile
         return left or _verdict(run)
@@ -102,7 +101,7 @@ class _HostReader:
     async def _read_all_batches(self, run: CrawlRun) -> tuple[HostVerdict, str] | None:
         """Writes all batches; the verdict where the host is skipped or has failed, else None."""
         config, seconds = self._config, self._config.host_seconds
-        async with aclosing(batches_of(run.crawl)) as batches:
+        async with aclosing(run.crawl.batches()) as batches:
             while True:
                 waiting_since = time.monotonic()
                 try:
@@ -128,13 +127,17 @@ class _HostReader:
         return "given_up", message
 
     def _write_batch(self, run: CrawlRun, batch: Batch) -> None:
-        self._write(run.change_lines(batch) if isinstance(run, ChangeRun) else run.lines(batch))
+        if isinstance(run, ChangeRun):
+            self._write_changes(run.change_pieces(batch))
+        else:
+            for urls in run.url_batches(batch):
+                self._writer.add_urls(urls, self._target)
         progress = run.progress()
         self._progress.urls, self._progress.bytes_wire = progress.urls, progress.bytes_wire
 
-    def _write(self, lines: Iterator[Lines]) -> None:
-        for chunk in lines:
-            self._writer.add_urls(chunk.data, chunk.urls)
+    def _write_changes(self, pieces: Iterator[ChangePiece]) -> None:
+        for piece in pieces:
+            self._writer.add_changes(piece, self._target)
 
 
 def _is_local_failure(error: Exception) -> bool:

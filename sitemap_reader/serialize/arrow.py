@@ -1,8 +1,8 @@
-"""JSON objects or whole JSON lines -> Arrow record batches, and from these a Parquet file.
+"""UrlBatches, JSON objects or whole JSON lines -> Arrow record batches, and from these a Parquet file.
 
-Rows converts objects one by one; Batches collects both, and passes lines to Arrow's own JSON reader where that gives
-the same result; ParquetSink writes row groups as they fill. Types are those of schema.py, never inferred. pyarrow is
-imported on first use. Never opens a file.
+Rows converts objects one by one; Batches collects them, takes UrlBatches column by column, and passes lines to Arrow's
+own JSON reader where that gives the same result; ParquetSink writes row groups as they fill. Types are those of
+schema.py, never inferred. pyarrow is imported on first use. Never opens a file.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ import orjson
 
 from ..model.errors import UsageError, install_hint
 from ..model.records import EXTENSIONS, Change, UrlRecord
+from ..model.url_batch import SUBSECOND, UrlBatch, changefreq_of, precision_of
+from .jsonl import to_dict
 from .projection import fields_of
 from .schema import Many, Object, Scalar, Shape, line_shape
+from .writers import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -219,12 +222,10 @@ def _shown(value: Any) -> str:
 
 # Either ends a batch: as Python objects, rows take some ten times the memory that they take in a batch.
 BATCH_ROWS, BATCH_BYTES = 1_024, 1 << 20
-# So many bytes of lines are read at once: each time costs a millisecond or two.
-LINES_BYTES = 1 << 20
 
 
 class Batches:
-    """Collects JSON objects and lines with add() and add_lines(); take() returns batches, rows in the order added."""
+    """Collects JSON objects, UrlBatches and JSON lines; take() returns batches, rows in the order added."""
 
     def __init__(self, fields: Fields) -> None:
         self._converted = Rows(fields)
@@ -233,21 +234,23 @@ class Batches:
         self._takes_lines = frozenset(fields.names) <= frozenset(fields_of(_record(self.schema)).names)
         self._rows: list[list[Any]] = []
         self._row_bytes = 0
-        self._lines: list[bytes] = []
-        self._line_bytes = 0
 
     def add(self, json_object: dict[str, Any]) -> None:
         """Adds a JSON object; UsageError, and nothing added, for a value that is not of its column's type."""
         row = self._converted.row(json_object)
-        if self._lines:
-            self._end_lines()
         self._rows.append(row)
         self._row_bytes += len(orjson.dumps(row))
 
-    def add_lines(self, lines: bytes) -> None:
-        """Adds lines of URLs, or of changes where the columns are theirs, as json_line() writes them."""
-        self._lines.append(lines)
-        self._line_bytes += len(lines)
+    def add_urls(self, urls: UrlBatch, *, site: str | None = None, is_new: bool = False) -> None:
+        """Adds URLs; with `is_new` as Changes, if the columns are theirs."""
+        if urls.is_plain and self._takes_lines:
+            self.end()
+            self.ready.append(_plain_batch(urls, self.schema, {"site": site, "change": "new" if is_new else None}))
+            return
+        for record in urls.records():
+            self.add(to_dict(Change("new", record) if is_new else record, site=site))
+            if self.is_full:
+                self.end()
 
     def try_lines(self, lines: bytes) -> int:
         """Adds URL lines from any source and returns how many; 0, and none added, where some may be others."""
@@ -261,35 +264,42 @@ class Batches:
     @property
     def is_full(self) -> bool:
         """Whether enough is collected to call end()."""
-        return len(self._rows) >= BATCH_ROWS or self._row_bytes >= BATCH_BYTES or self._line_bytes >= LINES_BYTES
+        return len(self._rows) >= BATCH_ROWS or self._row_bytes >= BATCH_BYTES
 
     def end(self) -> None:
-        """Makes batches of all that is collected."""
-        if self._lines:
-            self._end_lines()
-        self._end_rows()
+        """Makes a batch of all rows that are collected."""
+        if self._rows:
+            rows, self._rows, self._row_bytes = self._rows, [], 0
+            self.ready.append(self._converted.batch(rows))
 
     def take(self) -> list[Any]:
         """The batches that are ready."""
         ready, self.ready = self.ready, []
         return ready
 
-    def _end_rows(self) -> None:
-        if self._rows:
-            rows, self._rows, self._row_bytes = self._rows, [], 0
-            self.ready.append(self._converted.batch(rows))
 
-    def _end_lines(self) -> None:
-        lines, self._lines, self._line_bytes = b"".join(self._lines), [], 0
-        self._end_rows()
-        table = lines_table(lines, self.schema) if self._takes_lines else None
-        if table is not None:
-            self.ready += table.to_batches()
-            return
-        for line in lines.splitlines():
-            self.add(orjson.loads(line))
-            if self.is_full:
-                self._end_rows()
+def _plain_batch(urls: UrlBatch, schema: Any, constants: dict[str, str | None]) -> Any:
+    """A pyarrow.RecordBatch of URLs without extensions."""
+    import pyarrow as pa
+
+    locs, lastmods, precisions, changefreqs, priorities, lines = urls.columns
+    dates = zip(lastmods, precisions, strict=True)
+    columns: dict[str, Any] = {
+        "loc": locs,
+        "lastmod": [each * 1_000_000 if each is not None and code != SUBSECOND else each for each, code in dates],
+        "lastmod_precision": [*map(precision_of, precisions)],
+        "changefreq": [*map(changefreq_of, changefreqs)],
+        "priority": priorities,
+        "line": lines,
+    }
+    constants = {**constants, "sitemap": urls.sitemap}
+
+    def array(name: str, kind: Any) -> Any:
+        if name in columns:
+            return pa.array(columns[name], kind)
+        return pa.repeat(pa.scalar(constants.get(name), kind), len(locs))
+
+    return pa.record_batch([array(field.name, field.type) for field in schema], schema=schema)
 
 
 # --- lines by Arrow's JSON reader -------------------------------------------------------------------------------------
@@ -405,7 +415,7 @@ ROW_GROUP_ROWS = 20_480
 ROW_GROUP_BYTES = 16 << 20
 
 
-class ParquetSink:
+class ParquetSink(Sink):
     """Writes JSON objects as rows of a Parquet file, compressed with zstd; it can be read only after close().
 
     UsageError for a value that is not of its column's type: it names the URL and the key, and the rows before it are
@@ -422,11 +432,19 @@ class ParquetSink:
         self._batches.add(json_object)
         self._empty()
 
-    def write_lines(self, lines: bytes) -> bool:
-        """Writes whole JSON lines; True."""
-        self._batches.add_lines(lines)
-        self._empty()
-        return True
+    def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
+        """Writes many URLs."""
+        self.write_changes(batch, site=site, is_new=False)
+
+    def write_changes(self, piece: UrlBatch | list[Change], *, site: str | None, is_new: bool = True) -> None:
+        """Writes Changes; the URLs of a batch are new."""
+        with self._out.hold():
+            if isinstance(piece, UrlBatch):
+                self._batches.add_urls(piece, site=site, is_new=is_new)
+            else:
+                for change in piece:
+                    self._batches.add(to_dict(change, site=site))
+            self._end_row_group(unless_small=True)
 
     def try_lines(self, lines: bytes) -> int:
         """Writes lines if all of them are of URLs and returns how many; else 0, and none is written."""

@@ -1,8 +1,8 @@
 """Records <-> JSON lines.
 
-to_dict() and json_line() write a record, with keys in the documented order and dates as full stamps in UTC;
-from_json() reads a line back into an equal record, but for the messages of its problems, which a line lacks; it checks
-types, and normalises nothing. Never opens a file.
+to_dict() and json_line() write a record, encode_urls() those of a batch, with keys in the documented order and dates as
+full stamps in UTC; from_json() reads a line back into an equal record, but for the messages of its problems, which a
+line lacks; it checks types, and normalises nothing. Never opens a file.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ import orjson
 from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import EXTENSIONS, NO_EXTENSIONS, Candidate, Change, Outcome, SitemapRef, UrlRecord
+from ..model.url_batch import UrlBatch
 from ..parser.compiled import scanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-
-    from ..parser.url_batch import UrlBatch
 
     Reader = Callable[[Any], Any]
 
@@ -53,10 +52,6 @@ ALWAYS = ("lastmod", "lastmod_precision", "changefreq", "priority")
 NESTED = (*EXTENSIONS, "extras")
 STATED = (*ALWAYS, *NESTED)
 COMPARED: dict[On, tuple[str, ...]] = {"any": STATED, "lastmod": ("lastmod", "lastmod_precision")}
-
-
-# The beginning of the line of a new URL, before the keys of its record.
-NEW = '"type":"change","change":"new",'
 
 
 def stamp(moment: datetime | None) -> str | None:
@@ -93,63 +88,34 @@ def json_line(item: object, *, site: str | None = None) -> bytes:
     return orjson.dumps(to_dict(item, site=site), option=orjson.OPT_APPEND_NEWLINE)
 
 
-@attrs.define
-class Lines:
-    """The JSON lines of `urls` URL records, `undated` of which have no lastmod."""
-
-    data: bytes
-    urls: int
-    undated: int
-
-    def only(self, wanted: Callable[[dict[str, Any]], bool]) -> Lines:
-        """The lines whose JSON object is `wanted`."""
-        lines = [(line, orjson.loads(line)) for line in self.data.splitlines(keepends=True)]
-        kept = [(line, json_object) for line, json_object in lines if wanted(json_object)]
-        undated = sum(json_object["lastmod"] is None for _, json_object in kept)
-        return Lines(b"".join([line for line, _ in kept]), len(kept), undated)
-
-
-def json_lines(records: Iterable[UrlRecord], *, site: str | None = None) -> Lines:
-    """The lines of many records, equal to those of json_line(), in a third of the time."""
-    data, urls, undated, encode = bytearray(), 0, 0, orjson.dumps
-    for record in records:
+def encode_urls(batch: UrlBatch, *, site: str | None = None, is_new: bool = False) -> bytes:
+    """The lines of the URLs of a batch, equal to those of json_line(); `is_new`: the lines of Changes that are new."""
+    if batch.is_plain and scanner is not None:
+        sitemap = orjson.dumps(batch.sitemap)
+        end = b"}\n" if site is None else b',"site":' + orjson.dumps(site) + b"}\n"
+        if batch.block is not None and not is_new:
+            block, start, stop = batch.block
+            return block.json_lines(start, stop, sitemap, end)
+        return scanner.json_lines_of(batch.columns, sitemap, end, b'"type":"change","change":"new",' if is_new else b"")
+    data, encode = bytearray(), orjson.dumps
+    for record in batch.records():
         lastmod = record.lastmod
         # What orjson writes as stamp() does: a whole second in UTC.
-        is_plain = lastmod is None or (lastmod.tzinfo is UTC and not lastmod.microsecond)
-        json_object = _url_fields(record, lastmod if is_plain else stamp(lastmod))
+        is_usual = lastmod is None or (lastmod.tzinfo is UTC and not lastmod.microsecond)
+        json_object = _url_fields(record, lastmod if is_usual else stamp(lastmod))
+        if is_new:
+            json_object = {"type": "change", "change": "new", **json_object}
         if site is not None:
             json_object["site"] = site
         data += encode(json_object, None, _LINE)
-        urls += 1
-        undated += lastmod is None
-    return Lines(bytes(data), urls, undated)
+    return bytes(data)
 
 
-def place_and_end(sitemap: str | None, site: str | None) -> tuple[bytes, bytes]:
-    """The JSON of a line's `sitemap`, and what follows the value of its `line`."""
-    return orjson.dumps(sitemap), b"}\n" if site is None else b',"site":' + orjson.dumps(site) + b"}\n"
-
-
-def new_lines_of(batch: UrlBatch, *, site: str | None = None) -> Lines:
-    """The lines of the URLs of a batch as lines of Changes, all of them new."""
-    if scanner is None:
-        return new_lines(json_lines(batch.records()), site=site)
-    data = scanner.json_lines_of(batch.columns, *place_and_end(batch.sitemap, site), NEW.encode())
-    return Lines(data, batch.urls, batch.lastmods.count(None))
-
-
-def new_lines(lines: Lines, *, site: str | None = None) -> Lines:
-    """The lines of records as lines of Changes, all of them new."""
-    _, end = place_and_end(None, site)
-    # A line feed is only at the end of a line.
-    data = (b"\n" + lines.data).replace(b"\n{", f"\n{{{NEW}".encode()).replace(b"}\n", end)
-    return Lines(data[1:], lines.urls, lines.undated)
-
-
-def joined(lines: list[Lines]) -> Lines:
-    """All the lines as one Lines."""
-    data = b"".join([each.data for each in lines])
-    return Lines(data, sum(each.urls for each in lines), sum(each.undated for each in lines))
+def encode_changes(changes: UrlBatch | list[Change], *, site: str | None = None) -> bytes:
+    """The lines of Changes; the URLs of a batch are new."""
+    if isinstance(changes, UrlBatch):
+        return encode_urls(changes, site=site, is_new=True)
+    return b"".join([json_line(change, site=site) for change in changes])
 
 
 def _in_utc(moment: datetime) -> datetime:

@@ -1,4 +1,4 @@
-"""Sinks for the lines of URLs: JSON objects in, bytes of JSONL, CSV, TSV, text or Parquet out.
+"""Sinks for URLs: UrlBatches and JSON objects in, bytes of JSONL, CSV, TSV, text or Parquet out.
 
 FORMATS has all that is known of a format, at the end. A sink writes each object as the line of a URL. Lines with "type"
 can only be written as JSONL without fields; for any other sink the caller leaves them out. Never opens a file. The
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import orjson
@@ -18,6 +18,7 @@ import orjson
 from ..model.errors import UsageError
 
 if TYPE_CHECKING:
+    from ..model.url_batch import UrlBatch
     from .byte_streams import Blocks
     from .projection import Fields
 
@@ -27,20 +28,27 @@ _LINE_END = re.compile(r"[\r\n]")
 Row = Callable[[list[str]], bytes]
 
 
-class Sink(Protocol):
-    """Writes JSON objects in one format."""
+class Sink:
+    """Writes URLs in one format."""
 
-    def write(self, json_object: dict[str, Any], /) -> None:
+    def write(self, json_object: dict[str, Any]) -> None:
         """Writes one object of to_dict(); UsageError for a value that the format cannot hold."""
+        raise NotImplementedError
 
-    def write_lines(self, lines: bytes, /) -> bool:
-        """Writes whole lines of json_line() at once; False, and none written, where the format is not JSONL-like."""
+    def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
+        """Writes many URLs; `site` is a key of each."""
+        from .jsonl import to_dict
+
+        for record in batch.records():
+            self.write(to_dict(record, site=site))
 
     def flush(self) -> None:
         """Writes what is buffered and complete."""
+        raise NotImplementedError
 
     def close(self) -> None:
         """Writes the end of the file, and its header where it has no rows; called once, after all writes."""
+        self.flush()
 
 
 @attrs.frozen
@@ -83,67 +91,67 @@ def make_sink(format: str, out: Blocks, *, fields: Fields | None = None, guard: 
     return FORMATS[format].make_sink(out, fields, guard)
 
 
-class _Jsonl:
+class _Jsonl(Sink):
     """One JSON object a line; with fields a flat one with every name."""
 
     def __init__(self, out: Blocks, fields: Fields | None, guard: bool) -> None:
         self._out = out
         self._select = fields and fields.select
-        self.flush = out.flush
 
     def write(self, json_object: dict[str, Any]) -> None:
         line = self._select(json_object) if self._select else json_object
         self._out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
 
-    def write_lines(self, lines: bytes) -> bool:
+    def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
+        from .jsonl import encode_urls
+
         if self._select is None:
-            self._out.write_lines(lines)
-        return self._select is None
+            self._out.write_lines(encode_urls(batch, site=site))
+        else:
+            super().write_urls(batch, site=site)
 
-    def close(self) -> None:
-        self.flush()
+    def flush(self) -> None:
+        self._out.flush()
 
 
-class _Text:
+class _Text(Sink):
     """The locs, one a line."""
 
     def __init__(self, out: Blocks, fields: Fields | None, guard: bool) -> None:
-        self._write = out.write
-        self.flush = out.flush
+        self._out = out
 
     def write(self, json_object: dict[str, Any]) -> None:
         loc = json_object.get("loc")
         if type(loc) is not str or _LINE_END.search(loc):
             raise UsageError(f"the loc {orjson.dumps(loc).decode()} is no line of text; --format jsonl takes any")
-        self._write(f"{loc}\n".encode())
+        self._out.write(f"{loc}\n".encode())
 
-    def write_lines(self, lines: bytes) -> bool:
-        return False
+    def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
+        self._out.write_lines("".join(f"{loc}\n" for loc in batch.columns.locs).encode())
 
-    def close(self) -> None:
-        self.flush()
+    def flush(self) -> None:
+        self._out.flush()
 
 
-class _Table:
+class _Table(Sink):
     """A header of names, then a line for each object."""
 
     def __init__(self, row: Row, out: Blocks, fields: Fields | None, guard: bool) -> None:
-        self._write = out.write
+        self._out = out
         self._text = guarded if guard else str
         self._fields = fields or _all_fields()
         self._row = row
         self._has_header = False
-        self.flush = out.flush
 
     def write(self, json_object: dict[str, Any]) -> None:
         text = self._text
         cells = [text(value) if type(value) is str else _cell(value) for value in self._fields.values(json_object)]
         if not self._has_header:
             self._head()
-        self._write(self._row(cells))
+        self._out.write(self._row(cells))
 
-    def write_lines(self, lines: bytes) -> bool:
-        return False
+    def flush(self) -> None:
+        self._out.flush()
 
     def close(self) -> None:
         if not self._has_header:
@@ -152,7 +160,7 @@ class _Table:
 
     def _head(self) -> None:
         self._has_header = True
-        self._write(self._row(list(self._fields.names)))
+        self._out.write(self._row(list(self._fields.names)))
 
 
 # OWASP, "CSV Injection": a spreadsheet runs a cell that begins so as a formula.

@@ -6,26 +6,23 @@ In: listings of URLs, and the columns of what a document lists. Out: the listing
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
-from itertools import chain, groupby, islice
-from operator import is_
-from typing import TYPE_CHECKING, TypeAlias, cast
+from itertools import chain, islice
+from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
 
-from ..serialize.jsonl import Lines
 from .rows import comparable_lastmod
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ..frontier.lastmod_trust import History
     from ..model.records import Change
-    from ..parser.url_batch import UrlBatch
-    from .rows import Listing, UrlColumns
+    from ..model.url_batch import UrlBatch
+    from .rows import Listing, RowColumns
 
-# New URLs come in bulk: those without extensions as UrlBatches, the others as Lines of their records.
-ChangePiece: TypeAlias = "UrlBatch | Lines | list[Change]"
+# New URLs, or other changes.
+ChangePiece: TypeAlias = "UrlBatch | list[Change]"
 # URLs that are compared and stored together: a whole document, if it keeps to the protocol's limit.
 MAX_BATCH_URLS = 50_000
 MAX_PIECE_URLS = 1_000
@@ -106,9 +103,9 @@ class DocumentChanges:
         )
 
 
-def url_batches(pieces: Iterable[UrlColumns]) -> Iterator[list[UrlColumns]]:
+def column_batches(pieces: Iterable[RowColumns]) -> Iterator[list[RowColumns]]:
     """Groups columns into batches of at least MAX_BATCH_URLS URLs; the last may have fewer."""
-    batch: list[UrlColumns] = []
+    batch: list[RowColumns] = []
     urls = 0
     for columns in pieces:
         batch.append(columns)
@@ -120,7 +117,7 @@ def url_batches(pieces: Iterable[UrlColumns]) -> Iterator[list[UrlColumns]]:
         yield batch
 
 
-def counted_places(batches: Callable[[], Iterable[UrlColumns]]) -> dict[int, int]:
+def counted_places(batches: Callable[[], Iterable[RowColumns]]) -> dict[int, int]:
     """Key of each URL that a document lists several times -> the place in the document of the listing that counts.
 
     That is the newest, of equally new ones the first. `batches` returns those of the whole document, at each call.
@@ -153,21 +150,7 @@ def change_pieces(changes: Iterable[Change | None]) -> Iterator[list[Change]]:
         yield piece
 
 
-def new_pieces(columns: UrlColumns, sitemap: str) -> Iterator[UrlBatch | Lines]:
-    """New URLs in document order, in pieces of at most MAX_PIECE_URLS: those with a JSON line as Lines."""
-    start = 0
-    for has_lines, size in _runs(columns.json_lines, len(columns.locs)):
-        for at in range(start, start + size, MAX_PIECE_URLS):
-            piece = columns.part(at, min(at + MAX_PIECE_URLS, start + size))
-            lines = cast("list[bytes]", piece.json_lines)
-            yield Lines(b"".join(lines), len(lines), 0) if has_lines else piece.url_batch(sitemap)
-        start += size
-
-
-def _runs(json_lines: Sequence[bytes | None] | None, urls: int) -> Iterator[tuple[bool, int]]:
-    """Whether the next URLs have JSON lines, and how many they are."""
-    if json_lines is None:
-        yield False, urls
-    else:
-        for is_plain, group in groupby(json_lines, partial(is_, None)):
-            yield not is_plain, sum(1 for _ in group)
+def new_pieces(columns: RowColumns, sitemap: str) -> Iterator[UrlBatch]:
+    """New URLs in document order, in batches of at most MAX_PIECE_URLS."""
+    for start in range(0, len(columns.locs), MAX_PIECE_URLS):
+        yield columns.part(start, start + MAX_PIECE_URLS).batch(sitemap)

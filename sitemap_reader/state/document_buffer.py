@@ -15,8 +15,8 @@ from typing import IO, TYPE_CHECKING
 import attrs
 
 from ..model.errors import StateError
-from ..parser.url_batch import SUBSECOND
-from .rows import UrlColumns, states_time
+from ..model.url_batch import SUBSECOND
+from .rows import RowColumns, states_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ class SpillHandle:
     """A stored piece: `bytes` in memory, or in the temporary file from `start` on."""
 
     bytes: int
-    piece: UrlColumns | None = None
+    piece: RowColumns | None = None
     start: int = 0
 
 
@@ -55,7 +55,7 @@ class SpillBuffer:
         self._file: IO[bytes] | None = None
         self._live_in_file = 0  # handles that were put and not dropped
 
-    def put(self, piece: UrlColumns) -> SpillHandle:
+    def put(self, piece: RowColumns) -> SpillHandle:
         """Stores a piece and returns its handle. StateError where the disk is full."""
         size = bytes_in_memory(piece)
         if size <= self._free_bytes:
@@ -76,14 +76,14 @@ class SpillBuffer:
             left = left[self._file.write(left) :]
         return start
 
-    def get(self, handle: SpillHandle) -> UrlColumns:
+    def get(self, handle: SpillHandle) -> RowColumns:
         """The piece of a handle that was not dropped."""
         if handle.piece is not None:
             return handle.piece
         assert self._file is not None  # noqa: S101 - for the type checker: put() made it
         with _file_errors():
             self._file.seek(handle.start)
-            return UrlColumns(*marshal.loads(self._file.read(handle.bytes)))  # noqa: S302 - our own
+            return RowColumns(*marshal.loads(self._file.read(handle.bytes)))  # noqa: S302 - our own
 
     def drop(self, handle: SpillHandle) -> None:
         """Frees the piece of a handle; the file is emptied when its last handle is dropped."""
@@ -101,7 +101,7 @@ class SpillBuffer:
             self._file.close()
 
 
-def bytes_in_memory(piece: UrlColumns) -> int:
+def bytes_in_memory(piece: RowColumns) -> int:
     """About what a piece takes in memory."""
     texts = [piece.locs, *(filter(None, column) for column in (piece.nested, piece.json_lines) if column)]
     return _URL_BYTES * len(piece.locs) + sum(sum(map(len, each)) for each in texts)
@@ -161,12 +161,12 @@ class DocumentBuffer:
         self._spill = spill
         self._handles: list[SpillHandle] = []
 
-    def add(self, piece: UrlColumns, now: int) -> None:
+    def add(self, piece: RowColumns, now: int) -> None:
         """Adds entries that were read at `now`, in seconds since 1970."""
         self.lastmods.add(piece.lastmods, piece.precisions, now)
         self._handles.append(self._spill.put(piece))
 
-    def pieces(self) -> Iterator[UrlColumns]:
+    def pieces(self) -> Iterator[RowColumns]:
         """What was added."""
         return map(self._spill.get, self._handles)
 

@@ -16,10 +16,10 @@ from ..frontier.document_request import has_scope_drops
 from ..frontier.lastmod_trust import History, LastmodTrust, is_proven, judge_history
 from ..frontier.revalidation import CachedDocument, DocumentCache, is_strong
 from ..model.records import Outcome, SitemapRef
+from ..model.url_batch import lastmod_columns, lastmod_of, micros
 from ..parser.content.sniff import FEEDS, Format
 from ..parser.normalise.dates import period_end
-from ..parser.url_batch import lastmod_of
-from .rows import lastmod_columns, micros, moment
+from .rows import moment
 from .schema import execute_all
 
 if TYPE_CHECKING:

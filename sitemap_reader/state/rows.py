@@ -1,6 +1,6 @@
 """Conversion between records and the rows of a state, and the comparison of two listings of a URL.
 
-In: records, or columns of entries. Out: columns of integers and text, and records again. Of nested values (images,
+In: UrlBatches. Out: columns of integers and text, and records again. Of nested values (images,
 news and others) a row holds a digest, which shows that they changed and not how. All values can be JSON, so that
 SQLite takes or returns many rows as one value.
 """
@@ -13,23 +13,29 @@ from hashlib import blake2b
 from itertools import chain, compress, product, repeat
 from operator import itemgetter, ne, or_
 from struct import unpack
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, cast
 
 import attrs
 import orjson
 
 from ..model.records import EXTENSIONS, EXTRAS_STATE_CODE, UrlRecord
+from ..model.url_batch import (
+    CHANGEFREQS,
+    EPOCH,
+    PRECISIONS,
+    SUBSECOND,
+    Columns,
+    UrlBatch,
+    changefreq_of,
+    lastmod_of,
+)
 from ..parser.compiled import scanner
-from ..parser.url_batch import CHANGEFREQS, EPOCH, PRECISIONS, SUBSECOND, UrlBatch, changefreq_of, lastmod_of
-from ..serialize.jsonl import NESTED, to_dict
+from ..serialize.jsonl import NESTED, from_json, to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_MICROSECOND = timedelta(microseconds=1)
 _MINUTE = PRECISIONS.index("minute")
-_PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
-_CHANGEFREQ_CODES: dict[str | None, int] = {name: code for code, name in enumerate(CHANGEFREQS)}
 # Digit -> nested field, in the order of the digits, so that a row with news begins with a zero (HAS_NEWS).
 _CODES = {extension.state_code: name for name, extension in EXTENSIONS.items()} | {EXTRAS_STATE_CODE: "extras"}
 _NESTED = dict(sorted(_CODES.items()))
@@ -83,33 +89,14 @@ def comparable_lastmod(lastmod: int | None, precision: int | None) -> int:
 # --- values ---
 
 
-def micros(moment: datetime) -> int:
-    """Microseconds since 1970, UTC."""
-    return (moment - EPOCH) // _MICROSECOND
-
-
 def moment(number: int) -> datetime:
     """The datetime of micros()."""
     return EPOCH + timedelta(microseconds=number)
 
 
-def lastmod_columns(lastmod: datetime | None, precision: str | None) -> tuple[int | None, int | None]:
-    """A lastmod as its two columns: seconds (of a subsecond precision microseconds) since 1970, precision code."""
-    return _number(lastmod, precision), _PRECISION_CODES.get(precision)
-
-
 def states_time(code: int | None) -> bool:
     """Whether a lastmod of this precision has a time of day."""
     return code is not None and code >= _MINUTE
-
-
-def _number(lastmod: datetime | None, precision: str | None) -> int | None:
-    if lastmod is None:
-        return None
-    if precision == "subsecond":
-        return micros(lastmod)
-    since = lastmod - EPOCH
-    return since.days * 86_400 + since.seconds
 
 
 def record_of(loc: str, listing: Listing, sitemap: str | None) -> UrlRecord:
@@ -190,12 +177,11 @@ class Keys:
         return unpack(f">{len(locs)}q", b"".join(digests))
 
 
-class UrlColumns(NamedTuple):
-    """URLs that a document lists, column by column: those of a UrlBatch, what only records have, and the rows' values.
+class RowColumns(NamedTuple):
+    """URLs that a document lists: the Columns of UrlBatches, what these do not hold, and the values of the rows.
 
-    `nested` holds the nested values of each URL, as in its row. `json_lines` has the JSON line of each URL with nested
-    values or problems, which the other columns do not hold. Both are None where no URL has any. `keys` and `stated`
-    are empty until the document ends.
+    `nested` holds the nested values of each URL, as in its row, `json_lines` the JSON line of each URL with nested
+    values or Problems. Both are None where no URL has any. `keys` and `stated` are empty until the document ends.
     """
 
     locs: Sequence[str]
@@ -209,15 +195,15 @@ class UrlColumns(NamedTuple):
     keys: Sequence[int] = ()
     stated: Sequence[Stated] = ()
 
-    def only(self, mask: Sequence[bool]) -> UrlColumns:
+    def only(self, mask: Sequence[bool]) -> RowColumns:
         """The URLs whose mask is true."""
         columns: list[Any] = [column and [*compress(column, mask)] for column in self]
-        return UrlColumns(*columns)
+        return RowColumns(*columns)
 
-    def part(self, start: int, end: int) -> UrlColumns:
+    def part(self, start: int, end: int) -> RowColumns:
         """The URLs from index `start` up to `end`."""
         columns: list[Any] = [column and column[start:end] for column in self]
-        return UrlColumns(*columns)
+        return RowColumns(*columns)
 
     def listing(self, document: int, index: int) -> Listing:
         """The listing of the URL at an index."""
@@ -225,10 +211,22 @@ class UrlColumns(NamedTuple):
         nested = self.nested[index] if self.nested else None
         return Listing(document, *dates, self.changefreqs[index], self.priorities[index], nested)
 
-    def url_batch(self, sitemap: str) -> UrlBatch:
-        """The batch of these URLs, of which none has a JSON line."""
-        columns: list[Any] = [*self[:6], sitemap]
-        return UrlBatch(*columns)
+    def record(self, index: int, sitemap: str) -> UrlRecord:
+        """The record of the URL at an index."""
+        line = self.json_lines[index] if self.json_lines else None
+        if line is None:
+            record = record_of(self.locs[index], self.listing(0, index), sitemap)
+        else:
+            record = cast("UrlRecord", from_json(line))
+        record.line = self.lines[index]
+        return record
+
+    def batch(self, sitemap: str) -> UrlBatch:
+        """The UrlBatch of these URLs."""
+        if self.json_lines and any(self.json_lines):
+            return UrlBatch(sitemap, records=[self.record(index, sitemap) for index in range(len(self.locs))])
+        columns: list[Any] = [*self[: len(Columns._fields)]]
+        return UrlBatch(sitemap, columns=Columns(*columns))
 
 
 @attrs.frozen
@@ -248,7 +246,7 @@ class StoredRows:
         """The listing of a row."""
         return Listing.of_row(document, self.stated[key], self.nested.get(key))
 
-    def differences(self, columns: UrlColumns) -> list[bool]:
+    def differences(self, columns: RowColumns) -> list[bool]:
         """Whether each URL differs from its row, or has none."""
         differ = map(ne, columns.stated, map(self.stated.get, columns.keys))
         if not columns.nested and not self.nested:
@@ -257,26 +255,28 @@ class StoredRows:
         return [*map(or_, differ, nested)]
 
 
-def columns_of_batch(batch: UrlBatch) -> UrlColumns:
+def columns_of(batch: UrlBatch) -> RowColumns:
     """The columns of a batch."""
-    return UrlColumns(*batch.columns)
+    if not batch.detailed:
+        return RowColumns(*batch.columns)
+    nested: list[str | None] = [None] * len(batch)
+    lines: list[bytes | None] = [None] * len(batch)
+    for index, record in batch.detailed.items():
+        json_object = to_dict(record)
+        nested[index], lines[index] = _nested(json_object), orjson.dumps(json_object)
+    return RowColumns(*batch.columns, nested, lines)
 
 
-def columns_of_records(records: Sequence[UrlRecord]) -> UrlColumns:
-    """The columns of records."""
-    return UrlColumns(*zip(*map(_values_of, records), strict=True))
-
-
-def with_rows(pieces: Sequence[UrlColumns], keys: Keys) -> UrlColumns:
+def with_rows(pieces: Sequence[RowColumns], keys: Keys) -> RowColumns:
     """The URLs of several pieces, with the values of their rows."""
     columns: list[Any] = [[*chain.from_iterable(parts)] for parts in zip(*(piece[:6] for piece in pieces), strict=True)]
     nested = _joined([piece.nested for piece in pieces], pieces)
     json_lines = _joined([piece.json_lines for piece in pieces], pieces)
     columns += [nested, json_lines, keys.digests(columns[0]), pack_stated(*columns[1:5])]
-    return UrlColumns(*columns)
+    return RowColumns(*columns)
 
 
-def _joined(columns: Sequence[Sequence[Any] | None], pieces: Sequence[UrlColumns]) -> list[Any] | None:
+def _joined(columns: Sequence[Sequence[Any] | None], pieces: Sequence[RowColumns]) -> list[Any] | None:
     """A column of each piece as one; None where no URL has a value."""
     joined: list[Any] = []
     for column, piece in zip(columns, pieces, strict=True):
@@ -284,7 +284,7 @@ def _joined(columns: Sequence[Sequence[Any] | None], pieces: Sequence[UrlColumns
     return joined if any(joined) else None
 
 
-def row_values(columns: UrlColumns, prefix_chars: int) -> tuple[list[Any], int]:
+def row_values(columns: RowColumns, prefix_chars: int) -> tuple[list[Any], int]:
     """The values of the rows of URLs, one row after the other in the order of their keys, and their number in a row.
 
     Each loc is cut behind its first `prefix_chars`; `nested` is only there where a URL has any.
@@ -296,16 +296,6 @@ def row_values(columns: UrlColumns, prefix_chars: int) -> tuple[list[Any], int]:
         return scanner.sorted_rows(columns.keys, parts), 1 + len(parts)
     rows = sorted(zip(columns.keys, *parts, strict=True), key=itemgetter(0))
     return [*chain.from_iterable(rows)], 1 + len(parts)
-
-
-def _values_of(record: UrlRecord) -> tuple[Any, ...]:
-    json_object = to_dict(record)
-    nested = _nested(json_object)
-    dates = lastmod_columns(record.lastmod, record.lastmod_precision)
-    # Not by OPT_APPEND_NEWLINE: orjson's own result keeps some 4 KB for as long as it is there.
-    line = orjson.dumps(json_object) + b"\n" if nested or record.problems else None
-    changefreq = _CHANGEFREQ_CODES.get(record.changefreq)
-    return record.loc, *dates, changefreq, record.priority, record.line, nested, line
 
 
 def _nested(json_object: dict[str, Any]) -> str | None:

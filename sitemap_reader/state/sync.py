@@ -11,36 +11,33 @@ import json
 import os
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from ..frontier.responses import hides_sitemap_lines
 from ..model.errors import UsageError
 from ..model.problems import Problem, report
-from ..model.records import ChangeCounts, Outcome, SitemapRef, UrlRecord
+from ..model.records import ChangeCounts, Outcome, SitemapRef
+from ..model.url_batch import UrlBatch, micros
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import is_web_url
-from ..parser.url_batch import UrlBatch
-from ..serialize.jsonl import Lines
 from .diff_rules import DocumentChanges
 from .document_buffer import SPILL_MEMORY_BYTES, DocumentBuffer, SpillBuffer
 from .documents import SiteDocuments, expires
-from .rows import columns_of_batch, columns_of_records, micros
+from .rows import columns_of
 from .schema import sqlite_errors
 from .state import State
 from .urls import ListingDocument, SiteUrls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ..frontier.revalidation import DocumentCache, Trust
-    from ..model.records import Item
-    from ..pipeline.document_parser import UrlGroup
+    from ..pipeline.document_parser import Batch
     from ..serialize.jsonl import On
     from .diff_rules import ChangePiece
     from .documents import DocumentRow, StoredDocument
-    from .rows import UrlColumns
 
 # Removals of more URLs than this, and of over half of the site, are deferred: they are hardly ever intended.
 MASS_REMOVAL_URLS = 1_000
@@ -133,23 +130,19 @@ class StateSync:
 
     # --- during the crawl ---
 
-    def take(
-        self, batch: Sequence[Item | UrlGroup], on_document: Callable[[StoredDocument], None] | None = None
-    ) -> Iterator[ChangePiece]:
+    def take(self, batch: Batch, on_document: Callable[[StoredDocument], None] | None = None) -> Iterator[ChangePiece]:
         """Applies a batch, and yields the changes of the documents that end in it."""
         with sqlite_errors(self._state.name):
             items = (item for item in batch if not isinstance(item, Problem))
-            for (kind, sitemap), group in groupby(items, _type_and_sitemap):
-                if kind is UrlBatch:
-                    for urls in cast("Iterable[UrlBatch]", group):
-                        self._add_urls(sitemap, columns_of_batch(urls))
-                elif kind is UrlRecord:
-                    self._add_urls(sitemap, columns_of_records(cast("list[UrlRecord]", [*group])))
-                elif kind is SitemapRef:
+            for kind, group in groupby(items, type):
+                if kind is SitemapRef:
                     self._documents.add_children([*group])  # type: ignore[list-item]
-                elif kind is Outcome:
-                    for outcome in group:
-                        yield from self._counted(self._end_document(outcome, on_document))  # type: ignore[arg-type]
+                    continue
+                for item in group:
+                    if isinstance(item, UrlBatch):
+                        self._add_urls(item)
+                    elif isinstance(item, Outcome):
+                        yield from self._counted(self._end_document(item, on_document))
 
     def finish(self, note: Callable[[Problem], None]) -> Iterator[ChangePiece]:
         """Yields the removed URLs, if all documents are known for certain; reports problems to `note`."""
@@ -166,8 +159,8 @@ class StateSync:
 
     def _counted(self, pieces: Iterable[ChangePiece]) -> Iterator[ChangePiece]:
         for piece in pieces:
-            if isinstance(piece, UrlBatch | Lines):
-                self.counts.new += piece.urls
+            if isinstance(piece, UrlBatch):
+                self.counts.new += len(piece)
             else:
                 for change in piece:
                     setattr(self.counts, change.change, getattr(self.counts, change.change) + 1)
@@ -263,9 +256,9 @@ class StateSync:
 
     # --- the file ---
 
-    def _add_urls(self, url: str, columns: UrlColumns) -> None:
-        _, buffer = self._row_and_buffer(url)
-        buffer.add(columns, micros(self._plan.clock()) // 1_000_000)
+    def _add_urls(self, urls: UrlBatch) -> None:
+        _, buffer = self._row_and_buffer(urls.sitemap or "")
+        buffer.add(columns_of(urls), micros(self._plan.clock()) // 1_000_000)
 
     def _row_and_buffer(self, url: str) -> tuple[DocumentRow, DocumentBuffer]:
         """The row and the buffer of a document that is being read."""
@@ -307,10 +300,6 @@ def _opened(state: str | os.PathLike[str], *, dry_run: bool) -> State:
 
 def _listing_document(row: DocumentRow) -> ListingDocument:
     return ListingDocument(row.id, row.stored.url, row.prefix, row.stored.entries)
-
-
-def _type_and_sitemap(item: Item | UrlGroup) -> tuple[type, str]:
-    return type(item), getattr(item, "sitemap", None) or ""
 
 
 def settings_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -10,22 +10,21 @@ import os.path
 from functools import cache, partial
 from itertools import compress, count, groupby
 from operator import eq, itemgetter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import orjson
 
 from ..model.records import Change
-from ..parser.url_batch import lastmod_of
-from ..serialize.jsonl import COMPARED, from_json
-from .diff_rules import MAX_BATCH_URLS, PreviousListings, change_pieces, counted_places, new_pieces, url_batches
+from ..model.url_batch import lastmod_of, micros
+from ..serialize.jsonl import COMPARED
+from .diff_rules import MAX_BATCH_URLS, PreviousListings, change_pieces, column_batches, counted_places, new_pieces
 from .rows import (
     HAS_NEWS,
     Keys,
     Listing,
+    RowColumns,
     StoredRows,
-    UrlColumns,
-    micros,
     newest_listing,
     record_of,
     row_values,
@@ -141,7 +140,7 @@ class SiteUrls:
         """The new and updated URLs of a document that was read, in its order; stores them, and fills in `diff`."""
         diff.prefix = document.prefix if document.stored_urls else None
         # Of a large document the batches are made twice, as all of them may be more than fits into memory.
-        batches: Callable[[], Iterator[UrlColumns]] = partial(self._batches, buffer)
+        batches: Callable[[], Iterator[RowColumns]] = partial(self._batches, buffer)
         if buffer.lastmods.entries <= MAX_BATCH_URLS:
             batches = partial(iter, [*batches()])
         counted = counted_places(batches)
@@ -153,11 +152,11 @@ class SiteUrls:
                 columns = columns.only([*map(eq, places, map(counted.get, columns.keys, places))])
             yield from self._batch_changes(document, columns, diff)
 
-    def _batches(self, buffer: DocumentBuffer) -> Iterator[UrlColumns]:
-        return (with_rows(batch, self._keys) for batch in url_batches(buffer.pieces()))
+    def _batches(self, buffer: DocumentBuffer) -> Iterator[RowColumns]:
+        return (with_rows(batch, self._keys) for batch in column_batches(buffer.pieces()))
 
     def _batch_changes(
-        self, document: ListingDocument, columns: UrlColumns, diff: DocumentChanges
+        self, document: ListingDocument, columns: RowColumns, diff: DocumentChanges
     ) -> Iterator[ChangePiece]:
         """The changes of some URLs of a document; no other batch of it has one of these."""
         stored = self._stored(document, columns.keys, diff)
@@ -187,7 +186,7 @@ class SiteUrls:
             rows = self._select(_KEYS_STORED, self._parameters(document, sorted(keys)))
         return StoredRows.of(*rows)
 
-    def _before(self, parameters: dict[str, Any], columns: UrlColumns, stored: StoredRows) -> PreviousListings:
+    def _before(self, parameters: dict[str, Any], columns: RowColumns, stored: StoredRows) -> PreviousListings:
         own = (key for key in columns.keys if key in stored.stated)
         before = PreviousListings({key: stored.listing(parameters["document"], key) for key in own})
         for query in (_LISTED_ELSEWHERE, _UNLISTED) if self.has_unlisted else (_LISTED_ELSEWHERE,):
@@ -196,7 +195,7 @@ class SiteUrls:
         return before
 
     def _pieces(
-        self, document: ListingDocument, columns: UrlColumns, before: PreviousListings, diff: DocumentChanges
+        self, document: ListingDocument, columns: RowColumns, before: PreviousListings, diff: DocumentChanges
     ) -> Iterator[ChangePiece]:
         """The updated URLs, then the new ones."""
         is_known = [key in before.own or key in before.elsewhere for key in columns.keys] if before.has_any else ()
@@ -211,7 +210,7 @@ class SiteUrls:
     def _change(
         self,
         document: ListingDocument,
-        columns: UrlColumns,
+        columns: RowColumns,
         index: int,
         before: PreviousListings,
         diff: DocumentChanges,
@@ -228,10 +227,7 @@ class SiteUrls:
             return None
         if new is not listing:
             return _updated(record_of(loc, new, self._sitemap(new.document)), changed, old)
-        line = columns.json_lines[index] if columns.json_lines else None
-        record = cast("UrlRecord", from_json(line)) if line else record_of(loc, listing, document.sitemap)
-        record.line = columns.lines[index]
-        return _updated(record, changed, old)
+        return _updated(columns.record(index, document.sitemap), changed, old)
 
     def _is_new(self, key: int, before: PreviousListings) -> bool:
         """Whether a URL that is known now was not when the run began."""
@@ -244,7 +240,7 @@ class SiteUrls:
         row = self._db.execute("SELECT url FROM document WHERE id = ?", (document,)).fetchone()
         return row and str(row[0])
 
-    def _set_prefix(self, document: ListingDocument, columns: UrlColumns, diff: DocumentChanges) -> None:
+    def _set_prefix(self, document: ListingDocument, columns: RowColumns, diff: DocumentChanges) -> None:
         """Makes the prefix of the document one of these URLs, too."""
         known = [] if diff.prefix is None else [diff.prefix]
         prefix = str(os.path.commonprefix([*known, min(columns.locs), max(columns.locs)]))  # noqa: RUF071 - of text, and no path

@@ -15,7 +15,7 @@ from sitemap_reader.state.document_buffer import LastmodCounts
 from sitemap_reader.state.rows import (
     Keys,
     Listing,
-    UrlColumns,
+    RowColumns,
     columns_of_records,
     with_rows,
 )
@@ -29,7 +29,7 @@ def listing(document: int, lastmod: int | None = None, priority: float | None = 
     return Listing(document, lastmod, None if lastmod is None else 4, None, priority, None)
 
 
-def stated(*names: str, **fields: object) -> UrlColumns:
+def stated(*names: str, **fields: object) -> RowColumns:
     records = [sr.UrlRecord(f"https://a.example/{name}", line=1, **fields) for name in names]  # type: ignore[arg-type]
     return with_rows([columns_of_records(records)], KEYS)
 

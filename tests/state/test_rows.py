@@ -25,7 +25,7 @@ from sitemap_reader.state.rows import (
     Keys,
     Listing,
     StoredRows,
-    UrlColumns,
+    RowColumns,
     columns_of_batch,
     columns_of_records,
     lastmod_columns,
@@ -143,7 +143,7 @@ def test_usual_values_are_integers(
 def test_rows_are_sorted_by_key_with_and_without_the_compiled_scanner(keys: dict[int, int], has_nested: bool) -> None:
     locs = [f"https://a.example/{number}" for number in keys.values()]
     nested = [None if number % 2 else str(number) for number in keys.values()] if has_nested and keys else None
-    columns = UrlColumns(locs, (), (), (), (), (), nested, None, tuple(keys), [*keys.values()])
+    columns = RowColumns(locs, (), (), (), (), (), nested, None, tuple(keys), [*keys.values()])
     expected: list[object] = []
     for key, number in sorted(keys.items()):
         expected += [key, number, str(number), *([None if number % 2 else str(number)] if nested else [])]

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import sitemap_reader as sr
 from sitemap_reader.parser.url_batch import UrlBatch
 from sitemap_reader.state.document_buffer import SpillBuffer, bytes_in_memory
-from sitemap_reader.state.rows import UrlColumns, columns_of_batch, columns_of_records
+from sitemap_reader.state.rows import RowColumns, columns_of_batch, columns_of_records
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def piece(*texts: str) -> UrlColumns:
+def piece(*texts: str) -> RowColumns:
     """The columns of URLs of these paths."""
     records = [sr.UrlRecord(f"https://a.example/{text}", priority=0.5, mobile=len(text) % 2 == 1) for text in texts]
     return columns_of_records(records)

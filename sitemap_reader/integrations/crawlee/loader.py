@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 from crawlee.request_loaders import RequestLoader
 
 from ...client.keywords import ReaderOptions
-from ...client.query import Query, check_positive
+from ...client.query import UrlQuery, check_positive
 from ...client.reader import SitemapReader, check_sync_plan
 from ...client.targets import find_target
 from ...model.errors import PartialRead, UsageError
@@ -118,7 +118,7 @@ class SitemapReaderLoader(RequestLoader):
         patterns = {"include": include, "exclude": exclude, "follow": follow, "no_follow": no_follow}
         filters: dict[str, Any] = {name: _lasting(value) for name, value in {**dates, **patterns}.items()}
         filters["trust_lastmod"] = trust_lastmod
-        query = Query(**filters)
+        query = UrlQuery(**filters)
         query.plan_fields(datetime.now(UTC))
         plan, reading = _plan(options, state, trust_lastmod)
         _check_state(state, dates, on_removed)

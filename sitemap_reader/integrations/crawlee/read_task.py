@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ...client.dedupe import UrlSet
-from ...client.query import Query
-from ...client.streams import batches_of
+from ...client.query import UrlQuery
 from ...client.summary import CrawlLog, Problems, SummaryBuilder
 from ...model.problems import Problem
 from ...model.records import Outcome, SitemapRef, UrlRecord
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class LoaderConfig:
-    """What a loader reads, and its callbacks; `filters` are fields of Query, `plan` goes with a `state`."""
+    """What a loader reads, and its callbacks; `filters` are fields of UrlQuery, `plan` goes with a `state`."""
 
     targets: tuple[str | Path, ...] = attrs.field(repr=False)  # with user and password, where they have some
     filters: dict[str, Any]
@@ -168,10 +167,10 @@ class ReadTask:
 
     async def _records(self, target: str | Path) -> CrawlRun:
         value = self._queue.value
-        query = Query(**self._config.filters, on_item=self._received.append, unique=value.marks)
+        query = UrlQuery(**self._config.filters, on_item=self._received.append, unique=value.marks)
         self._crawl_run = run = self._config.reader.crawl_run(target, query, settled=value.documents)
         with run.reading():
-            async with aclosing(batches_of(run.crawl)) as batches:
+            async with aclosing(run.crawl.batches()) as batches:
                 async for batch in batches:
                     for record in run.take(batch, UrlRecord):
                         await self._queue.wait_for_capacity()
@@ -192,13 +191,13 @@ class ReadTask:
         """Like AsyncChangeStream: SQLite runs in a thread beside the loop."""
         config = self._config
         assert config.state is not None and config.plan is not None  # noqa: S101, PT018 - for the type checker
-        query = Query(**config.filters, on_item=self._received.append)
+        query = UrlQuery(**config.filters, on_item=self._received.append)
         run = config.reader.change_run(target, query, config.state, config.plan, self._note_commit)
         self._crawl_run = run
         state_thread = ThreadPool("sitemap-reader-state")
         with run.reading():
             try:
-                async with aclosing(batches_of(run.crawl)) as batches:
+                async with aclosing(run.crawl.batches()) as batches:
                     async for batch in batches:
                         await self._put_pieces(state_thread, run.pieces(batch))
                 await self._put_pieces(state_thread, run.last_pieces())

@@ -20,9 +20,8 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.spiders import SitemapSpider
 from scrapy.utils.asyncio import is_asyncio_available
 
-from ...client.query import Query
+from ...client.query import UrlQuery
 from ...client.reader import SitemapReader
-from ...client.streams import batches_of
 from ...client.summary import CrawlLog
 from ...client.targets import Target
 from ...frontier.seeds import parse_target
@@ -210,7 +209,7 @@ class SitemapReaderSpider(SitemapSpider):
             limits=attrs.evolve(self.sitemap_limits, tries=retries + 1, **_UNTIMED),
         )
         on_document = documents.end if self._filters else None
-        query = Query(
+        query = UrlQuery(
             since=self.sitemap_since,
             trust_lastmod=self.sitemap_trust_lastmod,
             on_item=reporter.report,
@@ -224,7 +223,7 @@ class SitemapReaderSpider(SitemapSpider):
     async def _records(self, run: CrawlRun, documents: DocumentGrouper) -> AsyncGenerator[Iterable[UrlRecord], None]:
         """Records as they come; all of a document at once if `sitemap_filter` is overridden."""
         with run.reading():
-            async with aclosing(batches_of(run.crawl)) as batches:
+            async with aclosing(run.crawl.batches()) as batches:
                 async for batch in batches:
                     whole = documents.take(run.records(batch)) if self._filters else [run.records(batch)]
                     for records in whole:
