@@ -1,7 +1,7 @@
-"""Requests for documents, what came of each, and which documents a crawl knows: the values of the frontier.
+"""The values of the frontier: what is asked, what came, what was decided; and the documents that a crawl knows.
 
 Out of the frontier come DocumentRequests, each one request to make now. Into it go Answers: the head, what the body
-lists, and the end. Nothing here decides when a request is made.
+lists, and the end. A Document has the latest of each. Nothing here decides when a request is made.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import attrs
 
@@ -36,39 +36,163 @@ _SCOPE_REASONS = frozenset(get_args(DropReason))
 _MAX_ANCESTORS = 64
 
 
+# --- what came ---
+
+
+@attrs.frozen
+class Head:
+    """The status and headers (lower-case names) of an answer, and how long the network took for it."""
+
+    status: int
+    headers: Mapping[str, str]
+    network_seconds: float = 0.0
+
+
+@attrs.frozen
+class Arrived:
+    """All bytes have arrived, and the request is over. They are still being parsed: Failed or Finished follows."""
+
+
+@attrs.frozen
+class Finished:
+    """The document was read to its end.
+
+    `rules` are those of a robots.txt: see robots_rules.parse_rules(). `dates` are those of its entries, if requested.
+    `regained` counts the records that a second reading yielded, by the reason for which the first one dropped them.
+    """
+
+    outcome: Outcome
+    rules: Rules | None = None
+    dates: LastmodSummary | None = None
+    regained: Counter[str] = attrs.field(factory=Counter)
+
+
 @attrs.frozen
 class ResumePoint:
     """How far a document was read before its bytes broke off; the next try continues there.
 
-    `items` is the number of items that the parser had yielded, `outcome` the state of the document at that point.
+    `items` is the number of items that the parser had yielded, `read` the state of the document at that point.
     """
 
     prefix: ReadPrefix
     items: int
-    outcome: Outcome
+    read: Finished
 
 
-@attrs.define
+@attrs.frozen
+class Failed:
+    """No answer, or one that broke off after `network_seconds`; `read` is what was read before.
+
+    With a `resume` point the next try continues there. `remedy` is what the user can do, "" if nothing; with None see
+    responses.with_remedy().
+    """
+
+    code: str
+    message: str
+    transient: bool = True
+    read: Finished | None = None
+    remedy: str | None = None
+    resume: ResumePoint | None = None
+    network_seconds: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """The message with its remedy."""
+        return f"{self.message}; {self.remedy}" if self.remedy else self.message
+
+
+Answer = Head | SitemapRef | Arrived | Failed | Finished
+
+
+@attrs.frozen
+class Received:
+    """What a document's answers stated; the validators and the moment (wall-clock) are those of the last body."""
+
+    status: int | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    read_at: datetime | None = None
+
+
+# --- what is asked ---
+
+
+@attrs.frozen
 class Reread:
     """A second reading of a document whose scope has grown since, for the records that the first one dropped.
 
-    `former` is the scope of the first reading, `first` its outcome; `regained` counts the records that are yielded
-    now, by the reason for which they were dropped. A second reading adds no child and repeats no record.
+    `former` is the scope of the first reading, `first` its outcome. A second reading adds no child and repeats no
+    record.
     """
 
     former: Scope
     first: Outcome
-    regained: Counter[str] = attrs.field(factory=Counter)
 
-    def merge(self, second: Outcome) -> Outcome:
+    def merge(self, second: Finished) -> Outcome:
         """The outcome of both readings: the second if the bytes were the same, else the first plus `regained`."""
         first = self.first
-        if second.sha256 == first.sha256:
-            return second
-        first.kept += self.regained.total()
-        first.dropped = dict(Counter(first.dropped) - self.regained)
-        first.complete = first.complete and second.complete
+        if second.outcome.sha256 == first.sha256:
+            return second.outcome
+        first.kept += second.regained.total()
+        first.dropped = dict(Counter(first.dropped) - second.regained)
+        first.complete = first.complete and second.outcome.complete
         return first
+
+
+@attrs.frozen(eq=False)
+class DocumentRequest:
+    """One request to make: a document, the URL to request now, and the headers to send.
+
+    `redirects` are the URLs that redirected here, `tries` and `network_seconds` (waited for the network) count earlier
+    tries too. With `reread`, only what the first reading dropped is wanted. A retry, a redirect and a second reading
+    each have a request of their own.
+    """
+
+    document: Document = attrs.field(repr=False)
+    url: str
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    redirects: tuple[str, ...] = ()
+    tries: int = 0
+    not_before: float = 0.0
+    network_seconds: float = 0.0
+    resume: ResumePoint | None = None
+    reread: Reread | None = None
+
+    @property
+    def original_url(self) -> str:
+        """The URL as it was listed."""
+        return self.document.original_url
+
+    @property
+    def is_robots(self) -> bool:
+        """Whether it is a robots.txt."""
+        return self.document.is_robots
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether its failure is not reported, as far as is known by now."""
+        return self.document.is_probe
+
+    @property
+    def authorities(self) -> tuple[str, ...]:
+        """The URL prefixes that the document may list besides its own directory, once its Head was received."""
+        return self.document.authorities
+
+
+# --- what was decided ---
+
+
+@attrs.define
+class DocumentReport:
+    """What is reported on a document; changed by events.Events only."""
+
+    outcome: Outcome | None = None
+    tally: Tally = attrs.field(factory=Tally)
+    deferred_problems: list[Problem] = attrs.field(factory=list)  # of a probe, until it proves to be a sitemap
+    reports_failure: bool = False  # although it was only probed, or requested for verification
+    is_incomplete: bool = False  # entries may be missing for a reason that the parser cannot know
+    skipped: int = 0  # children that are not read because of their lastmod
+    unread_children: Counter[str] | None = None  # that were never verified: reason -> count
 
 
 def has_scope_drops(outcome: Outcome) -> bool:
@@ -77,58 +201,77 @@ def has_scope_drops(outcome: Outcome) -> bool:
 
 
 @attrs.define(eq=False)
-class DocumentRequest:
-    """One document that is to be fetched, is being fetched, or was.
+class Document:
+    """A document that a crawl knows, and its links to others.
 
-    `original_url` is the URL as it was listed, `url` the one to request now (redirects change it), `authorities` the
-    URL prefixes that the document may list in this reading, besides its own directory. With `reread`, only what the
-    first reading dropped is wanted. The other fields are the frontier's own state.
+    `listed` is its first listing in an index or robots.txt. `request` is what is asked, `received` what came, `report`
+    what was decided. `inherited_authorities` come from the indexes that list it.
     """
 
     original_url: str
-    url: str
     why: Why
     is_robots: bool = False
+    listed: SitemapRef | None = None
     depth: int = 0
-    inherited_authorities: tuple[str, ...] = ()  # of the indexes that list it
-    authorities: tuple[str, ...] = ()
-    reread: Reread | None = None
-    headers: dict[str, str] = attrs.field(factory=dict)
-    parents: list[str] = attrs.field(factory=list)
-    listed_at: str | None = None  # `document:line` of the first listing
-    listed_line: int | None = None
-    listed_lastmod: Lastmod | None = None
+    inherited_authorities: tuple[str, ...] = ()
     is_sample: bool = False  # read to check whether its index states correct dates, else it would be skipped
-    read_at: datetime | None = None  # wall-clock time at which the head of the answer arrived
-    dates: LastmodSummary | None = None  # of its entries, if requested
-    sites: list[SiteDiscovery] = attrs.field(factory=list)  # whose discovery waits for it
-    redirects: list[str] = attrs.field(factory=list)  # the URLs that redirected
-    tries: int = 0
-    not_before: float = 0.0
-    network_seconds: float = 0.0  # waited for the network, in all tries
-    status: int | None = None
-    etag: str | None = None
-    last_modified: str | None = None
-    is_incomplete: bool = False  # entries may be missing for a reason that the parser cannot know
-    tally: Tally = attrs.field(factory=Tally)
-    deferred_problems: list[Problem] = attrs.field(factory=list)  # of a probe, until it proves to be a sitemap
+    parents: list[str] = attrs.field(factory=list)
+    request: DocumentRequest = attrs.Factory(lambda self: DocumentRequest(self, self.original_url), takes_self=True)
+    received: Received = Received()
+    authorities: tuple[str, ...] = ()  # in this reading
+    dates: LastmodSummary | None = None
+    report: DocumentReport = attrs.field(factory=DocumentReport)
     children: list[str] = attrs.field(factory=list)
-    sitemap_lines: list[SitemapRef] = attrs.field(factory=list)  # of a robots.txt
-    unverified_children: dict[str, SitemapRef] = attrs.field(factory=dict)  # out of scope, not yet verified
-    unread_children: Counter[str] = attrs.field(factory=Counter)  # that were never verified: reason -> count
-    skipped: int = 0  # children that are not read because of their lastmod
-    scope_extensions: int = 0  # how often it gained authorities
     is_index: bool = False
+    sitemap_lines: list[SitemapRef] = attrs.field(factory=list)  # of a robots.txt
     is_page: bool = False  # a robots.txt that is an HTML page, which has not been reported yet
-    reports_failure: bool = False  # although it was only probed, or requested for verification
-    resume: ResumePoint | None = None
-    aliases: list[DocumentRequest] = attrs.field(factory=list)  # documents that redirect to it
-    alias_of: DocumentRequest | None = None  # the document that it redirects to
-    outcome: Outcome | None = None
-    is_processing: bool = False  # all bytes have arrived, the end of parsing has not been reported
+    sites: list[SiteDiscovery] = attrs.field(factory=list)  # whose discovery waits for it
+    aliases: list[Document] = attrs.field(factory=list)  # documents that redirect to it
+    alias_of: Document | None = None  # the document that it redirects to
     # An empty set takes as much memory as all other fields: most documents list none, and are listed once.
     _known_children: set[str] | None = None
     _known_parents: set[str] | None = None
+
+    @property
+    def url(self) -> str:
+        """The URL to request now."""
+        return self.request.url
+
+    @property
+    def status(self) -> int | None:
+        """The status of its last answer."""
+        return self.received.status
+
+    @property
+    def read_at(self) -> datetime | None:
+        """The wall-clock time at which the head of the answer arrived."""
+        return self.received.read_at
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How it ended; None before that."""
+        return self.report.outcome
+
+    @property
+    def listed_line(self) -> int | None:
+        """The line of its first listing."""
+        return self.listed.line if self.listed else None
+
+    @property
+    def listed_lastmod(self) -> Lastmod | None:
+        """The lastmod that its first listing states."""
+        if self.listed is None or self.listed.lastmod is None or self.listed.lastmod_precision is None:
+            return None
+        return self.listed.lastmod, self.listed.lastmod_precision
+
+    @property
+    def is_probe(self) -> bool:
+        """Whether it is a well-known path that no document lists: its failure is not reported."""
+        return self.why == "well-known" and not self.report.reports_failure
+
+    def ask(self, **changes: Any) -> None:
+        """Changes what is asked next, as attrs.evolve() does."""
+        self.request = attrs.evolve(self.request, **changes)
 
     def lists(self, url: str) -> bool:
         """Whether the URL is one of its recorded children."""
@@ -150,60 +293,12 @@ class DocumentRequest:
             self._known_parents.add(url)
             self.parents.append(url)
 
-    def is_alias_of(self, other: DocumentRequest) -> bool:
+    def is_alias_of(self, other: Document) -> bool:
         """Whether it redirects to the other, directly or by way of further documents."""
         known = self.alias_of
         while known is not None and known is not other:
             known = known.alias_of
         return known is not None
-
-    @property
-    def is_probe(self) -> bool:
-        """A request for a well-known path that no document lists: its failure is not reported."""
-        return self.why == "well-known" and not self.reports_failure
-
-
-@attrs.frozen
-class Head:
-    """The status and headers (lower-case names) of an answer."""
-
-    status: int
-    headers: Mapping[str, str]
-
-
-@attrs.frozen
-class Arrived:
-    """All bytes have arrived, and the request is over. They are still being parsed: Failed or Finished follows."""
-
-
-@attrs.frozen
-class Failed:
-    """No answer, or one that broke off; `outcome` covers what was read before.
-
-    `remedy` is what the user can do, "" if nothing; with None see responses.with_remedy().
-    """
-
-    code: str
-    message: str
-    transient: bool = True
-    outcome: Outcome | None = None
-    remedy: str | None = None
-
-    @property
-    def text(self) -> str:
-        """The message with its remedy."""
-        return f"{self.message}; {self.remedy}" if self.remedy else self.message
-
-
-@attrs.frozen
-class Finished:
-    """The document was read to its end. `rules` are those of a robots.txt: see robots_rules.parse_rules()."""
-
-    outcome: Outcome
-    rules: Rules | None = None
-
-
-Answer = Head | SitemapRef | Arrived | Failed | Finished
 
 
 @attrs.define(eq=False)
@@ -222,9 +317,9 @@ class SiteDiscovery:
     pending: int = 0
     found: bool = False  # a listed candidate is a sitemap
     candidates: list[Candidate] = attrs.field(factory=list)
-    first_failure: tuple[DocumentRequest, Failed] | None = None  # robots.txt at the first of several origins
+    first_failure: tuple[Document, Failed] | None = None  # robots.txt at the first of several origins
     has_ended: bool = False  # nothing more is requested on its account
-    html_pages: list[DocumentRequest] = attrs.field(factory=list)  # at well-known paths
+    html_pages: list[Document] = attrs.field(factory=list)  # at well-known paths
     _is_absent: bool = False  # a well-known path has neither a sitemap nor a page
     _paths: Iterator[str] = attrs.field(factory=lambda: iter(WELL_KNOWN))
     _probe_found: bool = False
@@ -234,15 +329,15 @@ class SiteDiscovery:
         first, *others = seed.origins
         return cls(seed, probe, first, others)
 
-    def add_candidate(self, request: DocumentRequest) -> None:
+    def add_candidate(self, document: Document) -> None:
         """A candidate, which may be that of another site as well, and may have ended."""
-        if self in request.sites:
+        if self in document.sites:
             return
         self.pending += 1
-        if request.outcome:
-            self.candidate_ended(request.outcome)
+        if document.outcome:
+            self.candidate_ended(document.outcome)
         else:
-            request.sites.append(self)
+            document.sites.append(self)
 
     def candidate_ended(self, outcome: Outcome) -> None:
         self.pending -= 1
@@ -292,38 +387,38 @@ class KnownDocuments:
     """
 
     def __init__(self) -> None:
-        self._requests: dict[str, DocumentRequest] = {}
+        self._by_url: dict[str, Document] = {}
         self.count = 0
 
     def __contains__(self, url: str) -> bool:
         return self.get(url) is not None
 
-    def get(self, url: str) -> DocumentRequest | None:
+    def get(self, url: str) -> Document | None:
         """The document that is known by this URL."""
-        return self._requests.get(without_userinfo(url))
+        return self._by_url.get(without_userinfo(url))
 
-    def add(self, request: DocumentRequest) -> None:
+    def add(self, document: Document) -> None:
         """Adds a new document by its original URL."""
         self.count += 1
-        self.add_url(request.original_url, request)
+        self.add_url(document.original_url, document)
 
-    def add_url(self, url: str, request: DocumentRequest) -> None:
+    def add_url(self, url: str, document: Document) -> None:
         """Makes the document known by one more URL."""
-        self._requests[without_userinfo(url)] = request
+        self._by_url[without_userinfo(url)] = document
 
-    def is_above(self, known: DocumentRequest, request: DocumentRequest) -> bool:
-        """Whether `known`, a document or a robots.txt, is the request itself or one of its ancestors.
+    def is_above(self, known: Document, document: Document) -> bool:
+        """Whether `known`, a document or a robots.txt, is the document itself or one of its ancestors.
 
         Only the nearest ancestors are examined, as a thousand indexes may all list each other. A document is
         requested once in any case: the answer decides only which Problem is reported.
         """
-        ancestors = islice(self._ancestors(request), _MAX_ANCESTORS)
-        return known is request or any(url == known.original_url or self.get(url) is known for url in ancestors)
+        ancestors = islice(self._ancestors(document), _MAX_ANCESTORS)
+        return known is document or any(url == known.original_url or self.get(url) is known for url in ancestors)
 
-    def _ancestors(self, request: DocumentRequest) -> Iterator[str]:
+    def _ancestors(self, document: Document) -> Iterator[str]:
         """The documents that list it, then those that list these, each once."""
         seen: set[str] = set()
-        nearest = deque([request])
+        nearest = deque([document])
         while nearest:
             for url in nearest.popleft().parents:
                 if url not in seen:
@@ -333,7 +428,7 @@ class KnownDocuments:
                     if parent is not None:  # None for a robots.txt
                         nearest.append(parent)
 
-    def is_in_index(self, request: DocumentRequest) -> bool:
+    def is_in_index(self, document: Document) -> bool:
         """Whether an index other than itself lists it."""
-        parents = (self.get(url) for url in request.parents if url != request.original_url)
+        parents = (self.get(url) for url in document.parents if url != document.original_url)
         return any(parent is not None and parent.is_index for parent in parents)

@@ -1,6 +1,6 @@
 """The events that a frontier reports: Problems as they come up, and an Outcome for each document that has ended.
 
-In: requests, and what happened to them. Out: take(). A probe that is no sitemap leaves no event.
+In: documents, and what happened to them. Out: take(). A probe that is no sitemap leaves no event.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..model.problems import Severity
     from ..model.records import Outcome, SitemapRef
-    from .document_request import DocumentRequest, Reread
+    from .document_request import Document, Finished, Reread
 
 
 class Events:
@@ -33,60 +33,72 @@ class Events:
 
     def note(
         self,
-        request: DocumentRequest,
+        document: Document,
         code: str,
         message: str,
         ref: SitemapRef | None = None,
         *,
         field: str | None = None,
         severity: Severity | None = None,
+        incomplete: bool = False,
     ) -> None:
-        """Reports a Problem of a document; that of a probe is deferred until it proves to be a sitemap."""
+        """Reports a Problem of a document; that of a probe is deferred until it proves to be a sitemap.
+
+        `incomplete`: entries of the document may be missing.
+        """
         line, raw = (ref.line, ref.loc) if ref else (None, None)
-        problem = report(
-            code, message, sitemap=request.original_url, line=line, field=field, raw=raw, severity=severity
-        )
-        request.tally.add(problem)
-        if request.outcome:  # it has ended, but for robots.txt verification
-            sampled = request.tally.counts[code] <= SAMPLES_PER_CODE
-            _add_problems(request.outcome, {code: 1}, [problem] if sampled else [])
-        (request.deferred_problems if request.is_probe else self._events).append(problem)
+        url, decided = document.original_url, document.report
+        problem = report(code, message, sitemap=url, line=line, field=field, raw=raw, severity=severity)
+        decided.tally.add(problem)
+        decided.is_incomplete = decided.is_incomplete or incomplete
+        if decided.outcome:  # it has ended, but for robots.txt verification
+            sampled = decided.tally.counts[code] <= SAMPLES_PER_CODE
+            _add_problems(decided.outcome, {code: 1}, [problem] if sampled else [])
+        (decided.deferred_problems if document.is_probe else self._events).append(problem)
 
-    def set_outcome(self, request: DocumentRequest, outcome: Outcome) -> None:
-        """Gives the request the parser's outcome, with what only the frontier knows; reports nothing yet."""
-        outcome.url, outcome.final_url = request.original_url, request.url
-        outcome.parents, outcome.why, outcome.status = request.parents, request.why, request.status
-        outcome.etag, outcome.last_modified = request.etag, request.last_modified
-        outcome.authorities = request.authorities
-        outcome.lastmod, outcome.lastmod_precision = request.listed_lastmod or (None, None)
-        outcome.complete = outcome.complete and not request.is_incomplete
-        _add_problems(outcome, request.tally.counts, request.tally.samples)
-        request.outcome = outcome
+    def note_unread(self, index: Document, ref: SitemapRef, message: str, reason: str) -> None:
+        """Reports a child that is out of scope and was never verified."""
+        self.note(index, "U04", message, ref)
+        index.report.unread_children = index.report.unread_children or Counter()
+        index.report.unread_children[reason] += 1
 
-    def report_end(self, request: DocumentRequest) -> None:
+    def set_outcome(self, document: Document, outcome: Outcome) -> None:
+        """Gives the document the parser's outcome, with what only the frontier knows; reports nothing yet."""
+        decided, received = document.report, document.received
+        outcome.url, outcome.final_url = document.original_url, document.url
+        outcome.parents, outcome.why, outcome.status = document.parents, document.why, received.status
+        outcome.etag, outcome.last_modified = received.etag, received.last_modified
+        outcome.authorities = document.authorities
+        outcome.lastmod, outcome.lastmod_precision = document.listed_lastmod or (None, None)
+        outcome.complete = outcome.complete and not decided.is_incomplete
+        _add_problems(outcome, decided.tally.counts, decided.tally.samples)
+        decided.outcome = outcome
+
+    def report_end(self, document: Document) -> None:
         """Reports the end of a document that has its outcome."""
-        outcome = request.outcome
+        decided, outcome = document.report, document.report.outcome
         assert outcome is not None  # noqa: S101 - for the type checker
-        outcome.skipped = request.skipped
-        outcome.kept -= request.unread_children.total()
-        outcome.dropped = dict(Counter(outcome.dropped) + request.unread_children)
-        outcome.complete = outcome.complete and not request.is_incomplete
-        if not (request.is_probe and outcome.format not in SITEMAP_FORMATS):
-            self._events += [*request.deferred_problems, outcome]
-        request.deferred_problems = []
+        outcome.skipped = decided.skipped
+        unread = decided.unread_children or Counter[str]()
+        outcome.kept -= unread.total()
+        outcome.dropped = dict(Counter(outcome.dropped) + unread)
+        outcome.complete = outcome.complete and not decided.is_incomplete
+        if not (document.is_probe and outcome.format not in SITEMAP_FORMATS):
+            self._events += [*decided.deferred_problems, outcome]
+        decided.deferred_problems = []
 
-    def report_reread_end(self, request: DocumentRequest, reread: Reread, second: Outcome) -> None:
+    def report_reread_end(self, document: Document, reread: Reread, second: Finished) -> None:
         """Reports the end of a document that was read twice and has the outcome of the first reading."""
-        if reread.merge(second) is second:
-            self.set_outcome(request, second)
-        self.report_end(request)
+        if reread.merge(second) is second.outcome:
+            self.set_outcome(document, second.outcome)
+        self.report_end(document)
 
-    def report_probe(self, request: DocumentRequest) -> None:
+    def report_probe(self, document: Document) -> None:
         """Reports a probe like any other document from now on, as something lists or needs it; even if it has ended."""
-        outcome = request.outcome
-        if outcome and request.is_probe and outcome.format not in SITEMAP_FORMATS:
+        outcome = document.outcome
+        if outcome and document.is_probe and outcome.format not in SITEMAP_FORMATS:
             self._events += [*outcome.samples, outcome]
-        request.reports_failure = True
+        document.report.reports_failure = True
 
     def report_first_failure(self, outcome: Outcome) -> None:
         """Reports the end of a failed robots.txt whose successor, at another origin, has a message for both."""
@@ -100,9 +112,9 @@ def _add_problems(outcome: Outcome, counts: Mapping[str, int], samples: Sequence
     outcome.samples = (*outcome.samples, *samples)
 
 
-def listing_place(ref: SitemapRef) -> str | None:
+def listing_place(ref: SitemapRef | None) -> str | None:
     """`sitemap_index.xml:12`: where a child is listed, for a message that has the child's full URL."""
-    if ref.sitemap is None:
+    if ref is None or ref.sitemap is None:
         return None
     name = ref.sitemap
     if origin(name) == origin(ref.loc):

@@ -17,11 +17,22 @@ from ..model.limits import advice
 from ..model.records import Outcome, SitemapRef, Why
 from ..parser.content.sniff import Format
 from ..parser.normalise.urls import origin
-from .authority import Authorities, DeferredDocuments
-from .document_request import Answer, Arrived, DocumentRequest, Failed, Finished, Head, KnownDocuments, SiteDiscovery
-from .events import Events
+from .authority import Authorities
+from .document_request import (
+    Answer,
+    Arrived,
+    Document,
+    DocumentRequest,
+    Failed,
+    Finished,
+    Head,
+    KnownDocuments,
+    Received,
+    SiteDiscovery,
+)
+from .events import Events, listing_place
 from .host_queue import HostQueues, backoff
-from .links import Links
+from .links import DeferredDocuments, Links
 from .plan import Plan
 from .responses import (
     ABSENT,
@@ -75,22 +86,20 @@ class Frontier:
         self.plan = plan
         self.sites = [SiteDiscovery.start(seed, plan.probe) for seed in seeds]
         self.in_flight = 0  # requests
-        self._processing = 0  # documents that have arrived and are still being parsed
         self.documents_done = 0
+        self._processing: set[Document] = set()  # that have arrived and are still being parsed
         self._limits = plan.limits
         self._jitter = jitter or random.Random().random  # noqa: S311 - spreads retries, guards nothing
-        self._events = Events()
+        self._events = events = Events()
         self._hosts = HostQueues(plan.per_host)
         origins = [each for seed in seeds for each in seed.origins]
-        self._policy = RobotsPolicy(plan, self._hosts, self._events, origins)
+        self._policy = policy = RobotsPolicy(plan, self._hosts, events, origins)
         self._documents = KnownDocuments()
-        self._authorities = Authorities(plan.scope, self._documents)
-        self._links = Links(plan, self._documents, self._authorities, self._policy, self._events, self._admit)
-        self._revalidator = Revalidator(plan.cache, self._authorities, self._links.add)
-        self._deferred = DeferredDocuments(
-            self._authorities, self._events, self._links.drop_unverified, self._queue, descend=plan.descend
-        )
-        self._block_pages = BlockPages(plan, self._events, self._deferred.end)
+        self._authorities = authorities = Authorities(plan.scope, self._documents)
+        self._revalidator = Revalidator(plan.cache, authorities)
+        self._links = Links(plan, self._documents, authorities, policy, self._revalidator, events)
+        self._deferred = DeferredDocuments(plan, authorities, self._links, policy, events)
+        self._block_pages = BlockPages(plan, events)
         self._bytes = 0
         # Documents last: a robots.txt that is requested on their account serves no discovery.
         for site in sorted(self.sites, key=lambda site: site.seed.document is not None):
@@ -133,8 +142,15 @@ class Frontier:
 
     def next_requests(self, now: float) -> list[DocumentRequest]:
         """The requests that may start now, within the limits of the plan; each must be answered."""
-        for request, outcome in self._revalidator.go_on(_UNCHANGED_PER_CALL):
-            self._finished(request, Finished(outcome))
+        for document in self._hosts.pop_skipped(robots_only=self._awaits_robots):
+            failed = self._hosts.for_url(document.url).skip_failure
+            assert failed is not None  # noqa: S101 - for the type checker
+            self._fail(document, failed, severity="info")  # the reason has been reported
+        for document, found in self._revalidator.unchanged(_UNCHANGED_PER_CALL):
+            if isinstance(found, SitemapRef):
+                self._links.add(document, found)
+            else:
+                self._finished(document, Finished(found))
         for index in self._links.dates.go_on(_DATED_PER_CALL):
             self._end_document(index)
         started = self._start(now)
@@ -153,19 +169,20 @@ class Frontier:
 
     def receive(self, request: DocumentRequest, answer: Answer, now: float, today: datetime) -> bool:
         """Takes an answer to a request. Returns, for a Head, whether to read the body; ignore it for others."""
+        document = request.document
         if isinstance(answer, SitemapRef):
-            self._links.add(request, answer)
+            self._links.add(document, answer)
             return True
         if isinstance(answer, Head):
-            return self._head(request, answer, now, today)
+            return self._head(document, answer, now, today)
         if isinstance(answer, Arrived):
-            self._arrive(request)
+            self._arrive(document)
             return False
-        self._release(request)
+        self._release(document)
         if isinstance(answer, Failed):
-            self._failed(request, answer, now)
+            self._failed(document, answer, now)
         else:
-            self._finished(request, answer)
+            self._finished(document, answer)
         return False
 
     def take(self) -> list[Problem | Outcome]:
@@ -176,12 +193,14 @@ class Frontier:
         """Reports that the caller's headers are not sent with this request, as it is http."""
         start = origin(request.url)
         message = f"headers and credentials are not sent to {start}, which is not https; give it as TARGET to send them"
-        self._events.note(request, "F16", message)
+        self._events.note(request.document, "F16", message)
 
     def abandon(self) -> list[Problem | Outcome]:
         """Ends the deferred documents as they are, when nothing more is requested; returns the last events."""
         for site in self.sites:
-            self._block_pages.report_page(self._hosts.for_url(site.origin).robots_request)
+            robots = self._hosts.for_url(site.origin).robots_txt
+            if robots is not None and robots.is_page:
+                self._end_page(robots)
         for index in self._links.dates.abandon():
             self._end_document(index)
         self._deferred.abandon()
@@ -196,7 +215,8 @@ class Frontier:
     @property
     def _is_settled(self) -> bool:
         """Whether nothing can be decided without another answer."""
-        return self._authorities.is_propagated and self._revalidator.is_idle and self._links.dates.is_idle
+        is_settled = self._authorities.is_propagated and self._revalidator.is_idle and self._links.dates.is_idle
+        return is_settled and not self._hosts.has_skipped(robots_only=self._awaits_robots)
 
     @property
     def _is_idle(self) -> bool:
@@ -214,14 +234,13 @@ class Frontier:
         effort = 0
         ready = self._hosts.pop_ready(now, robots_only=self._awaits_robots)
         while self.in_flight < self.plan.concurrency and effort < _EFFORT_PER_CALL and (found := next(ready, None)):
-            host, request = found
-            effort += _EFFORT_PER_REQUEST + (host.rules.effort(request.url) if host.rules else 0)
-            if self._permitted(host, request):
+            host, document = found
+            effort += _EFFORT_PER_REQUEST + (host.rules.effort(document.url) if host.rules else 0)
+            if self._permitted(host, document):
                 host.pace.started(now)
                 self.in_flight += 1
-                request.tries += 1
-                request.headers = self._revalidator.conditions(request)
-                started.append(request)
+                document.ask(tries=document.request.tries + 1, headers=self._revalidator.conditions(document))
+                started.append(document.request)
         return started
 
     def _open_site(self, site: SiteDiscovery) -> None:
@@ -233,57 +252,39 @@ class Frontier:
             self._add_candidate(document, "given", site)
 
     def _add_candidate(self, url: str, why: Why, site: SiteDiscovery) -> None:
-        request = DocumentRequest(url, url, why)
+        document = Document(url, why)
         # It was a sitemap once, or is the probe that stands for all on a host with too long a Crawl-delay.
-        request.reports_failure = url in self.plan.cache.names or bool(self._hosts.for_url(url).delay_error)
-        site.add_candidate(request)
-        self._documents.add(request)
-        self._admit(request)
+        if url in self.plan.cache.names or self._hosts.for_url(url).delay_error:
+            self._events.report_probe(document)
+        site.add_candidate(document)
+        self._links.add_document(document)
 
-    def _admit(self, request: DocumentRequest) -> None:
-        """Queues a document that is listed for the first time, unless it is known to be unchanged."""
-        if not self._revalidator.skips(request):
-            self._queue(request)
-
-    def _queue(self, request: DocumentRequest) -> None:
-        host = self._hosts.for_url(request.url)
-        if host.skip_failure:
-            if host.robots_request is not None:  # which may have been requested for verification only, so far
-                self._events.report_probe(host.robots_request)
-            self._fail(request, host.skip_failure, severity="info")  # the reason has been reported
-            return
-        if not request.is_robots:
-            self._policy.ensure_rules(host)
-        self._hosts.add(request)
-
-    def _permitted(self, host: HostQueue, request: DocumentRequest) -> bool:
+    def _permitted(self, host: HostQueue, document: Document) -> bool:
         limit = self._limits.max_site_bytes
         if self._bytes > limit:
             message, remedy = f"more than {limit:,} bytes decoded: not read", advice("max_site_bytes")
-            self._fail(request, Failed("S16", message, transient=False, remedy=remedy))
+            self._fail(document, Failed("S16", message, transient=False, remedy=remedy))
             return False
-        refusal = self._policy.refusal(host, request)
+        refusal = self._policy.refusal(host, document)
         if refusal:
-            self._fail(request, Failed(refusal.code, refusal.message, transient=False), severity=refusal.severity)
+            self._fail(document, Failed(refusal.code, refusal.message, transient=False), severity=refusal.severity)
         return refusal is None
 
-    def _arrive(self, request: DocumentRequest) -> None:
+    def _arrive(self, document: Document) -> None:
         """Frees the slot of a request whose document is still being parsed; a bounded number of those per host, as
         each is held in memory.
         """
-        host = self._hosts.for_url(request.url)
-        if not request.is_processing and host.processing < self.plan.per_host:
-            self._release(request)
-            request.is_processing = True
+        host = self._hosts.for_url(document.url)
+        if document not in self._processing and host.processing < self.plan.per_host:
+            self._release(document)
+            self._processing.add(document)
             host.processing += 1
-            self._processing += 1
 
-    def _release(self, request: DocumentRequest) -> None:
-        host = self._hosts.for_url(request.url)
-        if request.is_processing:
-            request.is_processing = False
+    def _release(self, document: Document) -> None:
+        host = self._hosts.for_url(document.url)
+        if document in self._processing:
+            self._processing.remove(document)
             host.processing -= 1
-            self._processing -= 1
         else:
             self.in_flight -= 1
             host.pace.finished()
@@ -291,92 +292,98 @@ class Frontier:
 
     # --- answers ---
 
-    def _head(self, request: DocumentRequest, head: Head, now: float, today: datetime) -> bool:
-        request.status = head.status
-        step = judge(request, head, self._limits, today)
+    def _head(self, document: Document, head: Head, now: float, today: datetime) -> bool:
+        document.received = attrs.evolve(document.received, status=head.status)
+        request, step = document.request, judge(document.request, head, self._limits, today)
+        if isinstance(step, Read | Unchanged):
+            etag, last_modified = head.headers.get("etag"), head.headers.get("last-modified")
+            read_at = today if isinstance(step, Read) else document.read_at
+            document.received = Received(head.status, etag, last_modified, read_at)
         if isinstance(step, Read):
-            request.etag, request.last_modified = head.headers.get("etag"), head.headers.get("last-modified")
-            if request.is_robots and request.redirects:
-                self._policy.share(request)
+            if document.is_robots and request.redirects:
+                self._policy.share(document)
             if request.resume is None:  # a resumed reading keeps its scope: its items are counted
-                request.authorities = self._authorities.authorities_of(request)
-            request.read_at = today
+                document.authorities = self._authorities.authorities_of(document)
             return True
-        self._release(request)
+        self._release(document)
+        document.ask(network_seconds=request.network_seconds + head.network_seconds)
         if isinstance(step, Unchanged):
-            self._revalidator.confirm(request, head.headers)
+            self._revalidator.confirm(document)
         elif isinstance(step, Follow):
-            self._redirect(request, step.target)
+            self._redirect(document, step.target)
         elif isinstance(step, Settle):
-            self._finish(request, self._policy.settle(request, step))
+            self._finish(document, Finished(self._policy.settle(document, step)))
         else:
-            self._refused(request, step, now)
+            self._refused(document, step, now)
         return False
 
-    def _refused(self, request: DocumentRequest, refusal: Refuse, now: float) -> None:
-        host = self._hosts.for_url(request.url)
+    def _refused(self, document: Document, refusal: Refuse, now: float) -> None:
+        host = self._hosts.for_url(document.url)
         if refusal.skip_host:
-            self._skip_host(host, request, refusal.failed)
+            self._skip_host(host, document, refusal.failed)
             return
         host.pace.pause(now + refusal.pause_seconds)
-        self._failed(request, refusal.failed, now)
+        self._failed(document, refusal.failed, now)
 
-    def _failed(self, request: DocumentRequest, failed: Failed, now: float) -> None:
-        if request.is_robots and request.status is None and any(site.other_origins for site in request.sites):
-            self._policy.request_at_next_origin(request, failed)
-            for alias in request.aliases:
+    def _failed(self, document: Document, failed: Failed, now: float) -> None:
+        request = document.request
+        if document.is_robots and document.status is None and any(site.other_origins for site in document.sites):
+            self._policy.request_at_next_origin(document, failed)
+            for alias in document.aliases:
                 alias.alias_of = None
-                self._queue(alias)
-            for site in request.sites:
+                self._policy.queue(alias)
+            for site in document.sites:
                 self._catch_up(site)
         elif self.tries_again(request, failed):
-            request.not_before = now + backoff(request.tries, self._jitter())
-            self._queue(request)
+            document.ask(
+                not_before=now + backoff(request.tries, self._jitter()),
+                network_seconds=request.network_seconds + failed.network_seconds,
+                resume=failed.resume or request.resume,
+            )
+            self._policy.queue(document)
         else:
-            self._fail(request, failed)
+            self._fail(document, failed)
 
     def _catch_up(self, site: SiteDiscovery) -> None:
         """The robots.txt at a site's next origin may have been read before, on another account."""
-        robots = self._hosts.for_url(site.origin).robots_request
+        robots = self._hosts.for_url(site.origin).robots_txt
         if robots and robots.outcome:
             self._links.add_lines_again(robots)
             self._continue_discovery(robots, site, robots.outcome)
 
-    def _skip_host(self, host: HostQueue, request: DocumentRequest, failed: Failed) -> None:
+    def _skip_host(self, host: HostQueue, document: Document, failed: Failed) -> None:
         """The host asks for a longer wait than the limit: it is skipped for the rest of the crawl."""
-        failed = host.skip_failure = attrs.evolve(failed, message=f"{host.origin} is skipped: {failed.message}")
+        failed = attrs.evolve(failed, message=f"{host.origin} is skipped: {failed.message}")
         host.rules = host.rules or disallow_all(failed.text)
-        request.reports_failure = request.reports_failure or not request.is_robots
-        waiting = self._hosts.drain(host)
-        self._fail(request, failed)
-        for each in waiting:
-            self._fail(each, failed, severity="info")
+        if not document.is_robots:
+            self._events.report_probe(document)
+        self._hosts.skip(host, failed)
+        self._fail(document, failed)
 
-    def _redirect(self, request: DocumentRequest, target: str) -> None:
+    def _redirect(self, document: Document, target: str) -> None:
         """Requests the target of a redirect, unless that is a document of its own: then this one is its alias."""
-        self._events.note(request, "F03", f"redirected to {target}")
-        request.redirects.append(request.url)
-        request.url, request.tries = target, 0
-        if request.is_robots:
+        self._events.note(document, "F03", f"redirected to {target}")
+        asked = document.request
+        document.ask(url=target, redirects=(*asked.redirects, asked.url), tries=0)
+        if document.is_robots:
             known = self._policy.requested_at(target)
         else:
-            known = self._documents.get(target) or self._links.robots_at(target, request)
-        if known is None or known is request or (request.is_robots and known.is_alias_of(request)):
-            if not request.is_robots:
-                self._documents.add_url(target, request)
-            self._queue(request)
-        elif request.is_robots:
-            self._make_alias(request, known)
-        else:
-            self._links.add_alias(request, known)
-            if known.is_alias_of(request):
-                request.url = request.redirects.pop()  # a loop, so it is an alias of nothing
-                urls = f"{request.original_url} and {known.original_url}"
-                self._fail(request, Failed("F04", f"redirect loop: {urls} redirect to each other", transient=False))
+            known = self._documents.get(target) or self._links.robots_at(target, document)
+        if known is None or known is document or (document.is_robots and known.is_alias_of(document)):
+            if not document.is_robots:
+                self._documents.add_url(target, document)
+            self._policy.queue(document)
+            return
+        if not document.is_robots:
+            self._links.add_alias(document, known)
+            if known.is_alias_of(document):
+                document.request = asked  # a loop, so it is an alias of nothing
+                urls = f"{document.original_url} and {known.original_url}"
+                self._fail(document, Failed("F04", f"redirect loop: {urls} redirect to each other", transient=False))
                 return
-            self._make_alias(request, known)
+        self._make_alias(document, known)
 
-    def _make_alias(self, alias: DocumentRequest, known: DocumentRequest) -> None:
+    def _make_alias(self, alias: Document, known: Document) -> None:
         """The alias ends when the known document does."""
         alias.alias_of = known
         if known.outcome is None:
@@ -384,57 +391,65 @@ class Frontier:
         elif alias.is_robots:
             self._end_aliases(alias, known.outcome)
         else:
-            self._finish(alias, _alias_outcome(known.outcome))
+            self._finish(alias, Finished(_alias_outcome(known.outcome)))
 
     # --- ends ---
 
-    def _finished(self, request: DocumentRequest, finished: Finished) -> None:
-        if request.is_robots:
-            self._set_rules(request, finished.rules, is_page=remove_page_problem(finished.outcome))
-        elif request.is_index and not request.reread and self._documents.is_in_index(request):
-            self._events.note(request, "S04", "an index within an index; the protocol allows none")
-        self._finish(request, finished.outcome)
+    def _finished(self, document: Document, finished: Finished) -> None:
+        if document.is_robots:
+            self._set_rules(document, finished.rules, is_page=remove_page_problem(finished.outcome))
+        elif document.is_index and not document.request.reread and self._documents.is_in_index(document):
+            self._events.note(document, "S04", "an index within an index; the protocol allows none")
+        self._finish(document, finished)
 
-    def _set_rules(self, robots: DocumentRequest, rules: Rules | None, *, is_page: bool, was_read: bool = True) -> None:
+    def _set_rules(self, robots: Document, rules: Rules | None, *, is_page: bool, was_read: bool = True) -> None:
         self._policy.set_rules(robots, rules or ALLOW_ALL)
         robots.is_page = is_page
         if was_read and robots.sites and not robots.sitemap_lines and not robots.is_page:
             self._events.note(robots, "F09", "robots.txt names no sitemap")
         elif robots.is_page and not robots.sites:
-            self._block_pages.report_page(robots)
+            self._end_page(robots)
 
-    def _fail(self, request: DocumentRequest, failed: Failed, *, severity: Severity | None = None) -> None:
-        host, code, outcome = self._hosts.for_url(request.original_url), failed.code, failed.outcome
-        text = f"{failed.text} (listed in {request.listed_at})" if request.listed_at else failed.text
-        if request.is_robots:
-            text = self._policy.failure_message(request, failed, closes_host=True)
-        elif request.is_probe and is_refusal(request, code) and not host.is_blocked:
-            request.reports_failure, text = True, with_remedy(failed, request.status, self.plan)
-        elif request.why == "given" and code == "F01" and request.status in REFUSED:
-            text = with_remedy(failed, request.status, self.plan)
-        self._events.note(request, code, text, severity=severity)
+    def _end_page(self, robots: Document) -> None:
+        """Reports an HTML page in place of a robots.txt."""
+        if self._block_pages.report_page(robots):
+            self._end_document(robots)
+
+    def _fail(self, document: Document, failed: Failed, *, severity: Severity | None = None) -> None:
+        host, code, read = self._hosts.for_url(document.original_url), failed.code, failed.read
+        place = listing_place(document.listed)
+        text = f"{failed.text} (listed in {place})" if place else failed.text
+        if document.is_robots:
+            text = self._policy.failure_message(document, failed, closes_host=True)
+        elif document.is_probe and is_refusal(document, code) and not host.is_blocked:
+            self._events.report_probe(document)
+            text = with_remedy(failed, document.status, self.plan)
+        elif document.why == "given" and code == "F01" and document.status in REFUSED:
+            text = with_remedy(failed, document.status, self.plan)
+        self._events.note(document, code, text, severity=severity)
         # One message per host: further probes fail in the same way.
-        host.is_blocked = host.is_blocked or (not request.is_probe and is_refusal(request, code))
-        if request.is_robots:
-            self._policy.disallow(request, failed.text)
-        if outcome is None and request.resume:
-            outcome = request.resume.outcome
-        outcome = outcome or Outcome(format=Format.ROBOTS.value if request.is_robots else None)
-        outcome.complete = False
-        if request.is_robots:
-            remove_page_problem(outcome)  # of a page that broke off, the failure is reported
-        self._finish(request, outcome)
+        host.is_blocked = host.is_blocked or (not document.is_probe and is_refusal(document, code))
+        if document.is_robots:
+            self._policy.disallow(document, failed.text)
+        if read is None and document.request.resume:
+            read = document.request.resume.read
+        read = read or Finished(Outcome(format=Format.ROBOTS.value if document.is_robots else None))
+        read.outcome.complete = False
+        if document.is_robots:
+            remove_page_problem(read.outcome)  # of a page that broke off, the failure is reported
+        self._finish(document, read)
 
-    def _finish(self, request: DocumentRequest, outcome: Outcome) -> None:
+    def _finish(self, document: Document, finished: Finished) -> None:
+        outcome, document.dates = finished.outcome, finished.dates
         self._bytes += outcome.bytes_decoded
-        if request.reread:
-            self._deferred.end_reread(request, outcome)
+        if document.request.reread:
+            self._deferred.end_reread(document, finished)
             return
-        self._end(request, outcome)
-        for alias in request.aliases:
+        self._end(document, outcome)
+        for alias in document.aliases:
             self._end_aliases(alias, outcome)
 
-    def _end_aliases(self, first: DocumentRequest, outcome: Outcome) -> None:
+    def _end_aliases(self, first: Document, outcome: Outcome) -> None:
         """Ends an alias of a document with this outcome, and the aliases of that alias."""
         due = [first]
         while due:  # a list, as aliases may have aliases to any depth
@@ -450,38 +465,40 @@ class Frontier:
             self._end(alias, _alias_outcome(outcome))
             due += alias.aliases
 
-    def _end(self, request: DocumentRequest, outcome: Outcome) -> None:
-        self._events.set_outcome(request, outcome)
-        waits = self._links.dates.ended(request, outcome)
-        if not (waits or request.is_page):
-            self._end_document(request)
-        self.documents_done += not request.is_robots
-        for site in request.sites:
-            self._continue_discovery(request, site, outcome)
+    def _end(self, document: Document, outcome: Outcome) -> None:
+        self._events.set_outcome(document, outcome)
+        waits = self._links.dates.ended(document, outcome)
+        if not (waits or document.is_page):
+            self._end_document(document)
+        self.documents_done += not document.is_robots
+        for site in document.sites:
+            self._continue_discovery(document, site, outcome)
 
-    def _end_document(self, request: DocumentRequest) -> None:
+    def _end_document(self, document: Document) -> None:
         """Reports the end of a document, or defers it if robots.txt verification could still change its outcome."""
-        assert request.outcome is not None  # noqa: S101 - for the type checker: it has ended
-        self._deferred.end(request, request.outcome)
+        assert document.outcome is not None  # noqa: S101 - for the type checker: it has ended
+        self._deferred.end(document, document.outcome)
 
-    def _continue_discovery(self, request: DocumentRequest, site: SiteDiscovery, outcome: Outcome) -> None:
+    def _continue_discovery(self, document: Document, site: SiteDiscovery, outcome: Outcome) -> None:
         """A candidate or the robots.txt of a site has ended: requests the next probe, or ends the discovery."""
         site.awaits_robots = False
-        if request is not self._hosts.for_url(site.origin).robots_request:
+        if document is not self._hosts.for_url(site.origin).robots_txt:
             site.candidate_ended(outcome)
-            if request.is_probe and outcome.format == Format.HTML:
-                site.html_pages.append(request)
+            if document.is_probe and outcome.format == Format.HTML:
+                site.html_pages.append(document)
         elif not outcome.complete:
             self._policy.report_first_failure(site)
-        if request.why == "well-known" and not (request.is_probe or outcome.complete):
+        if document.why == "well-known" and not (document.is_probe or outcome.complete):
             site.report_candidate(outcome)
-        if not self._policy.rules_out_probes(site, request):
+        if not self._policy.rules_out_probes(site, document):
             while (url := site.next_probe()) is not None:
                 if url not in self._documents and not self.plan.no_follow.find_in(url):
                     self._add_candidate(url, "well-known", site)
                     return
         if not site.pending and not site.has_ended:
-            self._block_pages.end_discovery(site, self._hosts.for_url(site.origin))
+            host = self._hosts.for_url(site.origin)
+            if self._block_pages.end_discovery(site, host) and host.robots_txt is not None:
+                self._end_document(host.robots_txt)
 
 
 def _alias_outcome(outcome: Outcome) -> Outcome:

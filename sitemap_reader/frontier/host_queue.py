@@ -1,7 +1,7 @@
 """Politeness: which request may start now, by host; retry delays, Crawl-delay and slots per host.
 
-In: DocumentRequests, what robots.txt allows on their host, and the clock's time. Out: the requests that may start now,
-or the seconds to wait. Times are seconds on any clock that the caller passes in; nothing here reads one or sleeps. A
+In: Documents to request, what robots.txt allows on their host, and the clock's time. Out: those to request now, or the
+seconds to wait. Times are seconds on any clock that the caller passes in; nothing here reads one or sleeps. A
 host is examined only when its state may have changed, so the cost hardly grows with the hosts and requests that wait.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
-    from .document_request import DocumentRequest, Failed
+    from .document_request import Document, Failed
     from .robots_rules import Rules
 
 BACKOFF_SECONDS = 0.5
@@ -117,22 +117,22 @@ _order = count()  # breaks ties between requests that are due at the same time, 
 
 @attrs.define
 class RequestQueue:
-    """Requests in the order in which they came; those with a `not_before` join the end when that time has come."""
+    """Documents in the order in which they came; those with a `not_before` join the end when that time has come."""
 
-    _ready: deque[DocumentRequest] = attrs.field(factory=deque)
-    _later: list[tuple[float, int, DocumentRequest]] = attrs.field(factory=list)
+    _ready: deque[Document] = attrs.field(factory=deque)
+    _later: list[tuple[float, int, Document]] = attrs.field(factory=list)
 
     def __len__(self) -> int:
         return len(self._ready) + len(self._later)
 
-    def add(self, request: DocumentRequest) -> None:
-        if request.not_before:
-            heappush(self._later, (request.not_before, next(_order), request))
+    def add(self, document: Document) -> None:
+        if document.request.not_before:
+            heappush(self._later, (document.request.not_before, next(_order), document))
         else:
-            self._ready.append(request)
+            self._ready.append(document)
 
-    def pop(self, now: float) -> DocumentRequest | None:
-        """Removes and returns the first request that may start now."""
+    def pop(self, now: float) -> Document | None:
+        """Removes and returns the first document that may be requested now."""
         while self._later and self._later[0][0] <= now:
             self._ready.append(heappop(self._later)[-1])
         return self._ready.popleft() if self._ready else None
@@ -144,12 +144,12 @@ class RequestQueue:
             return -math.inf
         return self._later[0][0] if self._later else None
 
-    def drain(self) -> list[DocumentRequest]:
-        """Removes and returns all requests."""
-        requests = [*self._ready, *(later[-1] for later in sorted(self._later))]
+    def drain(self) -> list[Document]:
+        """Removes and returns all documents."""
+        documents = [*self._ready, *(later[-1] for later in sorted(self._later))]
         self._ready.clear()
         self._later.clear()
-        return requests
+        return documents
 
 
 @attrs.define(eq=False)
@@ -163,7 +163,7 @@ class HostQueue:
     origin: str
     pace: HostPace
     rules: Rules | None = None
-    robots_request: DocumentRequest | None = None  # for its robots.txt, waiting or ended
+    robots_txt: Document | None = None  # waiting or ended
     skip_failure: Failed | None = None
     is_blocked: bool = False  # a refusal of this host was reported
     delay_error: str | None = None
@@ -175,14 +175,14 @@ class HostQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request waits for it."""
+        """Whether no document waits for it."""
         return not (self.robots or self.documents)
 
-    def pop(self, now: float, *, robots_only: bool) -> DocumentRequest | None:
-        """Removes and returns the first request that may start now."""
+    def pop(self, now: float, *, robots_only: bool) -> Document | None:
+        """Removes and returns the first document that may be requested now."""
         if not self.pace.ready(now):
             return None
-        return next((request for queue in self._open(robots_only) if (request := queue.pop(now))), None)
+        return next((found for queue in self._open(robots_only) if (found := queue.pop(now))), None)
 
     def due_at(self, *, robots_only: bool) -> float | None:
         """The time from which pop() returns a request; None if that takes more than the passing of time."""
@@ -200,7 +200,8 @@ class HostQueues:
     """The hosts of a crawl by origin; up to `per_host` requests to each are in flight.
 
     Hosts that may start something are in a queue, in the order in which they became busy; those that have to wait for
-    a time, in a heap by that time; those that wait for an answer, in neither until wake() is called.
+    a time, in a heap by that time; those that wait for an answer, in neither until wake() is called. The documents of a
+    host that is skipped leave by pop_skipped().
     """
 
     def __init__(self, per_host: int) -> None:
@@ -209,6 +210,7 @@ class HostQueues:
         self._busy: dict[HostQueue, int] = {}  # hosts with waiting requests -> their rank in the queue
         self._queue: list[tuple[int, HostQueue]] = []
         self._later: list[tuple[float, int, HostQueue]] = []  # only entries at the host's `examine_at` count
+        self._skipped: deque[Document] = deque()
         self._robots_only = False
 
     def __contains__(self, url: str) -> bool:
@@ -222,10 +224,13 @@ class HostQueues:
             host = self._by_origin[key] = HostQueue(key, HostPace(self._per_host))
         return host
 
-    def add(self, request: DocumentRequest) -> None:
-        """Queues a request at its host."""
-        host = self.for_url(request.url)
-        (host.robots if request.is_robots else host.documents).add(request)
+    def add(self, document: Document) -> None:
+        """Queues a document at its host."""
+        host = self.for_url(document.url)
+        if host.skip_failure:
+            self._skipped.append(document)
+            return
+        (host.robots if document.is_robots else host.documents).add(document)
         self._busy.setdefault(host, next(_order))
         self.wake(host)
 
@@ -235,25 +240,36 @@ class HostQueues:
             host.is_queued = True
             heappush(self._queue, (self._busy[host], host))
 
-    def drain(self, host: HostQueue) -> list[DocumentRequest]:
-        """Removes and returns all requests of a host, which is skipped from now on."""
+    def skip(self, host: HostQueue, failed: Failed) -> None:
+        """Nothing more is requested of a host."""
+        host.skip_failure = failed
         self._busy.pop(host, None)
         host.examine_at = math.inf
-        return [*host.robots.drain(), *host.documents.drain()]
+        self._skipped += [*host.robots.drain(), *host.documents.drain()]
 
-    def pop_ready(self, now: float, *, robots_only: bool) -> Iterator[tuple[HostQueue, DocumentRequest]]:
-        """The requests that may start now, each removed as it is yielded."""
+    def has_skipped(self, *, robots_only: bool) -> bool:
+        """Whether pop_skipped() returns something."""
+        return any(document.is_robots or not robots_only for document in self._skipped)
+
+    def pop_skipped(self, *, robots_only: bool) -> list[Document]:
+        """Removes and returns the documents of skipped hosts."""
+        taken = [document for document in self._skipped if document.is_robots or not robots_only]
+        self._skipped = deque(document for document in self._skipped if robots_only and not document.is_robots)
+        return taken
+
+    def pop_ready(self, now: float, *, robots_only: bool) -> Iterator[tuple[HostQueue, Document]]:
+        """The documents that may be requested now, each removed as it is yielded."""
         while host := self._first(now, robots_only):
-            request = host.pop(now, robots_only=robots_only)
-            assert request is not None  # noqa: S101 - for the type checker
+            document = host.pop(now, robots_only=robots_only)
+            assert document is not None  # noqa: S101 - for the type checker
             if host.is_idle:
                 del self._busy[host]
-            yield host, request
+            yield host, document
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request waits for any host."""
-        return not self._busy
+        """Whether no document waits for any host."""
+        return not (self._busy or self._skipped)
 
     def wait(self, now: float, *, robots_only: bool) -> float | None:
         """Seconds until a request may start; None if only an answer can change that."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..model.records import Outcome
-    from .document_request import DocumentRequest, Lastmod
+    from .document_request import Document, Lastmod
     from .events import Events
     from .filters import LastmodSummary
     from .plan import Plan
@@ -41,11 +41,11 @@ _PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 class ChildHandler(Protocol):
     """Carries out what is decided on a deferred child; links.Links does."""
 
-    def may_read(self, index: DocumentRequest, ref: SitemapRef) -> bool: ...
-    def read(self, index: DocumentRequest, ref: SitemapRef) -> None: ...
-    def read_sample(self, index: DocumentRequest, ref: SitemapRef) -> DocumentRequest | None: ...
-    def skip(self, index: DocumentRequest, ref: SitemapRef) -> None: ...
-    def refuse(self, index: DocumentRequest, ref: SitemapRef, message: str) -> None: ...
+    def may_read(self, index: Document, ref: SitemapRef) -> bool: ...
+    def read(self, index: Document, ref: SitemapRef) -> None: ...
+    def read_sample(self, index: Document, ref: SitemapRef) -> Document | None: ...
+    def skip(self, index: Document, ref: SitemapRef) -> None: ...
+    def refuse(self, index: Document, ref: SitemapRef, message: str) -> None: ...
 
 
 class DeferredChildren:
@@ -123,7 +123,7 @@ class DateContradiction:
 class IndexCheck:
     """The check of one index. `pending` counts the documents below it that are still being read."""
 
-    index: DocumentRequest
+    index: Document
     deferred: DeferredChildren = attrs.field(factory=DeferredChildren)
     candidates: list[int] | None = None  # None until the index has ended and some were chosen
     checked: int = 0
@@ -149,17 +149,17 @@ class IndexDateChecks:
         self._events = events
         self._children = children
         self._free = max(_MAX_DEFERRED, plan.limits.max_documents)
-        self._checks: dict[DocumentRequest, IndexCheck] = {}  # by index
-        self._listed_by: dict[DocumentRequest, IndexCheck] = {}  # child -> the check of the index that lists it
+        self._checks: dict[Document, IndexCheck] = {}  # by index
+        self._listed_by: dict[Document, IndexCheck] = {}  # child -> the check of the index that lists it
         self._due: deque[IndexCheck] = deque()
-        self._unreported: dict[DocumentRequest, None] = {}
+        self._unreported: dict[Document, None] = {}
 
     @property
     def is_idle(self) -> bool:
         """Whether nothing can be decided before another document has ended."""
         return not self._due
 
-    def _check_of(self, index: DocumentRequest) -> IndexCheck | None:
+    def _check_of(self, index: Document) -> IndexCheck | None:
         """The check of an index, created with its first child; None where nothing is to be checked."""
         if not self.is_needed:
             return None
@@ -168,7 +168,7 @@ class IndexDateChecks:
             check = self._checks[index] = IndexCheck(index)
         return check
 
-    def defer(self, index: DocumentRequest, ref: SitemapRef) -> None:
+    def defer(self, index: Document, ref: SitemapRef) -> None:
         """A child that would be skipped."""
         check = self._check_of(index)
         assert check is not None  # noqa: S101 - for the type checker
@@ -179,14 +179,14 @@ class IndexDateChecks:
             message = f"{ref.loc} and what is listed behind it is not read: too many sitemaps wait to be checked"
             self._children.refuse(index, ref, f'{message}; --trust-lastmod (trust_lastmod="always") skips them')
 
-    def expect(self, index: DocumentRequest, child: DocumentRequest) -> None:
+    def expect(self, index: Document, child: Document) -> None:
         """A child is going to be read, for any reason."""
         check = self._check_of(index)
         if check is not None:
             self._listed_by[child] = check
             check.pending += 1
 
-    def ended(self, request: DocumentRequest, outcome: Outcome) -> bool:
+    def ended(self, request: Document, outcome: Outcome) -> bool:
         """A document has ended. Whether it is an index with deferred children, whose end is reported later."""
         if request in self._listed_by:
             self._compare(request, outcome)
@@ -202,7 +202,7 @@ class IndexDateChecks:
             self._unreported[request] = None
         return not check.is_reported
 
-    def go_on(self, steps: int) -> Iterator[DocumentRequest]:
+    def go_on(self, steps: int) -> Iterator[Document]:
         """Decides on about so many deferred children; yields each index that has none left."""
         while self._due and steps > 0:
             check = self._due.popleft()
@@ -219,14 +219,14 @@ class IndexDateChecks:
             elif check.reads_all is not None:
                 self._wake(check)
 
-    def abandon(self) -> list[DocumentRequest]:
+    def abandon(self) -> list[Document]:
         """The indexes whose end has not been reported, as nothing more is requested; none of them is judged."""
         unreported, self._unreported = [*self._unreported], {}
         return unreported
 
     # --- comparing dates ---
 
-    def _compare(self, request: DocumentRequest, outcome: Outcome) -> None:
+    def _compare(self, request: Document, outcome: Outcome) -> None:
         """Compares the dates of a document with those that all indexes above it state."""
         source = request
         while source.alias_of is not None:
@@ -246,7 +246,7 @@ class IndexDateChecks:
             child = check.index
 
     def _contradiction(
-        self, child: DocumentRequest, listed: Lastmod, dates: LastmodSummary, read_at: datetime | None
+        self, child: Document, listed: Lastmod, dates: LastmodSummary, read_at: datetime | None
     ) -> DateContradiction | None:
         """How the dates in a child contradict its listed lastmod; None where they do not.
 
@@ -321,7 +321,7 @@ class IndexDateChecks:
                 self._free += 1
                 wanted -= self._children.read_sample(index, ref) is not None
 
-    def _report(self, index: DocumentRequest, found: DateContradiction) -> None:
+    def _report(self, index: Document, found: DateContradiction) -> None:
         if found.newest is None:
             return
         listed = format_date(*found.listed)
@@ -339,7 +339,7 @@ class IndexDateChecks:
             check.is_due = True
             self._due.append(check)
 
-    def _release(self, request: DocumentRequest) -> None:
+    def _release(self, request: Document) -> None:
         """A document and all below it have ended: the index that lists it waits for one less."""
         above = self._listed_by.get(request)
         if above is not None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..model.limits import Limits
     from ..model.records import Outcome
-    from .document_request import DocumentRequest, Head
+    from .document_request import Document, DocumentRequest, Head
     from .plan import Plan
 
 ABSENT = frozenset({404, 410})
@@ -191,9 +191,9 @@ def hides_sitemap_lines(outcome: Outcome) -> bool:
     return outcome.format == Format.ROBOTS and "F05" in outcome.problems
 
 
-def is_refusal(request: DocumentRequest, code: str) -> bool:
+def is_refusal(document: Document, code: str) -> bool:
     """Whether a failure leaves open what is there: any but 404, 410, and what robots.txt forbids."""
-    return code != "F02" and not (code == "F01" and request.status in ABSENT)
+    return code != "F02" and not (code == "F01" and document.status in ABSENT)
 
 
 def failure_of_both_schemes(https: Failed, http: Failed, status: int | None) -> Failed:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import attrs
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from ..model.records import SitemapRef
     from .authority import Authorities
-    from .document_request import DocumentRequest, Lastmod
+    from .document_request import Document, Lastmod
 
 Trust = AutoMode
 
@@ -117,66 +118,56 @@ _TRUSTS: dict[Trust, Callable[[CachedDocument, datetime], bool]] = {
 
 
 class Revalidator:
-    """Applies a DocumentCache to the requests of a crawl.
+    """Applies a DocumentCache to the documents of a crawl."""
 
-    An unchanged document passes its cached children to `list_child` in go_on(), some in each call, as an index may
-    list a great many.
-    """
-
-    def __init__(
-        self,
-        cache: DocumentCache,
-        authorities: Authorities,
-        list_child: Callable[[DocumentRequest, SitemapRef], object],
-    ) -> None:
+    def __init__(self, cache: DocumentCache, authorities: Authorities) -> None:
         self._cache = cache
         self._authorities = authorities
-        self._list_child = list_child
-        # Each with the number of its children that have been listed.
-        self._unchanged: deque[tuple[DocumentRequest, CachedDocument, int]] = deque()
+        # Each with its children that have not been listed yet.
+        self._unchanged: deque[tuple[Document, CachedDocument, Iterator[SitemapRef]]] = deque()
 
     @property
     def is_idle(self) -> bool:
-        """Whether go_on() has nothing to do."""
+        """Whether unchanged() has nothing to do."""
         return not self._unchanged
 
-    def conditions(self, request: DocumentRequest) -> dict[str, str]:
+    def conditions(self, document: Document) -> dict[str, str]:
         """The conditions of a request; none where part of the document is here already: it is needed whole."""
-        if not self._cache.documents or request.is_robots or request.reread or request.resume:
+        request = document.request
+        if not self._cache.documents or document.is_robots or request.reread or request.resume:
             return {}
-        known = self._cache.known(request.original_url, self._authorities.authorities_of(request))
+        known = self._cache.known(document.original_url, self._authorities.authorities_of(document))
         return {} if known is None else conditions(known)
 
-    def skips(self, request: DocumentRequest) -> bool:
+    def skips(self, document: Document) -> bool:
         """Whether a newly listed document need not be requested; it counts as unchanged then."""
         if self._cache.skips_none:
             return False
-        authorities = self._authorities.authorities_of(request)
-        known = self._cache.skipped(request.original_url, request.listed_lastmod, authorities)
+        authorities = self._authorities.authorities_of(document)
+        known = self._cache.skipped(document.original_url, document.listed_lastmod, authorities)
         if known is not None:
-            self._add(request, known)
+            self._add(document, known)
         return known is not None
 
-    def confirm(self, request: DocumentRequest, headers: Mapping[str, str]) -> None:
+    def confirm(self, document: Document) -> None:
         """The server answers 304: the document is unchanged."""
-        request.etag, request.last_modified = headers.get("etag"), headers.get("last-modified")
-        request.authorities = self._authorities.authorities_of(request)
-        self._add(request, self._cache.documents[request.original_url])
+        document.authorities = self._authorities.authorities_of(document)
+        self._add(document, self._cache.documents[document.original_url])
 
-    def _add(self, request: DocumentRequest, known: CachedDocument) -> None:
-        request.etag = request.etag or known.etag
-        request.last_modified = request.last_modified or known.last_modified
-        self._unchanged.append((request, known, 0))
+    def _add(self, document: Document, known: CachedDocument) -> None:
+        received = document.received
+        etag, last_modified = received.etag or known.etag, received.last_modified or known.last_modified
+        document.received = attrs.evolve(received, etag=etag, last_modified=last_modified)
+        self._unchanged.append((document, known, iter(known.children)))
 
-    def go_on(self, steps: int) -> Iterator[tuple[DocumentRequest, Outcome]]:
-        """Lists about so many children; yields each document whose children are all listed, with its outcome."""
+    def unchanged(self, steps: int) -> Iterator[tuple[Document, SitemapRef | Outcome]]:
+        """The unchanged documents, each with its cached children and then its outcome; about so many at a time."""
         while self._unchanged and steps > 0:
-            request, known, start = self._unchanged.popleft()
-            some = known.children[start : start + steps]
-            steps -= 1 + len(some)
-            for ref in some:
-                self._list_child(request, ref)
-            if start + len(some) < len(known.children):
-                self._unchanged.appendleft((request, known, start + len(some)))
-            else:
-                yield request, Outcome(format=known.format, sha256=known.sha256, not_modified=True)
+            document, known, children = self._unchanged[0]
+            for ref in islice(children, steps):
+                steps -= 1
+                yield document, ref
+            if steps > 0:
+                steps -= 1
+                self._unchanged.popleft()
+                yield document, Outcome(format=known.format, sha256=known.sha256, not_modified=True)

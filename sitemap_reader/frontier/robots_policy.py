@@ -17,12 +17,12 @@ from ..model.records import Outcome
 from ..parser.content.sniff import Format
 from ..parser.normalise.scope import verified_prefixes
 from ..parser.normalise.urls import origin, without_userinfo
-from .document_request import DocumentRequest, Failed
+from .document_request import Document, Failed
 from .responses import allow_listing, failure_of_both_schemes, with_remedy
 from .robots_rules import ALLOW_ALL, Rules, disallow_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from ..model.problems import Severity
     from .document_request import SiteDiscovery
@@ -85,54 +85,65 @@ class RobotsPolicy:
         if self._verification_hosts >= self._plan.limits.max_proof_hosts and url not in self._hosts:
             return False
         host = self._hosts.for_url(url)
-        if host.robots_request is None and not host.skip_failure:
+        if host.robots_txt is None and not host.skip_failure:
             self._verification_hosts += 1
             self._robots(host)
         return True
 
-    def _robots(self, host: HostQueue) -> DocumentRequest:
-        if host.robots_request is None:
+    def _robots(self, host: HostQueue) -> Document:
+        if host.robots_txt is None:
             url = host.origin + "/robots.txt"
-            host.robots_request = DocumentRequest(url, url, "well-known", is_robots=True)
-            self._hosts.add(host.robots_request)
-        return host.robots_request
+            host.robots_txt = Document(url, "well-known", is_robots=True)
+            self._hosts.add(host.robots_txt)
+        return host.robots_txt
 
-    def robots_at(self, url: str) -> DocumentRequest | None:
+    def robots_at(self, url: str) -> Document | None:
         """The robots.txt that a document lists or redirects to, requested once; None for another document."""
         place = without_userinfo(url)
         if place != f"{origin(place)}/robots.txt":
             return None
         host = self._hosts.for_url(place)
-        return None if host.skip_failure and host.robots_request is None else self._robots(host)
+        return None if host.skip_failure and host.robots_txt is None else self._robots(host)
 
-    def requested_at(self, url: str) -> DocumentRequest | None:
+    def requested_at(self, url: str) -> Document | None:
         """The request for the robots.txt at a URL, if its host has one."""
-        robots = self._hosts.for_url(url).robots_request if url in self._hosts else None
+        robots = self._hosts.for_url(url).robots_txt if url in self._hosts else None
         return robots if robots is not None and robots.original_url == url else None
 
-    def share(self, robots: DocumentRequest) -> None:
+    def share(self, robots: Document) -> None:
         """Uses a robots.txt that was redirected to another host of the same domain for that host, too."""
         host = self._hosts.for_url(robots.url)
-        if host.robots_request is not None or robots.url != f"{host.origin}/robots.txt":
+        if host.robots_txt is not None or robots.url != f"{host.origin}/robots.txt":
             return
         if robots.url.startswith(verified_prefixes(robots.original_url, robots.url)):
-            host.robots_request = robots
+            host.robots_txt = robots
 
-    def ensure_rules(self, host: HostQueue) -> None:
-        """Requests robots.txt where it is obeyed, and always at the origins of the seeds, for its Sitemap lines."""
-        if self._plan.obey_robots or host.origin in self._origins:
+    def queue(self, document: Document) -> None:
+        """Queues a document at its host.
+
+        That host's robots.txt is requested first where it is obeyed, and always at the origins of the seeds, for its
+        Sitemap lines.
+        """
+        host = self._hosts.for_url(document.url)
+        if host.skip_failure:
+            if host.robots_txt is not None:  # which may have been requested for verification only, so far
+                self._events.report_probe(host.robots_txt)
+        elif document.is_robots:
+            pass
+        elif self._plan.obey_robots or host.origin in self._origins:
             self.request(host)
         else:
             host.rules = ALLOW_ALL
+        self._hosts.add(document)
 
-    def request_at_next_origin(self, robots: DocumentRequest, failed: Failed) -> None:
+    def request_at_next_origin(self, robots: Document, failed: Failed) -> None:
         """A bare host is tried over https, then http: https did not answer at all."""
         failure = Outcome(format=Format.ROBOTS.value, complete=False)
-        robots.tally.add(report(failed.code, failed.text, sitemap=robots.original_url))
+        robots.report.tally.add(report(failed.code, failed.text, sitemap=robots.original_url))
         self._events.set_outcome(robots, failure)
         # Documents listed at the first origin need its robots.txt: it is requested anew for them.
         host = self._hosts.for_url(robots.original_url)
-        host.robots_request = None
+        host.robots_txt = None
         if host.documents:
             self.request(host)
         next(site for site in robots.sites if site.other_origins).first_failure = robots, failed  # reported once
@@ -140,10 +151,10 @@ class RobotsPolicy:
             site.origin = site.other_origins.pop(0) if site.other_origins else site.origin
             self.request(self._hosts.for_url(site.origin), site)
 
-    def _first_failure(self, site: SiteDiscovery) -> tuple[DocumentRequest, Failed] | None:
+    def _first_failure(self, site: SiteDiscovery) -> tuple[Document, Failed] | None:
         """The failure of a bare host's first origin, unless its robots.txt is requested anew and has its own end."""
         first = site.first_failure
-        if first is None or self._hosts.for_url(first[0].original_url).robots_request is not None:
+        if first is None or self._hosts.for_url(first[0].original_url).robots_txt is not None:
             return None
         return first
 
@@ -154,10 +165,10 @@ class RobotsPolicy:
             robots, failed = first
             assert robots.outcome is not None  # noqa: S101 - for the type checker: it has ended
             self._events.report_first_failure(robots.outcome)
-            self._hosts.for_url(robots.original_url).robots_request = robots
+            self._hosts.for_url(robots.original_url).robots_txt = robots
             self.disallow(robots, failed.text)
 
-    def failure_message(self, robots: DocumentRequest, failed: Failed, *, closes_host: bool) -> str:
+    def failure_message(self, robots: Document, failed: Failed, *, closes_host: bool) -> str:
         """Why a robots.txt could not be read, with a remedy: one message for all origins that were tried."""
         for _, first in filter(None, map(self._first_failure, robots.sites)):
             failed = failure_of_both_schemes(first, failed, robots.status)
@@ -172,34 +183,34 @@ class RobotsPolicy:
         rules = self._hosts.for_url(url).rules
         return None if rules is None or rules.why else rules
 
-    def refusal(self, host: HostQueue, request: DocumentRequest) -> Refusal | None:
+    def refusal(self, host: HostQueue, document: Document) -> Refusal | None:
         """Why a document may not be requested; None if it may."""
-        if host.delay_error and not request.is_robots:
+        if host.delay_error and not document.is_robots:
             return Refusal("F15", f"not read: {host.delay_error}", "info")  # the error is that of robots.txt
-        if request.is_robots or host.rules is None or (why := host.rules.refusal(request.url)) is None:
+        if document.is_robots or host.rules is None or (why := host.rules.refusal(document.url)) is None:
             return None
         # That a robots.txt cannot be read has been reported, with the reason.
         severity: Severity | None = "info" if host.rules.why else None
         return Refusal("F02", f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else ""), severity)
 
-    def rules_out_probes(self, site: SiteDiscovery, request: DocumentRequest) -> bool:
+    def rules_out_probes(self, site: SiteDiscovery, document: Document) -> bool:
         """Whether probes are useless: the host never answered, answers 429, is disallowed, or is skipped."""
         host = self._hosts.for_url(site.origin)
         if host.delay_error:  # the first probe stands for what is not read
-            return request is not host.robots_request or bool(request.sitemap_lines)
-        unanswered = request is host.robots_request and request.status is None
+            return document is not host.robots_txt or bool(document.sitemap_lines)
+        unanswered = document is host.robots_txt and document.status is None
         is_busy = (
-            not request.is_robots and request.why == "well-known" and request.status == HTTPStatus.TOO_MANY_REQUESTS
+            not document.is_robots and document.why == "well-known" and document.status == HTTPStatus.TOO_MANY_REQUESTS
         )
         return unanswered or is_busy or bool(host.skip_failure or (host.rules and host.rules.why))
 
-    def set_rules(self, robots: DocumentRequest, rules: Rules) -> None:
+    def set_rules(self, robots: Document, rules: Rules) -> None:
         """Sets rules and pace of the host whose robots.txt was read, and of the one that it was redirected to."""
         rules = rules if self._plan.obey_robots else ALLOW_ALL
         delay = rules.delay_seconds
         error = self._delay_error(robots, delay)
         first, final = self._hosts.for_url(robots.original_url), self._hosts.for_url(robots.url)
-        for host in (first, final) if final.robots_request is robots and final is not first else (first,):
+        for host in (first, final) if final.robots_txt is robots and final is not first else (first,):
             host.rules = rules
             host.delay_error = f"{host.origin}: {error}" if error else None
             if delay and not error:
@@ -207,7 +218,7 @@ class RobotsPolicy:
                 self._delayed.append(host)
             self._hosts.wake(host)
 
-    def _delay_error(self, robots: DocumentRequest, delay: float | None) -> str | None:
+    def _delay_error(self, robots: Document, delay: float | None) -> str | None:
         """Reports a Crawl-delay over the limit, and returns the message; a recording is read all the same."""
         limit = self._plan.limits.max_crawl_delay_seconds
         if delay is None or delay <= limit:
@@ -229,7 +240,7 @@ class RobotsPolicy:
         )
         return max((each for each in delays if each.documents), key=lambda each: each.seconds_left, default=None)
 
-    def settle(self, robots: DocumentRequest, step: Settle) -> Outcome:
+    def settle(self, robots: Document, step: Settle) -> Outcome:
         """The outcome of a robots.txt that is missing, or is taken for missing."""
         is_blocked = step.refused and bool(robots.sites)  # only a seed's own robots.txt has Sitemap lines to miss
         if is_blocked:
@@ -242,7 +253,7 @@ class RobotsPolicy:
         self.set_rules(robots, step.rules)
         return Outcome(format=Format.ROBOTS.value, complete=not is_blocked)
 
-    def disallow(self, robots: DocumentRequest, why: str) -> None:
+    def disallow(self, robots: Document, why: str) -> None:
         """RFC 9309 2.3.1.4: while robots.txt is unreachable, all is disallowed; `why` it is."""
         self.set_rules(robots, disallow_all(f"robots.txt: {why}"))
 
@@ -252,23 +263,26 @@ class BlockPages:
 
     Where a sitemap was found, a page in place of robots.txt is a warning, and one at a well-known path is not reported.
     Where none was found, one in place of robots.txt, or at every well-known path, is an error: a bot wall may hide what
-    is there. `end_document` gets each robots.txt that is reported here.
+    is there.
     """
 
-    def __init__(self, plan: Plan, events: Events, end_document: Callable[[DocumentRequest, Outcome], None]) -> None:
+    def __init__(self, plan: Plan, events: Events) -> None:
         self._plan = plan
         self._events = events
-        self._end_document = end_document
 
-    def end_discovery(self, site: SiteDiscovery, host: HostQueue) -> None:
-        """Nothing is left to request on the site's account; `host` is that of its origin."""
+    def end_discovery(self, site: SiteDiscovery, host: HostQueue) -> bool:
+        """Nothing is left to request on the site's account; `host` is that of its origin.
+
+        Whether the robots.txt of the host is such a page, and ends by this.
+        """
         site.has_ended = True
-        robots = host.robots_request
+        robots = host.robots_txt
         if robots is not None and robots.is_page:
-            if all(each.has_ended for each in robots.sites):
-                found = any(each.has_sitemap or each.candidates for each in robots.sites)
-                self.report_page(robots, is_wall=not (found or host.is_blocked))
-        elif site.has_only_pages and not host.is_blocked:
+            if not all(each.has_ended for each in robots.sites):
+                return False
+            found = any(each.has_sitemap or each.candidates for each in robots.sites)
+            return self.report_page(robots, is_wall=not (found or host.is_blocked))
+        if site.has_only_pages and not host.is_blocked:
             page = site.html_pages[0]
             assert page.outcome is not None  # noqa: S101 - for the type checker: it has ended
             message = self._wall("where a sitemap should be, at every well-known path")
@@ -276,22 +290,22 @@ class BlockPages:
             page.outcome.samples = (problem, *(each for each in page.outcome.samples if each.code != "F05"))
             self._events.report_probe(page)
             site.report_candidate(page.outcome)
+        return False
 
-    def report_page(self, robots: DocumentRequest | None, *, is_wall: bool = False) -> None:
-        """Reports a page in place of a robots.txt, if it is one, and ends that document."""
-        if robots is None or not robots.is_page:
-            return
+    def report_page(self, robots: Document, *, is_wall: bool = False) -> bool:
+        """Reports a page in place of a robots.txt; whether that document has ended by this."""
         robots.is_page = False
         place = "where a robots.txt should be"
         if is_wall:
             self._events.note(robots, "F05", self._wall(f"{place}, and no sitemap at a well-known path"))
         else:
             self._events.note(robots, "F05", f"an HTML page {place}", severity="warning")
-        if robots.outcome is not None:
-            robots.outcome.complete = robots.outcome.complete and not is_wall
-            self._end_document(robots, robots.outcome)
-            for site in robots.sites if is_wall else ():
-                site.report_candidate(robots.outcome)
+        if robots.outcome is None:
+            return False
+        robots.outcome.complete = robots.outcome.complete and not is_wall
+        for site in robots.sites if is_wall else ():
+            site.report_candidate(robots.outcome)
+        return True
 
     def _wall(self, place: str) -> str:
         cause = "a bot wall, or what this host sends for missing files"

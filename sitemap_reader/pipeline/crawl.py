@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import re
 import time
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import attrs
@@ -22,13 +20,13 @@ from ..frontier.document_request import Arrived, DocumentRequest, Failed, Finish
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
 from ..model.limits import advice
+from ..model.records import SitemapRef
 from ..parser.normalise.urls import without_userinfo
 from .document_parser import Batch, DocumentParser
-from .document_task import DocumentTask, run_fallback
-from .thread_pool import ThreadPool
+from .executor import ParseExecutor, run_fallback
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from ..fetch.client import Fetcher, Response
@@ -41,14 +39,13 @@ if TYPE_CHECKING:
     from ..model.records import Outcome
     from ..model.url_batch import BatchItem
     from ..parser.dialects.feed_fallback import FeedFallback
-    from .document_parser import FallbackAnswer
 
 T = TypeVar("T")
 
 # How many batches may wait for the consumer.
 WAITING_BATCHES = 8
-# At most so many threads parse.
-_MAX_THREADS = 4
+# How many links of an index go to the frontier in one turn of the loop: each takes some tens of microseconds.
+_SLICE_ITEMS = 256
 # Bodies of up to so many bytes are parsed in one call.
 _SMALL_BYTES = 16 * 1024
 _SHORT_NUMBER = re.compile("[0-9]{1,9}")
@@ -87,8 +84,7 @@ class Crawl:
         self._reported = reported
         self._headers = headers
         self._has_noted_withheld = False
-        self._threads = ThreadPool("sitemap-reader-parse", min(_cores(), _MAX_THREADS))
-        self._thread = ThreadPool("sitemap-reader-parse-first")
+        self._executor = ParseExecutor()
         self._put: Callable[[Batch], Awaitable[None]]
         self._wake = asyncio.Event()
         self._tasks = asyncio.TaskGroup()
@@ -107,10 +103,7 @@ class Crawl:
         try:
             await self._crawl()
         finally:
-            try:
-                await self._threads.close()
-            finally:  # also if this is cancelled while it waits
-                await self._thread.close()
+            await self._executor.close()
 
     async def _crawl(self) -> None:
         """Starts the requests that the frontier permits until it is done; an unexpected exception ends the crawl."""
@@ -156,34 +149,42 @@ class Crawl:
         return self._clock() + self._skipped_seconds
 
     async def _request(self, request: DocumentRequest) -> None:
-        """Sends one request: its head and its end go to the frontier, its body through a DocumentTask."""
+        """Sends one request: its head and its end go to the frontier, its body through a DocumentParser."""
         started = self._clock()
-        task: DocumentTask | None = None
+        parser: DocumentParser | None = None
         answer: Failed | Finished
-        timeouts = DocumentTimeouts(request, self.frontier.plan.limits, self._clock, self._count_wire_bytes)
+        timeouts = DocumentTimeouts(
+            request.network_seconds, self.frontier.plan.limits, self._clock, self._count_wire_bytes
+        )
         try:
             opening = self._fetcher.fetch(without_userinfo(request.url), self._headers_for(request))
             async with timeouts.open_response(opening) as response:
-                if not self._notify_frontier(request, Head(response.status, response.headers)):
+                head = Head(response.status, response.headers, timeouts.seconds)
+                if not self._notify_frontier(request, head):
                     return
-                task = self._document_task(request, response)
+                parser = self._parser(request, response)
                 async with aclosing(timeouts.chunks(response.chunks)) as chunks:
-                    await task.read(self._collected(request, chunks) if _is_small(response) else chunks)
-            if task.lists_pages:
+                    body = self._collected(request, chunks) if _is_small(response) else chunks
+                    async with aclosing(self._executor.parse(parser, body)) as batches:
+                        async for batch in batches:
+                            await self._pass_on(request, parser, batch)
+            if parser.lists_pages:
                 self._notify_frontier(request, Arrived())
-            answer = await self._finished(request, task)
+            answer = await self._finished(request, parser)
         except FetchError as error:
-            answer = await self._failed(request, task, error)
+            failed = Failed(error.code, error.message, error.transient, remedy=error.remedy)
+            answer = await self._failed(request, parser, attrs.evolve(failed, network_seconds=timeouts.seconds))
         except DocumentChanged as error:
             answer = Failed("F04", str(error), transient=False)
         finally:
-            if task is not None:
-                task.release()
-        if answer.outcome:
-            answer.outcome.seconds = round(self._clock() - started, 3)
+            if parser is not None:
+                parser.release()
+        read = answer.read if isinstance(answer, Failed) else answer
+        if read:
+            read.outcome.seconds = round(self._clock() - started, 3)
         self._notify_frontier(request, answer)
 
-    def _headers_for(self, request: DocumentRequest) -> dict[str, str]:
+    def _headers_for(self, request: DocumentRequest) -> Mapping[str, str]:
         if self._headers is None:
             return request.headers
         if not self._has_noted_withheld and self._headers.withholds(request.url):
@@ -208,60 +209,58 @@ class Crawl:
         await asyncio.sleep(0)
         yield body
 
-    async def _finished(self, request: DocumentRequest, task: DocumentTask) -> Finished:
-        outcome = await task.end()
-        if not request.is_robots:
-            return Finished(outcome)
-        rules = await self._thread.run(parse_rules, task.robots_text, self.frontier.plan.user_agent)
-        return Finished(outcome, rules)
+    async def _pass_on(
+        self, request: DocumentRequest, parser: DocumentParser, batch: Batch, *, final: bool = False
+    ) -> None:
+        """Gives the links of a batch to the frontier, in slices so that other tasks have their turn; emits its items."""
+        for start in range(0, len(batch), _SLICE_ITEMS):
+            for item in batch[start : start + _SLICE_ITEMS]:
+                if isinstance(item, SitemapRef):
+                    self._notify_frontier(request, item)
+            await asyncio.sleep(0)
+        await self._emit(parser.due(batch, final=final))
 
-    def _document_task(self, request: DocumentRequest, response: Response) -> DocumentTask:
-        return DocumentTask(
-            request,
-            self._parser(request, response),
-            self._thread,
-            self._threads,
-            on_link=partial(self._notify_frontier, request),
-            on_batch=self._put,
-            ask_fallback=partial(self._ask_fallback, request),
-        )
+    async def _finished(self, request: DocumentRequest, parser: DocumentParser) -> Finished:
+        await self._end(request, parser)
+        if parser.is_shorter:
+            raise DocumentChanged("the document became shorter between two tries; the records read before are kept")
+        if not request.is_robots:
+            return parser.result
+        rules = await self._executor.run(parser, parse_rules, parser.robots_text, self.frontier.plan.user_agent)
+        return attrs.evolve(parser.result, rules=rules)
+
+    async def _end(self, request: DocumentRequest, parser: DocumentParser, *, cut: bool = False) -> None:
+        """Emits the last items of a document; `cut`: its bytes broke off."""
+        batch = await self._executor.run(parser, parser.end, cut=cut)
+        if parser.fallback_request and self._fallback is not None:
+            await self._pass_on(request, parser, batch)
+            self._notify_frontier(request, Arrived())
+            limits = self.frontier.plan.limits
+            answer = await run_fallback(self._fallback, *parser.fallback_request, limits=limits)
+            batch = await self._executor.run(parser, parser.finish, answer)
+        await self._pass_on(request, parser, batch, final=True)
 
     def _parser(self, request: DocumentRequest, response: Response) -> DocumentParser:
-        plan = self.frontier.plan
         return DocumentParser(
-            url=request.original_url,
-            final_url=request.url,
-            content_type=None if request.is_robots else response.headers.get("content-type"),
-            content_encoding=response.headers.get("content-encoding"),
-            scope=plan.scope,
-            authorities=request.authorities,
-            limits=plan.limits,
-            selection=plan.selection,
+            request,
+            self.frontier.plan,
+            response.headers,
             extras=self._extras,
             asks_fallback=self._fallback is not None,
-            prefix=request.resume.prefix if request.resume else None,
-            skipped=request.resume.items if request.resume else 0,
-            former=request.reread.former if request.reread else None,
-            sniff_only=self._sniff_only and not request.is_robots,
+            sniff_only=self._sniff_only,
         )
-
-    async def _ask_fallback(self, request: DocumentRequest, body: bytes, url: str | None) -> FallbackAnswer:
-        assert self._fallback is not None  # noqa: S101 - for the type checker: its task says so
-        self._notify_frontier(request, Arrived())
-        return await run_fallback(self._fallback, body, url, limits=self.frontier.plan.limits)
 
     def _count_wire_bytes(self, wire_bytes: int) -> None:
         self.bytes_wire += wire_bytes
 
-    async def _failed(self, request: DocumentRequest, task: DocumentTask | None, error: FetchError) -> Failed:
+    async def _failed(self, request: DocumentRequest, parser: DocumentParser | None, failed: Failed) -> Failed:
         """Ends a try that broke off. A retry continues where it ended; without one, what arrived is the document."""
-        failed = Failed(error.code, error.message, error.transient, remedy=error.remedy)
-        if task is None or not task.has_caught_up:
+        if parser is None or not parser.has_caught_up:
             return failed
         if self.frontier.tries_again(request, failed):
-            request.resume = task.resume_point() if task.has_emitted else None
-            return failed
-        return attrs.evolve(failed, outcome=await task.end(cut=True))
+            return attrs.evolve(failed, resume=parser.resume_point if parser.has_emitted else None)
+        await self._end(request, parser, cut=True)
+        return attrs.evolve(failed, read=parser.result)
 
 
 class CrawlBatches:
@@ -326,13 +325,6 @@ def first_failure(failure: BaseException) -> BaseException:
     return failure.error if isinstance(failure, CallbackError) else failure
 
 
-def _cores() -> int:
-    """Returns how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _is_small(response: Response) -> bool:
     """Whether its Content-Length is small."""
     length = response.headers.get("content-length", "")
@@ -345,14 +337,13 @@ class DocumentTimeouts:
     Both have document_seconds together. Only waiting for the network counts, not the consumer's time. A head must be
     complete within connect_seconds + read_seconds + min_rate_after_seconds: time to connect, time to the first byte,
     and as long as a body has before its rate is checked. A fetcher restarts read_seconds at each byte, so that without
-    this a head could drip forever. `count` is called with the length of each chunk. The time is added to the
-    request's network_seconds, which includes earlier tries and redirects.
+    this a head could drip forever. `count` is called with the length of each chunk. `spent` is the time of earlier
+    tries and redirects, `seconds` that of this one.
     """
 
-    def __init__(
-        self, request: DocumentRequest, limits: Limits, clock: Callable[[], float], count: Callable[[int], None]
-    ) -> None:
-        self._request = request
+    def __init__(self, spent: float, limits: Limits, clock: Callable[[], float], count: Callable[[int], None]) -> None:
+        self.seconds = 0.0
+        self._left = limits.document_seconds - spent  # at the beginning
         self._limits = limits
         self._clock = clock
         self._count = count
@@ -369,24 +360,24 @@ class DocumentTimeouts:
         A chunk may take read_seconds regardless of the rate; many small chunks must keep the rate.
         """
         limits, iterator = self._limits, aiter(chunks)
-        request, before, wire_bytes = self._request, self._request.network_seconds, 0
+        before, wire_bytes = self.seconds, 0
         while True:
-            left = limits.document_seconds - request.network_seconds
-            at_rate = max(limits.read_seconds, self._rate_seconds(wire_bytes) - (request.network_seconds - before))
+            left = self._left - self.seconds
+            at_rate = max(limits.read_seconds, self._rate_seconds(wire_bytes) - (self.seconds - before))
             timeout_error = self._document_timeout if left <= at_rate else self._rate_timeout
             chunk = await self._timed(anext(iterator, None), min(left, at_rate), timeout_error)
             if chunk is None:
                 return
             wire_bytes += len(chunk)
             self._count(len(chunk))
-            if request.network_seconds > limits.document_seconds:
+            if self.seconds > self._left:
                 raise self._document_timeout()
-            if request.network_seconds - before > self._rate_seconds(wire_bytes):
+            if self.seconds - before > self._rate_seconds(wire_bytes):
                 raise self._rate_timeout()
             yield chunk
 
     async def _timed(self, awaitable: Awaitable[T], seconds: float, timeout_error: Callable[[], FetchError]) -> T:
-        """Awaits with a timeout, and adds the time it took to network_seconds."""
+        """Awaits with a timeout, and adds the time it took to `seconds`."""
         started = self._clock()
         try:
             async with asyncio.timeout(seconds) as deadline:
@@ -402,13 +393,13 @@ class DocumentTimeouts:
             # This task was not cancelled, but one inside the fetcher: the request must end all the same.
             raise FetchError("the fetcher cancelled the request") from None
         finally:
-            self._request.network_seconds += self._clock() - started
+            self.seconds += self._clock() - started
 
     @property
     def _head_seconds(self) -> float:
         limits = self._limits
         whole_head = limits.connect_seconds + limits.read_seconds + limits.min_rate_after_seconds
-        return min(whole_head, limits.document_seconds - self._request.network_seconds)
+        return min(whole_head, self._left - self.seconds)
 
     def _rate_seconds(self, wire_bytes: int) -> float:
         """Returns how long so many bytes of a body may take."""
@@ -416,7 +407,7 @@ class DocumentTimeouts:
         return max(self._limits.min_rate_after_seconds, wire_bytes / rate) if rate > 0 else math.inf
 
     def _head_timeout(self) -> FetchError:
-        if self._request.network_seconds >= self._limits.document_seconds:
+        if self.seconds >= self._left:
             return self._document_timeout()
         fields = "connect_seconds + read_seconds + min_rate_after_seconds"
         return FetchError(f"the head of the answer was not here after {self._head_seconds:g} s ({fields})")

@@ -1,30 +1,32 @@
-"""Parses one body and selects what the caller wants: wire bytes in, batches of items out.
+"""Parses one body and selects what the caller wants: wire bytes in, batches of items and an Outcome out.
 
-Runs in any thread, in one at a time. Never fetches, never waits.
+Runs in any thread, in one at a time. Never fetches, never waits, never decides about a retry.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ..frontier.document_request import Finished, ResumePoint
 from ..frontier.filters import LastmodSummary
 from ..model.errors import SitemapReaderError
-from ..model.records import Outcome, SitemapRef, UrlRecord
+from ..model.problems import Problem
+from ..model.records import SitemapRef, UrlRecord
 from ..model.url_batch import BatchItem, UrlBatch, batched, unbatched
+from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.parser import SitemapParser
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+    from concurrent.futures import Future
 
-    from ..frontier.filters import Selection
+    from ..frontier.document_request import DocumentRequest
+    from ..frontier.plan import Plan
     from ..model.limits import Limits
-    from ..model.problems import Problem
     from ..model.records import Item
-    from ..parser.content.decoder import ReadPrefix
-    from ..parser.content.sniff import Format
     from ..parser.dialects.feed_fallback import FallbackLinks
-    from ..parser.normalise.scope import Scope, ScopeMode
+    from ..parser.normalise.scope import Scope
 
 # About how much a batch takes in memory: to pass one to another thread costs some 100 us.
 _BATCH_BYTES = 256 * 1024
@@ -33,67 +35,69 @@ _ITEM_BYTES = 256
 _MIN_PIECE_BYTES = 4 * 1024
 
 Batch: TypeAlias = list[BatchItem]
+_PAGES = SITEMAP_FORMATS - {Format.INDEX}
+# How many problems may wait for the first entry of their document.
+_DEFERRED_ITEMS = 64
 _URL_ITEMS = frozenset({UrlBatch, SitemapRef})
 FallbackAnswer: TypeAlias = "FallbackLinks | SitemapReaderError"
 
 
 class DocumentParser:
-    """Parses one body: parse() each chunk, iterating to the end; then end(), and with a `fallback_request` finish().
+    """Parses the body of one response: parse() each chunk, then end(), and with a `fallback_request` finish().
 
-    Keywords of SitemapParser have its meaning. `selection` filters URLs. `skipped` counts items that an earlier try
-    returned. `former` is the scope of an earlier reading: only what that dropped is returned. `sniff_only` stops once
-    the format is known, and returns no URLs. `asks_fallback`: a feed fallback will be called if needed.
+    These calls run in threads, one at a time: see ParseExecutor. due() then says which of their items to pass on now.
+
+    The items of an earlier try, which ended at the `resume` point of the request, are not returned again; with `reread`
+    only what that reading dropped is. `sniff_only` stops once the format is known, and returns no URLs.
+    `asks_fallback`: a feed fallback will be called if needed.
 
     `items` counts what the SitemapParser returned. `has_yielded`: a URL or a child was among that, selected or not.
-    `fallback_request`: the arguments for a feed fallback, to be called before finish(). `regained` counts what a second
-    reading returned, by the reason for which the first one dropped it. `dates` are those of all URLs, selected or not,
-    where the selection has a date filter.
+    `has_emitted`: items are out that a retry must not repeat. `fallback_request`: the arguments for a feed fallback, to
+    be called before finish().
     """
 
     def __init__(
         self,
+        request: DocumentRequest,
+        plan: Plan,
+        headers: Mapping[str, str],
         *,
-        url: str,
-        final_url: str,
-        content_type: str | None,
-        content_encoding: str | None = None,
-        scope: ScopeMode,
-        authorities: tuple[str, ...],
-        limits: Limits,
-        selection: Selection,
         extras: bool = False,
         asks_fallback: bool = False,
-        prefix: ReadPrefix | None = None,
-        skipped: int = 0,
-        former: Scope | None = None,
         sniff_only: bool = False,
     ) -> None:
+        resume, reread = request.resume, request.reread
         self._parser = SitemapParser(
-            url=url,
-            final_url=final_url,
-            content_type=content_type,
-            content_encoding=content_encoding,
-            scope=scope,
-            authorities=authorities,
+            url=request.original_url,
+            final_url=request.url,
+            content_type=None if request.is_robots else headers.get("content-type"),
+            content_encoding=headers.get("content-encoding"),
+            scope=plan.scope,
+            authorities=request.authorities,
             child_scope="any",  # the frontier checks URL scope: it knows about robots.txt files of other hosts
-            limits=limits,
+            limits=plan.limits,
             extras=extras,
             feed_fallback=self._stored_answer if asks_fallback else None,
-            prefix=prefix,
+            prefix=resume.prefix if resume else None,
         )
-        self._selection = selection
-        self._skipped = skipped
-        self._former = former
-        self._sniff_only = sniff_only
+        self._request = request
+        self._selection = plan.selection
+        self._skipped = resume.items if resume else 0
+        self._former = reread.former if reread else None
+        self._sniff_only = sniff_only and not request.is_robots
+        self._takes_every_record = plan.selection.takes_all and reread is None and not self._sniff_only
         self._closing: Iterator[list[Item]] = iter(())
         self._answer: FallbackAnswer | None = None
         self._filtered: Counter[str] = Counter()
-        self._takes_every_record = selection.takes_all and former is None and not sniff_only
+        self._regained = Counter(resume.read.regained if resume else ())
+        self._dates = None if plan.selection.window.since is None else LastmodSummary()
+        self._deferred: Batch = []  # until the first entry; of a probe, until it is a sitemap
         self.items = 0
         self.has_yielded = False
+        self.has_emitted = resume is not None or reread is not None
         self.fallback_request: tuple[bytes, str | None] | None = None
-        self.regained: Counter[str] = Counter()
-        self.dates = None if selection.window.since is None else LastmodSummary()
+        self.is_large = False  # more than one chunk and one batch: kept by ParseExecutor
+        self.call: Future[Any] | None = None  # the last one
 
     @property
     def robots_text(self) -> str:
@@ -101,9 +105,9 @@ class DocumentParser:
         return self._parser.robots_text
 
     @property
-    def format(self) -> Format | None:
-        """The format; None until it is known."""
-        return self._parser.format
+    def lists_pages(self) -> bool:
+        """Whether its format is known, and one without links to other documents."""
+        return self._parser.format in _PAGES
 
     @property
     def needs_no_more(self) -> bool:
@@ -121,17 +125,17 @@ class DocumentParser:
         return self._parser.is_shorter
 
     @property
-    def prefix(self) -> ReadPrefix:
-        """The bytes read so far, for a later try."""
-        return self._parser.prefix
+    def resume_point(self) -> ResumePoint:
+        """Where a retry can continue."""
+        return ResumePoint(self._parser.prefix, self.items, self.result)
 
     @property
-    def outcome(self) -> Outcome:
-        """The Outcome so far."""
+    def result(self) -> Finished:
+        """What was read so far."""
         outcome = self._parser.outcome
         outcome.dropped.update(self._filtered)
         outcome.kept -= self._filtered.total()
-        return outcome
+        return Finished(outcome, dates=self._dates, regained=self._regained)
 
     def parse(self, chunk: bytes) -> Iterator[Batch]:
         """Yields the selected items of a chunk, in small batches."""
@@ -154,9 +158,28 @@ class DocumentParser:
         self._answer, self.fallback_request = answer, None
         return self._rest()
 
+    def due(self, batch: Batch, *, final: bool = False) -> Batch:
+        """The items to pass on now: problems that a retry might repeat are deferred until there is a first entry."""
+        self.has_emitted = self.has_emitted or self.has_yielded
+        # The frontier reports an HTML page instead of robots.txt itself: it knows what else was found.
+        self._deferred += [item for item in batch if not _is_html_problem(item)] if self._request.is_robots else batch
+        is_due = final or self.has_emitted or len(self._deferred) >= _DEFERRED_ITEMS
+        if not is_due or (self._request.is_probe and self._parser.format not in SITEMAP_FORMATS):
+            return []
+        due, self._deferred = self._deferred, []
+        self.has_emitted = self.has_emitted or bool(due)
+        return due
+
     def release(self) -> None:
-        """Frees the parser's memory: its parts refer to each other, and would wait for a garbage collection."""
-        vars(self._parser).clear()
+        """Frees the parser's memory, when its current call has ended.
+
+        Its parts refer to each other, and would wait for a garbage collection.
+        """
+        parts = vars(self._parser)
+        if self.call is None:
+            parts.clear()
+        else:
+            self.call.add_done_callback(lambda _: parts.clear())  # with a reference to self it would be a cycle
 
     @property
     def _has_sniffed(self) -> bool:
@@ -196,8 +219,8 @@ class DocumentParser:
 
     def _matches_selection(self, record: UrlRecord) -> bool:
         """Whether the selection has the record; others are counted by reason."""
-        if self.dates is not None:
-            self.dates.add(record)
+        if self._dates is not None:
+            self._dates.add(record)
         reason = self._selection.refuses(record)
         if reason:
             self._filtered[reason] += 1
@@ -212,7 +235,7 @@ class DocumentParser:
                 continue
             reason = former.reason(item.loc)
             if self._matches_selection(item) and reason is not None and self.items > self._skipped:
-                self.regained[reason] += 1
+                self._regained[reason] += 1
                 regained += [problem for problem in item.problems if not _was_reported(problem)]
                 regained.append(item)
         return regained
@@ -238,3 +261,7 @@ def _size(item: BatchItem) -> int:
 def _was_reported(problem: Problem) -> bool:
     """Whether a problem of an entry was reported when its URL was dropped: those of its markup and its loc were."""
     return problem.field == "loc" or problem.code.startswith("S")
+
+
+def _is_html_problem(item: object) -> bool:
+    return isinstance(item, Problem) and item.code == "F05"

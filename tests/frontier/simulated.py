@@ -110,14 +110,14 @@ def walk(
     return seen
 
 
-def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float) -> None:
+def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, seconds: float = 0.0) -> None:
     frontier = seen.frontier
     if isinstance(reply, Failed):
         frontier.receive(request, reply, now, TODAY)
         return
     body = reply if isinstance(reply, str) else ""
     status, headers = reply if isinstance(reply, tuple) else (200 if isinstance(reply, str) else reply, {})
-    if not frontier.receive(request, Head(status, headers), now, TODAY):
+    if not frontier.receive(request, Head(status, headers, seconds), now, TODAY):
         return
     parser = SitemapParser(
         url=request.original_url,
@@ -127,21 +127,21 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float) -> No
         child_scope="any",
         limits=frontier.plan.limits,
     )
-    request.dates = LastmodSummary()
+    dates, regained = LastmodSummary(), Counter[str]()
     for item in [*parser.feed(body.encode()), *parser.close()]:
         if isinstance(item, UrlRecord):
-            request.dates.add(item)
+            dates.add(item)
         if request.reread:
             reason = request.reread.former.reason(item.loc) if isinstance(item, UrlRecord) else None
             if isinstance(item, UrlRecord) and reason:
-                request.reread.regained[reason] += 1
+                regained[reason] += 1
                 seen.records.append(item)
         elif isinstance(item, SitemapRef):
             frontier.receive(request, item, now, TODAY)
         elif isinstance(item, UrlRecord):
             seen.records.append(item)
     rules = parse_rules(parser.robots_text, frontier.plan.user_agent) if request.is_robots else None
-    frontier.receive(request, Finished(parser.outcome, rules), now, TODAY)
+    frontier.receive(request, Finished(parser.outcome, rules, dates, regained), now, TODAY)
 
 
 def names(*sitemaps: str, rules: str = "") -> str:

@@ -137,8 +137,7 @@ def test_a_second_reading_has_its_own_time_of_the_network() -> None:
         for request in frontier.next_requests(0.0):
             if request.url == SHARED:
                 spent.append(request.network_seconds)
-                request.network_seconds += 200.0
-            answer(seen, request, pages.get(request.url, 404), 0.0)
+            answer(seen, request, pages.get(request.url, 404), 0.0, seconds=200.0)
     assert spent == [0.0, 0.0]
 
 
@@ -170,7 +169,7 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)
     (top,) = frontier.next_requests(0.0)
-    top.inherited_authorities, top.why = (), "index"  # as if its scope were its own directory only
+    top.document.inherited_authorities, top.document.why = (), "index"  # as if its scope were its own directory only
     frontier.receive(top, Head(200, {}), 0.0, TODAY)
     frontier.receive(top, SitemapRef(SHARED), 0.0, TODAY)
     (reading,) = frontier.next_requests(0.0)
@@ -188,7 +187,7 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
     frontier.receive(wide, Finished(Outcome(format="sitemapindex")), 0.0, TODAY)
     assert not frontier.done
     (again,) = frontier.next_requests(0.0)
-    assert again is reading
+    assert again.document is reading.document
     frontier.receive(again, Head(200, {}), 0.0, TODAY)
     assert f"{HOST}/" in again.authorities
     frontier.receive(again, Finished(Outcome(format="urlset", kept=1, sha256="1")), 0.0, TODAY)
@@ -198,8 +197,7 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
 
 
 def test_indexes_that_widen_step_by_step_lead_to_one_second_reading() -> None:
-    """Each index lists the sitemap and the next index above; the sitemap is read first, and again when all are known.
-    """
+    """Each index lists the sitemap and the next index above; the sitemap is read first, and again when all are known."""
     folders = ["/".join("abcdef"[:depth]) for depth in range(6, 0, -1)]
     tops = [f"{HOST}/{folder}/index.xml" for folder in folders]
     deep = f"{HOST}/x/y/s.xml"

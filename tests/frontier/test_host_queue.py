@@ -9,7 +9,7 @@ import pytest
 from calls import calls_of
 from simulated import INDEX, TODAY
 
-from sitemap_reader.frontier.document_request import DocumentRequest, Finished, Head
+from sitemap_reader.frontier.document_request import Document, DocumentRequest, Failed, Finished, Head
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.host_queue import HostQueues, RequestQueue
 from sitemap_reader.frontier.robots_rules import ALLOW_ALL, parse_rules
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from sitemap_reader.frontier.robots_rules import Rules
 
 
-def request(url: str, not_before: float = 0.0) -> DocumentRequest:
-    return DocumentRequest(url, url, "given", not_before=not_before)
+def request(url: str, not_before: float = 0.0, *, is_robots: bool = False) -> Document:
+    document = Document(url, "given", is_robots=is_robots)
+    document.ask(not_before=not_before)
+    return document
 
 
 def test_waiting_requests_come_after_ready_ones() -> None:
@@ -182,7 +184,9 @@ def test_outdated_due_time_is_ignored() -> None:
     assert taken(hosts, 7.0) == []
     assert taken(hosts, 7.5) == ["https://a.example/soon"]
     assert hosts.wait(7.5, robots_only=False) == 1.5
-    assert [each.url for each in hosts.drain(host)] == ["https://a.example/late"]
+    hosts.skip(host, Failed("F04", "Retry-After is over the limit"))
+    assert not hosts.is_idle
+    assert [each.url for each in hosts.pop_skipped(robots_only=False)] == ["https://a.example/late"]
     assert hosts.is_idle
     assert hosts.wait(7.5, robots_only=False) is None
     assert taken(hosts, 99.0) == []
@@ -211,8 +215,7 @@ def test_next_time_is_one_at_which_a_request_may_start() -> None:
 
 def test_documents_wait_for_their_rules_and_while_only_robots_txt_counts() -> None:
     hosts = HostQueues(4)
-    document, robots = request("https://a.example/s.xml"), request("https://a.example/robots.txt")
-    robots.is_robots = True
+    document, robots = request("https://a.example/s.xml"), request("https://a.example/robots.txt", is_robots=True)
     hosts.add(document)
     hosts.add(robots)
     assert taken(hosts, 0.0) == [robots.url]

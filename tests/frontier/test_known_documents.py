@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 from calls import calls_of
 
-from sitemap_reader.frontier.document_request import DocumentRequest, KnownDocuments
+from sitemap_reader.frontier.document_request import Document, KnownDocuments
 
 # The number of ancestors that are visited.
 NEAREST = 64
 
 
-def request(number: int, *parents: DocumentRequest) -> DocumentRequest:
+def request(number: int, *parents: Document) -> Document:
     url = f"https://shop.example/{number}.xml"
-    return DocumentRequest(url, url, "index", parents=[parent.original_url for parent in parents])
+    return Document(url, "index", parents=[parent.original_url for parent in parents])
 
 
-def register(*visits: DocumentRequest) -> KnownDocuments:
+def register(*visits: Document) -> KnownDocuments:
     known = KnownDocuments()
     for each in visits:
         known.add(each)

@@ -1,27 +1,27 @@
-"""DocumentParser and DocumentTask: batches of bounded size, and memory that is free without a garbage collection."""
+"""DocumentParser and ParseExecutor: batches of bounded size, and memory that is free without a garbage collection."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import threading
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from scripted_fetcher import MAP, many, packed
 
-from sitemap_reader.frontier.document_request import DocumentRequest
+from sitemap_reader.frontier.document_request import Document
 from sitemap_reader.frontier.filters import Selection, make_patterns
-from sitemap_reader.model.limits import MIB, Limits
+from sitemap_reader.frontier.plan import Plan
+from sitemap_reader.model.limits import MIB
+from sitemap_reader.model.url_batch import UrlBatch
 from sitemap_reader.parser.content.decoder import Decoder
 from sitemap_reader.parser.content.gzip import GzipDecoder
 from sitemap_reader.parser.parser import SitemapParser
-from sitemap_reader.pipeline.document_parser import DocumentParser, LineOptions, take_batch
-from sitemap_reader.pipeline.document_task import DocumentTask
-from sitemap_reader.pipeline.thread_pool import ThreadPool
-from sitemap_reader.serialize.jsonl import Lines
+from sitemap_reader.pipeline.document_parser import DocumentParser, take_batch
+from sitemap_reader.pipeline.executor import ParseExecutor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -32,30 +32,15 @@ BODY = packed(many(3000))
 MOST_SECONDS = 10.0
 
 
-def parser_of(**options: Any) -> DocumentParser:
+def parser_of(selection: Selection = Selection()) -> DocumentParser:
     """A parser of MAP."""
-    options = {"selection": Selection(), **options}
-    return DocumentParser(
-        url=MAP, final_url=MAP, content_type=None, scope="any", authorities=(), limits=Limits(), **options
-    )
+    return DocumentParser(Document(MAP, "given").request, Plan(scope="any", selection=selection), {})
 
 
-def task_of(parser: DocumentParser, pool: ThreadPool, received: list[Any]) -> DocumentTask:
-    async def receive(batch: Batch) -> None:
-        received.extend(batch)
-
-    async def ask(body: bytes, url: str | None) -> Any:
-        raise AssertionError("no feed fallback is needed")
-
-    return DocumentTask(
-        DocumentRequest(MAP, MAP, "given"),
-        parser,
-        pool,
-        pool,
-        on_link=received.append,
-        on_batch=receive,
-        ask_fallback=ask,
-    )
+async def parsed(parser: DocumentParser, executor: ParseExecutor, body: AsyncIterator[bytes]) -> int:
+    """Parses a body without its end; the number of its URLs."""
+    async with aclosing(executor.parse(parser, body)) as batches:
+        return sum([len(item) async for batch in batches for item in batch if isinstance(item, UrlBatch)])
 
 
 async def chunks(*pieces: bytes) -> AsyncIterator[bytes]:
@@ -75,16 +60,16 @@ def batches(parser: DocumentParser, chunk: bytes) -> Iterator[Batch]:
 
 
 def test_chunk_with_a_large_decoded_size_gives_many_batches() -> None:
-    given = [*batches(parser_of(as_lines=LineOptions()), packed(many(50_000)))]
-    sizes = [sum(len(item.data) for item in batch if isinstance(item, Lines)) for batch in given]
+    given = [*batches(parser_of(), packed(many(50_000)))]
+    sizes = [sum(len(item) for item in batch if isinstance(item, UrlBatch)) for batch in given]
     assert len(sizes) > 20
-    assert max(sizes) < 600_000
-    assert sum(item.urls for batch in given for item in batch if isinstance(item, Lines)) > 49_000
+    assert max(sizes) < 3_000
+    assert sum(sizes) > 49_000
 
 
 def test_decompression_without_output_is_done_in_turns() -> None:
     unwanted = Selection(include=make_patterns("include", "nowhere"))
-    parser = parser_of(as_lines=LineOptions(), selection=unwanted)
+    parser = parser_of(unwanted)
     decoded = [0, *(parser.outcome.bytes_decoded for _ in batches(parser, packed(many(200_000))))]
     assert len(decoded) > 4
     assert max(after - before for before, after in pairwise(decoded)) < 5 * MIB
@@ -113,17 +98,15 @@ def uncollected() -> Iterator[None]:
 @pytest.mark.parametrize("ends", [True, False])
 def test_a_document_is_freed_when_its_task_releases_it(ends: bool) -> None:
     async def main() -> None:
-        pool = ThreadPool("own", 2)
-        received: list[Any] = []
+        executor, parser = ParseExecutor(), parser_of()
         try:
-            task = task_of(parser_of(), pool, received)
-            await task.read(chunks(*(BODY[at : at + 1000] for at in range(0, len(BODY), 1000))))
+            body = chunks(*(BODY[at : at + 1000] for at in range(0, len(BODY), 1000)))
+            assert await parsed(parser, executor, body) >= 2_900
             if ends:
-                await task.end()
-            task.release()
-            assert len(received) >= 2_900
+                await executor.run(parser, parser.end)
+            parser.release()
         finally:
-            await pool.close()
+            await executor.close()
 
     with uncollected():
         before = parsers_in_memory()
@@ -146,18 +129,17 @@ def test_a_cancelled_document_is_freed_when_its_call_has_ended(monkeypatch: pyte
     monkeypatch.setattr(DocumentParser, "parse", slow)
 
     async def main() -> None:
-        pool = ThreadPool("own")
+        executor, parser = ParseExecutor(), parser_of()
         failures: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda loop, context: failures.append(context))
-        task = task_of(parser_of(), pool, [])
-        reading = asyncio.ensure_future(task.read(chunks(BODY)))
+        reading = asyncio.ensure_future(parsed(parser, executor, chunks(BODY)))
         assert await asyncio.to_thread(begun.wait, MOST_SECONDS)
         reading.cancel()
         await asyncio.wait([reading])
         assert reading.cancelled()
-        task.release()
+        parser.release()
         goes_on.set()
-        await pool.close()
+        await executor.close()
         assert failures == []
         assert items[0] > 0, "the call went on to its end"
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import attrs
 import pytest
 
-from sitemap_reader.frontier.document_request import DocumentRequest
 from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.pipeline.crawl import DocumentTimeouts
@@ -17,7 +16,6 @@ from sitemap_reader.pipeline.crawl import DocumentTimeouts
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-URL = "https://shop.example/sitemap.xml"
 SOON, NEVER = 0.02, 60.0
 MOST_SECONDS = 10.0
 
@@ -33,11 +31,9 @@ def left_with(limits: Limits, *chunks: bytes, spent: float = 0.0) -> FetchError:
     """The error for a silent network; the request may have used some of its time before."""
 
     async def read() -> None:
-        request = DocumentRequest(URL, URL, "given", network_seconds=spent)
         async with asyncio.timeout(MOST_SECONDS):
-            async for _ in DocumentTimeouts(request, limits, time.monotonic, lambda _: None).chunks(
-                silent_after(*chunks)
-            ):
+            timeouts = DocumentTimeouts(spent, limits, time.monotonic, lambda _: None)
+            async for _ in timeouts.chunks(silent_after(*chunks)):
                 pass
 
     with pytest.raises(FetchError) as caught:
@@ -55,9 +51,7 @@ def test_silence_ends_by_rate_before_document_seconds(chunks: list[bytes]) -> No
 
 @pytest.mark.parametrize(("read", "rate_after"), [(NEVER, SOON), (SOON, NEVER), (NEVER, NEVER)])
 @pytest.mark.parametrize("spent", [0.0, 30.0])
-def test_silence_ends_by_document_seconds_before_rate(
-    read: float, rate_after: float, spent: float
-) -> None:
+def test_silence_ends_by_document_seconds_before_rate(read: float, rate_after: float, spent: float) -> None:
     limits = Limits(read_seconds=read, min_rate_after_seconds=rate_after, document_seconds=spent + SOON)
     error = left_with(limits, spent=spent)
     assert f"not done after {spent + SOON:g} s" in str(error)
@@ -73,10 +67,7 @@ def test_read_seconds_applies_to_a_chunk_at_any_rate() -> None:
 
     async def read() -> list[int]:
         limits = Limits(read_seconds=NEVER, min_rate_after_seconds=0.0, min_bytes_per_second=1_000)
-        request = DocumentRequest(URL, URL, "given")
-        return [
-            len(chunk)
-            async for chunk in DocumentTimeouts(request, limits, time.monotonic, lambda _: None).chunks(late())
-        ]
+        timeouts = DocumentTimeouts(0.0, limits, time.monotonic, lambda _: None)
+        return [len(chunk) async for chunk in timeouts.chunks(late())]
 
     assert asyncio.run(read()) == [1_000_000]

@@ -1,0 +1,87 @@
+"""The threads in which the documents of a crawl are parsed: calls of DocumentParsers in, batches of items out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import partial
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from ..model.errors import SitemapReaderError
+from .document_parser import take_batch
+from .feedparser_process import ChildProcesses
+from .thread_pool import ThreadPool
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
+
+    from ..model.limits import Limits
+    from ..parser.dialects.feed_fallback import FeedFallback
+    from .document_parser import Batch, DocumentParser, FallbackAnswer
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+# At most so many threads parse.
+_MAX_THREADS = 4
+
+
+class ParseExecutor:
+    """Runs the calls about each document one after the other, beside the event loop.
+
+    Those of a document that is one chunk and one batch run in a thread of their own, which keeps the order of such
+    documents; those of a larger one then in any of the other threads, one for each core.
+    """
+
+    def __init__(self) -> None:
+        self._first = ThreadPool("sitemap-reader-parse-first")
+        self._others = ThreadPool("sitemap-reader-parse", min(_cores(), _MAX_THREADS))
+
+    async def parse(self, parser: DocumentParser, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Batch, None]:
+        """Yields the items of a body, until the bytes end or no more are needed."""
+        async for chunk in chunks:
+            parser.is_large = parser.call is not None
+            batches, is_done = parser.parse(chunk), False
+            while not is_done:
+                batch, is_done = await self.run(parser, take_batch, batches)
+                parser.is_large = parser.is_large or not is_done
+                yield batch
+            if parser.needs_no_more:
+                return
+
+    async def run(
+        self, parser: DocumentParser, call: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+    ) -> Result:
+        """Returns the result of a call about a document."""
+        threads = self._others if parser.is_large else self._first
+        parser.call = future = threads.submit(call, *args, **kwargs)
+        return await asyncio.wrap_future(future)
+
+    async def close(self) -> None:
+        """Ends the threads after their current calls; if this is cancelled, without waiting for these."""
+        try:
+            await self._others.close()
+        finally:
+            await self._first.close()
+
+
+async def run_fallback(fallback: FeedFallback, body: bytes, url: str | None, *, limits: Limits) -> FallbackAnswer:
+    """Returns the result of a feed fallback, or its error. Cancelling this kills feedparser.
+
+    It runs in a thread of its own: it may take long, and other documents are read meanwhile.
+    """
+    children, thread = ChildProcesses(), ThreadPool("sitemap-reader-fallback")
+    try:
+        return await thread.run(children.run, partial(fallback, body, url, limits=limits))
+    except SitemapReaderError as error:
+        return error
+    finally:
+        children.kill()
+        await thread.close()
+
+
+def _cores() -> int:
+    """Returns how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
