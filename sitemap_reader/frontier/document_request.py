@@ -23,6 +23,7 @@ from .seeds import WELL_KNOWN, Probe, Seed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from ..model.problems import Severity
     from ..parser.content.decoder import ReadPrefix
     from ..parser.normalise.scope import Scope
     from .filters import LastmodSummary
@@ -84,7 +85,7 @@ class Failed:
     """No answer, or one that broke off after `network_seconds`; `read` is what was read before.
 
     With a `resume` point the next try continues there. `remedy` is what the user can do, "" if nothing; with None see
-    responses.with_remedy().
+    responses.with_remedy(). `severity` replaces that of the code.
     """
 
     code: str
@@ -94,6 +95,7 @@ class Failed:
     remedy: str | None = None
     resume: ResumePoint | None = None
     network_seconds: float = 0.0
+    severity: Severity | None = None
 
     @property
     def text(self) -> str:

@@ -38,10 +38,8 @@ from .responses import (
     ABSENT,
     REFUSED,
     Follow,
-    Read,
     Refuse,
     Settle,
-    Unchanged,
     hides_sitemap_lines,
     is_refusal,
     judge,
@@ -49,7 +47,7 @@ from .responses import (
     with_remedy,
 )
 from .revalidation import Revalidator
-from .robots_policy import BlockPages, RobotsPolicy
+from .robots_policy import RobotsPolicy
 from .robots_rules import ALLOW_ALL, disallow_all
 
 if TYPE_CHECKING:
@@ -57,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from ..model.problems import Problem, Severity
+    from ..model.problems import Problem
     from .host_queue import HostQueue
     from .robots_policy import CrawlDelay
     from .robots_rules import Rules
@@ -99,7 +97,6 @@ class Frontier:
         self._revalidator = Revalidator(plan.cache, authorities)
         self._links = Links(plan, self._documents, authorities, policy, self._revalidator, events)
         self._deferred = DeferredDocuments(plan, authorities, self._links, policy, events)
-        self._block_pages = BlockPages(plan, events)
         self._bytes = 0
         # Documents last: a robots.txt that is requested on their account serves no discovery.
         for site in sorted(self.sites, key=lambda site: site.seed.document is not None):
@@ -142,10 +139,8 @@ class Frontier:
 
     def next_requests(self, now: float) -> list[DocumentRequest]:
         """The requests that may start now, within the limits of the plan; each must be answered."""
-        for document in self._hosts.pop_skipped(robots_only=self._awaits_robots):
-            failed = self._hosts.for_url(document.url).skip_failure
-            assert failed is not None  # noqa: S101 - for the type checker
-            self._fail(document, failed, severity="info")  # the reason has been reported
+        for document, failed in self._hosts.pop_skipped(robots_only=self._awaits_robots):
+            self._fail(document, failed)
         for document, found in self._revalidator.unchanged(_UNCHANGED_PER_CALL):
             if isinstance(found, SitemapRef):
                 self._links.add(document, found)
@@ -267,7 +262,7 @@ class Frontier:
             return False
         refusal = self._policy.refusal(host, document)
         if refusal:
-            self._fail(document, Failed(refusal.code, refusal.message, transient=False), severity=refusal.severity)
+            self._fail(document, refusal)
         return refusal is None
 
     def _arrive(self, document: Document) -> None:
@@ -295,11 +290,11 @@ class Frontier:
     def _head(self, document: Document, head: Head, now: float, today: datetime) -> bool:
         document.received = attrs.evolve(document.received, status=head.status)
         request, step = document.request, judge(document.request, head, self._limits, today)
-        if isinstance(step, Read | Unchanged):
+        if isinstance(step, str):
             etag, last_modified = head.headers.get("etag"), head.headers.get("last-modified")
-            read_at = today if isinstance(step, Read) else document.read_at
+            read_at = today if step == "read" else document.read_at
             document.received = Received(head.status, etag, last_modified, read_at)
-        if isinstance(step, Read):
+        if step == "read":
             if document.is_robots and request.redirects:
                 self._policy.share(document)
             if request.resume is None:  # a resumed reading keeps its scope: its items are counted
@@ -307,7 +302,7 @@ class Frontier:
             return True
         self._release(document)
         document.ask(network_seconds=request.network_seconds + head.network_seconds)
-        if isinstance(step, Unchanged):
+        if step == "unchanged":
             self._revalidator.confirm(document)
         elif isinstance(step, Follow):
             self._redirect(document, step.target)
@@ -357,7 +352,7 @@ class Frontier:
         host.rules = host.rules or disallow_all(failed.text)
         if not document.is_robots:
             self._events.report_probe(document)
-        self._hosts.skip(host, failed)
+        self._hosts.skip(host, attrs.evolve(failed, severity="info"))  # the reason is reported once
         self._fail(document, failed)
 
     def _redirect(self, document: Document, target: str) -> None:
@@ -412,10 +407,10 @@ class Frontier:
 
     def _end_page(self, robots: Document) -> None:
         """Reports an HTML page in place of a robots.txt."""
-        if self._block_pages.report_page(robots):
+        if self._policy.report_page(robots):
             self._end_document(robots)
 
-    def _fail(self, document: Document, failed: Failed, *, severity: Severity | None = None) -> None:
+    def _fail(self, document: Document, failed: Failed) -> None:
         host, code, read = self._hosts.for_url(document.original_url), failed.code, failed.read
         place = listing_place(document.listed)
         text = f"{failed.text} (listed in {place})" if place else failed.text
@@ -426,7 +421,7 @@ class Frontier:
             text = with_remedy(failed, document.status, self.plan)
         elif document.why == "given" and code == "F01" and document.status in REFUSED:
             text = with_remedy(failed, document.status, self.plan)
-        self._events.note(document, code, text, severity=severity)
+        self._events.note(document, code, text, severity=failed.severity)
         # One message per host: further probes fail in the same way.
         host.is_blocked = host.is_blocked or (not document.is_probe and is_refusal(document, code))
         if document.is_robots:
@@ -496,9 +491,9 @@ class Frontier:
                     self._add_candidate(url, "well-known", site)
                     return
         if not site.pending and not site.has_ended:
-            host = self._hosts.for_url(site.origin)
-            if self._block_pages.end_discovery(site, host) and host.robots_txt is not None:
-                self._end_document(host.robots_txt)
+            page = self._policy.end_discovery(site)
+            if page is not None:
+                self._end_document(page)
 
 
 def _alias_outcome(outcome: Outcome) -> Outcome:

@@ -210,7 +210,7 @@ class HostQueues:
         self._busy: dict[HostQueue, int] = {}  # hosts with waiting requests -> their rank in the queue
         self._queue: list[tuple[int, HostQueue]] = []
         self._later: list[tuple[float, int, HostQueue]] = []  # only entries at the host's `examine_at` count
-        self._skipped: deque[Document] = deque()
+        self._skipped: list[tuple[Document, Failed]] = []
         self._robots_only = False
 
     def __contains__(self, url: str) -> bool:
@@ -228,7 +228,7 @@ class HostQueues:
         """Queues a document at its host."""
         host = self.for_url(document.url)
         if host.skip_failure:
-            self._skipped.append(document)
+            self._skipped.append((document, host.skip_failure))
             return
         (host.robots if document.is_robots else host.documents).add(document)
         self._busy.setdefault(host, next(_order))
@@ -245,16 +245,16 @@ class HostQueues:
         host.skip_failure = failed
         self._busy.pop(host, None)
         host.examine_at = math.inf
-        self._skipped += [*host.robots.drain(), *host.documents.drain()]
+        self._skipped += ((document, failed) for document in (*host.robots.drain(), *host.documents.drain()))
 
     def has_skipped(self, *, robots_only: bool) -> bool:
         """Whether pop_skipped() returns something."""
-        return any(document.is_robots or not robots_only for document in self._skipped)
+        return any(document.is_robots or not robots_only for document, _ in self._skipped)
 
-    def pop_skipped(self, *, robots_only: bool) -> list[Document]:
-        """Removes and returns the documents of skipped hosts."""
-        taken = [document for document in self._skipped if document.is_robots or not robots_only]
-        self._skipped = deque(document for document in self._skipped if robots_only and not document.is_robots)
+    def pop_skipped(self, *, robots_only: bool) -> list[tuple[Document, Failed]]:
+        """Removes and returns the documents of skipped hosts, each with the reason."""
+        taken = [each for each in self._skipped if each[0].is_robots or not robots_only]
+        self._skipped = [each for each in self._skipped if robots_only and not each[0].is_robots]
         return taken
 
     def pop_ready(self, now: float, *, robots_only: bool) -> Iterator[tuple[HostQueue, Document]]:

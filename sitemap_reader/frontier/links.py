@@ -283,7 +283,8 @@ class Links:
     # --- children that are not read, and those that are ---
 
     def _skip(self, index: Document, ref: SitemapRef, reason: str) -> None:
-        index.report.skipped += reason == "since"
+        if reason == "since":
+            self._events.count_skipped(index)
         self._prune(ref.loc, reason)
 
     def _prune(self, loc: str, reason: str) -> None:

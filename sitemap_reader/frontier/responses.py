@@ -8,7 +8,7 @@ Retry-After), RFC 9309 2.3.1 (robots.txt).
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
@@ -32,11 +32,6 @@ REFUSED = frozenset({401, 403, 407, 429, 451})  # it is there, but not for this 
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
-
-
-@attrs.frozen
-class Read:
-    """Read the body: it is the document."""
 
 
 @attrs.frozen
@@ -71,12 +66,8 @@ class Refuse:
     skip_host: bool = False
 
 
-@attrs.frozen
-class Unchanged:
-    """304: the document is as it was when an earlier crawl read it."""
-
-
-Step = Read | Follow | Settle | Refuse | Unchanged
+# Read the body: it is the document. Unchanged (304): the document is as it was when an earlier crawl read it.
+Step = Literal["read", "unchanged"] | Follow | Settle | Refuse
 
 
 def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime) -> Step:
@@ -86,13 +77,13 @@ def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
     if request.is_robots:
         rules = rules_for_status(head.status)
         if rules == "read":
-            return Read()
+            return "read"
         if rules.why is None:
             return Settle(rules) if head.status in ABSENT else Settle(rules, _text(head.status), refused=True)
     elif 200 <= head.status <= 299 and head.status != HTTPStatus.PARTIAL_CONTENT:
-        return Read()
+        return "read"
     elif head.status == HTTPStatus.NOT_MODIFIED and request.headers:  # else the request was not conditional
-        return Unchanged()
+        return "unchanged"
     if head.status in _BUSY:
         return _busy(request, head, limits, today)
     return Refuse(Failed("F01", _text(head.status), transient=500 <= head.status <= 599))

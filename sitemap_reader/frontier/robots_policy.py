@@ -33,15 +33,6 @@ if TYPE_CHECKING:
 
 
 @attrs.frozen
-class Refusal:
-    """Why a document is not requested: a Problem's code, message and severity, None for that of the code."""
-
-    code: str
-    message: str
-    severity: Severity | None = None
-
-
-@attrs.frozen
 class CrawlDelay:
     """A host with a Crawl-delay, and how many of its documents wait for their turn."""
 
@@ -138,8 +129,8 @@ class RobotsPolicy:
 
     def request_at_next_origin(self, robots: Document, failed: Failed) -> None:
         """A bare host is tried over https, then http: https did not answer at all."""
-        failure = Outcome(format=Format.ROBOTS.value, complete=False)
-        robots.report.tally.add(report(failed.code, failed.text, sitemap=robots.original_url))
+        problem = report(failed.code, failed.text, sitemap=robots.original_url)
+        failure = Outcome(format=Format.ROBOTS.value, complete=False, problems={failed.code: 1}, samples=(problem,))
         self._events.set_outcome(robots, failure)
         # Documents listed at the first origin need its robots.txt: it is requested anew for them.
         host = self._hosts.for_url(robots.original_url)
@@ -183,15 +174,17 @@ class RobotsPolicy:
         rules = self._hosts.for_url(url).rules
         return None if rules is None or rules.why else rules
 
-    def refusal(self, host: HostQueue, document: Document) -> Refusal | None:
+    def refusal(self, host: HostQueue, document: Document) -> Failed | None:
         """Why a document may not be requested; None if it may."""
         if host.delay_error and not document.is_robots:
-            return Refusal("F15", f"not read: {host.delay_error}", "info")  # the error is that of robots.txt
+            # The error is that of robots.txt.
+            return Failed("F15", f"not read: {host.delay_error}", transient=False, severity="info")
         if document.is_robots or host.rules is None or (why := host.rules.refusal(document.url)) is None:
             return None
         # That a robots.txt cannot be read has been reported, with the reason.
         severity: Severity | None = "info" if host.rules.why else None
-        return Refusal("F02", f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else ""), severity)
+        message = f"forbidden by {host.origin}/robots.txt" + (f" ({why})" if why else "")
+        return Failed("F02", message, transient=False, severity=severity)
 
     def rules_out_probes(self, site: SiteDiscovery, document: Document) -> bool:
         """Whether probes are useless: the host never answered, answers 429, is disallowed, or is skipped."""
@@ -257,31 +250,23 @@ class RobotsPolicy:
         """RFC 9309 2.3.1.4: while robots.txt is unreachable, all is disallowed; `why` it is."""
         self.set_rules(robots, disallow_all(f"robots.txt: {why}"))
 
+    # --- HTML pages with status 200 in place of a robots.txt or of sitemaps ---
 
-class BlockPages:
-    """HTML pages with status 200 in place of a robots.txt or of sitemaps, judged when a site's discovery ends.
+    def end_discovery(self, site: SiteDiscovery) -> Document | None:
+        """Nothing is left to request on the site's account; the robots.txt that is such a page and ends by this.
 
-    Where a sitemap was found, a page in place of robots.txt is a warning, and one at a well-known path is not reported.
-    Where none was found, one in place of robots.txt, or at every well-known path, is an error: a bot wall may hide what
-    is there.
-    """
-
-    def __init__(self, plan: Plan, events: Events) -> None:
-        self._plan = plan
-        self._events = events
-
-    def end_discovery(self, site: SiteDiscovery, host: HostQueue) -> bool:
-        """Nothing is left to request on the site's account; `host` is that of its origin.
-
-        Whether the robots.txt of the host is such a page, and ends by this.
+        Where a sitemap was found, a page in place of robots.txt is a warning, and one at a well-known path is not
+        reported. Where none was found, one in place of robots.txt, or at every well-known path, is an error: a bot wall
+        may hide what is there.
         """
         site.has_ended = True
+        host = self._hosts.for_url(site.origin)
         robots = host.robots_txt
         if robots is not None and robots.is_page:
             if not all(each.has_ended for each in robots.sites):
-                return False
+                return None
             found = any(each.has_sitemap or each.candidates for each in robots.sites)
-            return self.report_page(robots, is_wall=not (found or host.is_blocked))
+            return robots if self.report_page(robots, is_wall=not (found or host.is_blocked)) else None
         if site.has_only_pages and not host.is_blocked:
             page = site.html_pages[0]
             assert page.outcome is not None  # noqa: S101 - for the type checker: it has ended
@@ -290,7 +275,7 @@ class BlockPages:
             page.outcome.samples = (problem, *(each for each in page.outcome.samples if each.code != "F05"))
             self._events.report_probe(page)
             site.report_candidate(page.outcome)
-        return False
+        return None
 
     def report_page(self, robots: Document, *, is_wall: bool = False) -> bool:
         """Reports a page in place of a robots.txt; whether that document has ended by this."""

@@ -186,7 +186,7 @@ def test_outdated_due_time_is_ignored() -> None:
     assert hosts.wait(7.5, robots_only=False) == 1.5
     hosts.skip(host, Failed("F04", "Retry-After is over the limit"))
     assert not hosts.is_idle
-    assert [each.url for each in hosts.pop_skipped(robots_only=False)] == ["https://a.example/late"]
+    assert [each.url for each, _ in hosts.pop_skipped(robots_only=False)] == ["https://a.example/late"]
     assert hosts.is_idle
     assert hosts.wait(7.5, robots_only=False) is None
     assert taken(hosts, 99.0) == []

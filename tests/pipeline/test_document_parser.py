@@ -7,7 +7,7 @@ import gc
 import threading
 from contextlib import aclosing, contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from scripted_fetcher import MAP, many, packed
@@ -32,9 +32,9 @@ BODY = packed(many(3000))
 MOST_SECONDS = 10.0
 
 
-def parser_of(selection: Selection = Selection()) -> DocumentParser:
+def parser_of(**options: Any) -> DocumentParser:
     """A parser of MAP."""
-    return DocumentParser(Document(MAP, "given").request, Plan(scope="any", selection=selection), {})
+    return DocumentParser(Document(MAP, "given").request, Plan(scope="any", **options), {})
 
 
 async def parsed(parser: DocumentParser, executor: ParseExecutor, body: AsyncIterator[bytes]) -> int:
@@ -69,8 +69,8 @@ def test_chunk_with_a_large_decoded_size_gives_many_batches() -> None:
 
 def test_decompression_without_output_is_done_in_turns() -> None:
     unwanted = Selection(include=make_patterns("include", "nowhere"))
-    parser = parser_of(unwanted)
-    decoded = [0, *(parser.outcome.bytes_decoded for _ in batches(parser, packed(many(200_000))))]
+    parser = parser_of(selection=unwanted)
+    decoded = [0, *(parser.result.outcome.bytes_decoded for _ in batches(parser, packed(many(200_000))))]
     assert len(decoded) > 4
     assert max(after - before for before, after in pairwise(decoded)) < 5 * MIB
 
