@@ -1,4 +1,4 @@
-"""The values of the frontier: what is asked, what came, what was decided; and the documents that a crawl knows.
+"""The values of the frontier: what is requested, what came, what was decided; and the documents that a crawl knows.
 
 Out of the frontier come DocumentRequests, each one request to make now. Into it go Answers: the head, what the body
 lists, and the end. A Document has the latest of each. Nothing here decides when a request is made.
@@ -65,7 +65,7 @@ class Finished:
     outcome: Outcome
     rules: Rules | None = None
     dates: LastmodSummary | None = None
-    regained: Counter[str] = attrs.field(factory=Counter)
+    regained: Counter[str] | None = None
 
 
 @attrs.frozen
@@ -116,7 +116,7 @@ class Received:
     read_at: datetime | None = None
 
 
-# --- what is asked ---
+# --- what is requested ---
 
 
 @attrs.frozen
@@ -132,11 +132,11 @@ class Reread:
 
     def merge(self, second: Finished) -> Outcome:
         """The outcome of both readings: the second if the bytes were the same, else the first plus `regained`."""
-        first = self.first
+        first, regained = self.first, second.regained or Counter[str]()
         if second.outcome.sha256 == first.sha256:
             return second.outcome
-        first.kept += second.regained.total()
-        first.dropped = dict(Counter(first.dropped) - second.regained)
+        first.kept += regained.total()
+        first.dropped = dict(Counter(first.dropped) - regained)
         first.complete = first.complete and second.outcome.complete
         return first
 
@@ -206,7 +206,7 @@ def has_scope_drops(outcome: Outcome) -> bool:
 class Document:
     """A document that a crawl knows, and its links to others.
 
-    `listed` is its first listing in an index or robots.txt. `request` is what is asked, `received` what came, `report`
+    `listed` is its first listing in an index or robots.txt. `request` is what is requested, `received` what came, `report`
     what was decided. `inherited_authorities` come from the indexes that list it.
     """
 
@@ -272,7 +272,7 @@ class Document:
         return self.why == "well-known" and not self.report.reports_failure
 
     def ask(self, **changes: Any) -> None:
-        """Changes what is asked next, as attrs.evolve() does."""
+        """Changes what is requested next, as attrs.evolve() does."""
         self.request = attrs.evolve(self.request, **changes)
 
     def lists(self, url: str) -> bool:

@@ -83,9 +83,9 @@ class Events:
         decided, outcome = document.report, document.report.outcome
         assert outcome is not None  # noqa: S101 - for the type checker
         outcome.skipped = decided.skipped
-        unread = decided.unread_children or Counter[str]()
-        outcome.kept -= unread.total()
-        outcome.dropped = dict(Counter(outcome.dropped) + unread)
+        if decided.unread_children:
+            outcome.kept -= decided.unread_children.total()
+            outcome.dropped = dict(Counter(outcome.dropped) + decided.unread_children)
         outcome.complete = outcome.complete and not decided.is_incomplete
         if not (document.is_probe and outcome.format not in SITEMAP_FORMATS):
             self._events += [*decided.deferred_problems, outcome]

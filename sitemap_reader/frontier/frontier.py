@@ -147,7 +147,7 @@ class Frontier:
             else:
                 self._finished(document, Finished(found))
         for index in self._links.dates.go_on(_DATED_PER_CALL):
-            self._end_document(index)
+            self._deferred.end(index)
         started = self._start(now)
         if self._is_idle and not self._deferred.is_empty:
             self._deferred.settle(_DEFERRED_PER_CALL)
@@ -197,7 +197,7 @@ class Frontier:
             if robots is not None and robots.is_page:
                 self._end_page(robots)
         for index in self._links.dates.abandon():
-            self._end_document(index)
+            self._deferred.end(index)
         self._deferred.abandon()
         return self.take()
 
@@ -288,12 +288,14 @@ class Frontier:
     # --- answers ---
 
     def _head(self, document: Document, head: Head, now: float, today: datetime) -> bool:
-        document.received = attrs.evolve(document.received, status=head.status)
         request, step = document.request, judge(document.request, head, self._limits, today)
-        if isinstance(step, str):
-            etag, last_modified = head.headers.get("etag"), head.headers.get("last-modified")
-            read_at = today if step == "read" else document.read_at
-            document.received = Received(head.status, etag, last_modified, read_at)
+        before, headers = document.received, head.headers
+        if step == "read":
+            document.received = Received(head.status, headers.get("etag"), headers.get("last-modified"), today)
+        elif step == "unchanged":
+            document.received = Received(head.status, headers.get("etag"), headers.get("last-modified"), before.read_at)
+        else:
+            document.received = attrs.evolve(before, status=head.status)
         if step == "read":
             if document.is_robots and request.redirects:
                 self._policy.share(document)
@@ -358,8 +360,8 @@ class Frontier:
     def _redirect(self, document: Document, target: str) -> None:
         """Requests the target of a redirect, unless that is a document of its own: then this one is its alias."""
         self._events.note(document, "F03", f"redirected to {target}")
-        asked = document.request
-        document.ask(url=target, redirects=(*asked.redirects, asked.url), tries=0)
+        before = document.request
+        document.ask(url=target, redirects=(*before.redirects, before.url), tries=0)
         if document.is_robots:
             known = self._policy.requested_at(target)
         else:
@@ -372,7 +374,7 @@ class Frontier:
         if not document.is_robots:
             self._links.add_alias(document, known)
             if known.is_alias_of(document):
-                document.request = asked  # a loop, so it is an alias of nothing
+                document.request = before  # a loop, so it is an alias of nothing
                 urls = f"{document.original_url} and {known.original_url}"
                 self._fail(document, Failed("F04", f"redirect loop: {urls} redirect to each other", transient=False))
                 return
@@ -408,7 +410,7 @@ class Frontier:
     def _end_page(self, robots: Document) -> None:
         """Reports an HTML page in place of a robots.txt."""
         if self._policy.report_page(robots):
-            self._end_document(robots)
+            self._deferred.end(robots)
 
     def _fail(self, document: Document, failed: Failed) -> None:
         host, code, read = self._hosts.for_url(document.original_url), failed.code, failed.read
@@ -464,15 +466,10 @@ class Frontier:
         self._events.set_outcome(document, outcome)
         waits = self._links.dates.ended(document, outcome)
         if not (waits or document.is_page):
-            self._end_document(document)
+            self._deferred.end(document)
         self.documents_done += not document.is_robots
         for site in document.sites:
             self._continue_discovery(document, site, outcome)
-
-    def _end_document(self, document: Document) -> None:
-        """Reports the end of a document, or defers it if robots.txt verification could still change its outcome."""
-        assert document.outcome is not None  # noqa: S101 - for the type checker: it has ended
-        self._deferred.end(document, document.outcome)
 
     def _continue_discovery(self, document: Document, site: SiteDiscovery, outcome: Outcome) -> None:
         """A candidate or the robots.txt of a site has ended: requests the next probe, or ends the discovery."""
@@ -493,7 +490,7 @@ class Frontier:
         if not site.pending and not site.has_ended:
             page = self._policy.end_discovery(site)
             if page is not None:
-                self._end_document(page)
+                self._deferred.end(page)
 
 
 def _alias_outcome(outcome: Outcome) -> Outcome:

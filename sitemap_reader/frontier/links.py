@@ -19,7 +19,7 @@ from .document_request import Document, DocumentRequest, has_scope_drops
 from .index_dates import IndexDateChecks
 
 if TYPE_CHECKING:
-    from ..model.records import Outcome, SitemapRef
+    from ..model.records import SitemapRef
     from ..parser.normalise.scope import DropReason
     from .authority import Authorities
     from .document_request import Finished, KnownDocuments
@@ -363,9 +363,10 @@ class DeferredDocuments:
         """Whether no document waits; some may be read for the second time."""
         return not self._waiting
 
-    def end(self, document: Document, outcome: Outcome) -> None:
+    def end(self, document: Document) -> None:
         """Reports the end of a document, or defers it if robots.txt verification could change its outcome."""
-        if self._plan.descend and (self._authorities.has_unverified(document) or has_scope_drops(outcome)):
+        outcome, has_unverified = document.outcome, self._authorities.has_unverified(document)
+        if self._plan.descend and (has_unverified or (outcome and has_scope_drops(outcome))):
             self._waiting.append(document)
         else:
             self._events.report_end(document)

@@ -119,12 +119,11 @@ class RobotsPolicy:
         if host.skip_failure:
             if host.robots_txt is not None:  # which may have been requested for verification only, so far
                 self._events.report_probe(host.robots_txt)
-        elif document.is_robots:
-            pass
-        elif self._plan.obey_robots or host.origin in self._origins:
-            self.request(host)
-        else:
-            host.rules = ALLOW_ALL
+        elif not document.is_robots:
+            if self._plan.obey_robots or host.origin in self._origins:
+                self.request(host)
+            else:
+                host.rules = ALLOW_ALL
         self._hosts.add(document)
 
     def request_at_next_origin(self, robots: Document, failed: Failed) -> None:

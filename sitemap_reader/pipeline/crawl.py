@@ -212,7 +212,7 @@ class Crawl:
     async def _pass_on(
         self, request: DocumentRequest, parser: DocumentParser, batch: Batch, *, final: bool = False
     ) -> None:
-        """Gives the links of a batch to the frontier, in slices so that other tasks have their turn; emits its items."""
+        """Gives the links of a batch to the frontier, in slices, so that other tasks have their turn; emits items."""
         for start in range(0, len(batch), _SLICE_ITEMS):
             for item in batch[start : start + _SLICE_ITEMS]:
                 if isinstance(item, SitemapRef):

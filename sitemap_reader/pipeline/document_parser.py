@@ -89,7 +89,7 @@ class DocumentParser:
         self._closing: Iterator[list[Item]] = iter(())
         self._answer: FallbackAnswer | None = None
         self._filtered: Counter[str] = Counter()
-        self._regained = Counter(resume.read.regained if resume else ())
+        self._regained = Counter((resume and resume.read.regained) or ())
         self._dates = None if plan.selection.window.since is None else LastmodSummary()
         self._deferred: Batch = []  # until the first entry; of a probe, until it is a sitemap
         self.items = 0

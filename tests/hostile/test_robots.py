@@ -130,7 +130,7 @@ def walk(target: str, pages: Pages, **plan: Any) -> CrawlResult:
     async def read() -> list[str]:
         run = Crawl(frontier, fetcher, polite=False, clock=lambda: 0.0)
         async with asyncio.timeout(120):
-            return [loc async for batch in run.batches() for urls in ledger.record(batch) for loc in urls.columns.locs]
+            return [record.loc async for batch in run.batches() for record in ledger.take(batch, UrlRecord)]
 
     locs = asyncio.run(read())
     ledger.progress.urls = len(locs)

@@ -43,7 +43,6 @@ from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.problems import Problem
 from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
-from sitemap_reader.model.url_batch import unbatched
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -77,7 +76,7 @@ def test_children_are_returned_and_followed_before_their_index_ends() -> None:
         index_page = fetcher.pages[MAP][0]
         seen: list[str] = []
         async for batch in start(MAP, fetcher).batches():
-            for item in unbatched(batch):
+            for item in batch:
                 if isinstance(item, UrlRecord):
                     seen.append(f"record, index {'open' if MAP in fetcher.open else 'closed'}")
                     gate.set()
