@@ -263,6 +263,8 @@ async def _read_async(run: CrawlRun) -> AsyncGenerator[Any, None]:
                     while (piece := await run.next_piece(pieces)) is not None:
                         for item in piece:
                             yield item
+                    if run.summary_builder.is_full:
+                        return
             pieces = run.last_pieces()
             while (piece := await run.next_piece(pieces)) is not None:
                 for item in piece:

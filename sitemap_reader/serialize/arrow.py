@@ -16,10 +16,10 @@ import orjson
 from ..model.errors import UsageError, install_hint
 from ..model.records import EXTENSIONS, Change, UrlRecord
 from ..model.url_batch import SUBSECOND, UrlBatch, changefreq_of, precision_of
+from .byte_streams import Sink
 from .jsonl import to_dict
 from .projection import fields_of
 from .schema import Many, Object, Scalar, Shape, line_shape
-from .writers import Sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

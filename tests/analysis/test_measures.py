@@ -143,9 +143,7 @@ def test_hours_are_in_the_zone_and_dates_keep_their_day(load: Load) -> None:
 
 def test_peak_of_the_week_is_in_the_finding(load: Load) -> None:
     records = [page(n, day(6, 9, 8)) for n in range(3)] + [page("x", day(6, 10, 17))]
-    assert load(*records).weekday_hour().finding == (
-        "75% of changes on a Tue; the busiest hour is 08:00 UTC (3 of 4)"
-    )
+    assert load(*records).weekday_hour().finding == ("75% of changes on a Tue; the busiest hour is 08:00 UTC (3 of 4)")
     dated = [page(1, day(6, 9), "day")]
     assert load(*dated).weekday_hour().finding == "100% of changes on a Tue; no lastmod states a time"
 

@@ -17,6 +17,7 @@ from corpus_cases import CORPUS
 import sitemap_reader as sr
 from sitemap_reader.analysis.snapshot import Snapshot, loaded
 from sitemap_reader.analysis.tables import SnapshotMetadata, TableBuilder
+from sitemap_reader.model.url_batch import UrlBatch
 from sitemap_reader.statistics.collector import Statistics
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def pages(*moments: datetime, precision: Any = "second") -> list[sr.UrlRecord]:
 
 def read_from(records: Iterable[sr.UrlRecord], began: datetime, until: datetime) -> Snapshot:
     builder = TableBuilder()
-    builder.add_lines(b"".join(sr.json_line(record, site="a.example") for record in records))
+    builder.add_urls(UrlBatch("https://a.example/s.xml", records=[*records]), "a.example")
     tables = builder.tables()
     return Snapshot("a.example", lambda: tables, SnapshotMetadata(began, until, complete=True))
 
@@ -248,7 +249,10 @@ def test_the_worst_sitemaps_come_first(tmp_path: Path) -> None:
 
 def test_of_many_languages_those_with_most_links_are_drawn(tmp_path: Path) -> None:
     def page(number: int, language: str) -> sr.UrlRecord:
-        links = (sr.Alternate("en", f"https://a.example/{number}"), sr.Alternate(language, f"https://a.example/x/{number}"))
+        links = (
+            sr.Alternate("en", f"https://a.example/{number}"),
+            sr.Alternate(language, f"https://a.example/x/{number}"),
+        )
         return sr.UrlRecord(f"https://a.example/{number}", alternates=links)
 
     rare = [page(number, f"a{number}") for number in range(40)]

@@ -18,6 +18,7 @@ from sitemap_reader.checks.baseline import (
     open_baseline,
 )
 from sitemap_reader.checks.findings import CheckedUrls, Findings
+from sitemap_reader.model.url_batch import UrlBatch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -54,8 +55,8 @@ def dump(*forms: dict[str, Any], name: str = "monday.jsonl") -> str:
 
 
 def some(urls: list[str], sitemap: str = PAGES) -> CheckedUrls:
-    none = [None] * len(urls)
-    return CheckedUrls.from_columns(sitemap, urls, none, none, none, none, [*range(2, 2 + len(urls))])
+    records = [sr.UrlRecord(loc, sitemap=sitemap, line=line) for line, loc in enumerate(urls, 2)]
+    return CheckedUrls(UrlBatch(sitemap, records=records), sitemap)
 
 
 def audit(

@@ -34,7 +34,7 @@ from sitemap_reader.frontier.robots_rules import parse_rules
 from sitemap_reader.frontier.seeds import WELL_KNOWN, parse_target
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.problems import Problem
-from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
+from sitemap_reader.model.records import Outcome, SitemapRef
 from sitemap_reader.serialize.jsonl import UNWRITTEN, from_json, json_line
 
 # --- robots.txt: rules -----------------------------------------------------------------------------------
@@ -309,9 +309,7 @@ def test_redirected_robots_txt_verifies_the_other_host_within_one_domain(final: 
 
 @pytest.mark.parametrize("target", [SITE, MAP], ids=["guessed", "named by the user"])
 @pytest.mark.parametrize(("final", "proven"), [("https://www.shop.example", True), ("https://evil.example", False)])
-def test_redirected_document_verifies_the_other_host_within_one_domain(
-    final: str, proven: bool, target: str
-) -> None:
+def test_redirected_document_verifies_the_other_host_within_one_domain(final: str, proven: bool, target: str) -> None:
     moved = f"{final}/maps/a.xml"
     locs = [f"{SITE}/1", f"{final}/maps/2", f"{final}/3"]
     seen = walk(target, {MAP: (301, {"location": moved}), moved: urlset(*locs)})
@@ -789,9 +787,7 @@ def test_robots_txt_redirected_within_its_domain_applies_to_both_hosts() -> None
 
 @pytest.mark.parametrize("targets", [[SITE, WWW], [WWW, SITE], [SITE, f"{WWW}/robots.txt"]])
 @pytest.mark.parametrize("concurrency", [1, 16])
-def test_robots_txt_redirected_to_a_pending_one_ends_with_it(
-    targets: list[str], concurrency: int
-) -> None:
+def test_robots_txt_redirected_to_a_pending_one_ends_with_it(targets: list[str], concurrency: int) -> None:
     pages: Pages = {
         ROBOTS: (301, {"location": f"{WWW}/robots.txt"}),
         f"{WWW}/robots.txt": names(A, f"{SITE}/no.xml", rules="Disallow: /no.xml"),
@@ -1207,7 +1203,7 @@ def test_documents_that_redirect_to_each_other_count_as_one_that_could_not_be_re
     pages: Pages = {INDEX: index(a, b, MAP), a: (302, {"location": b}), b: (302, {"location": a}), MAP: urlset("x")}
     seen = walk(INDEX, pages)
     ledger = SummaryBuilder()
-    ledger.take([*seen.reported], UrlRecord)
+    ledger.record(seen.reported)
     assert (ledger.complete, ledger.summary().complete) == (False, False)
     assert (ledger.summary().failed, ledger.summary().sitemaps) == (1, 3)
     assert (seen.outcomes[b].final_url, seen.outcomes[a].final_url) == (b, b)
@@ -1236,7 +1232,7 @@ def test_documents_redirected_to_the_same_unlisted_url_are_one(
     assert [seen.outcomes[url].entries for url in (first, second, third)] == [read, 0, 0]
     assert all(seen.outcomes[url].complete is bool(read) for url in (first, second, third))
     ledger = SummaryBuilder()
-    ledger.take([*seen.reported], UrlRecord)
+    ledger.record(seen.reported)
     summary = ledger.summary()
     assert (summary.sitemaps, summary.sitemaps_read, summary.failed) == (2, 1 + read, failed)
 
@@ -1249,7 +1245,7 @@ def test_well_known_paths_redirected_to_one_page_are_not_reported(reply: Reply) 
     seen = walk(SITE, pages)
     assert seen.locs == [f"{SITE}/page"]
     ledger = SummaryBuilder()
-    ledger.take([*seen.reported], UrlRecord)
+    ledger.record(seen.reported)
     assert ledger.summary().complete
     assert (ledger.summary().sitemaps, [problem.code for problem in ledger.problems.samples]) == (1, ["F09"])
 

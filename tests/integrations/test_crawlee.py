@@ -157,8 +157,11 @@ def test_a_crawler_gets_what_the_reader_reads_with_each_record(
 
 def test_the_record_survives_a_queue_on_disk(site: SiteServer, tmp_path: Path) -> None:
     body = urlset([(f"{site.url}/a", "2026-01-31"), f"{site.url}/b"])
-    body = body.replace(b"<url>", b'<url><x:image xmlns:x="http://www.google.com/schemas/sitemap-image/1.1">'
-                        b"<x:loc>/i.png</x:loc></x:image><priority>9</priority>")
+    body = body.replace(
+        b"<url>",
+        b'<url><x:image xmlns:x="http://www.google.com/schemas/sitemap-image/1.1">'
+        b"<x:loc>/i.png</x:loc></x:image><priority>9</priority>",
+    )
     site.pages = {"/one.xml": (200, XML, body)}
     target = f"{site.url}/one.xml"
 
@@ -366,15 +369,11 @@ def test_url_listed_twice_is_transformed_once(site: SiteServer) -> None:
     assert loader.summary.repeated == 1
 
 
-def test_url_that_crawlee_refuses_is_skipped_and_logged(
-    site: SiteServer, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_url_that_crawlee_refuses_is_skipped_and_logged(site: SiteServer, caplog: pytest.LogCaptureFixture) -> None:
     site.pages = {"/one.xml": (200, XML, urlset(["http://1.2.3.999/", f"{site.url}/a"]))}
     for transform in (None, lambda options: "unchanged"):
         caplog.clear()
-        loader = SitemapReaderLoader(
-            f"{site.url}/one.xml", scope="any", transform_request_function=transform, **LOCAL
-        )
+        loader = SitemapReaderLoader(f"{site.url}/one.xml", scope="any", transform_request_function=transform, **LOCAL)
         assert run(urls_of(loader)) == [f"{site.url}/a"]
         assert loader.refused == 1
         assert "http://1.2.3.999/ is left out, as Crawlee takes no such URL" in caplog.text
@@ -895,9 +894,7 @@ def killed(target: str, work: Path, mode: str, after: int) -> tuple[list[str], b
 
 
 @pytest.mark.parametrize("mode", ["key", "key+state"])
-def test_after_a_kill_all_unhandled_urls_come_and_no_handled_one(
-    site: SiteServer, tmp_path: Path, mode: str
-) -> None:
+def test_after_a_kill_all_unhandled_urls_come_and_no_handled_one(site: SiteServer, tmp_path: Path, mode: str) -> None:
     site.pages = pages_of(site.url, 8, 25)
     safe: set[str] = set()
     handled: set[str] = set()
@@ -916,8 +913,7 @@ def test_after_a_kill_all_unhandled_urls_come_and_no_handled_one(
 
 
 def test_waiting_changes_are_persisted_before_the_state_commits_them(site: SiteServer, tmp_path: Path) -> None:
-    """With a key reading continues while nothing is handled, and each change is either in the queue or not committed.
-    """
+    """With a key reading continues while nothing is handled, and each change is either in the queue or not committed."""
     options: dict[str, Any] = {"state": tmp_path / "state.db", "persist_state_key": KEY, **LOCAL}
     left = tmp_path / "left"
 
@@ -935,9 +931,7 @@ def test_waiting_changes_are_persisted_before_the_state_commits_them(site: SiteS
     assert run(urls_of(SitemapReaderLoader(site.url, **options))) == []
 
 
-def test_remaining_urls_come_with_later_changes(
-    site: SiteServer, tmp_path: Path
-) -> None:
+def test_remaining_urls_come_with_later_changes(site: SiteServer, tmp_path: Path) -> None:
     options: dict[str, Any] = {"state": tmp_path / "state.db", "persist_state_key": KEY, **LOCAL}
 
     async def first() -> None:

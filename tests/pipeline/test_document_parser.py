@@ -15,13 +15,14 @@ from scripted_fetcher import MAP, many, packed
 from sitemap_reader.frontier.document_request import DocumentRequest
 from sitemap_reader.frontier.filters import Selection, make_patterns
 from sitemap_reader.model.limits import MIB, Limits
+from sitemap_reader.model.url_batch import UrlBatch, unbatched
 from sitemap_reader.parser.content.decoder import Decoder
 from sitemap_reader.parser.content.gzip import GzipDecoder
 from sitemap_reader.parser.parser import SitemapParser
-from sitemap_reader.pipeline.document_parser import DocumentParser, LineOptions, take_batch
+from sitemap_reader.pipeline.document_parser import DocumentParser, take_batch
 from sitemap_reader.pipeline.document_task import DocumentTask
 from sitemap_reader.pipeline.thread_pool import ThreadPool
-from sitemap_reader.serialize.jsonl import Lines
+from sitemap_reader.serialize.jsonl import encode_urls
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -42,7 +43,7 @@ def parser_of(**options: Any) -> DocumentParser:
 
 def task_of(parser: DocumentParser, pool: ThreadPool, received: list[Any]) -> DocumentTask:
     async def receive(batch: Batch) -> None:
-        received.extend(batch)
+        received.extend(unbatched(batch))
 
     async def ask(body: bytes, url: str | None) -> Any:
         raise AssertionError("no feed fallback is needed")
@@ -75,16 +76,17 @@ def batches(parser: DocumentParser, chunk: bytes) -> Iterator[Batch]:
 
 
 def test_chunk_with_a_large_decoded_size_gives_many_batches() -> None:
-    given = [*batches(parser_of(as_lines=LineOptions()), packed(many(50_000)))]
-    sizes = [sum(len(item.data) for item in batch if isinstance(item, Lines)) for batch in given]
+    found = batches(parser_of(), packed(many(50_000)))
+    given = [[item for item in batch if isinstance(item, UrlBatch)] for batch in found]
+    sizes = [sum(len(encode_urls(urls)) for urls in batch) for batch in given]
     assert len(sizes) > 20
     assert max(sizes) < 600_000
-    assert sum(item.urls for batch in given for item in batch if isinstance(item, Lines)) > 49_000
+    assert sum(len(urls) for batch in given for urls in batch) > 49_000
 
 
 def test_decompression_without_output_is_done_in_turns() -> None:
     unwanted = Selection(include=make_patterns("include", "nowhere"))
-    parser = parser_of(as_lines=LineOptions(), selection=unwanted)
+    parser = parser_of(selection=unwanted)
     decoded = [0, *(parser.outcome.bytes_decoded for _ in batches(parser, packed(many(200_000))))]
     assert len(decoded) > 4
     assert max(after - before for before, after in pairwise(decoded)) < 5 * MIB

@@ -9,6 +9,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import attrs
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,11 +24,12 @@ from tiers import examples
 import sitemap_reader as sr
 from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Attribute, Change
+from sitemap_reader.model.url_batch import UrlBatch, batched
 from sitemap_reader.serialize import arrow as room
 from sitemap_reader.serialize.arrow import Batches, ParquetSink, Rows, arrow_schema, lines_table
 from sitemap_reader.serialize.byte_streams import Blocks
 from sitemap_reader.serialize.dumps import numbered_objects
-from sitemap_reader.serialize.jsonl import json_lines, new_lines
+from sitemap_reader.serialize.jsonl import encode_urls
 from sitemap_reader.serialize.projection import all_fields, fields_of, parse_fields
 
 if TYPE_CHECKING:
@@ -49,6 +51,13 @@ def one_by_one(lines: bytes) -> pa.Table:
 
 def same(one: pa.Table | None, other: pa.Table) -> bool:
     return one is not None and one.combine_chunks().equals(other.combine_chunks())
+
+
+def add_lines(batches: Batches, lines: bytes) -> None:
+    """As a dump is read: in one block if possible, else one by one."""
+    if not batches.try_lines(lines):
+        for line in lines.splitlines():
+            batches.add(orjson.loads(line))
 
 
 def through(batches: Batches) -> pa.Table:
@@ -77,7 +86,7 @@ def test_lines_of_the_corpus_become_the_same_rows(folder: Path) -> None:
 @settings(max_examples=examples(60, 25), deadline=None)
 def test_lines_of_any_records_are_read_in_one_block(made: list[sr.UrlRecord]) -> None:
     lines = b"".join(map(sr.json_line, made))
-    assert json_lines(made).data == lines
+    assert encode_urls(UrlBatch(None, records=made)) == lines
     table = lines_table(lines, SCHEMA)
     assert same(table, one_by_one(lines)) or (table is None and LOOKS_OTHERWISE.search(lines))
 
@@ -114,10 +123,13 @@ def test_hostile_text_is_read_in_one_block(text: str) -> None:
 def test_text_like_numbers_or_date_keys_gives_the_same_rows(text: str) -> None:
     """Such lines may be read in a block or not; the rows must be those of the records."""
     news = sr.News(title=text, keywords=(text,), publication_date=datetime(2024, 1, 31, tzinfo=UTC))
-    lines = sr.json_line(sr.UrlRecord("https://example.com/", news=news))
-    batches = Batches(all_fields())
-    batches.add_lines(lines)
+    record = sr.UrlRecord("https://example.com/", news=news)
+    lines = sr.json_line(record)
+    batches, of_urls = Batches(all_fields()), Batches(all_fields())
+    add_lines(batches, lines)
+    of_urls.add_urls(UrlBatch(None, records=[record]))
     assert same(through(batches), one_by_one(lines))
+    assert same(through(of_urls), one_by_one(lines))
 
 
 def test_numbers_come_through_to_the_last_digit() -> None:
@@ -140,7 +152,7 @@ def test_line_longer_than_an_arrow_block_is_read() -> None:
     long = sr.json_line(sr.UrlRecord("https://example.com/" + "a" * 3 * room._PARSED_AT_ONCE_BYTES))
     lines = sr.json_line(sr.UrlRecord("b")) + long + sr.json_line(sr.UrlRecord("c"))
     batches = Batches(all_fields())
-    batches.add_lines(lines)
+    add_lines(batches, lines)
     assert same(through(batches), one_by_one(lines))
 
 
@@ -257,7 +269,7 @@ def test_lines_of_any_changes_are_read_in_one_block(made: list[Change], site: st
     table = lines_table(lines, SCHEMA_OF_CHANGES)
     assert same(table, changes_one_by_one(lines)) or (table is None and LOOKS_OTHERWISE.search(lines))
     batches = Batches(CHANGES)
-    batches.add_lines(lines)
+    add_lines(batches, lines)
     assert same(through(batches), changes_one_by_one(lines))
 
 
@@ -275,7 +287,7 @@ def test_changes_of_each_kind_are_read_in_one_block(site: str | None) -> None:
         Change("removed", sr.UrlRecord("d", sitemap="s")),
     ]
     lines = b"".join(sr.json_line(change, site=site) for change in made)
-    lines += new_lines(json_lines([whole, sr.UrlRecord("e")]), site=site).data
+    lines += encode_urls(UrlBatch(None, records=[whole, sr.UrlRecord("e")]), site=site, is_new=True)
     table = lines_table(lines, SCHEMA_OF_CHANGES)
     assert same(table, changes_one_by_one(lines))
     assert table["change"].to_pylist() == ["new", "updated", "updated", "updated", "removed", "new", "new"]
@@ -359,22 +371,22 @@ def locs(batches: Batches) -> list[str]:
 def test_rows_stand_in_the_order_in_which_they_were_added() -> None:
     batches = Batches(all_fields())
     batches.add({"loc": "1"})
-    batches.add_lines(b'{"loc":"2"}\n')
-    batches.add_lines(b'{"loc":"3"}\n')
+    add_lines(batches, b'{"loc":"2"}\n')
+    add_lines(batches, b'{"loc":"3"}\n')
     assert batches.try_lines(b'{"loc":"4"}\n{"loc":"5"}\n') == 2
     batches.add({"loc": "6"})
     assert batches.try_lines(b'{"loc":"no","lastmod":"2024"}\n') == 0
-    batches.add_lines(b'{"loc": "7", "lastmod": "2024-01-31T10:30:00+02:00"}\n')
+    add_lines(batches, b'{"loc": "7", "lastmod": "2024-01-31T10:30:00+02:00"}\n')
     batches.add({"loc": "8"})
     batches.end()
-    batches.add_lines(b'{"loc":"9"}\n')
+    add_lines(batches, b'{"loc":"9"}\n')
     assert locs(batches) == list("123456789")
     assert batches.take() == []
 
 
 def test_json_object_that_does_not_fit_is_refused_and_others_are_kept() -> None:
     batches = Batches(all_fields())
-    batches.add_lines(b'{"loc":"1"}\n')
+    add_lines(batches, b'{"loc":"1"}\n')
     with pytest.raises(sr.UsageError, match=r"^2: priority: "):
         batches.add({"loc": "2", "priority": "high"})
     batches.add({"loc": "3"})
@@ -391,12 +403,12 @@ def test_selected_columns_are_read_in_one_block(fields: str) -> None:
 def test_paths_into_columns_are_read_one_by_one() -> None:
     batches = Batches(parse_fields("loc,images.loc"))
     assert batches.try_lines(DATED) == 0
-    batches.add_lines(b'{"loc":"a","images":[{"loc":"i"}]}\n')
+    add_lines(batches, b'{"loc":"a","images":[{"loc":"i"}]}\n')
     assert through(batches).to_pylist() == [{"loc": "a", "images.loc": ["i"]}]
 
 
-def test_batch_is_full_by_rows_row_bytes_or_line_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, full in (("BATCH_ROWS", 3), ("BATCH_BYTES", 1_000), ("LINES_BYTES", 100)):
+def test_batch_is_full_by_rows_or_row_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, full in (("BATCH_ROWS", 3), ("BATCH_BYTES", 1_000)):
         monkeypatch.setattr(room, name, full)
     batches = Batches(all_fields())
     for number in range(3):
@@ -408,11 +420,57 @@ def test_batch_is_full_by_rows_row_bytes_or_line_bytes(monkeypatch: pytest.Monke
     batches.add({"loc": "a" * 1_000})
     assert batches.is_full
     batches.end()
-    batches.add_lines(A * 3)
     assert not batches.is_full
-    batches.add_lines(A)
-    assert batches.is_full
-    assert len(locs(batches)) == 8
+    assert len(locs(batches)) == 4
+
+
+# --- UrlBatches ---
+
+SITEMAP = "https://a.example/map.xml"
+batched_records = st.lists(records, max_size=4).map(
+    lambda made: UrlBatch(SITEMAP, records=[attrs.evolve(record, sitemap=SITEMAP) for record in made])
+)
+
+
+@given(batched_records, st.none() | st.sampled_from(HOSTILE), st.booleans())
+@settings(max_examples=examples(60, 25), deadline=None)
+def test_urls_give_the_rows_of_their_records(urls: UrlBatch, site: str | None, is_new: bool) -> None:
+    fields = CHANGES if is_new else all_fields()
+    columns = UrlBatch(SITEMAP, columns=urls.columns)
+    for batch in (urls, columns):
+        one_by_one, at_once = Batches(fields), Batches(fields)
+        for record in batch.records():
+            one_by_one.add(sr.to_dict(Change("new", record) if is_new else record, site=site))
+        at_once.add_urls(batch, site=site, is_new=is_new)
+        assert same(through(at_once), through(one_by_one))
+
+
+@pytest.mark.parametrize("fields", ["loc", "line,loc", "sitemap,lastmod,images", "loc,site", "loc,images.loc"])
+def test_selected_columns_of_urls_are_those_of_their_records(fields: str) -> None:
+    day = datetime(2024, 1, 31, tzinfo=UTC)
+    plain = sr.UrlRecord("a", day, "day", sitemap=SITEMAP, line=2)
+    rich = attrs.evolve(plain, images=(sr.Image("i"),))
+    for made in ([plain], [rich, plain]):
+        urls = UrlBatch(SITEMAP, records=made)
+        for batch in (urls, UrlBatch(SITEMAP, columns=urls.columns)):
+            one_by_one, at_once = Batches(parse_fields(fields)), Batches(parse_fields(fields))
+            for record in batch.records():
+                one_by_one.add(sr.to_dict(record, site="a.example"))
+            at_once.add_urls(batch, site="a.example")
+            assert through(at_once).to_pylist() == through(one_by_one).to_pylist()
+
+
+def test_urls_stand_in_the_order_in_which_they_were_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "BATCH_ROWS", 2)
+    batches = Batches(all_fields())
+    batches.add({"loc": "1"})
+    batches.add_urls(UrlBatch(None, columns=UrlBatch(None, records=[sr.UrlRecord("2"), sr.UrlRecord("3")]).columns))
+    batches.add_urls(UrlBatch(None, records=[sr.UrlRecord(each, mobile=True) for each in "456"]))
+    batches.add({"loc": "7"})
+    assert batches.try_lines(b'{"loc":"8"}\n') == 1
+    batches.add_urls(UrlBatch(None, records=[]))
+    batches.add_urls(UrlBatch(None, records=[sr.UrlRecord("9")]))
+    assert locs(batches) == list("123456789")
 
 
 # --- the file ---
@@ -422,9 +480,7 @@ def parquet(lines: Iterable[bytes], *, at_once: bool) -> pa.Table:
     stream = io.BytesIO()
     sink = ParquetSink(Blocks(stream), all_fields())
     for line in lines:
-        if at_once:
-            assert sink.write_lines(line)
-        else:
+        if not (at_once and sink.try_lines(line)):
             sink.write(orjson.loads(line))
     sink.close()
     return pq.read_table(stream)
@@ -435,6 +491,39 @@ def test_file_written_from_lines_equals_one_from_json_objects() -> None:
     lines = [*shop, b'{"loc": "odd", "lastmod": "2024-01-31T10:30:00+02:00"}\n', *shop]
     assert same(parquet(lines, at_once=True), parquet(lines, at_once=False))
     assert parquet(lines, at_once=True).num_rows == 2 * len(shop) + 1
+
+
+def test_file_written_from_urls_equals_one_from_json_objects() -> None:
+    shop = (CORPUS / "sites" / "shop.jsonl").read_bytes().splitlines(keepends=True)
+    made = [record for record in map(sr.from_json, shop) if isinstance(record, sr.UrlRecord)]
+    stream = io.BytesIO()
+    sink = ParquetSink(Blocks(stream), all_fields())
+    for urls in batched(made):
+        assert isinstance(urls, UrlBatch)
+        plain = [not urls.detailed.get(index) for index in range(len(urls))]
+        sink.write_urls(UrlBatch(urls.sitemap, columns=urls.only(plain).columns), site="a.example")
+        sink.write_urls(urls.only([not each for each in plain]), site="a.example")
+    sink.close()
+    expected = parquet([sr.json_line(record, site="a.example") for record in made], at_once=False)
+    by_place = [("sitemap", "ascending"), ("line", "ascending")]
+    assert same(pq.read_table(stream).sort_by(by_place), expected.sort_by(by_place))
+
+
+def test_file_of_changes_equals_one_from_json_objects() -> None:
+    urls = UrlBatch(SITEMAP, records=[sr.UrlRecord(each, sitemap=SITEMAP, mobile=each == "b") for each in "ab"])
+    columns = UrlBatch(SITEMAP, columns=UrlBatch(SITEMAP, records=urls.records()[:1]).columns)
+    others = [Change("updated", urls.records()[0], ("lastmod",)), Change("removed", urls.records()[1])]
+    changes = [Change("new", record) for record in (*urls.records(), *columns.records())] + others
+    stream, one_by_one = io.BytesIO(), io.BytesIO()
+    sink, other = ParquetSink(Blocks(stream), CHANGES), ParquetSink(Blocks(one_by_one), CHANGES)
+    for piece in (urls, columns, others):
+        sink.write_changes(piece, site="a.example")
+    for change in changes:
+        other.write(sr.to_dict(change, site="a.example"))
+    for each in (sink, other):
+        each.close()
+    assert same(pq.read_table(stream), pq.read_table(one_by_one))
+    assert pq.read_table(stream)["change"].to_pylist() == ["new", "new", "new", "updated", "removed"]
 
 
 @unix
