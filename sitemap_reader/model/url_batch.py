@@ -1,7 +1,7 @@
 """UrlBatch: many valid URLs of one document, as the parser passes them to JSON lines, Arrow, a state and the audit.
 
 The scanner makes a batch of a block of entries, expat's reader one of records, a state one of columns. Each of the
-three forms is made from the one that is there when it is asked for, so that a URL costs no object that is not needed.
+three forms is made from the one that is there on first use, so that a URL costs no object that is not needed.
 """
 
 from __future__ import annotations
