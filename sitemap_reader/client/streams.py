@@ -501,8 +501,9 @@ class AsyncChangeStream(_ChangeStream, AsyncStream[Change]):
     A stream without one sitemap ends by raising NothingFound or NothingReadable.
     """
 
-    def __init__(self, run: ChangeRun) -> None:
-        super().__init__(run, _changes_async(run))
+    def __init__(self, run: ChangeRun, before_delivery: Callable[[], Awaitable[None]] | None = None) -> None:
+        """`before_delivery` is awaited before the changes yielded so far count as delivered."""
+        super().__init__(run, _changes_async(run, before_delivery))
 
     async def close(self) -> None:
         """Cancels every request of this stream, and releases the state. May be called twice."""
@@ -510,19 +511,27 @@ class AsyncChangeStream(_ChangeStream, AsyncStream[Change]):
         self._run.state_sync.close()
 
 
-async def _changes_async(run: ChangeRun) -> AsyncGenerator[Change, None]:
+async def _changes_async(
+    run: ChangeRun, before_delivery: Callable[[], Awaitable[None]] | None
+) -> AsyncGenerator[Change, None]:
     """SQLite works in a thread beside the loop. No generator within this one: see _Batches."""
     thread = ThreadPool("sitemap-reader-state")
+
+    async def next_piece(pieces: Iterator[ChangePiece]) -> ChangePiece | None:
+        if before_delivery is not None:
+            await before_delivery()
+        return await thread.run(next, pieces, None)
+
     with run.reading(), ticking(run) if run.bar else nullcontext():
         try:
             async with aclosing(batches_of(run.crawl)) as batches:
                 async for batch in batches:
                     pieces = run.pieces(batch)
-                    while (piece := await thread.run(next, pieces, None)) is not None:
+                    while (piece := await next_piece(pieces)) is not None:
                         for change in changes_of(piece):
                             yield change
             pieces = run.last_pieces()
-            while (piece := await thread.run(next, pieces, None)) is not None:
+            while (piece := await next_piece(pieces)) is not None:
                 for change in changes_of(piece):
                     yield change
         finally:
