@@ -135,7 +135,7 @@ class SitemapReaderLoader(RequestLoader):
         self._state = state
         self._max_buffer_size = max_buffer_size
         self._key = persist_state_key
-        self._transform = transform_request_function or (lambda options: "unchanged")
+        self._transform = transform_request_function
         self._on_removed = on_removed or (lambda record: None)
         self.problems = Problems()
         self.outcomes: list[Outcome] = []
@@ -288,17 +288,17 @@ class SitemapReaderLoader(RequestLoader):
             self._on_removed(record)
             self.removed += 1
             return
-        options = options_of(item)
+        options = _options(item)
         try:
-            Request.from_url(**options)
+            request = Request.from_url(**options)
         except ValueError as error:  # pydantic's too, whose text has several lines
             self.refused += 1
             LOGGER.warning("%s is left out, as Crawlee takes no such URL: %s", record.loc, " ".join(str(error).split()))
             return
         marks = self._value.given_marks
         marks.add(record.loc)  # a stream of changes does not
-        if (request := make_request(options, self._transform, marks)) is not None:
-            self._value.request_queue.append(request)
+        if (finished := _finish(request, options, self._transform, marks)) is not None:
+            self._value.request_queue.append(finished)
             self._value.total_count += 1
             self._changed.set()
 
@@ -398,7 +398,7 @@ def record_of(request: Request) -> UrlRecord | None:
     return record
 
 
-def options_of(item: UrlRecord | Change) -> RequestOptions:
+def _options(item: UrlRecord | Change) -> RequestOptions:
     """What Request.from_url() makes the Request of a record or a change of; the transform gets it, too."""
     record = item if isinstance(item, UrlRecord) else item.record
     user_data: dict[str, Any] = {RECORD: to_dict(record)}
@@ -411,16 +411,17 @@ def options_of(item: UrlRecord | Change) -> RequestOptions:
     return options
 
 
-def make_request(options: RequestOptions, transform: Transform, taken: UrlSet) -> Request | None:
-    """The Request of what the transform makes of the options; None if that is "skip". Its exceptions pass through.
+def _finish(request: Request, options: RequestOptions, transform: Transform | None, taken: UrlSet) -> Request | None:
+    """The Request of the options, after the transform; None if that says "skip". Its exceptions pass through.
 
     `taken` has the URLs of earlier Requests, and gets the unique keys that differ from these.
     """
-    transformed = transform(options)
-    if transformed == "skip":
-        return None
-    options = transformed if isinstance(transformed, dict) else options  # "unchanged", or changed in place
-    request = Request.from_url(**options)
+    if transform is not None:
+        transformed = transform(options)
+        if transformed == "skip":
+            return None
+        options = transformed if isinstance(transformed, dict) else options  # "unchanged", or changed in place
+        request = Request.from_url(**options)
     if _is_key_taken(request, taken):
         options["unique_key"] = f"{request.url}|as listed"
         request = Request.from_url(**options)
