@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .options import HarvestConfig
 
 
+@attrs.frozen
 class _HostReader:
     """Reads one host into the shard's files, with limits on its time and URLs.
 
@@ -43,21 +44,12 @@ class _HostReader:
     files runs in `worker_thread`.
     """
 
-    def __init__(
-        self,
-        target: str,
-        domain: str,
-        config: HarvestConfig,
-        writer: ShardWriter,
-        worker_thread: ThreadPool,
-        progress: ShardProgress,
-    ) -> None:
-        self._target = target
-        self._domain = domain
-        self._config = config
-        self._writer = writer
-        self._worker_thread = worker_thread
-        self._progress = progress
+    _target: str
+    _domain: str
+    _config: HarvestConfig
+    _writer: ShardWriter
+    _worker_thread: ThreadPool
+    _progress: ShardProgress
 
     async def read(self) -> HostRow:
         started = time.monotonic()
