@@ -20,7 +20,7 @@ from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import EXTENSIONS, NO_EXTENSIONS, Candidate, Change, Outcome, SitemapRef, UrlRecord
 from ..model.url_batch import UrlBatch
-from ..parser.compiled import scanner
+from ..parser.compiled import HAS_SCANNER, scanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -90,8 +90,8 @@ def json_line(item: object, *, site: str | None = None) -> bytes:
 
 def encode_urls(batch: UrlBatch, *, site: str | None = None, is_new: bool = False) -> bytes:
     """The lines of the URLs of a batch, equal to those of json_line(); `is_new`: the lines of Changes that are new."""
-    # feedparser gives no lines, and the scanner writes numbers.
-    if batch.is_plain and scanner is not None and (batch.block or None not in batch.columns.lines):
+    # URLs that feedparser read have no line, and the scanner writes numbers.
+    if HAS_SCANNER and batch.is_plain and (batch.block or None not in batch.columns.lines):
         sitemap = orjson.dumps(batch.sitemap)
         end = b"}\n" if site is None else b',"site":' + orjson.dumps(site) + b"}\n"
         if batch.block is not None and not is_new:

@@ -118,7 +118,7 @@ class SitemapReaderLoader(RequestLoader):
         # An iterator would be exhausted by the first target.
         wanted = {name: tuple(each) if hasattr(each, "__next__") else each for name, each in wanted.items()}
         self._query = UrlQuery(**wanted)
-        self._query.plan_fields(datetime.now(UTC))  # for its checks
+        self._query.plan_fields(datetime.now(UTC))  # checks them
         if state is None and on_removed is not None:
             raise UsageError("on_removed: only with a state")
         self._sync_options = {} if state is None else _sync_options(state, persist_state_key, wanted, options)
@@ -276,8 +276,7 @@ class SitemapReaderLoader(RequestLoader):
     def _open_stream(self, target: str | Path, log: CrawlLog) -> AsyncStream[UrlRecord] | AsyncStream[Change]:
         callbacks: dict[str, Any] = {"on_item": partial(self._note, log), "on_progress": self._mark_documents}
         if self._state is not None:
-            sync_options: Any = {**self._sync_options, **callbacks}
-            run = self._reader.change_run(target, self._state, sync_options)
+            run = self._reader.change_run(target, self._state, {**self._sync_options, **callbacks})  # type: ignore[typeddict-item]
             run.before_delivery = self._wait_for_delivery
             return AsyncStream(run)
         query = attrs.evolve(self._query, unique=self._value.given_marks, **callbacks)
@@ -376,7 +375,7 @@ def _sync_options(state: object, key: str | None, wanted: dict[str, Any], option
     wrong += ["persist_state_key"] if key is not None else []
     if wrong:
         raise UsageError(f"{', '.join(wrong)} cannot be combined with a state, which has what was delivered before")
-    given = {name: options.pop(name) for name in ("full", "on", "accept_removals") if name in options}
+    given: dict[str, Any] = {name: options.pop(name) for name in ("full", "on", "accept_removals") if name in options}
     shared = (*PatternOptions.__annotations__, "trust_lastmod", "on_outcome")
     given |= {name: wanted[name] for name in shared if name in wanted}
     make_sync_plan({**given})  # for its checks
