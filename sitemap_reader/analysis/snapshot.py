@@ -126,7 +126,7 @@ class Snapshot(SnapshotTables):
         return self._measure("dates", "freshness", verdict=self.verdict)
 
     def lastmod_trust(self) -> Measure:
-        """How reliable each sitemap's lastmods are: `site sitemap urls dated identical future at_fetch score reasons`.
+        """How reliable each sitemap's lastmods are: `site sitemap urls dated identical dense future at_fetch score reasons`.
 
         `score` is from 0 to 1.
         """

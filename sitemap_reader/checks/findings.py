@@ -15,13 +15,16 @@ import attrs
 
 from ..client.summary import count_of
 from ..model.problems import CATALOGUE, Problem, Severity, report
+from ..parser.url_batch import lastmod_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from ..client.sitemap_tree import TreeRow
+    from ..frontier.lastmod_trust import LastmodTrust
     from ..model.records import ChangeFreq, Outcome, Precision, SitemapRef, UrlRecord
+    from ..parser.url_batch import UrlBatch
     from ..statistics.facts import Fact
 
 
@@ -208,14 +211,22 @@ class CheckedUrls:
     lines: Sequence[int | None]
     keys: Sequence[int]
     text: str
+    dates: tuple[Sequence[int | None], Sequence[int | None]]  # lastmods and precisions, as in a UrlBatch
     names_sitemap: bool = True  # False: `sitemap` is a dump whose lines do not state the sitemap
 
     @classmethod
-    def from_columns(cls, sitemap: str, *columns: Sequence[Any], names_sitemap: bool = True) -> CheckedUrls:
-        """A batch of these columns: locs, lastmods, precisions, changefreqs, priorities, lines."""
+    def of_batch(cls, sitemap: str, batch: UrlBatch, **options: Any) -> CheckedUrls:
+        """The URLs of a UrlBatch."""
+        return cls.from_columns(sitemap, *batch.values, dates=(batch.lastmods, batch.precisions), **options)
+
+    @classmethod
+    def from_columns(cls, sitemap: str, *columns: Sequence[Any], dates: Any = None, **options: Any) -> CheckedUrls:
+        """A batch of these columns of records: locs, lastmods, precisions, changefreqs, priorities, lines."""
         locs, lastmods, precisions, changefreqs, priorities, lines = columns
         keys, text = [*map(hash, locs)], "\n" + "\n".join(locs)
-        return cls(sitemap, locs, lastmods, precisions, changefreqs, priorities, lines, keys, text, names_sitemap)
+        dates = dates or [*zip(*map(lastmod_columns, lastmods, precisions), strict=True)]
+        fields = (locs, lastmods, precisions, changefreqs, priorities, lines, keys, text, dates)
+        return cls(sitemap, *fields, **options)
 
     @cached_property
     def dated(self) -> list[datetime]:
@@ -294,6 +305,7 @@ class AuditResult:
     facts: tuple[Fact, ...]
     notes: tuple[str, ...] = ()
     unnamed: tuple[Outcome, ...] = ()
+    lastmod_trust: Mapping[str, LastmodTrust] = attrs.field(factory=dict)
 
     def count(self, severity: Severity) -> int:
         """The number of problems of a severity, over all findings."""

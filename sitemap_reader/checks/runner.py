@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..client.sitemap_tree import SitemapTree
+from ..frontier.lastmod_trust import judge_history
 from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
@@ -117,13 +118,13 @@ class AuditRunner:
         self._unnamed: list[Outcome] = []  # incomplete documents without a URL, which have no row in the tree
         self._overview = SiteOverview()
         self._listed = DuplicateUrls()
+        self._lastmods = SitemapLastmods(fetched, as_of or (None if fetched else now))
         checks = [
             SessionParameters(),
             NonPageFiles(),
             PrivateHosts(allowed_hosts),
             UrlVariants(self._listed),
             FutureDates(clock),
-            SitemapLastmods(fetched),
             StaleSite(now),
             EqualPriorities(),
             MissingValidators(),
@@ -136,7 +137,8 @@ class AuditRunner:
             Images(),
             *extra_checks,
         ]
-        self._checks = [self._overview, self._listed, *(check for check in checks if findings.includes(check.codes))]
+        always = [self._overview, self._listed, self._lastmods]
+        self._checks = [*always, *(check for check in checks if findings.includes(check.codes))]
         self._url_checks, self._record_checks, self._ref_checks, self._outcome_checks = (
             _overriding(self._checks, name) for name in ("on_urls", "on_record", "on_ref", "on_outcome")
         )
@@ -151,19 +153,18 @@ class AuditRunner:
             _HANDLERS[kind](self, sitemap, [*group])
 
     def _batches(self, sitemap: str, several: list[UrlBatch]) -> None:
-        self._urls(sitemap, merged(several).values)
+        self._urls(sitemap, CheckedUrls.of_batch(sitemap or self.target, merged(several), names_sitemap=bool(sitemap)))
 
     def _records(self, sitemap: str, records: list[UrlRecord]) -> None:
         columns = [[getattr(record, name) for record in records] for name in _COLUMNS]
-        self._urls(sitemap, columns)
+        self._urls(sitemap, CheckedUrls.from_columns(sitemap or self.target, *columns, names_sitemap=bool(sitemap)))
         for record in records:
             if record.alternates or record.images or record.videos or record.news:
                 record.sitemap = sitemap or self.target
                 for on_record in self._record_checks if sitemap else self._unnamed_record_checks:
                     on_record(record, self.findings)
 
-    def _urls(self, sitemap: str, columns: Sequence[Sequence[Any]]) -> None:
-        batch = CheckedUrls.from_columns(sitemap or self.target, *columns, names_sitemap=bool(sitemap))
+    def _urls(self, sitemap: str, batch: CheckedUrls) -> None:
         if batch.newest and sitemap:
             self._tree.note(sitemap, *batch.newest)
         for on_urls in self._url_checks if sitemap else self._unnamed_url_checks:
@@ -213,9 +214,10 @@ class AuditRunner:
             complete=complete,
             findings=self.findings.ranked(),
             sitemaps=tuple(self._rows()),
-            facts=tuple(self._overview.facts()),
+            facts=(*self._overview.facts(), *self._lastmods.facts()),
             notes=(*notes, *check_notes),
             unnamed=tuple(self._unnamed),
+            lastmod_trust={url: judge_history(history) for url, history in self._lastmods.histories.items()},
         )
 
     def _rows(self) -> Iterator[TreeRow]:

@@ -19,8 +19,24 @@ if TYPE_CHECKING:
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 CHANGEFREQS: tuple[ChangeFreq, ...] = get_args(ChangeFreq)
-SUBSECOND = PRECISIONS.index("subsecond")
+PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
+SUBSECOND, _MINUTE = PRECISION_CODES["subsecond"], PRECISION_CODES["minute"]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def lastmod_columns(lastmod: datetime | None, precision: str | None) -> tuple[int | None, int | None]:
+    """A lastmod as its two columns: seconds (of a subsecond precision microseconds) since 1970, precision code."""
+    code = PRECISION_CODES.get(precision)
+    if lastmod is None:
+        return None, code
+    since = lastmod - EPOCH
+    return since // _MICROSECOND if code == SUBSECOND else since.days * 86_400 + since.seconds, code
+
+
+def states_time(code: int | None) -> bool:
+    """Whether a lastmod of this precision has a time of day."""
+    return code is not None and code >= _MINUTE
 
 
 def lastmod_of(number: int | None, code: int | None) -> tuple[datetime | None, Precision | None]:

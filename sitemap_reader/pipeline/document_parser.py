@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, TypeAlias, cast
 
 import attrs
 
-from ..frontier.filters import LastmodSummary
+from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import SitemapReaderError
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.fast_path import expanded
 from ..parser.parser import SitemapParser
-from ..parser.url_batch import UrlBatch
+from ..parser.url_batch import UrlBatch, lastmod_columns
 from ..serialize.jsonl import Lines, joined, json_lines, place_and_end
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class DocumentParser:
         self.has_yielded = False
         self.fallback_request: tuple[bytes, str | None] | None = None
         self.regained: Counter[str] = Counter()
-        self.dates = None if selection.window.since is None else LastmodSummary()
+        self.dates = None if selection.window.since is None else LastmodEvidence()
 
     @property
     def robots_text(self) -> str:
@@ -208,6 +208,11 @@ class DocumentParser:
         return [*scanned.records()]
 
     def _select(self, items: Batch) -> Batch:
+        if self.dates is not None:
+            columns = [lastmod_columns(url.lastmod, url.lastmod_precision) for url in items if type(url) is UrlRecord]
+            if columns:
+                lastmods, precisions = zip(*columns, strict=True)
+                self.dates.add(lastmods, precisions)
         if self._takes_every_record and self.items >= self._skipped:
             self.has_yielded = self.has_yielded or not _URL_ITEMS.isdisjoint(map(type, items))
             self.items += sum(item.urls if isinstance(item, UrlGroup) else 1 for item in items)
@@ -228,8 +233,6 @@ class DocumentParser:
 
     def _matches_selection(self, record: UrlRecord) -> bool:
         """Whether the selection has the record; others are counted by reason."""
-        if self.dates is not None:
-            self.dates.add(record)
         reason = self._selection.refuses(record)
         if reason:
             self._filtered[reason] += 1

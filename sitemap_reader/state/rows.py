@@ -20,15 +20,22 @@ import orjson
 
 from ..model.records import EXTENSIONS, EXTRAS_STATE_CODE, UrlRecord
 from ..parser.compiled import scanner
-from ..parser.url_batch import CHANGEFREQS, EPOCH, PRECISIONS, SUBSECOND, UrlBatch, changefreq_of, lastmod_of
+from ..parser.url_batch import (
+    CHANGEFREQS,
+    EPOCH,
+    PRECISIONS,
+    SUBSECOND,
+    UrlBatch,
+    changefreq_of,
+    lastmod_columns,
+    lastmod_of,
+)
 from ..serialize.jsonl import NESTED, to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 _MICROSECOND = timedelta(microseconds=1)
-_MINUTE = PRECISIONS.index("minute")
-_PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
 _CHANGEFREQ_CODES: dict[str | None, int] = {name: code for code, name in enumerate(CHANGEFREQS)}
 # Digit -> nested field, in the order of the digits, so that a row with news begins with a zero (HAS_NEWS).
 _CODES = {extension.state_code: name for name, extension in EXTENSIONS.items()} | {EXTRAS_STATE_CODE: "extras"}
@@ -91,25 +98,6 @@ def micros(moment: datetime) -> int:
 def moment(number: int) -> datetime:
     """The datetime of micros()."""
     return EPOCH + timedelta(microseconds=number)
-
-
-def lastmod_columns(lastmod: datetime | None, precision: str | None) -> tuple[int | None, int | None]:
-    """A lastmod as its two columns: seconds (of a subsecond precision microseconds) since 1970, precision code."""
-    return _number(lastmod, precision), _PRECISION_CODES.get(precision)
-
-
-def states_time(code: int | None) -> bool:
-    """Whether a lastmod of this precision has a time of day."""
-    return code is not None and code >= _MINUTE
-
-
-def _number(lastmod: datetime | None, precision: str | None) -> int | None:
-    if lastmod is None:
-        return None
-    if precision == "subsecond":
-        return micros(lastmod)
-    since = lastmod - EPOCH
-    return since.days * 86_400 + since.seconds
 
 
 def record_of(loc: str, listing: Listing, sitemap: str | None) -> UrlRecord:
