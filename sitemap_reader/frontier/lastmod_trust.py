@@ -114,8 +114,8 @@ class LastmodEvidence:
     dated: int = 0
     _began: float = inf  # of the reading, in seconds since 1970
     _ended: float = -inf
-    _counts: dict[int | None, Counter[int]] = attrs.field(factory=dict)  # by precision
-    _newest: dict[int | None, int] = attrs.field(factory=dict)  # by precision, once the counts are of rounded dates
+    _counts: dict[int | None, Counter[int]] = attrs.field(factory=dict)  # by precision; dates as multiples of _unit()
+    _newest: dict[int | None, int] = attrs.field(factory=dict)  # by precision, once the dates are rounded
     _level: int = 0  # index in _UNIT_SECONDS
 
     def add(
@@ -150,27 +150,32 @@ class LastmodEvidence:
         for code, number in other._maxima().items():
             self._newest[code] = max(number, self._newest.get(code, number))
         for code, counts in other._counts.items():
-            self._counts.setdefault(code, Counter()).update(_rounded(counts, self._unit(code)))
+            rounded = _rounded(counts, self._unit(code) // other._unit(code))
+            self._counts.setdefault(code, Counter()).update(rounded)
         self._limit()
 
     def _count(self, code: int | None, lastmods: Sequence[int | None]) -> None:
         counts = self._counts.setdefault(code, Counter())
         if not self._level:
-            counts.update(lastmods)  # type: ignore[arg-type] # None is deleted
-            del counts[None]  # type: ignore[arg-type]
-        elif dated := [number for number in lastmods if number is not None]:
-            self._newest[code] = max(*dated, self._newest.get(code, dated[0]))
-            unit = self._unit(code)
-            counts.update([number - number % unit for number in dated])
+            counts.update(lastmods)  # type: ignore[arg-type]
+            del counts[None]
+            return
+        dated = [number for number in lastmods if number is not None]
+        if dated:
+            unit, newest = self._unit(code), max(dated)
+            self._newest[code] = max(newest, self._newest.get(code, newest))
+            counts.update([number // unit for number in dated])
 
     def _limit(self, level: int = 0) -> None:
         """Rounds the dates until there are no more than the limit, at least to this level."""
         while self._level < level or sum(map(len, self._counts.values())) > _MAX_DATES:
-            self._newest = self._maxima()
+            self._newest, units = self._maxima(), {code: self._unit(code) for code in self._counts}
             self._level += 1
-            self._counts = {code: _rounded(counts, self._unit(code)) for code, counts in self._counts.items()}
+            for code, unit in units.items():
+                self._counts[code] = _rounded(self._counts[code], self._unit(code) // unit)
 
     def _unit(self, code: int | None) -> int:
+        """What the counted dates are multiples of."""
         return _UNIT_SECONDS[self._level] * _scale(code) or 1
 
     def _maxima(self) -> dict[int | None, int]:
@@ -219,41 +224,44 @@ class LastmodEvidence:
     def _future(self, now: float) -> int:
         """The number of lastmods after `now`; 0 if that is -inf, as it is unknown."""
         latest = {code: now + tolerance(precision_of(code)).total_seconds() for code in self._counts}
-        return sum(count for code, second, count in self._seconds() if second > latest[code] > -inf)
+        return sum(count for code, second, count in self._since(now) if second > latest[code] > -inf)
 
     def _at_fetch(self) -> int:
         """The number of lastmods that state a time at which the document was read."""
         low, high = self._began - _FETCH_MARGIN_SECONDS, self._ended + _FETCH_MARGIN_SECONDS
-        return sum(count for code, second, count in self._seconds() if states_time(code) and low <= second <= high)
+        return sum(count for code, second, count in self._since(low) if states_time(code) and second <= high)
 
-    def _seconds(self) -> Iterator[tuple[int | None, float, int]]:
-        for code, counts in self._counts.items():
+    def _since(self, second: float) -> Iterator[tuple[int | None, float, int]]:
+        """Precision, time in seconds and number of entries of the lastmods from a time on; often there is none."""
+        for code, newest in self._maxima().items():
             scale = _scale(code)
-            yield from ((code, number / scale, count) for number, count in counts.items())
+            if newest >= second * scale:
+                unit = self._unit(code)
+                dates = ((code, number * unit / scale, count) for number, count in self._counts[code].items())
+                yield from (date for date in dates if date[1] >= second)
 
-    def _moments(self) -> Counter[int]:
+    def _moments(self) -> dict[int, int]:
         """Lastmod in microseconds -> number of entries."""
-        moments: Counter[int] = Counter()
+        moments: dict[int, int] = {}
         for code, counts in self._counts.items():
-            factor = _SECOND // _scale(code)
+            length = self._unit(code) * _SECOND // _scale(code)
             for number, count in counts.items():
-                moments[number * factor] += count
+                moments[number * length] = moments.get(number * length, 0) + count
         return moments
 
-    def _densest(self, moments: Counter[int]) -> tuple[int, int, int]:
+    def _densest(self, moments: dict[int, int]) -> tuple[int, int, int]:
         """First and last date of the ten minutes that hold most entries, and their number; of equals the shortest."""
         length = max(_DENSE_SECONDS, _UNIT_SECONDS[self._level]) * _SECOND
         numbers = sorted(moments)
-        densest, start, held = (0, 0, 0), 0, 0
+        first, last, most, start, held = 0, 0, 0, 0, 0
         for number in numbers:
             held += moments[number]
             while number - numbers[start] >= length:
                 held -= moments[numbers[start]]
                 start += 1
-            first, last, most = densest
-            if (held, numbers[start] - number) > (most, first - last):
-                densest = numbers[start], number, held
-        return densest
+            if held > most or (held == most and number - numbers[start] < last - first):
+                first, last, most = numbers[start], number, held
+        return first, last, most
 
 
 def _scale(code: int | None) -> int:
@@ -267,11 +275,14 @@ def _lastmod(number: int, code: int | None) -> Lastmod:
     return moment, precision or "second"
 
 
-def _rounded(counts: Counter[int], unit: int) -> Counter[int]:
-    """The counts, with each date rounded down to the unit."""
-    rounded: Counter[int] = Counter()
+def _rounded(counts: Counter[int], times: int) -> Counter[int]:
+    """The counts by a unit that is so many times as long."""
+    if times == 1:
+        return counts
+    rounded = Counter([number // times for number in counts])  # most of so many dates occur once
     for number, count in counts.items():
-        rounded[number - number % unit] += count
+        if count > 1:
+            rounded[number // times] += count - 1
     return rounded
 
 
@@ -291,47 +302,37 @@ class LastmodTrust:
 
 @attrs.frozen
 class Indication:
-    """Evidence against the lastmods: how many entries or changes show it, and their share (over 0, up to 1)."""
+    """Evidence against the lastmods, in words: how many entries or changes show it, and their share (over 0 to 1)."""
 
     kind: Kind
     count: int
     share: float
-
-    def __str__(self) -> str:
-        return f"{_percent(self.share)} {_INDICATORS[self.kind].words}"
-
-
-@attrs.frozen
-class _Indicator:
-    """What a kind of evidence is a share of, its wording, and its weight."""
-
-    whole: Literal["dated", "changes"]
+    weight: float
     words: str
-    weight: float = 1.0
 
 
-_INDICATORS: dict[Kind, _Indicator] = {
+# Kind of evidence -> what it is a share of, its wording, its weight.
+_INDICATORS: dict[Kind, tuple[str, str, float]] = {
     # As after a migration, or in a generated file: such dates distinguish no page from another.
-    "identical": _Indicator("dated", "have the same lastmod"),
-    "dense": _Indicator("dated", "have nearly the same lastmod"),
-    "future": _Indicator("dated", "have a lastmod in the future"),
-    "at_fetch": _Indicator("dated", "have the time of the request as their lastmod"),
-    "entry_only": _Indicator("changes", "of the changes did not change the lastmod"),
+    "identical": ("dated", "have the same lastmod", 1),
+    "dense": ("dated", "have nearly the same lastmod", 1),
+    "future": ("dated", "have a lastmod in the future", 1),
+    "at_fetch": ("dated", "have the time of the request as their lastmod", 1),
+    "entry_only": ("changes", "of the changes did not change the lastmod", 1),
     # Half the weight: a lastmod that is too new costs a needless fetch, one that is too old hides a change.
-    "lastmod_only": _Indicator("changes", "of the changes changed only the lastmod", 0.5),
+    "lastmod_only": ("changes", "of the changes changed only the lastmod", 0.5),
 }
 
 
 def indications(history: History) -> list[Indication]:
-    """All evidence against a document's lastmods; "identical" and "dense" are the same, so the greater one is there."""
-    counts: dict[Kind, int] = {kind: getattr(history, kind) for kind in _INDICATORS}
-    counts["dense" if history.identical >= history.dense else "identical"] = 0
-    wholes = {kind: getattr(history, indicator.whole) for kind, indicator in _INDICATORS.items()}
-    return [
-        Indication(kind, count, count / wholes[kind])
-        for kind, count in counts.items()
-        if count and wholes[kind] and count >= _MIN_ENTRIES.get(kind, 0)
-    ]
+    """All evidence against a document's lastmods; of "identical" and "dense", which are the same, the greater one."""
+    found, lesser = [], "dense" if history.identical >= history.dense else "identical"
+    for kind, (whole, words, weight) in _INDICATORS.items():
+        count = getattr(history, kind)
+        if kind != lesser and count >= _MIN_ENTRIES.get(kind, 1):
+            share = count / getattr(history, whole)
+            found.append(Indication(kind, count, share, weight, f"{_percent(share)} {words}"))
+    return found
 
 
 def judge_history(history: History) -> LastmodTrust:
@@ -345,8 +346,8 @@ def judge_history(history: History) -> LastmodTrust:
     if not history.dated:
         return LastmodTrust(0.0, ("no entry has a lastmod",) if history.entries else ())
     found = indications(history)
-    score = prod(1.0 - each.share * _INDICATORS[each.kind].weight for each in found)
-    return LastmodTrust(round(score, 3), tuple(map(str, found)))
+    score = prod(1.0 - each.share * each.weight for each in found)
+    return LastmodTrust(round(score, 3), tuple(each.words for each in found))
 
 
 def trust_in_words(trust: LastmodTrust) -> str:

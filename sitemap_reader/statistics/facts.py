@@ -171,20 +171,6 @@ def trust_facts(history: History, urls: int) -> Iterator[Fact]:
     yield Fact("lastmod verdict", trust_in_words(judge_history(history)), history.dated, share(history.dated, urls))
 
 
-@attrs.define
-class _OpenSitemap:
-    """A sitemap of which more URLs may come; the last `dates` are not counted yet."""
-
-    evidence: LastmodEvidence = attrs.field(factory=LastmodEvidence)
-    dates: list[tuple[int | None, int | None]] = attrs.field(factory=list)
-
-    def count(self) -> None:
-        if self.dates:
-            lastmods, precisions = zip(*self.dates, strict=True)
-            self.evidence.add(lastmods, precisions)
-            self.dates = []
-
-
 class TrustStatistics:
     """The history of the lastmods of a site: those of each sitemap are counted in bounded memory, and then summed.
 
@@ -194,38 +180,43 @@ class TrustStatistics:
     def __init__(self, now: datetime, clock: Callable[[], datetime] | None) -> None:
         self._as_of = None if clock else now.timestamp()
         self._clock = clock
-        self._open: dict[object, _OpenSitemap] = {}
+        self._open: dict[object, LastmodEvidence] = {}
         self._total = History()
+        self._sitemap: object = None  # of the URLs whose dates are not counted yet
+        self._dates: list[tuple[int | None, int | None]] = []
 
     def add(self, sitemap: object, lastmod: str | None, precision: str | None) -> None:
         """Counts a URL."""
-        opened = self._open.get(sitemap)
-        if opened is None:
-            opened = self._open[sitemap] = _OpenSitemap()
-            self._note_time(opened)
-            if len(self._open) > _MAX_OPEN:
-                self.close(next(iter(self._open)))
-        opened.dates.append(_columns(lastmod, precision))
-        if len(opened.dates) >= _URLS_AT_ONCE:
-            opened.count()
+        if sitemap != self._sitemap or len(self._dates) >= _URLS_AT_ONCE:
+            self._count()
+            self._sitemap = sitemap
+        self._dates.append(_columns(lastmod, precision))
+
+    def _count(self) -> None:
+        if not self._dates:
+            return
+        lastmods, precisions = zip(*self._dates, strict=True)
+        self._dates = []
+        evidence = self._open.setdefault(self._sitemap, LastmodEvidence())
+        evidence.add(lastmods, precisions, self._clock().timestamp() if self._clock else None)
+        if len(self._open) > _MAX_OPEN:
+            self.close(next(iter(self._open)))
 
     def close(self, sitemap: object, seconds: float = 0.0) -> None:
         """Counts a sitemap that was read to its end, in so many seconds."""
-        opened = self._open.pop(sitemap, None)
-        if opened is not None:
-            opened.count()
-            self._note_time(opened, seconds)
-            self._total = total([self._total, opened.evidence.history(as_of=self._as_of)])
+        self._count()
+        evidence = self._open.pop(sitemap, None)
+        if evidence is not None:
+            if self._clock:
+                evidence.read(self._clock().timestamp(), seconds)
+            self._total = total([self._total, evidence.history(as_of=self._as_of)])
 
     def history(self) -> History:
         """The sum of all sitemaps."""
+        self._count()
         for sitemap in [*self._open]:
             self.close(sitemap)
         return self._total
-
-    def _note_time(self, opened: _OpenSitemap, seconds: float = 0.0) -> None:
-        if self._clock is not None:
-            opened.evidence.read(self._clock().timestamp(), seconds)
 
 
 @lru_cache(maxsize=4096)
