@@ -35,7 +35,7 @@ RECORDINGS = sorted(path.parent for path in CORPUS.glob("sites/*/site.toml"))
 Dates = list["Date | None"]
 
 
-def honest(rng: random.Random, number: int, forms: str = "second") -> Dates:
+def accurate(rng: random.Random, number: int, forms: str = "second") -> Dates:
     """Dates of different days, up to three years old."""
     days = rng.sample(range(2, 1_000), number)
     written = [DATE_FORMS[rng.choice(forms.split())] for _ in days]
@@ -65,13 +65,13 @@ SAME, NEAR = "have the same lastmod", "have nearly the same lastmod"
 NOW, LATER = "have the time of the request as their lastmod", "have a lastmod in the future"
 BATCH_START = NAIVE - timedelta(days=40)
 KINDS = {
-    "honest": Kind(honest),
-    "days": Kind(lambda rng, n: honest(rng, n, "day")),
-    "mixed": Kind(lambda rng, n: honest(rng, n, "second day minute offset subsecond")),
+    "accurate": Kind(accurate),
+    "days": Kind(lambda rng, n: accurate(rng, n, "day")),
+    "mixed": Kind(lambda rng, n: accurate(rng, n, "second day minute offset subsecond")),
     "identical": Kind(lambda rng, n: equal(rng, n, "second"), 0.0, (f"100% {SAME}",), frozenset({"D03"})),
     "one day": Kind(lambda rng, n: equal(rng, n, "day"), 0.0, (f"100% {SAME}",), frozenset({"D03"})),
     "six in ten": Kind(
-        lambda rng, n: equal(rng, n * 6 // 10, "second") + honest(rng, n * 4 // 10), 0.4, (f"60% {SAME}",)
+        lambda rng, n: equal(rng, n * 6 // 10, "second") + accurate(rng, n * 4 // 10), 0.4, (f"60% {SAME}",)
     ),
     "few": Kind(lambda rng, n: equal(rng, 9, "second")),
     "at fetch": Kind(
@@ -81,7 +81,7 @@ KINDS = {
         frozenset({"D03", "D04"}),
     ),
     "half at fetch": Kind(
-        lambda rng, n: [DATE_FORMS["second"](NAIVE)] * (n // 2) + honest(rng, n // 2),
+        lambda rng, n: [DATE_FORMS["second"](NAIVE)] * (n // 2) + accurate(rng, n // 2),
         0.25,
         (f"50% {SAME}", f"50% {NOW}"),
     ),
@@ -98,15 +98,15 @@ KINDS = {
     "future": Kind(
         lambda rng, n: (
             [DATE_FORMS["second"](NAIVE + timedelta(days=9 * each)) for each in range(1, n // 5 + 1)]
-            + honest(rng, n * 4 // 5)
+            + accurate(rng, n * 4 // 5)
         ),
         0.8,
         (f"20% {LATER}",),
         frozenset({"D02"}),
     ),
-    "tomorrow elsewhere": Kind(lambda rng, n: [DATE_FORMS["day"](NAIVE + timedelta(days=1)), *honest(rng, n, "day")]),
-    "half undated": Kind(lambda rng, n: [*honest(rng, n // 2), *[None] * (n // 2)]),
-    "mostly undated": Kind(lambda rng, n: [*honest(rng, n // 5), *[None] * n], codes=frozenset({"D07"})),
+    "tomorrow elsewhere": Kind(lambda rng, n: [DATE_FORMS["day"](NAIVE + timedelta(days=1)), *accurate(rng, n, "day")]),
+    "half undated": Kind(lambda rng, n: [*accurate(rng, n // 2), *[None] * (n // 2)]),
+    "mostly undated": Kind(lambda rng, n: [*accurate(rng, n // 5), *[None] * n], codes=frozenset({"D07"})),
     "undated": Kind(lambda rng, n: [None] * n, 0.0, ("no entry has a lastmod",), frozenset({"D07"})),
 }
 LASTMOD_CODES = {"D02", "D03", "D04", "D05", "D07"}

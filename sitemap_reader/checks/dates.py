@@ -93,7 +93,7 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
     def check_sitemap(self, sitemap: str, stats: _LastmodStats, outcome: Outcome | None, findings: Findings) -> None:
         """Reports the findings of the history, and an index that is behind."""
         evidence = stats.evidence
-        now = self._clock() if self._clock and outcome else None
+        now = self._clock and self._clock()
         if now and outcome:
             evidence.read(now.timestamp(), outcome.seconds or 0.0)
         history = self.histories[sitemap] = evidence.history(as_of=self._as_of)

@@ -305,7 +305,7 @@ class AuditResult:
     facts: tuple[Fact, ...]
     notes: tuple[str, ...] = ()
     unnamed: tuple[Outcome, ...] = ()
-    lastmod_trust: Mapping[str, LastmodTrust] = attrs.field(factory=dict)
+    lastmod_trust: Mapping[str, LastmodTrust] = attrs.field(factory=dict, hash=False)
 
     def count(self, severity: Severity) -> int:
         """The number of problems of a severity, over all findings."""

@@ -206,6 +206,7 @@ class LastmodEvidence:
     def alike(self) -> tuple[datetime, datetime, int]:
         """The first and the last date of the ten minutes that hold most entries, and the number of these."""
         first, last, count = self._densest(self._moments())
+        last += _UNIT_SECONDS[self._level] * _SECOND if self._level > 1 else 0  # the end of what was rounded down
         return EPOCH + timedelta(microseconds=first), EPOCH + timedelta(microseconds=last), count
 
     def history(self, before: History | None = None, *, as_of: float | None = None) -> History:
