@@ -267,7 +267,7 @@ class LastmodStatistics:
         lastmod, precision = json_object.get("lastmod"), json_object.get("lastmod_precision") or "second"
         if lastmod is not None and not _STAMP.fullmatch(lastmod):
             raise ValueError(f"lastmod {lastmod[:60]!r} is no full stamp such as 2026-11-01T00:00:00Z")
-        self._trust.add(json_object.get("sitemap"), lastmod, precision if lastmod else None)
+        self._trust.add(json_object.get("sitemap"), lastmod, json_object.get("lastmod_precision"))
         if lastmod is None:
             return
         text = _cut(lastmod, precision)
