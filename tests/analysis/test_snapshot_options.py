@@ -248,7 +248,10 @@ def test_the_worst_sitemaps_come_first(tmp_path: Path) -> None:
 
 def test_of_many_languages_those_with_most_links_are_drawn(tmp_path: Path) -> None:
     def page(number: int, language: str) -> sr.UrlRecord:
-        links = (sr.Alternate("en", f"https://a.example/{number}"), sr.Alternate(language, f"https://a.example/x/{number}"))
+        links = (
+            sr.Alternate("en", f"https://a.example/{number}"),
+            sr.Alternate(language, f"https://a.example/x/{number}"),
+        )
         return sr.UrlRecord(f"https://a.example/{number}", alternates=links)
 
     rare = [page(number, f"a{number}") for number in range(40)]
