@@ -108,8 +108,10 @@ def run(
     found = _found(target)
     now = (found and found.recorded) or _now()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
-        stats_run = _StatsRun(console, interrupts, outputs, reading, now, Statistics(now), found)
-        codes = read_each([target], console, stats_run.file if is_dump_name(target) else stats_run.site)
+        is_dump = is_dump_name(target)
+        statistics = Statistics(now, None if is_dump else lambda: (found and found.recorded) or _now())
+        stats_run = _StatsRun(console, interrupts, outputs, reading, now, statistics, found)
+        codes = read_each([target], console, stats_run.file if is_dump else stats_run.site)
         outputs.decide(codes)
         if set(codes) != {Exit.USAGE}:
             facts = stats_run.statistics.facts()

@@ -7,14 +7,13 @@ lists, and the end. Nothing here decides when a request is made.
 from __future__ import annotations
 
 from collections import Counter, deque
-from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, get_args
 
 import attrs
 
 from ..model.problems import Problem, Tally
-from ..model.records import Candidate, Outcome, Precision, SitemapRef, Why
+from ..model.records import Candidate, Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.scope import DropReason
 from ..parser.normalise.urls import without_userinfo
@@ -22,14 +21,12 @@ from .seeds import WELL_KNOWN, Probe, Seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import datetime
 
     from ..parser.content.decoder import ReadPrefix
     from ..parser.normalise.scope import Scope
-    from .filters import LastmodSummary
+    from .lastmod_trust import Lastmod, LastmodSummary
     from .robots_rules import Rules
-
-# A lastmod as it is listed: the moment, and which of its fields were given.
-Lastmod = tuple[datetime, Precision]
 
 _SCOPE_REASONS = frozenset(get_args(DropReason))
 # Parents that are examined for a cycle. Sites have a handful.

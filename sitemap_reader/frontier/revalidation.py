@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from ..model.records import SitemapRef
     from .authority import Authorities
-    from .document_request import DocumentRequest, Lastmod
+    from .document_request import DocumentRequest
+    from .lastmod_trust import Lastmod
 
 Trust = AutoMode
 

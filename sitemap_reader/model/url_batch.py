@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 CHANGEFREQS: tuple[ChangeFreq, ...] = get_args(ChangeFreq)
-SUBSECOND = PRECISIONS.index("subsecond")
+SUBSECOND, _MINUTE = PRECISIONS.index("subsecond"), PRECISIONS.index("minute")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
+PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
 _CHANGEFREQ_CODES: dict[str | None, int] = {name: code for code, name in enumerate(CHANGEFREQS)}
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -36,6 +36,11 @@ def lastmod_of(number: int | None, code: int | None) -> tuple[datetime | None, P
         return None, precision_of(code)
     length = timedelta(microseconds=number) if code == SUBSECOND else timedelta(seconds=number)
     return EPOCH + length, precision_of(code)
+
+
+def states_time(code: int | None) -> bool:
+    """Whether a lastmod of this precision has a time of day."""
+    return code is not None and code >= _MINUTE
 
 
 def precision_of(code: int | None) -> Precision | None:
@@ -55,7 +60,7 @@ def micros(moment: datetime) -> int:
 
 def lastmod_columns(lastmod: datetime | None, precision: str | None) -> tuple[int | None, int | None]:
     """A lastmod as its two columns."""
-    code = _PRECISION_CODES.get(precision)
+    code = PRECISION_CODES.get(precision)
     if lastmod is None:
         return None, code
     if code == SUBSECOND:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, TypeAlias
 
-from ..frontier.filters import LastmodSummary
+from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import SitemapReaderError
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..model.url_batch import BatchItem, UrlBatch, batched, unbatched
@@ -93,7 +93,7 @@ class DocumentParser:
         self.has_yielded = False
         self.fallback_request: tuple[bytes, str | None] | None = None
         self.regained: Counter[str] = Counter()
-        self.dates = None if selection.window.since is None else LastmodSummary()
+        self.dates = None if selection.window.since is None else LastmodEvidence()
 
     @property
     def robots_text(self) -> str:
@@ -176,6 +176,11 @@ class DocumentParser:
     # --- selection ---
 
     def _select(self, items: Iterable[Item | UrlBatch]) -> Batch:
+        if self.dates is not None:
+            items = batched(items)
+            for urls in items:
+                if isinstance(urls, UrlBatch):
+                    self.dates.add(urls.columns.lastmods, urls.columns.precisions)
         if self._takes_every_record and self.items >= self._skipped:
             batch = batched(items)
             self.has_yielded = self.has_yielded or not _URL_ITEMS.isdisjoint(map(type, batch))
@@ -196,8 +201,6 @@ class DocumentParser:
 
     def _matches_selection(self, record: UrlRecord) -> bool:
         """Whether the selection has the record; others are counted by reason."""
-        if self.dates is not None:
-            self.dates.add(record)
         reason = self._selection.refuses(record)
         if reason:
             self._filtered[reason] += 1

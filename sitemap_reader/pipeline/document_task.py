@@ -130,7 +130,7 @@ class DocumentTask:
         return await asyncio.wrap_future(future)
 
     def _outcome(self) -> Outcome:
-        self._request.dates = self._parser.dates
+        self._request.dates = None if self._parser.dates is None else self._parser.dates.summary()
         if self._request.reread:
             self._request.reread.regained.update(self._parser.regained)
         return self._parser.outcome

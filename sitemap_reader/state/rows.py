@@ -35,7 +35,6 @@ from ..serialize.jsonl import NESTED, from_json, to_dict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_MINUTE = PRECISIONS.index("minute")
 # Digit -> nested field, in the order of the digits, so that a row with news begins with a zero (HAS_NEWS).
 _CODES = {extension.state_code: name for name, extension in EXTENSIONS.items()} | {EXTRAS_STATE_CODE: "extras"}
 _NESTED = dict(sorted(_CODES.items()))
@@ -92,11 +91,6 @@ def comparable_lastmod(lastmod: int | None, precision: int | None) -> int:
 def moment(number: int) -> datetime:
     """The datetime of micros()."""
     return EPOCH + timedelta(microseconds=number)
-
-
-def states_time(code: int | None) -> bool:
-    """Whether a lastmod of this precision has a time of day."""
-    return code is not None and code >= _MINUTE
 
 
 def record_of(loc: str, listing: Listing, sitemap: str | None) -> UrlRecord:

@@ -215,17 +215,20 @@ class HintStatistics:
 
 
 class Statistics:
-    """Counts the lines of a dump with add(); facts() are their numbers. Ages are relative to `now`, which is aware."""
+    """Counts the lines of a dump with add(); facts() are their numbers. Ages are relative to `now`, which is aware.
 
-    def __init__(self, now: datetime) -> None:
+    `clock` returns the present time, for the lines of a site that is being read; else the time of reading is unknown.
+    """
+
+    def __init__(self, now: datetime, clock: Callable[[], datetime] | None = None) -> None:
         self.urls = 0
         self._url_statistics = UrlStatistics()
-        self._lastmods = LastmodStatistics(now)
+        self._lastmods = LastmodStatistics(now, clock)
         self._hints = HintStatistics()
         self._runs = RunStatistics()
         self._handlers: dict[object, Callable[[Mapping[str, Any]], None]] = {
             None: self._add_url,
-            "outcome": self._runs.add_outcome,
+            "outcome": self._add_outcome,
             "problem": self._runs.add_problem,
         }
 
@@ -262,6 +265,10 @@ class Statistics:
                 runs.problems,
             )
         return [fact for group in groups for fact in group(self.urls)]
+
+    def _add_outcome(self, json_object: Mapping[str, Any]) -> None:
+        self._runs.add_outcome(json_object)
+        self._lastmods.end_sitemap(json_object)
 
     def _add_url(self, json_object: Mapping[str, Any]) -> None:
         self.urls += 1

@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 import attrs
 
 from sitemap_reader.frontier.document_request import DocumentRequest, Failed, Finished, Head
-from sitemap_reader.frontier.filters import LastmodSummary
 from sitemap_reader.frontier.frontier import Frontier, Plan
+from sitemap_reader.frontier.lastmod_trust import LastmodEvidence
 from sitemap_reader.frontier.robots_rules import parse_rules
 from sitemap_reader.frontier.seeds import parse_target
 from sitemap_reader.model.problems import Problem
 from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
+from sitemap_reader.model.url_batch import lastmod_columns
 from sitemap_reader.parser.parser import SitemapParser
 
 if TYPE_CHECKING:
@@ -127,10 +128,11 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float) -> No
         child_scope="any",
         limits=frontier.plan.limits,
     )
-    request.dates = LastmodSummary()
+    dates = LastmodEvidence()
     for item in [*parser.feed(body.encode()), *parser.close()]:
         if isinstance(item, UrlRecord):
-            request.dates.add(item)
+            lastmod, precision = lastmod_columns(item.lastmod, item.lastmod_precision)
+            dates.add([lastmod], [precision])
         if request.reread:
             reason = request.reread.former.reason(item.loc) if isinstance(item, UrlRecord) else None
             if isinstance(item, UrlRecord) and reason:
@@ -140,6 +142,7 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float) -> No
             frontier.receive(request, item, now, TODAY)
         elif isinstance(item, UrlRecord):
             seen.records.append(item)
+    request.dates = dates.summary()
     rules = parse_rules(parser.robots_text, frontier.plan.user_agent) if request.is_robots else None
     frontier.receive(request, Finished(parser.outcome, rules), now, TODAY)
 

@@ -10,7 +10,6 @@ import sitemap_reader as sr
 from sitemap_reader.frontier.lastmod_trust import History
 from sitemap_reader.model.url_batch import UrlBatch
 from sitemap_reader.state.diff_rules import DocumentChanges, PreviousListings, change_pieces, counted_places, new_pieces
-from sitemap_reader.state.document_buffer import LastmodCounts
 from sitemap_reader.state.rows import Keys, Listing, RowColumns, columns_of, with_rows
 
 KEYS = Keys(b"0123456789abcdef")
@@ -82,31 +81,6 @@ def test_lastmods_that_change_alone_count_where_most_do(entries: int, lastmod_on
     before = History(both=10, lastmod_only=40, entry_only=20)
     now = DocumentChanges(both=1, lastmod_only=2, entry_only=3).update_history(before, entries)
     assert (now.both, now.lastmod_only, now.entry_only) == (11, lastmod_only, 23)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "future", "at_fetch"),
-    [
-        (-61, 0, 0),  # before the request
-        (-60, 0, 1),
-        (30, 0, 1),
-        (100 + 60, 0, 1),  # the response took 100 seconds
-        (100 + 61, 1, 0),
-    ],
-)
-def test_dates_near_the_request_and_in_the_future(seconds: int, future: int, at_fetch: int) -> None:
-    """A margin of a minute, for clocks that are wrong."""
-    began = 1_800_000_000
-    for number, precision in ((began + seconds, 4), ((began + seconds) * 1_000_000, 5)):
-        dates = LastmodCounts(began)
-        dates.add([number], [precision], began + 100)
-        assert (dates.entries, dates.dated, dates.future, dates.at_fetch) == (1, 1, future, at_fetch)
-
-
-def test_date_without_a_time_is_no_request_time() -> None:
-    dates = LastmodCounts(1_800_000_000)
-    dates.add([1_800_000_000, None], [2, None], 1_800_000_000)
-    assert (dates.entries, dates.dated, dates.at_fetch) == (2, 1, 0)
 
 
 # --- pieces ---

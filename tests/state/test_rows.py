@@ -282,7 +282,7 @@ class StoredDocument:
 
     def read(self, *several: list[sr.UrlRecord]) -> tuple[list[Any], DocumentChanges]:
         """Its changes, where it lists these records, in so many pieces."""
-        buffer, diff = DocumentBuffer(0, SpillBuffer()), DocumentChanges()
+        buffer, diff = DocumentBuffer(SpillBuffer()), DocumentChanges()
         for records in several:
             buffer.add(columns_of(batch_of(*records)), 0)
         pieces = [*self.urls.changes(self.place, buffer, diff)]
