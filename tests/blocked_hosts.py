@@ -57,7 +57,9 @@ PARTIAL = Verdict("partial", 3, 1, "partial", "not complete")
 BLOCKED = Verdict("blocked", 5, 5, "blocked", "NothingReadable")
 
 # RFC 9309: 4xx but 429 allows all, so that the well-known paths are tried; 429, 5xx and no answer forbid all.
-EXPECTED: dict[tuple[str, str], Verdict] = {(kind, place): BLOCKED for kind in KINDS for place in PLACES} | {
+EXPECTED: dict[tuple[str, str], Verdict] = {
+    (kind, place): BLOCKED for kind in KINDS for place in PLACES
+} | {
     **{(kind, "robots.txt"): PARTIAL for kind in ("401", "403", "407", "451")},
     ("HTML page with 200", "robots.txt"): COMPLETE,
 }

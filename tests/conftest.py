@@ -69,7 +69,8 @@ SLOW = (
     "tests/hostile/test_politeness.py",
     "tests/hostile/test_robots.py::test_hostile_file_is_parsed_in_seconds_and_matched_in_less",
     "tests/hostile/test_robots.py::test_thousands_of_sitemap_lines_are_requested_once_in_linear_time",
-    "tests/hostile/test_robots.py::test_rules_and_sitemaps_of_odd_robots_txt_are_read[10 MB of newlines]",
+    "tests/hostile/test_robots.py::"
+    "test_rules_and_sitemaps_of_odd_robots_txt_are_read[10 MB of newlines]",
     "tests/integrations/test_airflow.py",
     "tests/integrations/test_crawlee.py",
     "tests/integrations/test_crawlee_page.py",

@@ -50,7 +50,9 @@ class DocsSite:
         context.load_cert_chain(certificate)
         self._server = _Server(("127.0.0.1", 0), self._handler())
         # The handshake runs in the thread of the connection.
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        self._server.socket = context.wrap_socket(
+            self._server.socket, server_side=True, do_handshake_on_connect=False
+        )
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})
         self.port = int(self._server.server_port)
 

@@ -194,7 +194,9 @@ def changed_locs(host: FarmHost) -> Changed:
     """The expected changes of a host's version; none for version 1."""
     if host.version == 1 or SITES[host.kind].locs is not _listed:
         return Changed()
-    new, updated, removed = (tuple(_loc(host, each) for each in some) for some in _changed_numbers(host, host.version))
+    new, updated, removed = (
+        tuple(_loc(host, each) for each in some) for some in _changed_numbers(host, host.version)
+    )
     return Changed(new, () if host.kind == "text" else updated, () if host.kind in ("feed", "atom") else removed)
 
 

@@ -169,10 +169,9 @@ def test_a_sync_removes_nothing(
 ) -> None:
     state = copyfile(before[1], tmp_path / "state.db")
     for days in (0, 2, 4):
-        with (
-            sr.changes(sites[kind, place], state=state, clock=lambda days=days: _later(days)) as changes,
-            pytest.raises(sr.NothingReadable) if verdict.code == 5 else ExitStack(),
-        ):
+        with sr.changes(
+            sites[kind, place], state=state, clock=lambda days=days: _later(days)
+        ) as changes, pytest.raises(sr.NothingReadable) if verdict.code == 5 else ExitStack():
             assert list(changes) == []
         assert not changes.counts.removed
         assert "X02" not in changes.problems.counts

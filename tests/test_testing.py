@@ -195,7 +195,9 @@ def test_truth_has_the_documented_keys_in_order(rich: Site) -> None:
     always = ["loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line"]
     for record in records(rich.truth):
         assert list(record)[:7] == always
-        assert [key for key in ("images", "videos", "news", "alternates") if key in record] == list(record)[7:]
+        assert [key for key in ("images", "videos", "news", "alternates") if key in record] == list(record)[
+            7:
+        ]
     images = [image for record in records(rich.truth) for image in record.get("images", [])]
     assert {tuple(image) for image in images} == {("loc", "title", "caption", "geo_location", "license")}
 
@@ -217,9 +219,13 @@ def test_site_holds_escapes_and_ampersands_here_and_there(rich: Site) -> None:
 
 def test_index_never_claims_an_older_date_than_its_child(rich: Site) -> None:
     truth = records(rich.truth)
-    index = ElementTree.fromstring(file_of(rich.folder, "https://shop.example/sitemap_index.xml").read_bytes())
+    index = ElementTree.fromstring(
+        file_of(rich.folder, "https://shop.example/sitemap_index.xml").read_bytes()
+    )
     for child in index.iter(f"{CORE}sitemap"):
-        dates = [r["lastmod"][:-1] for r in in_document(truth, str(text(child, f"{CORE}loc"))) if r["lastmod"]]
+        dates = [
+            r["lastmod"][:-1] for r in in_document(truth, str(text(child, f"{CORE}loc"))) if r["lastmod"]
+        ]
         assert str(text(child, f"{CORE}lastmod"))[:-1] == max(dates)
 
 
@@ -334,7 +340,9 @@ def test_shop_truth_agrees_with_its_documents() -> None:
 def test_truth_of_broken_site_is_what_can_be_recovered() -> None:
     truth = records(SITES / "broken.jsonl")
     maps = SITES / "broken" / "https" / "broken.example" / "maps"
-    by_name = {path.name: in_document(truth, f"https://broken.example/maps/{path.name}") for path in maps.iterdir()}
+    by_name = {
+        path.name: in_document(truth, f"https://broken.example/maps/{path.name}") for path in maps.iterdir()
+    }
     assert {name for name, mine in by_name.items() if mine} == {
         "good.xml", "cut.xml.gz", "mended.xml", "offhost.xml"
     }  # fmt: skip
@@ -350,7 +358,11 @@ def test_truth_of_broken_site_is_what_can_be_recovered() -> None:
     assert_urlset_agrees(whole, by_name["cut.xml.gz"])
 
     body = (maps / "mended.xml").read_bytes()
-    assert body.count(b"?x=1&y=2</loc>") == sum(r["loc"].endswith("?x=1&y=2") for r in by_name["mended.xml"]) == 8
+    assert (
+        body.count(b"?x=1&y=2</loc>")
+        == sum(r["loc"].endswith("?x=1&y=2") for r in by_name["mended.xml"])
+        == 8
+    )
     assert_urlset_agrees(body.replace(b"&", b"&amp;"), by_name["mended.xml"])
 
     urls = ElementTree.fromstring((maps / "offhost.xml").read_bytes()).iter(f"{CORE}url")
@@ -385,7 +397,9 @@ def test_every_seed_has_a_robots_txt(name: str) -> None:
 # --- the servers ------------------------------------------------------------------------------------------
 
 
-def test_nginx_serves_a_made_site_and_records_requests(tmp_path: Path, nginx: Callable[..., NginxServer]) -> None:
+def test_nginx_serves_a_made_site_and_records_requests(
+    tmp_path: Path, nginx: Callable[..., NginxServer]
+) -> None:
     port = free_port()
     make_site(tmp_path, base=f"http://127.0.0.1:{port}", urls=40, layout="www")
     server = nginx(tmp_path, port)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+
 def made(folder: Path, host: str, **sitemaps: list[str] | str) -> Path:
     """A recorded site: name -> the locs of a sitemap, or its body."""
     place = folder / host / "https" / host

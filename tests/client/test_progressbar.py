@@ -249,7 +249,9 @@ def test_notebook_shows_a_widget_that_stays(kernel: types.ModuleType, terminal: 
 
 
 @pytest.mark.parametrize("why", ["no widgets", "Spyder"])
-def test_kernel_without_widgets_shows_text(kernel: types.ModuleType, monkeypatch: pytest.MonkeyPatch, why: str) -> None:
+def test_kernel_without_widgets_shows_text(
+    kernel: types.ModuleType, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
     stream = io.StringIO()  # stderr of a kernel is no terminal
     has_stderr(monkeypatch, stream)
     if why == "Spyder":

@@ -198,7 +198,8 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
 
 
 def test_indexes_that_widen_step_by_step_lead_to_one_second_reading() -> None:
-    """Each index lists the sitemap and the next index above; the sitemap is read first, and again when all are known."""
+    """Each index lists the sitemap and the next index above; the sitemap is read first, and again when all are known.
+    """
     folders = ["/".join("abcdef"[:depth]) for depth in range(6, 0, -1)]
     tops = [f"{HOST}/{folder}/index.xml" for folder in folders]
     deep = f"{HOST}/x/y/s.xml"

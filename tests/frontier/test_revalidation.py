@@ -1,4 +1,5 @@
-"""The state of an earlier crawl -> whether a document is requested, and its conditions; and the frontier with a state."""
+"""The state of an earlier crawl -> whether a document is requested, and its conditions; and the frontier with a state.
+"""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Decoded:
 
 def check_decoder(body: bytes, *, thorough: bool = False) -> None:
     rng = dice(body)
-    for charset in (None, "windows-1251", "utf-16", "shift_jis") if thorough else (None, rng.choice(CHARSETS)):
+    for charset in ((None, "windows-1251", "utf-16", "shift_jis") if thorough else (None, rng.choice(CHARSETS))):
         for limits in (LIMITS, LOW):
             whole = decode([body], limits, charset)
             check_decoded(body, whole)

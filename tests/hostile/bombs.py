@@ -35,7 +35,6 @@ TAIL = b"</urlset>\n"
 RSS = b'<rss version="2.0"><channel><title>t</title><link>https://example.com/</link>'
 RSS_TAIL = b"</channel></rss>"
 
-
 @attrs.frozen
 class Bomb:
     """`chunks()` yields the document.

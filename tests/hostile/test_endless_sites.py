@@ -93,11 +93,9 @@ def test_index_that_lists_itself_is_requested_once() -> None:
 @pytest.mark.parametrize("ring", [2, 3, 5])
 def test_cycle_of_indexes_is_read_once(ring: int) -> None:
     site = EndlessSite(
-        lambda url: (
-            index(START if number(url) == ring - 1 else f"{SITE}/{number(url) + 1}.xml", f"{SITE}/{ring}.xml")
-            if number(url) < ring
-            else PAGES
-        )
+        lambda url: index(START if number(url) == ring - 1 else f"{SITE}/{number(url) + 1}.xml", f"{SITE}/{ring}.xml")
+        if number(url) < ring
+        else PAGES
     )
     reported = walk(site)
     assert (site.documents, reported.urls, reported.complete, reported.codes["S05"]) == (ring + 1, 1, True, 1)

@@ -305,7 +305,9 @@ INTERRUPTS = [
 
 
 @pytest.mark.parametrize(("place", "entry", "number"), INTERRUPTS)
-def test_an_interrupt_before_or_behind_the_work_ends_it_at_once(place: str, entry: str, number: signal.Signals) -> None:
+def test_an_interrupt_before_or_behind_the_work_ends_it_at_once(
+    place: str, entry: str, number: signal.Signals
+) -> None:
     program = [*QUIET, SIGNAL_AT_A_PLACE, entry, str(int(number)), *place.split(), "dump", SHOP, "-q"]
     done = subprocess.run(program, check=False, capture_output=True, timeout=DEADLINE)
     assert (done.returncode, done.stderr) == (130, b"")

@@ -20,3 +20,4 @@ with pytest.MonkeyPatch.context() as patch:
         package.__path__ = [str(Path(integrations.__path__[0]) / "scrapy")]
         patch.setitem(sys.modules, PACKAGE, package)
     items = import_module(f"{PACKAGE}.items")
+

@@ -311,16 +311,13 @@ def test_alternate_links_are_requested_with_sitemap_alternate_links(
 
 
 def test_error_in_a_filter_loses_its_sitemap_only(catalogue: SiteServer, tmp_path: Path) -> None:
-    spider = (
-        PLAIN
-        + """
+    spider = PLAIN + """
     def sitemap_filter(self, entries):
         for entry in entries:
             if "category" in entry["loc"]:
                 raise ValueError("not this one")
             yield entry
 """
-    )
     ran = crawl(tmp_path, spider, sites=catalogue.url)
     assert urls(ran.items) == [f"{catalogue.url}/product/{n}" for n in range(5)]
     assert ran.stats["sitemap/filter_errors"] == 1
@@ -328,21 +325,20 @@ def test_error_in_a_filter_loses_its_sitemap_only(catalogue: SiteServer, tmp_pat
 
 
 def test_filter_may_return_an_invalid_url(catalogue: SiteServer, tmp_path: Path) -> None:
-    spider = (
-        PLAIN
-        + """
+    spider = PLAIN + """
     def sitemap_filter(self, entries):
         for entry in entries:
             yield {"loc": "/relative"} if "category" in entry["loc"] else {"loc": entry["loc"]}
 """
-    )
     ran = crawl(tmp_path, spider, sitemap_urls=[f"{catalogue.url}/sitemap_{name}.xml" for name in ("news", "shop")])
     assert urls(ran.items) == [f"{catalogue.url}/product/{n}" for n in range(5)]
     assert {each["type"] for each in ran.items} == {"NoneType"}
     assert "Missing scheme in request url: /relative" in ran.log
 
 
-def test_scope_setting_is_obeyed(site_server: Callable[..., SiteServer], tmp_path: Path) -> None:
+def test_scope_setting_is_obeyed(
+    site_server: Callable[..., SiteServer], tmp_path: Path
+) -> None:
     server = site_server({})
     other = server.url.replace("127.0.0.1", "localhost")
     server.pages = {"/s.xml": (200, XML, urlset(f"{server.url}/own", f"{other}/foreign"))}
@@ -386,13 +382,10 @@ def test_a_filter_sees_a_sitemap_that_moved_and_one_that_two_list(
         "/old.xml": (301, {"Location": "/a.xml"}, b""),
         **{f"/{name}.xml": (200, XML, urlset(f"{base}/{name}1", f"{base}/{name}2")) for name in "abc"},
     }
-    spider = (
-        PLAIN
-        + """
+    spider = PLAIN + """
     def sitemap_filter(self, entries):
         return [entry for entry in list(entries)[:1] if "/c" not in entry["loc"]]
 """
-    )
     ran = crawl(tmp_path, spider, sites=base)
     assert urls(ran.items) == [f"{base}/a1", f"{base}/b1"]
     assert ran.stats["sitemap/pruned/filter"] == 2  # the second child of each index
@@ -429,15 +422,12 @@ def test_a_site_that_refuses_is_one_error(catalogue: SiteServer, tmp_path: Path)
 
 
 def test_robots_txt_is_requested_once_for_crawl_and_scrapy(catalogue: SiteServer, tmp_path: Path) -> None:
-    spider = (
-        PLAIN
-        + f"""
+    spider = PLAIN + f"""
     async def start(self):
         yield Request("{catalogue.url}/about")
         async for each in super().start():
             yield each
 """
-    )
     crawl(tmp_path, spider, {"ROBOTSTXT_OBEY": True, "DOWNLOAD_DELAY": 0.1}, sites=catalogue.url)
     assert catalogue.requests().count("/robots.txt") == 1
 
@@ -488,15 +478,11 @@ def test_robots_rules_are_those_of_the_configured_user_agent(catalogue: SiteServ
 
 
 def test_middlewares_of_the_project_are_kept(catalogue: SiteServer, tmp_path: Path) -> None:
-    spider = (
-        """
+    spider = """
 class Own:
     def process_request(self, request):
         request.headers["X-Own"] = "yes"
-"""
-        + PLAIN
-        + '    custom_settings = {"DOWNLOADER_MIDDLEWARES": {"tried.Own": 543}}\n'
-    )
+""" + PLAIN + '    custom_settings = {"DOWNLOADER_MIDDLEWARES": {"tried.Own": 543}}\n'
     crawl(tmp_path, spider, {"ROBOTSTXT_OBEY": True}, sites=catalogue.url)
     assert all(each.headers.get("x-own") == "yes" for each in catalogue.received)
     assert catalogue.requests().count("/robots.txt") == 1
@@ -507,13 +493,10 @@ def test_response_time_is_limited_by_scrapy(faulty: FaultServer, tmp_path: Path)
     faulty.play("/robots.txt", status(404))
     faulty.play("/s.xml", raw(response[:-60], then=lambda wire: wire.drip(response[-60:], 0.02)))
     faulty.play("/a", page(b"<p>"))
-    spider = (
-        PLAIN
-        + """
+    spider = PLAIN + """
     from sitemap_reader import Limits
     sitemap_limits = Limits(connect_seconds=0.1, read_seconds=0.1, min_rate_after_seconds=0.1, document_seconds=0.3)
 """
-    )
     ran = crawl(tmp_path, spider, sitemap_urls=f"{faulty.url}/s.xml")
     assert urls(ran.items) == [f"{faulty.url}/a"]
     assert len(faulty.requests("/s.xml")) == 1
@@ -607,7 +590,9 @@ def test_truncated_gzip_response_is_not_complete(faulty: FaultServer, tmp_path: 
     assert ran.stats["sitemap/sitemaps_incomplete"] == 1
 
 
-def test_redirect_target_decides_the_scope(site_server: Callable[..., SiteServer], tmp_path: Path) -> None:
+def test_redirect_target_decides_the_scope(
+    site_server: Callable[..., SiteServer], tmp_path: Path
+) -> None:
     server = site_server({})
     server.pages = {
         "/robots.txt": (200, {}, b"Sitemap: /old.xml"),

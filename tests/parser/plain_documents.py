@@ -79,26 +79,8 @@ EXTRAS = (
 )  # fmt: skip
 STARTS = ("<url >", "<url a='b'>", "<s:url>", "<URL>", "<url", "<sitemap>", "")
 ENDS = ("</url >", "</url", "</URL>", "", "</s:url>", "</sitemap>", "</url>]]>")
-DAMAGE = (
-    "</url>",
-    "<url>",
-    "<loc>",
-    "</loc>",
-    "&",
-    "<",
-    ">",
-    "\x00",
-    "</urlset>",
-    "<!--",
-    "-->",
-    "]]>",
-    "<![CDATA[",
-    "\r",
-    "\n",
-    "'",
-    "</lastmod>",
-    "\udcff",
-)
+DAMAGE = ("</url>", "<url>", "<loc>", "</loc>", "&", "<", ">", "\x00", "</urlset>", "<!--", "-->", "]]>",
+    "<![CDATA[", "\r", "\n", "'", "</lastmod>", "\udcff")
 # Limits that a plain entry could exceed, and those that text between entries could.
 LIMITS = {
     "max_entries": (0, 1, 2, 3, 5, 9, 20), "max_entry_bytes": (1500, 2048, 2100, 3000, 5000),

@@ -216,7 +216,9 @@ MORE = "2 more places were repaired; raise max_entry_problems to see each"
 
 @pytest.mark.parametrize("size", [1, 100, 1 << 16])
 @pytest.mark.parametrize(("count", "reported", "more"), [(NOTED, NOTED, []), (NOTED + 1, NOTED - 1, [MORE])])
-def test_repairs_of_an_entry_above_the_limit_are_counted(count: int, reported: int, more: list[str], size: int) -> None:
+def test_repairs_of_an_entry_above_the_limit_are_counted(
+    count: int, reported: int, more: list[str], size: int
+) -> None:
     repaired, problems = repair(b"&\n" * count, size)
     assert repaired == b"&amp;\n" * count
     assert [problem.message for problem in problems] == [AND] * reported + more

@@ -283,10 +283,9 @@ def test_utf_8_that_is_declared_iso_2022_jp_is_read_as_utf_8() -> None:
 # Characters of both Shift_JIS and Python's ISO-2022-JP.
 @given(st.text(st.characters(codec="cp932", exclude_characters="\x1b\r\n\xa2\xa3\xac\u2016\u2212\u301c")))
 def test_iso_2022_jp_gives_what_shift_jis_gives(text: str) -> None:
-    assert (
-        decode(text.encode("iso2022_jp", "ignore"), "iso-2022-jp")[0]
-        == decode(text.encode("iso2022_jp", "ignore").decode("iso2022_jp").encode("cp932"), "shift_jis")[0]
-    )
+    assert decode(text.encode("iso2022_jp", "ignore"), "iso-2022-jp")[0] == decode(
+        text.encode("iso2022_jp", "ignore").decode("iso2022_jp").encode("cp932"), "shift_jis"
+    )[0]
 
 
 WITHOUT_NKO = st.characters(exclude_categories=["Cs"], max_codepoint=0x7BF) | st.characters(

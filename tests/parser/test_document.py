@@ -68,9 +68,7 @@ def test_parser_gives_a_record_as_soon_as_its_entry_has_ended() -> None:
     comment = b"<!--" + b" " * 1024 + b"-->"  # the charset is looked for in the first 1,024 bytes
     assert parser.feed(b'<?xml version="1.0"?>' + comment + NS + entry(1)[:-1]) == []
     assert parser.format == "urlset"
-    assert [item.loc for item in parser.feed(b">" + entry(2)[:20]) if isinstance(item, sr.UrlRecord)] == [
-        "https://example.com/1"
-    ]
+    assert [item.loc for item in parser.feed(b">" + entry(2)[:20]) if isinstance(item, sr.UrlRecord)] == ["https://example.com/1"]
     parser.close()
     assert parser.close() == []
     assert not parser.outcome.complete
@@ -103,11 +101,8 @@ def test_scope_drops_are_counted_and_noted() -> None:
     [
         (b"https://example.com/a\nhttps://example.com/ab", "https://example.com/list.txt", ["https://example.com/a"]),
         (b"Sitemap: /a.xml\nSitemap: /b.x", "https://example.com/robots.txt", ["https://example.com/a.xml"]),
-        (
-            b"https://example.com/a\nhttps://example.com/b\r",
-            "https://example.com/list.txt",
-            ["https://example.com/a", "https://example.com/b"],
-        ),
+        (b"https://example.com/a\nhttps://example.com/b\r", "https://example.com/list.txt",
+         ["https://example.com/a", "https://example.com/b"]),
     ],
 )
 def test_last_line_of_bytes_that_broke_off_is_left_out(body: bytes, url: str, found: list[str]) -> None:

@@ -171,9 +171,7 @@ def test_relative_links_are_resolved_against_every_xml_base(
 
 def test_the_base_of_a_link_is_not_that_of_the_media() -> None:
     item = '<link xml:base="https://other.example/">x</link><media:content url="v.jpg" medium="image"/>'
-    record, _ = record_and_faults(
-        f'<rss xmlns:media="http://search.yahoo.com/mrss/"><channel><item>{item}</item></channel></rss>'
-    )
+    record, _ = record_and_faults(f'<rss xmlns:media="http://search.yahoo.com/mrss/"><channel><item>{item}</item></channel></rss>')
     assert record is not None
     assert (record.loc, record.images[0].loc) == ("https://other.example/x", "https://example.com/blog/v.jpg")
 

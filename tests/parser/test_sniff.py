@@ -32,7 +32,9 @@ TAILS = [
 
 @pytest.mark.parametrize("final", [False, True])
 @pytest.mark.parametrize(("filler", "verdict", "tail"), TAILS)
-def test_bytes_after_the_window_do_not_count(filler: bytes, verdict: SniffResult, tail: bytes, final: bool) -> None:
+def test_bytes_after_the_window_do_not_count(
+    filler: bytes, verdict: SniffResult, tail: bytes, final: bool
+) -> None:
     window = (filler * WINDOW_BYTES)[:WINDOW_BYTES]
     assert sniff(window, final=False) == verdict
     assert sniff(window + tail + b" " * 100, final=final) == verdict

@@ -294,7 +294,7 @@ def test_token_is_returned_once_no_further_byte_can_change_it(written: bytes, ki
     ("written", "read"),
     [
         (b' a="1"', b' a="1"'),
-        (b" a=\"1\" b='2'", b" a=\"1\" b='2'"),
+        (b' a="1" b=\'2\'', b' a="1" b=\'2\''),
         (b" a=1", b' a="1"'),
         (b" a=1 b=2 /", b' a="1" b="2"'),
         (b" a=1/", b""),

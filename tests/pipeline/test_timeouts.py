@@ -55,7 +55,9 @@ def test_silence_ends_by_rate_before_document_seconds(chunks: list[bytes]) -> No
 
 @pytest.mark.parametrize(("read", "rate_after"), [(NEVER, SOON), (SOON, NEVER), (NEVER, NEVER)])
 @pytest.mark.parametrize("spent", [0.0, 30.0])
-def test_silence_ends_by_document_seconds_before_rate(read: float, rate_after: float, spent: float) -> None:
+def test_silence_ends_by_document_seconds_before_rate(
+    read: float, rate_after: float, spent: float
+) -> None:
     limits = Limits(read_seconds=read, min_rate_after_seconds=rate_after, document_seconds=spent + SOON)
     error = left_with(limits, spent=spent)
     assert f"not done after {spent + SOON:g} s" in str(error)

@@ -169,7 +169,9 @@ def test_write_of_many_lines_runs_in_the_signal_guard() -> None:
     assert seen == [b"", b"1\n2\n"]
 
 
-@pytest.mark.parametrize(("space", "half"), [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (7, 3), (8, 0), (13, 5), (14, 0)])
+@pytest.mark.parametrize(
+    ("space", "half"), [(0, 0), (1, 1), (3, 3), (4, 0), (5, 1), (7, 3), (8, 0), (13, 5), (14, 0)]
+)
 def test_partly_written_line_among_many_is_reported(space: int, half: int) -> None:
     reported: list[int] = []
     stream = Full(space)

@@ -243,7 +243,9 @@ def dumped_values() -> list[dict[str, Any]]:
 
 
 @every_reader
-def test_late_columns_and_nested_values_survive(name: str, dump: Path, dumped_values: list[dict[str, Any]]) -> None:
+def test_late_columns_and_nested_values_survive(
+    name: str, dump: Path, dumped_values: list[dict[str, Any]]
+) -> None:
     rows, expected = READERS[name](dump), dumped_values
     if name == "duckdb":
         expected = in_naive_utc(expected)

@@ -132,7 +132,8 @@ def test_csv_has_a_header_empty_nulls_and_compact_json() -> None:
 def test_tsv_escapes_tabs_and_line_ends_and_quotes_nothing() -> None:
     form = {"loc": 'say "a\tb"', "news": {"title": "one\ntwo\r\nthree\\n"}, "images": [{"title": 'a"b\n'}]}
     assert written("tsv", [form], "loc,news.title,lastmod,images").decode() == (
-        'loc\tnews.title\tlastmod\timages\nsay "a\\tb"\tone\\ntwo\\r\\nthree\\\\n\t\t[{"title":"a\\\\"b\\\\n"}]\n'
+        "loc\tnews.title\tlastmod\timages\n"
+        'say "a\\tb"\tone\\ntwo\\r\\nthree\\\\n\t\t[{"title":"a\\\\"b\\\\n"}]\n'
     )
 
 
