@@ -159,10 +159,12 @@ def _matches_digest(record: WarcRecord) -> bool:
 def _digest(text: str) -> tuple[Any, bytes] | None:
     """Returns a hash and its expected value for `sha1:` and base 32 or 16; None for an unknown algorithm or form."""
     label, _, written = text.partition(":")
-    written = written.strip()
-    with suppress(ValueError):
-        state = hashlib.new(label.lower().replace("-", ""), usedforsecurity=False)
-        is_hex = len(written) == state.digest_size * 2
+    name, written = label.lower().replace("-", ""), written.strip()
+    if name not in hashlib.algorithms_guaranteed:
+        return None
+    state = hashlib.new(name, usedforsecurity=False)
+    is_hex = len(written) == state.digest_size * 2
+    with suppress(ValueError):  # binascii.Error is one
         value = bytes.fromhex(written) if is_hex else base64.b32decode(written.upper())
         if value and len(value) == state.digest_size:
             return state, value

@@ -31,7 +31,7 @@ _PIECE_BYTES = 16 * 1024
 _MAX_LINE_BYTES = 1_024
 _VERSION = re.compile(rb"WARC/[0-9]+\.[0-9]+[ \t]*\r?\n")
 _NUMBER = re.compile(r"[0-9]{1,18}")
-_FOLD = re.compile(r"\r?\n[ \t]+")
+_FOLD = re.compile(r"\n[ \t]+")
 _FIELD = re.compile(r"^([^:\n]+):(.*)$", re.MULTILINE)
 
 
@@ -181,7 +181,7 @@ def read_head(source: ByteSource) -> bytes:
 
 def header_pairs(head: bytes) -> list[tuple[str, str]]:
     """Returns the names and values of header lines; continuation lines are joined, invalid ones left out."""
-    fields = _FIELD.findall(_FOLD.sub(" ", header_text(head)))
+    fields = _FIELD.findall(_FOLD.sub(" ", header_text(head.replace(b"\r\n", b"\n"))))
     return [(name.strip(), value.strip()) for name, value in fields if name.strip()]
 
 
