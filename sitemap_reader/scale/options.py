@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from ..client.keywords import ReaderOptions
+from ..client.keywords import FilterOptions, ReaderOptions
 from ..client.query import UrlQuery, check_positive
 from ..client.reader import SitemapReader
 from ..client.targets import read_netrc
@@ -21,7 +21,6 @@ from ..serialize.jsonl import stamp
 
 # Keywords of SitemapReader that cannot be sent to another process.
 _NOT_SENT = ("session", "fetcher", "record")
-_FILTERS = ("since", "until", "undated", "trust_lastmod", "include", "exclude", "follow", "no_follow")
 
 
 @attrs.frozen
@@ -75,7 +74,7 @@ def make_config(keywords: dict[str, Any], **of_harvest: Any) -> HarvestConfig:
 
     `of_harvest` are the other fields of HarvestConfig.
     """
-    filters = {name: _materialised(keywords.pop(name)) for name in _FILTERS if name in keywords}
+    filters = {name: _materialised(keywords.pop(name)) for name in FilterOptions.__annotations__ if name in keywords}
     for name in _NOT_SENT:
         if keywords.get(name) is not None:
             raise UsageError(f"{name} belongs to one process, and a harvest reads in others: leave it out")
