@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..model.records import Item
-    from ..model.url_batch import UrlBatch
     from ..serialize.schema import Kind
     from ..state.diff_rules import ChangePiece
 
@@ -348,14 +347,9 @@ class ShardWriter:
             self.close()
             raise
 
-    def add_urls(self, urls: UrlBatch, site: str) -> None:
-        """Adds URLs of a host."""
-        self._sinks["urls"].write_urls(urls, site=site)
-        self.rows["urls"] += len(urls)
-
-    def add_changes(self, piece: ChangePiece, site: str) -> None:
-        """Adds changes of a host."""
-        self._sinks["urls"].write_changes(piece, site=site)
+    def add_urls(self, piece: ChangePiece, site: str) -> None:
+        """Adds URLs of a host, in a harvest with a state changes: the URLs of a batch are new."""
+        self._sinks["urls"].write_changes(piece, site=site, is_new=self.state is not None)
         self.rows["urls"] += len(piece)
 
     def add_item(self, item: Item, site: str) -> None:

@@ -1,4 +1,5 @@
-"""Truncated or changed WARC files give a clean error or their complete records; never a traceback or an invented URL."""
+"""Truncated or changed WARC files give a clean error or their complete records; never a traceback or an invented URL.
+"""
 
 from __future__ import annotations
 
