@@ -12,7 +12,8 @@ import re
 import socket
 import ssl
 import threading
-from contextlib import asynccontextmanager, suppress
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -338,27 +339,17 @@ class Resolver:
 
 async def _in_daemon_thread(call: Callable[[], Any]) -> Any:
     """Returns or raises what `call` does; if this is cancelled, the thread goes on and its result is dropped."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
 
     def run() -> None:
         try:
-            result, error = call(), None
-        except Exception as exc:  # raised again where the future is awaited
-            result, error = None, exc
-        with suppress(RuntimeError):  # the loop was closed meanwhile
-            loop.call_soon_threadsafe(settle, result, error)
-
-    def settle(result: Any, error: Exception | None) -> None:
-        if future.done():
-            return
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
+            future.set_result(call())
+        except Exception as exc:
+            future.set_exception(exc)
 
     threading.Thread(target=run, name="sitemap-reader-name", daemon=True).start()
-    return await future
+    return await asyncio.wrap_future(future)
 
 
 def http_url_parts(url: str) -> re.Match[str]:
