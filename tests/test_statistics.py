@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sitemap_reader.frontier.filters import make_window
+from sitemap_reader.model.errors import UsageError
 from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Outcome, UrlRecord
 from sitemap_reader.model.url_batch import batched
@@ -306,3 +307,21 @@ def test_problems_of_urls_count_unless_those_of_the_run_are_found() -> None:
 
 def test_references_are_skipped() -> None:
     assert facts({"type": "sitemap", "loc": A}) == []
+
+
+WRONG_LINES: list[tuple[dict[str, Any], str]] = [
+    ({"loc": 5}, "loc: 5 is not text"),
+    (url(lastmod="2026-11-01"), "lastmod"),
+    (url(lastmod=5), "lastmod"),
+    (dated("2026-11-01T00:00:00Z", "century"), "lastmod_precision"),
+    (url(priority="high"), 'priority: "high" is not a number'),
+    (url(images=5), "images"),
+    (url(alternates=["de"]), "alternates"),
+    (url(problems=[5]), "problems"),
+]
+
+
+@pytest.mark.parametrize(("form", "found"), WRONG_LINES)
+def test_invalid_line_is_a_usage_error(form: dict[str, Any], found: str) -> None:
+    with pytest.raises(UsageError, match=found):
+        facts(form)
