@@ -1,12 +1,11 @@
 """Counters of statistics: names and lastmods in, Facts out.
 
-TopCounts counts by name in bounded memory; TrustStatistics and LastmodStatistics count lastmods. Each add() takes the
-JSON object of a URL, and each facts() yields what was counted.
+TopCounts counts by name in bounded memory; TrustStatistics and LastmodStatistics count lastmods. Each add() takes URLs,
+and each facts() yields what was counted.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from datetime import date, datetime, timedelta
 from functools import lru_cache
@@ -16,14 +15,16 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..frontier.lastmod_trust import History, LastmodEvidence, indications, judge_history, total, trust_in_words
-from ..model.url_batch import lastmod_columns
+from ..model.url_batch import lastmod_of
 from ..parser.normalise.dates import PRECISION_CHARACTERS
 from ..serialize.jsonl import stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
     from ..frontier.lastmod_trust import Kind
+    from ..model.records import Outcome, Precision
+    from ..model.url_batch import UrlBatch
 
 
 MAX_NAMES = 20_000
@@ -151,8 +152,7 @@ def share(count: int, total: int | None) -> float | None:
 
 # --- trust in the lastmods ---
 
-# Sitemaps are read concurrently, so their URLs are interleaved; URLs whose lastmods are counted at once.
-_MAX_OPEN, _URLS_AT_ONCE = 64, 1_000
+_MAX_OPEN = 64  # sitemaps are read concurrently, so their URLs are interleaved
 # Kind of evidence -> the name of its fact.
 _NAMES: dict[Kind, str] = {
     "future": "in the future",
@@ -182,29 +182,17 @@ class TrustStatistics:
         self._clock = clock
         self._open: dict[object, LastmodEvidence] = {}
         self._total = History()
-        self._sitemap: object = None  # of the URLs whose dates are not counted yet
-        self._dates: list[tuple[int | None, int | None]] = []
 
-    def add(self, sitemap: object, lastmod: str | None, precision: str | None) -> None:
-        """Counts a URL."""
-        if sitemap != self._sitemap or len(self._dates) >= _URLS_AT_ONCE:
-            self._count()
-            self._sitemap = sitemap
-        self._dates.append(_columns(lastmod, precision))
-
-    def _count(self) -> None:
-        if not self._dates:
-            return
-        lastmods, precisions = zip(*self._dates, strict=True)
-        self._dates = []
-        evidence = self._open.setdefault(self._sitemap, LastmodEvidence())
-        evidence.add(lastmods, precisions, self._clock().timestamp() if self._clock else None)
+    def add(self, urls: UrlBatch) -> None:
+        """Counts URLs of one sitemap."""
+        evidence = self._open.setdefault(urls.sitemap, LastmodEvidence())
+        read_at = self._clock().timestamp() if self._clock else None
+        evidence.add(urls.columns.lastmods, urls.columns.precisions, read_at)
         if len(self._open) > _MAX_OPEN:
             self.close(next(iter(self._open)))
 
     def close(self, sitemap: object, seconds: float = 0.0) -> None:
         """Counts a sitemap that was read to its end, in so many seconds."""
-        self._count()
         evidence = self._open.pop(sitemap, None)
         if evidence is not None:
             if self._clock:
@@ -213,16 +201,9 @@ class TrustStatistics:
 
     def history(self) -> History:
         """The sum of all sitemaps."""
-        self._count()
         for sitemap in [*self._open]:
             self.close(sitemap)
         return self._total
-
-
-@lru_cache(maxsize=4096)
-def _columns(lastmod: str | None, precision: str | None) -> tuple[int | None, int | None]:
-    """The columns of a lastmod in a JSON line."""
-    return lastmod_columns(None if lastmod is None else datetime.fromisoformat(lastmod), precision)
 
 
 # --- lastmods ---
@@ -232,7 +213,6 @@ def _columns(lastmod: str | None, precision: str | None) -> tuple[int | None, in
 RECENT_DAYS = (7, 30, 365)
 MAX_YEARS, MAX_MONTHS = 5, 6
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z")
 
 
 def as_stated(lastmod: str, precision: str) -> str:
@@ -262,49 +242,37 @@ class LastmodStatistics:
         self._values = TopCounts()
         self._oldest = self._newest = ("", 0)
 
-    def add(self, json_object: Mapping[str, Any]) -> None:
-        """Counts a URL; ValueError where its lastmod is no full timestamp."""
-        lastmod, precision = json_object.get("lastmod"), json_object.get("lastmod_precision") or "second"
-        if lastmod is not None and not _STAMP.fullmatch(lastmod):
-            raise ValueError(f"lastmod {lastmod[:60]!r} is no full stamp such as 2026-11-01T00:00:00Z")
-        self._trust.add(json_object.get("sitemap"), lastmod, json_object.get("lastmod_precision"))
-        if lastmod is None:
-            return
-        text = _cut(lastmod, precision)
-        self._precisions[precision] += 1
-        self._values.add(text)
-        self._years[text[:4]] += 1
-        self._count_extremes(text)
-        self._count_age(text, precision)
-        self._count_periods(text)
+    def add(self, urls: UrlBatch) -> None:
+        """Counts URLs of one sitemap."""
+        self._trust.add(urls)
+        lastmods, precisions = urls.columns.lastmods, urls.columns.precisions
+        for stated, count in Counter(zip(lastmods, precisions, strict=True)).items():
+            lastmod, precision = lastmod_of(*stated)
+            if lastmod is not None:
+                self._count(_text(lastmod), precision or "second", count)
 
-    def _count_extremes(self, text: str) -> None:
-        oldest, oldest_count = self._oldest
-        if not oldest or text <= oldest:
-            self._oldest = text, oldest_count + 1 if text == oldest else 1
-        newest, newest_count = self._newest
-        if text >= newest:
-            self._newest = text, newest_count + 1 if text == newest else 1
-
-    def _count_periods(self, text: str) -> None:
-        """Counts month, weekday and hour, as far as the precision states them."""
-        chars = len(text)
-        if chars > PRECISION_CHARACTERS["year"]:
-            self._months[text[:7]] += 1
-        if chars > PRECISION_CHARACTERS["month"]:
-            self._weekdays[_weekday(text[:10])] += 1
-        if chars > PRECISION_CHARACTERS["day"]:
-            self._hours[f"{text[11:13]}:00"] += 1
-
-    def _count_age(self, text: str, precision: str) -> None:
+    def _count(self, stamp: str, precision: Precision, count: int) -> None:
+        text = stamp[: PRECISION_CHARACTERS[precision]]
+        self._precisions[precision] += count
+        self._values.add(text, count)
+        self._years[text[:4]] += count
+        self._oldest = _extreme(self._oldest, text, count, min)
+        self._newest = _extreme(self._newest, text, count, max)
         for number, since in enumerate(self._since):
             if text >= since[precision]:
-                self._recent[number] += 1
-                return
+                self._recent[number] += count
+                break
+        chars = len(text)
+        if chars > PRECISION_CHARACTERS["year"]:
+            self._months[text[:7]] += count
+        if chars > PRECISION_CHARACTERS["month"]:
+            self._weekdays[_weekday(text[:10])] += count
+        if chars > PRECISION_CHARACTERS["day"]:
+            self._hours[f"{text[11:13]}:00"] += count
 
-    def end_sitemap(self, outcome: Mapping[str, Any]) -> None:
-        """Takes the JSON object of the outcome of a sitemap, after all its URLs."""
-        self._trust.close(outcome["url"], outcome.get("seconds") or 0.0)
+    def end_sitemap(self, outcome: Outcome) -> None:
+        """Takes the outcome of a sitemap, after all its URLs."""
+        self._trust.close(outcome.url, outcome.seconds or 0.0)
 
     def facts(self, urls: int) -> Iterator[Fact]:
         """All facts; shares are of all URLs, with and without a lastmod."""
@@ -329,6 +297,13 @@ class LastmodStatistics:
         years = sorted(self._years.items(), reverse=True)
         older = sum(count for _, count in years[MAX_YEARS:])
         yield from facts("lastmod year", years[:MAX_YEARS] + [("other", older)] * bool(older), urls)
+
+
+def _extreme(known: tuple[str, int], text: str, count: int, better: Callable[[str, str], str]) -> tuple[str, int]:
+    """The better one of two dates, with its count."""
+    if not known[0] or better(known[0], text) != known[0]:
+        return text, count
+    return known[0], known[1] + count if text == known[0] else known[1]
 
 
 @lru_cache(maxsize=4096)
