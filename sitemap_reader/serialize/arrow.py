@@ -128,6 +128,8 @@ def _typed_dict(name: str, hints: dict[str, Any]) -> Any:
 
 # Either ends a batch: as Python objects, rows take some ten times the memory that they take in a batch.
 BATCH_ROWS, BATCH_BYTES = 1_024, 1 << 20
+# Fewer URLs are added as rows: a record batch takes milliseconds.
+MIN_COLUMN_URLS = 64
 
 
 class Batches:
@@ -137,6 +139,7 @@ class Batches:
         self._converted = Rows(fields)
         self.schema = self._converted.schema
         self.ready: list[Any] = []
+        self.ready_rows = self.ready_bytes = 0  # of the batches in `ready`
         self._rows: list[tuple[Any, ...]] = []
         self._row_bytes = 0
 
@@ -148,9 +151,9 @@ class Batches:
 
     def add_urls(self, urls: UrlBatch, *, site: str | None = None, is_new: bool = False) -> None:
         """Adds URLs; with `is_new` as Changes, if the columns are theirs."""
-        if urls.is_plain:
+        if urls.is_plain and len(urls) >= MIN_COLUMN_URLS:
             self.end()
-            self.ready.append(_plain_batch(urls, self.schema, {"site": site, "change": "new" if is_new else None}))
+            self._append(_plain_batch(urls, self.schema, {"site": site, "change": "new" if is_new else None}))
             return
         for record in urls.records():
             self.add(to_dict(Change("new", record) if is_new else record, site=site))
@@ -166,11 +169,16 @@ class Batches:
         """Makes a batch of all rows that are collected."""
         if self._rows:
             rows, self._rows, self._row_bytes = self._rows, [], 0
-            self.ready.append(self._converted.batch(rows))
+            self._append(self._converted.batch(rows))
+
+    def _append(self, batch: Any) -> None:
+        self.ready.append(batch)
+        self.ready_rows += batch.num_rows
+        self.ready_bytes += batch.nbytes
 
     def take(self) -> list[Any]:
         """The batches that are ready."""
-        ready, self.ready = self.ready, []
+        ready, self.ready, self.ready_rows, self.ready_bytes = self.ready, [], 0, 0
         return ready
 
 
@@ -260,8 +268,7 @@ class ParquetSink(Sink):
         import pyarrow as pa
         from pyarrow import parquet as pq
 
-        ready = self._batches.ready
-        rows, size = sum(batch.num_rows for batch in ready), sum(batch.nbytes for batch in ready)
+        rows, size = self._batches.ready_rows, self._batches.ready_bytes
         if unless_small and rows < ROW_GROUP_ROWS and size < ROW_GROUP_BYTES:
             return
         if self._writer is None:

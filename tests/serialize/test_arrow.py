@@ -32,7 +32,7 @@ from sitemap_reader.serialize.jsonl import encode_urls
 from sitemap_reader.serialize.projection import Fields, all_fields, fields_of, parse_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 CHANGES = fields_of(Change)
@@ -221,6 +221,14 @@ def test_batch_is_full_by_rows_or_row_bytes(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 # --- UrlBatches ---
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_urls_are_columns_too() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(room, "MIN_COLUMN_URLS", 0)
+        yield
+
 
 SITEMAP = "https://a.example/map.xml"
 batched_records = st.lists(records, max_size=4).map(
