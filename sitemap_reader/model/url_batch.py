@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from itertools import compress, groupby, repeat
+from itertools import compress, repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_args
 
 from .problems import Problem
 from .records import EXTENSIONS, NO_EXTENSIONS, ChangeFreq, Item, Outcome, Precision, SitemapRef, UrlRecord
@@ -189,13 +189,21 @@ BatchItem = UrlBatch | SitemapRef | Problem | Outcome
 
 
 def batched(items: Iterable[Item | UrlBatch]) -> list[BatchItem]:
-    """The items with a UrlBatch in place of consecutive records of one document."""
+    """The items with a UrlBatch in place of consecutive records of one document, behind the Problems between them."""
     found: list[BatchItem] = []
-    for (kind, sitemap), group in groupby(items, _kind_and_sitemap):
-        if kind is UrlRecord:
-            found.append(UrlBatch(sitemap, records=cast("list[UrlRecord]", [*group])))
+    records: list[UrlRecord] = []
+    for item in items:
+        if isinstance(item, UrlRecord):
+            if not records or item.sitemap != records[0].sitemap:
+                records = [item]
+                found.append(UrlBatch(item.sitemap, records=records))
+            else:
+                records.append(item)
+        elif isinstance(item, Problem) and records:
+            found.insert(-1, item)
         else:
-            found += cast("Iterable[BatchItem]", group)
+            records = []
+            found.append(item)
     return found
 
 
@@ -208,7 +216,3 @@ def unbatched(items: Iterable[Item | UrlBatch]) -> list[Item]:
         else:
             found.append(item)
     return found
-
-
-def _kind_and_sitemap(item: Item | UrlBatch) -> tuple[type, str | None]:
-    return type(item), item.sitemap if isinstance(item, UrlRecord) else None
