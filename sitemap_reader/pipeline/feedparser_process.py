@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from contextlib import contextmanager
@@ -75,9 +76,9 @@ def feedparser_fallback(
         )
     request = json.dumps([limits.fallback_seconds, limits.fallback_memory_bytes]).encode() + b"\n" + body
     cancelled = CANCELLED.get() or threading.Event()
-    with _child_slot(cancelled), _start() as child:
+    with _child_slot(cancelled), _start(request) as child:
         try:
-            answer, errors = _communicate(child, request, limits.fallback_seconds, cancelled)
+            answer, errors = _communicate(child, limits.fallback_seconds, cancelled)
         finally:
             child.kill()  # no effect if it has ended
             child.wait()  # Popen.__exit__ does not reap it after an interrupt
@@ -100,10 +101,14 @@ def _check(cancelled: threading.Event) -> None:
         raise FallbackFailed("feedparser was stopped: the run was cancelled")
 
 
-def _start() -> subprocess.Popen[bytes]:
+def _start(request: bytes) -> subprocess.Popen[bytes]:
     pipe = subprocess.PIPE
     try:
-        return subprocess.Popen(_command(), stdin=pipe, stdout=pipe, stderr=pipe)  # noqa: S603  our own
+        # A file: communicate() sends no input after a timeout.
+        with tempfile.TemporaryFile() as stdin:
+            stdin.write(request)
+            stdin.seek(0)
+            return subprocess.Popen(_command(), stdin=stdin, stdout=pipe, stderr=pipe)  # noqa: S603  our own
     except OSError as exc:
         raise FallbackFailed(f"feedparser could not be started: {exc}") from exc
 
@@ -116,17 +121,13 @@ def _command() -> list[str]:
     return [sys.executable, "-I", "-c", _PROGRAM.format(paths=paths, package=package)]
 
 
-def _communicate(
-    child: subprocess.Popen[bytes], request: bytes, seconds: float, cancelled: threading.Event
-) -> tuple[bytes, bytes]:
+def _communicate(child: subprocess.Popen[bytes], seconds: float, cancelled: threading.Event) -> tuple[bytes, bytes]:
     """Returns what the child writes to stdout and stderr."""
     deadline = time.monotonic() + seconds
-    unsent: bytes | None = request
     while (left := deadline - time.monotonic()) > 0:
         try:
-            return child.communicate(unsent, min(left, _POLL_SECONDS))
+            return child.communicate(timeout=min(left, _POLL_SECONDS))
         except subprocess.TimeoutExpired:
-            unsent = None  # the next call continues
             _check(cancelled)
     raise FallbackFailed(f"feedparser was stopped after {seconds:g} s; fallback_seconds permits more")
 

@@ -345,6 +345,13 @@ def test_size_limit_holds_exactly():
         feedparser_fallback(body, limits=Limits(max_fallback_bytes=len(body) - 1))
 
 
+def test_feed_larger_than_a_pipe_reaches_the_child_whole():
+    links = [f"https://e.com/{number}" for number in range(500)]
+    padding = f"<!-- {'x' * 1_500_000} -->"
+    result = feedparser_fallback(rss(padding + "".join(map(item, links))), URL, limits=Limits(fallback_seconds=60))
+    assert [link for link, _ in result.links] == links
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is capped on Linux")
 def test_child_that_needs_too_much_memory_fails_alone(monkeypatch):
     monkeypatch.setattr(programs, "_PROGRAM", programs._PROGRAM.replace("sys.exit(main())", "main(); bytes(1 << 30)"))

@@ -1,8 +1,7 @@
 """Charset detection and transcoding: the first bytes and a label in, a codec and a note out; then bytes in, UTF-8 out.
 
 Labels are those of the WHATWG Encoding Standard, 4.2; any other is unknown, and none is guessed. Transcoding drops no
-byte: invalid ones are read as windows-1252 (in UTF-16, UTF-32 and ISO-2022-JP: U+FFFD) and counted, however the input
-is cut.
+byte: invalid ones are read as windows-1252 (in UTF-16 and UTF-32: U+FFFD) and counted, however the input is cut.
 """
 
 from __future__ import annotations
@@ -22,8 +21,12 @@ _WIDER_CODECS = {"gbk": "gb18030", "iso2022_jp": "iso2022_jp_ext"}
 _NO_TEXT = frozenset({"replacement", "x-user-defined"})
 
 _UTF_16_AND_32 = frozenset({"utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"})
-# Their invalid data is replaced by U+FFFD, to stay aligned with what follows.
-REPLACED_CODECS = _UTF_16_AND_32 | {"iso2022_jp_ext"}
+_ISO_2022_JP = "iso2022_jp_ext"
+# Codecs whose invalid data is replaced by U+FFFD, to stay aligned with what follows -> for messages: units, stand-in.
+REPLACED_CODECS = {
+    **dict.fromkeys(_UTF_16_AND_32, ("units", "U+FFFD")),
+    _ISO_2022_JP: ("bytes", "windows-1252 or U+FFFD"),
+}
 
 # UTF-32's little-endian BOM begins with UTF-16's: the longer ones first.
 _BOMS = (
@@ -124,8 +127,8 @@ _UTF8_REQUIRED = "the protocol asks for UTF-8"
 class Transcoder(Protocol):
     """Bytes in, UTF-8 out.
 
-    `invalid` counts the bytes that are invalid in the charset (with REPLACED_CODECS, the U+FFFD), `utf8` the characters
-    that were read as UTF-8 against the declared charset.
+    `invalid` counts the bytes that are invalid in the charset (with REPLACED_CODECS, also the U+FFFD), `utf8` the
+    characters that were read as UTF-8 against the declared charset.
     """
 
     invalid: int = 0
@@ -144,6 +147,8 @@ def transcoder(codec: str) -> Transcoder:
         return _Utf8()
     if codec in _WESTERN:
         return _Western(codec)
+    if codec == _ISO_2022_JP:
+        return _Iso2022Jp(codec)
     return _Replacing(codec) if codec in REPLACED_CODECS else _Legacy(codec)
 
 
@@ -217,7 +222,9 @@ _ASCII = bytes(range(0x80))
 
 
 class _Western(_Utf8):
-    """Well-formed UTF-8 is kept, every other byte is decoded by the table. None is invalid."""
+    """Well-formed UTF-8 is kept, every other byte is decoded by the table; `others` counts these. None is invalid."""
+
+    others = 0
 
     def __init__(self, codec: str) -> None:
         self._escapes = _escapes(codec)
@@ -229,6 +236,7 @@ class _Western(_Utf8):
         if b"\xdf" in data:
             text, sharp = _SHARP_S.subn(self._by_the_table, text)
             others += 2 * sharp
+        self.others += others
         self.utf8 += len(text) - (size - len(data[:size].translate(None, _ASCII))) - others
         return text.encode()
 
@@ -269,3 +277,33 @@ class _Replacing(Transcoder):
     def _count(self, text: str) -> bytes:
         self.invalid += text.count("\ufffd")
         return text.encode()
+
+
+# Bytes that ISO-2022-JP, a 7-bit charset, does not have; or those that it may have.
+_RUN = re.compile(rb"[\x80-\xff]+|[\0-\x7f]+")
+
+
+class _Iso2022Jp(_Replacing):
+    """ISO-2022-JP. Bytes from 80 on are invalid, and are read as UTF-8, which they usually are, or windows-1252."""
+
+    def __init__(self, codec: str) -> None:
+        super().__init__(codec)
+        self._high = _Western("cp1252")
+
+    def feed(self, data: bytes) -> bytes:
+        return b"".join(map(self._feed_run, _RUN.findall(data)))
+
+    def close(self) -> bytes:
+        return self._close_high() + super().close()
+
+    def _feed_run(self, run: bytes) -> bytes:
+        return self._close_high() + super().feed(run) if run.isascii() else self._count_high(self._high.feed(run))
+
+    def _close_high(self) -> bytes:
+        return self._count_high(self._high.close())
+
+    def _count_high(self, out: bytes) -> bytes:
+        self.invalid += self._high.others
+        self.utf8 += self._high.utf8
+        self._high.others = self._high.utf8 = 0
+        return out

@@ -192,7 +192,7 @@ class _CharsetStage:
         if note:
             self._faults.append(DecodeFault("S07", note, raw=found.label))
         if transcoder.invalid:
-            units, stand_in = ("units", "U+FFFD") if found.codec in REPLACED_CODECS else ("bytes", "windows-1252")
+            units, stand_in = REPLACED_CODECS.get(found.codec, ("bytes", "windows-1252"))
             message = f"invalid in {found.codec}, read as {stand_in}: {counted(transcoder.invalid, units)}"
             self._faults.append(DecodeFault("S07", message))
 
