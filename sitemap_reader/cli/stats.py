@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import chain, groupby
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +28,7 @@ from .tables import SEPARATED, encoding_of, padded, separated, width
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ..model.problems import Problem
-    from ..model.records import Item, Outcome, SitemapRef
+    from ..model.records import Item
     from ..statistics.facts import Fact
     from .output import Outputs
 
@@ -148,24 +147,20 @@ class _StatsRun:
 
     def site(self, target: str) -> Exit:
         """Reads a target to its end."""
-        from ..client.sync_api import url_batches  # a file needs no network library
+        from ..client.sync_api import batches  # a file needs no network library
 
-        check = self.interrupts.check
-        callbacks: dict[str, Any] = {"on_item": self._take, "on_wait": check, "on_progress": self.console.progress()}
+        check, console = self.interrupts.check, self.console
+        callbacks: dict[str, Any] = {"on_item": console.show, "on_wait": check, "on_progress": console.progress()}
         # Deferred: the summary counts exactly what was counted here.
-        with self.interrupts.deferred(), url_batches(self.found or target, **callbacks, **self.reading) as stream:
+        with self.interrupts.deferred(), batches(self.found or target, **callbacks, **self.reading) as stream:
             try:
-                for urls in stream:
-                    self.statistics.add(urls)
+                for item in chain.from_iterable(stream):
+                    self.statistics.add(item)
                     check()
             finally:
                 summary = stream.summary
                 self.text, self.partial = str(summary), summary.partial_line()
         return judge(self.found.name if self.found else target, summary, self.console)
-
-    def _take(self, item: SitemapRef | Problem | Outcome) -> None:
-        self.console.show(item)
-        self.statistics.add(item)
 
     def file(self, file: str) -> Exit:
         """Reads a dump to its end."""
