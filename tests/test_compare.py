@@ -53,6 +53,13 @@ def reported(old: Any, new: Any, on: On = "any") -> list[str]:
 
 # --- compared with dicts ---
 
+
+def with_fitting_precision(record: sr.UrlRecord) -> sr.UrlRecord:
+    """A fraction of a second is stated as one."""
+    has_fraction = record.lastmod is not None and record.lastmod.microsecond
+    return attrs.evolve(record, lastmod_precision="subsecond") if has_fraction else record
+
+
 LISTINGS = st.builds(
     sr.UrlRecord,
     loc=st.sampled_from(["https://example.com/a", "https://example.com/b", "https://example.com/c"]),
@@ -67,7 +74,7 @@ LISTINGS = st.builds(
     mobile=st.booleans(),
     sitemap=st.sampled_from(["s", "t"]),
     line=st.none() | st.integers(1, 9),
-)
+).map(with_fitting_precision)
 FORMS = st.builds(
     lambda record, site: sr.to_dict(record, site=site), LISTINGS, st.sampled_from(["example.com", "example.org"])
 )
@@ -399,7 +406,7 @@ def test_missing_new_dump_is_reported_before_old_is_read(tmp_path: Path) -> None
         (([], 5), "new is a int; give a path, a Snapshot, a binary stream, or UrlRecords"),
         ((None, []), "old is a NoneType; give a path, a Snapshot, a binary stream, or UrlRecords"),
         ((["https://example.com/"], []), "a str has no JSON line; records, problems and outcomes have"),
-        (([{"loc": "a", "priority": {1}}], []), "old:1: Type is not JSON serializable: set"),
+        (([{"loc": "a", "priority": {1}}], []), "old:1: URL record, priority: a set is not a number"),
     ],
 )
 def test_incomparable_inputs_are_usage_errors(arguments: Any, told_so: str) -> None:
@@ -414,17 +421,18 @@ def test_unknown_on_is_reported() -> None:
 
 
 def test_invalid_value_is_named_with_its_line(tmp_path: Path) -> None:
-    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
-    old.write_bytes(b'\n{"loc":"a","lastmod":"yesterday"}\n')
-    new.write_bytes(b'{"loc":"b"}\n\n{"loc":"c","priority":"high"}\n')
-    changes = iter(diff(old, new))
-    assert next(changes).record.loc == "b"
-    with pytest.raises(sr.UsageError) as failure:
-        next(changes)
-    assert str(failure.value) == f'{new}:3: line of type "change", priority: "high" is not a number'
-    with pytest.raises(sr.UsageError, match=r"old\.jsonl:2: .*lastmod: \"yesterday\" is not a date"):
-        list(diff(old, []))
-    assert [form["lastmod"] for form in diff(old, []).dicts()] == ["yesterday"]  # unchanged
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(b'{"loc":"b"}\n\n{"loc":"c","priority":"high"}\n')
+    for sides in ((path, []), ([], path)):
+        with pytest.raises(sr.UsageError) as failure:
+            diff(*sides)
+        assert str(failure.value) == f'{path}:3: URL record, priority: "high" is not a number'
+
+
+def test_lines_of_changes_have_every_key() -> None:
+    """As those of changes(), also where a dump has some keys only, and without keys of other tools."""
+    (change,) = diff([], [{"loc": "a", "rank": 1}]).dicts()
+    assert change == sr.to_dict(Change("new", sr.UrlRecord("a")))
 
 
 # --- notes ---

@@ -109,7 +109,8 @@ def record_of(loc: str, listing: Listing, sitemap: str | None) -> UrlRecord:
 
 # A row has lastmod, precision, changefreq and priority in one value. Usually that is an integer: the lastmod in seconds
 # (or in milliseconds, where its precision is SUBSECOND) times _SCALE, plus the code of the other three. Microseconds,
-# and priorities that are no hundredths, do not fit: then it is a JSON array of the four.
+# priorities that are no hundredths, and a lastmod or a precision without the other do not fit: then it is a JSON array
+# of the four.
 Stated: TypeAlias = int | str
 Others: TypeAlias = "tuple[int | None, int | None, float | None]"  # precision, changefreq, priority
 _HUNDREDTHS = [number / 100 for number in range(101)]
@@ -118,6 +119,7 @@ _CODED: list[Others] = [
 ]
 _CODE_OF = {others: code for code, others in enumerate(_CODED)}
 _CODE_OF_SECONDS = {others: code for others, code in _CODE_OF.items() if others[0] != SUBSECOND}
+_UNDATED = len(_CODED) // (1 + len(PRECISIONS))  # the codes below are those without precision
 _SCALE = 8192
 
 
@@ -130,7 +132,8 @@ def pack_stated(
     """The stated value of each URL."""
     codes = map(_CODE_OF_SECONDS.get, zip(precisions, changefreqs, priorities, strict=True))
     packed: list[Any] = [
-        None if code is None else (lastmod or 0) * _SCALE + code for lastmod, code in zip(lastmods, codes, strict=True)
+        None if code is None or (lastmod is None) != (code < _UNDATED) else (lastmod or 0) * _SCALE + code
+        for lastmod, code in zip(lastmods, codes, strict=True)
     ]
     if None in packed:
         for index, value in enumerate(packed):
@@ -140,7 +143,7 @@ def pack_stated(
 
 
 def _pack(lastmod: int | None, others: Others) -> Stated:
-    code = _CODE_OF.get(others)
+    code = _CODE_OF.get(others) if others[0] == SUBSECOND else None
     if code is None or lastmod is None or lastmod % 1_000:
         return orjson.dumps((lastmod, *others)).decode()
     return lastmod // 1_000 * _SCALE + code
@@ -296,6 +299,11 @@ def row_values(columns: RowColumns, prefix_chars: int) -> tuple[list[Any], int]:
         return scanner.sorted_rows(columns.keys, parts), 1 + len(parts)
     rows = sorted(zip(columns.keys, *parts, strict=True), key=itemgetter(0))
     return [*chain.from_iterable(rows)], 1 + len(parts)
+
+
+def nested_names(nested: str | None) -> Iterable[str]:
+    """The names of the nested values in a row."""
+    return _digests(nested)
 
 
 def _nested(json_object: dict[str, Any]) -> str | None:
