@@ -11,6 +11,7 @@ import os
 import weakref
 from collections import Counter
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeAlias, cast
@@ -23,7 +24,7 @@ from ..model.errors import UsageError
 from ..model.records import Change, ChangeCounts, UrlRecord
 from ..model.url_batch import UrlBatch
 from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file
-from ..serialize.jsonl import ALWAYS, COMPARED, REMOVED, STATED, On, from_json, json_line, to_dict
+from ..serialize.jsonl import ALWAYS, COMPARED, REMOVED, STATED, On, from_json, json_line, stamp, to_dict
 from ..state.rows import Keys, Listing, RowColumns, columns_of, nested_names, newest_listing, record_of, with_rows
 from ..state.schema import temp_database_errors, temporary_database
 from ..state.state import State
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from ..model.records import SitemapRef
     from ..serialize.dumps import JsonObject
+    from ..serialize.jsonl import Line
 
     Source = str | os.PathLike[str] | Dump | State | BinaryIO | Iterable[UrlRecord | SitemapRef | JsonObject]
 
@@ -106,10 +108,8 @@ class DumpSide(Side):
             self.urls += 1
             if not self.keys.issuperset(json_object):
                 self.keys.update(json_object)
-            try:
-                record = cast("UrlRecord", from_json(json_object))
-            except UsageError as exc:
-                raise UsageError(f"{self.name}:{self.last}: {exc}") from None
+            json_object = with_stamp(json_object)
+            record = cast("UrlRecord", record_at(self.name, number, json_object))
             if record.lastmod and record.lastmod.microsecond:  # other tools may leave the precision out
                 record.lastmod_precision = "subsecond"
             site = json_object.get("site")
@@ -172,6 +172,26 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
     items = cast("Iterable[Any]", source)
     json_objects = enumerate((item if isinstance(item, dict) else to_dict(item) for item in items), 1)
     return DumpSide(name, ((number, checked({**json_object}, name, number)) for number, json_object in json_objects))
+
+
+def record_at(name: str, number: int, json_object: JsonObject) -> Line:
+    """The record of a line; UsageError with its place."""
+    try:
+        return from_json(json_object)
+    except UsageError as exc:
+        raise UsageError(f"{name}:{number}: {exc}") from None
+
+
+def with_stamp(json_object: JsonObject) -> JsonObject:
+    """The line with a lastmod as a dump has it: other tools may leave out the zone, or the time."""
+    lastmod = json_object.get("lastmod")
+    if not isinstance(lastmod, str) or lastmod.endswith("Z"):
+        return json_object
+    try:
+        moment = datetime.fromisoformat(lastmod)
+        return {**json_object, "lastmod": stamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))}
+    except (ValueError, OverflowError):
+        return json_object
 
 
 def stream_side(stream: BinaryIO, name: str) -> Side:
