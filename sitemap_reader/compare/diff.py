@@ -25,7 +25,7 @@ from ..model.records import Change, ChangeCounts, UrlRecord
 from ..model.url_batch import UrlBatch
 from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file
 from ..serialize.jsonl import ALWAYS, COMPARED, REMOVED, STATED, On, from_json, json_line, stamp, to_dict
-from ..state.rows import Keys, Listing, RowColumns, columns_of, nested_names, newest_listing, record_of, with_rows
+from ..state.rows import Keys, Listing, RowColumns, columns_of, nested_digests, newest_listing, record_of, with_rows
 from ..state.schema import temp_database_errors, temporary_database
 from ..state.state import State
 
@@ -145,7 +145,7 @@ class StateSide(Side):
     def _batch(self, site: str | None, batch: list[tuple[str, str, Listing]]) -> Batch:
         locs, _, listings = zip(*batch, strict=True)
         _, lastmods, precisions, changefreqs, priorities, nested = zip(*listings, strict=True)
-        self.keys.update(*map(nested_names, nested))
+        self.keys.update(*map(nested_digests, nested))
         places = range(self.last + 1, self.last + 1 + len(batch))
         self.last, self.urls = places[-1], self.urls + len(batch)
         lines = [json_line(record_of(loc, listing, sitemap)) for loc, sitemap, listing in batch]
@@ -332,7 +332,7 @@ def _differences(
             yield last + old.document, old.document, None, "[]"
             continue
         new = newest_listing(news)
-        changed = [name for name in old.differences(new) if name in compared]
+        changed = old.differences(new, compared)
         counts.updated += bool(changed)
         counts.unchanged += not changed
         if changed:
@@ -366,8 +366,8 @@ def diff(old: Source, new: Source, *, on: On = "any") -> Changes:
     that one of the dumps never has, because it was written with some fields only, are not compared; Changes.notes names
     them.
 
-    UsageError for a source that is no dump, lists changes, or has lines but no URL. OSError where the temporary folder
-    is full.
+    UsageError for a source that is no dump, lists changes, has an invalid value, or has lines but no URL. OSError where
+    the temporary folder is full.
     """
     if on not in COMPARED:
         raise UsageError(f"on must be one of {', '.join(COMPARED)}, not {on!r}")

@@ -30,10 +30,10 @@ from ..model.url_batch import (
     lastmod_of,
 )
 from ..parser.compiled import scanner
-from ..serialize.jsonl import NESTED, from_json, to_dict
+from ..serialize.jsonl import NESTED, STATED, from_json, to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
 _MINUTE = PRECISIONS.index("minute")
 # Digit -> nested field, in the order of the digits, so that a row with news begins with a zero (HAS_NEWS).
@@ -58,16 +58,17 @@ class Listing(NamedTuple):
         """The listing of a row."""
         return cls(document, *unpack_stated(stated), nested)
 
-    def differences(self, other: Listing) -> tuple[str, ...]:
-        """The names of the fields that differ, in the order of UrlRecord."""
+    def differences(self, other: Listing, compared: Container[str] = STATED) -> tuple[str, ...]:
+        """The names of those fields of `compared` that differ, in the order of UrlRecord."""
         names = []
         if _lastmod_of_listing(self) != _lastmod_of_listing(other):
             names.append("lastmod")
         for name in ("precision", "changefreq", "priority"):
             if getattr(self, name) != getattr(other, name):
                 names.append("lastmod_precision" if name == "precision" else name)
-        old, new = _digests(self.nested), _digests(other.nested)
-        return (*names, *(name for name in NESTED if old.get(name) != new.get(name)))
+        old, new = nested_digests(self.nested), nested_digests(other.nested)
+        names += [name for name in NESTED if old.get(name) != new.get(name)]
+        return tuple(name for name in names if name in compared)
 
 
 def newest_listing(listings: Iterable[Listing]) -> Listing:
@@ -301,11 +302,6 @@ def row_values(columns: RowColumns, prefix_chars: int) -> tuple[list[Any], int]:
     return [*chain.from_iterable(rows)], 1 + len(parts)
 
 
-def nested_names(nested: str | None) -> Iterable[str]:
-    """The names of the nested values in a row."""
-    return _digests(nested)
-
-
 def _nested(json_object: dict[str, Any]) -> str | None:
     """The digit and the digest of each nested value, concatenated."""
     present = ((code, json_object[name]) for code, name in _NESTED.items() if name in json_object)
@@ -316,7 +312,8 @@ def _digest(value: Any) -> str:
     return b64encode(blake2b(orjson.dumps(value), digest_size=6).digest()).decode()
 
 
-def _digests(nested: str | None) -> dict[str, str]:
+def nested_digests(nested: str | None) -> dict[str, str]:
+    """Name -> digest of each nested value of a row."""
     parts = nested or ""
     starts = range(0, len(parts), _NESTED_LENGTH)
     return {_NESTED[int(parts[start])]: parts[start + 1 : start + _NESTED_LENGTH] for start in starts}
