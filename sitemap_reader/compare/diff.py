@@ -12,7 +12,7 @@ import weakref
 from collections import Counter
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from itertools import groupby, islice
+from itertools import chain, groupby, islice, starmap
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeAlias, cast
 
@@ -299,44 +299,34 @@ def _compare(db: sqlite3.Connection, old: Side, new: Side, on: On) -> Changes:
             raise UsageError(f"{side.name} has no lastmod at all, so nothing can be compared by it")
     compared = [name for name in COMPARED[on] if name in old.known() & new.known()]
     by_site = all("site" in side.keys or not side.urls for side in (old, new))
-    counts = ChangeCounts(unchanged=0)
+    counts = Counter(unchanged=0)
     listings = db.execute(_SORTED, (by_site,))
     db.executemany(_INSERT, _differences(listings, frozenset(compared), counts, old.last, old.last + new.last))
     notes = *_missing_keys(old, new, compared, COMPARED[on]), *_missing_urls(old, new)
-    changes = Changes(counts, notes, "site" in old.keys | new.keys, db)
+    changes = Changes(ChangeCounts(**counts), notes, "site" in old.keys | new.keys, db)
     weakref.finalize(changes, db.close)
     return changes
 
 
 def _differences(
-    rows: Iterable[tuple[Any, ...]], compared: frozenset[str], counts: ChangeCounts, last_of_old: int, last: int
+    rows: Iterable[tuple[Any, ...]], compared: frozenset[str], counts: Counter[str], last_of_old: int, last: int
 ) -> Iterator[tuple[int, int | None, int | None, str]]:
-    """The row of each difference; fills in `counts`. `rows` are sorted by key and site."""
-    assert counts.unchanged is not None  # noqa: S101 - for the type checker
+    """The row of each difference; fills in `counts`. `rows` are sorted by key, site and place."""
     for _, group in groupby(rows, itemgetter(0, 1)):
-        every = [row[2:] for row in group]
-        if len(every) == 2 and every[0][0] <= last_of_old < every[1][0] and every[0][1:] == every[1][1:]:
-            counts.unchanged += 1  # nearly all
+        first = [row[2:] for row in islice(group, 3)]
+        if len(first) == 2 and first[0][0] <= last_of_old < first[1][0] and first[0][1:] == first[1][1:]:
+            counts["unchanged"] += 1  # nearly all
             continue
-        listings = [Listing.of_row(*row) for row in every]
-        olds = [listing for listing in listings if listing.document <= last_of_old]
-        news = listings[len(olds) :]
-        if not olds:
-            counts.new += 1
-            place = newest_listing(news).document
-            yield place, None, place, "[]"
-            continue
-        old = newest_listing(olds)
-        if not news:
-            counts.removed += 1
-            yield last + old.document, old.document, None, "[]"
-            continue
-        new = newest_listing(news)
-        changed = old.differences(new, compared)
-        counts.updated += bool(changed)
-        counts.unchanged += not changed
-        if changed:
-            yield new.document, old.document, new.document, orjson.dumps(changed).decode()
+        listings = starmap(Listing.of_row, chain(first, (row[2:] for row in group)))
+        sides = groupby(listings, lambda listing: listing.document > last_of_old)
+        newest = {is_new: newest_listing(side) for is_new, side in sides}
+        old, new = newest.get(False), newest.get(True)
+        changed = old.differences(new, compared) if old and new else ()
+        kind = "new" if old is None else "removed" if new is None else "updated" if changed else "unchanged"
+        counts[kind] += 1
+        if kind != "unchanged":
+            places = old and old.document, new and new.document
+            yield places[1] or last + (places[0] or 0), *places, orjson.dumps(changed).decode()
 
 
 def _missing_keys(old: Side, new: Side, compared: Sequence[str], names: Sequence[str]) -> Iterator[str]:
