@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from contextlib import contextmanager
@@ -102,6 +101,8 @@ def _check(cancelled: threading.Event) -> None:
 
 
 def _start(request: bytes) -> subprocess.Popen[bytes]:
+    import tempfile  # lazy: hardly any crawl needs it
+
     pipe = subprocess.PIPE
     try:
         # A file: communicate() sends no input after a timeout.

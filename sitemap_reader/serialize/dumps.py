@@ -43,7 +43,7 @@ JsonObject = dict[str, Any]
 
 # An entry of a sitemap is at most 4 MiB, and escaping makes it longer: a longer line is of no dump.
 MAX_LINE_BYTES = 64 * 1024 * 1024
-BATCH_ROWS = 1024
+BATCH_ROWS, BATCH_ITEMS = 1024, 2_000
 SHOWN_CHARS = 60
 # The name of the standard input in messages, and as an argument.
 STDIN_NAME, STDIN = "stdin", "-"
@@ -283,7 +283,7 @@ def numbered_records(numbered: Iterable[tuple[int, JsonObject]], name: str) -> I
 def in_batches(items: Iterable[Item]) -> Iterator[list[BatchItem]]:
     """The items of a dump, many at a time, with a UrlBatch in place of consecutive records of one document."""
     items = iter(items)
-    while some := [*islice(items, BATCH_ROWS)]:
+    while some := [*islice(items, BATCH_ITEMS)]:
         yield batched(some)
 
 
