@@ -294,11 +294,28 @@ def _record(kind: type[Line], json_object: dict[str, Any]) -> Line:
         json_object = {**json_object, "record": _record(UrlRecord, json_object)}
     stated = _prepare_object(kind)(json_object)  # type: ignore[arg-type] # a class is hashable
     short_problems = stated.pop("problems", ()) if kind in (UrlRecord, SitemapRef) else ()
-    record: Any = convert(stated, kind, json_object)
+    struct, values_of = _struct(kind)  # type: ignore[arg-type] # a class is hashable
+    record: Any = kind(*values_of(convert(stated, struct, json_object)))
     if short_problems:
         short = convert({"problems": short_problems}, _ShortProblems).problems
         record.problems = tuple(_restored(each, record, number) for number, each in enumerate(short))
     return record  # type: ignore[no-any-return]
+
+
+@cache
+def _struct(kind: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """A Struct with the fields of a record, and the function for its values: msgspec makes attrs classes slowly."""
+    from msgspec import NODEFAULT, defstruct, field
+    from msgspec.structs import astuple
+
+    def default(of: Any) -> Any:
+        if isinstance(of, attrs.Factory):  # type: ignore[arg-type] # it is a class
+            return field(default_factory=of.factory)
+        return NODEFAULT if of is attrs.NOTHING else of
+
+    hints = get_type_hints(kind)
+    fields = [(each.name, hints[each.name], default(each.default)) for each in attrs.fields(kind)]
+    return defstruct(kind.__name__, fields), astuple
 
 
 @attrs.define
