@@ -18,14 +18,14 @@ from urllib.parse import urlsplit
 import attrs
 
 from ..client.summary import count_of
-from ..compare.diff import is_state, record_at, with_stamp
+from ..compare.diff import is_state, with_stamp
 from ..frontier.responses import hides_sitemap_lines
 from ..frontier.seeds import parse_target
 from ..model.errors import UsageError
 from ..model.records import Outcome, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.urls import clean_url, is_clean
-from ..serialize.dumps import Dump, DumpFile
+from ..serialize.dumps import Dump, DumpFile, record_at
 from ..state.documents import expires
 from ..state.state import State
 from .findings import Check

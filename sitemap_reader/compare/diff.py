@@ -23,7 +23,7 @@ from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..model.records import Change, ChangeCounts, UrlRecord
 from ..model.url_batch import UrlBatch
-from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file
+from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file, record_at
 from ..serialize.jsonl import ALWAYS, COMPARED, REMOVED, STATED, On, from_json, json_line, stamp, to_dict
 from ..state.rows import Keys, Listing, RowColumns, columns_of, nested_digests, newest_listing, record_of, with_rows
 from ..state.schema import temp_database_errors, temporary_database
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from ..model.records import SitemapRef
     from ..serialize.dumps import JsonObject
-    from ..serialize.jsonl import Line
 
     Source = str | os.PathLike[str] | Dump | State | BinaryIO | Iterable[UrlRecord | SitemapRef | JsonObject]
 
@@ -172,14 +171,6 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
     items = cast("Iterable[Any]", source)
     json_objects = enumerate((item if isinstance(item, dict) else to_dict(item) for item in items), 1)
     return DumpSide(name, ((number, checked({**json_object}, name, number)) for number, json_object in json_objects))
-
-
-def record_at(name: str, number: int, json_object: JsonObject) -> Line:
-    """The record of a line; UsageError with its place."""
-    try:
-        return from_json(json_object)
-    except UsageError as exc:
-        raise UsageError(f"{name}:{number}: {exc}") from None
 
 
 def with_stamp(json_object: JsonObject) -> JsonObject:

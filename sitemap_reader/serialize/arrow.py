@@ -242,7 +242,7 @@ class ParquetSink(Sink):
                 self._batches.add_urls(piece, site=site, is_new=is_new)
             else:
                 for change in piece:
-                    self._batches.add(to_dict(change, site=site))
+                    self.write(to_dict(change, site=site))
             self._end_row_group(unless_small=True)
 
     def flush(self) -> None:

@@ -274,10 +274,15 @@ def _plain(value: Any) -> Any:
 def numbered_records(numbered: Iterable[tuple[int, JsonObject]], name: str) -> Iterator[tuple[int, Line]]:
     """The records of numbered JSON objects; UsageError, with the line, for one that is not of its type."""
     for number, json_object in numbered:
-        try:
-            yield number, from_json(json_object)
-        except UsageError as exc:
-            raise UsageError(f"{name}:{number}: {exc}") from None
+        yield number, record_at(name, number, json_object)
+
+
+def record_at(name: str, number: int, json_object: JsonObject) -> Line:
+    """The record of a line; UsageError with its place."""
+    try:
+        return from_json(json_object)
+    except UsageError as exc:
+        raise UsageError(f"{name}:{number}: {exc}") from None
 
 
 def in_batches(items: Iterable[Item]) -> Iterator[list[BatchItem]]:

@@ -305,6 +305,16 @@ def test_file_written_from_urls_equals_one_from_json_objects() -> None:
     assert same(pq.read_table(stream).sort_by(by_place), expected.sort_by(by_place))
 
 
+def test_changes_wait_as_rows_only_until_there_are_enough_for_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "BATCH_ROWS", 2)
+    stream = io.BytesIO()
+    sink = ParquetSink(Blocks(stream), CHANGES)
+    sink.write_changes([Change("removed", sr.UrlRecord(each)) for each in "abcde"], site=None)
+    assert not sink._batches.is_full
+    sink.close()
+    assert pq.read_table(stream)["loc"].to_pylist() == list("abcde")
+
+
 def test_file_of_changes_equals_one_from_json_objects() -> None:
     urls = UrlBatch(SITEMAP, records=[sr.UrlRecord(each, sitemap=SITEMAP, mobile=each == "b") for each in "ab"])
     columns = UrlBatch(SITEMAP, columns=UrlBatch(SITEMAP, records=urls.records()[:1]).columns)
