@@ -274,6 +274,9 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
     return GuardedConnector(**{"limit": 0, **kwargs}, resolver=resolver, socket_factory=checked_socket)
 
 
+_HEAD_END = b"\r\n\r\n"
+
+
 class _ResponseProtocol:
     """A protocol of asyncio between a transport and aiohttp's; corrects two faults of that.
 
@@ -285,6 +288,7 @@ class _ResponseProtocol:
     def __init__(self, protocol: asyncio.BaseProtocol) -> None:
         self._protocol: Any = protocol
         self._body: aiohttp.StreamReader | None = None
+        self._last_bytes = b""  # of earlier calls: the empty line that ends a head may have begun there
 
     @classmethod
     def of(cls, connection: aiohttp.connector.Connection | None) -> _ResponseProtocol | None:
@@ -307,10 +311,14 @@ class _ResponseProtocol:
         self._body = body
 
     def data_received(self, data: bytes) -> None:
-        head, end, rest = data.partition(b"\r\n\r\n")
-        self._protocol.data_received(head + end)
-        if rest:
-            self._protocol.data_received(rest)
+        before = self._last_bytes
+        known = before + data
+        end = known.find(_HEAD_END)
+        self._last_bytes = known[1 - len(_HEAD_END) :]
+        size = len(data) if end < 0 else end + len(_HEAD_END) - len(before)
+        self._protocol.data_received(data[:size])
+        if size < len(data):
+            self._protocol.data_received(data[size:])
 
     def connection_lost(self, exc: Exception | None) -> None:
         error, body = self._protocol.exception(), self._body
