@@ -34,7 +34,7 @@ def check_choice(name: str, value: str, allowed: Iterable[str]) -> None:
         raise UsageError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
 
 
-def check_positive(**numbers: int | None) -> None:
+def check_positive(**numbers: object) -> None:
     """Raises UsageError for what is no whole number of at least 1; None stands for a keyword that was not given."""
     for name, number in numbers.items():
         if number is not None and (not isinstance(number, int) or number < 1):

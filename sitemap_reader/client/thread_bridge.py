@@ -75,7 +75,7 @@ _WAIT_SECONDS = 0.2
 
 
 class Bridge:
-    """Passes batches from an event loop in a thread to a consumer; with 8 in the queue, the loop waits."""
+    """Passes batches from an event loop in a thread to a consumer; with 4 in the queue, the loop waits."""
 
     def __init__(self, pump: Callable[[Callable[[Batch], Awaitable[None]]], Awaitable[None]]) -> None:
         self._pump = pump

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # How many batches may wait for the consumer.
-WAITING_BATCHES = 8
+WAITING_BATCHES = 4
 # At most so many threads parse.
 _MAX_THREADS = 4
 # Bodies of up to so many bytes are parsed in one call.
@@ -265,7 +265,7 @@ class Crawl:
 
 
 class CrawlBatches:
-    """The batches of a crawl for one `async for`, of which at most 8 wait for it; aclose() cancels all requests.
+    """The batches of a crawl for one `async for`, of which at most 4 wait for it; aclose() cancels all requests.
 
     No generator: at the end of a loop asyncio closes all async generators at once, and one inside another twice.
     """
