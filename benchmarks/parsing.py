@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from sitemap_reader import SitemapParser, UrlRecord
+from sitemap_reader.model.url_batch import UrlBatch
 
 from .rows import BATCHES, EXPAT, RECORDS, SPLIT, UNPACK
 
@@ -53,7 +54,7 @@ def decode_and_split(body: bytes, url: str) -> None:
 
 
 def to_batches(body: bytes, url: str) -> int:
-    return _entries(body, url, SitemapParser.scanned_pieces)
+    return _entries(body, url, SitemapParser.batches)
 
 
 def to_records(body: bytes, url: str) -> int:
@@ -67,7 +68,7 @@ def _entries(body: bytes, url: str, pieces: Callable[[SitemapParser, bytes], Ite
 
 
 def _count(items: list[object]) -> int:
-    return sum(1 if isinstance(item, UrlRecord) else getattr(item, "urls", 0) for item in items)
+    return sum(len(item) if isinstance(item, UrlBatch) else isinstance(item, UrlRecord) for item in items)
 
 
 READINGS: dict[str, Callable[[bytes, str], int | None]] = {

@@ -26,7 +26,7 @@ FIRST, UNCHANGED, CHANGED = "sync, first run", "sync, nothing changed", "sync, 1
 ONE_THREAD, TWO_THREADS = "1 thread", "2 threads"
 # Contender -> what it does for its time.
 WORK = {
-    BATCHES: "`SitemapParser.scanned_pieces()` with all rules on; scanned entries are not made into records",
+    BATCHES: "`SitemapParser.batches()` with all rules on; scanned entries are not made into records",
     RECORDS: "the same, with a UrlRecord for each entry",
     DUMP: "`sitemap-reader dump`: starts at robots.txt, obeys it, guards addresses, types every field, judges each URL "
     "(syntax, canonical form, scope), reports every fault with its line, and writes all fields as JSON lines",

@@ -32,18 +32,18 @@ SITES = ("sites", "audit", "market")
 
 
 @cache
-def feedparser_answer(body: bytes, url: str | None) -> FallbackResult | FallbackFailed:
+def feedparser_answer(body: bytes) -> FallbackResult | FallbackFailed:
     """The result of feedparser, or its error; run in this process, which is faster than starting one."""
     with warnings.catch_warnings(action="ignore"):
         try:
-            return read_links(body, url or "")
+            return read_links(body)
         except Exception as error:  # its process would have ended with it
             return FallbackFailed(f"feedparser gave up: {error}")
 
 
 def fallback(body: bytes, url: str | None, /, *, limits: Limits) -> FallbackResult:
     """feedparser_fallback() without its limits; results are cached."""
-    answer = feedparser_answer(body, url)
+    answer = feedparser_answer(body)
     if isinstance(answer, FallbackFailed):
         raise FallbackFailed(*answer.args)  # a new exception each time: a raised one keeps its traceback
     return answer

@@ -8,6 +8,7 @@ import io
 import subprocess
 import sys
 import threading
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ from sitemap_reader.model.records import Change, ChangeCounts
 from sitemap_reader.serialize.schema import line_shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import AsyncIterator, Iterator, Mapping
 
     from sitemap_reader.compare.diff import On
 
@@ -53,6 +54,13 @@ def reported(old: Any, new: Any, on: On = "any") -> list[str]:
 
 # --- compared with dicts ---
 
+
+def with_fitting_precision(record: sr.UrlRecord) -> sr.UrlRecord:
+    """A fraction of a second is stated as one."""
+    has_fraction = record.lastmod is not None and record.lastmod.microsecond
+    return attrs.evolve(record, lastmod_precision="subsecond") if has_fraction else record
+
+
 LISTINGS = st.builds(
     sr.UrlRecord,
     loc=st.sampled_from(["https://example.com/a", "https://example.com/b", "https://example.com/c"]),
@@ -67,7 +75,7 @@ LISTINGS = st.builds(
     mobile=st.booleans(),
     sitemap=st.sampled_from(["s", "t"]),
     line=st.none() | st.integers(1, 9),
-)
+).map(with_fitting_precision)
 FORMS = st.builds(
     lambda record, site: sr.to_dict(record, site=site), LISTINGS, st.sampled_from(["example.com", "example.org"])
 )
@@ -399,7 +407,7 @@ def test_missing_new_dump_is_reported_before_old_is_read(tmp_path: Path) -> None
         (([], 5), "new is a int; give a path, a Snapshot, a binary stream, or UrlRecords"),
         ((None, []), "old is a NoneType; give a path, a Snapshot, a binary stream, or UrlRecords"),
         ((["https://example.com/"], []), "a str has no JSON line; records, problems and outcomes have"),
-        (([{"loc": "a", "priority": {1}}], []), "old:1: Type is not JSON serializable: set"),
+        (([{"loc": "a", "priority": {1}}], []), "old:1: URL record, priority: a set is not a number"),
     ],
 )
 def test_incomparable_inputs_are_usage_errors(arguments: Any, told_so: str) -> None:
@@ -414,17 +422,27 @@ def test_unknown_on_is_reported() -> None:
 
 
 def test_invalid_value_is_named_with_its_line(tmp_path: Path) -> None:
-    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
-    old.write_bytes(b'\n{"loc":"a","lastmod":"yesterday"}\n')
-    new.write_bytes(b'{"loc":"b"}\n\n{"loc":"c","priority":"high"}\n')
-    changes = iter(diff(old, new))
-    assert next(changes).record.loc == "b"
-    with pytest.raises(sr.UsageError) as failure:
-        next(changes)
-    assert str(failure.value) == f'{new}:3: line of type "change", priority: "high" is not a number'
-    with pytest.raises(sr.UsageError, match=r"old\.jsonl:2: .*lastmod: \"yesterday\" is not a date"):
-        list(diff(old, []))
-    assert [form["lastmod"] for form in diff(old, []).dicts()] == ["yesterday"]  # unchanged
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(b'{"loc":"b"}\n\n{"loc":"c","priority":"high"}\n')
+    for sides in ((path, []), ([], path)):
+        with pytest.raises(sr.UsageError) as failure:
+            diff(*sides)
+        assert str(failure.value) == f'{path}:3: URL record, priority: "high" is not a number'
+
+
+def test_dates_of_other_tools_are_read() -> None:
+    """Without a zone as UTC, without precision as whole seconds or fractions of them."""
+    dates = ["2024-05-01", "2024-05-01T00:00:00", "2024-05-01 02:00:00+02:00", "2024-05-01T00:00:00Z"]
+    assert reported([{"loc": "a", "lastmod": dates[0]}], [{"loc": "a", "lastmod": each} for each in dates]) == []
+    (change,) = diff([{"loc": "a", "lastmod": dates[0]}], [{"loc": "a", "lastmod": "2024-05-01T00:00:00.5"}])
+    assert (change.changed, change.previous_lastmod) == (("lastmod",), DAY)
+    assert change.record.lastmod == DAY.replace(microsecond=500_000)
+
+
+def test_lines_of_changes_have_every_key() -> None:
+    """As those of changes(), also where a dump has some keys only, and without keys of other tools."""
+    (change,) = diff([], [{"loc": "a", "rank": 1}]).dicts()
+    assert change == sr.to_dict(Change("new", sr.UrlRecord("a")))
 
 
 # --- notes ---
@@ -611,3 +629,73 @@ def test_extras_that_were_read_once_only_are_no_change() -> None:
 def test_dicts_that_are_no_lines_are_named(line: dict[str, Any]) -> None:
     with pytest.raises(sr.UsageError, match=r"^old:1: "):
         sr.diff([line], [])
+
+
+# --- states ---
+
+
+class Entries:
+    """A fetcher of a site with one sitemap, with these entries."""
+
+    def __init__(self, entries: str) -> None:
+        names = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+        images = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
+        self._pages = {
+            "https://example.com/robots.txt": "Sitemap: https://example.com/s.xml",
+            "https://example.com/s.xml": f"<urlset {names} {images}>{entries}</urlset>",
+        }
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
+        async def chunks() -> AsyncIterator[bytes]:
+            yield self._pages.get(url, "").encode()
+
+        yield sr.fetch.Response(200 if url in self._pages else 404, {}, chunks(), url)
+
+
+def entry(name: str, image: str = "") -> str:
+    nested = f"<image:image><image:loc>https://example.com/{image}</image:loc></image:image>" if image else ""
+    return f"<url><loc>https://example.com/{name}</loc><lastmod>2024-05-01</lastmod>{nested}</url>"
+
+
+@pytest.fixture
+def states(tmp_path: Path) -> tuple[Path, Path]:
+    """A site, and the site a day later."""
+    paths = tmp_path / "old.db", tmp_path / "new.db"
+    entries = [entry("a", "1.jpg") + entry("b", "1.jpg") + entry("c"), entry("a", "1.jpg") + entry("b", "2.jpg")]
+    for path, each in zip(paths, entries, strict=True):
+        with sr.changes("example.com", state=path, fetcher=Entries(each)) as stream:
+            list(stream)
+    return paths
+
+
+def test_states_are_compared_with_their_nested_values(states: tuple[Path, Path]) -> None:
+    old, new = states
+    assert reported(old, new) == ["updated b: images", "removed c"]
+    assert sorted(reported(new, old)) == ["new c", "updated b: images"]  # a state has no order
+    assert reported(old, new, "lastmod") == ["removed c"]
+    with sr.state.State(old) as one, sr.state.State(new) as other:
+        assert reported(one, other) == ["updated b: images", "removed c"]
+        assert not diff(one, one)
+
+
+def test_a_state_is_compared_with_a_dump(states: tuple[Path, Path]) -> None:
+    later = list(sr.urls("example.com", fetcher=Entries(entry("a", "1.jpg") + entry("b", "2.jpg") + entry("d"))))
+    for state in states:
+        with diff(state, later) as changes:
+            assert changes.notes == ()
+    assert reported(states[0], later) == ["updated b: images", "new d", "removed c"]
+    assert reported(later, states[1]) == ["removed d"]
+
+
+def test_a_state_of_several_sites_names_them(states: tuple[Path, Path]) -> None:
+    old, new = states
+    with sr.changes("https://example.com/s.xml", state=new, fetcher=Entries(entry("a"))) as stream:
+        list(stream)
+    with diff(old, new) as changes:
+        assert [(form["change"], form["site"]) for form in changes.dicts() if form["change"] == "new"] == []
+        assert changes.names_sites
+    with diff([], new) as changes:
+        assert sorted(form["site"] for form in changes.dicts()) == [
+            "https://example.com/", "https://example.com/", "https://example.com/s.xml",
+        ]  # fmt: skip

@@ -122,7 +122,7 @@ WAYS: list[Callable[[Two], None]] = [
 ]  # fmt: skip
 
 
-def read(target: str, **options: Any) -> sr.UrlStream:
+def read(target: str, **options: Any) -> sr.Stream[sr.UrlRecord]:
     chosen: dict[str, Any] = {"allow_private": True, "limits": QUICK, "scope": "any", **options}
     with sr.urls(target, **chosen) as stream, suppress(sr.ReadError):
         list(stream)
@@ -205,9 +205,7 @@ def _harvest(target: str, options: dict[str, Any], folder: Path) -> None:
     from sitemap_reader.scale.options import make_config
     from sitemap_reader.scale.shard import harvest_shard
 
-    config = make_config(
-        options, state=False, accept_removals=False, hosts_at_once=1, host_seconds=20.0, host_urls=100
-    )
+    config = make_config(options, state=False, accept_removals=False, hosts_at_once=1, host_seconds=20.0, host_urls=100)
     listed, laid = read_hosts([target]), HarvestFolder(folder / "harvest")
     laid.begin(HarvestPlan(1, listed.sha256, 1, config.settings(), {}, "2026-01-01T00:00:00Z"), sharded(listed, 1))
     harvest_shard(laid, 0, config)

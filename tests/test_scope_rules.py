@@ -397,7 +397,7 @@ WALKS = [
 ]  # fmt: skip
 
 
-def read(row: Row) -> tuple[Site, list[sr.UrlRecord], sr.UrlStream]:
+def read(row: Row) -> tuple[Site, list[sr.UrlRecord], sr.Stream[sr.UrlRecord]]:
     site = Site(row.answers)
     with sr.urls(row.target, fetcher=site, scope=row.scope, per_host=1, concurrency=1) as stream:
         return site, list(stream), stream
@@ -418,7 +418,7 @@ def test_walks(row: Row) -> None:
     check_counts(site, records, stream)
 
 
-def check_counts(site: Site, records: list[sr.UrlRecord], stream: sr.UrlStream) -> None:
+def check_counts(site: Site, records: list[sr.UrlRecord], stream: sr.Stream[sr.UrlRecord]) -> None:
     """One outcome a document with consistent counts, also if it was read twice."""
     assert stream.complete
     assert len({outcome.url for outcome in stream.outcomes}) == len(stream.outcomes)

@@ -25,7 +25,7 @@ class Reading:
     """The result of reading a site."""
 
     records: list[sr.UrlRecord]
-    stream: sr.UrlStream
+    stream: sr.Stream[sr.UrlRecord]
 
     @property
     def outcomes(self) -> dict[str, sr.Outcome]:

@@ -47,8 +47,8 @@ def dump(target: str | Path, report: Path, *options: str | Path) -> tuple[list[s
 
 
 def untimed(form: dict[str, Any]) -> dict[str, Any]:
-    """An outcome without its seconds; that of a robots.txt, reported before its parents are read, without these."""
-    timed = {"seconds", "parents"} if form.get("format") == "robots" else {"seconds"}
+    """An outcome without its seconds; those that may be reported before all their parents are read, without these."""
+    timed = {"seconds", "parents"} if form.get("format") in ("robots", "sitemapindex") else {"seconds"}
     return {name: value for name, value in form.items() if name not in timed}
 
 

@@ -13,9 +13,10 @@ import attrs
 import pandas as pd
 
 from ..client.summary import count_of
-from ..frontier.lastmod_trust import FEW_ALIKE, History, judge_history, trust_in_words
+from ..frontier.lastmod_trust import History, LastmodEvidence, judge_history, trust_in_words
 from ..model.errors import UsageError
-from ..parser.normalise.dates import CLOCK_TOLERANCE, DAY, TIMED
+from ..model.url_batch import PRECISION_CODES, SUBSECOND
+from ..parser.normalise.dates import DAY, TIMED
 from .charts import ChartSpec
 from .measure import (
     days_between,
@@ -41,9 +42,11 @@ if TYPE_CHECKING:
 # takes two.
 _NO_URLS = "there is no URL"
 _RULE = (
-    "Each sitemap's lastmods: how many are identical (the most frequent one, if ten or more have it), in the future, "
-    "or the time of the request. The score is 1 if none of this is found, 0 if they carry no information."
+    "Each sitemap's lastmods: how many are identical (the most frequent one) or dense (of the ten minutes that hold "
+    "most), if ten or more are; in the future; or the time of the request, if five or more are. The score is 1 if none "
+    "of this is found, 0 if they carry no information."
 )
+_COUNTED = ("dated", "identical", "dense", "future", "at_fetch")  # of History
 _SPEC = ChartSpec(
     "rows", x="score", y="sitemap", x_title="score (0 to 1)", text="reasons", format=".2f", ends=(0, 1), max_rows=20
 )
@@ -69,7 +72,7 @@ def _with_share(part: pd.DataFrame) -> str:
 
 def site_verdict(part: pd.DataFrame) -> str:
     """How reliable the lastmods of all sitemaps of one site are together, in words."""
-    sums = {name: int(part[name].sum()) for name in ("dated", "identical", "future", "at_fetch")}
+    sums = {name: int(part[name].sum()) for name in _COUNTED}
     judged = judge_history(History(entries=int(part["urls"].sum()), **sums))
     if not sums["dated"]:
         return "are missing: no URL has one"
@@ -79,38 +82,31 @@ def site_verdict(part: pd.DataFrame) -> str:
 def _trust_frame(snapshot: SnapshotTables) -> pd.DataFrame:
     urls = snapshot.urls.to_pandas(["site", "sitemap", "lastmod", "lastmod_precision"])
     urls["sitemap"] = urls["sitemap"].fillna("")
-    has_time = urls["lastmod_precision"].isin(TIMED)
-    urls["dated"] = urls["lastmod"].notna()
-    end = snapshot.read_until or snapshot.at
-    urls["future"] = is_future(urls, end)
-    urls["at_fetch"] = has_time & _is_at_fetch(snapshot, urls["lastmod"])
-    by = urls.groupby(["site", "sitemap"], sort=False)
-    frame = by[["dated", "future", "at_fetch"]].sum()
-    frame.insert(0, "urls", by.size())
-    frame.insert(2, "identical", _identical(urls).reindex(frame.index).fillna(0).astype("int64"))
-    judged = [judge_history(_history(row)) for row in frame.to_dict("records")]
-    frame["score"] = [each.score for each in judged]
-    frame["reasons"] = ["; ".join(each.reasons) for each in judged]
+    codes = urls["lastmod_precision"].map(PRECISION_CODES)
+    micros = urls["lastmod"].astype("int64")
+    urls["number"] = micros.where(codes == SUBSECOND, micros // 1_000_000)
+    urls["code"] = codes.astype("Int64")
+    rows = [
+        {"site": site, "sitemap": sitemap, **_judged(part, snapshot)}
+        for (site, sitemap), part in urls.groupby(["site", "sitemap"], sort=False)
+    ]
+    frame = pd.DataFrame(rows, columns=["site", "sitemap", "urls", *_COUNTED, "score", "reasons"])
     worst_first = frame.sort_values(["score", "urls"], ascending=[True, False], kind="stable")
-    return in_site_order(worst_first.reset_index(), snapshot)
+    return in_site_order(worst_first, snapshot)
 
 
-def _history(row: dict[str, Any]) -> History:
-    return History(entries=row.pop("urls"), **row)
-
-
-def _identical(urls: pd.DataFrame) -> pd.Series[int]:
-    """How many of a sitemap's URLs have its most frequent lastmod; 0 for fewer than ten, which may be chance."""
-    dated = urls[urls["dated"]]
-    largest = dated.groupby(["site", "sitemap", "lastmod"], sort=False).size().groupby(level=[0, 1], sort=False).max()
-    return largest.where(largest >= FEW_ALIKE, 0)
-
-
-def _is_at_fetch(snapshot: SnapshotTables, lastmods: pd.Series[Any]) -> Any:
-    """Whether each lastmod lies within the time of reading; False if that is unknown."""
-    if snapshot.read_at is None or snapshot.read_until is None:
-        return False
-    return lastmods.between(snapshot.read_at - CLOCK_TOLERANCE, snapshot.read_until + CLOCK_TOLERANCE)
+def _judged(urls: pd.DataFrame, snapshot: SnapshotTables) -> dict[str, Any]:
+    """The row of a sitemap: what was counted, and the verdict."""
+    evidence = LastmodEvidence(entries=int(urls["lastmod"].isna().sum()))
+    dated = urls[urls["lastmod"].notna()]
+    evidence.add(dated["number"].tolist(), [None if code is pd.NA else code for code in dated["code"].tolist()])
+    if snapshot.read_at is not None and snapshot.read_until is not None:
+        for moment in (snapshot.read_at, snapshot.read_until):
+            evidence.read(moment.timestamp())
+    history = evidence.history(as_of=(snapshot.read_until or snapshot.at).timestamp())
+    trust = judge_history(history)
+    counts = {name: getattr(history, name) for name in _COUNTED}
+    return {"urls": history.entries, **counts, "score": trust.score, "reasons": "; ".join(trust.reasons)}
 
 
 # --- cadence -----------------------------------------------------------------------------------------------------

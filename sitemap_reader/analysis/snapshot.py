@@ -126,9 +126,9 @@ class Snapshot(SnapshotTables):
         return self._measure("dates", "freshness", verdict=self.verdict)
 
     def lastmod_trust(self) -> Measure:
-        """How reliable each sitemap's lastmods are: `site sitemap urls dated identical future at_fetch score reasons`.
+        """How reliable each sitemap's lastmods are, with a `score` from 0 to 1.
 
-        `score` is from 0 to 1.
+        Columns: `site sitemap urls dated identical dense future at_fetch score reasons`.
         """
         return self._measure("dates", "lastmod_trust")
 

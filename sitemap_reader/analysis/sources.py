@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from ..client.keywords import ReaderOptions, checked_keywords
+from ..client.keywords import PatternOptions, SiteOptions, checked_keywords
 from ..client.summary import count_of, dropped_text, first_reason, sitemaps_of
 from ..client.targets import find_target, reject_document
 from ..frontier.filters import UNWANTED, make_moment
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from ..client.summary import Problems, Progress, Summary
     from ..client.targets import Target
-    from ..frontier.filters import Moment, Pattern, Undated
+    from ..frontier.filters import Moment
     from ..model.errors import ReadError
-    from ..model.records import Outcome, SitemapRef
+    from ..model.records import Outcome
 
 
 # How many documents, and problem codes, a note names.
@@ -69,32 +69,19 @@ def _named_documents(broken: list[Outcome], noun: str, what: str) -> Iterator[st
         yield f"{count_of(len(broken), noun)} {what}: {'; '.join([*reasons, *more])}"
 
 
-# Keywords that filter URLs.
-_FILTERS = ("since", "until", "include", "exclude", "follow", "no_follow")
-_REUSED = ("include", "exclude", "follow", "no_follow")  # iterables, which are needed again for each site
+# Keywords that filter URLs, in the order in which a Snapshot names them.
+_FILTERS = ("since", "until", *PatternOptions.__annotations__)
 _DAY = re.compile(r"[0-9]{4}(-[0-9]{1,2}){0,2}")
 _STOPPED = "stopped before the end: only what was read until then is here"
 
 
-class SnapshotOptions(ReaderOptions, total=False):
-    """The keywords of snapshot(): those of SitemapReader and the filters of its urls()."""
-
-    since: Moment | None
-    until: Moment | None
-    undated: Undated
-    include: Pattern | Iterable[Pattern] | None
-    exclude: Pattern | Iterable[Pattern] | None
-    follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None
-    no_follow: Pattern | Iterable[Pattern] | None
-    on_progress: Callable[[Progress], None] | None
-
-
-@checked_keywords(SnapshotOptions)
+@checked_keywords(SiteOptions)
 def snapshot(
     target: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
     *,
+    on_progress: Callable[[Progress], None] | None = None,
     show_progress: bool = True,
-    **options: Unpack[SnapshotOptions],
+    **options: Unpack[SiteOptions],
 ) -> Snapshot:
     """Reads a site, or several one after the other, into the tables of a Snapshot; a target is what urls() takes.
 
@@ -107,8 +94,9 @@ def snapshot(
     require_pyarrow("a Snapshot needs", "analysis")
     # All targets first: an invalid one is an error before anything is read.
     targets = {name: find_target(name) for name in _target_names(target)}
-    reusable = {name: as_reusable(value) if name in _REUSED else value for name, value in options.items()}
-    reading = _Reading({"show_progress": show_progress, **reusable})
+    patterns = PatternOptions.__annotations__  # iterables, which are needed again for each site
+    reusable = {name: as_reusable(value) if name in patterns else value for name, value in options.items()}
+    reading = _Reading({"on_progress": on_progress, "show_progress": show_progress, **reusable})
     for found in targets.values():
         if not reading.is_stopped:
             reading.read_site(found)

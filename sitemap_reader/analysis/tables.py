@@ -14,14 +14,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import attrs
-import orjson
 
 from ..frontier.filters import make_patterns
 from ..model.errors import UsageError
 from ..model.problems import Problem
 from ..model.records import Outcome
 from ..serialize.arrow import Batches, require_pyarrow
-from ..serialize.dumps import Dump, DumpFile, numbered_blocks, row_object
+from ..serialize.dumps import Dump, DumpFile, numbered_objects, only_dump_lines, row_object
 from ..serialize.jsonl import to_dict
 from ..serialize.projection import all_fields, fields_of
 from .url_parts import url_part_columns
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from ..frontier.filters import Pattern
     from ..model.records import Item
     from ..model.url_batch import UrlBatch
-    from ..serialize.dumps import Block, JsonObject
+    from ..serialize.dumps import JsonObject
 
 
 _SHOWN_ROWS = 5
@@ -113,10 +112,6 @@ def has_any(column: Any) -> Any:
 
 # --- building ----------------------------------------------------------------------------------------------------
 
-# How a JSON line that is no URL begins.
-_TYPE_PREFIX = b'{"type":'
-_KNOWN_TYPES = ("sitemap", "problem", "outcome")
-
 
 @attrs.frozen
 class Tables:
@@ -145,14 +140,11 @@ class TableBuilder:
 
     def add_dump(self, stream: BinaryIO, name: str) -> None:
         """Adds the lines of a dump; UsageError, with the line number, for a line that is not of a dump."""
-        for block in numbered_blocks(stream, name):
+        for number, json_object in only_dump_lines(numbered_objects(stream, name), name):
             try:
-                is_added = self._try_block(block)
-            except UsageError:
-                TableBuilder()._add_one_by_one(block, name)  # raises with the line number
-                raise
-            if not is_added:
-                self._add_one_by_one(block, name)
+                self._add_object(json_object)
+            except UsageError as exc:
+                raise UsageError(f"{name}:{number}: {exc}") from None
 
     def tables(self) -> Tables:
         """All rows that were added."""
@@ -162,51 +154,12 @@ class TableBuilder:
             tables.append(_table(batches))
         return Tables(*tables)
 
-    def _try_block(self, block: Block) -> bool:
-        """Adds a block at once; False, with nothing added, unless its lines are as json_line() writes them."""
-        if block.lines is None:
-            return False
-        urls, others = block.lines, list[bytes]()
-        if _TYPE_PREFIX in urls:
-            lines = urls.splitlines(keepends=True)
-            others = [line for line in lines if line.startswith(_TYPE_PREFIX)]
-            urls = b"".join(line for line in lines if not line.startswith(_TYPE_PREFIX))
-        objects = [*map(_parse_line, others)]
-        if None in objects or not self._urls.try_lines(urls):
-            return False
-        for json_object in objects:
-            self._add_object(json_object or {})
-        return True
-
-    def _add_one_by_one(self, block: Block, name: str) -> None:
-        for number, json_object in block.numbered():
-            if json_object.get("type") in ("change", "candidate"):
-                what = "changes" if json_object["type"] == "change" else "sitemaps"
-                hint = f"that is a list of {what}, not a dump: `sitemap-reader dump` makes one"
-                raise UsageError(f"{name}:{number}: {hint}")
-            try:
-                self._add_object(json_object)
-            except UsageError as exc:
-                raise UsageError(f"{name}:{number}: {exc}") from None
-
     def _add_object(self, json_object: JsonObject) -> None:
         batches = self._others.get(json_object["type"]) if "type" in json_object else self._urls
         if batches is not None:
             batches.add(json_object)
-            self._end_if_full(batches)
-
-    def _end_if_full(self, batches: Batches) -> None:
-        if batches.is_full:
-            batches.end()
-
-
-def _parse_line(line: bytes) -> JsonObject | None:
-    """The JSON object of an outcome, a problem or a sitemap; None for anything else."""
-    try:
-        json_object: JsonObject = orjson.loads(line)
-    except orjson.JSONDecodeError:
-        return None
-    return json_object if json_object["type"] in _KNOWN_TYPES else None
+            if batches.is_full:
+                batches.end()
 
 
 def _table(batches: Batches) -> Any:

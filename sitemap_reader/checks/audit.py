@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -20,11 +19,9 @@ from ..client.targets import find_target, reject_document
 from ..frontier.filters import make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..model.problems import CATALOGUE, Problem, report
-from ..model.records import Candidate, Change, Outcome, SitemapRef, UrlRecord
-from ..model.url_batch import batched
+from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.normalise.urls import clean_url, host, is_clean
-from ..serialize.dumps import Dump, DumpFile, is_dump_name
-from ..serialize.jsonl import from_json
+from ..serialize.dumps import Dump, DumpFile, in_batches, is_dump_name, numbered_records, only_dump_lines
 from ..state.state import site_name
 from .baseline import BaselineCheck, open_baseline
 from .crawled import CrawlCheck, UnchangedContentCheck
@@ -130,18 +127,10 @@ class DumpItems:
 
     def items(self, json_objects: Iterable[tuple[int, JsonObject]]) -> Iterator[DumpItem]:
         """The items of the lines; UsageError for an invalid line and for a list of changes."""
-        for number, json_object in json_objects:
-            try:
-                item = from_json(json_object)
-            except UsageError as exc:
-                raise UsageError(f"{self.name}:{number}: {exc}") from None
-            if isinstance(item, Change | Candidate):
-                what = "list of changes" if isinstance(item, Change) else "list of sitemaps"
-                hint = "`sitemap-reader dump` makes one"
-                raise UsageError(f"{self.name}:{number}: that is a {what}, not a dump: {hint}")
+        for number, item in numbered_records(only_dump_lines(json_objects, self.name), self.name):
             if isinstance(item, UrlRecord):
                 yield from self._record(item, number)
-            else:
+            elif isinstance(item, SitemapRef | Problem | Outcome):
                 self._note(item)
                 yield item
 
@@ -189,9 +178,6 @@ class DumpItems:
         needs = [f"{code} ({needed})" for code, needed in unknown.items() if self._findings.includes([code])]
         if needs:
             yield f"not checked, as {self.name} is a dump: {', '.join(needs)}"
-
-
-_BATCH_LINES = 2_000
 
 
 # The keywords of audit() that no other function has, or that mean something else here.
@@ -356,9 +342,8 @@ def audit_lines(
     extra_checks = [*compared_with.checks(findings, None)]
     runner = AuditRunner(name, findings, as_of=as_of, fetched=None, extra_checks=extra_checks)
     dumped = DumpItems(name, findings)
-    items = dumped.items(numbered)
-    while batch := [*islice(items, _BATCH_LINES)]:
-        runner.add(batched(batch))
+    for batch in in_batches(dumped.items(numbered)):
+        runner.add(batch)
         if stop():
             runner.abort()
             dumped.end()

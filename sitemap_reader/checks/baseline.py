@@ -9,32 +9,31 @@ from __future__ import annotations
 import os
 from collections import Counter, deque
 from contextlib import closing, nullcontext
-from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 import attrs
 
 from ..client.summary import count_of
-from ..compare.diff import is_state
+from ..compare.diff import is_state, with_stamp
 from ..frontier.responses import hides_sitemap_lines
 from ..frontier.seeds import parse_target
 from ..model.errors import UsageError
-from ..model.records import Precision
-from ..parser.content.sniff import FEEDS, SITEMAP_FORMATS
+from ..model.records import Outcome, UrlRecord
+from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.urls import clean_url, is_clean
-from ..serialize.dumps import Dump, DumpFile
+from ..serialize.dumps import Dump, DumpFile, record_at
+from ..state.documents import expires
+from ..state.state import State
 from .findings import Check
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from ..model.records import Outcome, SitemapRef
-    from ..serialize.dumps import JsonObject
-    from ..state.state import State
+    from ..model.records import SitemapRef
     from .findings import CheckedUrls, Findings
 
     Source = str | os.PathLike[str] | Dump | State
@@ -43,27 +42,28 @@ if TYPE_CHECKING:
 MIN_MISSING_URLS = 20
 
 
-class BaselineEntry(NamedTuple):
-    """A URL of a baseline; `line` is its line in the dump, None in a state."""
+@attrs.define
+class Baseline:
+    """An earlier dump or state. `sitemaps` and `feeds` are complete once listings() is exhausted.
 
-    loc: str
-    sitemap: str | None
-    line: int | None
-    lastmod: datetime | None
-    precision: Precision | None
-
-
-class Baseline(Protocol):
-    """An earlier dump or state; `sitemaps` and `feeds` are complete once listings() is exhausted."""
+    `sitemaps` are those that were read; those of listings() may be left out. URLs leave `feeds` (feeds and news
+    sitemaps) all the time.
+    """
 
     name: str
-    # Sitemaps that were read; those that listings() has may be left out.
-    sitemaps: set[str]
-    # Feeds and news sitemaps: their entries leave them all the time.
-    feeds: set[str]
+    site: str | None
+    sitemaps: set[str] = attrs.field(factory=set, init=False)
+    feeds: set[str] = attrs.field(factory=set, init=False)
 
-    def listings(self) -> Generator[BaselineEntry, None, None]:
-        """All URLs; each call starts from the beginning."""
+    def listings(self) -> Generator[UrlRecord, None, None]:
+        """All URLs, each with its line in the dump; None in a state. Each call starts from the beginning."""
+        raise NotImplementedError
+
+    def _add_document(self, url: str | None, format: str | None, *, is_gone: bool = False) -> None:
+        if url is not None and format in SITEMAP_FORMATS and not is_gone:
+            self.sitemaps.add(url)
+        if url is not None and expires(format):
+            self.feeds.add(url)
 
 
 def open_baseline(
@@ -75,54 +75,48 @@ def open_baseline(
     else, and for a dump with `must_be_state`.
     """
     if isinstance(source, Dump) and not must_be_state:
-        return DumpBaseline(source.name, source, None if source.is_of_one_site else site)
+        return DumpBaseline(source.name, None if source.is_of_one_site else site, source)
     if isinstance(source, str | os.PathLike):
         name = os.fspath(source)
         if must_be_state or is_state(name):
-            return StateBaseline(name, name, seeds or site)
-        return DumpBaseline(name, DumpFile(Path(name)), site)
-    if not isinstance(source, Dump) and _is_state(source):
-        return StateBaseline(source.name, source, seeds or site)
+            return StateBaseline(name, seeds or site, name)
+        return DumpBaseline(name, site, DumpFile(Path(name)))
+    if isinstance(source, State):
+        return StateBaseline(source.name, seeds or site, source)
     if must_be_state:
         raise UsageError(f"state is the name of a file or a State, not {source!r:.60}; an earlier dump is a baseline")
     raise UsageError(f"baseline is an earlier dump or a state: a file, a Snapshot or a State, not {source!r:.60}")
 
 
-def _is_state(source: object) -> bool:
-    from ..state.state import State
-
-    return isinstance(source, State)
-
-
 @attrs.define
-class DumpBaseline:
+class DumpBaseline(Baseline):
     """A dump: URLs as often as they are listed; documents only if it has outcomes."""
 
-    name: str
     dump: Dump
-    site: str | None = None
-    sitemaps: set[str] = attrs.field(factory=set)
-    feeds: set[str] = attrs.field(factory=set)
 
-    def listings(self) -> Generator[BaselineEntry, None, None]:
+    def listings(self) -> Generator[UrlRecord, None, None]:
         """URLs in the order of the dump. UsageError for an invalid line, and if no line is of the site."""
         others: dict[str, None] = {}
         has_site = False
-        for number, line in self.dump.numbered():
-            kind = line.get("type")
-            site = line.get("site")
+        for number, json_object in self.dump.numbered():
+            site = json_object.get("site")
             if not self._is_of_site(site):
                 others[str(site)] = None
                 continue
             has_site = True
-            if kind is None:
-                loc = line["loc"] if is_clean(line["loc"]) else clean_url(line["loc"]).url
-                if loc is not None:  # another tool wrote an invalid URL
-                    yield self._entry(loc, line, number)
-            elif kind == "outcome":
-                self._add_outcome(line)
-            elif kind == "change":
+            kind = json_object.get("type")
+            if kind == "change":
                 raise UsageError(f"{self.name}:{number}: that is a list of changes, not a dump: give a dump")
+            record = record_at(self.name, number, with_stamp(json_object)) if kind in (None, "outcome") else None
+            if isinstance(record, Outcome):
+                self._add_document(record.url, record.format)
+            elif isinstance(record, UrlRecord):
+                loc = record.loc if is_clean(record.loc) else clean_url(record.loc).url
+                if record.news and record.sitemap:
+                    self.feeds.add(record.sitemap)
+                if loc is not None:  # another tool wrote an invalid URL
+                    record.loc, record.line = loc, number
+                    yield record
         if others and not has_site:
             raise UsageError(f"{self.site} is not in {self.name}, which has {', '.join(others)}")
 
@@ -131,29 +125,6 @@ class DumpBaseline:
         if site is None or self.site is None or site == self.site:
             return True
         return isinstance(site, str) and _target_key(site) is not None and _target_key(site) == _target_key(self.site)
-
-    def _entry(self, loc: str, line: JsonObject, number: int) -> BaselineEntry:
-        sitemap = line.get("sitemap")
-        if sitemap is not None and not isinstance(sitemap, str):
-            raise UsageError(f"{self.name}:{number}: sitemap {sitemap!r:.60} is not text")
-        if line.get("news") and sitemap:
-            self.feeds.add(sitemap)
-        text = line.get("lastmod")
-        try:
-            lastmod = None if text is None else _in_utc(datetime.fromisoformat(text))
-        except (TypeError, ValueError, OverflowError):
-            raise UsageError(f"{self.name}:{number}: lastmod {text!r:.60} is no date as a dump has it") from None
-        precision = line.get("lastmod_precision")
-        if precision not in (None, *get_args(Precision)):
-            raise UsageError(f"{self.name}:{number}: lastmod_precision {precision!r:.60} is none")
-        return BaselineEntry(loc, sitemap, number, lastmod, precision)
-
-    def _add_outcome(self, outcome: JsonObject) -> None:
-        url, kind = outcome.get("url"), outcome.get("format")
-        if isinstance(url, str) and isinstance(kind, str) and kind in SITEMAP_FORMATS:
-            self.sitemaps.add(url)
-            if kind in FEEDS:
-                self.feeds.add(url)
 
 
 @lru_cache(maxsize=16)  # a dump names its few sites in every line
@@ -167,30 +138,20 @@ def _target_key(target: str) -> tuple[object, ...] | None:
 
 
 @attrs.define
-class StateBaseline:
-    """A site of a state: each URL once, in no order, without lines. A state does not record news.
+class StateBaseline(Baseline):
+    """A site of a state: each URL once, in no order. A state does not record news.
 
     `state` is a file, which is open until listings() is exhausted, or a State that stays open.
     """
 
-    name: str
     state: str | State
-    site: str | None = None
-    sitemaps: set[str] = attrs.field(factory=set)
-    feeds: set[str] = attrs.field(factory=set)
 
-    def listings(self) -> Generator[BaselineEntry, None, None]:
+    def listings(self) -> Generator[UrlRecord, None, None]:
         """All URLs; StateError for the file, UsageError for the site."""
-        from ..state.state import State
-
         with State(self.state) if isinstance(self.state, str) else nullcontext(self.state) as state:
             for document in state.documents(self.site):
-                if document.format in SITEMAP_FORMATS and document.gone_since is None:
-                    self.sitemaps.add(document.url)
-                if document.format in FEEDS:
-                    self.feeds.add(document.url)
-            for record in state.entries(self.site):
-                yield BaselineEntry(record.loc, record.sitemap, None, record.lastmod, record.lastmod_precision)
+                self._add_document(document.url, document.format, is_gone=document.gone_since is not None)
+            yield from state.entries(self.site)
 
 
 class BaselineCheck(Check):
@@ -293,11 +254,6 @@ class BaselineCheck(Check):
         if first is not None:
             entry: Any = {"sitemap": self._baseline.name, "line": first.line, "field": "loc", "raw": first.loc}
             findings.report("X01", f"{summary}, such as {first.loc}", **entry, count=missing)
-
-
-def _in_utc(moment: datetime) -> datetime:
-    """A lastmod in UTC; dumps of other tools may lack the zone."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _host(url: str) -> str:

@@ -263,10 +263,10 @@ class UnchangedContentCheck(Check):
         before, now = CrawlFile(os.fspath(baseline_crawl)), CrawlFile(os.fspath(crawl))
         same = _same_content(before, now)
         lastmods = FormerLastmods()
-        for index in baseline.listings():
-            key = hash(index.loc)
-            if key in same and index.lastmod is not None:
-                lastmods.add(key, index.lastmod, index.precision)
+        for record in baseline.listings():
+            key = hash(record.loc)
+            if key in same and record.lastmod is not None:
+                lastmods.add(key, record.lastmod, record.lastmod_precision)
         without_hash = [file.name for file in (before, now) if "hash" not in file.fields]
         notes = [f"{name} has no column of hash: X03 not checked" for name in without_hash]
         return cls(lastmods, (before.name, now.name), notes)

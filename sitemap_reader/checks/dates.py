@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import attrs
 
+from ..frontier.lastmod_trust import LastmodEvidence, is_behind, is_future, needs_finding, total
 from ..parser.content.sniff import Format
-from ..parser.normalise.dates import CLOCK_TOLERANCE, TIMED, format_date, period_end, tolerance
+from ..parser.normalise.dates import format_date, period_end
 from ..serialize.jsonl import stamp
+from ..statistics.facts import trust_facts
 from .documents import PerSitemapCheck
 from .findings import Check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+    from ..frontier.lastmod_trust import History
     from ..model.records import Outcome, SitemapRef, UrlRecord
+    from ..statistics.facts import Fact
     from .findings import CheckedUrls, Findings
 
-_FETCH_WINDOW = timedelta(minutes=1)
 _YEAR = timedelta(days=365)
-_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-
-_MIN_DATED = 20
-_IDENTICAL_SHARE = 0.9
-_MIN_DATED_AT_FETCH = 5
 _MIN_PRIORITIES = 10
-# Different dates that are counted. With more of them nine in ten can only be identical in over 100,000 entries.
-_MAX_DATES = 10_000
 
 
 class FutureDates(Check):
@@ -43,11 +39,11 @@ class FutureDates(Check):
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Checks the URLs; most batches have none in the future."""
         now = self._clock()
-        if batch.newest is None or batch.newest[0] - now <= CLOCK_TOLERANCE:
+        if batch.newest is None or not is_future(batch.newest[0], "second", now):
             return
         rows = zip(batch.locs, batch.lastmods, batch.precisions, batch.lines, strict=True)
         for loc, lastmod, precision, line in rows:
-            if lastmod is not None and lastmod - now > tolerance(precision):
+            if lastmod is not None and is_future(lastmod, precision, now):
                 date = format_date(lastmod, precision)
                 message = f"{loc}: lastmod {date} is in the future"
                 findings.report("D02", message, sitemap=batch.sitemap, line=line, field="lastmod", raw=date)
@@ -57,48 +53,37 @@ class FutureDates(Check):
 class _LastmodStats:
     """The lastmods of one sitemap."""
 
-    urls: int = 0
-    dated: int = 0
-    oldest: datetime = _LAST
-    newest: datetime = _FIRST
-    newest_precision: str | None = None
-    precisions: set[str] = attrs.field(factory=set)
+    evidence: LastmodEvidence = attrs.field(factory=LastmodEvidence)
     has_news: bool = False
-    counts: Counter[datetime] = attrs.field(factory=Counter)
 
 
 class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
-    """The lastmods of a sitemap together (D03, D04, D05, D07); `clock` is the time of the fetch, None if unknown."""
+    """The lastmods of a sitemap together (D03, D04, D05, D07), and how far they can be trusted.
+
+    `clock` is the time of the fetch, None if unknown; lastmods after `as_of` are in the future, None: after the fetch.
+    """
 
     codes = ("D03", "D04", "D05", "D07")
 
-    def __init__(self, clock: Callable[[], datetime] | None) -> None:
+    def __init__(self, clock: Callable[[], datetime] | None, as_of: datetime | None = None) -> None:
         super().__init__()
         self._clock = clock
-        self._refs: dict[str, SitemapRef] = {}
+        self._as_of = None if as_of is None else as_of.timestamp()
+        self._refs: dict[str, tuple[SitemapRef, datetime | None]] = {}
+        self.histories: dict[str, History] = {}  # by sitemap
 
     def new_stats(self) -> _LastmodStats:
         """Empty statistics."""
         return _LastmodStats()
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
-        """Remembers the lastmod that an index states; of several the first."""
+        """Remembers the lastmod that an index states, and when it was read; of several the first."""
         if ref.lastmod is not None:
-            self._refs.setdefault(ref.loc, ref)
+            self._refs.setdefault(ref.loc, (ref, self._clock and self._clock()))
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Counts lastmods."""
-        stats = self.stats_of(batch.sitemap)
-        stats.urls += len(batch.lines)
-        if batch.newest is None:
-            return
-        stats.dated += len(batch.dated)
-        if len(stats.counts) < _MAX_DATES:
-            stats.counts.update(batch.dated)
-        stats.oldest = min(stats.oldest, min(batch.dated))
-        if batch.newest[0] > stats.newest:
-            stats.newest, stats.newest_precision = batch.newest
-        stats.precisions.update(filter(None, batch.precisions))
+        self.stats_of(batch.sitemap).evidence.add(*batch.dates, self._clock and self._clock().timestamp())
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
         """Remembers sitemaps with news, to which D03 and D07 do not apply."""
@@ -106,53 +91,62 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
             self.stats_of(record.sitemap).has_news = True
 
     def check_sitemap(self, sitemap: str, stats: _LastmodStats, outcome: Outcome | None, findings: Findings) -> None:
-        """Applies the four rules."""
-        messages = {
-            "D03": self._identical(stats),
-            "D04": self._at_fetch(stats, outcome),
-            "D07": self._mostly_missing(stats, outcome),
-        }
-        for code, message in messages.items():
-            if message:
-                findings.report(code, message, sitemap=sitemap, field="lastmod")
-        self._compare_with_index(sitemap, stats, findings)
+        """Reports the findings of the history, and an index that is behind."""
+        evidence = stats.evidence
+        now = self._clock and self._clock()
+        if now and outcome:
+            evidence.read(now.timestamp(), outcome.seconds or 0.0)
+        history = self.histories[sitemap] = evidence.history(as_of=self._as_of)
+        # News have a publication date, and are all of the last days. A text sitemap cannot state dates; a dump may not
+        # state the format.
+        exempt = {"identical", "dense", "undated"} if stats.has_news else set[str]()
+        if outcome.format == Format.TEXT if outcome else not history.dated:
+            exempt.add("undated")
+        for kind in needs_finding(history) - exempt:
+            code, message = _MESSAGES[kind]
+            findings.report(code, message(evidence, now), sitemap=sitemap, field="lastmod")
+        self._compare_with_index(sitemap, evidence, findings)
 
-    def _identical(self, stats: _LastmodStats) -> str | None:
-        if stats.has_news or stats.dated < _MIN_DATED:
-            return None
-        lastmod, count = stats.counts.most_common(1)[0]
-        if count < _IDENTICAL_SHARE * stats.dated:
-            return None
-        precision = next(iter(stats.precisions)) if len(stats.precisions) == 1 else "second"
-        return f"{count:,} of {stats.dated:,} lastmods are {format_date(lastmod, precision)}"
+    def facts(self) -> Iterator[Fact]:
+        """The verdict on the lastmods of all sitemaps together, and the evidence against them."""
+        history = total(self.histories.values())
+        if history.dated:
+            yield from trust_facts(history, history.entries)
 
-    def _at_fetch(self, stats: _LastmodStats, outcome: Outcome | None) -> str | None:
-        if self._clock is None or outcome is None or not stats.precisions <= TIMED or stats.dated < _MIN_DATED_AT_FETCH:
-            return None
-        now = self._clock()
-        took = timedelta(seconds=outcome.seconds or 0.0)
-        if now - stats.oldest > took + _FETCH_WINDOW or stats.newest - now > _FETCH_WINDOW:
-            return None
-        return f"all {stats.dated:,} lastmods are the time of the request, {stamp(now.replace(microsecond=0))}"
-
-    def _mostly_missing(self, stats: _LastmodStats, outcome: Outcome | None) -> str | None:
-        # A text sitemap cannot state dates; a dump may not state the format.
-        cannot = outcome.format == Format.TEXT if outcome else not stats.dated
-        if cannot or stats.has_news or stats.dated * 2 >= stats.urls:  # news have a publication date
-            return None
-        return f"{stats.dated:,} of {stats.urls:,} URLs have a lastmod"
-
-    def _compare_with_index(self, sitemap: str, stats: _LastmodStats, findings: Findings) -> None:
-        ref = self._refs.pop(sitemap, None)
-        if ref is None or ref.lastmod is None or not stats.dated:
+    def _compare_with_index(self, sitemap: str, evidence: LastmodEvidence, findings: Findings) -> None:
+        ref, read_at = self._refs.pop(sitemap, (None, None))
+        newest = evidence.newest(read_at)
+        if ref is None or ref.lastmod is None or newest is None:
             return
-        end = period_end(ref.lastmod, ref.lastmod_precision or "second")
-        if stats.newest - end < max(tolerance(ref.lastmod_precision), tolerance(stats.newest_precision)):
+        if not is_behind((ref.lastmod, ref.lastmod_precision or "second"), newest):
             return
         date = format_date(ref.lastmod, ref.lastmod_precision)
-        newest = format_date(stats.newest, stats.newest_precision)
-        message = f"{sitemap} has the index lastmod {date}, but an entry of {newest}"
+        message = f"{sitemap} has the index lastmod {date}, but an entry of {format_date(*newest)}"
         findings.report("D05", message, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date)
+
+
+def _alike(evidence: LastmodEvidence, _: datetime | None) -> str:
+    first, last, count = evidence.alike()
+    dates = [format_date(date, evidence.precision or "second") for date in (first, last)]
+    which = dates[0] if first == last else f"between {dates[0]} and {dates[1]}"
+    return f"{count:,} of {evidence.dated:,} lastmods are {which}"
+
+
+def _at_fetch(evidence: LastmodEvidence, now: datetime | None) -> str:
+    return f"all {evidence.dated:,} lastmods are the time of the request, {stamp(now and now.replace(microsecond=0))}"
+
+
+def _undated(evidence: LastmodEvidence, _: datetime | None) -> str:
+    return f"{evidence.dated:,} of {evidence.entries:,} URLs have a lastmod"
+
+
+# Kind of evidence -> the code that reports it, and the message.
+_MESSAGES: dict[str, tuple[str, Callable[[LastmodEvidence, datetime | None], str]]] = {
+    "identical": ("D03", _alike),
+    "dense": ("D03", _alike),
+    "at_fetch": ("D04", _at_fetch),
+    "undated": ("D07", _undated),
+}
 
 
 @attrs.frozen

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ..client.sitemap_tree import TreeRow
+    from ..frontier.lastmod_trust import LastmodTrust
     from ..model.records import Outcome, Precision, SitemapRef, UrlRecord
     from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
@@ -221,6 +222,11 @@ class CheckedUrls:
         """The lastmod of each URL."""
         return self.batch.datetimes()
 
+    @property
+    def dates(self) -> tuple[Sequence[int | None], Sequence[int | None]]:
+        """The columns of the lastmods and their precisions, as in a UrlBatch."""
+        return self.batch.columns.lastmods, self.batch.columns.precisions
+
     @cached_property
     def precisions(self) -> Sequence[Precision | None]:
         """The precision of each lastmod."""
@@ -313,6 +319,7 @@ class AuditResult:
     facts: tuple[Fact, ...]
     notes: tuple[str, ...] = ()
     unnamed: tuple[Outcome, ...] = ()
+    lastmod_trust: Mapping[str, LastmodTrust] = attrs.field(factory=dict, hash=False)
 
     def count(self, severity: Severity) -> int:
         """The number of problems of a severity, over all findings."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..client.sitemap_tree import SitemapTree
+from ..frontier.lastmod_trust import judge_history
 from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef
 from ..model.url_batch import UrlBatch
@@ -115,13 +116,13 @@ class AuditRunner:
         self._unnamed: list[Outcome] = []  # incomplete documents without a URL, which have no row in the tree
         self._overview = SiteOverview()
         self._listed = DuplicateUrls()
+        self._lastmods = SitemapLastmods(fetched, as_of or (None if fetched else now))
         checks = [
             SessionParameters(),
             NonPageFiles(),
             PrivateHosts(allowed_hosts),
             UrlVariants(self._listed),
             FutureDates(clock),
-            SitemapLastmods(fetched),
             StaleSite(now),
             EqualPriorities(),
             MissingValidators(),
@@ -134,7 +135,8 @@ class AuditRunner:
             Images(),
             *extra_checks,
         ]
-        self._checks = [self._overview, self._listed, *(check for check in checks if findings.includes(check.codes))]
+        always = [self._overview, self._listed, self._lastmods]
+        self._checks = [*always, *(check for check in checks if findings.includes(check.codes))]
         self._url_checks, self._record_checks, self._ref_checks, self._outcome_checks = (
             _overriding(self._checks, name) for name in ("on_urls", "on_record", "on_ref", "on_outcome")
         )
@@ -204,9 +206,10 @@ class AuditRunner:
             complete=complete,
             findings=self.findings.ranked(),
             sitemaps=tuple(self._rows()),
-            facts=tuple(self._overview.facts()),
+            facts=(*self._overview.facts(), *self._lastmods.facts()),
             notes=(*notes, *check_notes),
             unnamed=tuple(self._unnamed),
+            lastmod_trust={url: judge_history(history) for url, history in self._lastmods.histories.items()},
         )
 
     def _rows(self) -> Iterator[TreeRow]:

@@ -10,8 +10,7 @@ import attrs
 from ..client.dedupe import UrlSet
 from ..client.summary import count_of
 from ..model.errors import UsageError
-from ..serialize.arrow import ParquetSink
-from ..serialize.dumps import numbered_blocks, numbered_objects
+from ..serialize.dumps import numbered_objects
 from ..serialize.projection import all_fields, parse_fields
 from ..serialize.writers import FORMATS
 from .exits import Exit, Interrupts
@@ -19,9 +18,7 @@ from .messages import Console
 from .output import STDOUT, Outputs, display_name, format_for, open_input, open_outputs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ..serialize.dumps import Block
+    from collections.abc import Iterator
 
 
 def run(
@@ -56,11 +53,7 @@ def run(
         )
         # Outputs are flushed before a read that may have to wait.
         before_read = None if dump.seekable() else outputs.flush
-        if isinstance(outputs.sink, ParquetSink) and not unique:
-            json_objects = conversion.write_blocks(numbered_blocks(dump, name, before_read=before_read), outputs.sink)
-        else:
-            json_objects = numbered_objects(dump, name, before_read=before_read)
-        code = conversion.run(json_objects)
+        code = conversion.run(numbered_objects(dump, name, before_read=before_read))
         outputs.decide([code], conversion.urls)
     return console.end(conversion.summary("stdout" if output in (None, STDOUT) else str(output)), None, [code])
 
@@ -108,18 +101,6 @@ class _Conversion:
             self.console.error(str(exc))
             return Exit.USAGE
         return Exit.COMPLETE if self.urls else self._nothing()
-
-    def write_blocks(self, blocks: Iterable[Block], sink: ParquetSink) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Writes blocks of lines whole; yields the numbered objects of those that cannot be, and of the first block."""
-        for block in blocks:
-            written = 0
-            if block.lines is not None and block.before:
-                with self.interrupts.deferred():
-                    written = sink.try_lines(block.lines)
-                    self.urls += written
-                self.interrupts.check()
-            if not written:
-                yield from block.numbered()
 
     def summary(self, place: str) -> str:
         """The summary in one line."""

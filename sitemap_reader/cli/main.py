@@ -75,10 +75,7 @@ def main() -> None:
 @options.extras
 @options.report
 @options.verbosity
-@options.dates
-@options.pages
-@options.sitemaps
-@options.scope("protocol")
+@options.url_query
 @network_options.jobs
 @network_options.network
 def dump(**arguments: Any) -> Exit:
@@ -170,10 +167,7 @@ def tree(**arguments: Any) -> Exit:
 )
 @click.argument("target", metavar="TARGET|FILE", type=options.FILE)
 @options.table_output
-@options.dates
-@options.pages
-@options.sitemaps
-@options.scope("protocol")
+@options.url_query
 @network_options.network
 def stats(**arguments: Any) -> Exit:
     """Summarise a site on one screen: counts, dates, sections.
@@ -199,9 +193,7 @@ def stats(**arguments: Any) -> Exit:
 @options.report
 @options.verbosity
 @options.changed_on
-@options.pages
-@options.sitemaps
-@options.scope("protocol")
+@options.url_patterns
 @options.extras
 @network_options.jobs
 @network_options.network
@@ -227,10 +219,7 @@ def sync(**arguments: Any) -> Exit:
 )
 @click.argument("hosts", metavar="HOSTS|-", type=options.FILE)
 @options.harvest
-@options.dates
-@options.pages
-@options.sitemaps
-@options.scope("protocol")
+@options.url_query
 @options.extras
 @network_options.harvest_network
 def harvest(**arguments: Any) -> Exit:

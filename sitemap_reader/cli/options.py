@@ -445,7 +445,7 @@ limit = number("Output", "--limit", default_is="no limit", help="Stop after N UR
 
 extras = flag("Output", "--extras", help="Also write elements of unknown namespaces, as extras of their URL.")
 
-dates = stacked(
+_DATES = stacked(
     option(
         "Filter",
         "--since",
@@ -493,14 +493,14 @@ def _patterns(name: str, help: str) -> Callable[[Any], Any]:
     )
 
 
-pages = stacked(
+url_patterns = stacked(
     _patterns("--include", "Only URLs matching this regex"),
     _patterns("--exclude", "Exclude URLs matching this regex"),
-)
-sitemaps = stacked(
     _patterns("--follow", "Follow only child sitemaps whose URL matches"),
     _patterns("--no-follow", "Skip sitemaps whose URL matches, even if robots.txt names them"),
+    scope("protocol"),
 )
+url_query = stacked(_DATES, url_patterns)
 
 
 def _targets(*, required: bool) -> Callable[[Any], Any]:

@@ -24,10 +24,10 @@ import attrs
 from ..model.errors import UsageError
 from ..model.problems import Problem
 from ..model.records import Outcome
-from ..serialize.byte_streams import Blocks, Compressed, check_compression, split_compression
+from ..serialize.byte_streams import Blocks, Compressed, Sink, check_compression, split_compression
 from ..serialize.dumps import STDIN, STDIN_NAME, open_file
 from ..serialize.jsonl import json_line
-from ..serialize.writers import FORMATS, Sink, check_format, make_sink
+from ..serialize.writers import FORMATS, check_format, make_sink
 from .exits import Exit, any_read
 from .options import ROWS_FORMATS
 

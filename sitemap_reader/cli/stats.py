@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import chain, groupby
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +17,8 @@ from ..client.targets import Target, find_target
 from ..frontier.filters import Selection, make_selection
 from ..model.errors import UsageError, printable
 from ..model.problems import CATALOGUE
-from ..model.records import SitemapRef, UrlRecord
-from ..serialize.dumps import is_dump_name, numbered_objects
-from ..serialize.jsonl import from_json, to_dict
+from ..model.records import UrlRecord
+from ..serialize.dumps import in_batches, is_dump_name, numbered_objects, numbered_records
 from ..statistics.collector import Statistics
 from .exits import Exit, Interrupts
 from .messages import Console, judge, read_each
@@ -27,7 +26,7 @@ from .output import display_name, open_input, open_outputs, rows_format_for
 from .tables import SEPARATED, encoding_of, padded, separated, width
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ..model.records import Item
     from ..statistics.facts import Fact
@@ -108,8 +107,10 @@ def run(
     found = _found(target)
     now = (found and found.recorded) or _now()
     with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
-        stats_run = _StatsRun(console, interrupts, outputs, reading, now, Statistics(now), found)
-        codes = read_each([target], console, stats_run.file if is_dump_name(target) else stats_run.site)
+        is_dump = is_dump_name(target)
+        statistics = Statistics(now, None if is_dump else lambda: (found and found.recorded) or _now())
+        stats_run = _StatsRun(console, interrupts, outputs, reading, now, statistics, found)
+        codes = read_each([target], console, stats_run.file if is_dump else stats_run.site)
         outputs.decide(codes)
         if set(codes) != {Exit.USAGE}:
             facts = stats_run.statistics.facts()
@@ -146,61 +147,55 @@ class _StatsRun:
 
     def site(self, target: str) -> Exit:
         """Reads a target to its end."""
-        from ..client.sync_api import urls  # a file needs no network library
+        from ..client.sync_api import batches  # a file needs no network library
 
-        check, add = self.interrupts.check, self.statistics.add
-        callbacks: dict[str, Any] = {"on_item": self._take, "on_wait": check, "on_progress": self.console.progress()}
+        check, console = self.interrupts.check, self.console
+        callbacks: dict[str, Any] = {"on_item": console.show, "on_wait": check, "on_progress": console.progress()}
         # Deferred: the summary counts exactly what was counted here.
-        with self.interrupts.deferred(), urls(self.found or target, **callbacks, **self.reading) as stream:
+        with self.interrupts.deferred(), batches(self.found or target, **callbacks, **self.reading) as stream:
             try:
-                for record in stream:
-                    add(to_dict(record))
+                for item in chain.from_iterable(stream):
+                    self.statistics.add(item)
                     check()
             finally:
                 summary = stream.summary
                 self.text, self.partial = str(summary), summary.partial_line()
         return judge(self.found.name if self.found else target, summary, self.console)
 
-    def _take(self, item: Item) -> None:
-        self.console.show(item)
-        if not isinstance(item, SitemapRef):
-            self.statistics.add(to_dict(item))
-
     def file(self, file: str) -> Exit:
         """Reads a dump to its end."""
         name, started = display_name(file), time.monotonic()
-        wanted = _selection(name, self.reading, self.now)
+        selection = _selection(name, self.reading, self.now)
         with open_input(file) as body:
             self.outputs.refuse_input(body, name)
-            for number, json_object in numbered_objects(body, name):
-                try:
-                    if "type" in json_object or wanted is None or wanted(json_object):
-                        self.statistics.add(json_object)
-                except UsageError as exc:
-                    raise UsageError(f"{name}:{number}: {exc}") from None
+            counted = (line for line in numbered_objects(body, name) if line[1].get("type") in _COUNTED)
+            items: Any = (item for _, item in numbered_records(counted, name))
+            for batch in in_batches(item for item in items if not _is_refused(item, selection)):
+                for item in batch:
+                    self.statistics.add(item)
         self.text = f"{count_of(self.statistics.urls, 'URL')} in {name}; {time.monotonic() - started:.1f} s"
         if self.statistics.urls:
             return Exit.COMPLETE
-        self.console.error(f"{name} lists no URL" + (" that matches the filters" if wanted else ""))
+        self.console.error(f"{name} lists no URL" + (" that matches the filters" if selection != Selection() else ""))
         return Exit.NOTHING
 
 
-def _selection(name: str, reading: Mapping[str, Any], now: datetime) -> Callable[[Mapping[str, Any]], bool] | None:
-    """A predicate of the lines that match the filters; None if all do."""
+# Types of lines that are counted; those of URLs have none.
+_COUNTED = (None, "outcome", "problem")
+
+
+def _selection(name: str, reading: Mapping[str, Any], now: datetime) -> Selection:
+    """The filters; UsageError for those that a dump does not take."""
     for keyword in ("follow", "no_follow"):
         if reading.get(keyword):
             option = f"--{keyword.replace('_', '-')}"
             raise UsageError(f"{option} chooses sitemaps to read, and {name} is a dump: give {option} to `dump`")
     filters = {keyword: reading[keyword] for keyword in ("since", "until", "undated", "include", "exclude")}
-    selection = make_selection(now, **filters)
-    if selection == Selection():
-        return None
+    return make_selection(now, **filters)
 
-    def wanted(json_object: Mapping[str, Any]) -> bool:
-        record = from_json(json_object)
-        return isinstance(record, UrlRecord) and selection.refuses(record) is None
 
-    return wanted
+def _is_refused(item: Item, selection: Selection) -> bool:
+    return isinstance(item, UrlRecord) and selection.refuses(item) is not None
 
 
 def _table(facts: list[Fact], encoding: str) -> Iterator[bytes]:

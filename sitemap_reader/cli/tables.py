@@ -7,13 +7,12 @@ however narrow the terminal; East Asian characters take two columns.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING
 from unicodedata import category, east_asian_width
 
 import orjson
 
 from ..model.errors import printable
-from ..model.records import Precision
 from ..serialize.writers import csv_row, guarded
 from ..statistics.facts import as_stated
 from .output import is_terminal
@@ -117,7 +116,6 @@ def rows_as(
 HEADER = ("change", "loc", "lastmod", "previous_lastmod", "changed")
 _SIGNS = {"new": "+", "updated": "~", "removed": "-"}
 _DATE = ("lastmod", "lastmod_precision")
-_PRECISIONS = get_args(Precision)
 
 
 def change_lines(
@@ -142,7 +140,7 @@ def _separated(format: str, changes: Iterable[JsonObject], names_sites: bool, gu
     front = _front(names_sites)
     for change in changes:
         cells = [change["change"], change["loc"], change.get("lastmod"), change.get("previous_lastmod")]
-        row = [*map(change.get, front), *map(_text, cells), ",".join(_changed(change))]
+        row = [*map(change.get, front), *cells, ",".join(_changed(change))]
         yield separated_line(format, row, guard)
 
 
@@ -167,10 +165,6 @@ def _changed(change: JsonObject) -> list[str]:
 def _date(change: JsonObject, prefix: str = "") -> str:
     """The date with the precision that the site states."""
     moment, precision = (change.get(f"{prefix}{name}") for name in _DATE)
-    if not isinstance(moment, str):
+    if moment is None:
         return "none"
-    return as_stated(moment, str(precision)) if precision in _PRECISIONS else moment
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else str(value)
+    return as_stated(moment, precision) if precision else str(moment)

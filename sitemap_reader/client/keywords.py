@@ -67,30 +67,40 @@ class ReaderOptions(TypedDict, total=False):
 
 
 class PatternOptions(TypedDict, total=False):
-    """The keywords of UrlQuery that urls() and changes() share."""
+    """Which URLs and sitemaps are read, whatever their dates."""
 
     include: Pattern | Iterable[Pattern] | None
     exclude: Pattern | Iterable[Pattern] | None
     follow: Callable[[SitemapRef], bool] | Pattern | Iterable[Pattern] | None
     no_follow: Pattern | Iterable[Pattern] | None
+
+
+class FilterOptions(PatternOptions, total=False):
+    """Which URLs and sitemaps are read."""
+
+    since: Moment | None
+    until: Moment | None
+    undated: Undated
+    trust_lastmod: Trust
+
+
+class CallbackOptions(TypedDict, total=False):
+    """What a run reports while it reads."""
+
     on_outcome: Callable[[Outcome], None] | None
     on_item: Callable[[Item], None] | None
     on_progress: Callable[[Progress], None] | None
     show_progress: bool
 
 
-class QueryOptions(PatternOptions, total=False):
+class QueryOptions(FilterOptions, CallbackOptions, total=False):
     """The keywords of SitemapReader.urls(), which are the fields of UrlQuery."""
 
-    since: Moment | None
-    until: Moment | None
-    undated: Undated
-    trust_lastmod: Trust
     unique: bool | UrlSet
     limit: int | None
 
 
-class SyncOptions(PatternOptions, total=False):
+class SyncOptions(PatternOptions, CallbackOptions, total=False):
     """The keywords of SitemapReader.changes(), without `state`."""
 
     trust_lastmod: Trust
@@ -100,6 +110,10 @@ class SyncOptions(PatternOptions, total=False):
     accept_removals: bool
     on_document: Callable[[StoredDocument], None] | None
     clock: Callable[[], datetime]
+
+
+class SiteOptions(FilterOptions, ReaderOptions, total=False):
+    """The keywords of what reads whole sites: snapshot(), harvest()."""
 
 
 class UrlsOptions(QueryOptions, ReaderOptions, total=False):

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import os
 import sys
+import threading
 import time
 from contextlib import contextmanager, suppress
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _DRAW_SECONDS = 0.1
-_COLUMNS, _LINES = 80, 24  # of a terminal of unknown size
-_UNITS = ("kB", "MB", "GB", "TB")
-# Keeps tqdm from drawing in its constructor: an interrupt there would leave its lock held.
-_DELAY_SECONDS = 1e-9
 
 
 @attrs.frozen
@@ -68,131 +64,83 @@ class ProgressBar:
     def __call__(self, progress: Any) -> None:
         """Sets the newest numbers, and draws them at most ten times a second."""
         self._state = self._to_state(progress)
-        if self._bar is not None and time.monotonic() >= self._draw_at:
-            self._draw(self._bar)
+        if time.monotonic() >= self._draw_at:
+            self._draw()
 
     def open(self) -> None:
         """Shows the bar in a notebook or on a terminal."""
-        if self._bar is None and (bar := _make_bar()) is not None:
-            self._bar = bar
-            self._draw(bar)
+        if self._bar is None:
+            with suppress(OSError, ValueError):  # stderr is closed
+                self._bar = _new_bar()
+            self._draw()
 
     def close(self) -> None:
         """Removes the bar; in a notebook it stays with the last numbers. May be called twice."""
+        self._draw()
+        self._erase()
         bar, self._bar = self._bar, None
-        if bar is None:
-            return
-        if bar.leave:
-            self._draw(bar)
-        _erase(bar)
-        bar.close()
+        if bar is not None:
+            with suppress(OSError, ValueError):
+                bar.close()
 
     @contextmanager
     def hidden(self) -> Iterator[None]:
         """Clears the line of the bar for output that is written in the block."""
-        if self._bar is not None:
-            _erase(self._bar)
+        self._erase()
         yield
-        if self._bar is not None:
-            self._draw(self._bar)
+        self._draw()
 
-    def _draw(self, bar: Any) -> None:
-        self._draw_at = time.monotonic() + _DRAW_SECONDS
-        if bar.disable:  # TQDM_DISABLE is set
+    def _draw(self) -> None:
+        bar, state = self._bar, self._state
+        if bar is None:
             return
-        done, known = self._state.done, self._state.known
-        bar.n, bar.total = done, known
-        bar.desc = f"{self._noun}  {done:,}/{f'{known:,}' if known else '?'}"
-        bar.postfix = self._state.text
-        with bar.get_lock():  # tqdm itself would not release it on an interrupt
-            if bar.gui:
-                bar.container.children[1].max = max(known, 1)
-            else:
-                bar.ncols, bar.nrows = _terminal_size(bar.fp)
+        self._draw_at = time.monotonic() + _DRAW_SECONDS
+        bar.n = state.done / max(state.known, 1)
+        bar.set_description_str(f"{self._noun}  {state.done:,}/{f'{state.known:,}' if state.known else '?'}", False)
+        bar.set_postfix_str(state.text, False)
+        with suppress(OSError, ValueError), bar.get_lock():  # tqdm itself would not release it on an interrupt
             bar.refresh(nolock=True)
 
+    def _erase(self) -> None:
+        bar = self._bar
+        if bar is None:
+            return
+        with suppress(OSError, ValueError), bar.get_lock():
+            if not bar.leave:
+                bar.display(" " * (bar.ncols or 0))  # the whole line: a terminal echoes ^C behind the bar
+            bar.clear(nolock=True)
 
-def _erase(bar: Any) -> None:
-    """Blanks the whole line: a terminal echoes ^C behind the bar."""
-    if bar.disable or bar.gui:
-        return
-    with bar.get_lock():
-        bar.display(msg=" " * bar.ncols)
-        bar.clear(nolock=True)
 
-
-def _make_bar() -> Any:
-    """tqdm's bar for a notebook or a terminal; None elsewhere."""
+def _new_bar() -> Any:
+    """tqdm's bar for a notebook or a terminal; None elsewhere, or if TQDM_DISABLE is set."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if hasattr(shell, "kernel"):
-        bar = _widget()
-        return _line() if bar is None else bar  # an empty tqdm is falsy
-    with suppress(OSError, ValueError):  # stderr is closed
-        if sys.stderr is not None and sys.stderr.isatty():
-            return _line()
-    return None
-
-
-def _widget() -> Any:
-    """None for a kernel without widgets, or with a console that shows their repr only."""
-    notebook = import_module("tqdm.notebook")
-    if notebook.IProgress is None or any(name.startswith("SPYDER") for name in os.environ):
+    is_kernel = hasattr(shell, "kernel")
+    if not is_kernel and (sys.stderr is None or not sys.stderr.isatty()):
         return None
-    return _bar_class(notebook.tqdm)(leave=True, bar_format="{desc} {bar} [{elapsed}{postfix}]", delay=_DELAY_SECONDS)
+    from tqdm.auto import tqdm
+
+    # A class of its own leaves other bars as they are. It starts no thread, and creates no lock between processes.
+    bar_class: Any = type("Bar", (tqdm,), {"monitor_interval": 0})
+    bar_class.set_lock(threading.RLock())
+    bar = bar_class(
+        total=1,  # a fraction: the number of known sitemaps grows
+        bar_format="{desc} [{elapsed}{postfix}]",
+        leave=is_kernel,
+        file=sys.stderr,
+        delay=1e-9,  # is first drawn when it has its text
+        **({"dynamic_ncols": True} if is_kernel or _columns(sys.stderr) else _UNKNOWN_SIZE),
+    )
+    return None if bar.disable else bar
 
 
-def _line() -> Any:
-    bar = _bar_class(import_module("tqdm.std").tqdm)
-    file, bar_format = _ErrorIgnoringStream(sys.stderr), "{desc} [{elapsed}{postfix}]"
-    columns, lines = _terminal_size(file)
-    return bar(file=file, leave=False, bar_format=bar_format, ncols=columns, nrows=lines, delay=_DELAY_SECONDS)
+# tqdm shows nothing on a terminal that has no size.
+_UNKNOWN_SIZE = {"ncols": 79, "nrows": 24}
 
 
-def _bar_class(base: type) -> Any:
-    """A subclass of tqdm's class without its monitor thread; tqdm's own class is unchanged.
-
-    It shares tqdm's lock between threads, as other bars may be on the screen; not the one between processes, for which
-    Python may start a process.
-    """
-    bar_class: Any = type("Bar", (base,), {"monitor_interval": 0})
-    bar_class.set_lock(import_module("tqdm.std").TqdmDefaultWriteLock.th_lock)
-    return bar_class
-
-
-class _ErrorIgnoringStream:
-    """A text stream that ignores errors of writing; equal to the stream itself, as tqdm compares them."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._wrapped = stream
-
-    def __eq__(self, other: object) -> bool:
-        return self._wrapped is getattr(other, "_wrapped", other)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    @property
-    def encoding(self) -> str:
-        return self._wrapped.encoding
-
-    def write(self, text: str) -> None:
-        with suppress(OSError, ValueError):
-            self._wrapped.write(text)
-
-    def flush(self) -> None:
-        with suppress(OSError, ValueError):
-            self._wrapped.flush()
-
-    def fileno(self) -> int:
-        return self._wrapped.fileno()
-
-
-def _terminal_size(stream: Any) -> tuple[int, int]:
-    """Usable columns and lines: without the last column, where a terminal wraps."""
-    try:
-        columns, lines = os.get_terminal_size(stream.fileno())
-    except (OSError, ValueError):
-        columns = lines = 0
-    return (columns or _COLUMNS) - 1, lines or _LINES
+def _columns(stream: TextIO) -> int:
+    with suppress(OSError, ValueError):
+        return os.get_terminal_size(stream.fileno()).columns
+    return 0
 
 
 def duration_of(seconds: float) -> str:
@@ -206,9 +154,5 @@ def size_of(number: int) -> str:
     """`512 B`, `8.1 MB`."""
     if number < 1000:
         return f"{number} B"
-    size = float(number)
-    for unit in _UNITS:
-        size /= 1000
-        if size < 999.95 or unit == _UNITS[-1]:
-            break
-    return f"{size:,.1f} {unit}"
+    power = next((power for power in (1, 2, 3) if number < 999.95 * 1000**power), 4)
+    return f"{number / 1000**power:,.1f} {'kMGT'[power - 1]}B"

@@ -34,11 +34,11 @@ def check_choice(name: str, value: str, allowed: Iterable[str]) -> None:
         raise UsageError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
 
 
-def check_positive(**numbers: int | None) -> None:
-    """Raises UsageError for a number below 1; None stands for a keyword that was not given."""
+def check_positive(**numbers: object) -> None:
+    """Raises UsageError for what is no whole number of at least 1; None stands for a keyword that was not given."""
     for name, number in numbers.items():
-        if number is not None and number < 1:
-            raise UsageError(f"{name} must be 1 or more, not {number}")
+        if number is not None and (not isinstance(number, int) or number < 1):
+            raise UsageError(f"{name} must be 1 or more, not {number!r}")
 
 
 @attrs.frozen

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..parser.normalise.scope import ScopeMode
     from ..state.state import State
+    from ..state.sync import SyncPlan
 
 USER_AGENT = f"sitemap-reader/{__version__}"
 
@@ -201,14 +202,11 @@ class SitemapReader:
     def change_run(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> ChangeRun:
         """The ChangeRun that a stream of changes reads; the state is open from here on."""
         from ..state.state import site_name  # here: reading alone needs no database
-        from ..state.sync import StateSync, SyncPlan
+        from ..state.sync import StateSync
 
-        given: dict[str, Any] = {**options}
-        on_document = given.pop("on_document", None)
-        plan = SyncPlan(**{name: given.pop(name) for name in attrs.fields_dict(SyncPlan) if name in given})
-        query = UrlQuery(**given)
-        check_choice("trust_lastmod", plan.trust_lastmod, get_args(Trust))
-        check_choice("on", plan.on, COMPARED)
+        rest: dict[str, Any] = {**options}
+        on_document, plan = rest.pop("on_document", None), make_sync_plan(rest)
+        query = UrlQuery(**rest)
         found = find_target(target)
         plan_fields = query.plan_fields(plan.clock())
         state_sync = StateSync(state, site_name(found.seeds), self.state_settings(query), plan)
@@ -268,3 +266,13 @@ def _check_fetcher(fetcher: object) -> None:
 
 def _progress_bar(query: UrlQuery) -> ProgressBar | None:
     return ProgressBar() if query.show_progress else None
+
+
+def make_sync_plan(options: dict[str, Any]) -> SyncPlan:
+    """Takes the fields of a SyncPlan out of `options`; UsageError for values that are not allowed."""
+    from ..state.sync import SyncPlan  # here: reading alone needs no database
+
+    plan = SyncPlan(**{name: options.pop(name) for name in attrs.fields_dict(SyncPlan) if name in options})
+    check_choice("trust_lastmod", plan.trust_lastmod, get_args(Trust))
+    check_choice("on", plan.on, COMPARED)
+    return plan

@@ -263,6 +263,8 @@ async def _read_async(run: CrawlRun) -> AsyncGenerator[Any, None]:
                     while (piece := await run.next_piece(pieces)) is not None:
                         for item in piece:
                             yield item
+                    if run.summary_builder.is_full:
+                        return
             pieces = run.last_pieces()
             while (piece := await run.next_piece(pieces)) is not None:
                 for item in piece:
@@ -374,10 +376,14 @@ async def _pump(crawl: Crawl, close: Callable[[], Awaitable[None]], put: Callabl
 
 @attrs.define(eq=False)
 class ChangeRun(CrawlRun):
-    """A CrawlRun whose batches are compared with a state, by SQLite in a thread beside an event loop."""
+    """A CrawlRun whose batches are compared with a state, by SQLite in a thread beside an event loop.
+
+    In an AsyncStream `before_delivery` is awaited before the changes yielded so far count as delivered.
+    """
 
     state_sync: StateSync = attrs.field(kw_only=True)
     on_document: Callable[[StoredDocument], None] | None = attrs.field(default=None, kw_only=True)
+    before_delivery: Callable[[], Awaitable[None]] | None = attrs.field(default=None, kw_only=True)
     _thread: ThreadPool = attrs.field(factory=partial(ThreadPool, "sitemap-reader-state"), kw_only=True)
 
     @contextmanager
@@ -405,6 +411,8 @@ class ChangeRun(CrawlRun):
         return map(changes_of, self.last_change_pieces())
 
     async def next_piece(self, pieces: Iterator[Iterable[Change]]) -> Iterable[Change] | None:
+        if self.before_delivery is not None:
+            await self.before_delivery()
         return await self._thread.run(next, pieces, None)
 
     async def close(self) -> None:

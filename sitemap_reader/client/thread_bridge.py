@@ -75,7 +75,7 @@ _WAIT_SECONDS = 0.2
 
 
 class Bridge:
-    """Passes batches from an event loop in a thread to a consumer; with 8 in the queue, the loop waits."""
+    """Passes batches from an event loop in a thread to a consumer; with 4 in the queue, the loop waits."""
 
     def __init__(self, pump: Callable[[Callable[[Batch], Awaitable[None]]], Awaitable[None]]) -> None:
         self._pump = pump
@@ -84,6 +84,7 @@ class Bridge:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._was_taken: asyncio.Event | None = None  # while a put() waits: set when a batch is taken
+        self._putting = asyncio.Lock()
         self._closing = threading.Event()
         self.was_cancelled = False
 
@@ -143,11 +144,12 @@ class Bridge:
             await self._pump(self._put)
 
     async def _put(self, batch: Batch) -> None:
-        self._was_taken = asyncio.Event()  # before qsize(): a batch taken from here on sets it
-        if self._queue.qsize() >= WAITING_BATCHES:
-            await self._was_taken.wait()
-        self._was_taken = None
-        self._queue.put(batch)
+        async with self._putting:  # many documents put their batches
+            self._was_taken = asyncio.Event()  # before qsize(): a batch taken from here on sets it
+            if self._queue.qsize() >= WAITING_BATCHES:
+                await self._was_taken.wait()
+            self._was_taken = None
+            self._queue.put(batch)
 
 
 def run_in_thread(function: Callable[[], Coroutine[Any, Any, Result]]) -> Result:

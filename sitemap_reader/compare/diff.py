@@ -1,44 +1,48 @@
-"""diff(): compares two dumps, states or streams of records by URL, in constant memory.
+"""diff(): compares two dumps, states or streams of records by URL, by the rules of a sync and in constant memory.
 
 In: OLD and NEW, each a path, Snapshot, State, binary stream or iterable of records. Out: Changes, new and updated ones
 in the order of NEW, then removed ones in the order of OLD. Both sides are read into a temporary SQLite database, which
-sorts them by URL.
+sorts their listings by URL.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
+from collections import Counter
 from contextlib import ExitStack
-from hashlib import blake2b
-from itertools import groupby
+from datetime import UTC, datetime
+from itertools import chain, groupby, islice, starmap
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Self, TypeAlias, cast
 
 import attrs
 import orjson
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
-from ..model.records import Change, ChangeCounts
-from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file
-from ..serialize.jsonl import ALWAYS, COMPARED, NESTED, REMOVED, STATED, On, from_json, to_dict
+from ..model.records import Change, ChangeCounts, UrlRecord
+from ..model.url_batch import UrlBatch
+from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file, record_at
+from ..serialize.jsonl import ALWAYS, COMPARED, REMOVED, STATED, On, from_json, json_line, stamp, to_dict
+from ..state.rows import Keys, Listing, RowColumns, columns_of, nested_digests, newest_listing, record_of, with_rows
 from ..state.schema import temp_database_errors, temporary_database
+from ..state.state import State
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from ..model.records import SitemapRef, UrlRecord
+    from ..model.records import SitemapRef
     from ..serialize.dumps import JsonObject
-    from ..state.state import State
 
     Source = str | os.PathLike[str] | Dump | State | BinaryIO | Iterable[UrlRecord | SitemapRef | JsonObject]
 
-
-__all__ = ["COMPARED", "STATED", "Changes", "On", "compare", "diff", "is_state", "open_side", "stream_side"]
-
 _EVERY_LINE = (*ALWAYS, "sitemap", "line")
+_BATCH_URLS = 1_000
+
+# Of some URLs: place in the side, site, columns, JSON line.
+Batch: TypeAlias = "tuple[Sequence[int], Sequence[str | None], RowColumns, Sequence[bytes]]"
 
 
 # --- one side of the comparison ---
@@ -46,41 +50,27 @@ _EVERY_LINE = (*ALWAYS, "sitemap", "line")
 
 @attrs.define
 class Side:
-    """One of the two dumps: its numbered lines, and, once they are read, counts of them and the keys that they have."""
+    """One of the two sides. What is counted of it is complete once batches() was read."""
 
     name: str
-    numbered: Iterator[tuple[int, JsonObject]]
-    before: int = 0  # added to line numbers, so that positions in NEW are behind all of OLD
-    last: int = 0
-    urls: int = 0
-    keys: set[str] = attrs.field(factory=set)
-    others: dict[str, int] = attrs.field(factory=dict)
-    failed: int = 0  # documents without any entry
-    incomplete: int = 0  # documents that were read in part
+    last: int = attrs.field(default=0, init=False)  # the place of the last URL or line
+    urls: int = attrs.field(default=0, init=False)
+    keys: set[str] = attrs.field(factory=set, init=False)
+    others: Counter[str] = attrs.field(factory=Counter, init=False)
+    failed: int = attrs.field(default=0, init=False)  # documents without any entry
+    incomplete: int = attrs.field(default=0, init=False)  # documents that were read in part
 
-    def rows(self, compared: tuple[str, ...]) -> Iterator[tuple[int, bytes, str, bytes, bytes]]:
-        """The rows of the table `listing`: position, key, newest, stated, line."""
-        keys, digest = self.keys, digester(compared)
-        for number, json_object in self.numbered:
-            self.last = number
-            if "type" in json_object:
-                self._count_other(number, json_object)
-                continue
-            self.urls += 1
-            if not keys.issuperset(json_object):
-                keys.update(json_object)
-            try:
-                line = orjson.dumps(json_object)
-            except TypeError as exc:  # a record of the caller, with a value that JSON cannot hold
-                raise UsageError(f"{self.name}:{number}: {exc}") from exc
-            lastmod = json_object.get("lastmod")
-            # Without the Z: 00.25 is behind 00, and "00.25Z" before "00Z".
-            newest = lastmod[:-1] if isinstance(lastmod, str) else ""
-            yield self.before + number, key_of(json_object, by_site=True), newest, digest(json_object), line
+    def batches(self) -> Iterator[Batch]:
+        """All URLs, in order."""
+        raise NotImplementedError
 
-    def position(self, position: int) -> str:
-        """`file:line`."""
-        return f"{self.name}:{position - self.before}"
+    def rows(self, keys: Keys, before: int) -> Iterator[tuple[Any, ...]]:
+        """The rows of the table `listing`, with places behind `before`."""
+        for places, sites, piece, lines in self.batches():
+            columns = with_rows([piece], keys)
+            nested = columns.nested or [None] * len(places)
+            moved = [before + place for place in places]
+            yield from zip(moved, columns.keys, sites, columns.stated, nested, lines, strict=True)
 
     def known(self) -> frozenset[str]:
         """The keys that can be compared: all, unless the dump was written with some fields only.
@@ -91,42 +81,113 @@ class Side:
             return frozenset(self.keys)
         return frozenset(name for name in STATED if name != "extras" or name in self.keys or not self.urls)
 
-    def check(self) -> None:
-        """UsageError where there are lines, and none of a URL."""
+
+@attrs.define
+class DumpSide(Side):
+    """A dump, as its numbered lines."""
+
+    numbered: Iterator[tuple[int, JsonObject]]
+
+    def batches(self) -> Iterator[Batch]:
+        """UsageError for an invalid line, and where there are lines, and none of a URL."""
+        urls = self._urls()
+        while batch := [*islice(urls, _BATCH_URLS)]:
+            places, sites, records, lines = zip(*batch, strict=True)
+            yield places, sites, columns_of(UrlBatch(None, records=[*records])), lines
         if self.others and not self.urls:
             kinds = ", ".join(f"{count:,} of type {kind}" for kind, count in self.others.items())
             raise UsageError(f"{self.name} has no URL, only lines of other types ({kinds}): compare dumps of URLs")
 
-    def _count_other(self, number: int, json_object: JsonObject) -> None:
+    def _urls(self) -> Iterator[tuple[int, str | None, UrlRecord, bytes]]:
+        for number, json_object in self.numbered:
+            self.last = number
+            if "type" in json_object:
+                self._count_other(json_object)
+                continue
+            self.urls += 1
+            if not self.keys.issuperset(json_object):
+                self.keys.update(json_object)
+            json_object = with_stamp(json_object)
+            record = cast("UrlRecord", record_at(self.name, number, json_object))
+            if record.lastmod and record.lastmod.microsecond:  # other tools may leave the precision out
+                record.lastmod_precision = "subsecond"
+            site = json_object.get("site")
+            yield self.last, site if site is None else str(site), record, orjson.dumps(json_object, default=repr)
+
+    def _count_other(self, json_object: JsonObject) -> None:
         kind = json_object["type"]
         if kind == "change":
-            raise UsageError(f"{self.name}:{number}: that is a list of changes, and no dump: compare the dumps instead")
-        self.others[kind] = self.others.get(kind, 0) + 1
+            place = f"{self.name}:{self.last}"
+            raise UsageError(f"{place}: that is a list of changes, and no dump: compare the dumps instead")
+        self.others[kind] += 1
         if kind == "outcome" and json_object.get("complete") is False:
             has_entries = bool(json_object.get("entries"))
             self.incomplete += has_entries
             self.failed += not has_entries
 
 
+@attrs.define
+class StateSide(Side):
+    """A state: each URL once, with the digests of its nested values; with `site` if there are several."""
+
+    state: State
+
+    def batches(self) -> Iterator[Batch]:
+        """StateError for the file."""
+        sites = [site.name for site in self.state.sites()]
+        self.keys |= {*_EVERY_LINE} | ({"site"} if len(sites) > 1 else set())
+        for site in sites:
+            listings = self.state.listings(site)
+            while batch := [*islice(listings, _BATCH_URLS)]:
+                yield self._batch(site if len(sites) > 1 else None, batch)
+
+    def _batch(self, site: str | None, batch: list[tuple[str, str, Listing]]) -> Batch:
+        locs, _, listings = zip(*batch, strict=True)
+        _, lastmods, precisions, changefreqs, priorities, nested = zip(*listings, strict=True)
+        self.keys.update(*map(nested_digests, nested))
+        places = range(self.last + 1, self.last + 1 + len(batch))
+        self.last, self.urls = places[-1], self.urls + len(batch)
+        lines = [json_line(record_of(loc, listing, sitemap)) for loc, sitemap, listing in batch]
+        columns = RowColumns(locs, lastmods, precisions, changefreqs, priorities, [None] * len(batch), nested)
+        return places, [site] * len(batch), columns, lines
+
+
 def open_side(source: Source, name: str, files: ExitStack) -> Side:
     """Opens a side without reading it; `name` stands for a source without a name."""
     if isinstance(source, Dump):
-        return Side(source.name, source.numbered())
+        return DumpSide(source.name, source.numbered())
     if isinstance(source, str | os.PathLike):
         path = os.fspath(source)
         if is_state(path):
-            return _state_side(files.enter_context(_state_class()(path)))
-        return Side(path, numbered_objects(files.enter_context(open_file(path)), path))
+            return StateSide(path, files.enter_context(State(path)))
+        return DumpSide(path, numbered_objects(files.enter_context(open_file(path)), path))
     if hasattr(source, "read"):
         return stream_side(cast("BinaryIO", source), str(getattr(source, "name", name)))
-    if isinstance(source, _state_class()):
-        return _state_side(source)
+    if isinstance(source, State):
+        return StateSide(source.name, source)
     if not hasattr(source, "__iter__"):
         hint = "give a path, a Snapshot, a binary stream, or UrlRecords"
         raise UsageError(f"{name} is a {type(source).__name__}; {hint}")
     items = cast("Iterable[Any]", source)
     json_objects = enumerate((item if isinstance(item, dict) else to_dict(item) for item in items), 1)
-    return Side(name, ((number, checked({**json_object}, name, number)) for number, json_object in json_objects))
+    return DumpSide(name, ((number, checked({**json_object}, name, number)) for number, json_object in json_objects))
+
+
+def with_stamp(json_object: JsonObject) -> JsonObject:
+    """The line with a lastmod as a dump has it: other tools may leave out the zone, or the time."""
+    lastmod = json_object.get("lastmod")
+    if not isinstance(lastmod, str) or lastmod.endswith("Z"):
+        return json_object
+    try:
+        moment = datetime.fromisoformat(lastmod)
+        return {**json_object, "lastmod": stamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))}
+    except (ValueError, OverflowError):
+        return json_object
+
+
+def stream_side(stream: BinaryIO, name: str) -> Side:
+    """The side of a binary stream, which stays open."""
+    return DumpSide(name, numbered_objects(stream, name))
 
 
 def is_state(path: str) -> bool:
@@ -135,117 +196,36 @@ def is_state(path: str) -> bool:
         return file.read(len(SQLITE)) == SQLITE
 
 
-def _state_class() -> type[State]:
-    """Imported only when a source may be a state: comparing dumps does not need it."""
-    from ..state.state import State
-
-    return State
-
-
-def _state_side(state: State) -> Side:
-    """The URLs of a state with the fields that it keeps; with `site` if it has several."""
-    sites = [site.name for site in state.sites()]
-    json_objects = (
-        {name: json_object[name] for name in REMOVED} | ({"site": site} if len(sites) > 1 else {})
-        for site in sites
-        for json_object in map(to_dict, state.entries(site))
-    )
-    return Side(state.name, enumerate(json_objects, 1))
-
-
-def stream_side(stream: BinaryIO, name: str) -> Side:
-    """The side of a binary stream, which stays open."""
-    return Side(name, numbered_objects(stream, name))
-
-
-def key_of(json_object: JsonObject, *, by_site: bool) -> bytes:
-    """A digest of the loc, and with `by_site` of the site."""
-    site = json_object.get("site") or "" if by_site else ""
-    return blake2b(f"{site}\n{json_object['loc']}".encode(), digest_size=16).digest()
-
-
-def digester(names: tuple[str, ...]) -> Callable[[JsonObject], bytes]:
-    """A function that digests the values under these names, equal for equal values."""
-    always = [name for name in names if name in ALWAYS]
-    sometimes = [name for name in names if name in NESTED]
-    seldom = frozenset(sometimes)
-
-    def digest(json_object: JsonObject) -> bytes:
-        values = [value_of(json_object, name) for name in always]
-        if not seldom.isdisjoint(json_object):
-            values += [[name, value] for name in sometimes if (value := value_of(json_object, name)) is not None]
-        return blake2b(orjson.dumps(values), digest_size=16).digest()
-
-    return digest
-
-
-def value_of(json_object: JsonObject, name: str) -> Any:
-    """The value under a name in one normalised type; None where there is none."""
-    value = json_object.get(name)
-    if type(value) is str or value is None:
-        return value
-    if name in NESTED and not value:
-        return None  # false and empty values equal a missing key
-    return _canonical(value)
-
-
-def _canonical(value: Any) -> Any:
-    """Without nulls and empty lists, keys sorted: other tools omit nulls, or add them."""
-    if isinstance(value, list):
-        return [_canonical(each) for each in value] or None
-    if isinstance(value, dict):
-        stated = ((key, _canonical(value[key])) for key in sorted(value))
-        return {key: each for key, each in stated if each is not None}
-    return _number(value) if type(value) is float else value
-
-
-def _number(value: float) -> float:
-    """1.0 as 1, as other tools write it."""
-    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+# --- the changes ---
 
 
 @attrs.define(eq=False)
 class Changes:
     """The differences of two dumps: iterable more than once, yields Changes; len() is their number.
 
-    `counts` has the numbers by kind; `notes` are sentences on what could not be compared. The temporary file is deleted
-    by close(), at the end of a `with` block, or with the object.
+    `counts` has the numbers by kind; `notes` are sentences on what could not be compared; `names_sites`: either dump
+    has a `site`. The temporary file is deleted by close(), at the end of a `with` block, or with the object.
     """
 
     counts: ChangeCounts
     notes: tuple[str, ...]
-    _old: Side = attrs.field(repr=False)
-    _new: Side = attrs.field(repr=False)
-    _compared: tuple[str, ...] = attrs.field(repr=False)
+    names_sites: bool = attrs.field(repr=False)
     _db: sqlite3.Connection = attrs.field(repr=False)
 
     def __len__(self) -> int:
         return self.counts.new + self.counts.updated + self.counts.removed
 
     def __iter__(self) -> Iterator[Change]:
-        for old_number, new_number, json_object in self._changes():
-            try:
-                change = from_json(json_object)
-            except UsageError as exc:
-                side, number = (self._old, old_number) if new_number is None else (self._new, new_number)
-                raise UsageError(f"{side.position(number)}: {exc}") from None
-            if isinstance(change, Change):
-                yield change
+        return (change for change, _ in self._changes())
 
     def dicts(self) -> Iterator[JsonObject]:
         """Yields each change as the dict of its JSON line, with the `site` of the dump."""
-        for _, _, json_object in self._changes():
-            yield json_object
+        return (to_dict(change, site=site) for change, site in self._changes())
 
     @property
     def summary(self) -> str:
         """`3 new, 2 updated, 1 removed; 636 unchanged`."""
         return str(self.counts)
-
-    @property
-    def names_sites(self) -> bool:
-        """Whether lines of either dump have a `site`."""
-        return "site" in self._old.keys | self._new.keys
 
     def close(self) -> None:
         """Deletes the temporary file; the changes cannot be iterated afterwards."""
@@ -257,43 +237,33 @@ class Changes:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    def _changes(self) -> Iterator[tuple[int, int | None, JsonObject]]:
-        """Positions in OLD and NEW, and the JSON object, of each change."""
+    def _changes(self) -> Iterator[tuple[Change, str | None]]:
+        """Each change and its site."""
         with temp_database_errors():
-            for old_place, new_place, old_line, new_line in self._db.execute(_DIFFERENCES):
-                old = None if old_line is None else orjson.loads(old_line)
-                new = None if new_line is None else orjson.loads(new_line)
-                yield old_place, new_place, _change_object(old, new, self._compared)
+            for changed, site, *lines in self._db.execute(_DIFFERENCES):
+                old, new = (None if line is None else cast("UrlRecord", from_json(line)) for line in lines)
+                yield _change(old, new, tuple(orjson.loads(changed))), site
 
 
-def _change_object(old: JsonObject | None, new: JsonObject | None, compared: tuple[str, ...]) -> JsonObject:
-    site = (new or old or {}).get("site")
-    site_field: JsonObject = {} if site is None else {"site": site}
-    if new is None:
-        old = old or {}
-        record = {name: old[name] for name in REMOVED if name in old}
-        return {"type": "change", "change": "removed", **record, **site_field}
-    record = {name: value for name, value in new.items() if name != "site"}
+def _change(old: UrlRecord | None, new: UrlRecord | None, changed: tuple[str, ...]) -> Change:
     if old is None:
-        return {"type": "change", "change": "new", **record, **site_field}
-    extra: JsonObject = {"changed": [name for name in compared if value_of(old, name) != value_of(new, name)]}
-    extra["previous_lastmod"] = old.get("lastmod")
-    extra["previous_lastmod_precision"] = old.get("lastmod_precision")
-    return {"type": "change", "change": "updated", **record, **extra, **site_field}
+        return Change("new", cast("UrlRecord", new))
+    if new is None:
+        return Change("removed", UrlRecord(**{name: getattr(old, name) for name in REMOVED}))
+    return Change("updated", new, changed, old.lastmod, old.lastmod_precision)
 
 
 # --- the comparison ---
 
 _SCHEMA = """
-CREATE TABLE listing (place INTEGER PRIMARY KEY, key BLOB, newest TEXT, stated BLOB, line BLOB);
-CREATE TABLE difference (rank INTEGER PRIMARY KEY, old INTEGER, new INTEGER);
+CREATE TABLE listing (place INTEGER PRIMARY KEY, key INTEGER, site TEXT, stated, nested TEXT, line BLOB);
+CREATE TABLE difference (rank INTEGER PRIMARY KEY, old INTEGER, new INTEGER, changed TEXT);
 """
-_LIST = "INSERT INTO listing VALUES (?, ?, ?, ?, ?)"
-_RELIST = "UPDATE listing SET key = ?, stated = ? WHERE place = ?"
-_SORTED = "SELECT key, place, stated FROM listing ORDER BY key, newest DESC, place"
-_INSERT = "INSERT INTO difference VALUES (?, ?, ?)"
+_LIST = "INSERT INTO listing VALUES (?, ?, ?, ?, ?, ?)"
+_SORTED = "SELECT key, CASE WHEN ? THEN site END AS site, place, stated, nested FROM listing ORDER BY 1, 2, place"
+_INSERT = "INSERT INTO difference VALUES (?, ?, ?, ?)"
 _DIFFERENCES = """
-SELECT difference.old, difference.new, older.line, newer.line FROM difference
+SELECT changed, CASE WHEN new IS NULL THEN older.site ELSE newer.site END, older.line, newer.line FROM difference
 LEFT JOIN listing AS older ON older.place = difference.old
 LEFT JOIN listing AS newer ON newer.place = difference.new
 ORDER BY difference.rank
@@ -312,68 +282,51 @@ def compare(old: Side, new: Side, on: On) -> Changes:
 
 
 def _compare(db: sqlite3.Connection, old: Side, new: Side, on: On) -> Changes:
-    names = COMPARED[on]
-    for side in (old, new):
-        db.executemany(_LIST, side.rows(names))
-        side.check()
-        new.before = old.last
-    compared = tuple(name for name in names if name in old.known() & new.known())
+    keys = Keys(os.urandom(16))
+    db.executemany(_LIST, old.rows(keys, 0))
+    db.executemany(_LIST, new.rows(keys, old.last))
     for side in (old, new):
         if on == "lastmod" and "lastmod" not in side.known():
             raise UsageError(f"{side.name} has no lastmod at all, so nothing can be compared by it")
+    compared = [name for name in COMPARED[on] if name in old.known() & new.known()]
     by_site = all("site" in side.keys or not side.urls for side in (old, new))
-    left_out = {*names} - {*compared} | (set() if by_site else {"site"})
-    if not left_out.isdisjoint(old.keys | new.keys):
-        _relist(db, compared, by_site)
-    counts = ChangeCounts(unchanged=0)
-    db.executemany(_INSERT, _differences(db.execute(_SORTED), counts, last_of_old=old.last, last=new.before + new.last))
-    changes = Changes(counts, tuple(_notes(old, new, compared, names)), old, new, compared, db)
+    counts = Counter(unchanged=0)
+    listings = db.execute(_SORTED, (by_site,))
+    db.executemany(_INSERT, _differences(listings, frozenset(compared), counts, old.last, old.last + new.last))
+    notes = *_missing_keys(old, new, compared, COMPARED[on]), *_missing_urls(old, new)
+    changes = Changes(ChangeCounts(**counts), notes, "site" in old.keys | new.keys, db)
     weakref.finalize(changes, db.close)
     return changes
 
 
-def _relist(db: sqlite3.Connection, compared: tuple[str, ...], by_site: bool) -> None:
-    """Computes keys and digests again, from the fields that both sides have."""
-    digest = digester(compared)
-    lines = db.execute("SELECT place, line FROM listing")
-    parsed = ((place, orjson.loads(line)) for place, line in lines)
-    rows = ((key_of(each, by_site=by_site), digest(each), place) for place, each in parsed)
-    db.executemany(_RELIST, rows)
-
-
 def _differences(
-    listings: Iterable[tuple[bytes, int, bytes]], counts: ChangeCounts, *, last_of_old: int, last: int
-) -> Iterator[tuple[int, int | None, int | None]]:
-    """Rank, position in OLD and position in NEW of each difference; fills in `counts`.
-
-    `listings` are sorted by key and newest first: of each side the first listing of a key counts.
-    """
-    assert counts.unchanged is not None  # noqa: S101 - for the type checker
-    for _, group in groupby(listings, itemgetter(0)):
-        old = new = None
-        for _, position, stated in group:
-            if position <= last_of_old:
-                old = old or (position, stated)
-            else:
-                new = new or (position, stated)
-        if new is None:
-            counts.removed += 1
-            position = old[0] if old else 0
-            yield last + position, position, None
-        elif old is None:
-            counts.new += 1
-            yield new[0], None, new[0]
-        elif old[1] != new[1]:
-            counts.updated += 1
-            yield new[0], old[0], new[0]
-        else:
-            counts.unchanged += 1
+    rows: Iterable[tuple[Any, ...]], compared: frozenset[str], counts: Counter[str], last_of_old: int, last: int
+) -> Iterator[tuple[int, int | None, int | None, str]]:
+    """The row of each difference; fills in `counts`. `rows` are sorted by key, site and place."""
+    for _, group in groupby(rows, itemgetter(0, 1)):
+        first = [row[2:] for row in islice(group, 3)]
+        if len(first) == 2 and first[0][0] <= last_of_old < first[1][0] and first[0][1:] == first[1][1:]:
+            counts["unchanged"] += 1  # nearly all
+            continue
+        listings = starmap(Listing.of_row, chain(first, (row[2:] for row in group)))
+        sides = groupby(listings, lambda listing: listing.document > last_of_old)
+        newest = {is_new: newest_listing(side) for is_new, side in sides}
+        old, new = newest.get(False), newest.get(True)
+        changed = old.differences(new, compared) if old and new else ()
+        kind = "new" if old is None else "removed" if new is None else "updated" if changed else "unchanged"
+        counts[kind] += 1
+        if kind != "unchanged":
+            places = old and old.document, new and new.document
+            yield places[1] or last + (places[0] or 0), *places, orjson.dumps(changed).decode()
 
 
-def _notes(old: Side, new: Side, compared: tuple[str, ...], names: tuple[str, ...]) -> Iterator[str]:
+def _missing_keys(old: Side, new: Side, compared: Sequence[str], names: Sequence[str]) -> Iterator[str]:
     for side, other in ((old, new), (new, old)):
         if missing := [name for name in names if name in other.keys and name not in side.known()]:
             yield f"{side.name} has no {', '.join(missing)}: compared is {', '.join(('loc', *compared))}"
+
+
+def _missing_urls(old: Side, new: Side) -> Iterator[str]:
     for side, becomes in ((old, "new"), (new, "removed")):
         if not side.urls:
             yield f"{side.name} is empty: every URL of the other counts as {becomes}"
@@ -394,8 +347,8 @@ def diff(old: Source, new: Source, *, on: On = "any") -> Changes:
     that one of the dumps never has, because it was written with some fields only, are not compared; Changes.notes names
     them.
 
-    UsageError for a source that is no dump, lists changes, or has lines but no URL. OSError where the temporary folder
-    is full.
+    UsageError for a source that is no dump, lists changes, has an invalid value, or has lines but no URL. OSError where
+    the temporary folder is full.
     """
     if on not in COMPARED:
         raise UsageError(f"on must be one of {', '.join(COMPARED)}, not {on!r}")

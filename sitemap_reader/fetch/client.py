@@ -12,7 +12,8 @@ import re
 import socket
 import ssl
 import threading
-from contextlib import asynccontextmanager, suppress
+from concurrent.futures import Future
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -179,6 +180,8 @@ class AiohttpFetcher:
         self._open_responses += 1
         try:
             response = await self._send(requested, headers)
+            if protocol := _ResponseProtocol.of(response.connection):
+                protocol.reads(response.content)
             try:
                 chunks = _BodyChunks(response, requested)
                 yield Response(response.status, response.headers, chunks, url)
@@ -250,10 +253,13 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
     """
     import aiohttp
 
-    from .aiohttp_patches import install_response_handler
-
     class GuardedConnector(aiohttp.TCPConnector):
         checks_addresses = not allow_private
+
+        async def connect(self, *args: Any, **options: Any) -> aiohttp.connector.Connection:
+            connection = await super().connect(*args, **options)
+            _ResponseProtocol.of(connection)
+            return connection
 
     make_socket = kwargs.pop("socket_factory", None) or _plain_socket
 
@@ -265,9 +271,60 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
         return make_socket(info)
 
     resolver = kwargs.pop("resolver", None) or aiohttp.ThreadedResolver(Resolver())  # type: ignore[arg-type]
-    connector = GuardedConnector(**{"limit": 0, **kwargs}, resolver=resolver, socket_factory=checked_socket)
-    install_response_handler(connector)
-    return connector
+    return GuardedConnector(**{"limit": 0, **kwargs}, resolver=resolver, socket_factory=checked_socket)
+
+
+_HEAD_END = b"\r\n\r\n"
+
+
+class _ResponseProtocol:
+    """A protocol of asyncio between a transport and aiohttp's; corrects two faults of that.
+
+    aiohttp's parser drops a head if an error follows in the same call, such as a body that is longer than its
+    Content-Length: it is fed the head separately. And it does not pass an error in a chunk to a reader that waits for
+    the body, which would wait forever.
+    """
+
+    def __init__(self, protocol: asyncio.BaseProtocol) -> None:
+        self._protocol: Any = protocol
+        self._body: aiohttp.StreamReader | None = None
+        self._last_bytes = b""  # of earlier calls: the empty line that ends a head may have begun there
+
+    @classmethod
+    def of(cls, connection: aiohttp.connector.Connection | None) -> _ResponseProtocol | None:
+        """Returns that of a connection, and installs it before the first response; None if the connection has ended."""
+        transport = connection.transport if connection else None
+        if transport is None:
+            return None
+        protocol: Any = transport.get_protocol()
+        if isinstance(protocol, cls):
+            return protocol
+        installed = cls(protocol)  # it has all methods of one, by __getattr__()
+        transport.set_protocol(installed)  # type: ignore[arg-type]
+        return installed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._protocol, name)
+
+    def reads(self, body: aiohttp.StreamReader) -> None:
+        """Sets the body that receives errors."""
+        self._body = body
+
+    def data_received(self, data: bytes) -> None:
+        before = self._last_bytes
+        known = before + data
+        end = known.find(_HEAD_END)
+        self._last_bytes = known[1 - len(_HEAD_END) :]
+        size = len(data) if end < 0 else end + len(_HEAD_END) - len(before)
+        self._protocol.data_received(data[:size])
+        if size < len(data):
+            self._protocol.data_received(data[size:])
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        error, body = self._protocol.exception(), self._body
+        self._protocol.connection_lost(exc)
+        if error is not None and body is not None and not body.is_eof() and body.exception() is None:
+            body.set_exception(error)
 
 
 class Resolver:
@@ -290,27 +347,17 @@ class Resolver:
 
 async def _in_daemon_thread(call: Callable[[], Any]) -> Any:
     """Returns or raises what `call` does; if this is cancelled, the thread goes on and its result is dropped."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Any] = loop.create_future()
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
 
     def run() -> None:
         try:
-            result, error = call(), None
-        except Exception as exc:  # raised again where the future is awaited
-            result, error = None, exc
-        with suppress(RuntimeError):  # the loop was closed meanwhile
-            loop.call_soon_threadsafe(settle, result, error)
-
-    def settle(result: Any, error: Exception | None) -> None:
-        if future.done():
-            return
-        if error is None:
-            future.set_result(result)
-        else:
-            future.set_exception(error)
+            future.set_result(call())
+        except Exception as exc:
+            future.set_exception(exc)
 
     threading.Thread(target=run, name="sitemap-reader-name", daemon=True).start()
-    return await future
+    return await asyncio.wrap_future(future)
 
 
 def http_url_parts(url: str) -> re.Match[str]:
@@ -355,17 +402,17 @@ class _BodyChunks:
 
     async def __anext__(self) -> bytes:
         import aiohttp
+        from aiohttp.http import HttpProcessingError
 
-        from .aiohttp_patches import read_buffered
-
-        chunk = b""
+        chunk, body = b"", self._response.content
         if self._error is None:
             try:
-                chunk = await self._response.content.read(CHUNK_BYTES)
+                chunk = await body.read(CHUNK_BYTES)
             # RuntimeError: raised with another connector than guarded_connector() after it lost the connection.
-            except (aiohttp.ClientError, OSError, ValueError, RuntimeError) as exc:
+            except (aiohttp.ClientError, HttpProcessingError, OSError, ValueError, RuntimeError) as exc:
                 self._error = exc
-                chunk = read_buffered(self._response.content)
+                body.set_exception(None)  # type: ignore[arg-type]  # read_nowait() would raise it, too
+                chunk = body.read_nowait()  # what had arrived
         if not chunk:
             if self._error is not None:
                 raise fetch_error(self._error, self._requested, self._received) from self._error

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import aiohttp
+    from aiohttp.http import HttpProcessingError
 
 # An errno that no operating system uses: it survives aiohttp's wrapping and its joining of several addresses' errors.
 REFUSED_ERRNO = 99_013
@@ -43,8 +44,7 @@ class RequestedUrl:
 def fetch_error(exc: Exception, requested: RequestedUrl, received: int | None = None) -> FetchError:
     """Returns the FetchError for an exception; `received` counts the body's bytes so far, None before the body."""
     import aiohttp
-
-    from .aiohttp_patches import InvalidBodyError
+    from aiohttp.http import HttpProcessingError
 
     # The first match wins, so subclasses stand before their bases.
     table: tuple[tuple[type[Exception], Callable[[Any, RequestedUrl, int | None], FetchError]], ...] = (
@@ -58,7 +58,7 @@ def fetch_error(exc: Exception, requested: RequestedUrl, received: int | None = 
         (ssl.SSLError, _tls),
         (aiohttp.ClientHttpProxyError, _proxy_response),
         (aiohttp.ClientResponseError, _invalid_response),
-        (InvalidBodyError, _invalid_body),
+        (HttpProcessingError, _invalid_body),
         (aiohttp.ClientPayloadError, _interrupted_body),
         (aiohttp.ServerDisconnectedError, _disconnected),
         (ValueError, _invalid_url),  # InvalidURL, UnicodeError of the idna codec, or a port out of range
@@ -163,9 +163,9 @@ def _invalid_response(exc: aiohttp.ClientResponseError, requested: RequestedUrl,
     return FetchError(f"{requested.host_port}: response is not HTTP: {_one_line(exc.message)}", transient=False)
 
 
-def _invalid_body(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
+def _invalid_body(exc: HttpProcessingError, requested: RequestedUrl, received: int | None) -> FetchError:
     # Transient, as a body that breaks off: a proxy may have lost its upstream.
-    return FetchError(f"{requested.host_port}: body is not HTTP{_after_bytes(received or 0)}: {_one_line(str(exc))}")
+    return FetchError(f"{requested.host_port}: body is not HTTP{_after_bytes(received or 0)}: {_one_line(exc.message)}")
 
 
 def _one_line(message: str) -> str:

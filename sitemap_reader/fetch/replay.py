@@ -12,7 +12,7 @@ import json
 import re
 import secrets
 from abc import ABC, abstractmethod
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -26,7 +26,7 @@ from ..serialize.jsonl import stamp
 from .client import Response, http_url_parts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from .client import Fetcher
 
@@ -216,44 +216,42 @@ class ReplayFetcher:
         if not _is_recorded(body):
             body = alternative_path(self._folder, url)
         if not _is_recorded(body):
-            yield Response(404, {}, _FileChunks(None), url)
+            yield Response(404, {}, AsyncChunks(iter(())), url)
             return
         head = _read_head(headers_path(body))
         has_body = body.is_file()
         if head.error and head.status is None and not has_body:
             raise head.error
-        chunks = _FileChunks(_open_file(body) if has_body else None, head.error)
-        try:
+        with _open_file(body) if has_body else nullcontext() as file:
+            chunks = AsyncChunks(_file_chunks(file, head.error))
             yield Response(200 if head.status is None else head.status, head.headers, chunks, url)
-        finally:
-            chunks.close()
 
 
 def _is_recorded(body: Path) -> bool:
     return body.is_file() or headers_path(body).is_file()
 
 
-class _FileChunks:
-    """Iterates over a file in chunks, then raises the error that ended the recording, if there was one."""
+def _file_chunks(file: BinaryIO | None, error: FetchError | None) -> Iterator[bytes]:
+    """Yields a file in chunks, then raises the error that ended the recording, if there was one."""
+    while file and (chunk := file.read(CHUNK_BYTES)):
+        yield chunk
+    if error:
+        raise error
 
-    def __init__(self, file: BinaryIO | None, error: FetchError | None = None) -> None:
-        self._file = file
-        self._error = error
 
-    def __aiter__(self) -> _FileChunks:
+class AsyncChunks:
+    """An asynchronous iterator over a synchronous one; unlike an asynchronous generator, it need not be closed."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+
+    def __aiter__(self) -> AsyncChunks:
         return self
 
     async def __anext__(self) -> bytes:
-        chunk = self._file.read(CHUNK_BYTES) if self._file else b""
-        if chunk:
+        for chunk in self._chunks:
             return chunk
-        if self._error:
-            raise self._error
         raise StopAsyncIteration
-
-    def close(self) -> None:
-        if self._file:
-            self._file.close()
 
 
 def _open_file(path: Path) -> BinaryIO:

@@ -7,14 +7,13 @@ lists, and the end. A Document has the latest of each. Nothing here decides when
 from __future__ import annotations
 
 from collections import Counter, deque
-from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
 
 import attrs
 
 from ..model.problems import Problem, Tally
-from ..model.records import Candidate, Outcome, Precision, SitemapRef, Why
+from ..model.records import Candidate, Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.scope import DropReason
 from ..parser.normalise.urls import without_userinfo
@@ -22,15 +21,13 @@ from .seeds import WELL_KNOWN, Probe, Seed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from datetime import datetime
 
     from ..model.problems import Severity
     from ..parser.content.decoder import ReadPrefix
     from ..parser.normalise.scope import Scope
-    from .filters import LastmodSummary
+    from .lastmod_trust import Lastmod, LastmodSummary
     from .robots_rules import Rules
-
-# A lastmod as it is listed: the moment, and which of its fields were given.
-Lastmod = tuple[datetime, Precision]
 
 _SCOPE_REASONS = frozenset(get_args(DropReason))
 # Parents that are examined for a cycle. Sites have a handful.
@@ -206,8 +203,8 @@ def has_scope_drops(outcome: Outcome) -> bool:
 class Document:
     """A document that a crawl knows, and its links to others.
 
-    `listed` is its first listing in an index or robots.txt. `request` is what is requested, `received` what came, `report`
-    what was decided. `inherited_authorities` come from the indexes that list it.
+    `listed` is its first listing in an index or robots.txt. `request` is what is requested, `received` what came,
+    `report` what was decided. `inherited_authorities` come from the indexes that list it.
     """
 
     original_url: str

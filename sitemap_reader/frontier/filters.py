@@ -19,7 +19,7 @@ from ..parser.normalise.dates import parse_date, period_end
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..model.records import Precision, SitemapRef, UrlRecord
+    from ..model.records import SitemapRef, UrlRecord
 
 
 Undated = Literal["keep", "drop"]
@@ -58,29 +58,6 @@ class Window:
         if self.since is None or ref.lastmod is None or ref.lastmod_precision is None:
             return False
         return period_end(ref.lastmod, ref.lastmod_precision) <= self.since
-
-
-@attrs.define
-class LastmodSummary:
-    """The lastmods of one document: the newest, the latest end of a period, and how many URLs have none."""
-
-    newest: tuple[datetime, Precision] | None = None
-    latest_end: datetime | None = None
-    undated: int = 0
-
-    def add(self, record: UrlRecord) -> None:
-        """Adds a record, filtered out or not."""
-        lastmod, precision = record.lastmod, record.lastmod_precision
-        if lastmod is None or precision is None:
-            self.undated += 1
-            return
-        if self.newest is None or lastmod > self.newest[0]:
-            self.newest = lastmod, precision
-        elif precision == self.newest[1]:  # what began no later ends no later
-            return
-        end = period_end(lastmod, precision)
-        if self.latest_end is None or end > self.latest_end:
-            self.latest_end = end
 
 
 def make_window(since: Moment | None, until: Moment | None, undated: Undated, now: datetime) -> Window:

@@ -11,21 +11,24 @@ from __future__ import annotations
 from array import array
 from bisect import insort
 from collections import deque
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Protocol, get_args
+from datetime import timedelta
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
-from ..model.records import Precision, SitemapRef
-from ..parser.normalise.dates import format_date, period_end, tolerance
+from ..model.records import SitemapRef
+from ..model.url_batch import EPOCH, PRECISION_CODES, PRECISIONS
+from ..parser.normalise.dates import format_date, period_end
+from .lastmod_trust import is_behind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from ..model.records import Outcome
-    from .document_request import Document, Lastmod
+    from .document_request import Document
     from .events import Events
-    from .filters import LastmodSummary
+    from .lastmod_trust import Lastmod, LastmodSummary
     from .plan import Plan
 
 # How many of the children that would be skipped are read as samples; and how many are tried for that.
@@ -33,9 +36,7 @@ _SAMPLES = 3
 _MAX_CANDIDATES = 6
 # Children that are deferred, all indexes together; more only where more documents than that may be read.
 _MAX_DEFERRED = 1_000_000
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 
 
 class ChildHandler(Protocol):
@@ -68,10 +69,10 @@ class DeferredChildren:
     def add(self, ref: SitemapRef) -> None:
         assert ref.lastmod is not None  # noqa: S101 - for the type checker: without one nothing is deferred
         assert ref.lastmod_precision is not None  # noqa: S101
-        position, lastmod = len(self._locs), (ref.lastmod - _EPOCH) // _MICROSECOND
+        position, lastmod = len(self._locs), (ref.lastmod - EPOCH) // _MICROSECOND
         self._locs.append(ref.loc)
         self._lastmods.append(lastmod)
-        self._precisions.append(_PRECISIONS.index(ref.lastmod_precision))
+        self._precisions.append(PRECISION_CODES[ref.lastmod_precision])
         self._lines.append(-1 if ref.line is None else ref.line)
         self.count += 1
         entry = lastmod, position
@@ -91,8 +92,8 @@ class DeferredChildren:
     def at(self, position: int, index: str) -> SitemapRef:
         """The child at a position, which is still deferred."""
         line = self._lines[position]
-        lastmod = _EPOCH + self._lastmods[position] * _MICROSECOND
-        precision = _PRECISIONS[self._precisions[position]]
+        lastmod = EPOCH + self._lastmods[position] * _MICROSECOND
+        precision = PRECISIONS[self._precisions[position]]
         return SitemapRef(str(self._locs[position]), lastmod, precision, index, None if line < 0 else line)
 
     def remove(self, position: int) -> None:
@@ -250,8 +251,8 @@ class IndexDateChecks:
     ) -> DateContradiction | None:
         """How the dates in a child contradict its listed lastmod; None where they do not.
 
-        For a child that would be skipped: any entry within the date filter. For any child: a date that is later than
-        the listed one by more than the tolerance of D05, and not later than the moment at which the index was read.
+        For a child that would be skipped: any entry within the date filter. For any child: a date that the listed one
+        is behind (D05), and that is not later than the moment at which the index was read.
         """
         window, end = self._window, period_end(*listed)
         since = window.since
@@ -262,11 +263,7 @@ class IndexDateChecks:
         newest = None
         if dates.newest is not None and dates.newest[0] >= end:
             newest = dates.newest
-        is_newer = (
-            newest is not None
-            and newest[0] - end >= max(tolerance(listed[1]), tolerance(newest[1]))
-            and (read_at is None or newest[0] <= read_at)
-        )
+        is_newer = is_behind(listed, newest) and (read_at is None or newest is None or newest[0] <= read_at)
         if not (is_lost or is_newer):
             return None
         return DateContradiction(child.original_url, child.listed_line, listed, newest)

@@ -1,20 +1,49 @@
-"""Lastmod trust: counts of what was observed of a document's lastmods in, a score from 0 to 1 with its reasons out.
+"""Lastmod trust: the lastmods of a document in, a score from 0 to 1 with its reasons out. Reads no clock.
 
-The rule is the same for a urlset, whose entries are pages, and for an index, whose entries are sitemaps. Of an index
-the observations are exact: its children were read, so it is known which of them changed.
+LastmodEvidence counts the lastmods of one document as they are read. Its History, to which a sync adds which of the
+lastmods changed together with their entries, is judged by judge_history(). The rule is the same for a urlset, whose
+entries are pages, and for an index, whose entries are sitemaps.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from datetime import datetime, timedelta
+from itertools import compress, repeat
+from math import inf, prod
+from operator import eq
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from ..model.records import Precision
+from ..model.url_batch import EPOCH, SUBSECOND, lastmod_of, precision_of, states_time
+from ..parser.normalise.dates import period_end, tolerance
 
-# Fewer equal dates than this are not evidence of a generated stamp.
-FEW_ALIKE = 10
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+# A lastmod: the moment, and which of its fields were given.
+Lastmod = tuple[datetime, Precision]
+Kind = Literal["identical", "dense", "future", "at_fetch", "entry_only", "lastmod_only"]
+
+# Fewer entries than this are not counted, as they may be chance: ten pages that changed at once, or five that changed
+# in the minute of the request.
+_MIN_ENTRIES = {"identical": 10, "dense": 10, "at_fetch": 5}
+# A build or an import writes its dates within minutes: of the real sites examined, the slowest took less than ten.
+_DENSE_SECONDS = 600
+# For clocks that differ. A site that changes all the time has pages that did change in the ten minutes before.
+_FETCH_MARGIN_SECONDS = 60
+# Distinct dates that are counted as they are. If there are more, all are rounded down to the smallest of these units of
+# which there are no more; the last one has 365 in all the years of the calendar.
+_MAX_DATES = 10_000
+_UNIT_SECONDS = (0, 1, 60, 3_600, 86_400, 8_640_000, 864_000_000)
+_SECOND = 1_000_000  # in microseconds
+# A finding of an audit asks the owner of a site to change something, which takes more evidence than a lower score.
+# Kind -> the least share of the dates, and the least number of dates.
+_FINDINGS: dict[Kind, tuple[float, int]] = {"identical": (0.9, 20), "dense": (0.9, 20), "at_fetch": (1.0, 0)}
+# Most entries of a sitemap can be dated: with less than half something is left out.
+_DATED_SHARE = 0.5
 # An index must have dated this many changes correctly before an unchanged lastmod is a reason not to fetch a child.
 _PROVEN_CHANGES = 3
 _TRUSTED_SCORE = 0.9
@@ -22,13 +51,17 @@ _TRUSTED_SCORE = 0.9
 _VERDICTS = ((_TRUSTED_SCORE, "can be trusted"), (0.5, "are doubtful"), (0.0, "cannot be trusted"))
 
 
+# --- what was observed ---
+
+
 @attrs.frozen
 class History:
     """Observations of one document's lastmods, as numbers of entries.
 
-    From the last time that it was read: `dated` have a lastmod; `identical` have the most frequent one; `future` have
-    one after the time of the request, `at_fetch` one at that time. From all times together: `both` entry and lastmod
-    changed; `lastmod_only` changed while the entry did not; `entry_only` changed while its lastmod did not.
+    From the last time that it was read: `dated` have a lastmod; `identical` have the most frequent one; `dense` have
+    one of the ten minutes that hold most; `future` have one after the time of reading, `at_fetch` one at that time.
+    From all times together: `both` entry and lastmod changed; `lastmod_only` changed while the entry did not;
+    `entry_only` changed while its lastmod did not.
     """
 
     entries: int = 0
@@ -39,6 +72,7 @@ class History:
     both: int = 0
     lastmod_only: int = 0
     entry_only: int = 0
+    dense: int = 0
 
     def counting(self, entry: bool, lastmod: bool) -> History:
         """A copy with one more observation: whether an entry changed, and whether its lastmod did."""
@@ -55,6 +89,207 @@ class History:
         return self.both + self.lastmod_only + self.entry_only
 
 
+def total(histories: Iterable[History]) -> History:
+    """The history of several documents together, each of which was counted alone."""
+    return History(*map(sum, zip(*map(attrs.astuple, histories), strict=True)))
+
+
+@attrs.frozen
+class LastmodSummary:
+    """The lastmods of one document: the newest, the latest end of a period, and how many URLs have none."""
+
+    newest: Lastmod | None = None
+    latest_end: datetime | None = None
+    undated: int = 0
+
+
+@attrs.define
+class LastmodEvidence:
+    """Counts the lastmods of one document: add() the columns of its URLs, merge() its other parts, then history().
+
+    Takes the memory of _MAX_DATES dates. The result depends neither on the order nor on the size of the parts.
+    """
+
+    entries: int = 0
+    dated: int = 0
+    _began: float = inf  # of the reading, in seconds since 1970
+    _ended: float = -inf
+    _counts: dict[int | None, Counter[int]] = attrs.field(factory=dict)  # by precision; dates as multiples of _unit()
+    _newest: dict[int | None, int] = attrs.field(factory=dict)  # by precision, once the dates are rounded
+    _level: int = 0  # index in _UNIT_SECONDS
+
+    def add(
+        self, lastmods: Sequence[int | None], precisions: Sequence[int | None], read_at: float | None = None
+    ) -> None:
+        """Adds URLs that were read at this time (seconds since 1970); the columns are those of a UrlBatch."""
+        undated = lastmods.count(None)
+        self.entries += len(lastmods)
+        self.dated += len(lastmods) - undated
+        if read_at is not None:
+            self.read(read_at)
+        codes = {*precisions}
+        if undated == precisions.count(None):
+            codes.discard(None)
+        for code in codes:
+            # Nearly all documents have dates of one precision: then Python looks at none of them.
+            has_one = len(codes) == 1
+            self._count(code, lastmods if has_one else [*compress(lastmods, map(eq, precisions, repeat(code)))])
+        self._limit()
+
+    def read(self, at: float, seconds: float = 0.0) -> None:
+        """Notes that the document was read at this time, and in the `seconds` before."""
+        self._began = min(self._began, at - seconds)
+        self._ended = max(self._ended, at)
+
+    def merge(self, other: LastmodEvidence) -> None:
+        """Adds what another part of the document has."""
+        self.entries += other.entries
+        self.dated += other.dated
+        self._began, self._ended = min(self._began, other._began), max(self._ended, other._ended)
+        self._limit(other._level)
+        for code, number in other._maxima().items():
+            self._newest[code] = max(number, self._newest.get(code, number))
+        for code, counts in other._counts.items():
+            rounded = _rounded(counts, self._unit(code) // other._unit(code))
+            self._counts.setdefault(code, Counter()).update(rounded)
+        self._limit()
+
+    def _count(self, code: int | None, lastmods: Sequence[int | None]) -> None:
+        counts = self._counts.setdefault(code, Counter())
+        if not self._level:
+            counts.update(lastmods)  # type: ignore[arg-type]
+            del counts[None]
+            return
+        dated = [number for number in lastmods if number is not None]
+        if dated:
+            unit, newest = self._unit(code), max(dated)
+            self._newest[code] = max(newest, self._newest.get(code, newest))
+            counts.update([number // unit for number in dated])
+
+    def _limit(self, level: int = 0) -> None:
+        """Rounds the dates until there are no more than the limit, at least to this level."""
+        while self._level < level or sum(map(len, self._counts.values())) > _MAX_DATES:
+            self._newest, units = self._maxima(), {code: self._unit(code) for code in self._counts}
+            self._level += 1
+            for code, unit in units.items():
+                self._counts[code] = _rounded(self._counts[code], self._unit(code) // unit)
+
+    def _unit(self, code: int | None) -> int:
+        """What the counted dates are multiples of."""
+        return _UNIT_SECONDS[self._level] * _scale(code) or 1
+
+    def _maxima(self) -> dict[int | None, int]:
+        """The greatest lastmod of each precision."""
+        return self._newest if self._level else {code: max(counts) for code, counts in self._counts.items() if counts}
+
+    # --- results ---
+
+    @property
+    def precision(self) -> Precision | None:
+        """The precision of the dates; None if they have several."""
+        codes = [code for code, counts in self._counts.items() if counts]
+        return precision_of(codes[0]) if len(codes) == 1 else None
+
+    def newest(self, until: datetime | None = None) -> Lastmod | None:
+        """The newest lastmod, of those that are not after `until`; of equal ones that of the longest period."""
+        known = {code: [number] for code, number in self._newest.items()} if self._level else self._counts
+        limit = inf if until is None else until.timestamp()
+        earlier = {code: [each for each in numbers if each <= limit * _scale(code)] for code, numbers in known.items()}
+        found = [_lastmod(max(numbers), code) for code, numbers in earlier.items() if numbers]
+        return max(found, key=lambda lastmod: (lastmod[0], period_end(*lastmod)), default=None)
+
+    def summary(self) -> LastmodSummary:
+        """The newest lastmod, and the latest end of all."""
+        ends = [period_end(*_lastmod(number, code)) for code, number in self._maxima().items()]
+        return LastmodSummary(self.newest(), max(ends, default=None), self.entries - self.dated)
+
+    def alike(self) -> tuple[datetime, datetime, int]:
+        """The first and the last date of the ten minutes that hold most entries, and the number of these."""
+        first, last, count = self._densest(self._moments())
+        last += _UNIT_SECONDS[self._level] * _SECOND if self._level > 1 else 0  # the end of what was rounded down
+        return EPOCH + timedelta(microseconds=first), EPOCH + timedelta(microseconds=last), count
+
+    def history(self, before: History | None = None, *, as_of: float | None = None) -> History:
+        """The counts, in place of the last ones of a document that was read `before`; its counts of changes stay.
+
+        Dates after `as_of` (seconds since 1970) are in the future; None: those after the document was read.
+        """
+        moments = self._moments()
+        # Different dates become equal when they are rounded to more than a second.
+        identical = max(moments.values(), default=0) if _UNIT_SECONDS[self._level] <= 1 else 0
+        counts = {"identical": identical, "dense": self._densest(moments)[2], "at_fetch": self._at_fetch()}
+        counts = {kind: count if count >= _MIN_ENTRIES[kind] else 0 for kind, count in counts.items()}
+        future = self._future(self._ended if as_of is None else as_of)
+        return attrs.evolve(before or History(), entries=self.entries, dated=self.dated, future=future, **counts)
+
+    def _future(self, now: float) -> int:
+        """The number of lastmods after `now`; 0 if that is -inf, as it is unknown."""
+        latest = {code: now + tolerance(precision_of(code)).total_seconds() for code in self._counts}
+        return sum(count for code, second, count in self._since(now) if second > latest[code] > -inf)
+
+    def _at_fetch(self) -> int:
+        """The number of lastmods that state a time at which the document was read."""
+        low, high = self._began - _FETCH_MARGIN_SECONDS, self._ended + _FETCH_MARGIN_SECONDS
+        return sum(count for code, second, count in self._since(low) if states_time(code) and second <= high)
+
+    def _since(self, second: float) -> Iterator[tuple[int | None, float, int]]:
+        """Precision, time in seconds and number of entries of the lastmods from a time on; often there is none."""
+        for code, newest in self._maxima().items():
+            scale = _scale(code)
+            if newest >= second * scale:
+                unit = self._unit(code)
+                dates = ((code, number * unit / scale, count) for number, count in self._counts[code].items())
+                yield from (date for date in dates if date[1] >= second)
+
+    def _moments(self) -> dict[int, int]:
+        """Lastmod in microseconds -> number of entries."""
+        moments: dict[int, int] = {}
+        for code, counts in self._counts.items():
+            length = self._unit(code) * _SECOND // _scale(code)
+            for number, count in counts.items():
+                moments[number * length] = moments.get(number * length, 0) + count
+        return moments
+
+    def _densest(self, moments: dict[int, int]) -> tuple[int, int, int]:
+        """First and last date of the ten minutes that hold most entries, and their number; of equals the shortest."""
+        length = max(_DENSE_SECONDS, _UNIT_SECONDS[self._level]) * _SECOND
+        numbers = sorted(moments)
+        first, last, most, start, held = 0, 0, 0, 0, 0
+        for number in numbers:
+            held += moments[number]
+            while number - numbers[start] >= length:
+                held -= moments[numbers[start]]
+                start += 1
+            if held > most or (held == most and number - numbers[start] < last - first):
+                first, last, most = numbers[start], number, held
+        return first, last, most
+
+
+def _scale(code: int | None) -> int:
+    """How many of a lastmod's numbers are a second."""
+    return _SECOND if code == SUBSECOND else 1
+
+
+def _lastmod(number: int, code: int | None) -> Lastmod:
+    moment, precision = lastmod_of(number, code)
+    assert moment is not None  # noqa: S101 - for the type checker
+    return moment, precision or "second"
+
+
+def _rounded(counts: Counter[int], times: int) -> Counter[int]:
+    """The counts by a unit that is so many times as long."""
+    if times == 1:
+        return counts
+    rounded = Counter([number // times for number in counts])  # most of so many dates occur once
+    for number, count in counts.items():
+        if count > 1:
+            rounded[number // times] += count - 1
+    return rounded
+
+
+# --- the verdict ---
+
+
 @attrs.frozen
 class LastmodTrust:
     """`score`: 1 without evidence against the lastmods, 0 where they carry no information. `reasons`: the evidence."""
@@ -67,55 +302,53 @@ class LastmodTrust:
 
 
 @attrs.frozen
-class _Indicator:
-    """Evidence against the lastmods: the share of entries that show it (0 to 1), its wording, and its weight."""
+class Indication:
+    """Evidence against the lastmods, in words: how many entries or changes show it, and their share (over 0 to 1)."""
 
-    share: Callable[[History], float]
+    kind: Kind
+    count: int
+    share: float
+    weight: float
     words: str
-    weight: float = 1.0
 
 
-def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
-
-
-_INDICATORS = (
-    # All on one day, as after a migration or in a generated file: such dates distinguish no page from another.
-    _Indicator(
-        lambda history: _ratio(history.identical, history.dated) if history.identical >= FEW_ALIKE else 0.0,
-        "have the same lastmod",
-    ),
-    _Indicator(lambda history: _ratio(history.future, history.dated), "have a lastmod in the future"),
-    _Indicator(
-        lambda history: _ratio(history.at_fetch, history.dated), "have the time of the request as their lastmod"
-    ),
-    _Indicator(
-        lambda history: _ratio(history.entry_only, history.changes), "of the changes did not change the lastmod"
-    ),
+# Kind of evidence -> what it is a share of, its wording, its weight.
+_INDICATORS: dict[Kind, tuple[str, str, float]] = {
+    # As after a migration, or in a generated file: such dates distinguish no page from another.
+    "identical": ("dated", "have the same lastmod", 1),
+    "dense": ("dated", "have nearly the same lastmod", 1),
+    "future": ("dated", "have a lastmod in the future", 1),
+    "at_fetch": ("dated", "have the time of the request as their lastmod", 1),
+    "entry_only": ("changes", "of the changes did not change the lastmod", 1),
     # Half the weight: a lastmod that is too new costs a needless fetch, one that is too old hides a change.
-    _Indicator(
-        lambda history: _ratio(history.lastmod_only, history.changes), "of the changes changed only the lastmod", 0.5
-    ),
-)
+    "lastmod_only": ("changes", "of the changes changed only the lastmod", 0.5),
+}
+
+
+def indications(history: History) -> list[Indication]:
+    """All evidence against a document's lastmods; of "identical" and "dense", which are the same, the greater one."""
+    found, lesser = [], "dense" if history.identical >= history.dense else "identical"
+    for kind, (whole, words, weight) in _INDICATORS.items():
+        count = getattr(history, kind)
+        if kind != lesser and count >= _MIN_ENTRIES.get(kind, 1):
+            share = count / getattr(history, whole)
+            found.append(Indication(kind, count, share, weight, f"{_percent(share)} {words}"))
+    return found
 
 
 def judge_history(history: History) -> LastmodTrust:
     """The trust that a document's lastmods deserve; a document without any lastmod has a score of 0.
 
-    The score is the product of 1 - share * weight over all indicators.
+    The score is the product of 1 - share * weight over all indications.
 
     >>> str(judge_history(History(entries=4, dated=4, future=1)))
     '0.75 (25% have a lastmod in the future)'
     """
     if not history.dated:
         return LastmodTrust(0.0, ("no entry has a lastmod",) if history.entries else ())
-    score, reasons = 1.0, []
-    for indicator in _INDICATORS:
-        share = indicator.share(history)
-        if share:
-            score *= 1.0 - share * indicator.weight
-            reasons.append(f"{_percent(share)} {indicator.words}")
-    return LastmodTrust(round(score, 3), tuple(reasons))
+    found = indications(history)
+    score = prod(1.0 - each.share * each.weight for each in found)
+    return LastmodTrust(round(score, 3), tuple(each.words for each in found))
 
 
 def trust_in_words(trust: LastmodTrust) -> str:
@@ -130,6 +363,31 @@ def trust_in_words(trust: LastmodTrust) -> str:
 def is_proven(history: History) -> bool:
     """Whether an index is reliable enough that a child is not fetched while its lastmod stays the same."""
     return history.both >= _PROVEN_CHANGES and judge_history(history).score >= _TRUSTED_SCORE
+
+
+def needs_finding(history: History) -> set[Kind | Literal["undated"]]:
+    """The evidence that is a finding of an audit; "undated": most entries have no lastmod."""
+    found: set[Kind | Literal["undated"]] = set()
+    for each in indications(history):
+        least_share, least_dated = _FINDINGS.get(each.kind, (inf, 0))
+        if each.share >= least_share and history.dated >= least_dated:
+            found.add(each.kind)
+    return found | ({"undated"} if history.dated < history.entries * _DATED_SHARE else set())
+
+
+def is_future(lastmod: datetime, precision: str | None, now: datetime) -> bool:
+    """Whether a lastmod is later than clocks and time zones explain."""
+    return lastmod - now > tolerance(precision)
+
+
+def is_behind(listed: Lastmod, newest: Lastmod | None) -> bool:
+    """Whether the lastmod that an index states for a sitemap is too old for the sitemap's newest one.
+
+    A stated day, month or year counts by its end. Without a time, the day may have begun earlier in another time zone.
+    """
+    if newest is None:
+        return False
+    return newest[0] - period_end(*listed) >= max(tolerance(listed[1]), tolerance(newest[1]))
 
 
 def _percent(share: float) -> str:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from ..model.records import SitemapRef
     from .authority import Authorities
-    from .document_request import Document, Lastmod
+    from .document_request import Document
+    from .lastmod_trust import Lastmod
 
 Trust = AutoMode
 

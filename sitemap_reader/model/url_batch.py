@@ -1,16 +1,16 @@
 """UrlBatch: many valid URLs of one document, as the parser passes them to JSON lines, Arrow, a state and the audit.
 
 The scanner makes a batch of a block of entries, expat's reader one of records, a state one of columns. Each of the
-three forms is made from the one that is there when it is asked for, so that a URL costs no object that is not needed.
+three forms is made from the one that is there on first use, so that a URL costs no object that is not needed.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from itertools import compress, groupby, repeat
+from itertools import compress, repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, get_args
 
 from .problems import Problem
 from .records import EXTENSIONS, NO_EXTENSIONS, ChangeFreq, Item, Outcome, Precision, SitemapRef, UrlRecord
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 CHANGEFREQS: tuple[ChangeFreq, ...] = get_args(ChangeFreq)
-SUBSECOND = PRECISIONS.index("subsecond")
+SUBSECOND, _MINUTE = PRECISIONS.index("subsecond"), PRECISIONS.index("minute")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
+PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
 _CHANGEFREQ_CODES: dict[str | None, int] = {name: code for code, name in enumerate(CHANGEFREQS)}
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -36,6 +36,11 @@ def lastmod_of(number: int | None, code: int | None) -> tuple[datetime | None, P
         return None, precision_of(code)
     length = timedelta(microseconds=number) if code == SUBSECOND else timedelta(seconds=number)
     return EPOCH + length, precision_of(code)
+
+
+def states_time(code: int | None) -> bool:
+    """Whether a lastmod of this precision has a time of day."""
+    return code is not None and code >= _MINUTE
 
 
 def precision_of(code: int | None) -> Precision | None:
@@ -55,7 +60,7 @@ def micros(moment: datetime) -> int:
 
 def lastmod_columns(lastmod: datetime | None, precision: str | None) -> tuple[int | None, int | None]:
     """A lastmod as its two columns."""
-    code = _PRECISION_CODES.get(precision)
+    code = PRECISION_CODES.get(precision)
     if lastmod is None:
         return None, code
     if code == SUBSECOND:
@@ -184,13 +189,21 @@ BatchItem = UrlBatch | SitemapRef | Problem | Outcome
 
 
 def batched(items: Iterable[Item | UrlBatch]) -> list[BatchItem]:
-    """The items with a UrlBatch in place of consecutive records of one document."""
+    """The items with a UrlBatch in place of consecutive records of one document, behind the Problems between them."""
     found: list[BatchItem] = []
-    for (kind, sitemap), group in groupby(items, _kind_and_sitemap):
-        if kind is UrlRecord:
-            found.append(UrlBatch(sitemap, records=cast("list[UrlRecord]", [*group])))
+    records: list[UrlRecord] = []
+    for item in items:
+        if isinstance(item, UrlRecord):
+            if not records or item.sitemap != records[0].sitemap:
+                records = [item]
+                found.append(UrlBatch(item.sitemap, records=records))
+            else:
+                records.append(item)
+        elif isinstance(item, Problem) and records:
+            found.insert(-1, item)
         else:
-            found += cast("Iterable[BatchItem]", group)
+            records = []
+            found.append(item)
     return found
 
 
@@ -203,7 +216,3 @@ def unbatched(items: Iterable[Item | UrlBatch]) -> list[Item]:
         else:
             found.append(item)
     return found
-
-
-def _kind_and_sitemap(item: Item | UrlBatch) -> tuple[type, str | None]:
-    return type(item), item.sitemap if isinstance(item, UrlRecord) else None

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 # How many batches may wait for the consumer.
-WAITING_BATCHES = 8
+WAITING_BATCHES = 4
 # How many links of an index go to the frontier in one turn of the loop: each takes some tens of microseconds.
 _SLICE_ITEMS = 256
 # Bodies of up to so many bytes are parsed in one call.
@@ -264,7 +264,7 @@ class Crawl:
 
 
 class CrawlBatches:
-    """The batches of a crawl for one `async for`, of which at most 8 wait for it; aclose() cancels all requests.
+    """The batches of a crawl for one `async for`, of which at most 4 wait for it; aclose() cancels all requests.
 
     No generator: at the end of a loop asyncio closes all async generators at once, and one inside another twice.
     """

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..frontier.document_request import Finished, ResumePoint
-from ..frontier.filters import LastmodSummary
+from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import SitemapReaderError
 from ..model.problems import Problem
 from ..model.records import SitemapRef, UrlRecord
@@ -90,7 +90,7 @@ class DocumentParser:
         self._answer: FallbackAnswer | None = None
         self._filtered: Counter[str] = Counter()
         self._regained = Counter((resume and resume.read.regained) or ())
-        self._dates = None if plan.selection.window.since is None else LastmodSummary()
+        self._dates = None if plan.selection.window.since is None else LastmodEvidence()
         self._deferred: Batch = []  # until the first entry; of a probe, until it is a sitemap
         self.items = 0
         self.has_yielded = False
@@ -135,7 +135,8 @@ class DocumentParser:
         outcome = self._parser.outcome
         outcome.dropped.update(self._filtered)
         outcome.kept -= self._filtered.total()
-        return Finished(outcome, dates=self._dates, regained=self._regained)
+        dates = None if self._dates is None else self._dates.summary()
+        return Finished(outcome, dates=dates, regained=self._regained)
 
     def parse(self, chunk: bytes) -> Iterator[Batch]:
         """Yields the selected items of a chunk, in small batches."""
@@ -199,6 +200,11 @@ class DocumentParser:
     # --- selection ---
 
     def _select(self, items: Iterable[Item | UrlBatch]) -> Batch:
+        if self._dates is not None:
+            items = batched(items)
+            for urls in items:
+                if isinstance(urls, UrlBatch):
+                    self._dates.add(urls.columns.lastmods, urls.columns.precisions)
         if self._takes_every_record and self.items >= self._skipped:
             batch = batched(items)
             self.has_yielded = self.has_yielded or not _URL_ITEMS.isdisjoint(map(type, batch))
@@ -219,8 +225,6 @@ class DocumentParser:
 
     def _matches_selection(self, record: UrlRecord) -> bool:
         """Whether the selection has the record; others are counted by reason."""
-        if self._dates is not None:
-            self._dates.add(record)
         reason = self._selection.refuses(record)
         if reason:
             self._filtered[reason] += 1

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
+from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from ..model.errors import SitemapReaderError
 from .document_parser import take_batch
-from .feedparser_process import ChildProcesses
+from .feedparser_process import CANCELLED
 from .thread_pool import ThreadPool
 
 if TYPE_CHECKING:
@@ -70,13 +72,14 @@ async def run_fallback(fallback: FeedFallback, body: bytes, url: str | None, *, 
 
     It runs in a thread of its own: it may take long, and other documents are read meanwhile.
     """
-    children, thread = ChildProcesses(), ThreadPool("sitemap-reader-fallback")
+    cancelled, context, thread = threading.Event(), copy_context(), ThreadPool("sitemap-reader-fallback")
+    context.run(CANCELLED.set, cancelled)
     try:
-        return await thread.run(children.run, partial(fallback, body, url, limits=limits))
+        return await thread.run(context.run, partial(fallback, body, url, limits=limits))
     except SitemapReaderError as error:
         return error
     finally:
-        children.kill()
+        cancelled.set()
         await thread.close()
 
 

@@ -14,29 +14,25 @@ from collections import Counter, defaultdict
 from contextlib import suppress
 from html.entities import html5
 from typing import TYPE_CHECKING, Any
-from xml.sax import SAXException
 
 import attrs
 
 from ..model.limits import MIB
-from ..parser.normalise.urls import clean_url, is_web_url
+from ..parser.normalise.urls import is_web_url
 from ..parser.xml.elements import ALTERNATE
 from .feedparser_process import FallbackResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_MAX_ANSWER_CHARACTERS = 64 * MIB  # a long xml:base before many short links
-_BASE_MARK = "\x1f"  # between the number of a link's base and the link; not allowed in XML
-# Without a base to begin with, feedparser keeps the xml:base of one entry for all later ones.
-_NO_BASE = "http://nowhere.invalid"
+_MAX_ANSWER_CHARACTERS = 64 * MIB  # feedparser puts a long xml:base before many short links
 
 
 def main() -> int:
-    """Reads a line of JSON, [seconds, bytes of memory, URL], then a feed from stdin; writes JSON to stdout."""
-    seconds, memory_bytes, url = json.loads(sys.stdin.buffer.readline())
+    """Reads a line of JSON, [seconds, bytes of memory], then a feed from stdin; writes JSON to stdout."""
+    seconds, memory_bytes = json.loads(sys.stdin.buffer.readline())
     _limit_resources(seconds, memory_bytes)
-    result = json.dumps(attrs.asdict(read_links(sys.stdin.buffer.read(), url)))
+    result = json.dumps(attrs.asdict(read_links(sys.stdin.buffer.read())))
     if len(result) > _MAX_ANSWER_CHARACTERS:
         sys.exit("its answer is too long")
     sys.stdout.write(result)
@@ -55,16 +51,19 @@ def _limit_resources(seconds: float, memory_bytes: int) -> None:
             resource.setrlimit(kind, (cap, cap))
 
 
-def read_links(body: bytes, url: str) -> FallbackResult:
-    """Returns the links of a feed that came from `url`, as far as they are in the document as feedparser has them."""
-    base_url = url if url.startswith(("http://", "https://")) else f"{_NO_BASE}/"
-    repaired = _CHARACTER_REFERENCE.sub(_valid_reference, body)
-    parsed, bases = _parse(repaired, base_url)
+def read_links(body: bytes) -> FallbackResult:
+    """Returns the links of a feed, as far as they are in the document as feedparser has them."""
+    import feedparser
+
+    parsed = feedparser.parse(
+        io.BytesIO(_CHARACTER_REFERENCE.sub(_valid_reference, body)),  # bytes would be tried as a file's name, or a URL
+        # Without a type it takes UTF-8 for ISO-8859-1, and repairs that in texts, not in attributes.
+        response_headers={"content-type": "application/xml; charset=utf-8"},
+        sanitize_html=False,
+        resolve_relative_uris=False,  # in texts: it joins a link with an xml:base, though not with the feed's URL
+    )
     text = body.decode(parsed.get("encoding") or "utf-8", "replace")
-    # Where tags do not match, feedparser loses track of which xml:base applies; so it may in a repaired document.
-    is_loose = isinstance(parsed.get("bozo_exception"), SAXException) or not parsed.get("encoding") or repaired != body
-    knows_bases = not (is_loose and _BASE_ATTRIBUTE.search(text))
-    document = _LinkFinder(_element_texts(text), bases, base_url, knows_bases, str(parsed.get("version") or ""))
+    document = _LinkFinder(_element_texts(text), str(parsed.get("version") or ""))
     for entry in parsed["entries"]:
         document.add(entry)
     return FallbackResult(tuple(document.links), tuple(document.dropped), document.without_link)
@@ -75,9 +74,6 @@ class _LinkFinder:
     """Takes feedparser's entries with add(); `links`, `dropped` and `without_link` as in FallbackResult."""
 
     texts: dict[str, Counter[str]]
-    bases: list[str]
-    base_url: str
-    knows_bases: bool
     version: str
     links: list[tuple[str, str | None]] = attrs.field(factory=list)
     dropped: list[str] = attrs.field(factory=list)
@@ -85,27 +81,22 @@ class _LinkFinder:
 
     def add(self, entry: dict[str, Any]) -> None:
         alternate = _alternate(entry)
-        tagged = alternate or self._permalink(entry)
-        if not tagged:
+        link = alternate or self._permalink(entry)
+        if not link:
             self.without_link += 1
             return
-        number, _, raw = tagged.partition(_BASE_MARK)
         # In a document that is damaged anyway, < > " and spaces are remains of markup rather than characters of a URL.
-        is_spelled = not _MARKUP_REMAINS.search(raw) and self._claim(raw, _LINK_ELEMENTS if alternate else ("guid",))
-        link = self._resolved(raw, self.bases[int(number)]) if is_spelled else None
-        if link is None:
-            self.dropped.append(raw)
-        else:
+        if not _MARKUP_REMAINS.search(link) and self._claim(link, _LINK_ELEMENTS if alternate else ("guid",)):
             self.links.append((link, self._date(entry)))
+        else:
+            self.dropped.append(link)
 
     def _permalink(self, entry: dict[str, Any]) -> str | None:
-        """Returns a guid that may be a link: feedparser resolved the text of those alone. An Atom id is none."""
-        tagged = dict.get(entry, "id")
-        if not isinstance(tagged, str) or _BASE_MARK not in tagged:
-            return None
-        raw = tagged.partition(_BASE_MARK)[2]
+        """Returns a guid that may be a link. An Atom id is none."""
+        guid = str(dict.get(entry, "id") or "")
         # A text like post-17 is an identifier, even if it is declared a permalink.
-        return tagged if is_web_url(raw) and raw not in self.texts["id"] else None
+        is_link = dict.get(entry, "link") == guid and is_web_url(guid) and guid not in self.texts["id"]
+        return guid if is_link else None
 
     def _claim(self, text: str, names: Iterable[str]) -> bool:
         """Whether an element has this text; each element is used for one entry only."""
@@ -113,17 +104,6 @@ class _LinkFinder:
         if name is not None:
             self.texts[name][text] -= 1
         return name is not None
-
-    def _resolved(self, link: str, base: str) -> str | None:
-        """Returns the link as written, joined with an xml:base if it is relative; None where that base is not known."""
-        if _SCHEME.match(link):
-            return link
-        if not self.knows_bases:
-            return None
-        if base == self.base_url:
-            return link
-        joined = clean_url(link, base).url
-        return joined.removeprefix(_NO_BASE) if joined else None
 
     def _date(self, entry: dict[str, Any]) -> str | None:
         """Returns the date as written; one that is not in the document is added to `dropped`."""
@@ -146,33 +126,8 @@ def _alternate(entry: dict[str, Any]) -> str | None:
     links = dict.get(entry, "links")
     for link in links if isinstance(links, list) else ():
         if (dict.get(link, "rel") or "alternate").strip() in ALTERNATE and dict.get(link, "href"):
-            return str(dict.get(link, "href"))
+            return str(dict.get(link, "href")).strip()
     return None
-
-
-def _parse(body: bytes, base_url: str) -> tuple[Any, list[str]]:
-    """Returns feedparser's result, in which each link has the number of its base before it, and the bases."""
-    import feedparser
-    from feedparser import mixin
-
-    bases: list[str] = []
-
-    def mark(parser: Any, uri: str) -> str:
-        if not bases or bases[-1] != parser.baseuri:
-            bases.append(parser.baseuri)
-        return f"{len(bases) - 1}{_BASE_MARK}{uri.strip()}" if uri.strip() else ""
-
-    # Links are compared with the text they come from: they are not resolved here, but carry their base.
-    mixin._FeedParserMixin.resolve_uri = mark
-    mixin.make_safe_absolute_uri = _base_of  # the original turns `http:///x/` into the host x
-    parsed = feedparser.parse(
-        io.BytesIO(body),  # bytes or str would be tried as a file's name, or a URL, first
-        # Without a type it takes UTF-8 for ISO-8859-1, and repairs that in texts, not in attributes.
-        response_headers={"content-location": base_url, "content-type": "application/xml; charset=utf-8"},
-        sanitize_html=False,
-        resolve_relative_uris=False,
-    )
-    return parsed, bases
 
 
 # The semicolon may be missing: feedparser reads it all the same.
@@ -190,13 +145,6 @@ def _valid_reference(match: re.Match[bytes]) -> bytes:
     return match[0] if is_character else b"&#xFFFD;"
 
 
-def _base_of(base: str, relative: str | None = None) -> str:
-    """Joins an xml:base with the one around it."""
-    if not relative or relative == base:
-        return base
-    return clean_url(relative, base).url or base
-
-
 # --- texts of the document -----------------------------------------------------------------------------------
 
 _LINK_ELEMENTS = ("link", "item", "entry")  # the last two: CDF has the link in an attribute
@@ -207,8 +155,6 @@ _DATE_ELEMENTS = (
 )
 
 _MARKUP_REMAINS = re.compile(r'[<>"\s]')
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
-_BASE_ATTRIBUTE = re.compile(r"[\s:]base\s*=", re.IGNORECASE)
 _START_TAG = re.compile(r"""([A-Za-z_][\w.:-]*)((?:\s[^>"']*(?:(?:"[^"]*"|'[^']*')[^>"']*)*)?/?)>""")
 _END_TAG = re.compile(r"/([A-Za-z_][\w.:-]*)\s*>")
 # A value ends where its quote does, if the attribute does too: not in href='it's'. Without quotes it may end anywhere.

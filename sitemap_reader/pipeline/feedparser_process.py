@@ -1,7 +1,7 @@
 """Runs feedparser in a child process: the bytes of a feed go in, links with their dates as written come out.
 
 The child process has limits of memory and time, reads the bytes from stdin, and can be killed. It never opens a file or
-a URL. module_command() starts the other programs of this folder, too.
+a URL.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -21,10 +22,9 @@ from ..model.errors import FallbackFailed
 from ..model.limits import MIB, Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 FeedLink = tuple[str, str | None]  # link, date text as written
-Result = TypeVar("Result")
 
 # How many children run at once, in this whole process: more would compete for time and memory.
 MAX_CHILDREN = 2
@@ -32,102 +32,29 @@ _CHILD_SLOTS = threading.BoundedSemaphore(MAX_CHILDREN)
 _POLL_SECONDS = 0.1
 
 
+# Set by the caller of feedparser_fallback() in its context: once this event is set, the child is killed.
+CANCELLED: ContextVar[threading.Event | None] = ContextVar("CANCELLED", default=None)
+
 # -I keeps PYTHON* variables and the current folder out; sys.path is the parent's. The child ignores the interrupt of a
 # terminal, which goes to both: the parent ends it.
 _PROGRAM = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
-    "sys.path[:] = {paths!r}; from {package}.{module} import main; sys.exit(main())"
+    "sys.path[:] = {paths!r}; from {package}.feedparser_main import main; sys.exit(main())"
 )
-
-
-def module_command(module: str) -> list[str]:
-    """Returns the command that runs main() of a module of this folder; OSError if Python's path is unknown."""
-    if not sys.executable:  # Python is embedded in another program
-        raise OSError("sys.executable does not say where Python is")
-    package, _, _ = __name__.rpartition(".")
-    paths = [*(path for path in sys.path if path), str(Path(__file__).resolve().parents[2])]
-    return [sys.executable, "-I", "-c", _PROGRAM.format(paths=paths, package=package, module=module)]
 
 
 @attrs.frozen
 class FallbackResult:
-    """What feedparser found: `links` in document order, as written, or joined with an xml:base.
+    """What feedparser found: `links` in document order, as written.
 
-    `dropped` are links and dates that are not in the feed as feedparser returns them: it corrupts a raw `&`, and
-    removes markup within a link. `without_link` counts the entries without a link.
+    `dropped` are links and dates that are not in the feed as feedparser returns them: it corrupts a raw `&`, removes
+    markup within a link, and joins a relative one with an xml:base, not always its own. `without_link` counts the
+    entries without a link.
     """
 
     links: tuple[FeedLink, ...] = ()
     dropped: tuple[str, ...] = ()
     without_link: int = 0
-
-
-class ChildProcesses:
-    """The child processes of one caller, which may kill() them from another thread.
-
-    Those of each feedparser_fallback() within a call of run() are among them.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._running: list[subprocess.Popen[bytes]] = []
-        self._killed = False
-
-    def run(self, work: Callable[[], Result]) -> Result:
-        """Calls `work` in this thread, and returns its result."""
-        token = _CURRENT.set(self)
-        try:
-            return work()
-        finally:
-            _CURRENT.reset(token)
-
-    def kill(self) -> None:
-        """Kills those that run, and prevents others from starting."""
-        with self._lock:
-            self._killed = True
-            for child in self._running:
-                child.kill()
-                child.wait()
-
-    @contextmanager
-    def started(self, module: str) -> Iterator[subprocess.Popen[bytes]]:
-        """Starts a program, with pipes; kills it at the end of the block. FallbackFailed if it cannot start."""
-        with self._child_slot(), self._start(module) as child:
-            try:
-                yield child
-            finally:
-                with self._lock:
-                    self._running.remove(child)
-                child.kill()  # no effect if it has ended
-                child.wait()  # Popen.__exit__ does not reap it after an interrupt
-
-    @contextmanager
-    def _child_slot(self) -> Iterator[None]:
-        while not _CHILD_SLOTS.acquire(timeout=_POLL_SECONDS):
-            self._raise_if_killed()
-        try:
-            yield
-        finally:
-            _CHILD_SLOTS.release()
-
-    def _start(self, module: str) -> subprocess.Popen[bytes]:
-        pipe = subprocess.PIPE
-        with self._lock:
-            self._raise_if_killed()
-            try:
-                child = subprocess.Popen(module_command(module), stdin=pipe, stdout=pipe, stderr=pipe)  # noqa: S603  our own
-            except OSError as exc:
-                raise FallbackFailed(f"feedparser could not be started: {exc}") from exc
-            self._running.append(child)
-            return child
-
-    def _raise_if_killed(self) -> None:
-        if self._killed:
-            raise FallbackFailed("feedparser was not run: the run was cancelled")
-
-
-# The ChildProcesses of the current thread.
-_CURRENT: ContextVar[ChildProcesses | None] = ContextVar("_CURRENT", default=None)
 
 
 def feedparser_fallback(
@@ -136,7 +63,7 @@ def feedparser_fallback(
     *,
     limits: Limits = Limits(),  # noqa: B008  frozen
 ) -> FallbackResult:
-    """Returns the links of a feed that only feedparser can read; `url` is its own, its bytes are UTF-8.
+    """Returns the links of a feed that only feedparser can read; its bytes are UTF-8, and `url` is not needed for them.
 
     Waits until fewer than two children run, then blocks for at most `limits.fallback_seconds`. Raises FallbackFailed
     where the body is over `limits.max_fallback_bytes`, or the child needs too much time or memory.
@@ -146,16 +73,64 @@ def feedparser_fallback(
             f"the feed has {len(body):,} bytes, feedparser is given {limits.max_fallback_bytes:,}; "
             "max_fallback_bytes permits more"
         )
-    request = json.dumps([limits.fallback_seconds, limits.fallback_memory_bytes, url or ""]).encode() + b"\n" + body
-    children = _CURRENT.get() or ChildProcesses()
-    with children.started("feedparser_main") as child:
+    request = json.dumps([limits.fallback_seconds, limits.fallback_memory_bytes]).encode() + b"\n" + body
+    cancelled = CANCELLED.get() or threading.Event()
+    with _child_slot(cancelled), _start(request) as child:
         try:
-            answer, errors = child.communicate(request, limits.fallback_seconds)
-        except subprocess.TimeoutExpired:
-            raise FallbackFailed(
-                f"feedparser was stopped after {limits.fallback_seconds:g} s; fallback_seconds permits more"
-            ) from None
+            answer, errors = _communicate(child, limits.fallback_seconds, cancelled)
+        finally:
+            child.kill()  # no effect if it has ended
+            child.wait()  # Popen.__exit__ does not reap it after an interrupt
     return _result(child.returncode, answer, errors, limits)
+
+
+@contextmanager
+def _child_slot(cancelled: threading.Event) -> Iterator[None]:
+    while not _CHILD_SLOTS.acquire(timeout=_POLL_SECONDS):
+        _check(cancelled)
+    try:
+        _check(cancelled)
+        yield
+    finally:
+        _CHILD_SLOTS.release()
+
+
+def _check(cancelled: threading.Event) -> None:
+    if cancelled.is_set():
+        raise FallbackFailed("feedparser was stopped: the run was cancelled")
+
+
+def _start(request: bytes) -> subprocess.Popen[bytes]:
+    import tempfile  # lazy: hardly any crawl needs it
+
+    pipe = subprocess.PIPE
+    try:
+        # A file: communicate() sends no input after a timeout.
+        with tempfile.TemporaryFile() as stdin:
+            stdin.write(request)
+            stdin.seek(0)
+            return subprocess.Popen(_command(), stdin=stdin, stdout=pipe, stderr=pipe)  # noqa: S603  our own
+    except OSError as exc:
+        raise FallbackFailed(f"feedparser could not be started: {exc}") from exc
+
+
+def _command() -> list[str]:
+    if not sys.executable:  # Python is embedded in another program
+        raise OSError("sys.executable does not say where Python is")
+    package, _, _ = __name__.rpartition(".")
+    paths = [*(path for path in sys.path if path), str(Path(__file__).resolve().parents[2])]
+    return [sys.executable, "-I", "-c", _PROGRAM.format(paths=paths, package=package)]
+
+
+def _communicate(child: subprocess.Popen[bytes], seconds: float, cancelled: threading.Event) -> tuple[bytes, bytes]:
+    """Returns what the child writes to stdout and stderr."""
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            return child.communicate(timeout=min(left, _POLL_SECONDS))
+        except subprocess.TimeoutExpired:
+            _check(cancelled)
+    raise FallbackFailed(f"feedparser was stopped after {seconds:g} s; fallback_seconds permits more")
 
 
 def _result(code: int, answer: bytes, errors: bytes, limits: Limits) -> FallbackResult:

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ..model.records import Item
-    from ..model.url_batch import UrlBatch
     from ..serialize.schema import Kind
     from ..state.diff_rules import ChangePiece
 
@@ -78,16 +77,11 @@ class HostRow:
     seconds: float
 
 
-_KINDS: dict[str, Kind] = {
-    "str": "text",
-    "HostVerdict": "text",
-    "str | None": "text",
-    "int": "integer",
-    "float": "number",
-}
+_NUMBERS: dict[str, Kind] = {"int": "integer", "float": "number"}
 _HOSTS = Fields(
     tuple(
-        Column(field.name, Scalar(_KINDS[str(field.type)]), itemgetter(field.name)) for field in attrs.fields(HostRow)
+        Column(field.name, Scalar(_NUMBERS.get(str(field.type), "text")), itemgetter(field.name))
+        for field in attrs.fields(HostRow)
     )
 )
 
@@ -314,15 +308,11 @@ def write_synced(path: Path, data: bytes) -> None:
 def _plan(json_object: dict[str, Any]) -> HarvestPlan:
     """The plan in a JSON object; ValueError or TypeError."""
     plan = HarvestPlan(**json_object)
-    fields = attrs.fields_dict(HarvestPlan)
-    for name in ("hosts", "shards"):
-        if type(json_object[name]) is not int:
-            raise ValueError(f"{name} is no number")
-    for name in ("settings", "dates"):
-        if type(json_object[name]) is not dict:
-            raise ValueError(f"{name} is no object")
+    for name, kind in {"hosts": int, "shards": int, "settings": dict, "dates": dict}.items():
+        if type(json_object[name]) is not kind:
+            raise ValueError(f"{name} is no {kind.__name__}")
     datetime.fromisoformat(plan.started)  # a folder is named by it
-    if "state" not in plan.settings or len(json_object) != len(fields):
+    if "state" not in plan.settings or len(json_object) != len(attrs.fields(HarvestPlan)):
         raise ValueError("a setting is missing")
     return plan
 
@@ -340,28 +330,26 @@ class ShardWriter:
         self._path = folder.new_attempt(shard)
         self._misses = 0
         self._exit_stack = ExitStack()
+        enter = self._exit_stack.enter_context
         self._blocks: dict[str, Blocks] = {}
         self.rows = dict.fromkeys(TABLES, 0)
         self.state: State | None = None
         try:
             fields = tables(of_changes=state_shared_by is not None)
-            self._files = {name: self._open(f"{name}.parquet") for name in fields}
+            self._files = {name: enter(FileIO(self._path / f"{name}.parquet", "wb")) for name in fields}
             self._blocks = {name: Blocks(file, str(folder.table(name, shard))) for name, file in self._files.items()}
             self._sinks = {name: ParquetSink(self._blocks[name], columns) for name, columns in fields.items()}
             if state_shared_by is not None:
-                self.state = self._exit_stack.enter_context(self._copied_state(state_shared_by))
+                if folder.state_before(shard).exists():
+                    shutil.copyfile(folder.state_before(shard), self._path / "state.sqlite")
+                self.state = enter(State(self._path / "state.sqlite", create=True, shared_by=state_shared_by))
         except BaseException:
             self.close()
             raise
 
-    def add_urls(self, urls: UrlBatch, site: str) -> None:
-        """Adds URLs of a host."""
-        self._sinks["urls"].write_urls(urls, site=site)
-        self.rows["urls"] += len(urls)
-
-    def add_changes(self, piece: ChangePiece, site: str) -> None:
-        """Adds changes of a host."""
-        self._sinks["urls"].write_changes(piece, site=site)
+    def add_urls(self, piece: ChangePiece, site: str) -> None:
+        """Adds URLs of a host, in a harvest with a state changes: the URLs of a batch are new."""
+        self._sinks["urls"].write_changes(piece, site=site, is_new=self.state is not None)
         self.rows["urls"] += len(piece)
 
     def add_item(self, item: Item, site: str) -> None:
@@ -412,16 +400,6 @@ class ShardWriter:
     def _write(self, table: str, json_object: dict[str, Any]) -> None:
         self._sinks[table].write(json_object)
         self.rows[table] += 1
-
-    def _open(self, name: str) -> FileIO:
-        return self._exit_stack.enter_context(FileIO(self._path / name, "wb"))
-
-    def _copied_state(self, shared_by: int) -> State:
-        path: Path = self._path / "state.sqlite"
-        previous = self._folder.state_before(self._shard)
-        if previous.exists():
-            shutil.copyfile(previous, path)
-        return State(path, create=True, shared_by=shared_by)
 
     def close(self) -> None:
         """Deletes what was not published."""

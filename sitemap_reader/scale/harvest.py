@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from ..client.keywords import ReaderOptions, checked_keywords
+from ..client.keywords import SiteOptions, checked_keywords
 from ..client.progressbar import ProgressBar
 from ..client.query import check_positive
 from ..client.summary import count_of
@@ -31,8 +31,6 @@ from .report import bar_state, load_harvest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from ..frontier.filters import Moment, Pattern, Undated
-    from ..frontier.revalidation import Trust
     from .options import HarvestConfig
     from .report import Harvest, HarvestProgress
 
@@ -44,20 +42,7 @@ _HOSTS_OF_A_SHARD = 5_000
 _AT_ONCE_UNKNOWN = 8  # where no worker has connected yet
 
 
-class HarvestOptions(ReaderOptions, total=False):
-    """The keywords of SitemapReader, and the filters of its urls()."""
-
-    since: Moment | None
-    until: Moment | None
-    undated: Undated
-    trust_lastmod: Trust
-    include: Pattern | Iterable[Pattern] | None
-    exclude: Pattern | Iterable[Pattern] | None
-    follow: Pattern | Iterable[Pattern] | None
-    no_follow: Pattern | Iterable[Pattern] | None
-
-
-@checked_keywords(HarvestOptions, meanings={})
+@checked_keywords(SiteOptions, meanings={})
 def harvest(
     hosts: str | Path | Iterable[str] | HostList,
     output: str | Path,
@@ -73,7 +58,7 @@ def harvest(
     host_urls: int = HOST_URLS,
     on_progress: Callable[[HarvestProgress], None] | None = None,
     show_progress: bool = False,
-    **options: Unpack[HarvestOptions],
+    **options: Unpack[SiteOptions],
 ) -> Harvest:
     """Reads the sitemaps of many hosts into a folder: urls/, sitemaps/, problems/ and hosts/, a Parquet file a shard.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from ..client.keywords import ReaderOptions
+from ..client.keywords import FilterOptions, ReaderOptions
 from ..client.query import UrlQuery, check_positive
 from ..client.reader import SitemapReader
 from ..client.targets import read_netrc
@@ -21,7 +21,6 @@ from ..serialize.jsonl import stamp
 
 # Keywords of SitemapReader that cannot be sent to another process.
 _NOT_SENT = ("session", "fetcher", "record")
-_FILTERS = ("since", "until", "undated", "trust_lastmod", "include", "exclude", "follow", "no_follow")
 
 
 @attrs.frozen
@@ -31,9 +30,8 @@ class HarvestConfig:
     `hosts_at_once` of a shard are read; one is skipped after `host_seconds` of waiting, or more than `host_urls` URLs.
     """
 
-    reader_options: ReaderOptions = attrs.field(
-        repr=False
-    )  # may hold passwords, and a failing worker logs its arguments
+    # Not in repr(): they may hold passwords, and a failing worker logs its arguments.
+    reader_options: ReaderOptions = attrs.field(repr=False)
     filters: dict[str, Any]
     state: bool
     accept_removals: bool
@@ -71,37 +69,32 @@ class HarvestConfig:
         return attrs.evolve(self, filters={**self.filters, **moments})
 
 
-def make_config(
-    keywords: dict[str, Any],
-    *,
-    state: bool,
-    accept_removals: bool,
-    hosts_at_once: int,
-    host_seconds: float,
-    host_urls: int,
-) -> HarvestConfig:
-    """The configuration for `keywords`: those of SitemapReader, and the filters of its urls(); UsageError."""
-    filters = {name: _materialised(keywords.pop(name)) for name in _FILTERS if name in keywords}
+def make_config(keywords: dict[str, Any], **of_harvest: Any) -> HarvestConfig:
+    """The configuration for `keywords`: those of SitemapReader, and the filters of its urls(); UsageError.
+
+    `of_harvest` are the other fields of HarvestConfig.
+    """
+    filters = {name: _materialised(keywords.pop(name)) for name in FilterOptions.__annotations__ if name in keywords}
     for name in _NOT_SENT:
         if keywords.get(name) is not None:
             raise UsageError(f"{name} belongs to one process, and a harvest reads in others: leave it out")
     if callable(filters.get("follow")):
         raise UsageError("follow is a function, which cannot be compared when the harvest is resumed: give patterns")
-    if accept_removals and not state:
-        raise UsageError("accept_removals says what to do with removals, which only a harvest with a state finds")
     if "headers" in keywords:
         keywords["headers"] = _materialised(keywords["headers"])
     if keywords.get("netrc"):  # workers need not have the file
         keywords["netrc"] = read_netrc(keywords["netrc"])
-    check_positive(hosts_at_once=hosts_at_once, host_urls=host_urls)
-    if not host_seconds > 0:
-        raise UsageError(f"host_seconds must be more than 0, not {host_seconds}")
-    if state and any(filters.get(name) is not None for name in ("since", "until")):
+    config = HarvestConfig(ReaderOptions(**keywords), filters, **of_harvest)  # type: ignore[typeddict-item]
+    if config.accept_removals and not config.state:
+        raise UsageError("accept_removals says what to do with removals, which only a harvest with a state finds")
+    check_positive(hosts_at_once=config.hosts_at_once, host_urls=config.host_urls)
+    if not config.host_seconds > 0:
+        raise UsageError(f"host_seconds must be more than 0, not {config.host_seconds}")
+    if config.state and any(filters.get(name) is not None for name in ("since", "until")):
         raise UsageError("since and until choose by date, and a state by what has changed: give one of them")
     UrlQuery(**filters).plan_fields(datetime.now(UTC))
     SitemapReader(**keywords)  # raises for wrong keywords here, not in each host
-    reader_options = ReaderOptions(**keywords)  # type: ignore[typeddict-item]
-    return HarvestConfig(reader_options, filters, state, accept_removals, hosts_at_once, host_seconds, host_urls)
+    return config
 
 
 def _materialised(value: Any) -> Any:

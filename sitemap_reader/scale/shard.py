@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .options import HarvestConfig
 
 
+@attrs.frozen
 class _HostReader:
     """Reads one host into the shard's files, with limits on its time and URLs.
 
@@ -43,21 +44,12 @@ class _HostReader:
     files runs in `worker_thread`.
     """
 
-    def __init__(
-        self,
-        target: str,
-        domain: str,
-        config: HarvestConfig,
-        writer: ShardWriter,
-        worker_thread: ThreadPool,
-        progress: ShardProgress,
-    ) -> None:
-        self._target = target
-        self._domain = domain
-        self._config = config
-        self._writer = writer
-        self._worker_thread = worker_thread
-        self._progress = progress
+    _target: str
+    _domain: str
+    _config: HarvestConfig
+    _writer: ShardWriter
+    _worker_thread: ThreadPool
+    _progress: ShardProgress
 
     async def read(self) -> HostRow:
         started = time.monotonic()
@@ -93,7 +85,7 @@ class _HostReader:
         try:
             left = await self._read_all_batches(run)
             if left is None and isinstance(run, ChangeRun):
-                await self._worker_thread.run(self._write_changes, run.last_change_pieces())
+                await self._worker_thread.run(self._write, run.last_change_pieces())
         finally:
             await asyncio.shield(self._worker_thread.run(ending.close))  # also where the host is skipped meanwhile
         return left or _verdict(run)
@@ -127,17 +119,13 @@ class _HostReader:
         return "given_up", message
 
     def _write_batch(self, run: CrawlRun, batch: Batch) -> None:
-        if isinstance(run, ChangeRun):
-            self._write_changes(run.change_pieces(batch))
-        else:
-            for urls in run.url_batches(batch):
-                self._writer.add_urls(urls, self._target)
+        self._write(run.change_pieces(batch) if isinstance(run, ChangeRun) else run.url_batches(batch))
         progress = run.progress()
         self._progress.urls, self._progress.bytes_wire = progress.urls, progress.bytes_wire
 
-    def _write_changes(self, pieces: Iterator[ChangePiece]) -> None:
+    def _write(self, pieces: Iterator[ChangePiece]) -> None:
         for piece in pieces:
-            self._writer.add_changes(piece, self._target)
+            self._writer.add_urls(piece, self._target)
 
 
 def _is_local_failure(error: Exception) -> bool:

@@ -20,6 +20,8 @@ from ..model.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ..model.url_batch import UrlBatch
+
 
 BLOCK_BYTES = 64 * 1024
 # A caller that waits for the next record calls flush() too: together the delay is below half a second.
@@ -107,6 +109,29 @@ class Blocks:
                 raise
             # OSError() picks the subclass of the number: a broken pipe stays a BrokenPipeError.
             raise OSError(exc.errno, exc.strerror or str(exc), self._name) from exc
+
+
+class Sink:
+    """Writes URLs in one format."""
+
+    def write(self, json_object: dict[str, Any]) -> None:
+        """Writes one object of to_dict(); UsageError for a value that the format cannot hold."""
+        raise NotImplementedError
+
+    def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
+        """Writes many URLs; `site` is a key of each."""
+        from .jsonl import to_dict
+
+        for record in batch.records():
+            self.write(to_dict(record, site=site))
+
+    def flush(self) -> None:
+        """Writes what is buffered and complete."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Writes the end of the file, and its header where it has no rows; called once, after all writes."""
+        self.flush()
 
 
 # --- gzip and zstd: chosen by the suffix of a file that is written, by the first bytes of one that is read ------

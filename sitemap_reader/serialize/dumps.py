@@ -1,7 +1,7 @@
-"""Reads dumps: JSON lines, plain or compressed, or Parquet -> JSON objects in the order of the file.
+"""Reads dumps: JSON lines, plain or compressed, or Parquet -> JSON objects, records or UrlBatches in file order.
 
-numbered_objects() yields them one by one, numbered_blocks() many lines at once, DumpFile also as records. Reads lazily
-and keeps no line. Data that is not a dump is a UsageError with file and line, and what to try.
+numbered_objects() yields JSON objects, numbered_records() the records of these, in_batches() many of them at a time.
+Reads lazily and keeps no line. Data that is not a dump is a UsageError with file and line, and what to try.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import os
 import re
 from datetime import UTC, datetime
 from decimal import Decimal
-from functools import partial
 from gzip import GzipFile
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
@@ -20,19 +20,22 @@ import orjson
 
 from ..model.errors import UsageError, install_hint
 from ..model.records import UrlRecord
+from ..model.url_batch import batched
 from .byte_streams import MAGIC, SUFFIXES, damage, decompressed
 from .jsonl import from_json, stamp
 from .schema import line_shape
 from .writers import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from _typeshed import WriteableBuffer
 
     _Body = io.BufferedReader[Any]
     from pathlib import Path
 
+    from ..model.records import Item
+    from ..model.url_batch import BatchItem
     from .jsonl import Line
 
 
@@ -40,8 +43,7 @@ JsonObject = dict[str, Any]
 
 # An entry of a sitemap is at most 4 MiB, and escaping makes it longer: a longer line is of no dump.
 MAX_LINE_BYTES = 64 * 1024 * 1024
-BLOCK_BYTES, FIRST_BYTES = 4 << 20, 1 << 15
-BATCH_ROWS = 1024
+BATCH_ROWS, BATCH_ITEMS = 1024, 2_000
 SHOWN_CHARS = 60
 # The name of the standard input in messages, and as an argument.
 STDIN_NAME, STDIN = "stdin", "-"
@@ -61,57 +63,6 @@ def numbered_objects(
     """
     body = _json_body(stream, name, before_read)
     yield from _parquet_objects(stream, name) if body is None else _json_objects(body, name)
-
-
-@attrs.frozen
-class Block:
-    """Some lines of a dump, after `before` others, as bytes; `lines` is None where the dump is Parquet."""
-
-    lines: bytes | None
-    before: int
-    _objects: Callable[[], Iterator[tuple[int, JsonObject]]]
-
-    def numbered(self) -> Iterator[tuple[int, JsonObject]]:
-        """The lines as numbered_objects() yields them."""
-        return self._objects()
-
-
-def numbered_blocks(stream: BinaryIO, name: str, *, before_read: Callable[[], object] | None = None) -> Iterator[Block]:
-    """A dump as blocks of many lines, for faster ways to parse them; arguments as for numbered_objects().
-
-    A Block is valid only until the next one is requested.
-    """
-    body = _json_body(stream, name, before_read)
-    if body is None:
-        yield Block(None, 0, lambda: _parquet_objects(stream, name))
-        return
-    before, rest, is_over = 0, bytearray(), False
-    fault: BaseException | None = None
-    while not is_over and fault is None:
-        try:
-            # A small first block, enough to recognise the content.
-            is_over = _fill(rest, body, BLOCK_BYTES if before else FIRST_BYTES)
-        except (UsageError, KeyboardInterrupt, *damage()) as exc:  # type: ignore[misc] # mypy joins them to "type"
-            fault = exc  # raised after the lines that were read before it
-        end = len(rest) if is_over else rest.rfind(b"\n") + 1
-        if not end and len(rest) > MAX_LINE_BYTES:
-            end = len(rest)  # numbered() raises for a line that is too long
-        lines = bytes(rest[:end])
-        del rest[:end]
-        if lines:
-            yield Block(lines, before, partial(_json_objects, io.BytesIO(lines), name, before))
-        before += lines.count(b"\n")
-    if fault is not None:
-        raise _damaged(fault, body, name, before + 1) if isinstance(fault, damage()) else fault
-
-
-def _fill(lines: bytearray, body: _Body, least: int) -> bool:
-    """Reads until there are at least so many bytes; whether the end was reached."""
-    while data := body.read1(least):
-        lines += data
-        if len(lines) >= least:
-            return False
-    return True
 
 
 def _json_body(stream: BinaryIO, name: str, before_read: Callable[[], object] | None) -> _Body | None:
@@ -165,16 +116,16 @@ class _Ahead(io.RawIOBase):
         return data
 
 
-def _json_objects(stream: BinaryIO | _Body, name: str, before: int = 0) -> Iterator[tuple[int, JsonObject]]:
-    """The numbered objects of lines that follow `before` others."""
-    for number, line in _lines(stream, name, before):
+def _json_objects(stream: BinaryIO | _Body, name: str) -> Iterator[tuple[int, JsonObject]]:
+    is_first = True
+    for number, line in _lines(stream, name):
         json_object = _parsed(line)
         if json_object is _BLANK:
             continue
         if type(json_object) is not dict:
-            raise _no_line(name, number, line, is_first=not before)
+            raise _no_line(name, number, line, is_first=is_first)
         yield number, checked(json_object, name, number)
-        before = number
+        is_first = False
 
 
 _BLANK = object()
@@ -201,10 +152,8 @@ def _damaged(fault: BaseException, body: object, name: str, number: int) -> Usag
     return UsageError(f"{name}:{number}: {reason}; the lines before were read")
 
 
-def _lines(stream: BinaryIO | _Body, name: str, before: int) -> Iterator[tuple[int, bytes]]:
-    number = before
-    while True:
-        number += 1
+def _lines(stream: BinaryIO | _Body, name: str) -> Iterator[tuple[int, bytes]]:
+    for number in count(1):
         try:
             line = stream.readline(MAX_LINE_BYTES + 1)
         except damage() as exc:
@@ -319,6 +268,43 @@ def _plain(value: Any) -> Any:
     return value
 
 
+# --- records ----------------------------------------------------------------------------------------------------------
+
+
+def numbered_records(numbered: Iterable[tuple[int, JsonObject]], name: str) -> Iterator[tuple[int, Line]]:
+    """The records of numbered JSON objects; UsageError, with the line, for one that is not of its type."""
+    for number, json_object in numbered:
+        yield number, record_at(name, number, json_object)
+
+
+def record_at(name: str, number: int, json_object: JsonObject) -> Line:
+    """The record of a line; UsageError with its place."""
+    try:
+        return from_json(json_object)
+    except UsageError as exc:
+        raise UsageError(f"{name}:{number}: {exc}") from None
+
+
+def in_batches(items: Iterable[Item]) -> Iterator[list[BatchItem]]:
+    """The items of a dump, many at a time, with a UrlBatch in place of consecutive records of one document."""
+    items = iter(items)
+    while some := [*islice(items, BATCH_ITEMS)]:
+        yield batched(some)
+
+
+# Types of lines that a dump does not have -> what a file of them lists.
+_OTHER_LISTS = {"change": "changes", "candidate": "sitemaps"}
+
+
+def only_dump_lines(numbered: Iterable[tuple[int, JsonObject]], name: str) -> Iterator[tuple[int, JsonObject]]:
+    """The same JSON objects; UsageError at one of a list of changes or of sitemaps."""
+    for number, json_object in numbered:
+        if what := _OTHER_LISTS.get(json_object.get("type", "")):
+            hint = f"that is a list of {what}, not a dump: `sitemap-reader dump` makes one"
+            raise UsageError(f"{name}:{number}: {hint}")
+        yield number, json_object
+
+
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
@@ -357,25 +343,19 @@ class Dump:
         return False
 
     def __iter__(self) -> Iterator[UrlRecord]:
-        for number, json_object in self.numbered():
-            if "type" not in json_object:
-                yield self._record(number, json_object)  # type: ignore[misc] # a line without "type" is one
+        urls = (numbered for numbered in self.numbered() if "type" not in numbered[1])
+        for _, record in numbered_records(urls, self.name):
+            yield record  # type: ignore[misc] # a line without "type" is one
 
     def items(self) -> Iterator[Line]:
         """Every line as its record: UrlRecord, SitemapRef, Problem, Outcome, Candidate or Change."""
-        for number, json_object in self.numbered():
-            yield self._record(number, json_object)
+        for _, record in numbered_records(self.numbered(), self.name):
+            yield record
 
     def dicts(self) -> Iterator[JsonObject]:
         """Every line as a dict, with keys that belong to no record, such as `site`."""
         for _, json_object in self.numbered():
             yield json_object
-
-    def _record(self, number: int, json_object: JsonObject) -> Line:
-        try:
-            return from_json(json_object)
-        except UsageError as exc:
-            raise UsageError(f"{self.name}:{number}: {exc}") from None
 
 
 @attrs.frozen

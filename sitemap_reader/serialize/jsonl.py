@@ -2,7 +2,7 @@
 
 to_dict() and json_line() write a record, encode_urls() those of a batch, with keys in the documented order and dates as
 full stamps in UTC; from_json() reads a line back into an equal record, but for the messages of its problems, which a
-line lacks; it checks types, and normalises nothing. Never opens a file.
+line lacks; msgspec checks the types, and nothing is normalised. Never opens a file.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import EXTENSIONS, NO_EXTENSIONS, Candidate, Change, Outcome, SitemapRef, UrlRecord
 from ..model.url_batch import UrlBatch
-from ..parser.compiled import scanner
+from ..parser.compiled import HAS_SCANNER, scanner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     Reader = Callable[[Any], Any]
 
@@ -90,7 +90,8 @@ def json_line(item: object, *, site: str | None = None) -> bytes:
 
 def encode_urls(batch: UrlBatch, *, site: str | None = None, is_new: bool = False) -> bytes:
     """The lines of the URLs of a batch, equal to those of json_line(); `is_new`: the lines of Changes that are new."""
-    if batch.is_plain and scanner is not None:
+    # URLs that feedparser read have no line, and the scanner writes numbers.
+    if HAS_SCANNER and batch.is_plain and (batch.block or None not in batch.columns.lines):
         sitemap = orjson.dumps(batch.sitemap)
         end = b"}\n" if site is None else b',"site":' + orjson.dumps(site) + b"}\n"
         if batch.block is not None and not is_new:
@@ -275,21 +276,10 @@ def from_json(line: bytes | str | Mapping[str, Any]) -> Line:
     if kind is not None and (not isinstance(kind, str) or kind not in TYPES):
         raise UsageError(f"type: {_shown(kind)} is none of {', '.join(TYPES)}; URL records have none")
     try:
-        record: Line = _read_attrs(UrlRecord if kind is None else TYPES[kind], _nested(json_object))
-    except _Wrong as wrong:
+        return _record(UrlRecord if kind is None else TYPES[kind], json_object)
+    except Misfit as misfit:
         where = "URL record" if kind is None else f'line of type "{kind}"'
-        path = wrong.path.lstrip(".").removeprefix("record.")  # the line of a change is flat
-        raise UsageError(f"{where}, {path}: {wrong.finding}") from None
-    return record
-
-
-class _Wrong(Exception):
-    """A value that is not of its type; `path` grows on the way up: `.videos[0].duration`."""
-
-    def __init__(self, finding: str, path: str = "") -> None:
-        super().__init__(finding)
-        self.finding = finding
-        self.path = path
+        raise UsageError(f"{where}, {misfit.path.lstrip('.')}: {misfit.finding}") from None
 
 
 def _parsed(line: bytes | str) -> Any:
@@ -299,165 +289,153 @@ def _parsed(line: bytes | str) -> Any:
         raise UsageError(f"no JSON: {exc}") from exc
 
 
-def _nested(json_object: dict[str, Any]) -> dict[str, Any]:
-    """The JSON object, of a change with itself as its "record": the line has the keys of both side by side."""
-    return {**json_object, "record": json_object} if json_object.get("type") == "change" else json_object
+def _record(kind: type[Line], json_object: dict[str, Any]) -> Line:
+    if kind is Change:  # its line has the keys of both
+        json_object = {**json_object, "record": _record(UrlRecord, json_object)}
+    stated = _prepare_object(kind)(json_object)  # type: ignore[arg-type] # a class is hashable
+    short_problems = stated.pop("problems", ()) if kind in (UrlRecord, SitemapRef) else ()
+    struct, values_of = _struct(kind)  # type: ignore[arg-type] # a class is hashable
+    record: Any = kind(*values_of(convert(stated, struct, json_object)))
+    if short_problems:
+        short = convert({"problems": short_problems}, _ShortProblems).problems
+        record.problems = tuple(_restored(each, record, number) for number, each in enumerate(short))
+    return record  # type: ignore[no-any-return]
 
 
-def _read_attrs(record: Any, json_object: dict[str, Any]) -> Any:
-    """A record of the stated fields; null and absent ones keep the default of the class."""
-    values = {}
-    for name, read, may_be_absent in _fields(record):
-        value = json_object.get(name)
-        try:
-            if value is not None:
-                values[name] = read(value)
-            elif not may_be_absent:
-                values[name] = read(value) if name in json_object else _missing()
-        except _Wrong as wrong:
-            raise _Wrong(wrong.finding, f".{name}{wrong.path}") from None
-    made = record(**values)
-    if isinstance(made, UrlRecord | SitemapRef) and made.problems:
-        made.problems = tuple(_restored(each, made, number) for number, each in enumerate(values["problems"]))
-    return made
+@cache
+def _struct(kind: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """A Struct with the fields of a record, and the function for its values: msgspec makes attrs classes slowly."""
+    from msgspec import NODEFAULT, defstruct, field
+    from msgspec.structs import astuple
+
+    def default(of: Any) -> Any:
+        if isinstance(of, attrs.Factory):  # type: ignore[arg-type] # it is a class
+            return field(default_factory=of.factory)
+        return NODEFAULT if of is attrs.NOTHING else of
+
+    hints = get_type_hints(kind)
+    fields = [(each.name, hints[each.name], default(each.default)) for each in attrs.fields(kind)]
+    return defstruct(kind.__name__, fields), astuple
 
 
-def _missing() -> Any:
-    raise _Wrong("missing")
+@attrs.define
+class _ShortProblems:
+    problems: tuple[ShortProblem, ...]
 
 
 def _restored(short: ShortProblem, record: UrlRecord | SitemapRef, number: int) -> Problem:
     rule = CATALOGUE.get(short.code)
     if rule is None:
-        raise _Wrong(f"{_shown(short.code)} is no problem code", f".problems[{number}].code")
-    place = (record.sitemap, record.line, short.field, short.raw)
-    return Problem(short.code, rule.severity, rule.title, *place)
+        raise Misfit(f".problems[{number}].code", f"{_shown(short.code)} is no problem code")
+    return Problem(short.code, rule.severity, rule.title, record.sitemap, record.line, short.field, short.raw)
 
 
-@cache
-def _fields(record: type) -> tuple[tuple[str, Reader, bool], ...]:
-    """Name, reader, and whether the constructor has a default."""
-    hints = line_hints(record)
-    return tuple(
-        (field.name, _reader(hints[field.name]), field.default is not attrs.NOTHING) for field in attrs.fields(record)
-    )
-
-
-def _reader(hint: Any) -> Reader:
-    """The reader of a type: a scalar, a container, a TypedDict, a record class, or `X | None` of one of them."""
-    if hint in _SCALAR_READERS:
-        return _SCALAR_READERS[hint]
-    arguments = get_args(hint)
-    if get_origin(hint) in _CONTAINER_READERS:
-        return _CONTAINER_READERS[get_origin(hint)](*arguments)
-    if arguments:
-        return _optional(arguments)
-    return _typed_dict(hint) if is_typeddict(hint) else lambda value: _read_attrs(hint, _object(value))
-
-
-def _exactly(what: str, *types: type) -> Reader:
-    def read(value: Any) -> Any:
-        if type(value) in types:
-            return value
-        raise _Wrong(f"{_shown(value)} is not {what}")
-
-    return read
-
-
-def _number(value: Any) -> float:
-    return float(_exactly("a number", float, int)(value))
-
+# --- what msgspec does not know of our lines ---
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 
 
-def _moment(value: Any) -> datetime:
+def _moment(value: Any) -> Any:
+    """The moment of a stamp; anything else becomes what no type takes."""
     if type(value) is str and _STAMP.fullmatch(value):
         try:
             return datetime.fromisoformat(value)
         except ValueError:
             pass  # the format is right, the day is not in the calendar
-    raise _Wrong(f"{_shown(value)} is not a date like 2024-01-31T08:30:00Z")
+    return NotImplemented
 
 
-_SCALAR_READERS: dict[Any, Reader] = {
-    str: _exactly("text", str),
-    int: _exactly("a whole number", int),
-    bool: _exactly("true or false", bool),
-    float: _number,
-    datetime: _moment,
+@cache
+def _prepare(hint: Any) -> Reader | None:
+    """The function that prepares a JSON value of this type for msgspec; None where there is nothing to do.
+
+    Null counts as absent where the class has a default, a TypedDict gets every key, and dates are moments.
+    """
+    if hint is datetime:
+        return _moment
+    if attrs.has(hint) or is_typeddict(hint):
+        return _prepare_object(hint)  # type: ignore[no-any-return]
+    inner = [] if get_origin(hint) is Literal else [*filter(None, map(_prepare, get_args(hint)))]
+    if not inner or get_origin(hint) not in (list, tuple):
+        return inner[0] if inner else None
+    (prepare,) = inner
+    return lambda value: [*map(prepare, value)] if isinstance(value, list | tuple) else value
+
+
+@cache
+def _prepare_object(kind: Any) -> Any:
+    hints = get_type_hints(kind)
+    fields = attrs.fields(kind) if attrs.has(kind) else ()
+    defaults = {field.name for field in fields if field.default is not attrs.NOTHING}
+    blank = {} if fields else dict.fromkeys(hints)
+    parts = [(name, prepare_part) for name, hint in hints.items() if (prepare_part := _prepare(hint))]
+
+    def prepare(value: Any) -> Any:
+        if type(value) is not dict:
+            return value
+        stated = blank | {name: each for name, each in value.items() if each is not None or name not in defaults}
+        for name, prepare_part in parts:
+            if stated.get(name) is not None:
+                stated[name] = prepare_part(stated[name])
+        return stated
+
+    return prepare
+
+
+# --- misfits ---
+
+
+class Misfit(Exception):
+    """A value that is not of its type; `path` is where it is, such as `.videos[0].duration`."""
+
+    def __init__(self, path: str, finding: str) -> None:
+        super().__init__(path, finding)
+        self.path, self.finding = path, finding
+
+
+def convert(value: Any, kind: Any, written: Any = None) -> Any:
+    """The JSON value as this type, by msgspec; Misfit for another one. `written` is the value before preparation."""
+    import msgspec  # not needed to start
+
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as exc:
+        raise _misfit(str(exc), value if written is None else written) from None
+
+
+_PATH = re.compile(r" - at `\$([^`]*)`$")
+_STEP = re.compile(r"\.([^.\[]+)|\[(.+?)\]")
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
+_NO_DATE = "is not a date like 2024-01-31T08:30:00Z"
+# How a message of msgspec begins -> ours.
+_FINDINGS = {
+    "Expected `str": "is not text",
+    "Expected `int": "is not a whole number of at most 64 bits",
+    "Expected `float": "is not a number",
+    "Expected `bool": "is not true or false",
+    "Expected `array": "is not a list",
+    "Expected `object": "is not an object",
+    "Expected `datetime": _NO_DATE,
+    "Invalid RFC3339": _NO_DATE,
+    "Invalid enum": "is none of the words that are allowed; `sitemap-reader schema json` lists them",
 }
 
 
-def _optional(hints: tuple[Any, ...]) -> Reader:
-    """`X | None`."""
-    (read,) = (_reader(hint) for hint in hints if hint is not type(None))
-    return lambda value: None if value is None else read(value)
+def _misfit(message: str, value: Any) -> Misfit:
+    """The Misfit of a message of msgspec, with the value at its path."""
+    found = _PATH.search(message)
+    path = found[1] if found else ""
+    if missing := _MISSING.match(message):
+        return Misfit(f"{path}.{missing[1]}", "missing")
+    for name, index in _STEP.findall(path):
+        if index == "...":  # a key, which msgspec does not name: only objects of numbers have any
+            key = next(key for key, number in value.items() if type(number) is not int)
+            path, value = path.replace("[...]", f".{key}"), value[key]
+        else:
+            value = value[name or int(index)]
+    finding = next((ours for beginning, ours in _FINDINGS.items() if message.startswith(beginning)), message)
+    return Misfit(path, f"{_shown(value)} {finding}")
 
-
-def _literal(*choices: str) -> Reader:
-    def read(value: Any) -> Any:
-        if type(value) is str and value in choices:
-            return value
-        raise _Wrong(f"{_shown(value)} is none of {', '.join(choices)}")
-
-    return read
-
-
-def _list(hint: Any) -> Reader:
-    read_each = _reader(hint)
-
-    def read(value: Any) -> list[Any]:
-        if not isinstance(value, list | tuple):
-            raise _Wrong(f"{_shown(value)} is not a list")
-        return _each(enumerate(value), "[{}]", read_each)
-
-    return read
-
-
-def _tuple(hint: Any, _: Any) -> Reader:
-    read = _list(hint)
-    return lambda value: tuple(read(value))
-
-
-def _dict(_: Any, hint: Any) -> Reader:
-    read_each = _reader(hint)
-
-    def read(value: Any) -> dict[str, Any]:
-        json_object = _object(value)
-        return dict(zip(json_object, _each(json_object.items(), ".{}", read_each), strict=True))
-
-    return read
-
-
-def _each(items: Iterable[tuple[Any, Any]], step: str, read: Reader) -> list[Any]:
-    values = []
-    for key, value in items:
-        try:
-            values.append(read(value))
-        except _Wrong as wrong:
-            raise _Wrong(wrong.finding, step.format(key) + wrong.path) from None
-    return values
-
-
-def _typed_dict(hint: Any) -> Reader:
-    """The reader of a TypedDict: in its result every key is present."""
-    readers = {name: _reader(each) for name, each in get_type_hints(hint).items()}
-
-    def read(value: Any) -> dict[str, Any]:
-        stated = _object(value)
-        return {name: _each([(name, stated.get(name))], ".{}", read_each)[0] for name, read_each in readers.items()}
-
-    return read
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _Wrong(f"{_shown(value)} is not an object")
-    return value
-
-
-_CONTAINER_READERS: dict[Any, Callable[..., Reader]] = {list: _list, tuple: _tuple, dict: _dict, Literal: _literal}
 
 _NAMES_IN_JSON = {"NoneType": "null", "list": "a list", "dict": "an object"}
 

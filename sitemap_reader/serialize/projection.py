@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from functools import cache
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -114,7 +115,7 @@ def fields_of(record: type) -> Fields:
     ('code', 'severity', 'message', 'sitemap', 'line', 'field', 'raw', 'site')
     """
     fields = [field for field in line_shape(record).fields if field.name != "type"]
-    return Fields(tuple(Column(field.name, field.shape, _getter([field.name])) for field in fields))
+    return Fields(tuple(Column(field.name, field.shape, methodcaller("get", field.name)) for field in fields))
 
 
 class _NoField(Exception):
@@ -140,8 +141,8 @@ def _paths(text: str) -> list[str]:
 
 def _column(path: str) -> Column:
     steps = path.split(".")
-    get = _getter(steps)
-    return Column(path, _shape_at(steps), get if len(steps) == 1 else _flat_first(path, get))
+    get = methodcaller("get", path) if len(steps) == 1 else _flat_first(path, _getter(steps))
+    return Column(path, _shape_at(steps), get)
 
 
 def _shape_at(steps: Sequence[str]) -> Shape:

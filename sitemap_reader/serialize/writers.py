@@ -16,6 +16,7 @@ import attrs
 import orjson
 
 from ..model.errors import UsageError
+from .byte_streams import Sink
 
 if TYPE_CHECKING:
     from ..model.url_batch import UrlBatch
@@ -26,29 +27,6 @@ _LINE_END = re.compile(r"[\r\n]")
 
 
 Row = Callable[[list[str]], bytes]
-
-
-class Sink:
-    """Writes URLs in one format."""
-
-    def write(self, json_object: dict[str, Any]) -> None:
-        """Writes one object of to_dict(); UsageError for a value that the format cannot hold."""
-        raise NotImplementedError
-
-    def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
-        """Writes many URLs; `site` is a key of each."""
-        from .jsonl import to_dict
-
-        for record in batch.records():
-            self.write(to_dict(record, site=site))
-
-    def flush(self) -> None:
-        """Writes what is buffered and complete."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """Writes the end of the file, and its header where it has no rows; called once, after all writes."""
-        self.flush()
 
 
 @attrs.frozen

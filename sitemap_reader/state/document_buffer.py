@@ -7,32 +7,24 @@ a limit, beyond that in a temporary file.
 from __future__ import annotations
 
 import marshal
-from collections import Counter
 from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING
 
 import attrs
 
+from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import StateError
-from ..model.url_batch import SUBSECOND
-from .rows import RowColumns, states_time
+from .rows import RowColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from ..frontier.lastmod_trust import History
+    from collections.abc import Iterator
 
 
 # Many documents may be deferred until robots.txt is verified: their URLs together may be most of a site.
 SPILL_MEMORY_BYTES = 48 * 1024 * 1024
 # A URL in memory: its number in the document, its lastmod, the object of its loc, and references to these and others.
 _URL_BYTES = 32 + 32 + 49 + 7 * 8
-
-# Tolerance for a clock that is wrong, and for a slow response.
-_MARGIN_SECONDS = 60
-# Distinct lastmods that are counted: one that most entries have comes up early.
-_MAX_DATES = 10_000
 
 
 @attrs.frozen(eq=False)
@@ -116,48 +108,11 @@ def _file_errors() -> Iterator[None]:
         raise StateError(message, is_unwritable=True) from exc
 
 
-@attrs.define
-class LastmodCounts:
-    """Counts of a document's lastmods, as in History; `began` is when the sync began, in seconds since 1970."""
-
-    began: int
-    entries: int = 0
-    dated: int = 0
-    future: int = 0
-    at_fetch: int = 0
-    _counts: Counter[int | None] = attrs.field(factory=Counter)
-
-    def add(self, lastmods: Sequence[int | None], precisions: Sequence[int | None], now: int) -> None:
-        """Counts entries that were read at `now`, in seconds since 1970."""
-        self.entries += len(lastmods)
-        self.dated += len(lastmods) - lastmods.count(None)
-        if len(self._counts) < _MAX_DATES:
-            self._counts.update(lastmods)
-        first = self.began - _MARGIN_SECONDS
-        dates = zip(lastmods, precisions, strict=True)
-        for lastmod, precision in [(each, code) for each, code in dates if each is not None and each >= first]:
-            second = lastmod // 1_000_000 if precision == SUBSECOND else lastmod
-            self.future += second > now + _MARGIN_SECONDS
-            self.at_fetch += states_time(precision) and first <= second <= now + _MARGIN_SECONDS
-
-    def update_history(self, history: History) -> History:
-        """The history with these counts in place of the last ones; its counts of changes stay."""
-        identical = max((count for lastmod, count in self._counts.items() if lastmod is not None), default=0)
-        return attrs.evolve(
-            history,
-            entries=self.entries,
-            dated=self.dated,
-            identical=identical,
-            future=self.future,
-            at_fetch=self.at_fetch,
-        )
-
-
 class DocumentBuffer:
     """The URLs of one document: add() while it is read, then pieces() in its order."""
 
-    def __init__(self, began: int, spill: SpillBuffer) -> None:
-        self.lastmods = LastmodCounts(began)
+    def __init__(self, spill: SpillBuffer) -> None:
+        self.lastmods = LastmodEvidence()
         self._spill = spill
         self._handles: list[SpillHandle] = []
 

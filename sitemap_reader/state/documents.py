@@ -13,7 +13,7 @@ import attrs
 import orjson
 
 from ..frontier.document_request import has_scope_drops
-from ..frontier.lastmod_trust import History, LastmodTrust, is_proven, judge_history
+from ..frontier.lastmod_trust import History, LastmodEvidence, LastmodTrust, is_behind, is_proven, judge_history
 from ..frontier.revalidation import CachedDocument, DocumentCache, is_strong
 from ..model.records import Outcome, SitemapRef
 from ..model.url_batch import lastmod_columns, lastmod_of, micros
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Container, Iterator, Sequence
 
+    from ..frontier.lastmod_trust import Lastmod
     from ..frontier.revalidation import Trust
     from ..model.records import Precision
 
 # How long a document must answer with 404 or 410 only before it counts as gone.
 GONE_AFTER = timedelta(hours=24)
 _GONE_STATUSES = frozenset({404, 410})
+_CHILDREN_AT_ONCE = 10_000
 # An index with more is fetched anew each time: its children would not fit into memory.
 _MAX_CHILDREN = 100_000
 
@@ -86,11 +88,6 @@ CREATE TEMP TABLE IF NOT EXISTS named (
   loc TEXT NOT NULL, lastmod INTEGER, precision INTEGER, line INTEGER,
   PRIMARY KEY (run, sitemap, place)
 ) WITHOUT ROWID;
-"""
-_CHILD_DATES = """
-SELECT coalesce(sum(same), 0), coalesce(sum(same) FILTER (WHERE lastmod IS NOT NULL), 0),
-  coalesce(max(same) FILTER (WHERE lastmod IS NOT NULL), 0)
-FROM (SELECT lastmod, count(*) AS same FROM named WHERE run = :run AND sitemap = :url GROUP BY lastmod)
 """
 
 
@@ -166,10 +163,22 @@ class SiteDocuments:
             validators = {"etag": row.stored.etag, "last_modified": row.stored.last_modified}
         self._finish(row, outcome, fine=fine, gone_since=None, **validators, **self._stated(outcome))
 
-    def replace(self, row: DocumentRow, outcome: Outcome, *, prefix: str, entries: int, history: History) -> None:
-        """Records that a document was read and its entries are stored; validators only if it was read whole."""
+    def replace(
+        self,
+        row: DocumentRow,
+        outcome: Outcome,
+        *,
+        prefix: str,
+        entries: int,
+        history: History,
+        newest: Lastmod | None,
+    ) -> None:
+        """Records that a document was read and its entries are stored; validators only if it was read whole.
+
+        `newest` is the newest lastmod in it, of those that are older than the run.
+        """
         if outcome.complete:
-            self._observe(row, outcome, has_changed=True)
+            self._observe(row, outcome, has_changed=True, newest=newest)
         columns: dict[str, Any] = {"etag": None, "last_modified": None, "sha256": None, "authorities": None}
         if outcome.complete:
             columns = {**_validators(outcome, self._started), **self._stated(outcome), "sha256": outcome.sha256}
@@ -194,20 +203,32 @@ class SiteDocuments:
         self._finish(row, outcome, fine=int(is_gone), gone_since=gone_since and micros(gone_since))
         return is_gone
 
-    def index_history(self, before: History, url: str) -> History:
-        """The history of an index with counts of its children's lastmods; _observe() counts the changes."""
-        entries, dated, identical = self._db.execute(_CHILD_DATES, {"run": self._run, "url": url}).fetchone()
-        return attrs.evolve(before, entries=entries, dated=dated, identical=identical, future=0, at_fetch=0)
+    def index_lastmods(self, url: str) -> LastmodEvidence:
+        """The lastmods that an index states for its children; _observe() counts the changes."""
+        lastmods = LastmodEvidence()
+        children = self._db.execute(
+            "SELECT lastmod, precision FROM named WHERE run = ? AND sitemap = ?", (self._run, url)
+        )
+        while some := children.fetchmany(_CHILDREN_AT_ONCE):
+            dates, precisions = zip(*some, strict=True)
+            lastmods.add(dates, precisions)
+        return lastmods
 
-    def _observe(self, row: DocumentRow, outcome: Outcome, *, has_changed: bool) -> None:
-        """Adds an observation to the history of the index: whether the child changed, and whether its lastmod did."""
+    def _observe(self, row: DocumentRow, outcome: Outcome, *, has_changed: bool, newest: Lastmod | None = None) -> None:
+        """Adds an observation to the history of the index: whether the child changed, and whether its lastmod did.
+
+        With an entry that is newer than the lastmod, the child has changed and the lastmod has not.
+        """
         before, now = _lastmod(row.stored), _lastmod(outcome)
-        if not row.stored.complete or before is None or now is None or not outcome.parents:
+        if now is None or not outcome.parents:
             return
-        if before == now and row.stored.read_at and row.stored.read_at < period_end(*before):
+        hides_change = is_behind(now, newest)
+        if not hides_change and (not row.stored.complete or before is None):
+            return
+        if not hides_change and before == now and row.stored.read_at and row.stored.read_at < period_end(*now):
             return  # the child may have changed twice within the period, such as a day
         for parent in self._rows("AND url = ?", outcome.parents[0]):
-            counted = parent.history.counting(has_changed, before != now)
+            counted = parent.history.counting(has_changed, before != now and not hides_change)
             self._set(parent, history=_json(attrs.asdict(counted)), score=judge_history(counted).score)
 
     def _stated(self, outcome: Outcome) -> dict[str, Any]:
@@ -370,7 +391,7 @@ def _validators(outcome: Outcome, read_at: datetime) -> dict[str, str | None]:
     return {"etag": outcome.etag, "last_modified": modified if strong else None}
 
 
-def _lastmod(source: StoredDocument | Outcome) -> tuple[datetime, Precision] | None:
+def _lastmod(source: StoredDocument | Outcome) -> Lastmod | None:
     lastmod, precision = source.lastmod, source.lastmod_precision
     return None if lastmod is None or precision is None else (lastmod, precision)
 

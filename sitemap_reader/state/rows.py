@@ -30,12 +30,11 @@ from ..model.url_batch import (
     lastmod_of,
 )
 from ..parser.compiled import scanner
-from ..serialize.jsonl import NESTED, from_json, to_dict
+from ..serialize.jsonl import NESTED, STATED, from_json, to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
-_MINUTE = PRECISIONS.index("minute")
 # Digit -> nested field, in the order of the digits, so that a row with news begins with a zero (HAS_NEWS).
 _CODES = {extension.state_code: name for name, extension in EXTENSIONS.items()} | {EXTRAS_STATE_CODE: "extras"}
 _NESTED = dict(sorted(_CODES.items()))
@@ -58,16 +57,17 @@ class Listing(NamedTuple):
         """The listing of a row."""
         return cls(document, *unpack_stated(stated), nested)
 
-    def differences(self, other: Listing) -> tuple[str, ...]:
-        """The names of the fields that differ, in the order of UrlRecord."""
+    def differences(self, other: Listing, compared: Container[str] = STATED) -> tuple[str, ...]:
+        """The names of those fields of `compared` that differ, in the order of UrlRecord."""
         names = []
         if _lastmod_of_listing(self) != _lastmod_of_listing(other):
             names.append("lastmod")
         for name in ("precision", "changefreq", "priority"):
             if getattr(self, name) != getattr(other, name):
                 names.append("lastmod_precision" if name == "precision" else name)
-        old, new = _digests(self.nested), _digests(other.nested)
-        return (*names, *(name for name in NESTED if old.get(name) != new.get(name)))
+        old, new = nested_digests(self.nested), nested_digests(other.nested)
+        names += [name for name in NESTED if old.get(name) != new.get(name)]
+        return tuple(name for name in names if name in compared)
 
 
 def newest_listing(listings: Iterable[Listing]) -> Listing:
@@ -94,11 +94,6 @@ def moment(number: int) -> datetime:
     return EPOCH + timedelta(microseconds=number)
 
 
-def states_time(code: int | None) -> bool:
-    """Whether a lastmod of this precision has a time of day."""
-    return code is not None and code >= _MINUTE
-
-
 def record_of(loc: str, listing: Listing, sitemap: str | None) -> UrlRecord:
     """The record of a listing, without nested values."""
     lastmod, precision = lastmod_of(listing.lastmod, listing.precision)
@@ -109,7 +104,8 @@ def record_of(loc: str, listing: Listing, sitemap: str | None) -> UrlRecord:
 
 # A row has lastmod, precision, changefreq and priority in one value. Usually that is an integer: the lastmod in seconds
 # (or in milliseconds, where its precision is SUBSECOND) times _SCALE, plus the code of the other three. Microseconds,
-# and priorities that are no hundredths, do not fit: then it is a JSON array of the four.
+# priorities that are no hundredths, and a lastmod or a precision without the other do not fit: then it is a JSON array
+# of the four.
 Stated: TypeAlias = int | str
 Others: TypeAlias = "tuple[int | None, int | None, float | None]"  # precision, changefreq, priority
 _HUNDREDTHS = [number / 100 for number in range(101)]
@@ -118,6 +114,7 @@ _CODED: list[Others] = [
 ]
 _CODE_OF = {others: code for code, others in enumerate(_CODED)}
 _CODE_OF_SECONDS = {others: code for others, code in _CODE_OF.items() if others[0] != SUBSECOND}
+_UNDATED = len(_CODED) // (1 + len(PRECISIONS))  # the codes below are those without precision
 _SCALE = 8192
 
 
@@ -130,7 +127,8 @@ def pack_stated(
     """The stated value of each URL."""
     codes = map(_CODE_OF_SECONDS.get, zip(precisions, changefreqs, priorities, strict=True))
     packed: list[Any] = [
-        None if code is None else (lastmod or 0) * _SCALE + code for lastmod, code in zip(lastmods, codes, strict=True)
+        None if code is None or (lastmod is None) != (code < _UNDATED) else (lastmod or 0) * _SCALE + code
+        for lastmod, code in zip(lastmods, codes, strict=True)
     ]
     if None in packed:
         for index, value in enumerate(packed):
@@ -140,7 +138,7 @@ def pack_stated(
 
 
 def _pack(lastmod: int | None, others: Others) -> Stated:
-    code = _CODE_OF.get(others)
+    code = _CODE_OF.get(others) if others[0] == SUBSECOND else None
     if code is None or lastmod is None or lastmod % 1_000:
         return orjson.dumps((lastmod, *others)).decode()
     return lastmod // 1_000 * _SCALE + code
@@ -308,7 +306,8 @@ def _digest(value: Any) -> str:
     return b64encode(blake2b(orjson.dumps(value), digest_size=6).digest()).decode()
 
 
-def _digests(nested: str | None) -> dict[str, str]:
+def nested_digests(nested: str | None) -> dict[str, str]:
+    """Name -> digest of each nested value of a row."""
     parts = nested or ""
     starts = range(0, len(parts), _NESTED_LENGTH)
     return {_NESTED[int(parts[start])]: parts[start + 1 : start + _NESTED_LENGTH] for start in starts}

@@ -124,13 +124,17 @@ class State:
 
         The records have loc, lastmod, its precision, changefreq, priority and sitemap. UsageError for an unknown site.
         """
+        for loc, sitemap, listing in self.listings(site):
+            yield record_of(loc, listing, sitemap)
+
+    def listings(self, site: str | None = None) -> Iterator[tuple[str, str, Listing]]:
+        """As entries(): the URL, its sitemap, and the Listing, which has digests of images and other nested values."""
         site_id = self._site_id(site)
         with sqlite_errors(self.name):
             for _, rows in groupby(self.db.execute(_ENTRIES, (site_id,)), itemgetter(0)):
                 listings = {Listing.of_row(*row[3:6]): (row[1], row[2]) for row in rows}
                 listing = newest_listing(listings)
-                loc, sitemap = listings[listing]
-                yield record_of(loc, listing, sitemap)
+                yield *listings[listing], listing
 
     def runs(self, site: str | None = None) -> list[StoredRun]:
         """The runs of one site, or of all, latest first."""

@@ -201,17 +201,19 @@ class StateSync:
         self._is_known = True
         document, diff = _listing_document(row), DocumentChanges()
         yield from self._urls.changes(document, buffer, diff)
-        history = diff.update_history(row.history, buffer.lastmods.entries)
+        lastmods = buffer.lastmods
+        newest = lastmods.newest(self._started)
+        history = diff.update_history(row.history, lastmods.entries)
         if outcome.format == Format.INDEX:
-            history = self._documents.index_history(history, document.sitemap)
-        else:
-            history = buffer.lastmods.update_history(history)
+            lastmods = self._documents.index_lastmods(document.sitemap)
+        lastmods.read(self._plan.clock().timestamp(), outcome.seconds or 0.0)
+        history = lastmods.history(history)
         prefix = diff.prefix or ""
         document = attrs.evolve(document, prefix=prefix)
         if outcome.complete and diff.still_listed < document.stored_urls:
             self._urls.unlist(document, diff.listed, self._started, expires=expires(outcome.format))
         entries = self._urls.count(row.id)
-        self._documents.replace(row, outcome, prefix=prefix, entries=entries, history=history)
+        self._documents.replace(row, outcome, prefix=prefix, entries=entries, history=history, newest=newest)
 
     def _unlist_all(self, row: DocumentRow) -> None:
         """Unlists all URLs of a document that is gone."""
@@ -263,10 +265,7 @@ class StateSync:
     def _row_and_buffer(self, url: str) -> tuple[DocumentRow, DocumentBuffer]:
         """The row and the buffer of a document that is being read."""
         if url not in self._open:
-            self._open[url] = (
-                self._documents.get(url),
-                DocumentBuffer(micros(self._started) // 1_000_000, self._spill),
-            )
+            self._open[url] = self._documents.get(url), DocumentBuffer(self._spill)
         return self._open[url]
 
     def _commit(self, **more: Any) -> None:

@@ -222,7 +222,7 @@ class SiteUrls:
             diff.count(before.own[key], listing)
         elsewhere = before.counted_elsewhere(key, document.id)
         old, new = newest_listing(before.counted(key)), newest_listing([listing, *elsewhere])
-        changed = self._differences(old, new)
+        changed = old.differences(new, self._compared)
         if not changed or self._is_new(key, before):
             return None
         if new is not listing:
@@ -232,9 +232,6 @@ class SiteUrls:
     def _is_new(self, key: int, before: PreviousListings) -> bool:
         """Whether a URL that is known now was not when the run began."""
         return key in self._new or all(document >= self._first_new_document for document in before.documents(key))
-
-    def _differences(self, old: Listing, new: Listing) -> tuple[str, ...]:
-        return tuple(name for name in old.differences(new) if name in self._compared)
 
     def _sitemap(self, document: int) -> str | None:
         row = self._db.execute("SELECT url FROM document WHERE id = ?", (document,)).fetchone()
@@ -315,7 +312,7 @@ class SiteUrls:
         if not kept:
             return Change("removed", record_of(loc, old, sitemaps[old.document]))
         new = newest_listing(kept)
-        changed = self._differences(old, new)
+        changed = old.differences(new, self._compared)
         return _updated(record_of(loc, new, self._sitemap(new.document)), changed, old) if changed else None
 
     def delete_decided(self, expired_before: datetime) -> None:

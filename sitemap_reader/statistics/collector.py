@@ -1,7 +1,7 @@
-"""Statistics: counts the JSON objects of a dump in one pass; facts() returns the numbers of the site.
+"""Statistics: counts the items of a crawl or a dump in one pass; facts() returns the numbers of the site.
 
-In: the dict of each JSON line, and the time of the report. Out: Facts, group by group. Memory is bounded, except for
-8 bytes of each distinct loc.
+In: UrlBatches, outcomes and problems, and the time of the report. Out: Facts, group by group. Memory is bounded, except
+for 8 bytes of each distinct loc.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..client.dedupe import UrlSet
-from ..model.errors import UsageError
-from ..model.records import EXTENSIONS, NO_EXTENSIONS
+from ..model.problems import Problem
+from ..model.records import EXTENSIONS, NO_EXTENSIONS, Outcome
+from ..model.url_batch import UrlBatch, changefreq_of
 from ..parser.content.sniff import Format
-from ..serialize.jsonl import NESTED, from_json
+from ..serialize.jsonl import NESTED
 from .facts import Fact, LastmodStatistics, TopCounts, facts, share
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
+
+    from ..model.url_batch import BatchItem
 
 
 # --- URLs ---
@@ -38,25 +41,25 @@ class UrlStatistics:
 
     def __init__(self) -> None:
         self._locs, self._sitemaps, self._names = UrlSet(), UrlSet(), UrlSet()
-        self._sitemap = self._host = ""  # of the last URL: the next one mostly has the same
+        self._host = ""  # of the last URL: the next one mostly has the same
         self._hosts, self._sections, self._codes = TopCounts(), TopCounts(), TopCounts()
         self._depths: Counter[int] = Counter()
         self._having: Counter[str] = Counter()
         self._items: Counter[str] = Counter()
 
-    def add(self, json_object: Mapping[str, Any]) -> None:
-        """Counts a URL."""
-        self._locs.add(json_object["loc"])
-        sitemap = json_object.get("sitemap")
-        if sitemap is not None and sitemap != self._sitemap:
-            self._sitemap = sitemap
-            self._sitemaps.add(sitemap)
-        match = _URL.match(json_object["loc"])
-        if match is not None:
-            self._count_location(*match.groups())
-        for name in NESTED:
-            if json_object.get(name):
-                self._count_extension(name, json_object[name])
+    def add(self, urls: UrlBatch) -> None:
+        """Counts URLs."""
+        if urls.sitemap is not None:
+            self._sitemaps.add(urls.sitemap)
+        for loc in urls.columns.locs:
+            self._locs.add(loc)
+            match = _URL.match(loc)
+            if match is not None:
+                self._count_location(*match.groups())
+        for record in urls.detailed.values():
+            for name in NESTED:
+                if value := getattr(record, name):
+                    self._count_extension(name, value)
 
     def _count_location(self, host: str, path: str) -> None:
         if host != self._host:
@@ -73,7 +76,7 @@ class UrlStatistics:
         if name in _COUNTED:
             self._items[name] += len(value)
         if name == "alternates":
-            for code in {alternate["hreflang"] for alternate in value} - {None}:
+            for code in {alternate.hreflang for alternate in value} - {None}:
                 self._codes.add(code)
 
     def counts(self, urls: int) -> Iterator[Fact]:
@@ -135,34 +138,31 @@ class RunStatistics:
     def __bool__(self) -> bool:
         return self._has_run
 
-    def add_outcome(self, json_object: Mapping[str, Any]) -> None:
+    def add_outcome(self, outcome: Outcome) -> None:
         """Counts a document; memory grows with their number, which a run limits."""
         self._has_run = True
-        if json_object["format"] == Format.ROBOTS:
-            self._robots_failed += not json_object["complete"]
+        if outcome.format == Format.ROBOTS:
+            self._robots_failed += not outcome.complete
             return
-        url = json_object["url"]
-        key = json_object["final_url"] or url or f"{len(self._documents)}"
-        state = "complete" if json_object["complete"] else "partial" if json_object["entries"] else "failed"
+        key = outcome.final_url or outcome.url or f"{len(self._documents)}"
+        state = "complete" if outcome.complete else "partial" if outcome.entries else "failed"
         known = self._documents.get(key)
         if known is None or known.is_alias:
+            is_alias = key != outcome.url
             self._documents[key] = _Document(
-                json_object["format"] or "unknown",
-                state,
-                json_object["bytes_decoded"],
-                json_object["dropped"],
-                key != url,
+                outcome.format or "unknown", state, outcome.bytes_decoded, outcome.dropped, is_alias
             )
 
-    def add_problem(self, json_object: Mapping[str, Any]) -> None:
+    def add_problem(self, problem: Problem) -> None:
         """Counts a problem with a line of its own."""
         self._has_run = True
-        self._reported.add(json_object["code"])
+        self._reported.add(problem.code)
 
-    def add_url_problems(self, json_object: Mapping[str, Any]) -> None:
-        """Counts the problems of a URL."""
-        for problem in json_object["problems"]:
-            self._on_urls.add(problem["code"])
+    def add_urls(self, urls: UrlBatch) -> None:
+        """Counts the problems of URLs."""
+        for record in urls.detailed.values():
+            for problem in record.problems:
+                self._on_urls.add(problem.code)
 
     def dropped(self, urls: int) -> Iterator[Fact]:
         """Dropped URLs by reason."""
@@ -200,13 +200,12 @@ class HintStatistics:
     def __init__(self) -> None:
         self._changefreqs, self._priorities = TopCounts(), TopCounts()
 
-    def add(self, json_object: Mapping[str, Any]) -> None:
-        """Counts a URL."""
-        changefreq, priority = json_object.get("changefreq"), json_object.get("priority")
-        if changefreq is not None:
-            self._changefreqs.add(changefreq)
-        if priority is not None:
-            self._priorities.add(format(priority, "g"))
+    def add(self, urls: UrlBatch) -> None:
+        """Counts URLs."""
+        for code, count in _stated(urls.columns.changefreqs):
+            self._changefreqs.add(changefreq_of(code) or "", count)
+        for priority, count in _stated(urls.columns.priorities):
+            self._priorities.add(format(priority, "g"), count)
 
     def facts(self, urls: int) -> Iterator[Fact]:
         """changefreq by count, priority by value."""
@@ -214,34 +213,33 @@ class HintStatistics:
         yield from self._priorities.facts("priority", 5, urls, order=lambda pair: -float(pair[0]), missing="none")
 
 
-class Statistics:
-    """Counts the lines of a dump with add(); facts() are their numbers. Ages are relative to `now`, which is aware."""
+def _stated(column: Sequence[Any]) -> Iterator[tuple[Any, int]]:
+    """The values of a column, each with its count."""
+    return ((value, count) for value, count in Counter(column).items() if value is not None)
 
-    def __init__(self, now: datetime) -> None:
+
+class Statistics:
+    """Counts items with add(); facts() are their numbers. Ages are relative to `now`, which is aware.
+
+    `clock` returns the present time, for the URLs of a site that is being read; else the time of reading is unknown.
+    """
+
+    def __init__(self, now: datetime, clock: Callable[[], datetime] | None = None) -> None:
         self.urls = 0
         self._url_statistics = UrlStatistics()
-        self._lastmods = LastmodStatistics(now)
+        self._lastmods = LastmodStatistics(now, clock)
         self._hints = HintStatistics()
         self._runs = RunStatistics()
-        self._handlers: dict[object, Callable[[Mapping[str, Any]], None]] = {
-            None: self._add_url,
-            "outcome": self._runs.add_outcome,
-            "problem": self._runs.add_problem,
-        }
 
-    def add(self, json_object: Mapping[str, Any]) -> None:
-        """Counts the JSON object of a URL, an outcome or a problem; other types are ignored.
-
-        UsageError for one that does not have the fields of its type.
-        """
-        handler = self._handlers.get(json_object.get("type"))
-        if handler is None:
-            return
-        try:
-            handler(json_object)
-        except (TypeError, ValueError, KeyError, AttributeError) as exc:
-            from_json(json_object)  # raises UsageError, which names the fault
-            raise UsageError(f"no line of a dump: {exc}") from exc
+    def add(self, item: BatchItem) -> None:
+        """Counts URLs, an outcome or a problem; references are ignored."""
+        if isinstance(item, UrlBatch):
+            self._add_urls(item)
+        elif isinstance(item, Outcome):
+            self._runs.add_outcome(item)
+            self._lastmods.end_sitemap(item)
+        elif isinstance(item, Problem):
+            self._runs.add_problem(item)
 
     def facts(self) -> list[Fact]:
         """The facts so far, group by group; empty groups are omitted."""
@@ -263,10 +261,9 @@ class Statistics:
             )
         return [fact for group in groups for fact in group(self.urls)]
 
-    def _add_url(self, json_object: Mapping[str, Any]) -> None:
-        self.urls += 1
-        self._url_statistics.add(json_object)
-        self._lastmods.add(json_object)
-        self._hints.add(json_object)
-        if "problems" in json_object:
-            self._runs.add_url_problems(json_object)
+    def _add_urls(self, urls: UrlBatch) -> None:
+        self.urls += len(urls)
+        self._url_statistics.add(urls)
+        self._lastmods.add(urls)
+        self._hints.add(urls)
+        self._runs.add_urls(urls)

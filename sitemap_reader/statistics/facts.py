@@ -1,26 +1,30 @@
 """Counters of statistics: names and lastmods in, Facts out.
 
-TopCounts counts by name in bounded memory; TrustStatistics and LastmodStatistics count lastmods. Each add() takes the
-JSON object of a URL, and each facts() yields what was counted.
+TopCounts counts by name in bounded memory; TrustStatistics and LastmodStatistics count lastmods. Each add() takes URLs,
+and each facts() yields what was counted.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..frontier.lastmod_trust import FEW_ALIKE, History, judge_history, trust_in_words
-from ..parser.normalise.dates import PRECISION_CHARACTERS, tolerance
+from ..frontier.lastmod_trust import History, LastmodEvidence, indications, judge_history, total, trust_in_words
+from ..model.url_batch import lastmod_of
+from ..parser.normalise.dates import PRECISION_CHARACTERS
 from ..serialize.jsonl import stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from datetime import datetime
+    from collections.abc import Callable, Iterable, Iterator
+
+    from ..frontier.lastmod_trust import Kind
+    from ..model.records import Outcome, Precision
+    from ..model.url_batch import UrlBatch
 
 
 MAX_NAMES = 20_000
@@ -44,8 +48,9 @@ class Fact:
     - `sitemaps`: documents that are `complete`, `partial` (some of it was read) or `failed`; `robots.txt failed`.
       `sitemaps format`, `sitemaps bytes`: how many there are of a format, and their unpacked size; 5 formats. These
       and `urls dropped` need lines of type outcome.
-    - `lastmod`: `stated`; `in the future`; `alike`: those that have the most frequent one of their sitemap, if ten or
-      more have it, as a share of those stated. `lastmod verdict`: how far they can be trusted, with their score (0 to
+    - `lastmod`: `stated`; `in the future`; as shares of those stated: `alike`, those that have the most frequent one of
+      their sitemap, or `nearly alike`, one of the ten minutes that hold most, if ten or more have it; `at the time of
+      reading`, if five or more of a sitemap are. `lastmod verdict`: how far they can be trusted, with their score (0 to
       1); count and share are those of the stated. `lastmod oldest`, `newest`, `most common`: the name is the date,
       as exact as it was stated. `lastmod within`: `7 days`, `30 days`, `365 days` before now; a day that overlaps them
       counts, as for --since, a month or a year that began then. `lastmod precision`. `lastmod month`: the newest 6.
@@ -147,60 +152,58 @@ def share(count: int, total: int | None) -> float | None:
 
 # --- trust in the lastmods ---
 
-# Sitemaps are read concurrently, so their URLs are interleaved; distinct lastmods counted of each.
-_MAX_OPEN, _MAX_DATES = 64, 10_000
+_MAX_OPEN = 64  # sitemaps are read concurrently, so their URLs are interleaved
+# Kind of evidence -> the name of its fact.
+_NAMES: dict[Kind, str] = {
+    "future": "in the future",
+    "identical": "alike",
+    "dense": "nearly alike",
+    "at_fetch": "at the time of reading",
+}
 
 
-@attrs.define
-class _SitemapDates:
-    """Counts of a sitemap of which more URLs may come."""
-
-    entries: int = 0
-    dates: Counter[str] = attrs.field(factory=Counter)
-    dated: int = 0
+def trust_facts(history: History, urls: int) -> Iterator[Fact]:
+    """The evidence against the lastmods of a site, and the verdict on them."""
+    counts = {each.kind: each.count for each in indications(history)}
+    for kind, name in _NAMES.items():
+        if kind in counts:
+            yield Fact("lastmod", name, counts[kind], share(counts[kind], urls if kind == "future" else history.dated))
+    yield Fact("lastmod verdict", trust_in_words(judge_history(history)), history.dated, share(history.dated, urls))
 
 
 class TrustStatistics:
-    """Trust in the lastmods of a site: identical ones are counted by sitemap, in bounded memory, and then summed."""
+    """The history of the lastmods of a site: those of each sitemap are counted in bounded memory, and then summed.
 
-    def __init__(self) -> None:
-        self._open: dict[object, _SitemapDates] = {}
-        self._sum = History()
+    `clock` is the time of reading; without one that is unknown, and lastmods after `now` are in the future.
+    """
 
-    def add(self, json_object: Mapping[str, Any]) -> None:
-        """Counts a URL."""
-        sitemap = json_object.get("sitemap")
-        counts = self._open.get(sitemap)
-        if counts is None:
-            counts = self._open[sitemap] = _SitemapDates()
-            if len(self._open) > _MAX_OPEN:
-                self._close(next(iter(self._open)))
-        counts.entries += 1
-        lastmod = json_object.get("lastmod")
-        if lastmod is not None:
-            counts.dated += 1
-            if lastmod in counts.dates or len(counts.dates) < _MAX_DATES:
-                counts.dates[lastmod] += 1
+    def __init__(self, now: datetime, clock: Callable[[], datetime] | None) -> None:
+        self._as_of = None if clock else now.timestamp()
+        self._clock = clock
+        self._open: dict[object, LastmodEvidence] = {}
+        self._total = History()
 
-    def facts(self, future: int, urls: int) -> Iterator[Fact]:
-        """The verdict; `future` is the number of lastmods in the future."""
+    def add(self, urls: UrlBatch) -> None:
+        """Counts URLs of one sitemap."""
+        evidence = self._open.setdefault(urls.sitemap, LastmodEvidence())
+        read_at = self._clock().timestamp() if self._clock else None
+        evidence.add(urls.columns.lastmods, urls.columns.precisions, read_at)
+        if len(self._open) > _MAX_OPEN:
+            self.close(next(iter(self._open)))
+
+    def close(self, sitemap: object, seconds: float = 0.0) -> None:
+        """Counts a sitemap that was read to its end, in so many seconds."""
+        evidence = self._open.pop(sitemap, None)
+        if evidence is not None:
+            if self._clock:
+                evidence.read(self._clock().timestamp(), seconds)
+            self._total = total([self._total, evidence.history(as_of=self._as_of)])
+
+    def history(self) -> History:
+        """The sum of all sitemaps."""
         for sitemap in [*self._open]:
-            self._close(sitemap)
-        history = attrs.evolve(self._sum, future=future)
-        if history.identical:
-            yield Fact("lastmod", "alike", history.identical, share(history.identical, history.dated))
-        verdict = trust_in_words(judge_history(history))
-        yield Fact("lastmod verdict", verdict, history.dated, share(history.dated, urls))
-
-    def _close(self, sitemap: object) -> None:
-        counts = self._open.pop(sitemap)
-        identical = max(counts.dates.values(), default=0)
-        self._sum = attrs.evolve(
-            self._sum,
-            entries=self._sum.entries + counts.entries,
-            dated=self._sum.dated + counts.dated,
-            identical=self._sum.identical + (identical if identical >= FEW_ALIKE else 0),
-        )
+            self.close(sitemap)
+        return self._total
 
 
 # --- lastmods ---
@@ -210,7 +213,6 @@ class TrustStatistics:
 RECENT_DAYS = (7, 30, 365)
 MAX_YEARS, MAX_MONTHS = 5, 6
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_STAMP = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?Z")
 
 
 def as_stated(lastmod: str, precision: str) -> str:
@@ -225,66 +227,52 @@ def as_stated(lastmod: str, precision: str) -> str:
 class LastmodStatistics:
     """Counts of lastmods: oldest, newest, most frequent, recent, by precision and period. `now` is aware."""
 
-    def __init__(self, now: datetime) -> None:
-        self._ahead = {name: _text(now + tolerance(name))[:chars] for name, chars in PRECISION_CHARACTERS.items()}
+    def __init__(self, now: datetime, clock: Callable[[], datetime] | None = None) -> None:
         # A day counts if any of it is within; a month or a year, most of which may be before, if it began within.
         since = [_text(now - timedelta(days=days)) for days in RECENT_DAYS]
         precisions = PRECISION_CHARACTERS.items()
         self._since = [{precision: text[: max(chars, 10)] for precision, chars in precisions} for text in since]
         self._recent = [0] * len(RECENT_DAYS)
-        self._future = 0
         self._precisions: Counter[str] = Counter()
         self._years: Counter[str] = Counter()
         self._months: Counter[str] = Counter()
         self._weekdays: Counter[str] = Counter()
         self._hours: Counter[str] = Counter()
-        self._trust = TrustStatistics()
+        self._trust = TrustStatistics(now, clock)
         self._values = TopCounts()
         self._oldest = self._newest = ("", 0)
 
-    def add(self, json_object: Mapping[str, Any]) -> None:
-        """Counts a URL; ValueError where its lastmod is no full timestamp."""
-        self._trust.add(json_object)
-        lastmod = json_object.get("lastmod")
-        if lastmod is None:
-            return
-        if not _STAMP.fullmatch(lastmod):
-            raise ValueError(f"lastmod {lastmod[:60]!r} is no full stamp such as 2026-11-01T00:00:00Z")
-        precision = json_object.get("lastmod_precision") or "second"
-        text = _cut(lastmod, precision)
-        self._precisions[precision] += 1
-        self._values.add(text)
-        self._years[text[:4]] += 1
-        self._count_extremes(text)
-        self._count_age(text, precision)
-        self._count_periods(text)
+    def add(self, urls: UrlBatch) -> None:
+        """Counts URLs of one sitemap."""
+        self._trust.add(urls)
+        lastmods, precisions = urls.columns.lastmods, urls.columns.precisions
+        for stated, count in Counter(zip(lastmods, precisions, strict=True)).items():
+            lastmod, precision = lastmod_of(*stated)
+            if lastmod is not None:
+                self._count(_text(lastmod), precision or "second", count)
 
-    def _count_extremes(self, text: str) -> None:
-        oldest, oldest_count = self._oldest
-        if not oldest or text <= oldest:
-            self._oldest = text, oldest_count + 1 if text == oldest else 1
-        newest, newest_count = self._newest
-        if text >= newest:
-            self._newest = text, newest_count + 1 if text == newest else 1
-
-    def _count_periods(self, text: str) -> None:
-        """Counts month, weekday and hour, as far as the precision states them."""
-        chars = len(text)
-        if chars > PRECISION_CHARACTERS["year"]:
-            self._months[text[:7]] += 1
-        if chars > PRECISION_CHARACTERS["month"]:
-            self._weekdays[_weekday(text[:10])] += 1
-        if chars > PRECISION_CHARACTERS["day"]:
-            self._hours[f"{text[11:13]}:00"] += 1
-
-    def _count_age(self, text: str, precision: str) -> None:
-        if text > self._ahead[precision]:
-            self._future += 1
-            return
+    def _count(self, stamp: str, precision: Precision, count: int) -> None:
+        text = stamp[: PRECISION_CHARACTERS[precision]]
+        self._precisions[precision] += count
+        self._values.add(text, count)
+        self._years[text[:4]] += count
+        self._oldest = _extreme(self._oldest, text, count, min)
+        self._newest = _extreme(self._newest, text, count, max)
         for number, since in enumerate(self._since):
             if text >= since[precision]:
-                self._recent[number] += 1
-                return
+                self._recent[number] += count
+                break
+        chars = len(text)
+        if chars > PRECISION_CHARACTERS["year"]:
+            self._months[text[:7]] += count
+        if chars > PRECISION_CHARACTERS["month"]:
+            self._weekdays[_weekday(text[:10])] += count
+        if chars > PRECISION_CHARACTERS["day"]:
+            self._hours[f"{text[11:13]}:00"] += count
+
+    def end_sitemap(self, outcome: Outcome) -> None:
+        """Takes the outcome of a sitemap, after all its URLs."""
+        self._trust.close(outcome.url, outcome.seconds or 0.0)
 
     def facts(self, urls: int) -> Iterator[Fact]:
         """All facts; shares are of all URLs, with and without a lastmod."""
@@ -292,13 +280,13 @@ class LastmodStatistics:
         yield Fact("lastmod", "stated", stated, share(stated, urls))
         if not stated:
             return
-        if self._future:
-            yield Fact("lastmod", "in the future", self._future, share(self._future, urls))
-        yield from self._trust.facts(self._future, urls)
+        history = self._trust.history()
+        yield from trust_facts(history, urls)
         ends = [("oldest", self._oldest), ("newest", self._newest)]
         for name, (text, count) in ends + [("most common", pair) for pair in self._values.top(1)]:
             yield Fact(f"lastmod {name}", _with_zone(text), count, share(count, urls))
-        within = [(f"{days} days", sum(self._recent[: number + 1])) for number, days in enumerate(RECENT_DAYS)]
+        recent = [count - history.future for count in accumulate(self._recent)]  # which has all that are in the future
+        within = [(f"{days} days", count) for days, count in zip(RECENT_DAYS, recent, strict=True)]
         yield from facts("lastmod within", within, urls)
         precisions = [(name, self._precisions[name]) for name in PRECISION_CHARACTERS if self._precisions[name]]
         yield from facts("lastmod precision", precisions, urls)
@@ -309,6 +297,13 @@ class LastmodStatistics:
         years = sorted(self._years.items(), reverse=True)
         older = sum(count for _, count in years[MAX_YEARS:])
         yield from facts("lastmod year", years[:MAX_YEARS] + [("other", older)] * bool(older), urls)
+
+
+def _extreme(known: tuple[str, int], text: str, count: int, better: Callable[[str, str], str]) -> tuple[str, int]:
+    """The better one of two dates, with its count."""
+    if not known[0] or better(known[0], text) != known[0]:
+        return text, count
+    return known[0], known[1] + count if text == known[0] else known[1]
 
 
 @lru_cache(maxsize=4096)

@@ -143,9 +143,7 @@ def test_hours_are_in_the_zone_and_dates_keep_their_day(load: Load) -> None:
 
 def test_peak_of_the_week_is_in_the_finding(load: Load) -> None:
     records = [page(n, day(6, 9, 8)) for n in range(3)] + [page("x", day(6, 10, 17))]
-    assert load(*records).weekday_hour().finding == (
-        "75% of changes on a Tue; the busiest hour is 08:00 UTC (3 of 4)"
-    )
+    assert load(*records).weekday_hour().finding == ("75% of changes on a Tue; the busiest hour is 08:00 UTC (3 of 4)")
     dated = [page(1, day(6, 9), "day")]
     assert load(*dated).weekday_hour().finding == "100% of changes on a Tue; no lastmod states a time"
 
@@ -202,22 +200,24 @@ def test_each_sitemap_is_judged_by_its_own_dates(load: Load) -> None:
     few = [page(f"w{n}", day(1, 2), sitemap="few") for n in range(9)]
     ahead = [page("h1", AT + timedelta(minutes=11), sitemap="ahead"), page("h2", day(6, 17), "day", sitemap="ahead")]
     ahead += [page("h3", day(6, 16), "day", sitemap="ahead"), page("h4", day(2, 1), sitemap="ahead")]
-    now = [page("n1", AT, sitemap="now"), page("n2", AT - timedelta(minutes=9), sitemap="now")]
-    now += [page("n3", sitemap="now")]
-    frame = load(*alike, *few, *ahead, *now, page("none", sitemap="none"), page("nowhere")).lastmod_trust()
+    now = [page(f"n{n}", AT - timedelta(seconds=15 * n), sitemap="now") for n in range(5)]
+    now += [page("n5", AT - timedelta(seconds=61), sitemap="now"), page("n6", sitemap="now")]
+    near = [page(f"b{n}", day(1, 2) + timedelta(seconds=66 * n), sitemap="near") for n in range(10)]
+    frame = load(*alike, *few, *ahead, *now, *near, page("none", sitemap="none"), page("nowhere")).lastmod_trust()
     reported = {row["sitemap"]: row for row in frame.to_dict("records")}
-    counted = ("urls", "dated", "identical", "future", "at_fetch")
+    counted = ("urls", "dated", "identical", "dense", "future", "at_fetch")
     assert {name: tuple(row[each] for each in counted) for name, row in reported.items()} == {
-        "alike": (11, 11, 10, 0, 0),
-        "few": (9, 9, 0, 0, 0),
-        "ahead": (4, 4, 0, 2, 0),
-        "now": (3, 2, 0, 0, 2),
-        "none": (1, 0, 0, 0, 0),
-        "": (1, 0, 0, 0, 0),
+        "alike": (11, 11, 10, 10, 0, 0),
+        "few": (9, 9, 0, 0, 0, 0),
+        "ahead": (4, 4, 0, 0, 2, 0),
+        "now": (7, 6, 0, 0, 0, 5),
+        "near": (10, 10, 0, 10, 0, 0),
+        "none": (1, 0, 0, 0, 0, 0),
+        "": (1, 0, 0, 0, 0, 0),
     }
     for row in reported.values():
         entries, *others = (int(row[each]) for each in counted)
-        names = ("dated", "identical", "future", "at_fetch")
+        names = ("dated", "identical", "dense", "future", "at_fetch")
         history = sr.frontier.History(entries=entries, **dict(zip(names, others, strict=True)))
         judged = sr.frontier.judge_history(history)
         assert (row["score"], row["reasons"]) == (judged.score, "; ".join(judged.reasons))
@@ -225,12 +225,14 @@ def test_each_sitemap_is_judged_by_its_own_dates(load: Load) -> None:
 
 def test_request_time_dates_need_a_known_crawl_time(load: Load) -> None:
     now = datetime.now(UTC).replace(microsecond=0)
-    records = [page(number, now, "second") for number in range(3)]
+    records = [page(number, now, "second") for number in range(5)]
     assert load(*records, at=None).lastmod_trust()["at_fetch"].tolist() == [0]
-    assert load(*records, at=now).lastmod_trust()["at_fetch"].tolist() == [3]
+    assert load(*records, at=now).lastmod_trust()["at_fetch"].tolist() == [5]
+    assert load(*records[:4], at=now).lastmod_trust()["at_fetch"].tolist() == [0]
     midnight = now.replace(hour=0, minute=0, second=0)  # of a page with a date without a time
-    records = [page(1, midnight, "day"), page(2, midnight, "minute")]
-    assert load(*records, at=midnight + timedelta(minutes=5)).lastmod_trust()["at_fetch"].tolist() == [1]
+    records = [page(0, midnight, "day"), *(page(number, midnight, "minute") for number in range(1, 6))]
+    assert load(*records, at=midnight + timedelta(minutes=1)).lastmod_trust()["at_fetch"].tolist() == [5]
+    assert load(*records, at=midnight + timedelta(minutes=2)).lastmod_trust()["at_fetch"].tolist() == [0]
 
 
 def test_measures_of_dates_state_the_trust_in_dates(load: Load) -> None:

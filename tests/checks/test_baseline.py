@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,12 +13,12 @@ import sitemap_reader as sr
 from sitemap_reader.checks.baseline import (
     MIN_MISSING_URLS,
     BaselineCheck,
-    BaselineEntry,
     DumpBaseline,
     StateBaseline,
     open_baseline,
 )
 from sitemap_reader.checks.findings import CheckedUrls, Findings
+from sitemap_reader.model.url_batch import UrlBatch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -54,8 +55,8 @@ def dump(*forms: dict[str, Any], name: str = "monday.jsonl") -> str:
 
 
 def some(urls: list[str], sitemap: str = PAGES) -> CheckedUrls:
-    none = [None] * len(urls)
-    return CheckedUrls.from_columns(sitemap, urls, none, none, none, none, [*range(2, 2 + len(urls))])
+    records = [sr.UrlRecord(loc, sitemap=sitemap, line=line) for line, loc in enumerate(urls, 2)]
+    return CheckedUrls(UrlBatch(sitemap, records=records), sitemap)
 
 
 def audit(
@@ -234,8 +235,14 @@ def test_baseline_is_not_read_for_unselected_codes(tmp_path: Path) -> None:
     ("form", "reported"),
     [
         ({"type": "change", "change": "new", "loc": SITE}, "that is a list of changes, not a dump: give a dump"),
-        ({"loc": SITE, "lastmod": "yesterday"}, "lastmod 'yesterday' is no date as a dump has it"),
-        ({"loc": SITE, "lastmod": 20260301}, "lastmod 20260301 is no date as a dump has it"),
+        (
+            {"loc": SITE, "lastmod": "yesterday"},
+            'URL record, lastmod: "yesterday" is not a date like 2024-01-31T08:30:00Z',
+        ),
+        (
+            {"loc": SITE, "lastmod": 20260301},
+            "URL record, lastmod: 20260301 is not a date like 2024-01-31T08:30:00Z",
+        ),
         ({"lastmod": None}, 'a line without "type" is a URL, and this one has no "loc": \'{"lastmod":null}\''),
     ],
 )
@@ -255,10 +262,8 @@ def test_a_dump_gives_its_places() -> None:
     path = dump(*lines_of([SITE + "/"], lastmod="2026-03-01T00:00:00Z", lastmod_precision="day"))
     baseline = open_baseline(path)
     assert isinstance(baseline, DumpBaseline)
-    ((loc, sitemap, line, lastmod, precision),) = baseline.listings()
-    assert (loc, sitemap, line, precision) == (f"{SITE}/", PAGES, 1, "day")
-    assert lastmod is not None
-    assert lastmod.isoformat() == "2026-03-01T00:00:00+00:00"
+    (record,) = baseline.listings()
+    assert record == sr.UrlRecord(f"{SITE}/", datetime(2026, 3, 1, tzinfo=UTC), "day", sitemap=PAGES, line=1)
 
 
 # --- states ---
@@ -296,7 +301,7 @@ def test_a_state_is_a_baseline() -> None:
     path = synced(SITE, {PAGES: locs(0, 30), POSTS: locs(30, 45)})
     baseline = open_baseline(path)
     assert isinstance(baseline, StateBaseline)
-    assert {*map(type, baseline.listings())} == {BaselineEntry}
+    assert {record.loc for record in baseline.listings()} == {*locs(0, 45)}
     assert against(path, some(locs(0, 30)), some(locs(30, 45), POSTS)) == []
     check = BaselineCheck.read(open_baseline(path, SITE))
     x01, x02 = audit(check, some(locs(0, 10)))
@@ -307,9 +312,9 @@ def test_a_state_is_a_baseline() -> None:
 
 def test_the_places_of_a_state_have_dates() -> None:
     places = [*open_baseline(synced(SITE, {PAGES: locs(0, 2)})).listings()]
-    assert {(each.sitemap, each.line, each.lastmod and each.lastmod.day, each.precision) for each in places} == {
-        (PAGES, None, 1, "day")
-    }
+    assert {
+        (each.sitemap, each.line, each.lastmod and each.lastmod.day, each.lastmod_precision) for each in places
+    } == {(PAGES, None, 1, "day")}
 
 
 def test_the_site_of_the_target_is_compared_in_a_state_of_several() -> None:

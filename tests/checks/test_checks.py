@@ -34,6 +34,7 @@ from sitemap_reader.checks.urls import ASSETS, DisallowedUrls, NonPageFiles, Pri
 from sitemap_reader.frontier.robots_rules import parse_rules
 from sitemap_reader.model.problems import CATALOGUE, report
 from sitemap_reader.model.records import Alternate, Image, News, Outcome, SitemapRef, UrlRecord, Video
+from sitemap_reader.model.url_batch import UrlBatch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,9 +71,6 @@ def outcome(url: str = MAP, **fields: Any) -> Outcome:
     return Outcome(url=url, final_url=url, **value)
 
 
-_COLUMNS = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
-
-
 def found(
     checks: Check | Sequence[Check],
     *parts: list[UrlRecord] | Outcome | SitemapRef,
@@ -88,8 +86,7 @@ def found(
             elif isinstance(part, SitemapRef):
                 check.on_ref(part, findings)
             else:
-                columns = [[getattr(record, name) for record in part] for name in _COLUMNS]
-                check.on_urls(CheckedUrls.from_columns(part[0].sitemap or "", *columns), findings)
+                check.on_urls(CheckedUrls(UrlBatch(part[0].sitemap, records=[*part]), part[0].sitemap or ""), findings)
                 for record in part:
                     check.on_record(record, findings)
     for check in all_of_them:
@@ -777,8 +774,7 @@ def test_later_robots_txt_applies_to_earlier_urls() -> None:
     check = DisallowedUrls(lambda url: RULES if known else None)
     findings = Findings()
     for pages in (entries("private/1", "a"), entries("private/2")):
-        columns = [[getattr(record, name) for record in pages] for name in _COLUMNS]
-        check.on_urls(CheckedUrls.from_columns(MAP, *columns), findings)
+        check.on_urls(CheckedUrls(UrlBatch(MAP, records=[*pages]), MAP), findings)
         known.append(True)
     check.on_end(findings)
     assert [(each.count, check.notes) for each in findings.ranked()] == [(2, [])]

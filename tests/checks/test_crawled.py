@@ -13,6 +13,7 @@ import sitemap_reader as sr
 from sitemap_reader.checks.baseline import open_baseline
 from sitemap_reader.checks.crawled import CrawlCheck, UnchangedContentCheck
 from sitemap_reader.checks.findings import CheckedUrls, Findings
+from sitemap_reader.model.url_batch import UrlBatch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,11 +43,9 @@ def page(url: str, status: int | None = 200, **reported: Any) -> dict[str, Any]:
 
 def some(*locs: str, sitemap: str = SITEMAP, lastmod: datetime | None = None, precision: str = "second") -> CheckedUrls:
     """These URLs, from line 2 on."""
-    none = [None] * len(locs)
-    lines = [*range(2, 2 + len(locs))]
-    return CheckedUrls.from_columns(
-        sitemap, locs, [lastmod] * len(locs), [lastmod and precision] * len(locs), none, none, lines
-    )
+    dates: dict[str, Any] = {"lastmod": lastmod, "lastmod_precision": lastmod and precision}
+    records = [sr.UrlRecord(loc, **dates, sitemap=sitemap, line=line) for line, loc in enumerate(locs, 2)]
+    return CheckedUrls(UrlBatch(sitemap, records=records), sitemap)
 
 
 def audit(

@@ -132,13 +132,14 @@ def test_on_lastmod_ignores_other_fields(tmp_path: Path, old: Path) -> None:
     assert (result.exit_code, result.stdout) == (Exit.COMPLETE, "")
 
 
-def test_invalid_values_are_written_unchanged(tmp_path: Path) -> None:
-    one, two = tmp_path / "1.jsonl", tmp_path / "2.jsonl"
-    one.write_text('{"loc":"a","lastmod":"yesterday","lastmod_precision":"week"}\n')
-    two.write_text('{"loc":"a","lastmod":5,"lastmod_precision":["x"]}\n{"loc":"b","lastmod":{}}\n')
-    assert run("diff", one, two, "--format", "table").stdout == "~ a  lastmod yesterday -> none\n+ b\n"
-    assert run("diff", one, two, "--format", "tsv").stdout.splitlines()[1].startswith("updated\ta\t5\tyesterday\t")
-    assert json.loads(run("diff", one, two).stdout.splitlines()[0])["lastmod"] == 5
+def test_invalid_value_is_an_error_with_its_line(tmp_path: Path, old: Path) -> None:
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"loc":"a"}\n{"loc":"b","lastmod":"yesterday"}\n')
+    result = run("diff", old, bad)
+    assert (result.exit_code, result.stdout) == (Exit.USAGE, "")
+    assert result.stderr == (
+        f'error: {bad}:2: URL record, lastmod: "yesterday" is not a date like 2024-01-31T08:30:00Z\n'
+    )
 
 
 # --- inputs and outputs ---

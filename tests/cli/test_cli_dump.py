@@ -305,7 +305,7 @@ def test_options_reach_the_reader(
         captured.update(keywords)
         raise UsageError("captured")
 
-    monkeypatch.setattr(sitemap_reader.cli.dump, "lines", capture)
+    monkeypatch.setattr(sitemap_reader.cli.dump, "url_batches", capture)
     assert run("dump", "a.example", *options).exit_code == 2
     assert {name: captured[name] for name in expected} == expected
     assert ("user_agent" in captured) == ("-A" in options)

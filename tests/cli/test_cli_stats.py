@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_runs import BROKEN, NS, SHOP, SITES, process, replay, run, urlset
@@ -124,22 +124,30 @@ def test_suspicious_date_is_reported_with_its_share(tmp_path: Path) -> None:
     assert "most common 2026-11-01 49 98.0%" in " ".join(result.stdout.split())
 
 
+ALTERNATE = {"hreflang": "de", "href": A, "media": None}
 HOSTILE = {
     "loc": f"{A}/\x1b[31m/x",
     "sitemap": "\x1b]0;title\x07",
-    "changefreq": "\x9b31m\nnever",
-    "alternates": [{"hreflang": "d\u202ee\tx", "href": A, "media": None}],
-    "problems": [{"code": "\x1b[2J", "field": None, "raw": None}],
+    "alternates": [{**ALTERNATE, "hreflang": "d\u202ee\tx"}],
 }
+HOSTILE_WORDS = [{"changefreq": "\x9b31m\nnever"}, {"problems": [{"code": "\x1b[2J", "field": None, "raw": None}]}]
 
 
 @pytest.mark.parametrize("format", ["table", "tsv"])
 def test_text_of_a_site_is_escaped_in_tables(format: str) -> None:
     result = run("stats", "-", "--format", format, stdin=json.dumps(HOSTILE))
     assert result.exit_code == 0
-    plain = run("stats", "-", "--format", format, stdin=json.dumps({**HOSTILE, "changefreq": "never"}))
+    plain = run("stats", "-", "--format", format, stdin=json.dumps({**HOSTILE, "alternates": [ALTERNATE]}))
     assert len(result.stdout.splitlines()) == len(plain.stdout.splitlines())
     assert all(char.isprintable() for char in result.stdout if char not in "\n\t")
+
+
+@pytest.mark.parametrize("words", HOSTILE_WORDS)
+def test_words_that_no_record_has_are_an_error_in_printable_text(words: dict[str, Any]) -> None:
+    result = run("stats", "-", stdin=json.dumps({**HOSTILE, **words}))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: stdin:1: URL record, ")
+    assert result.stderr.removesuffix("\n").isprintable()
 
 
 # --- exit codes and errors ---

@@ -37,7 +37,7 @@ def test_five_problems_of_a_code_and_document_are_logged_and_the_rest_counted(ca
 def test_missing_documents_are_logged_last(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     ledger = SummaryBuilder()
-    ledger.take([sr.Outcome(url="https://e.com/a.xml", complete=False)], sr.UrlRecord)
+    ledger.record([sr.Outcome(url="https://e.com/a.xml", complete=False)])
     CrawlLog(LOGGER).end(ledger.summary(), None)
     CrawlLog(LOGGER).end(ledger.summary(), sr.NothingFound("there is none"))
     assert [each for each in reported(caplog) if each[0] != "INFO"] == [

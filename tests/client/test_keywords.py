@@ -9,26 +9,36 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.sources import SnapshotOptions
-from sitemap_reader.client.keywords import CHANGES_KEYWORDS, KEYWORDS, ReaderOptions
-from sitemap_reader.client.sync_api import ChangesOptions
+from sitemap_reader.client.keywords import (
+    CHANGES_KEYWORDS,
+    KEYWORDS,
+    ChangesOptions,
+    QueryOptions,
+    ReaderOptions,
+    SiteOptions,
+    SyncOptions,
+    UrlsOptions,
+)
+from sitemap_reader.client.query import UrlQuery
+from sitemap_reader.state.sync import SyncPlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 # Function -> the TypedDict of its **options.
 FUNCTIONS: list[tuple[Callable[..., Any], type | None]] = [
-    (sr.urls, ReaderOptions),
+    (sr.urls, UrlsOptions),
     (sr.changes, ChangesOptions),
     (sr.discover, ReaderOptions),
-    (sr.snapshot, SnapshotOptions),
+    (sr.snapshot, SiteOptions),
     (sr.audit, ReaderOptions),
     (sr.SitemapReader, None),
-    (sr.SitemapReader.urls, None),
-    (sr.SitemapReader.changes, None),
+    (sr.SitemapReader.urls, QueryOptions),
+    (sr.SitemapReader.changes, SyncOptions),
     (sr.SitemapReader.discover, None),
 ]
 
@@ -46,24 +56,50 @@ def test_help_lists_each_keyword(function: Callable[..., Any], options: type | N
 
 
 def test_defaults_in_the_tables_are_those_of_the_functions() -> None:
-    for function, table in [
-        (sr.SitemapReader, KEYWORDS),
-        (sr.SitemapReader.urls, KEYWORDS),
-        (sr.urls, KEYWORDS),
-        (sr.SitemapReader.changes, CHANGES_KEYWORDS),
-    ]:
-        for name, parameter in keywords_of(function).items():
+    reading = {name: parameter.default for name, parameter in keywords_of(sr.SitemapReader).items()}
+    query, plan = ({each.name: each.default for each in attrs.fields(kind)} for kind in (UrlQuery, SyncPlan))
+    changes = {name: {**query, **plan, "on_document": None}[name] for name in SyncOptions.__annotations__}
+    urls = {name: query[name] for name in QueryOptions.__annotations__} | {"on_wait": None}
+    for table, defaults in [(KEYWORDS, {**reading, **urls}), (CHANGES_KEYWORDS, {**reading, **changes})]:
+        for name, used in defaults.items():
             default, _ = table[name]
             if name == "user_agent":
-                assert (default, parameter.default) == ('"sitemap-reader/VERSION"', f"sitemap-reader/{sr.__version__}")
+                assert (default, used) == ('"sitemap-reader/VERSION"', f"sitemap-reader/{sr.__version__}")
             elif name == "feed_fallback":
-                assert default == parameter.default.__name__
-            elif name not in ("state", "clock"):
-                assert eval(default, {"Limits": sr.Limits}) == parameter.default, name  # noqa: S307
+                assert default == used.__name__
+            elif name != "clock":
+                assert eval(default, {"Limits": sr.Limits}) == used, name  # noqa: S307
 
 
 def test_options_of_the_reader_are_its_keywords() -> None:
     assert {*ReaderOptions.__annotations__} == {*keywords_of(sr.SitemapReader)}
+
+
+def test_options_of_a_query_are_its_fields() -> None:
+    assert {*QueryOptions.__annotations__} == {each.name for each in attrs.fields(UrlQuery) if each.init}
+    assert {each.name for each in attrs.fields(SyncPlan)} < {*SyncOptions.__annotations__}
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "own"),
+    [
+        (sr.urls, UrlsOptions, {"on_wait"}),
+        (sr.changes, ChangesOptions, {"state", "on_wait"}),
+        (sr.discover, ReaderOptions, {"on_item"}),
+        (sr.SitemapReader.urls, QueryOptions, set()),
+        (sr.SitemapReader.changes, SyncOptions, {"state"}),
+    ],
+)
+def test_options_are_in_the_signature(function: Callable[..., Any], options: type, own: set[str]) -> None:
+    """Notebooks complete them there."""
+    parameters = keywords_of(function)
+    assert {*parameters} == {*options.__annotations__, *own}
+    assert not any(
+        each.kind is inspect.Parameter.VAR_KEYWORD for each in inspect.signature(function).parameters.values()
+    )
+    table = CHANGES_KEYWORDS if "state" in own else KEYWORDS
+    for name in options.__annotations__:
+        assert repr(parameters[name].default) == (table[name][0] or "...")
 
 
 def test_without_docstrings_the_functions_work() -> None:

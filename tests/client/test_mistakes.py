@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ LIMITS = "limits is a Limits, and not {'tries': 1}: give limits=Limits(tries=1)"
 PAIRS = 'headers is a dict of texts, such as {"Accept-Language": "en"}, or pairs of texts'
 BYTES = "a document is fed as bytes, not str: give text.encode(), or all of it to parse(text)"
 DOCUMENT = "that is a document, not the name of a site; sr.parse() reads it"
-NAME = "parse() takes the document, not its name: give open({!r}, \"rb\"); a URL is for sr.urls()"
+NAME = 'parse() takes the document, not its name: give open({!r}, "rb"); a URL is for sr.urls()'
 PROXY = "proxy: its host or its port is not usable; write it as http://HOST:PORT"
 SOCKS = "proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS"
 LATIN = "proxy: its user or password cannot be sent: a character is not in Latin-1"
@@ -183,7 +184,7 @@ def test_a_value_is_repeated_only_where_it_is_short_and_no_secret() -> None:
 
 
 def test_the_table_names_keywords_that_there_are() -> None:
-    known = {*sr.urls.__wrapped__.__kwdefaults__, *sr.SitemapReader.__init__.__wrapped__.__kwdefaults__, "state"}  # type: ignore[attr-defined, misc]
+    known = {*inspect.signature(sr.urls).parameters, *inspect.signature(sr.SitemapReader).parameters, "state"}
     for name, ours in FOREIGN_KEYWORDS.items():
         reported = ours.format(1, next=2)
         assert name not in known

@@ -206,11 +206,9 @@ def test_a_retry_before_any_entry_gives_each_record_once(site: SiteServer, first
 def test_follow_selects_sitemaps(site: SiteServer) -> None:
     small_site(site)
 
-    async def main() -> tuple[list[str], sr.AsyncUrlStream]:
+    async def main() -> tuple[list[str], sr.AsyncStream[sr.UrlRecord]]:
         async with (
-            sr.SitemapReader(
-                user_agent="bot/1.0", scope="protocol", limits=sr.Limits(), allow_private=True
-            ) as reader,
+            sr.SitemapReader(user_agent="bot/1.0", scope="protocol", limits=sr.Limits(), allow_private=True) as reader,
             reader.urls(site.url, follow=lambda ref: "1" in urlsplit(ref.loc).path) as urls,
         ):
             return [url.loc async for url in urls], urls
@@ -568,9 +566,10 @@ def test_discover_lists_sitemaps_without_reading_them(site: SiteServer) -> None:
 
 
 def test_a_site_without_a_sitemap_raises_nothing_found(site: SiteServer) -> None:
-    with pytest.raises(sr.NothingFound, match="no sitemap found") as caught, sr.urls(
-        site.url, allow_private=True
-    ) as urls:
+    with (
+        pytest.raises(sr.NothingFound, match="no sitemap found") as caught,
+        sr.urls(site.url, allow_private=True) as urls,
+    ):
         list(urls)
     assert [outcome.format for outcome in caught.value.outcomes] == ["robots"]
 
@@ -593,9 +592,10 @@ def test_sitemaps_of_which_none_can_be_read_raise_nothing_readable(
     site.pages["/index.xml"] = xml(index(f"{site.url}/map.xml"))
     site.pages["/map.xml"] = page
     target = f"{site.url}/map.xml" if listed == "given" else site.url
-    with pytest.raises(sr.NothingReadable) as caught, sr.urls(
-        target, allow_private=True, probe="never", limits=sr.Limits(tries=1)
-    ) as urls:
+    with (
+        pytest.raises(sr.NothingReadable) as caught,
+        sr.urls(target, allow_private=True, probe="never", limits=sr.Limits(tries=1)) as urls,
+    ):
         list(urls)
     (outcome,) = [outcome for outcome in caught.value.outcomes if outcome.url == f"{site.url}/map.xml"]
     assert not outcome.complete
@@ -630,9 +630,10 @@ def test_partial_result_raises_only_in_raise_for_partial(site: SiteServer) -> No
 
 def test_a_host_that_does_not_answer_raises_nothing_readable() -> None:
     url = f"http://127.0.0.1:{free_port()}"
-    with pytest.raises(sr.NothingReadable) as caught, sr.urls(
-        url, allow_private=True, limits=sr.Limits(tries=1)
-    ) as urls:
+    with (
+        pytest.raises(sr.NothingReadable) as caught,
+        sr.urls(url, allow_private=True, limits=sr.Limits(tries=1)) as urls,
+    ):
         list(urls)
     assert caught.value.outcomes[0].problems == {"F04": 1}
 
@@ -682,9 +683,7 @@ def test_a_folder_that_is_not_there_or_no_replay_is_refused(tmp_path: Path) -> N
         sr.urls(tmp_path)
 
 
-def test_folder_named_like_a_host_does_not_hide_the_host(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_named_like_a_host_does_not_hide_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.invalid").mkdir()
     with pytest.raises(sr.NothingReadable, match="no such host"), sr.urls("a.invalid") as urls:
@@ -749,8 +748,8 @@ def elsewhere(site: SiteServer, host: str) -> str:
     return f"http://{host}:{urlsplit(site.url).port}/secret.xml"
 
 
-def read_half(pages: dict[str, Page]) -> tuple[list[str], sr.AsyncUrlStream]:
-    async def main() -> tuple[list[str], sr.AsyncUrlStream]:
+def read_half(pages: dict[str, Page]) -> tuple[list[str], sr.AsyncStream[sr.UrlRecord]]:
+    async def main() -> tuple[list[str], sr.AsyncStream[sr.UrlRecord]]:
         half = Half(pages)
         try:
             async with (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import subprocess
 import sys
 import threading
@@ -14,17 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.client.sync_api import lines
+from sitemap_reader.client.sync_api import url_batches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from servers import Page, SiteServer
 
-    from sitemap_reader.client.streams import LineStream
-
     Serve = Callable[[Mapping[str, Page]], SiteServer]
-    Stream = sr.UrlStream | sr.AsyncUrlStream | LineStream
+    Stream = sr.Stream[Any] | sr.AsyncStream[Any]
     Read = Callable[..., tuple[list[str], Stream]]
 
 SITES = Path(__file__).parents[2] / "corpus" / "sites"
@@ -86,23 +83,17 @@ def read_sync_in_a_thread(target: str | Path, **options: Any) -> tuple[list[str]
     return results[0]
 
 
-def read_lines(target: str | Path, *, on_outcome: Any = None, **options: Any) -> tuple[list[str], Stream]:
-    def receive(item: sr.Item) -> None:
-        if on_outcome and isinstance(item, sr.Outcome):
-            on_outcome(item)
-
+def read_batches(target: str | Path, **options: Any) -> tuple[list[str], Stream]:
     found: list[str] = []
-    with lines(target, allow_private=True, on_item=receive, **options) as stream:
+    with url_batches(target, allow_private=True, **options) as stream:
         for some in stream:
-            found += [json.loads(line)["loc"] for line in some.data.splitlines()]
-            if stream.is_full:
-                break
+            found += some.columns.locs
     return found, stream
 
 
-both = pytest.mark.parametrize("read", [read_sync, read_async, read_lines])
+both = pytest.mark.parametrize("read", [read_sync, read_async, read_batches])
 everywhere = pytest.mark.parametrize(
-    "read", [read_sync, read_sync_in_a_loop, read_sync_in_a_thread, read_async, read_lines]
+    "read", [read_sync, read_sync_in_a_loop, read_sync_in_a_thread, read_async, read_batches]
 )
 
 
@@ -165,6 +156,62 @@ def test_errors_of_the_site_are_raised_at_the_end(read: Read, site_server: Serve
 def test_usage_errors_are_raised_at_once(read: Read) -> None:
     with pytest.raises(sr.UsageError, match="is neither a folder here nor a host"):
         read("wort")
+
+
+# --- the most URLs ---
+
+
+def limited_sync(target: str | Path, **options: Any) -> tuple[list[str], Stream]:
+    with sr.urls(target, **options) as stream:
+        found = [url.loc for url in stream]
+        with pytest.raises(sr.UsageError, match=READ):
+            iter(stream)
+    return found, stream
+
+
+def limited_async(target: str | Path, **options: Any) -> tuple[list[str], Stream]:
+    async def main() -> tuple[list[str], Stream]:
+        async with sr.SitemapReader() as reader, reader.urls(target, **options) as stream:
+            found = [url.loc async for url in stream]
+            with pytest.raises(sr.UsageError, match=READ):
+                aiter(stream)
+        return found, stream
+
+    return asyncio.run(main())
+
+
+limited = pytest.mark.parametrize("read", [limited_sync, limited_async, read_batches])
+
+
+@limited
+@pytest.mark.parametrize("limit", [1, 100])
+def test_limit_ends_the_stream(read: Read, limit: int) -> None:
+    found, stream = read(SHOP, limit=limit)
+    assert (len(found), stream.progress.urls, stream.summary.urls) == (limit, limit, limit)
+    assert len(stream.outcomes) < 9, "the rest is not read"
+
+
+@limited
+def test_limit_that_is_not_reached(read: Read) -> None:
+    found, stream = read(SHOP, limit=641)
+    assert (len(found), stream.complete, len(stream.outcomes)) == (640, True, 11)
+
+
+@limited
+def test_limit_counts_each_url_once_where_that_is_wanted(read: Read) -> None:
+    seen = sr.client.UrlSet()
+    first, _ = read(SHOP, limit=30, unique=seen)
+    rest, stream = read(SHOP, unique=seen)
+    assert (len(first), len({*first, *rest})) == (30, 640)
+    assert stream.summary.urls == len(rest) == 610
+
+
+@limited
+def test_limit_below_one_raises_at_once(read: Read) -> None:
+    with pytest.raises(sr.UsageError, match="limit must be 1 or more, not 0"):
+        read(SHOP, limit=0)
+    with pytest.raises(sr.UsageError, match="limit must be 1 or more, not '5'"):
+        read(SHOP, limit="5")
 
 
 # --- progress -------------------------------------------------------------------------------------------
@@ -249,7 +296,7 @@ def test_iterating_an_async_stream_again_goes_on() -> None:
 
 @pytest.mark.parametrize("begin", [False, True], ids=["unread", "begun"])
 def test_left_stream_yields_nothing_more_and_is_incomplete(begin: bool, tmp_path: Path) -> None:
-    for stream in (sr.urls(SHOP), lines(SHOP), sr.changes(SHOP, state=tmp_path / "state.db")):
+    for stream in (sr.urls(SHOP), url_batches(SHOP), sr.changes(SHOP, state=tmp_path / "state.db")):
         with stream:
             if begin:
                 next(iter(stream))

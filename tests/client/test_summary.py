@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,7 +12,10 @@ from sitemap_reader.client.summary import SummaryBuilder
 from sitemap_reader.model.errors import NothingReadable
 from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Item, Outcome, UrlRecord
-from sitemap_reader.serialize.jsonl import Lines, json_lines
+from sitemap_reader.model.url_batch import UrlBatch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SITE = "https://shop.example"
 
@@ -30,15 +33,15 @@ def test_whole_batch_is_counted_if_the_callback_raises(name: str) -> None:
 
     ledger = SummaryBuilder(**{name: receive})
     with pytest.raises(LookupError):
-        ledger.take([outcome("a.xml"), report("D01", "no date"), outcome("b.xml", complete=False)], UrlRecord)
+        ledger.record([outcome("a.xml"), report("D01", "no date"), outcome("b.xml", complete=False)])
     assert [each.url for each in ledger.outcomes] == [f"{SITE}/a.xml", f"{SITE}/b.xml"]
     assert (len(ledger.problems), ledger.complete) == (1, False)
 
 
-def test_items_are_reported_in_order_and_records_returned() -> None:
+def test_items_are_reported_in_order_and_urls_returned() -> None:
     received: list[Item] = []
-    first, second, record = report("D01", "one"), outcome("a.xml"), UrlRecord(f"{SITE}/1")
-    assert SummaryBuilder(on_item=received.append).take([first, record, second], UrlRecord) == [record]
+    first, second, some = report("D01", "one"), outcome("a.xml"), urls("1")
+    assert SummaryBuilder(on_item=received.append).record([first, some, second]) == [some]
     assert received == [first, second]
 
 
@@ -53,7 +56,7 @@ def test_items_are_reported_in_order_and_records_returned() -> None:
 )
 def test_documents_with_the_same_final_url_count_once(outcomes: list[Item], sitemaps: int) -> None:
     ledger = SummaryBuilder()
-    ledger.take(outcomes, UrlRecord)
+    ledger.record(outcomes)
     assert ledger.summary().sitemaps == sitemaps
 
 
@@ -61,27 +64,32 @@ def test_filtered_urls_beside_failures_are_a_partial_result() -> None:
     read, failed = outcome("s.xml"), outcome("no.xml", complete=False)
     read.dropped, failed.entries = {"date": 1}, 0
     ledger, nothing = SummaryBuilder(), SummaryBuilder()
-    ledger.take([read, failed], UrlRecord)
-    nothing.take([failed], UrlRecord)
+    ledger.record([read, failed])
+    nothing.record([failed])
     assert ledger.verdict("shop.example") is None
     assert ledger.summary().partial_line() == "partial: 1 sitemap could not be read"
     assert isinstance(nothing.verdict("shop.example"), NothingReadable)
 
 
-# --- lines ---
+# --- URLs ---
 
 
-def lines(*names: str, lastmod: datetime | None = None) -> Lines:
-    return json_lines([UrlRecord(f"{SITE}/{name}", lastmod) for name in names])
+def urls(*names: str, **fields: Any) -> UrlBatch:
+    records = [UrlRecord(f"{SITE}/{name}", sitemap=f"{SITE}/s.xml", **fields) for name in names]
+    return UrlBatch(f"{SITE}/s.xml", records=records)
 
 
-def locs(given: Lines) -> list[str]:
-    return [json.loads(line)["loc"].removeprefix(f"{SITE}/") for line in given.data.splitlines()]
+def columns_of(given: UrlBatch) -> UrlBatch:
+    return UrlBatch(given.sitemap, columns=given.columns)
 
 
-def test_lines_are_counted_and_given_as_they_are() -> None:
-    ledger, some = SummaryBuilder(), lines("a", "b", "a")
-    assert ledger.count_lines(some) is some
+def locs(given: UrlBatch) -> list[str]:
+    return [record.loc.removeprefix(f"{SITE}/") for record in given.records()]
+
+
+def test_urls_are_counted_and_given_as_they_are() -> None:
+    ledger, some = SummaryBuilder(), urls("a", "b", "a")
+    assert ledger.count_batch(some) is some
     assert ledger.progress.urls == ledger.summary().urls == 3
     assert ledger.summary().repeated == 0
 
@@ -90,41 +98,44 @@ def test_lines_are_counted_and_given_as_they_are() -> None:
     ("limit", "given", "is_full"),
     [(1, ["a"], True), (3, ["a", "b", "c"], True), (4, ["a", "b", "c", "d"], True), (6, [*"abcde"], False)],
 )
-def test_lines_are_limited(limit: int, given: list[str], is_full: bool) -> None:
-    ledger = SummaryBuilder(limit=limit)
-    taken = [locs(ledger.count_lines(some)) for some in (lines("a", "b"), lines("c"), lines("d", "e"))]
-    assert [loc for some in taken for loc in some] == given
-    assert ledger.summary().urls == len(given)
-    assert ledger.is_full is is_full
+def test_urls_are_limited(limit: int, given: list[str], is_full: bool) -> None:
+    ledger, one_by_one = SummaryBuilder(limit=limit), SummaryBuilder(limit=limit)
+    taken = [locs(ledger.count_batch(some)) for some in (urls("a", "b"), urls("c"), urls("d", "e"))]
+    assert [loc for some in taken for loc in some] == [loc for loc in "abcde" if one_by_one.count_url(loc)] == given
+    for each in (ledger, one_by_one):
+        assert each.summary().urls == len(given)
+        assert each.is_full is is_full
 
 
-def test_unique_lines_share_one_url_set() -> None:
+@pytest.mark.parametrize("form", [urls, lambda *names: columns_of(urls(*names))], ids=["records", "columns"])
+def test_unique_urls_share_one_url_set(form: Callable[..., UrlBatch]) -> None:
     seen = UrlSet()
     one, two = SummaryBuilder(seen=seen), SummaryBuilder(seen=seen)
-    assert locs(one.count_lines(lines("a", "b", "a"))) == ["a", "b"]
-    assert locs(two.count_lines(lines("b", "c"))) == ["c"]
+    assert locs(one.count_batch(form("a", "b", "a"))) == ["a", "b"]
+    assert locs(two.count_batch(form("b", "c"))) == ["c"]
     assert [(each.summary().urls, each.summary().repeated) for each in (one, two)] == [(2, 1), (1, 1)]
 
 
-def test_lines_beyond_the_limit_are_not_added_to_the_url_set() -> None:
+def test_urls_beyond_the_limit_are_not_added_to_the_url_set() -> None:
     seen = UrlSet()
     one, two = SummaryBuilder(seen=seen, limit=2), SummaryBuilder(seen=seen)
-    assert locs(one.count_lines(lines("a", "a", "b", "a", "c"))) == ["a", "b"]
+    assert locs(one.count_batch(urls("a", "a", "b", "a", "c"))) == ["a", "b"]
     assert (one.summary().urls, one.summary().repeated) == (2, 1)
-    assert locs(two.count_lines(lines("c"))) == ["c"]
+    assert locs(two.count_batch(urls("c"))) == ["c"]
 
 
-def test_only_returned_undated_lines_are_counted() -> None:
-    dated = lines("c", lastmod=datetime(2024, 1, 31, tzinfo=UTC))
-    both = Lines(lines("a", "b").data + dated.data, 3, 2)
-    assert SummaryBuilder(limit=1).count_lines(both).undated == 1
-    assert SummaryBuilder(seen=UrlSet()).count_lines(Lines(both.data * 2, 6, 4)).undated == 2
+def test_limited_urls_keep_what_they_state() -> None:
+    dated = {"lastmod": datetime(2024, 1, 31, tzinfo=UTC), "lastmod_precision": "day"}
+    some, rich = urls("a", "b", **dated), urls("a", "b", **dated, mobile=True)
+    assert SummaryBuilder(limit=1).count_batch(columns_of(some)).records() == some.records()[:1]
+    assert SummaryBuilder(limit=1).count_batch(rich).records() == rich.records()[:1]
+    assert SummaryBuilder(seen=UrlSet()).count_batch(rich).records() == rich.records()
 
 
-def test_batch_returns_lines_and_counts_everything_else() -> None:
+def test_batch_returns_urls_and_counts_everything_else() -> None:
     received: list[Item] = []
-    problem, some, ended = report("D01", "one"), lines("a"), outcome("a.xml")
+    problem, some, ended = report("D01", "one"), urls("a"), outcome("a.xml")
     ledger = SummaryBuilder(on_item=received.append)
-    assert ledger.take([problem, some, ended], Lines) == [some]
+    assert ledger.record([problem, some, ended]) == [some]
     assert received == [problem, ended]
     assert ledger.outcomes == [ended]

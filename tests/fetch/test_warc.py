@@ -7,6 +7,7 @@ import base64
 import builtins
 import gzip
 import hashlib
+import math
 import tracemalloc
 import zlib
 from datetime import UTC, datetime
@@ -162,6 +163,11 @@ def test_invalid_content_length_is_damage(warc, length):
     assert "(its record has no Content-Length)" in fetcher.damage
 
 
+def test_content_length_beyond_the_file_is_damage(warc):
+    fetcher = warc(response(BODY), record("response", b"x", url=ROBOTS, Content_Length="9" * 18))
+    assert "(its record is cut off)" in fetcher.damage
+
+
 def test_endless_http_head_is_bounded(warc):
     endless = b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 50_000
     fetcher = warc(response(BODY), record("response", endless, url=ROBOTS))
@@ -315,8 +321,9 @@ def test_a_revisit_of_an_earlier_version_finds_it(gz):
     assert fetched(fetcher, OLD)[2] == BODY
 
 
-def test_revisit_without_an_original_is_a_failure(gz):
-    fetcher = gz(original(digest="B"), record("revisit", http(), **SAME))
+@pytest.mark.parametrize("headers", [SAME, {"WARC_Refers_To_Target_URI": OLD}])
+def test_revisit_without_an_original_is_a_failure(gz, headers):
+    fetcher = gz(original(digest="B"), record("revisit", http(), **headers))
     assert "is the same as one that is not in this file" in str(fetched(fetcher)[3])
 
 
@@ -371,6 +378,10 @@ STARTS = {
         [response(b"User-agent: *", url=ROBOTS), response(BODY, url=OTHER)],
         [(OTHER, OTHER)],
     ),
+    "a long robots.txt": (
+        [response(b"Disallow: /\n" * 900 + b"sitemap: /x", url=ROBOTS), response(BODY, url=OTHER)],
+        SITE,
+    ),
     "a document where every path is a page": (
         [response(b"<!doctype html><p>", url=MAP), response(BODY, url=OTHER)],
         [(OTHER, OTHER)],
@@ -392,6 +403,10 @@ STARTS = {
 def test_a_walk_starts_at(warc, start):
     records, expected = STARTS[start]
     assert targets(warc(*records)) == expected
+
+
+def test_many_comments_before_a_root_take_no_time(warc):
+    assert targets(warc(response(BODY), response(b"<?x?><!-- -->" * 1_000 + b"<html>", url=OTHER))) == SITE
 
 
 def test_time_of_a_warc_is_that_of_the_last_response(warc):
@@ -469,7 +484,8 @@ def test_response_takes_at_most_32_bytes_of_memory():
     table = OffsetTable()
     for number in range(ANSWERS):
         table.put(f"https://shop.example/{number}", number)
-    assert tracemalloc.get_traced_memory()[0] < ANSWERS * 32
+    in_sqlite = [table._table.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")]
+    assert tracemalloc.get_traced_memory()[0] + math.prod(in_sqlite) < ANSWERS * 32
     tracemalloc.stop()
     assert all(table.get(f"https://shop.example/{number}") == number for number in range(ANSWERS))
     assert table.get("https://shop.example/x") is None

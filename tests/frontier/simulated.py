@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 import attrs
 
 from sitemap_reader.frontier.document_request import DocumentRequest, Failed, Finished, Head
-from sitemap_reader.frontier.filters import LastmodSummary
 from sitemap_reader.frontier.frontier import Frontier, Plan
+from sitemap_reader.frontier.lastmod_trust import LastmodEvidence
 from sitemap_reader.frontier.robots_rules import parse_rules
 from sitemap_reader.frontier.seeds import parse_target
 from sitemap_reader.model.problems import Problem
 from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
+from sitemap_reader.model.url_batch import lastmod_columns
 from sitemap_reader.parser.parser import SitemapParser
 
 if TYPE_CHECKING:
@@ -127,10 +128,11 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
         child_scope="any",
         limits=frontier.plan.limits,
     )
-    dates, regained = LastmodSummary(), Counter[str]()
+    dates, regained = LastmodEvidence(), Counter[str]()
     for item in [*parser.feed(body.encode()), *parser.close()]:
         if isinstance(item, UrlRecord):
-            dates.add(item)
+            lastmod, precision = lastmod_columns(item.lastmod, item.lastmod_precision)
+            dates.add([lastmod], [precision])
         if request.reread:
             reason = request.reread.former.reason(item.loc) if isinstance(item, UrlRecord) else None
             if isinstance(item, UrlRecord) and reason:
@@ -141,7 +143,7 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
         elif isinstance(item, UrlRecord):
             seen.records.append(item)
     rules = parse_rules(parser.robots_text, frontier.plan.user_agent) if request.is_robots else None
-    frontier.receive(request, Finished(parser.outcome, rules, dates, regained), now, TODAY)
+    frontier.receive(request, Finished(parser.outcome, rules, dates.summary(), regained), now, TODAY)
 
 
 def names(*sitemaps: str, rules: str = "") -> str:

@@ -13,6 +13,7 @@ from sitemap_reader.frontier.document_request import Failed
 from sitemap_reader.frontier.seeds import WELL_KNOWN
 from sitemap_reader.model.errors import NothingFound, NothingReadable
 from sitemap_reader.model.problems import Problem
+from sitemap_reader.model.url_batch import batched
 
 PATHS = [f"{SITE}{path}" for path in WELL_KNOWN]
 PAGE = "<!DOCTYPE html><html><head><title>One moment</title></head></html>"
@@ -25,7 +26,7 @@ def ledger_of(targets: str | list[str], pages: Pages, **plan: object) -> tuple[S
     """The SummaryBuilder of a crawl, and its errors and warnings as text."""
     seen = walk(targets, pages, **plan)
     ledger = SummaryBuilder()
-    ledger.record(seen.reported)
+    ledger.record([*batched(seen.records), *seen.reported])
     ledger.progress.urls = len(seen.records)
     reported = [each for each in seen.reported if isinstance(each, Problem) and each.severity != "info"]
     return ledger, [f"{each.severity} {each.code} {each.sitemap}" for each in reported]

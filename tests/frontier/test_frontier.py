@@ -309,9 +309,7 @@ def test_redirected_robots_txt_verifies_the_other_host_within_one_domain(final: 
 
 @pytest.mark.parametrize("target", [SITE, MAP], ids=["guessed", "named by the user"])
 @pytest.mark.parametrize(("final", "proven"), [("https://www.shop.example", True), ("https://evil.example", False)])
-def test_redirected_document_verifies_the_other_host_within_one_domain(
-    final: str, proven: bool, target: str
-) -> None:
+def test_redirected_document_verifies_the_other_host_within_one_domain(final: str, proven: bool, target: str) -> None:
     moved = f"{final}/maps/a.xml"
     locs = [f"{SITE}/1", f"{final}/maps/2", f"{final}/3"]
     seen = walk(target, {MAP: (301, {"location": moved}), moved: urlset(*locs)})
@@ -789,9 +787,7 @@ def test_robots_txt_redirected_within_its_domain_applies_to_both_hosts() -> None
 
 @pytest.mark.parametrize("targets", [[SITE, WWW], [WWW, SITE], [SITE, f"{WWW}/robots.txt"]])
 @pytest.mark.parametrize("concurrency", [1, 16])
-def test_robots_txt_redirected_to_a_pending_one_ends_with_it(
-    targets: list[str], concurrency: int
-) -> None:
+def test_robots_txt_redirected_to_a_pending_one_ends_with_it(targets: list[str], concurrency: int) -> None:
     pages: Pages = {
         ROBOTS: (301, {"location": f"{WWW}/robots.txt"}),
         f"{WWW}/robots.txt": names(A, f"{SITE}/no.xml", rules="Disallow: /no.xml"),

@@ -9,10 +9,11 @@ from typing import Any
 
 import attrs
 from broken import Broken, cuttings, dice, hold
+from webencodings.labels import LABELS
 
 from sitemap_reader.model.errors import DocumentChanged
 from sitemap_reader.model.limits import Limits
-from sitemap_reader.parser.content.charset import LABELS, detect
+from sitemap_reader.parser.content.charset import detect
 from sitemap_reader.parser.content.decoder import Decoder, ReadPrefix
 
 LIMITS = Limits(max_decoded_bytes=300_000)

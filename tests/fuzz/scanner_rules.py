@@ -13,10 +13,10 @@ from broken import cuttings, dice, hold
 from document_rules import OPTIONS, URL, check_same, padded, read, read_by_expat
 
 import sitemap_reader as sr
-from sitemap_reader.parser.compiled import scanner
+from sitemap_reader.model.url_batch import Columns, UrlBatch
 from sitemap_reader.parser.dialects.text import TextReader
-from sitemap_reader.parser.fast_path import FastPath, ScannedUrls
-from sitemap_reader.serialize.jsonl import place_and_end
+from sitemap_reader.parser.fast_path import FastPath
+from sitemap_reader.serialize.jsonl import encode_urls
 
 sys.path.append(str(Path(__file__).parent.parent / "parser"))
 import extension_documents
@@ -155,7 +155,6 @@ def _values(block: ScannedEntries, at: int) -> tuple[Any, ...]:
 
 def check_forms(block: ScannedEntries) -> None:
     """Records, columns, lines and texts of a block agree."""
-    place, end = place_and_end(URL, "example.com")
     stop = 0
     for start, stop, state in block.parts(len(block)):
         hold(start < stop, "a part has entries", start, stop)
@@ -167,12 +166,20 @@ def check_forms(block: ScannedEntries) -> None:
         for at, record in enumerate(records, start):
             hold(record.loc == block.texts(at)[0], "a record has the loc of its entry", record)
             hold(record.line == block.line(at), "a record has the line of its entry", record)
-        if state == 0:  # the protocol's own elements only
-            batch = ScannedUrls(block, start, stop, URL, is_rich=False).batch()
-            hold(batch.records() == records, "columns are equal to records", records)
-            lines, undated = block.json_lines(start, stop, place, end)
-            hold(scanner.json_lines_of(batch.columns, place, end) == lines, "lines of columns are equal", lines)
-            expected = b"".join(sr.json_line(record, site="example.com") for record in records)
+        is_plain = state == 0  # the protocol's own elements only
+        batch, of_records = UrlBatch(URL, block=(block, start, stop), is_plain=is_plain), UrlBatch(URL, records=records)
+        hold(Columns(*map(list, of_records.columns)) == batch.columns, "columns are equal to records", records)
+        hold(batch.datetimes() == [record.lastmod for record in records], "lastmods are equal to records", records)
+        hold(batch.detailed == of_records.detailed, "the records with extensions are equal", records)
+        hold(not (is_plain and of_records.detailed), "an entry is plain that has extensions", records)
+        for is_new in (False, True):
+            items = [sr.Change("new", record) if is_new else record for record in records]
+            expected = b"".join(sr.json_line(item, site="example.com") for item in items)
+            lines = encode_urls(batch, site="example.com", is_new=is_new)
             hold(lines == expected, "lines are equal to records", lines, expected)
-            hold(undated == sum(record.lastmod is None for record in records), "undated entries are counted", records)
+            if is_plain:
+                columns = UrlBatch(URL, columns=batch.columns)
+                hold(columns.records() == records, "records of columns are equal", records)
+                lines = encode_urls(columns, site="example.com", is_new=is_new)
+                hold(lines == expected, "lines of columns are equal", lines, expected)
     hold(stop == len(block), "parts have all entries", stop, len(block))

@@ -187,8 +187,8 @@ def index(*children: str) -> bytes:
     return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</sitemapindex>'.encode()
 
 
-def walk(fetcher: Any, **options: Any) -> tuple[list[sr.UrlRecord], sr.AsyncUrlStream]:
-    async def all_of_it() -> tuple[list[sr.UrlRecord], sr.AsyncUrlStream]:
+def walk(fetcher: Any, **options: Any) -> tuple[list[sr.UrlRecord], sr.AsyncStream[sr.UrlRecord]]:
+    async def all_of_it() -> tuple[list[sr.UrlRecord], sr.AsyncStream[sr.UrlRecord]]:
         async with sr.SitemapReader(fetcher=fetcher, **options) as reader, reader.urls(INDEX) as urls:
             return [url async for url in urls], urls
 
@@ -197,7 +197,7 @@ def walk(fetcher: Any, **options: Any) -> tuple[list[sr.UrlRecord], sr.AsyncUrlS
 
 def among_siblings(
     chunks: Callable[[], Iterable[bytes]], headers: dict[str, str] | None = None
-) -> tuple[list[sr.UrlRecord], sr.Outcome, sr.AsyncUrlStream, Pages]:
+) -> tuple[list[sr.UrlRecord], sr.Outcome, sr.AsyncStream[sr.UrlRecord], Pages]:
     """The records and the outcome of a document between two good siblings, which are complete."""
     good = {url: HEAD + b"<url><loc>%s/1</loc></url>" % url.encode() + LAST + TAIL for url in SIBLINGS}
     bodies = {url: [body] for url, body in good.items()} | {INDEX: [index(SIBLINGS[0], FAULT, SIBLINGS[1])]}

@@ -47,13 +47,13 @@ def server() -> Iterator[SlowServer]:
 # --- the sync stream --------------------------------------------------------------------------------------------
 
 
-def by_break(stream: sr.UrlStream) -> None:
+def by_break(stream: sr.Stream[sr.UrlRecord]) -> None:
     with stream:
         for _ in stream:
             break
 
 
-def by_exception(stream: sr.UrlStream) -> None:
+def by_exception(stream: sr.Stream[sr.UrlRecord]) -> None:
     def read() -> None:
         with stream:
             for url in stream:
@@ -63,18 +63,18 @@ def by_exception(stream: sr.UrlStream) -> None:
         read()
 
 
-def by_close_of_the_stream(stream: sr.UrlStream) -> None:
+def by_close_of_the_stream(stream: sr.Stream[sr.UrlRecord]) -> None:
     next(iter(stream))
     stream.close()
 
 
-def by_close_of_the_iterator(stream: sr.UrlStream) -> None:
+def by_close_of_the_iterator(stream: sr.Stream[sr.UrlRecord]) -> None:
     iterator = iter(stream)
     next(iterator)
     iterator.close()  # type: ignore[attr-defined]
 
 
-def by_return_from_a_generator(stream: sr.UrlStream) -> None:
+def by_return_from_a_generator(stream: sr.Stream[sr.UrlRecord]) -> None:
     def locs() -> Iterator[str]:
         with stream:
             for url in stream:
@@ -91,7 +91,7 @@ WAYS_OUT = [by_break, by_exception, by_close_of_the_stream, by_close_of_the_iter
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("leave", WAYS_OUT)
 def test_left_stream_ends_at_once(
-    server: SlowServer, site: Callable[[SlowServer], str], leave: Callable[[sr.UrlStream], None]
+    server: SlowServer, site: Callable[[SlowServer], str], leave: Callable[[sr.Stream[sr.UrlRecord]], None]
 ) -> None:
     stream = sr.urls(site(server), allow_private=True)
     leave(stream)
@@ -104,10 +104,8 @@ def test_left_stream_ends_at_once(
 
 
 @pytest.mark.parametrize("site", SITES)
-def test_unreferenced_stream_is_closed(
-    server: SlowServer, site: Callable[[SlowServer], str]
-) -> None:
-    def first() -> weakref.ref[sr.UrlStream]:
+def test_unreferenced_stream_is_closed(server: SlowServer, site: Callable[[SlowServer], str]) -> None:
+    def first() -> weakref.ref[sr.Stream[sr.UrlRecord]]:
         stream = sr.urls(site(server), allow_private=True)
         next(iter(stream))
         assert readers()

@@ -78,7 +78,7 @@ class Read:
     """The result of reading a site."""
 
     locs: list[str]
-    stream: sr.AsyncUrlStream
+    stream: sr.AsyncStream[sr.UrlRecord]
 
     def outcome(self, url: str) -> sr.Outcome:
         (outcome,) = [outcome for outcome in self.stream.outcomes if outcome.url == url]

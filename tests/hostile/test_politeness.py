@@ -57,8 +57,8 @@ def with_index(count: int, child: Script = small, **more: Script) -> Mapping[str
     return {"/index.xml": page(index(children(count))), **dict.fromkeys(children(count), child), **more}
 
 
-def read(target: str, **options: object) -> tuple[list[str], sr.AsyncUrlStream]:
-    async def run() -> tuple[list[str], sr.AsyncUrlStream]:
+def read(target: str, **options: object) -> tuple[list[str], sr.AsyncStream[sr.UrlRecord]]:
+    async def run() -> tuple[list[str], sr.AsyncStream[sr.UrlRecord]]:
         reader = sr.SitemapReader(allow_private=True, scope="any", **options)
         async with asyncio.timeout(MOST_SECONDS), reader, reader.urls(target) as stream:
             return [record.loc async for record in stream], stream

@@ -21,7 +21,6 @@ from sitemap_reader.frontier.seeds import parse_target
 from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import KIB, Limits
 from sitemap_reader.model.problems import Problem
-from sitemap_reader.model.records import UrlRecord
 from sitemap_reader.pipeline.crawl import Crawl
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ def walk(target: str, pages: Pages, **plan: Any) -> CrawlResult:
     async def read() -> list[str]:
         run = Crawl(frontier, fetcher, polite=False, clock=lambda: 0.0)
         async with asyncio.timeout(120):
-            return [record.loc async for batch in run.batches() for record in ledger.take(batch, UrlRecord)]
+            return [loc async for batch in run.batches() for urls in ledger.record(batch) for loc in urls.columns.locs]
 
     locs = asyncio.run(read())
     ledger.progress.urls = len(locs)
@@ -247,9 +246,7 @@ BODIES: list[tuple[str, bytes, list[str], set[str]]] = [
 
 
 @pytest.mark.parametrize(("body", "documents", "codes"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
-def test_rules_and_sitemaps_of_odd_robots_txt_are_read(
-    body: bytes, documents: list[str], codes: set[str]
-) -> None:
+def test_rules_and_sitemaps_of_odd_robots_txt_are_read(body: bytes, documents: list[str], codes: set[str]) -> None:
     pages: Pages = {ROBOTS: body, NAMED: urlset(f"{SITE}/1"), GUESS: urlset(f"{SITE}/1"), SECRET: urlset(f"{SITE}/2")}
     seen = walk(SITE, pages)
     assert (seen.documents, seen.codes, seen.locs) == (documents, codes, [f"{SITE}/1"])

@@ -1,7 +1,7 @@
 """A program for tests that kill it: python crawlee_program.py TARGET FOLDER MODE; prints each URL that it handled.
 
-MODE: key and key+state persist their position every ten URLs, and then print "kept"; tandem feeds a queue on disk;
-count only counts, and prints the memory used.
+MODE: key persists its position every ten URLs, and then prints "kept"; state reads changes; tandem does, and feeds a
+queue on disk; count only counts, and prints the memory used.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def alone(loader: SitemapReaderLoader) -> None:
             await loader.mark_request_as_handled(request)
             print(request.url, flush=True)
             handled += 1
-            if handled % 10 == 0:
+            if handled % 10 == 0 and loader._key:
                 events.emit(event=Event.PERSIST_STATE, event_data=EventPersistStateData(is_migrating=False))
                 await events.wait_for_all_listeners_to_complete()
                 print("kept", flush=True)
@@ -54,7 +54,7 @@ async def count(loader: SitemapReaderLoader) -> None:
     print(json.dumps({"urls": urls, "kib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}))
 
 
-MODES = {"key": alone, "key+state": alone, "tandem": tandem, "count": count}
+MODES = {"key": alone, "state": alone, "tandem": tandem, "count": count}
 
 
 def main() -> None:
@@ -64,8 +64,8 @@ def main() -> None:
     fresh(folder / "storage")
     loader = SitemapReaderLoader(
         target,
-        state=folder / "state.db" if mode in ("key+state", "tandem") else None,
-        persist_state_key="sitemaps" if "key" in mode else None,
+        state=folder / "state.db" if mode in ("state", "tandem") else None,
+        persist_state_key="sitemaps" if mode == "key" else None,
         max_buffer_size=12,
         allow_private=True,
     )

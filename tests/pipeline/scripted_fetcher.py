@@ -13,13 +13,13 @@ from sitemap_reader.fetch.client import Response
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.seeds import parse_target
 from sitemap_reader.model.records import Outcome
+from sitemap_reader.model.url_batch import unbatched
 from sitemap_reader.pipeline.crawl import Crawl
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 
     from sitemap_reader.parser.dialects.feed_fallback import FeedFallback
-    from sitemap_reader.pipeline.document_parser import LineOptions
 
 SITE = "https://shop.example"
 ROBOTS = f"{SITE}/robots.txt"
@@ -116,7 +116,6 @@ def start(
     sniff_only: bool = False,
     extras: bool = False,
     feed_fallback: FeedFallback | None = None,
-    as_lines: LineOptions | None = None,
     **plan: Any,
 ) -> Crawl:
     return Crawl(
@@ -125,7 +124,6 @@ def start(
         sniff_only=sniff_only,
         extras=extras,
         feed_fallback=feed_fallback,
-        as_lines=as_lines,
         polite=False,
         clock=fetcher.clock,
     )
@@ -133,7 +131,7 @@ def start(
 
 async def everything(run: Crawl) -> list[Any]:
     async with asyncio.timeout(10):
-        return [item async for batch in run.batches() for item in batch]
+        return [item async for batch in run.batches() for item in unbatched(batch)]
 
 
 def read(target: str, pages: dict[str, list[Page]], **options: Any) -> tuple[list[Any], Played]:
@@ -142,7 +140,7 @@ def read(target: str, pages: dict[str, list[Page]], **options: Any) -> tuple[lis
 
 
 def of(kind: type, items: list[Any]) -> list[Any]:
-    return [item for item in items if isinstance(item, kind)]
+    return [item for item in unbatched(items) if isinstance(item, kind)]
 
 
 def outcome_of(url: str, items: list[Any]) -> Outcome:

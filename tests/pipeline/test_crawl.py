@@ -43,6 +43,7 @@ from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.problems import Problem
 from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
+from sitemap_reader.model.url_batch import UrlBatch, unbatched
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -77,15 +78,15 @@ def test_children_are_returned_and_followed_before_their_index_ends() -> None:
         seen: list[str] = []
         async for batch in start(MAP, fetcher).batches():
             for item in batch:
-                if isinstance(item, UrlRecord):
-                    seen.append(f"record, index {'open' if MAP in fetcher.open else 'closed'}")
+                if isinstance(item, UrlBatch):
+                    seen.append(f"URLs, index {'open' if MAP in fetcher.open else 'closed'}")
                     gate.set()
                 elif isinstance(item, SitemapRef) and not seen:
                     index_page.gate = gate
                     seen.append("child")
         return seen[:2]
 
-    assert asyncio.run(main()) == ["child", "record, index open"]
+    assert asyncio.run(main()) == ["child", "URLs, index open"]
 
 
 def cut_member(body: bytes) -> bytes:
@@ -285,7 +286,7 @@ def test_slow_consumer_slows_the_network() -> None:
                 break
         for _ in range(2000):
             await asyncio.sleep(0)
-        await batches.aclose()  # type: ignore[attr-defined]
+        await batches.aclose()
         return fetcher.pages[MAP][0].taken
 
     assert asyncio.run(main()) < 20
@@ -313,7 +314,7 @@ def test_leaving_early_closes_every_request() -> None:
         for _ in range(50):
             await asyncio.sleep(0)
         assert len(fetcher.open) == 4
-        await batches.aclose()  # type: ignore[attr-defined]
+        await batches.aclose()
         return fetcher.open, len(asyncio.all_tasks())
 
     assert asyncio.run(main()) == (set(), 1)
@@ -321,9 +322,9 @@ def test_leaving_early_closes_every_request() -> None:
 
 def test_a_bug_in_a_fetcher_ends_the_run_instead_of_hanging_it() -> None:
     boom = LookupError("not a network's fault")
-    with pytest.raises(ExceptionGroup) as caught:
+    with pytest.raises(LookupError) as caught:
         read(MAP, {MAP: page(error=boom), ROBOTS: robots()})
-    assert caught.value.exceptions == (boom,)
+    assert caught.value is boom
 
 
 # --- faults of the network ------------------------------------------------------------------------------------
@@ -653,8 +654,9 @@ def test_bomb_is_returned_in_small_batches() -> None:
         fetcher = Played({MAP: page(packed(many(50_000)))})
         largest, items = 0, []
         async for batch in start(MAP, fetcher).batches():
-            largest = max(largest, len(batch))
-            items += batch
+            some = unbatched(batch)
+            largest = max(largest, len(some))
+            items += some
         return largest, items
 
     largest, items = asyncio.run(main())

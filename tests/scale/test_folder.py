@@ -18,6 +18,8 @@ from kills import killed_at
 from pyarrow import parquet as pq
 
 import sitemap_reader as sr
+from sitemap_reader.model.records import UrlRecord
+from sitemap_reader.model.url_batch import UrlBatch
 from sitemap_reader.scale.folder import TABLES, HarvestCancelled, HarvestFolder, HarvestPlan, HostRow, ShardWriter
 from sitemap_reader.scale.report import load_harvest
 
@@ -46,8 +48,7 @@ def begun(folder):
 def publish(folder, shard, name, *, has_state=True):
     """Publishes a shard of one host with one URL, both called `name`, and its state."""
     with closing(ShardWriter(folder, shard, state_shared_by=1 if has_state else None)) as writer:
-        url = {"type": "change", "change": "new", "loc": name} if has_state else {"loc": name}
-        writer.add_urls(orjson.dumps({"site": name, **url}) + b"\n", 1)
+        writer.add_urls(UrlBatch(None, records=[UrlRecord(name)]), name)
         writer.add_host(HostRow(name, name, "complete", None, 1, 0, 0, 10, 0.1))
         if writer.state is not None:
             sql = "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, '', '', 0, 0)"
@@ -105,7 +106,7 @@ def test_a_shard_is_done_when_its_manifest_is_there(begun):
 def test_shard_is_invisible_before_its_end(begun):
     before = files(begun.path)
     with closing(ShardWriter(begun, 0, state_shared_by=1)) as writer:
-        writer.add_urls(b'{"type":"change","change":"new","loc":"a"}\n' * 50_000, 50_000)
+        writer.add_urls(UrlBatch(None, records=[UrlRecord("a")] * 50_000), "a.example")
         assert {path.partition("/")[0] for path in {*files(begun.path)} - {*before}} == {"unfinished"}
     assert files(begun.path) == before
     assert not any(begun.unfinished.iterdir())
@@ -193,7 +194,7 @@ def test_attempt_replaces_the_previous_one(begun):
             first.check()
         second.check()
         other.check()
-        first.add_urls(b'{"loc":"a"}\n', 1)
+        first.add_urls(UrlBatch(None, records=[UrlRecord("a")]), "a.example")
         with pytest.raises(HarvestCancelled):
             first.publish(TOLD)
         first.close()

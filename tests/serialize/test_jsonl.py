@@ -18,7 +18,8 @@ from tiers import examples
 import sitemap_reader as sr
 from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Change, ChangeFreq, TvShow
-from sitemap_reader.serialize.jsonl import NESTED, Lines, json_lines, stamp
+from sitemap_reader.model.url_batch import UrlBatch
+from sitemap_reader.serialize.jsonl import NESTED, encode_changes, encode_urls, stamp
 
 # --- every kind of record ---
 
@@ -292,10 +293,10 @@ WRONG = [
      'line of type "change", news.title: 1 is not text'),
     # enumerated words
     ('{"type": "change", "loc": "a", "change": "moved"}',
-     'line of type "change", change: "moved" is none of new, updated, removed'),
+     'line of type "change", change: "moved" is none of the words that are allowed; `sitemap-reader schema json`'),
     (f'{{{LOC}, "lastmod_precision": "hour"}}',
-     'URL record, lastmod_precision: "hour" is none of year, month, day, minute, second, subsecond'),
-    ('{"type": "outcome", "why": "luck"}', 'line of type "outcome", why: "luck" is none of robots, '),
+     'URL record, lastmod_precision: "hour" is none of the words that are allowed; '),
+    ('{"type": "outcome", "why": "luck"}', 'line of type "outcome", why: "luck" is none of the words that '),
     (f'{{{LOC}, "problems": [{{"code": "D01"}}, {{"code": "Z99"}}]}}',
      'URL record, problems[1].code: "Z99" is no problem code'),
     (f'{{{LOC}, "problems": [{{"field": "loc"}}]}}', "URL record, problems[0].code: missing"),
@@ -363,10 +364,12 @@ zoned = within_years | within_years.map(lambda moment: moment.replace(microsecon
 @given(st.lists(st.tuples(urls, st.none() | zoned), max_size=8), st.none() | texts)
 def test_lines_are_those_that_each_record_has_by_itself(drawn: list[tuple[Any, Any]], site: str | None) -> None:
     records = [attrs.evolve(record, lastmod=moment or record.lastmod) for record, moment in drawn]
-    made = json_lines(iter(records), site=site)
-    assert made.data == b"".join(sr.json_line(record, site=site) for record in records)
-    assert made.urls == len(records)
-    assert made.undated == sum(record.lastmod is None for record in records)
+    batch = UrlBatch(None, records=records)
+    assert encode_urls(batch, site=site) == b"".join(sr.json_line(record, site=site) for record in records)
+    new = [Change("new", record) for record in records]
+    expected = b"".join(sr.json_line(change, site=site) for change in new)
+    assert encode_urls(batch, site=site, is_new=True) == expected
+    assert encode_changes(batch, site=site) == encode_changes(new, site=site) == expected
 
 
 @pytest.mark.parametrize(
@@ -383,28 +386,26 @@ def test_lines_are_those_that_each_record_has_by_itself(drawn: list[tuple[Any, A
 )
 def test_a_date_stands_in_lines_as_it_does_in_a_line(moment: datetime) -> None:
     record = sr.UrlRecord("https://example.com/", moment)
-    assert json_lines([record]).data == sr.json_line(record)
-    assert orjson.loads(json_lines([record]).data)["lastmod"] == stamp(moment)
+    batch = UrlBatch(None, records=[record])
+    assert encode_urls(batch) == sr.json_line(record)
+    assert encode_urls(batch, is_new=True) == sr.json_line(Change("new", record))
+    assert orjson.loads(encode_urls(batch))["lastmod"] == stamp(moment)
 
 
 def test_a_date_without_a_zone_is_refused_among_many() -> None:
     with pytest.raises(sr.UsageError, match="2024-01-31T08:30:00 has no zone"):
-        json_lines([sr.UrlRecord("a"), sr.UrlRecord("a", datetime(2024, 1, 31, 8, 30))])
+        encode_urls(UrlBatch(None, records=[sr.UrlRecord("a"), sr.UrlRecord("a", datetime(2024, 1, 31, 8, 30))]))
 
 
 def test_no_records_are_no_lines() -> None:
-    assert json_lines([]) == Lines(b"", 0, 0)
+    empty = UrlBatch(None, records=[])
+    assert (len(empty), encode_urls(empty), encode_changes(empty), encode_changes([])) == (0, b"", b"", b"")
 
 
 @settings(max_examples=examples(40, 10))
 @given(st.lists(urls, max_size=8), st.sets(st.integers(0, 7)))
-def test_lines_are_filtered(records: list[Any], chosen: set[int]) -> None:
-    requested: list[Any] = []
-
-    def wanted(form: dict[str, Any]) -> bool:
-        requested.append(form)
-        return len(requested) - 1 in chosen
-
+def test_lines_of_chosen_urls_are_those_of_their_records(records: list[Any], chosen: set[int]) -> None:
     kept = [record for number, record in enumerate(records) if number in chosen]
-    assert json_lines(records).only(wanted) == json_lines(kept)
-    assert requested == [orjson.loads(sr.json_line(record)) for record in records], "each, in order"
+    some = UrlBatch(None, records=records).only([number in chosen for number in range(len(records))])
+    assert encode_urls(some) == b"".join(map(sr.json_line, kept))
+    assert some.records() == kept

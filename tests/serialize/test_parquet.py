@@ -220,9 +220,9 @@ def test_memory_does_not_grow_with_the_rows() -> None:
         ("line", 2**63, "9223372036854775808 is not a whole number of at most 64 bits"),
         ("sitemap", 3, "3 is not text"),
         ("mobile", 1, "1 is not true or false"),
-        ("images", {}, "{} is not a list"),
-        ("images", "x" * 200, f'"{"x" * 79}… is not a list'),
-        ("news", [], "[] is not an object"),
+        ("images", {}, "an object is not a list"),
+        ("images", "x" * 200, f'"{"x" * 80}" is not a list'),
+        ("news", [], "a list is not an object"),
     ],
 )
 def test_a_value_of_another_type_is_an_error_that_names_the_key(key: str, value: Any, reported: str) -> None:

@@ -120,7 +120,7 @@ class World:
 
     # --- runs ---
 
-    def changes(self, state: Path | sr.state.State, **options: Any) -> sr.ChangeStream:
+    def changes(self, state: Path | sr.state.State, **options: Any) -> sr.Stream[sr.Change]:
         """The stream of a run at the current time."""
         self.requested, self.times_requested = {}, 0
         options = {"limits": sr.Limits(tries=1), **options}
@@ -150,7 +150,7 @@ class Run:
     """The changes of a complete run, and its finished stream."""
 
     changes: list[Change]
-    stream: sr.ChangeStream
+    stream: sr.Stream[sr.Change]
 
     def of(self, kind: str) -> set[str]:
         """The names of the pages with this change."""

@@ -10,7 +10,8 @@ import pytest
 from changing_sites import SITE, Document, World, entries, loc
 
 import sitemap_reader as sr
-from sitemap_reader.client.sync_api import change_lines
+from sitemap_reader.client.sync_api import change_pieces
+from sitemap_reader.serialize.jsonl import encode_changes
 from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ EVERYTHING = {loc(name) for name in ("a1", "a2", "b1", "b2")}
 
 
 def test_changes_in_an_async_loop(site: World, state: Path) -> None:
-    async def follow() -> tuple[set[str], sr.AsyncChangeStream]:
+    async def follow() -> tuple[set[str], sr.AsyncStream[sr.Change]]:
         async with (
             sr.SitemapReader(fetcher=site) as reader,
             reader.changes(SITE, state=state, clock=lambda: site.now) as changes,
@@ -163,7 +164,7 @@ def test_changes_are_the_same_with_any_number_of_threads(tmp_path: Path, use_cor
     found = []
     for cores in (1, 4):
         use_cores(cores)
-        with change_lines(tmp_path / "site", state=tmp_path / f"{cores}.db") as stream:
-            found.append(sorted(line for lines in stream for line in lines.data.splitlines()))
+        with change_pieces(tmp_path / "site", state=tmp_path / f"{cores}.db") as stream:
+            found.append(sorted(line for piece in stream for line in encode_changes(piece).splitlines()))
     assert found[0] == found[1]
     assert len(found[0]) == 12_000

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import chain, groupby
+from itertools import chain
 
 import pytest
 
 import sitemap_reader as sr
 from sitemap_reader.frontier.lastmod_trust import History
-from sitemap_reader.parser.url_batch import UrlBatch
-from sitemap_reader.serialize.jsonl import Lines
+from sitemap_reader.model.url_batch import UrlBatch
 from sitemap_reader.state.diff_rules import DocumentChanges, PreviousListings, change_pieces, counted_places, new_pieces
-from sitemap_reader.state.document_buffer import LastmodCounts
-from sitemap_reader.state.rows import (
-    Keys,
-    Listing,
-    RowColumns,
-    columns_of_records,
-    with_rows,
-)
+from sitemap_reader.state.rows import Keys, Listing, RowColumns, columns_of, with_rows
 
 KEYS = Keys(b"0123456789abcdef")
 MAP = "https://a.example/map.xml"
@@ -31,7 +23,7 @@ def listing(document: int, lastmod: int | None = None, priority: float | None = 
 
 def stated(*names: str, **fields: object) -> RowColumns:
     records = [sr.UrlRecord(f"https://a.example/{name}", line=1, **fields) for name in names]  # type: ignore[arg-type]
-    return with_rows([columns_of_records(records)], KEYS)
+    return with_rows([columns_of(UrlBatch(MAP, records=records))], KEYS)
 
 
 # --- previous listings ---
@@ -91,31 +83,6 @@ def test_lastmods_that_change_alone_count_where_most_do(entries: int, lastmod_on
     assert (now.both, now.lastmod_only, now.entry_only) == (11, lastmod_only, 23)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "future", "at_fetch"),
-    [
-        (-61, 0, 0),  # before the request
-        (-60, 0, 1),
-        (30, 0, 1),
-        (100 + 60, 0, 1),  # the response took 100 seconds
-        (100 + 61, 1, 0),
-    ],
-)
-def test_dates_near_the_request_and_in_the_future(seconds: int, future: int, at_fetch: int) -> None:
-    """A margin of a minute, for clocks that are wrong."""
-    began = 1_800_000_000
-    for number, precision in ((began + seconds, 4), ((began + seconds) * 1_000_000, 5)):
-        dates = LastmodCounts(began)
-        dates.add([number], [precision], began + 100)
-        assert (dates.entries, dates.dated, dates.future, dates.at_fetch) == (1, 1, future, at_fetch)
-
-
-def test_date_without_a_time_is_no_request_time() -> None:
-    dates = LastmodCounts(1_800_000_000)
-    dates.add([1_800_000_000, None], [2, None], 1_800_000_000)
-    assert (dates.entries, dates.dated, dates.at_fetch) == (2, 1, 0)
-
-
 # --- pieces ---
 
 
@@ -140,26 +107,20 @@ def test_a_piece_of_changes_does_not_wait_for_the_next(monkeypatch: pytest.Monke
 def test_new_urls_come_in_their_order_whether_plain_or_not(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     monkeypatch.setattr("sitemap_reader.state.diff_rules.MAX_PIECE_URLS", most)
     records = [
-        sr.UrlRecord(f"https://a.example/{number}", mobile=number in (2, 3, 6), line=number) for number in range(8)
+        sr.UrlRecord(f"https://a.example/{number}", mobile=number in (2, 3, 6), sitemap=MAP, line=number)
+        for number in range(8)
     ]
-    reported: list[str] = []
-    kinds: list[type] = []
-    for piece in new_pieces(columns_of_records(records), MAP):
-        kinds.append(type(piece))
-        assert 0 < piece.urls <= most
-        if isinstance(piece, UrlBatch):
-            assert piece.sitemap == MAP
-            reported += piece.locs
-        elif isinstance(piece, Lines):
-            lines = piece.data.splitlines()
-            assert len(lines) == piece.urls
-            reported += [sr.from_json(line).loc for line in lines]  # type: ignore[union-attr]
-    assert reported == [record.loc for record in records]
-    assert [kind for kind, _ in groupby(kinds)] == [UrlBatch, Lines, UrlBatch, Lines, UrlBatch]
+    reported: list[sr.UrlRecord] = []
+    for piece in new_pieces(columns_of(UrlBatch(MAP, records=records)), MAP):
+        assert 0 < len(piece) <= most
+        assert piece.sitemap == MAP
+        assert piece.is_plain is not any(record.mobile for record in piece.records())
+        reported += piece.records()
+    assert reported == records
 
 
-def test_mixed_urls_are_split_by_kind() -> None:
-    plain = stated("x", "y")
-    assert [type(piece) for piece in new_pieces(plain, MAP)] == [UrlBatch]
-    (piece,) = new_pieces(stated("", mobile=True), MAP)
-    assert isinstance(piece, Lines)
+def test_new_urls_without_extensions_are_no_records() -> None:
+    (plain,) = new_pieces(stated("x", "y"), MAP)
+    (rich,) = new_pieces(stated("x", "y", mobile=True), MAP)
+    assert (plain.is_plain, rich.is_plain) == (True, False)
+    assert [record.mobile for record in rich.detailed.values()] == [True, True]

@@ -15,21 +15,26 @@ from hypothesis import strategies as st
 
 import sitemap_reader as sr
 from sitemap_reader.model.records import EXTENSIONS
+from sitemap_reader.model.url_batch import (
+    CHANGEFREQS,
+    PRECISIONS,
+    Columns,
+    UrlBatch,
+    lastmod_columns,
+    lastmod_of,
+    micros,
+)
 from sitemap_reader.parser.compiled import scanner
-from sitemap_reader.parser.url_batch import CHANGEFREQS, PRECISIONS, UrlBatch, lastmod_of, merged
-from sitemap_reader.serialize.jsonl import STATED, Lines, json_lines, new_lines, new_lines_of
+from sitemap_reader.serialize.jsonl import STATED, encode_urls
 from sitemap_reader.state.diff_rules import DocumentChanges
 from sitemap_reader.state.document_buffer import DocumentBuffer, SpillBuffer
 from sitemap_reader.state.documents import stored_authorities
 from sitemap_reader.state.rows import (
     Keys,
     Listing,
-    StoredRows,
     RowColumns,
-    columns_of_batch,
-    columns_of_records,
-    lastmod_columns,
-    micros,
+    StoredRows,
+    columns_of,
     moment,
     newest_listing,
     pack_stated,
@@ -73,14 +78,19 @@ def plain_records(draw: st.DrawFn) -> sr.UrlRecord:
     )
 
 
+def batch_of(*records: sr.UrlRecord) -> UrlBatch:
+    return UrlBatch("https://a.example/map.xml", records=[*records])
+
+
 def entries_of(records: list[sr.UrlRecord]) -> UrlBatch:
-    names = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
-    columns = [[getattr(record, name) for record in records] for name in names]
-    locs, lastmods, stated, changefreqs, *others = columns
-    dates = [lastmod_columns(lastmod, precision) for lastmod, precision in zip(lastmods, stated, strict=True)]
+    fields = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line")
+    columns: list[Any] = [[getattr(record, name) for record in records] for name in fields]
+    locs, lastmods, names, changefreqs, *others = columns
+    dates = [lastmod_columns(lastmod, precision) for lastmod, precision in zip(lastmods, names, strict=True)]
     numbers, precisions = map(list, zip(*dates, strict=True))
     codes = [None if each is None else CHANGEFREQS.index(each) for each in changefreqs]
-    return UrlBatch(locs, numbers, precisions, codes, *others, "https://a.example/map.xml")  # type: ignore[arg-type]
+    stated = Columns(locs, numbers, precisions, codes, *others)
+    return UrlBatch("https://a.example/map.xml", columns=stated)
 
 
 @given(dates())
@@ -95,10 +105,10 @@ def test_instant_round_trip(when: datetime) -> None:
 
 @given(st.lists(plain_records(), min_size=1))
 def test_plain_entries_are_the_same_rows_as_their_records(records: list[sr.UrlRecord]) -> None:
-    by_entries, by_records = columns_of_batch(entries_of(records)), columns_of_records(records)
+    by_entries, by_records = columns_of(entries_of(records)), columns_of(batch_of(*records))
     assert with_rows([by_entries], KEYS) == with_rows([by_records], KEYS)
     together = with_rows([by_entries, by_records, by_entries], KEYS)
-    assert together.url_batch("https://a.example/map.xml").records() == records * 3
+    assert together.batch("https://a.example/map.xml").records() == records * 3
     for index, record in enumerate(records):
         back = record_of(record.loc, together.listing(1, index), record.sitemap)
         assert attrs.evolve(back, line=record.line) == record
@@ -106,7 +116,7 @@ def test_plain_entries_are_the_same_rows_as_their_records(records: list[sr.UrlRe
 
 @given(st.lists(plain_records(), min_size=1))
 def test_stated_values_round_trip(records: list[sr.UrlRecord]) -> None:
-    columns = columns_of_batch(entries_of(records))[1:5]
+    columns = columns_of(entries_of(records))[1:5]
     packed = pack_stated(*columns)
     assert [*map(unpack_stated, packed)] == [*zip(*columns, strict=True)]
     # As a row holds them, and as a query returns them.
@@ -162,27 +172,20 @@ def test_columns_of_another_length_are_refused() -> None:
         scanner.sorted_rows([2**63], [[1]])
 
 
-@given(st.lists(st.lists(plain_records(), min_size=1, max_size=5), min_size=1, max_size=5))
-def test_entries_are_merged_in_their_order(several: list[list[sr.UrlRecord]]) -> None:
-    together = merged([entries_of(records) for records in several])
-    assert together.records() == [record for records in several for record in records]
-
-
 @given(st.lists(plain_records(), min_size=1), st.none() | st.just("a.example"))
 def test_the_lines_of_new_urls_are_those_of_their_changes(records: list[sr.UrlRecord], site: str | None) -> None:
     expected = b"".join(sr.json_line(sr.Change("new", record), site=site) for record in records)
-    assert new_lines(json_lines(records), site=site).data == expected
-    assert new_lines_of(entries_of(records), site=site).data == expected
+    assert encode_urls(batch_of(*records), site=site, is_new=True) == expected
+    assert encode_urls(entries_of(records), site=site, is_new=True) == expected
 
 
 @given(st.lists(plain_records(), min_size=1))
 def test_batches_are_the_same_without_the_compiled_scanner(records: list[sr.UrlRecord]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         batch = entries_of(records)
-        compiled = batch.records(), new_lines_of(batch)
-        patch.setattr("sitemap_reader.parser.url_batch.scanner", None)
-        patch.setattr("sitemap_reader.serialize.jsonl.scanner", None)
-        assert (batch.records(), new_lines_of(batch)) == compiled
+        compiled = batch.records(), encode_urls(batch, is_new=True), encode_urls(batch)
+        patch.setattr("sitemap_reader.serialize.jsonl.HAS_SCANNER", False)
+        assert (batch.records(), encode_urls(batch, is_new=True), encode_urls(batch)) == compiled
 
 
 WHOLE = record_of_everything()
@@ -191,7 +194,7 @@ NESTED = {name: getattr(WHOLE, name) for name in EXTENSIONS} | {"extras": (sr.Ex
 
 def listing(**fields: object) -> Listing:
     record = sr.UrlRecord("https://a.example/", **fields)  # type: ignore[arg-type]
-    return columns_of_records([record]).listing(1, 0)
+    return columns_of(batch_of(record)).listing(1, 0)
 
 
 DAY = datetime(2026, 1, 1, tzinfo=UTC)
@@ -235,7 +238,8 @@ def test_keys_depend_on_a_secret() -> None:
 
 
 def test_rows_of_a_document_are_compared_with_its_urls() -> None:
-    urls = with_rows([columns_of_records([sr.UrlRecord(f"https://a.example/{number}") for number in range(5)])], KEYS)
+    records = [sr.UrlRecord(f"https://a.example/{number}") for number in range(5)]
+    urls = with_rows([columns_of(batch_of(*records))], KEYS)
     urls = urls._replace(stated=[1, 2, 3, 4, 5], nested=[None, "0a", "0a", None, None])
     keys = urls.keys
     stored = StoredRows.of([*keys[:4], 7], [1, 2, 3, 9, 7], [None, "0a", "0b", None, None])
@@ -278,9 +282,9 @@ class StoredDocument:
 
     def read(self, *several: list[sr.UrlRecord]) -> tuple[list[Any], DocumentChanges]:
         """Its changes, where it lists these records, in so many pieces."""
-        buffer, diff = DocumentBuffer(0, SpillBuffer()), DocumentChanges()
+        buffer, diff = DocumentBuffer(SpillBuffer()), DocumentChanges()
         for records in several:
-            buffer.add(columns_of_records(records), 0)
+            buffer.add(columns_of(batch_of(*records)), 0)
         pieces = [*self.urls.changes(self.place, buffer, diff)]
         self.place = attrs.evolve(self.place, prefix=diff.prefix or "", stored_urls=self.urls.count(self.place.id))
         return pieces, diff
@@ -299,7 +303,7 @@ def test_changed_rows_are_found_and_stored(pairs: list[tuple[sr.UrlRecord, sr.Ur
     before = [record for record, _, is_new in pairs if not is_new]
     if before:
         reported, diff = document.read(before)
-        assert sum(each.urls for each in reported if isinstance(each, UrlBatch | Lines)) == len(before)
+        assert sum(len(each) for each in reported if isinstance(each, UrlBatch)) == len(before)
         assert diff.still_listed == 0
     document.end()
     document.begin()
@@ -307,7 +311,7 @@ def test_changed_rows_are_found_and_stored(pairs: list[tuple[sr.UrlRecord, sr.Ur
     changes = [change for piece in pieces if isinstance(piece, list) for change in piece]
     differing = [new for old, new, is_new in pairs if not is_new and stated_of(old) != stated_of(new)]
     assert [change.record for change in changes] == [attrs.evolve(new, line=new.line) for new in differing]
-    assert sum(piece.urls for piece in pieces if not isinstance(piece, list)) == len(pairs) - len(before)
+    assert sum(len(piece) for piece in pieces if not isinstance(piece, list)) == len(pairs) - len(before)
     assert diff.still_listed == len(before)
     assert document.read([new for _, new, _ in pairs])[0] == []
     document.db.close()
@@ -341,10 +345,10 @@ def batch_urls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 def test_large_documents_are_compared_in_batches(document: StoredDocument) -> None:
     """Only the rows of the keys of a batch are read."""
     records = [sr.UrlRecord(f"https://a.example/{number}", priority=0.5) for number in range(7)]
-    assert sum(piece.urls for piece in document.read(*([record] for record in records))[0]) == 7
+    assert sum(len(piece) for piece in document.read(*([record] for record in records))[0]) == 7
     again = [*records[:4], sr.UrlRecord("https://a.example/new"), records[0]]
     pieces, diff = document.read(*([record] for record in again))
-    assert [piece.locs for piece in pieces] == [["https://a.example/new"]]
+    assert [piece.columns.locs for piece in pieces] == [["https://a.example/new"]]
     assert (diff.still_listed, len(diff.listed)) == (4, 5)
 
 
@@ -353,7 +357,7 @@ def test_large_documents_are_compared_in_batches(document: StoredDocument) -> No
 def test_an_older_listing_in_an_earlier_batch_is_no_update(document: StoredDocument) -> None:
     old, new = (sr.UrlRecord("https://a.example/x", DAY + timedelta(days=days), "day") for days in (0, 1))
     listed = [[old], [sr.UrlRecord("https://a.example/y")], [new]]
-    lastmods = [lastmod for piece in document.read(*listed)[0] for lastmod in piece.lastmods]
+    lastmods = [lastmod for piece in document.read(*listed)[0] for lastmod in piece.columns.lastmods]
     assert sorted(lastmods, key=str) == [micros(DAY + timedelta(days=1)) // 1_000_000, None]
     pieces, diff = document.read(*listed)
     assert pieces == []
@@ -366,13 +370,13 @@ def test_documents_of_any_size_make_few_statements(document: StoredDocument) -> 
     for number, size in enumerate([1, 2, 3, 511, 512, 513, 700, 1023, 1500], 1):
         document.place = ListingDocument(number, "https://a.example/map.xml", "", 0)
         records = [sr.UrlRecord(f"https://a.example/{number}/{page}") for page in range(size)]
-        assert sum(piece.urls for piece in document.read(records)[0]) == size
+        assert sum(len(piece) for piece in document.read(records)[0]) == size
         assert document.urls.count(number) == size
     assert _insert.cache_info().currsize <= 10
 
 
 def stated_of(record: sr.UrlRecord) -> tuple[object, ...]:
-    return columns_of_records([record]).listing(1, 0)[1:]
+    return columns_of(batch_of(record)).listing(1, 0)[1:]
 
 
 @pytest.mark.parametrize(

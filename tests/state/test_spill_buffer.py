@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.parser.url_batch import UrlBatch
+from sitemap_reader.model.url_batch import Columns, UrlBatch
 from sitemap_reader.state.document_buffer import SpillBuffer, bytes_in_memory
-from sitemap_reader.state.rows import RowColumns, columns_of_batch, columns_of_records
+from sitemap_reader.state.rows import RowColumns, columns_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def piece(*texts: str) -> RowColumns:
     """The columns of URLs of these paths."""
     records = [sr.UrlRecord(f"https://a.example/{text}", priority=0.5, mobile=len(text) % 2 == 1) for text in texts]
-    return columns_of_records(records)
+    return columns_of(UrlBatch("https://a.example/map.xml", records=records))
 
 
 @given(st.lists(st.tuples(st.lists(st.text(max_size=5), min_size=1, max_size=4), st.booleans())), st.integers(0, 2000))
@@ -54,10 +54,11 @@ def test_freed_memory_is_used_again_and_the_file_shrinks() -> None:
 
 def test_memory_is_estimated() -> None:
     """Without the values that all URLs share; lastmods and numbers of lines are objects of their own."""
-    columns = columns_of_batch(UrlBatch(
+    stated = Columns(
         [f"https://a.example/{number}" for number in range(1000)], [*range(1000, 2000)], [2] * 1000, [None] * 1000,
-        [0.5] * 1000, [*range(2000, 3000)], "https://a.example/map.xml",
-    ))  # fmt: skip
+        [0.5] * 1000, [*range(2000, 3000)],
+    )  # fmt: skip
+    columns = columns_of(UrlBatch("https://a.example/map.xml", columns=stated))
     own = sum(sys.getsizeof(column) for column in columns[:6])
     own += sum(map(sys.getsizeof, [*columns.locs, *columns.lastmods, *columns.lines]))
     assert 0.9 < bytes_in_memory(columns) / own < 1.1

@@ -166,7 +166,7 @@ class Machine(RuleBasedStateMachine):
         self.mirror.is_torn = True
         self.was_in_feed |= set(self.world.documents[FEED].entries)
 
-    def check(self, stream: sr.ChangeStream, changes: list[Change]) -> None:
+    def check(self, stream: sr.Stream[sr.Change], changes: list[Change]) -> None:
         for outcome in stream.outcomes:
             name = str(outcome.url).removeprefix(f"{SITE}/")
             was_requested = outcome.status is not None
@@ -199,7 +199,7 @@ class Machine(RuleBasedStateMachine):
                 if len(listings) == 1:
                     assert found.priority == (float(listings[0][1]) if listings[0][1] else None)
 
-    def _only_gone(self, stream: sr.ChangeStream) -> bool:
+    def _only_gone(self, stream: sr.Stream[sr.Change]) -> bool:
         """Whether only 404s failed: after a day those count as gone."""
         return all(outcome.complete or outcome.status == 404 for outcome in stream.outcomes)
 

@@ -173,7 +173,7 @@ def test_regenerated_sitemap_is_detected(state: Path) -> None:
     site = World({"a.xml": Document()}, listed=["a.xml"])
     for day in (1, 2):
         site.documents["a.xml"].entries = {
-            f"https://shop.example/p{n}": (f"2025-12-{day:02}T00:00:{n:02}Z", None) for n in range(20)
+            f"https://shop.example/p{n}": (f"2025-12-{day:02}T{n:02}:00:00Z", None) for n in range(20)
         }
         site.run(state)
     assert trust_of(state, "a.xml").reasons == ("100% of the changes changed only the lastmod",)

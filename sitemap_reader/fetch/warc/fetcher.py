@@ -1,22 +1,22 @@
 """Replaces the network by a WARC file: a URL goes in, the Response that was recorded for it comes out.
 
 The file may be from --record or any other crawler, with any number of hosts. It is indexed in one pass; then each
-response is read from its offset, in pieces. Never writes, and returns no response whose digest does not match.
+response is read from its offset, in chunks. Never writes, and returns no response whose digest does not match.
 """
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager, contextmanager
+import base64
+import hashlib
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
-
-import attrs
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ...model.errors import FetchError
 from ..client import Response, http_url_parts
-from ..replay import pop_error
-from .index import WINDOW_BYTES, parse_warc_fields, read_index, url_key
-from .records import DamagedRecord, Digest, HttpHead, WarcRecord, body_chunks, content_codings, http_head
+from ..replay import AsyncChunks, pop_error
+from .index import WINDOW_BYTES, OffsetTable, parse_warc_fields, read_index, url_key
+from .records import DamagedRecord, HttpHead, WarcRecord, body_chunks, content_codings, http_head, read_head
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
@@ -27,112 +27,89 @@ if TYPE_CHECKING:
 _CHANGED_BY_DECODING = ("content-encoding", "content-length")
 
 
-@attrs.frozen
-class _RecordedResponse:
-    """A response whose head was read."""
-
-    head: HttpHead
-    chunks: Iterator[bytes]
-
-
 class WarcFetcher:
     """A Fetcher that reads from a WARC file, plain or gzipped record by record; a URL that is not in it is a 404.
 
-    Raises UsageError when created, where the file is no WARC, cannot be read, or has no seeds.
+    `seeds` are those of the recorded crawl; in files of other crawlers, the sites and sitemaps that were found.
+    `recorded`: when the last response was recorded, in UTC, to the second. `damage`: where and how the file is damaged,
+    or None; only records before that are read. Raises UsageError when created, where the file is no WARC, cannot be
+    read, or has no seeds.
     """
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
         self._index = read_index(self._path)
-
-    @property
-    def seeds(self) -> tuple[Seed, ...]:
-        """The seeds of the recorded crawl; in files of other crawlers, the sites and sitemaps that were found."""
-        return self._index.seeds
-
-    @property
-    def recorded(self) -> datetime | None:
-        """When the last response was recorded, in UTC, to the second."""
-        return self._index.recorded
-
-    @property
-    def damage(self) -> str | None:
-        """Where and how the file is damaged, or None; only records before that are read."""
-        return self._index.damage
+        self.seeds: tuple[Seed, ...] = self._index.seeds
+        self.recorded: datetime | None = self._index.recorded
+        self.damage: str | None = self._index.damage
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         """Opens the recorded response; the request `headers` are ignored."""
         rest = http_url_parts(url)["rest"]
-        with self._open_file() as file:
-            found = self._find(file, url_key(url) or "")
-            if (
-                found is None and self.damage and rest != "/robots.txt"
-            ):  # a robots.txt that cannot be fetched would forbid all
-                raise FetchError(f"not found; {self.damage}", transient=False, remedy="")
-            found = found or _RecordedResponse(HttpHead(404, {}), iter(()))
-            yield Response(found.head.status, found.head.headers, _AsyncChunks(found.chunks), url)
-
-    def _find(self, file: BinaryIO, key: str) -> _RecordedResponse | None:
-        """Returns the response for a URL, or None; raises FetchError for a recorded failure or an unreadable record."""
-        response_offset, failure_offset = self._index.responses.get(key), self._index.failures.get(key)
         with self._translated_errors():
-            record = None if response_offset is None else self._record(file, response_offset, key)
-            if record is not None and (failure_offset is None or failure_offset < record.offset):
-                return self._open_response(file, record)
-            failure_record = None if failure_offset is None else self._record(file, failure_offset, key)
-            if failure_record is None:
-                return None
-            error = pop_error(parse_warc_fields(failure_record.block.lookahead(WINDOW_BYTES)))
-            if record is None or failure_record.headers.get("warc-concurrent-to") != record.id:
-                raise error
-            return self._open_response(file, WarcRecord(file, record.offset), error)
+            file = self._path.open("rb")
+        with file:
+            with self._translated_errors():
+                response = self._find(file, url)
+            # A robots.txt that cannot be fetched would forbid all.
+            if response is None and self.damage and rest != "/robots.txt":
+                raise FetchError(f"not found; {self.damage}", transient=False, remedy="")
+            yield response or Response(404, {}, AsyncChunks(iter(())), url)
 
-    def _record(self, file: BinaryIO, offset: int, key: str) -> WarcRecord | None:
-        """Returns the record, or None where it is of another URL with the same hash."""
-        record = WarcRecord(file, offset)
-        return record if url_key(record.url) == key else None
+    def _find(self, file: BinaryIO, url: str) -> Response | None:
+        """Returns the response for a URL, or None; raises FetchError for a recorded failure or an unreadable record."""
+        record = self._record(file, self._index.responses, url)
+        failure = self._record(file, self._index.failures, url)
+        if failure is None or (record is not None and record.offset > failure.offset):
+            return None if record is None else self._response(file, record, url)
+        error = pop_error(parse_warc_fields(failure.read(WINDOW_BYTES)))
+        if record is None or failure.headers.get("warc-concurrent-to") != record.id:
+            raise error
+        return self._response(file, record, url, error)
 
-    def _open_response(self, file: BinaryIO, record: WarcRecord, error: FetchError | None = None) -> _RecordedResponse:
+    def _record(self, file: BinaryIO, offsets: OffsetTable, url: str) -> WarcRecord | None:
+        """Returns the record for a URL; None where there is none, or one of another URL with the same hash."""
+        key = url_key(url) or ""
+        offset = offsets.get(key)
+        record = None if offset is None else WarcRecord(file, offset)
+        return record if record is not None and url_key(record.url) == key else None
+
+    def _response(self, file: BinaryIO, record: WarcRecord, url: str, error: FetchError | None = None) -> Response:
+        """Returns the response of a record, whose body ends with `error`, if there is one."""
         record = self._verified(file, record)
-        head = http_head(record)
+        head = payload_head = _head(record)
         if record.type == "revisit" and (head is None or head.status != 304):
             record = self._revisited_record(file, record)
-            payload_head = http_head(record)
+            payload_head = _head(record)
             head = head or payload_head
-        else:
-            payload_head = head
         if head is None or payload_head is None:
             raise self._record_error("holds no HTTP answer")
+        headers = head.headers
         if not self._index.is_own_recording and content_codings(payload_head.headers):
-            kept = {name: value for name, value in head.headers.items() if name not in _CHANGED_BY_DECODING}
-            head = attrs.evolve(head, headers=kept)
-        return _RecordedResponse(head, self._chunks(record, payload_head.headers, error))
+            headers = {name: value for name, value in headers.items() if name not in _CHANGED_BY_DECODING}
+        return Response(head.status, headers, AsyncChunks(self._chunks(record, payload_head.headers, error)), url)
 
     def _revisited_record(self, file: BinaryIO, revisit: WarcRecord) -> WarcRecord:
         """Returns the record with the payload that a revisit record refers to."""
         digest = revisit.headers.get("warc-payload-digest", "")
-        offset = self._index.payload_offsets.get(str(revisit.offset))
+        offset = self._index.payloads.get(digest)
         record = None if offset is None else WarcRecord(file, offset)
-        if record is None or digest not in ("", record.headers.get("warc-payload-digest", digest)):
-            offset = self._index.offset_of_payload(digest)
-            record = None if offset is None else WarcRecord(file, offset)
-        if record is None or record.type == "revisit":
+        if record is None or record.headers.get("warc-payload-digest") != digest:
             raise self._record_error("is the same as one that is not in this file")
         return self._verified(file, record)
 
     def _verified(self, file: BinaryIO, record: WarcRecord) -> WarcRecord:
         """Returns the record, unread; FetchError where it has digests of which none matches, and no CRC of gzip."""
-        if not (record.has_crc or _matches_digest(file, record.offset)):
+        if not (record.has_crc or _matches_digest(WarcRecord(file, record.offset))):
             raise self._record_error("is damaged: what it holds does not match its digest")
         return WarcRecord(file, record.offset)
 
     def _chunks(self, record: WarcRecord, headers: Mapping[str, str], error: FetchError | None) -> Iterator[bytes]:
         received = 0
+        decompress = not self._index.is_own_recording
         with self._translated_errors():
-            for chunk in body_chunks(
-                record.block, headers, decompress=not self._index.is_own_recording, archive=str(self._path)
-            ):
+            for chunk in body_chunks(record, headers, decompress=decompress, archive=str(self._path)):
                 received += len(chunk)
                 yield chunk
         if error is not None:
@@ -140,13 +117,6 @@ class WarcFetcher:
         for name in ("warc-truncated", "warc-segment-number"):
             if name in record.headers:
                 raise self._record_error(f"ends after {received:,} bytes ({name}: {record.headers[name]})")
-
-    @contextmanager
-    def _open_file(self) -> Iterator[BinaryIO]:
-        with self._translated_errors():
-            file = self._path.open("rb")
-        with file:
-            yield file
 
     @contextmanager
     def _translated_errors(self) -> Iterator[None]:
@@ -164,33 +134,38 @@ class WarcFetcher:
         return FetchError(f"its record in {self._path} {problem}", transient=False, remedy="")
 
 
-class _AsyncChunks:
-    """An asynchronous iterator over a synchronous one."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-
-    def __aiter__(self) -> _AsyncChunks:
-        return self
-
-    async def __anext__(self) -> bytes:
-        for chunk in self._chunks:
-            return chunk
-        raise StopAsyncIteration
+def _head(record: WarcRecord) -> HttpHead | None:
+    if record.type != "resource":
+        return http_head(record)
+    kind = record.headers.get("content-type")  # a document without HTTP headers
+    return HttpHead(200, {"content-type": kind} if kind else {})
 
 
-def _matches_digest(file: BinaryIO, offset: int) -> bool:
+def _matches_digest(record: WarcRecord) -> bool:
     """Whether one of two digests matches, or there is none: writers disagree on what a payload is."""
-    record = WarcRecord(file, offset)
-    block, payload = (Digest.parse(record.headers.get(f"warc-{name}-digest", "")) for name in ("block", "payload"))
-    if record.type == "revisit":  # its payload is in another record
-        payload = None
-    known = [digest for digest in (block, payload) if digest is not None]
-    head_left = 0 if record.type == "resource" else record.block.head_length()
-    while known and (chunk := record.block.read()):
-        if block is not None:
-            block.update(chunk)
-        if payload is not None:
-            payload.update(chunk[head_left:])
-        head_left = max(0, head_left - len(chunk))
-    return not known or any(digest.matches for digest in known)
+    block = _digest(record.headers.get("warc-block-digest", ""))
+    # The payload of a revisit is in another record.
+    payload = None if record.type == "revisit" else _digest(record.headers.get("warc-payload-digest", ""))
+    digests = [digest for digest in (block, payload) if digest]
+    head = b"" if record.type == "resource" else read_head(record)
+    if block:
+        block[0].update(head)
+    while digests and (chunk := record.read()):
+        for state, _ in digests:
+            state.update(chunk)
+    return not digests or any(state.digest() == value for state, value in digests)
+
+
+def _digest(text: str) -> tuple[Any, bytes] | None:
+    """Returns a hash and its expected value for `sha1:` and base 32 or 16; None for an unknown algorithm or form."""
+    label, _, written = text.partition(":")
+    name, written = label.lower().replace("-", ""), written.strip()
+    if name not in hashlib.algorithms_guaranteed:
+        return None
+    state = hashlib.new(name, usedforsecurity=False)
+    is_hex = len(written) == state.digest_size * 2
+    with suppress(ValueError):  # binascii.Error is one
+        value = bytes.fromhex(written) if is_hex else base64.b32decode(written.upper())
+        if value and len(value) == state.digest_size:
+            return state, value
+    return None

@@ -1,7 +1,7 @@
 """Indexes a WARC file in one pass: a path goes in, a WarcIndex of URL -> offset of its response comes out.
 
-A response takes some 30 bytes of memory, regardless of its URL. Damage ends the pass and is noted; what precedes it is
-indexed. Never keeps the file open, never reads more of a body than its beginning.
+A response takes some 25 bytes of memory, regardless of its URL, and as much again for a payload digest. Damage ends
+the pass and is noted; what precedes it is indexed. Never keeps the file open, and keeps nothing of a body.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 import secrets
+import weakref
 import zlib
-from array import array
-from collections import deque
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 import attrs
@@ -26,127 +26,30 @@ from ...parser.content.sniff import sniff
 from ...parser.normalise.urls import clean_url, is_clean, origin
 from ..client import http_url_parts
 from ..replay import ERROR_FIELD
-from .records import (
-    GZIP_MAGIC,
-    DamagedRecord,
-    MultiRecordMember,
-    WarcRecord,
-    document_start,
-    header_pairs,
-    status_of,
-    without_brackets,
-)
+from .records import DamagedRecord, HttpHead, MultiRecordMember, WarcRecord, document_start, header_pairs, http_head
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
 
-# --- seeds of files that do not state them ----------------------------------------------------------------------
-
-WINDOW_BYTES = 16 * 1024  # of a response, with its head
-_DOCUMENT_BYTES = 4_096
+WINDOW_BYTES = 16 * 1024  # read of a response, with its head, and of a metadata record
+SEEDS_FIELD = "sitemap-reader-seeds"  # of a warcinfo record: JSON
+RECOMPRESS = "`warcio recompress {path} NEW.warc.gz` (pip install warcio)"
+_MAX_FIRST_BYTES = 4_096
+_MAX_WARCINFO_BYTES = 16 * 1024 * 1024
+_NOT_MODIFIED = 304
+_NO_SEEDS = "nothing to start from: it holds no robots.txt, no sitemap, and no seeds of a recording of ours"
+_DATE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 _ROBOTS = "/robots.txt"
 _PATHS = frozenset({_ROBOTS, *WELL_KNOWN})
-# A response without any of these is no sitemap: a quick check that excludes most pages.
-_MARKS = (b"urlset", b"sitemapindex", GZIP_MAGIC)
-_COMPRESSED = re.compile(rb"\ncontent-encoding:[ \t]*(?:br|zstd|deflate)", re.IGNORECASE)
-_HEAD_BYTES = 2_048
+# Possessive (*+): a document that is no sitemap, with many comments, would otherwise take exponential time.
 _SITEMAP = re.compile(
     rb"""(?:\xef\xbb\xbf)? \s*
-    (?: <\?.*?\?> \s* | <!--.*?--> \s* | <!DOCTYPE [^\[>]* > \s* )*
+    (?: <\?.*?\?> \s* | <!--.*?--> \s* | <!DOCTYPE [^\[>]* > \s* )*+
     < (?: [\w.-]+: )? (?: urlset | sitemapindex ) [\s/>]""",
     re.VERBOSE | re.DOTALL,
 )
-
-
-@attrs.define
-class _HostSeeds:
-    """What was found of one host: origins that lead to a sitemap, origins that were requested, and sitemaps."""
-
-    leads: set[str] = attrs.field(factory=set)
-    tried: set[str] = attrs.field(factory=set)
-    documents: dict[str, None] = attrs.field(factory=dict)
-
-
-class SeedFinder:
-    """Finds seeds: add() takes each response of a file, seeds() returns what to start from.
-
-    A host whose robots.txt or well-known path leads to a sitemap is a site; of other hosts each sitemap is a document.
-    """
-
-    def __init__(self) -> None:
-        self._hosts: dict[str, _HostSeeds] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._hosts)
-
-    def add(self, url: str, status: int | None, window: bytes, *, is_bare: bool) -> None:
-        """Takes a response with a normalised URL; `is_bare`: its window begins with the document, without a head."""
-        site = origin(url)
-        path = url[len(site) :]
-        if path in _PATHS:
-            host = self._host(site)
-            host.tried.add(site)
-            if _leads_to_sitemap(path, status or 0, window, is_bare):
-                host.leads.add(site)
-        elif not self._has_lead(site) and _is_sitemap(status or 0, window, is_bare):
-            self._host(site).documents[url] = None
-
-    def seeds(self) -> tuple[Seed, ...]:
-        """Returns the seeds, sorted by host, documents also by URL: the order in the file is arbitrary."""
-        return tuple(seed for name in sorted(self._hosts) for seed in _seeds_of(self._hosts[name]))
-
-    def _has_lead(self, site: str) -> bool:
-        host = self._hosts.get(site.partition("://")[2])
-        return host is not None and bool(host.leads)
-
-    def _host(self, site: str) -> _HostSeeds:
-        return self._hosts.setdefault(site.partition("://")[2], _HostSeeds())
-
-
-def _seeds_of(host: _HostSeeds) -> list[Seed]:
-    if host.documents and not host.leads:
-        return [Seed(url, (origin(url),), document=url) for url in sorted(host.documents)]
-    site = max(host.leads or host.tried)  # https before http
-    return [Seed(f"{site}/", (site,))]
-
-
-def _is_sitemap(status: int, window: bytes, is_bare: bool) -> bool:
-    if not 200 <= status <= 299:
-        return False
-    may_be = any(mark in window for mark in _MARKS) or _COMPRESSED.search(window, 0, _HEAD_BYTES)
-    return bool(may_be and _SITEMAP.match(_document(window, is_bare)))
-
-
-def _leads_to_sitemap(path: str, status: int, window: bytes, is_bare: bool) -> bool:
-    if 300 <= status <= 399:
-        return True
-    if not 200 <= status <= 299:
-        return False
-    document = _document(window, is_bare)
-    if path == _ROBOTS:
-        return b"sitemap" in document.lower() or len(window) >= WINDOW_BYTES
-    verdict = sniff(document, final=True)
-    return verdict is not None and verdict.kind in ("xml", "text")
-
-
-def _document(window: bytes, is_bare: bool) -> bytes:
-    """Returns the beginning of the document, decompressed."""
-    if is_bare and window[:2] != GZIP_MAGIC:
-        return window[:_DOCUMENT_BYTES]
-    return document_start(b"\r\n\r\n" + window if is_bare else window, _DOCUMENT_BYTES)
-
-
-SEEDS_FIELD = "sitemap-reader-seeds"  # of a warcinfo record: JSON
-MAX_FIRST_BYTES = 4_096
-_SLOTS = 1 << 10
-_NEAR = 16  # how many records may be between a response and its request
-_GET = re.compile(rb"GET[ \t]")
-_NOT_MODIFIED = 304
-_DATE_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
-_NONE = 2**64 - 1
-RECOMPRESS = "`warcio recompress {path} NEW.warc.gz` (pip install warcio)"
 
 
 def url_key(url: str) -> str | None:
@@ -160,57 +63,44 @@ def url_key(url: str) -> str | None:
     return clean_url(f"{parts['scheme']}://{parts['host']}{parts['rest']}").url
 
 
+def parse_warc_fields(block: bytes) -> dict[str, str]:
+    """Returns the fields of an application/warc-fields block, with lower-case names."""
+    return {name.lower(): value for name, value in header_pairs(block)}
+
+
 class OffsetTable:
-    """Maps texts to numbers in 20 to 30 bytes a text: an open-addressing hash table that keeps hashes, not texts."""
+    """Maps texts to numbers in some 25 bytes a text: a table of SQLite in memory that keeps hashes, not texts."""
 
     def __init__(self) -> None:
+        import sqlite3  # here: few targets are WARC files
+
         # A random key: URLs that collide cannot be constructed. Readers compare the URL of the record all the same.
-        self._hash = blake2b(digest_size=8, key=secrets.token_bytes(16))
-        self._count = 0
-        self._hashes = array("Q", [0]) * _SLOTS
-        self._numbers = array("Q", [0]) * _SLOTS
+        self._key = secrets.token_bytes(16)
+        self._table = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._table.execute("CREATE TABLE offsets (hash INTEGER PRIMARY KEY, number INTEGER)")
+        weakref.finalize(self, self._table.close)
 
     def put(self, text: str, number: int | None) -> None:
         """Sets the number of a text; None removes it."""
-        if self._count * 5 > len(self._hashes) * 4:
-            self._grow()
-        hashed = self._hash_of(text)
-        slot = self._slot(hashed)
-        self._count += not self._hashes[slot]
-        self._hashes[slot], self._numbers[slot] = hashed, _NONE if number is None else number
+        self._table.execute("REPLACE INTO offsets VALUES (?, ?)", (self._hash(text), number))
 
     def get(self, text: str) -> int | None:
         """Returns the number of a text, or None."""
-        slot = self._slot(self._hash_of(text))
-        number = self._numbers[slot] if self._hashes[slot] else _NONE
-        return None if number == _NONE else number
+        query = self._table.execute("SELECT number FROM offsets WHERE hash = ?", (self._hash(text),))
+        return next((number for (number,) in query), None)
 
-    def _hash_of(self, text: str) -> int:
-        digest = self._hash.copy()
-        digest.update(text.encode("utf-8", "surrogatepass"))
-        return int.from_bytes(digest.digest(), "little") or 1  # 0 is a free slot
-
-    def _slot(self, hashed: int) -> int:
-        hashes = self._hashes
-        slots = len(hashes)
-        slot = hashed % slots
-        while hashes[slot] not in (0, hashed):
-            slot = (slot + 1) % slots
-        return slot
-
-    def _grow(self) -> None:
-        old = zip(self._hashes, self._numbers, strict=True)
-        size = len(self._hashes) * 3 // 2
-        self._hashes, self._numbers = array("Q", [0]) * size, array("Q", [0]) * size
-        for hashed, number in old:
-            if hashed:
-                slot = self._slot(hashed)
-                self._hashes[slot], self._numbers[slot] = hashed, number
+    def _hash(self, text: str) -> int:
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, key=self._key).digest()
+        return int.from_bytes(digest, signed=True)
 
 
 @attrs.define
 class WarcIndex:
-    """The index of a WARC file. `is_own_recording`: by --record. `damage`: where and why the rest is not indexed."""
+    """The index of a WARC file. `is_own_recording`: by --record. `damage`: where and why the rest is not indexed.
+
+    `responses` and `failures` have offsets by URL; failures are metadata records with an error, beside or instead of a
+    response. `payloads` has the offsets of responses by WARC-Payload-Digest.
+    """
 
     path: Path
     seeds: tuple[Seed, ...] = ()
@@ -218,48 +108,16 @@ class WarcIndex:
     is_own_recording: bool = False
     damage: str | None = None
     responses: OffsetTable = attrs.field(factory=OffsetTable)
-    failures: OffsetTable = attrs.field(
-        factory=OffsetTable
-    )  # metadata records with an error, beside or instead of a response
-    payload_offsets: OffsetTable = attrs.field(
-        factory=OffsetTable
-    )  # offset of a revisit record -> that of the record with its payload
-    _digests: OffsetTable | None = None
-
-    def offset_of_payload(self, digest: str) -> int | None:
-        """Returns the offset of the last response with that payload digest; the first call reads the file once more."""
-        if self._digests is None:
-            self._digests = OffsetTable()
-            for record, _ in _records(self, {}):
-                if record.type in ("response", "resource"):
-                    self._digests.put(record.headers.get("warc-payload-digest", ""), record.offset)
-        return self._digests.get(digest) if digest else None
+    failures: OffsetTable = attrs.field(factory=OffsetTable)
+    payloads: OffsetTable = attrs.field(factory=OffsetTable)
 
 
 def read_index(path: Path) -> WarcIndex:
     """Indexes a file. UsageError where it is no WARC, cannot be read, or has no seeds."""
     index = WarcIndex(path)
     builder = _IndexBuilder(index)
-    for record, window in _records(index, _WINDOWS):
-        builder.add(record, window)
-    builder.finish()
-    return index
-
-
-def _records(index: WarcIndex, windows: Mapping[str, int]) -> Iterator[tuple[WarcRecord, bytes]]:
-    """Yields complete records, each with the first bytes of its block: `windows` maps record types to their number."""
-    path = index.path
     try:
-        with path.open("rb") as file:
-            end = os.fstat(file.fileno()).st_size
-            offset = 0
-            while offset < end:
-                record = WarcRecord(file, offset)
-                window = record.block.lookahead(windows.get(record.type, 0))
-                offset = record.end()
-                yield record, window
-            if not end:
-                raise UsageError(f"{path} is empty, and no WARC")
+        _add_records(path, builder)
     except FileNotFoundError:
         raise UsageError(f"there is no file {path}") from None
     except OSError as exc:
@@ -271,14 +129,31 @@ def _records(index: WarcIndex, windows: Mapping[str, int]) -> Iterator[tuple[War
         if exc.offset == 0:
             raise UsageError(_not_a_warc(path, exc)) from exc
         index.damage = f"{path} is damaged at byte {exc.offset:,} ({exc}): what follows is lost"
+    builder.finish()
+    return index
+
+
+def _add_records(path: Path, builder: _IndexBuilder) -> None:
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if not size:
+            raise UsageError(f"{path} is empty, and no WARC")
+        offset = 0
+        while offset < size:
+            record = WarcRecord(file, offset)
+            window_bytes, add = _HANDLERS.get(record.type, (0, None))
+            window = record.read(window_bytes)
+            offset = record.end()
+            if add is not None:  # here: only complete records are added
+                add(builder, record, window)
 
 
 def _not_a_warc(path: Path, damage: DamagedRecord) -> str:
     """Returns the message for a file that does not begin with a record."""
     with path.open("rb") as file:
-        first = file.read(MAX_FIRST_BYTES)
+        first = file.read(_MAX_FIRST_BYTES)
     with suppress(zlib.error):
-        first = zlib.decompressobj(wbits=31).decompress(first, MAX_FIRST_BYTES) or first
+        first = zlib.decompressobj(wbits=31).decompress(first, _MAX_FIRST_BYTES) or first
     if first.startswith(b"filedesc://"):
         return f"{path} is an ARC; {RECOMPRESS.format(path=path)} makes a WARC of it"
     if first.startswith(b"WARC/"):
@@ -287,23 +162,16 @@ def _not_a_warc(path: Path, damage: DamagedRecord) -> str:
 
 
 class _IndexBuilder:
-    """Builds the index: add() takes each record, finish() completes it."""
+    """Builds the index: the methods in _HANDLERS take records of a type, finish() completes it."""
 
     def __init__(self, index: WarcIndex) -> None:
         self._index = index
-        self._found = SeedFinder()
+        self._found = _SeedFinder()
         self._seeds: dict[str, None] = {}
         self._latest = ""
-        self._recent: deque[tuple[str, str, int, int | None]] = deque(
-            maxlen=_NEAR
-        )  # id, URL, offset, offset of the previous response
-        self._dropped: deque[str] = deque(maxlen=_NEAR)  # ids of responses to methods other than GET
-
-    def add(self, record: WarcRecord, window: bytes) -> None:
-        """Handles a record by its type; unknown types are skipped."""
-        handle = _HANDLERS.get(record.type)
-        if handle is not None:
-            handle(self, record, window)
+        # Request and response are written one after the other, in any order.
+        self._last_response: tuple[set[str], str, int | None] = (set(), "", None)  # ids, URL, previous offset
+        self._last_not_get: set[str] = set()  # ids of a request, and of its response
 
     def finish(self) -> None:
         """Sets what is known after the last record: seeds and time. UsageError where there are no seeds."""
@@ -312,91 +180,130 @@ class _IndexBuilder:
             recorded_seeds = tuple(map(parse_target, self._seeds))
         except UsageError as exc:
             raise UsageError(f"{index.path}: {SEEDS_FIELD}: {exc}") from exc
-        index.is_own_recording = bool(recorded_seeds) and not self._found
-        index.seeds = (*recorded_seeds, *self._found.seeds())
+        found = self._found.seeds()
+        index.is_own_recording = bool(recorded_seeds) and not found
+        index.seeds = (*recorded_seeds, *found)
         if not index.seeds:
             raise UsageError(index.damage or f"{index.path}: {_NO_SEEDS}")
         if _DATE_TIME.fullmatch(self._latest):
             with suppress(ValueError):
                 index.recorded = datetime.fromisoformat(self._latest).replace(tzinfo=UTC)
 
-    def _response(self, record: WarcRecord, window: bytes) -> None:
-        responses, url = self._index.responses, url_key(record.url)
-        if url is None or self._is_dropped(record):
-            return
-        status = 200 if record.type == "resource" else status_of(window)
-        before = responses.get(url)
-        if status == _NOT_MODIFIED and before is not None:
-            return  # the earlier response is still valid
-        self._add_response(record, url, before)
-        if not self._seeds:
-            self._found.add(url, status, window, is_bare=record.type == "resource")
+    def response(self, record: WarcRecord, window: bytes) -> None:
+        """Takes a response, or a resource: a document without a head."""
+        source = BytesIO(window)
+        head = HttpHead(200, {}) if record.type == "resource" else http_head(source) or HttpHead(0, {})
+        url = self._add_response(record, is_not_modified=head.status == _NOT_MODIFIED)
+        if url and not self._seeds:
+            self._found.add(url, head, source)
+        digest = record.headers.get("warc-payload-digest")
+        if digest:
+            self._index.payloads.put(digest, record.offset)
 
-    def _revisit(self, record: WarcRecord, _: bytes) -> None:
-        index, url = self._index, url_key(record.url)
-        if url is None or self._is_dropped(record):
-            return
-        before = index.responses.get(url)
-        if "not-modified" in record.headers.get("warc-profile", "") and before is not None:
-            return
-        named = record.headers.get("warc-refers-to-target-uri")
-        found = before if named is None else index.responses.get(url_key(without_brackets(named)) or "")
-        if found is not None:
-            first = index.payload_offsets.get(str(found))
-            index.payload_offsets.put(str(record.offset), found if first is None else first)
-        self._add_response(record, url, before)
+    def revisit(self, record: WarcRecord, window: bytes) -> None:
+        """Takes a response with the payload of another record."""
+        self._add_response(record, is_not_modified="not-modified" in record.headers.get("warc-profile", ""))
 
-    def _add_response(self, record: WarcRecord, url: str, before: int | None) -> None:
-        self._index.responses.put(url, record.offset)
-        self._recent.append((record.id, url, record.offset, before))
-        self._latest = max(self._latest, record.headers.get("warc-date", "")[:19])
-
-    def _is_dropped(self, record: WarcRecord) -> bool:
-        ids = {record.id, record.headers.get("warc-concurrent-to", "")} - {""}
-        return not ids.isdisjoint(self._dropped)
-
-    def _request(self, record: WarcRecord, window: bytes) -> None:
-        """Drops the response to a method other than GET; it may come before or after its request."""
-        if _GET.match(window) or not window:
-            return
-        ids = {record.id, record.headers.get("warc-concurrent-to", "")} - {""}
-        self._dropped += ids
-        for answer, url, offset, before in self._recent:
-            if answer in ids and self._index.responses.get(url) == offset:
+    def request(self, record: WarcRecord, window: bytes) -> None:
+        """Drops the response to a method other than GET."""
+        if window and not window.startswith((b"GET ", b"GET\t")):
+            self._last_not_get = _ids(record)
+            ids, url, before = self._last_response
+            if ids & self._last_not_get:
                 self._index.responses.put(url, before)
 
-    def _metadata(self, record: WarcRecord, window: bytes) -> None:
+    def metadata(self, record: WarcRecord, window: bytes) -> None:
+        """Takes a failure of a recording of ours."""
         url = url_key(record.url)
         if url is not None and ERROR_FIELD in parse_warc_fields(window):
             self._index.failures.put(url, record.offset)
-            self._latest = max(self._latest, record.headers.get("warc-date", "")[:19])
+            self._set_latest(record)
 
-    def _warcinfo(self, _: WarcRecord, window: bytes) -> None:
+    def warcinfo(self, record: WarcRecord, window: bytes) -> None:
+        """Takes the seeds of a recording of ours."""
         with suppress(ValueError):
             seeds = orjson.loads(parse_warc_fields(window).get(SEEDS_FIELD, "[]"))
             if isinstance(seeds, list):
                 self._seeds |= dict.fromkeys(seed for seed in seeds if isinstance(seed, str))
 
+    def _add_response(self, record: WarcRecord, *, is_not_modified: bool) -> str | None:
+        """Adds a response, and returns its URL; None where it does not replace an earlier one."""
+        url, ids = url_key(record.url), _ids(record)
+        before = self._index.responses.get(url) if url else None
+        if url is None or ids & self._last_not_get or (is_not_modified and before is not None):
+            return None
+        self._index.responses.put(url, record.offset)
+        self._last_response = ids, url, before
+        self._set_latest(record)
+        return url
 
-def parse_warc_fields(block: bytes) -> dict[str, str]:
-    """Returns the fields of an application/warc-fields block, with lower-case names."""
-    return {name.lower(): value for name, value in header_pairs(b"\n" + block)}
+    def _set_latest(self, record: WarcRecord) -> None:
+        self._latest = max(self._latest, record.headers.get("warc-date", "")[:19])
 
 
-_NO_SEEDS = "nothing to start from: it holds no robots.txt, no sitemap, and no seeds of a recording of ours"
-_HANDLERS: dict[str, Callable[[_IndexBuilder, WarcRecord, bytes], None]] = {
-    "response": _IndexBuilder._response,
-    "resource": _IndexBuilder._response,
-    "revisit": _IndexBuilder._revisit,
-    "request": _IndexBuilder._request,
-    "metadata": _IndexBuilder._metadata,
-    "warcinfo": _IndexBuilder._warcinfo,
+def _ids(record: WarcRecord) -> set[str]:
+    return {record.id, record.headers.get("warc-concurrent-to", "")} - {""}
+
+
+# Type of record -> how many bytes of its block are read, and what takes them.
+_HANDLERS: dict[str, tuple[int, Callable[[_IndexBuilder, WarcRecord, bytes], None]]] = {
+    "response": (WINDOW_BYTES, _IndexBuilder.response),
+    "resource": (WINDOW_BYTES, _IndexBuilder.response),
+    "revisit": (0, _IndexBuilder.revisit),
+    "request": (4, _IndexBuilder.request),
+    "metadata": (WINDOW_BYTES, _IndexBuilder.metadata),
+    "warcinfo": (_MAX_WARCINFO_BYTES, _IndexBuilder.warcinfo),
 }
-# How many bytes of a block are read, by record type.
-_WINDOWS = {
-    "response": WINDOW_BYTES,
-    "resource": WINDOW_BYTES,
-    "request": 8,
-    "metadata": WINDOW_BYTES,
-    "warcinfo": 16 * 1024 * 1024,
-}
+
+
+# --- seeds of files that do not state them ----------------------------------------------------------------------
+
+
+class _SeedFinder:
+    """Finds seeds: add() takes each response of a file, seeds() returns what to start from.
+
+    A host whose robots.txt or well-known path leads to a sitemap is a site; of other hosts each sitemap is a document.
+    """
+
+    def __init__(self) -> None:
+        self._tried: dict[str, str] = {}  # host -> its origin, https before http
+        self._leads: dict[str, str] = {}  # the same for origins that lead to a sitemap
+        self._documents: dict[str, set[str]] = {}  # host -> URLs of its sitemaps
+
+    def add(self, url: str, head: HttpHead, body: BytesIO) -> None:
+        """Takes a response with a normalised URL, and the beginning of its body."""
+        site = origin(url)
+        host = site.partition("://")[2]
+        path = url[len(site) :]
+        if path in _PATHS:
+            self._tried[host] = max(site, self._tried.get(host, ""))
+            if _leads_to_sitemap(path, head, body):
+                self._leads[host] = max(site, self._leads.get(host, ""))
+        elif host not in self._leads and _is_sitemap(head, body):
+            self._documents.setdefault(host, set()).add(url)
+
+    def seeds(self) -> tuple[Seed, ...]:
+        """Returns the seeds, sorted by host, documents also by URL: the order in the file is arbitrary."""
+        hosts = sorted(self._tried.keys() | self._documents)
+        return tuple(seed for host in hosts for seed in self._seeds_of(host))
+
+    def _seeds_of(self, host: str) -> list[Seed]:
+        site = self._leads.get(host)
+        if host in self._documents and not site:
+            return [Seed(url, (origin(url),), document=url) for url in sorted(self._documents[host])]
+        site = site or self._tried[host]
+        return [Seed(f"{site}/", (site,))]
+
+
+def _is_sitemap(head: HttpHead, body: BytesIO) -> bool:
+    return 200 <= head.status <= 299 and bool(_SITEMAP.match(document_start(body, head.headers, WINDOW_BYTES)))
+
+
+def _leads_to_sitemap(path: str, head: HttpHead, body: BytesIO) -> bool:
+    if not 200 <= head.status <= 299:
+        return 300 <= head.status <= 399
+    document = document_start(body, head.headers, WINDOW_BYTES)
+    if path == _ROBOTS:
+        return b"sitemap" in document.lower() or body.getbuffer().nbytes >= WINDOW_BYTES
+    verdict = sniff(document, final=True)
+    return verdict is not None and verdict.kind in ("xml", "text")

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from http import HTTPStatus
 from io import BytesIO
+from mmap import ACCESS_READ, mmap
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import orjson
@@ -38,7 +39,6 @@ _VERSION = "WARC/1.1"
 _OMITTED = frozenset({"transfer-encoding", "content-length"})
 _BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 _IN_MEMORY_BYTES = 1 << 20
-_WINDOW_BYTES = 1 << 20
 # Records of up to so many bytes are written by one call.
 _AT_ONCE_BYTES = 16 * 1024 * 1024
 
@@ -65,7 +65,10 @@ class WarcRecorder(RecordingFetcher):
         self._seeds = tuple(seeds)
         self._clock = clock
         self._has_begun = False
-        _check_warcio()
+        try:
+            import warcio  # noqa: F401 - checked before anything is fetched
+        except ImportError as exc:
+            raise UsageError(f"to record to a WARC needs warcio: {install_hint('warc')}") from exc
         check_tail(path, is_gzipped=self._is_gzipped)
 
     def write_start(self, url: str) -> None:
@@ -142,13 +145,6 @@ class WarcRecorder(RecordingFetcher):
         return str(record.rec_headers.get_header("WARC-Record-ID"))
 
 
-def _check_warcio() -> None:
-    try:
-        import warcio  # noqa: F401 - checked before anything is fetched
-    except ImportError as exc:
-        raise UsageError(f"to record to a WARC needs warcio: {install_hint('warc')}") from exc
-
-
 def _url_header(url: str) -> dict[str, str]:
     return {"WARC-Target-URI": url_key(url) or url}
 
@@ -189,61 +185,44 @@ def check_tail(path: Path, *, is_gzipped: bool) -> None:
         size = os.fstat(file.fileno()).st_size
         if size and (file.read(2) == GZIP_MAGIC) != is_gzipped:
             raise UsageError(f"{path} {'is not' if is_gzipped else 'is'} gzipped: name another file to record to")
-        if size:
-            _check_last(file, path, size, GZIP_MAGIC + b"\x08" if is_gzipped else b"WARC/")
+        end = _end_of_records(file, GZIP_MAGIC + b"\x08" if is_gzipped else b"WARC/") if size else 0
+        if end is None:
+            raise UsageError(f"{path} is no WARC: name another file to record to")
+        if end != size:
+            raise UsageError(
+                f"{path} ends in half a record: what is recorded behind it could not be read; "
+                f"cut it off (truncate -s {end} {path}), or name another file to record to"
+            )
 
 
-def _check_last(file: BinaryIO, path: Path, size: int, mark: bytes) -> None:
-    for offset in _offsets_of(mark, file, size):
-        try:
-            record = WarcRecord(file, offset)
-        except DamagedRecord:
-            continue  # the bytes are part of a body
-        try:
-            end = record.end()
-        except DamagedRecord:
-            end = offset
-        if end == size:
-            return
-        raise UsageError(
-            f"{path} ends in half a record: what is recorded behind it could not be read; "
-            f"cut it off (truncate -s {end} {path}), or name another file to record to"
-        )
-    raise UsageError(f"{path} is no WARC: name another file to record to")
-
-
-def _offsets_of(mark: bytes, file: BinaryIO, size: int) -> Iterator[int]:
-    """Yields the offsets of `mark` in a file, the last one first."""
-    end = size
-    while end > 0:
-        start = max(0, end - _WINDOW_BYTES)
-        file.seek(start)
-        window = file.read(end - start + len(mark) - 1)
-        position = len(window)
-        while (position := window.rfind(mark, 0, position + len(mark) - 1)) >= 0:
-            yield start + position
-        end = start
+def _end_of_records(file: BinaryIO, mark: bytes) -> int | None:
+    """Returns where the last record ends, or begins if it is incomplete; None where there is no record."""
+    with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        offset = len(data)
+        while (offset := data.rfind(mark, 0, offset)) >= 0:
+            with suppress(DamagedRecord):  # those bytes are part of a body
+                record = WarcRecord(file, offset)
+                try:
+                    return record.end()
+                except DamagedRecord:
+                    return offset
+    return None
 
 
 def append(path: Path, record_file: BinaryIO) -> None:
     """Appends the content of `record_file`, all of it or nothing, while the archive is locked."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o666)
-        with open(descriptor, "wb", buffering=0) as archive, _locked(descriptor):
-            before = os.fstat(descriptor).st_size
+        with path.open("ab", buffering=0) as archive, _locked(archive.fileno()):
+            before = os.fstat(archive.fileno()).st_size
             try:
                 while chunk := record_file.read(_AT_ONCE_BYTES):
-                    _write_all(descriptor, chunk)
+                    while chunk:
+                        chunk = chunk[os.write(archive.fileno(), chunk) :]
             except BaseException:
                 archive.truncate(before)
                 raise
     except OSError as exc:
         raise OSError(exc.errno, exc.strerror or str(exc), str(path)) from exc
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
 
 
 @contextmanager

@@ -7,7 +7,6 @@ try:
 except ImportError as exc:
     raise ImportError(f"sitemap_reader.integrations.crawlee needs Crawlee: {install_hint('crawlee')}") from exc
 
-from .loader import LoaderOptions, SitemapReaderLoader
-from .requests import record_of
+from .loader import SitemapReaderLoader, record_of
 
-__all__ = ["LoaderOptions", "SitemapReaderLoader", "record_of"]
+__all__ = ["SitemapReaderLoader", "record_of"]

@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import attrs
 from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.misc import load_object
@@ -53,7 +52,8 @@ class DownloaderFetcher:
         request_headers = {"Accept-Encoding": "gzip", **headers}
         try:
             # Scrapy's cache stores the headers of a request: those that hold a login must not get there.
-            meta = {**_META, "dont_cache": True} if _holds_login(headers) else {**_META}
+            holds_login = any(name.lower() == "authorization" for name in headers)
+            meta = {**_META, "dont_cache": True} if holds_login else {**_META}
             request = Request(url, headers=request_headers, meta=meta)
             answer = await self._crawler.engine.download_async(request)
         except IgnoreRequest as exc:
@@ -63,10 +63,6 @@ class DownloaderFetcher:
         except Exception as exc:  # a downloader handler may raise anything: it is why there is no answer
             raise FetchError(_error_text(exc), transient=isinstance(exc, self._transient)) from exc
         yield Response(answer.status, response_headers(_pairs(answer.headers)), _chunks(answer), url)
-
-
-def _holds_login(headers: Mapping[str, str]) -> bool:
-    return any(name.lower() == "authorization" for name in headers)
 
 
 async def _chunks(answer: Answer) -> AsyncIterator[bytes]:
@@ -90,14 +86,6 @@ def _error_text(exc: Exception) -> str:
     return f"{type(first).__name__}: {first}" if str(first) else type(first).__name__
 
 
-@attrs.define
-class _SharedRobots:
-    """A robots.txt requested by the crawl or by Scrapy; `answer` is None if each must request it itself."""
-
-    is_ours: bool
-    answer: asyncio.Future[Answer | None]
-
-
 class SitemapDownloads:
     """Downloader middleware, between HttpCompressionMiddleware and the downloader.
 
@@ -108,24 +96,24 @@ class SitemapDownloads:
     PRIORITY = 595
 
     def __init__(self) -> None:
-        self._robots: dict[str, _SharedRobots] = {}  # by URL
+        # URL -> whether the crawl requested it, and the answer; None if each must request it itself.
+        self._robots: dict[str, tuple[bool, asyncio.Future[Answer | None]]] = {}
 
     async def process_request(self, request: Request) -> Answer | None:
         """The robots.txt that the other one was given."""
         if not _is_robots(request):
             return None
-        shared = self._robots.get(request.url)
-        if shared is None:
-            answer = asyncio.get_running_loop().create_future()
-            self._robots[request.url] = _SharedRobots(_is_ours(request), answer)
-        elif shared.is_ours is not _is_ours(request):
-            given = await shared.answer
-            return given and given.replace(flags=[*given.flags, OURS])
-        return None
+        if request.url not in self._robots:
+            self._robots[request.url] = _is_ours(request), asyncio.get_running_loop().create_future()
+            return None
+        is_ours, answer = self._robots[request.url]
+        given = await answer if is_ours is not _is_ours(request) else None
+        return given and given.replace(flags=[*given.flags, OURS])
 
     def process_response(self, request: Request, response: Answer) -> Answer:
         """Keeps a robots.txt for the other one; takes from a packed sitemap the header that has it unpacked."""
-        self._settle(request, response if _is_final(response) else None)
+        is_final = response.status < 500 and response.status != 429  # a retry would be no use
+        self._settle(request, response if is_final else None)
         if _is_ours(request):
             encodings = {each.strip().lower() for each in response.headers.getlist("Content-Encoding")}
             if encodings and encodings <= _GZIP_ENCODINGS:
@@ -137,18 +125,13 @@ class SitemapDownloads:
         self._settle(request, None)
 
     def _settle(self, request: Request, answer: Answer | None) -> None:
-        shared = self._robots.get(request.url) if _is_robots(request) else None
-        if shared is not None and not shared.answer.done():
-            shared.answer.set_result(answer and answer.copy())  # the first one goes on its way, and is changed there
+        if _is_robots(request) and request.url in self._robots and not self._robots[request.url][1].done():
+            # A copy, as the first one goes on its way, and is changed there.
+            self._robots[request.url][1].set_result(answer and answer.copy())
 
 
 def _is_ours(request: Request) -> bool:
     return bool(request.meta.get(OURS))
-
-
-def _is_final(response: Answer) -> bool:
-    """Whether a retry would be no use."""
-    return response.status < 500 and response.status != 429
 
 
 def _is_robots(request: Request) -> bool:

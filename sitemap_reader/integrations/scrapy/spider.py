@@ -6,9 +6,9 @@ In: `sitemap_urls` and `sites`. Out: a Request for each page that they list, wit
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
+from collections import defaultdict
 from contextlib import aclosing, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -31,13 +31,12 @@ from ...model.problems import Problem
 from ...model.records import SitemapRef, UrlRecord
 from ...parser.normalise.urls import is_web_url
 from .downloader import DownloaderFetcher, SitemapDownloads
-from .items import RECORD, DocumentGrouper, FilteredFrontier, entry_of
+from .items import RECORD, FilteredFrontier, entry_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Sequence
 
     from scrapy import Spider
-    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
     from ...client.streams import CrawlRun
@@ -47,9 +46,6 @@ if TYPE_CHECKING:
     from ...parser.normalise.scope import ScopeMode
 
 
-# --- log and stats ---
-
-
 class StatsReporter:
     """Reports problems to the log and the stats of a crawler: report() each item, end() after the last.
 
@@ -57,15 +53,11 @@ class StatsReporter:
     """
 
     def __init__(self, spider: Spider) -> None:
-        self._crawler = spider.crawler
+        self.run: CrawlRun | None = None
+        self._stats = spider.crawler.stats
         self._logger = spider.logger
         self._log = CrawlLog(spider.logger)
-        self._run: CrawlRun | None = None
-
-    def open(self, run: CrawlRun) -> None:
-        """Starts to report on a crawl."""
-        self._run = run
-        self._crawler.signals.connect(self._close, signals.spider_closed)
+        spider.crawler.signals.connect(self._close, signals.spider_closed)
 
     def report(self, item: Item) -> None:
         """Logs and counts a problem."""
@@ -75,11 +67,11 @@ class StatsReporter:
 
     def count(self, name: str, number: int = 1) -> None:
         """Increments a value of the stats."""
-        self._crawler.stats.inc_value(f"sitemap/{name}", number)
+        self._stats.inc_value(f"sitemap/{name}", number)
 
     def end(self, *, is_whole: bool = True) -> None:
         """Reports the summary, and the verdict if the crawl came to its end."""
-        run, self._run = self._run, None
+        run, self.run = self.run, None
         if run is None:
             return
         summary = run.summary()
@@ -92,37 +84,9 @@ class StatsReporter:
                 self.count(f"{what}/{reason}", number)
 
     def _close(self) -> None:
-        if self._run is not None:
+        if self.run is not None:
             self._logger.info("the spider was closed before all of its sitemaps were read")
         self.end(is_whole=False)
-
-
-# --- backpressure ---
-
-
-class Backpressure:
-    """Delays further Requests until Scrapy has scheduled the earlier ones; stops when the spider is closed."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._changed = asyncio.Event()
-        self._is_closed = False
-        crawler.signals.connect(self._note_empty, signals.scheduler_empty)
-        crawler.signals.connect(self._close, signals.spider_closed)
-
-    async def wait_for_capacity(self) -> bool:
-        """Waits until Scrapy takes more Requests; False once the spider is closed."""
-        if not self._is_closed and self._crawler.engine.needs_backout():
-            self._changed.clear()
-            await self._changed.wait()
-        return not self._is_closed
-
-    def _note_empty(self) -> None:
-        self._changed.set()
-
-    def _close(self) -> None:
-        self._is_closed = True
-        self._changed.set()
 
 
 _SEPARATORS = re.compile(r"[\s,]+")
@@ -172,25 +136,24 @@ class SitemapReaderSpider(SitemapSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """Yields a Request for each page, as fast as Scrapy schedules them."""
-        reporter, documents = StatsReporter(self), DocumentGrouper()
+        reporter = StatsReporter(self)
+        ended: list[str | None] = []  # documents, by URL
         try:
-            run = self._crawl_run(reporter, documents)
+            reporter.run = run = self._crawl_run(reporter, ended)
         except UsageError as exc:
             self.logger.error("%s", exc)
             raise CloseSpider("sitemap_usage") from exc
-        reporter.open(run)
-        backpressure = Backpressure(self.crawler)
-        async with aclosing(self._records(run, documents)) as parts:
+        async with aclosing(self._records(run, ended)) as parts:
             async for records in parts:
                 for request in self._requests(records, reporter):
-                    if not await backpressure.wait_for_capacity():
-                        return
+                    if self.crawler.engine.needs_backout():
+                        await self.crawler.signals.wait_for(signals.scheduler_empty)
                     yield request
         reporter.end()
 
     # --- reading ---
 
-    def _crawl_run(self, reporter: StatsReporter, documents: DocumentGrouper) -> CrawlRun:
+    def _crawl_run(self, reporter: StatsReporter, ended: list[str | None]) -> CrawlRun:
         """All targets in one crawl, so that what several of them list is fetched once."""
         if not is_asyncio_available():
             raise UsageError("TWISTED_REACTOR is none of asyncio's: leave it as Scrapy has it by default")
@@ -208,27 +171,32 @@ class SitemapReaderSpider(SitemapSpider):
             per_host=max(1, min(_MAX_PER_HOST, settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN"))),
             limits=attrs.evolve(self.sitemap_limits, tries=retries + 1, **_UNTIMED),
         )
-        on_document = documents.end if self._filters else None
         query = UrlQuery(
             since=self.sitemap_since,
             trust_lastmod=self.sitemap_trust_lastmod,
             on_item=reporter.report,
-            on_outcome=on_document,
+            on_outcome=(lambda outcome: ended.append(outcome.url)) if self._filters else None,
         )
         seeds = tuple(parse_target(name) for name in names)
         target = Target(", ".join(seed.target for seed in seeds), seeds)
         choose = partial(self._children, reporter=reporter)
         return reader.crawl_run(target, query, frontier=partial(FilteredFrontier, choose=choose))
 
-    async def _records(self, run: CrawlRun, documents: DocumentGrouper) -> AsyncGenerator[Iterable[UrlRecord], None]:
-        """Records as they come; all of a document at once if `sitemap_filter` is overridden."""
+    async def _records(self, run: CrawlRun, ended: list[str | None]) -> AsyncGenerator[Iterable[UrlRecord], None]:
+        """Records as they come; all of a document at once, at its end, if `sitemap_filter` is overridden."""
+        documents: defaultdict[str | None, list[UrlRecord]] = defaultdict(list)
         with run.reading():
             async with aclosing(run.crawl.batches()) as batches:
                 async for batch in batches:
-                    whole = documents.take(run.records(batch)) if self._filters else [run.records(batch)]
-                    for records in whole:
-                        yield records
-            for records in documents.rest():
+                    if not self._filters:
+                        yield run.records(batch)
+                        continue
+                    for record in run.records(batch):
+                        documents[record.sitemap].append(record)
+                    for url in ended:
+                        yield documents.pop(url, ())
+                    ended.clear()
+            for records in documents.values():
                 yield records
 
     @property
@@ -238,21 +206,19 @@ class SitemapReaderSpider(SitemapSpider):
 
     def _children(self, refs: Iterable[SitemapRef], reporter: StatsReporter) -> Iterator[SitemapRef]:
         """The children of an index that `sitemap_filter` and `sitemap_follow` select."""
-        follow = [re.compile(each) for each in self.sitemap_follow]
         with self._isolated_filter(reporter):
             for entry in self.sitemap_filter(map(entry_of, refs)):
                 ref, loc = entry.get(RECORD), entry["loc"]
-                if isinstance(ref, SitemapRef) and any(each.search(loc) for each in follow):
+                if isinstance(ref, SitemapRef) and any(each.search(loc) for each in self._follow):
                     yield ref if ref.loc == loc else attrs.evolve(ref, loc=loc)
 
     # --- requests ---
 
     def _requests(self, records: Iterable[UrlRecord], reporter: StatsReporter) -> Iterator[Request]:
-        rules = [(re.compile(pattern), self._callback(callback)) for pattern, callback in self.sitemap_rules]
         without_rule = 0
         with self._isolated_filter(reporter) if self._filters else nullcontext():  # an error of ours is no filter's
             for loc, record in self._pages(records):
-                callback = next((callback for pattern, callback in rules if pattern.search(loc)), None)
+                callback = next((callback for pattern, callback in self._cbs if pattern.search(loc)), None)
                 if callback is None:
                     without_rule += 1
                 else:
@@ -268,9 +234,6 @@ class SitemapReaderSpider(SitemapSpider):
             alternates = entry.get("alternate", ()) if self.sitemap_alternate_links else ()
             for loc in (entry["loc"], *filter(is_web_url, alternates)):  # not those into apps
                 yield loc, entry.get(RECORD)
-
-    def _callback(self, callback: Any) -> Callable[..., Any]:
-        return getattr(self, callback) if isinstance(callback, str) else callback  # type: ignore[no-any-return]
 
     @contextmanager
     def _isolated_filter(self, reporter: StatsReporter) -> Iterator[None]:

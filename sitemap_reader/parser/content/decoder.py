@@ -13,7 +13,7 @@ import attrs
 from ...model.errors import DocumentChanged
 from ...model.limits import PROTOCOL_MAX_BYTES, over_limit
 from ...model.problems import counted
-from .charset import HEAD_BYTES, UTF_16_AND_32, Charset, Transcoder, detect, transcoder
+from .charset import HEAD_BYTES, REPLACED_CODECS, Charset, Transcoder, detect, transcoder
 from .gzip import STEP_BYTES, DecodeFault, DeflateDecoder, GzipDecoder
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ class _CharsetStage:
         if note:
             self._faults.append(DecodeFault("S07", note, raw=found.label))
         if transcoder.invalid:
-            units, stand_in = ("units", "U+FFFD") if found.codec in UTF_16_AND_32 else ("bytes", "windows-1252")
+            units, stand_in = REPLACED_CODECS.get(found.codec, ("bytes", "windows-1252"))
             message = f"invalid in {found.codec}, read as {stand_in}: {counted(transcoder.invalid, units)}"
             self._faults.append(DecodeFault("S07", message))
 

@@ -1,0 +1,248 @@
+"""stats, audit, snapshot and sync give one verdict on the lastmods of a sitemap: on generated sites the right one."""
+
+from __future__ import annotations
+
+import json
+import random
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import attrs
+import pytest
+from click.testing import CliRunner
+from corpus_cases import CORPUS
+
+import sitemap_reader as sr
+from sitemap_reader.cli.main import main
+from sitemap_reader.model.url_batch import batched
+from sitemap_reader.statistics.collector import Statistics
+from sitemap_reader.testing.entries import DATE_FORMS, Entry, index_xml, open_document, write_urlset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from sitemap_reader.statistics.facts import Fact
+    from sitemap_reader.testing.entries import Date
+
+pytest.importorskip("pandas")
+
+READ_AT = datetime(2026, 11, 1, 12, tzinfo=UTC)
+NAIVE = READ_AT.replace(tzinfo=None)
+BASE = "https://a.example"
+SITES = 50
+RECORDINGS = sorted(path.parent for path in CORPUS.glob("sites/*/site.toml"))
+
+Dates = list["Date | None"]
+
+
+def accurate(rng: random.Random, number: int, forms: str = "second") -> Dates:
+    """Dates of different days, up to three years old."""
+    days = rng.sample(range(2, 1_000), number)
+    written = [DATE_FORMS[rng.choice(forms.split())] for _ in days]
+    return [write(NAIVE - timedelta(days=day, seconds=1)) for write, day in zip(written, days, strict=True)]
+
+
+def spread(rng: random.Random, number: int, *, start: datetime, seconds: int, form: str = "second") -> Dates:
+    """Dates of a time that begins at `start`; all of them differ."""
+    return [DATE_FORMS[form](start + timedelta(seconds=each)) for each in rng.sample(range(seconds), number)]
+
+
+def equal(rng: random.Random, number: int, form: str) -> Dates:
+    return [DATE_FORMS[form](NAIVE - timedelta(days=rng.randint(2, 900)))] * number
+
+
+@attrs.frozen
+class Kind:
+    """How the dates of a sitemap are made, and what is true of them: the reasons of its verdict, and its findings."""
+
+    dates: Callable[[random.Random, int], Dates]
+    score: float = 1.0
+    reasons: tuple[str, ...] = ()
+    codes: frozenset[str] = frozenset()
+
+
+SAME, NEAR = "have the same lastmod", "have nearly the same lastmod"
+NOW, LATER = "have the time of the request as their lastmod", "have a lastmod in the future"
+BATCH_START = NAIVE - timedelta(days=40)
+KINDS = {
+    "accurate": Kind(accurate),
+    "days": Kind(lambda rng, n: accurate(rng, n, "day")),
+    "mixed": Kind(lambda rng, n: accurate(rng, n, "second day minute offset subsecond")),
+    "identical": Kind(lambda rng, n: equal(rng, n, "second"), 0.0, (f"100% {SAME}",), frozenset({"D03"})),
+    "one day": Kind(lambda rng, n: equal(rng, n, "day"), 0.0, (f"100% {SAME}",), frozenset({"D03"})),
+    "six in ten": Kind(
+        lambda rng, n: equal(rng, n * 6 // 10, "second") + accurate(rng, n * 4 // 10), 0.4, (f"60% {SAME}",)
+    ),
+    "few": Kind(lambda rng, n: equal(rng, 9, "second")),
+    "at fetch": Kind(
+        lambda rng, n: spread(rng, n, start=NAIVE - timedelta(seconds=59), seconds=60),
+        0.0,
+        (f"100% {NEAR}", f"100% {NOW}"),
+        frozenset({"D03", "D04"}),
+    ),
+    "half at fetch": Kind(
+        lambda rng, n: [DATE_FORMS["second"](NAIVE)] * (n // 2) + accurate(rng, n // 2),
+        0.25,
+        (f"50% {SAME}", f"50% {NOW}"),
+    ),
+    "dense": Kind(
+        lambda rng, n: spread(rng, n, start=BATCH_START, seconds=599), 0.0, (f"100% {NEAR}",), frozenset({"D03"})
+    ),
+    "dense to the millisecond": Kind(
+        lambda rng, n: spread(rng, n, start=BATCH_START, seconds=300, form="subsecond"),
+        0.0,
+        (f"100% {NEAR}",),
+        frozenset({"D03"}),
+    ),
+    "a day's work": Kind(lambda rng, n: [DATE_FORMS["second"](BATCH_START + n * timedelta(hours=1)) for n in range(n)]),
+    "future": Kind(
+        lambda rng, n: (
+            [DATE_FORMS["second"](NAIVE + timedelta(days=9 * each)) for each in range(1, n // 5 + 1)]
+            + accurate(rng, n * 4 // 5)
+        ),
+        0.8,
+        (f"20% {LATER}",),
+        frozenset({"D02"}),
+    ),
+    "tomorrow elsewhere": Kind(lambda rng, n: [DATE_FORMS["day"](NAIVE + timedelta(days=1)), *accurate(rng, n, "day")]),
+    "half undated": Kind(lambda rng, n: [*accurate(rng, n // 2), *[None] * (n // 2)]),
+    "mostly undated": Kind(lambda rng, n: [*accurate(rng, n // 5), *[None] * n], codes=frozenset({"D07"})),
+    "undated": Kind(lambda rng, n: [None] * n, 0.0, ("no entry has a lastmod",), frozenset({"D07"})),
+}
+LASTMOD_CODES = {"D02", "D03", "D04", "D05", "D07"}
+FACTS = {SAME: "alike", NEAR: "nearly alike", NOW: "at the time of reading", LATER: "in the future"}
+
+
+@attrs.frozen
+class GeneratedSite:
+    """A site on disk, the kind of each sitemap, and the sitemaps whose index lastmod is too old."""
+
+    folder: Path
+    kinds: dict[str, Kind]
+    behind: set[str]
+
+
+def generate(folder: Path, seed: int) -> GeneratedSite:
+    """A site of four sitemaps, whose index is accurate, or wrong about some."""
+    rng = random.Random(seed)  # noqa: S311 - to be repeatable is its purpose
+    root = folder / "https" / "a.example"
+    root.mkdir(parents=True)
+    kinds, behind, children = {}, set(), list[tuple[str, str | None]]()
+    names = [[*KINDS][(4 * seed + number) % len(KINDS)] for number in range(4)]
+    for number, name in enumerate(names):
+        url = f"{BASE}/{number}.xml"
+        dates = KINDS[name].dates(rng, rng.choice([20, 30, 40]))
+        with open_document(root / f"{number}.xml") as document:
+            entries = (Entry(f"{BASE}/{number}/{page}", date) for page, date in enumerate(dates))
+            write_urlset(document, None, entries, sitemap=url)
+        moments = [datetime.fromisoformat(date.stamp) for date in dates if date is not None]
+        newest = max((moment for moment in moments if moment <= READ_AT), default=None)
+        is_wrong = newest is not None and seed % 2 == 1 and rng.random() < 0.5
+        if newest is not None and is_wrong:
+            newest -= timedelta(days=5)
+            behind.add(url)
+        children.append((url, newest and f"{newest:%Y-%m-%dT%H:%M:%SZ}"))
+        kinds[url] = KINDS[name]
+    (root / "index.xml").write_bytes(index_xml(children))
+    (root / "robots.txt").write_text(f"Sitemap: {BASE}/index.xml\n")
+    (folder / "site.toml").write_text(f'seeds = ["{BASE}/"]\nrecorded = {READ_AT:%Y-%m-%dT%H:%M:%SZ}\n')
+    return GeneratedSite(folder, kinds, behind)
+
+
+@attrs.frozen
+class Verdicts:
+    """What each entry point says of the sitemaps of a site: URL -> score and reasons."""
+
+    snapshot: dict[str, sr.frontier.LastmodTrust]
+    sync: dict[str, sr.frontier.LastmodTrust]
+    report: sr.Report
+    site_facts: list[dict[str, object]]  # of the command line
+    facts: dict[str, list[Fact]]  # by sitemap
+
+    @property
+    def audit(self) -> dict[str, sr.frontier.LastmodTrust]:
+        return dict(self.report.lastmod_trust)
+
+
+def read(folder: Path, state: Path) -> Verdicts:
+    snapshot = sr.snapshot(folder, show_progress=False)
+    at = snapshot.at
+    rows = snapshot.lastmod_trust().to_dict("records")
+    by_snapshot = {
+        row["sitemap"]: sr.frontier.LastmodTrust(row["score"], tuple(filter(None, row["reasons"].split("; "))))
+        for row in rows
+    }
+    with sr.changes(folder, state=state, clock=lambda: at) as changes:
+        assert sum(1 for _ in changes) > 0
+    with sr.state.State(state) as opened:
+        by_sync = {document.url: document.lastmod_trust for document in opened.documents()}
+    output = CliRunner().invoke(main, ["stats", str(folder), "--format", "jsonl", "--quiet"]).stdout
+    lines: dict[str, list[dict[str, object]]] = {}
+    for line in snapshot.dicts():
+        if "type" not in line:
+            lines.setdefault(line["sitemap"], []).append(line)
+    facts = {sitemap: facts_of(urls, at) for sitemap, urls in lines.items()}
+    report = sr.audit(folder, samples=1_000)
+    return Verdicts(by_snapshot, by_sync, report, [json.loads(line) for line in output.splitlines()], facts)
+
+
+def facts_of(lines: Iterable[dict[str, object]], at: datetime) -> list[Fact]:
+    statistics = Statistics(at, lambda: at)
+    for item in batched(map(sr.from_json, lines)):  # type: ignore[arg-type] # no line is of a change
+        statistics.add(item)
+    return statistics.facts()
+
+
+def assert_agreement(verdicts: Verdicts) -> None:
+    assert verdicts.audit == verdicts.snapshot
+    assert {url: verdicts.sync[url] for url in verdicts.snapshot} == verdicts.snapshot
+    assert verdicts.facts.keys() == verdicts.snapshot.keys()
+    for url, trust in verdicts.snapshot.items():
+        facts = {fact.name for fact in verdicts.facts[url] if fact.group == "lastmod"}
+        stated = [fact.name for fact in verdicts.facts[url] if fact.group == "lastmod verdict"]
+        reasons = {words for words in FACTS if any(reason.endswith(words) for reason in trust.reasons)}
+        assert {words for words, name in FACTS.items() if name in facts} == reasons
+        is_dated = trust.reasons != ("no entry has a lastmod",)
+        assert [name.rpartition(" ")[2] for name in stated] == [f"({trust.score:.2f})"] * is_dated
+    of_site = [fact for fact in verdicts.site_facts if fact["group"] in ("lastmod", "lastmod verdict")]
+    assert [attrs_of(fact) for fact in verdicts.report.facts if fact.group in ("lastmod", "lastmod verdict")] == [
+        fact for fact in of_site if fact["name"] != "stated"
+    ]
+
+
+def attrs_of(fact: Fact) -> dict[str, object]:
+    return fact.to_dict()
+
+
+def found(report: sr.Report, url: str) -> set[str]:
+    """The codes of lastmods that are found in a document."""
+    problems = (sample for finding in report.findings for sample in finding.samples)
+    return {problem.code for problem in problems if problem.sitemap == url} & LASTMOD_CODES
+
+
+@pytest.mark.parametrize("seeds", [range(start, start + 10) for start in range(0, SITES, 10)], ids=str)
+def test_generated_sites_have_the_right_verdict_everywhere(seeds: range, tmp_path: Path) -> None:
+    for seed in seeds:
+        site = generate(tmp_path / str(seed), seed)
+        verdicts = read(site.folder, tmp_path / f"{seed}.db")
+        expected = {url: sr.frontier.LastmodTrust(kind.score, kind.reasons) for url, kind in site.kinds.items()}
+        assert verdicts.snapshot == expected
+        assert_agreement(verdicts)
+        assert {url: found(verdicts.report, url) for url in site.kinds} == {
+            url: set(kind.codes) for url, kind in site.kinds.items()
+        }
+        index = verdicts.sync[f"{BASE}/index.xml"]
+        behind = [sample.message for each in verdicts.report.findings if each.code == "D05" for sample in each.samples]
+        assert {message.split()[0] for message in behind} == site.behind
+        assert bool(index.reasons) == bool(site.behind)
+        assert index.score == (0.0 if site.behind else 1.0 if any(map(is_dated, site.kinds.values())) else 0.0)
+
+
+def is_dated(kind: Kind) -> bool:
+    return kind.reasons != ("no entry has a lastmod",)
+
+
+@pytest.mark.parametrize("folder", RECORDINGS, ids=lambda path: path.name)
+def test_recorded_sites_have_the_same_verdict_everywhere(folder: Path, tmp_path: Path) -> None:
+    assert_agreement(read(folder, tmp_path / "state.db"))
