@@ -368,15 +368,18 @@ def _prepare_object(kind: Any) -> Any:
     fields = attrs.fields(kind) if attrs.has(kind) else ()
     defaults = {field.name for field in fields if field.default is not attrs.NOTHING}
     blank = {} if fields else dict.fromkeys(hints)
-    parts = [(name, prepare_part) for name, hint in hints.items() if (prepare_part := _prepare(hint))]
+    parts = {name: prepare_part for name, hint in hints.items() if (prepare_part := _prepare(hint))}
 
     def prepare(value: Any) -> Any:
         if type(value) is not dict:
             return value
-        stated = blank | {name: each for name, each in value.items() if each is not None or name not in defaults}
-        for name, prepare_part in parts:
-            if stated.get(name) is not None:
-                stated[name] = prepare_part(stated[name])
+        stated = blank.copy()
+        for name, each in value.items():
+            if each is None:
+                if name not in defaults:
+                    stated[name] = None
+            else:
+                stated[name] = parts[name](each) if name in parts else each
         return stated
 
     return prepare
