@@ -12,7 +12,6 @@ from itertools import compress, count, groupby
 from operator import eq, itemgetter
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import orjson
 
 from ..model.records import Change
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from ..serialize.jsonl import On
     from .diff_rules import ChangePiece, DocumentChanges
     from .document_buffer import DocumentBuffer
+    from .documents import DocumentRow
 
 
 # New URLs in documents that are older than the run, remembered until its end: some 64 bytes each. Beyond this number a
@@ -109,16 +109,6 @@ DELETE FROM unlisted WHERE site = :site AND key IN (SELECT key FROM unlisted WHE
 """
 
 
-@attrs.frozen
-class ListingDocument:
-    """A document in the state: its id, its URL, the common prefix of its stored locs, and their number."""
-
-    id: int
-    sitemap: str
-    prefix: str
-    stored_urls: int
-
-
 class SiteUrls:
     """The URLs of one site in the state; `on` names the fields whose change makes a URL updated."""
 
@@ -134,11 +124,9 @@ class SiteUrls:
 
     # --- at the end of a document ---
 
-    def changes(
-        self, document: ListingDocument, buffer: DocumentBuffer, diff: DocumentChanges
-    ) -> Iterator[ChangePiece]:
+    def changes(self, document: DocumentRow, buffer: DocumentBuffer, diff: DocumentChanges) -> Iterator[ChangePiece]:
         """The new and updated URLs of a document that was read, in its order; stores them, and fills in `diff`."""
-        diff.prefix = document.prefix if document.stored_urls else None
+        diff.prefix = document.prefix if document.stored.entries else None
         # Of a large document the batches are made twice, as all of them may be more than fits into memory.
         batches: Callable[[], Iterator[RowColumns]] = partial(self._batches, buffer)
         if buffer.lastmods.entries <= MAX_BATCH_URLS:
@@ -156,7 +144,7 @@ class SiteUrls:
         return (with_rows(batch, self._keys) for batch in column_batches(buffer.pieces()))
 
     def _batch_changes(
-        self, document: ListingDocument, columns: RowColumns, diff: DocumentChanges
+        self, document: DocumentRow, columns: RowColumns, diff: DocumentChanges
     ) -> Iterator[ChangePiece]:
         """The changes of some URLs of a document; no other batch of it has one of these."""
         stored = self._stored(document, columns.keys, diff)
@@ -173,14 +161,14 @@ class SiteUrls:
             if self.has_unlisted:
                 self._db.execute(_RELIST, parameters)
 
-    def _parameters(self, document: ListingDocument, sorted_keys: Sequence[int]) -> dict[str, Any]:
+    def _parameters(self, document: DocumentRow, sorted_keys: Sequence[int]) -> dict[str, Any]:
         return {"document": document.id, "site": self._site, "keys": _json(sorted_keys)}
 
-    def _stored(self, document: ListingDocument, keys: Iterable[int], diff: DocumentChanges) -> StoredRows:
+    def _stored(self, document: DocumentRow, keys: Iterable[int], diff: DocumentChanges) -> StoredRows:
         """The rows of a document with these keys; of a small one, all."""
-        if not document.stored_urls:
+        if not document.stored.entries:
             return StoredRows()
-        if document.stored_urls <= MAX_BATCH_URLS and not diff.listed:
+        if document.stored.entries <= MAX_BATCH_URLS and not diff.listed:
             rows = self._select(_ALL_STORED, {"document": document.id})
         else:
             rows = self._select(_KEYS_STORED, self._parameters(document, sorted(keys)))
@@ -195,7 +183,7 @@ class SiteUrls:
         return before
 
     def _pieces(
-        self, document: ListingDocument, columns: RowColumns, before: PreviousListings, diff: DocumentChanges
+        self, document: DocumentRow, columns: RowColumns, before: PreviousListings, diff: DocumentChanges
     ) -> Iterator[ChangePiece]:
         """The updated URLs, then the new ones."""
         is_known = [key in before.own or key in before.elsewhere for key in columns.keys] if before.has_any else ()
@@ -205,11 +193,11 @@ class SiteUrls:
             columns = columns.only([not flag for flag in is_known])
         if document.id < self._first_new_document and len(self._new) < _MAX_NEW_KEYS:
             self._new.update(columns.keys)
-        yield from new_pieces(columns, document.sitemap)
+        yield from new_pieces(columns, document.stored.url)
 
     def _change(
         self,
-        document: ListingDocument,
+        document: DocumentRow,
         columns: RowColumns,
         index: int,
         before: PreviousListings,
@@ -227,7 +215,7 @@ class SiteUrls:
             return None
         if new is not listing:
             return _updated(record_of(loc, new, self._sitemap(new.document)), changed, old)
-        return _updated(columns.record(index, document.sitemap), changed, old)
+        return _updated(columns.record(index, document.stored.url), changed, old)
 
     def _is_new(self, key: int, before: PreviousListings) -> bool:
         """Whether a URL that is known now was not when the run began."""
@@ -237,7 +225,7 @@ class SiteUrls:
         row = self._db.execute("SELECT url FROM document WHERE id = ?", (document,)).fetchone()
         return row and str(row[0])
 
-    def _set_prefix(self, document: ListingDocument, columns: RowColumns, diff: DocumentChanges) -> None:
+    def _set_prefix(self, document: DocumentRow, columns: RowColumns, diff: DocumentChanges) -> None:
         """Makes the prefix of the document one of these URLs, too."""
         known = [] if diff.prefix is None else [diff.prefix]
         prefix = str(os.path.commonprefix([*known, min(columns.locs), max(columns.locs)]))  # noqa: RUF071 - of text, and no path
@@ -246,7 +234,7 @@ class SiteUrls:
             self._db.execute("UPDATE entry SET loc = :middle || loc WHERE document = :document", parameters)
         diff.prefix = prefix
 
-    def _store(self, document: ListingDocument, values: list[Any], width: int) -> None:
+    def _store(self, document: DocumentRow, values: list[Any], width: int) -> None:
         """Stores rows, one behind the other, of `width` values each."""
         start = 0
         while left := (len(values) - start) // width:
@@ -255,7 +243,7 @@ class SiteUrls:
             self._db.execute(_insert(size, width), [document.id, *values[start:end]])
             start = end
 
-    def unlist(self, document: ListingDocument, listed: Iterable[int], now: datetime, *, expires: bool) -> None:
+    def unlist(self, document: DocumentRow, listed: Iterable[int], now: datetime, *, expires: bool) -> None:
         """Moves the URLs of a document whose keys are not `listed` to the table `unlisted`.
 
         Whether they are removed is decided at the end of the crawl; with `expires` (a feed) they never are.
@@ -266,7 +254,7 @@ class SiteUrls:
             "document": document.id,
             "site": self._site,
             "prefix": document.prefix,
-            "sitemap": document.sitemap,
+            "sitemap": document.stored.url,
             "expires": expires,
             "now": micros(now),
         }
