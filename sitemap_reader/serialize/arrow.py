@@ -222,14 +222,18 @@ class ParquetSink(Sink):
     """
 
     def __init__(self, out: Blocks, fields: Fields) -> None:
+        super().__init__(out)
         self._batches = Batches(fields)
-        self._out = out
         self._writer: Any = None
 
     def write(self, json_object: dict[str, Any]) -> None:
         """Writes one JSON object."""
         self._batches.add(json_object)
-        self._empty()
+        if self._batches.is_full:
+            # Held: an exception that passes through pyarrow leaves a file that cannot be ended.
+            with self._out.hold():
+                self._batches.end()
+                self._end_row_group(unless_small=True)
 
     def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
         """Writes many URLs."""
@@ -245,10 +249,6 @@ class ParquetSink(Sink):
                     self.write(to_dict(change, site=site))
             self._end_row_group(unless_small=True)
 
-    def flush(self) -> None:
-        """Flushes complete row groups."""
-        self._out.flush()
-
     def close(self) -> None:
         """Writes the rest, and the footer."""
         with self._out.hold():
@@ -256,13 +256,6 @@ class ParquetSink(Sink):
             self._end_row_group()
             self._writer.close()
             self._out.flush()
-
-    def _empty(self) -> None:
-        if self._batches.is_full:
-            # Held: an exception that passes through pyarrow leaves a file that cannot be ended.
-            with self._out.hold():
-                self._batches.end()
-                self._end_row_group(unless_small=True)
 
     def _end_row_group(self, *, unless_small: bool = False) -> None:
         import pyarrow as pa

@@ -112,7 +112,10 @@ class Blocks:
 
 
 class Sink:
-    """Writes URLs in one format."""
+    """Writes URLs in one format to a stream."""
+
+    def __init__(self, out: Blocks) -> None:
+        self._out = out
 
     def write(self, json_object: dict[str, Any]) -> None:
         """Writes one object of to_dict(); UsageError for a value that the format cannot hold."""
@@ -127,7 +130,7 @@ class Sink:
 
     def flush(self) -> None:
         """Writes what is buffered and complete."""
-        raise NotImplementedError
+        self._out.flush()
 
     def close(self) -> None:
         """Writes the end of the file, and its header where it has no rows; called once, after all writes."""

@@ -73,7 +73,7 @@ class _Jsonl(Sink):
     """One JSON object a line; with fields a flat one with every name."""
 
     def __init__(self, out: Blocks, fields: Fields | None, guard: bool) -> None:
-        self._out = out
+        super().__init__(out)
         self._select = fields and fields.select
 
     def write(self, json_object: dict[str, Any]) -> None:
@@ -88,15 +88,12 @@ class _Jsonl(Sink):
         else:
             super().write_urls(batch, site=site)
 
-    def flush(self) -> None:
-        self._out.flush()
-
 
 class _Text(Sink):
     """The locs, one a line."""
 
     def __init__(self, out: Blocks, fields: Fields | None, guard: bool) -> None:
-        self._out = out
+        super().__init__(out)
 
     def write(self, json_object: dict[str, Any]) -> None:
         loc = json_object.get("loc")
@@ -107,15 +104,12 @@ class _Text(Sink):
     def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
         self._out.write_lines("".join(f"{loc}\n" for loc in batch.columns.locs).encode())
 
-    def flush(self) -> None:
-        self._out.flush()
-
 
 class _Table(Sink):
     """A header of names, then a line for each object."""
 
     def __init__(self, row: Row, out: Blocks, fields: Fields | None, guard: bool) -> None:
-        self._out = out
+        super().__init__(out)
         self._text = guarded if guard else str
         self._fields = fields or _all_fields()
         self._row = row
@@ -127,9 +121,6 @@ class _Table(Sink):
         if not self._has_header:
             self._head()
         self._out.write(self._row(cells))
-
-    def flush(self) -> None:
-        self._out.flush()
 
     def close(self) -> None:
         if not self._has_header:
