@@ -63,7 +63,9 @@ def stamp(moment: datetime | None) -> str | None:
     if moment is None:
         return None
     if moment.tzinfo is not UTC:
-        moment = _in_utc(moment)
+        if moment.utcoffset() is None:
+            raise UsageError(f"{moment.isoformat()} has no zone: dates of records are aware, and in UTC")
+        moment = moment.astimezone(UTC)
     text = moment.isoformat()[:-6]  # without +00:00
     return (text.rstrip("0") if moment.microsecond else text) + "Z"
 
@@ -119,12 +121,6 @@ def encode_changes(changes: UrlBatch | list[Change], *, site: str | None = None)
     return b"".join([json_line(change, site=site) for change in changes])
 
 
-def _in_utc(moment: datetime) -> datetime:
-    if moment.utcoffset() is None:
-        raise UsageError(f"{moment.isoformat()} has no zone: dates of records are aware, and in UTC")
-    return moment.astimezone(UTC)
-
-
 def _url_object(record: UrlRecord) -> dict[str, Any]:
     return _url_fields(record, stamp(record.lastmod))
 
@@ -154,14 +150,7 @@ _NOTHING_NESTED = (*NO_EXTENSIONS, ())
 
 
 def _ref_object(ref: SitemapRef) -> dict[str, Any]:
-    json_object: dict[str, Any] = {
-        "type": "sitemap",
-        "loc": ref.loc,
-        "lastmod": stamp(ref.lastmod),
-        "lastmod_precision": ref.lastmod_precision,
-        "sitemap": ref.sitemap,
-        "line": ref.line,
-    }
+    json_object = _plain_ref_object(ref)
     if ref.problems:
         json_object["problems"] = _short(ref.problems)
     return json_object
@@ -222,6 +211,7 @@ def _typed(kind: str, *leave_out: str) -> Callable[[Any], dict[str, Any]]:
     return typed
 
 
+_plain_ref_object = _typed("sitemap", *UNWRITTEN[SitemapRef], "problems")
 _TO_DICT: dict[type, Callable[[Any], dict[str, Any]]] = {
     UrlRecord: _url_object,
     SitemapRef: _ref_object,
