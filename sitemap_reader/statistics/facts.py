@@ -7,8 +7,7 @@ and each facts() yields what was counted.
 from __future__ import annotations
 
 from collections import Counter
-from datetime import date, datetime, timedelta
-from functools import lru_cache
+from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -249,10 +248,10 @@ class LastmodStatistics:
         for stated, count in Counter(zip(lastmods, precisions, strict=True)).items():
             lastmod, precision = lastmod_of(*stated)
             if lastmod is not None:
-                self._count(_text(lastmod), precision or "second", count)
+                self._count(lastmod, precision or "second", count)
 
-    def _count(self, stamp: str, precision: Precision, count: int) -> None:
-        text = stamp[: PRECISION_CHARACTERS[precision]]
+    def _count(self, lastmod: datetime, precision: Precision, count: int) -> None:
+        text = _text(lastmod)[: PRECISION_CHARACTERS[precision]]
         self._precisions[precision] += count
         self._values.add(text, count)
         self._years[text[:4]] += count
@@ -266,7 +265,7 @@ class LastmodStatistics:
         if chars > PRECISION_CHARACTERS["year"]:
             self._months[text[:7]] += count
         if chars > PRECISION_CHARACTERS["month"]:
-            self._weekdays[_weekday(text[:10])] += count
+            self._weekdays[_WEEKDAYS[lastmod.weekday()]] += count
         if chars > PRECISION_CHARACTERS["day"]:
             self._hours[f"{text[11:13]}:00"] += count
 
@@ -304,11 +303,6 @@ def _extreme(known: tuple[str, int], text: str, count: int, better: Callable[[st
     if not known[0] or better(known[0], text) != known[0]:
         return text, count
     return known[0], known[1] + count if text == known[0] else known[1]
-
-
-@lru_cache(maxsize=4096)
-def _weekday(day: str) -> str:
-    return _WEEKDAYS[date.fromisoformat(day).weekday()]
 
 
 def _cut(lastmod: str, precision: str) -> str:
