@@ -44,17 +44,11 @@ def response_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Returns headers by lower-case name for names and values as received, with non-UTF-8 bytes as surrogates."""
     headers: dict[str, str] = {}
     for name, value in pairs:
-        key, text = name.lower(), _without_surrogates(value)
+        # aiohttp puts lone surrogates for bytes that are not UTF-8.
+        key, text = name.lower(), header_text(value.encode("utf-8", "surrogateescape"))
         # The same value twice counts once: some proxies repeat Location.
         headers[key] = f"{headers[key]}, {text}" if headers.get(key, text) != text else text
     return headers
-
-
-def _without_surrogates(value: str) -> str:
-    """Returns a header value without lone surrogates, which aiohttp puts for bytes that are not UTF-8."""
-    if value.isascii():
-        return value
-    return header_text(value.encode("utf-8", "surrogateescape"))
 
 
 def header_text(raw: bytes) -> str:
