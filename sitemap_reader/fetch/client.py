@@ -255,7 +255,7 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
             _ResponseProtocol.of(connection)
             return connection
 
-    make_socket = kwargs.pop("socket_factory", None) or _plain_socket
+    make_socket = kwargs.pop("socket_factory", None) or (lambda info: socket.socket(*info[:3]))
 
     def checked_socket(info: aiohttp.AddrInfoType) -> socket.socket:
         address = str(info[4][0])
@@ -467,8 +467,3 @@ def _is_localhost(host: str) -> bool:
 
 def _finite_or_none(seconds: float) -> float | None:
     return seconds if math.isfinite(seconds) else None  # None: no limit
-
-
-def _plain_socket(info: aiohttp.AddrInfoType) -> socket.socket:
-    family, kind, protocol = info[:3]
-    return socket.socket(family, kind, protocol)
