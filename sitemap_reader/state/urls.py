@@ -29,11 +29,10 @@ from .rows import (
     row_values,
     with_rows,
 )
-from .schema import execute_all
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from ..model.records import UrlRecord
@@ -48,13 +47,7 @@ if TYPE_CHECKING:
 _MAX_NEW_KEYS = 100_000
 
 _COLUMNS = "stated, nested"
-_VALUES = "SELECT value FROM json_each(:keys)"
-_KEYS = f"({_VALUES})"
-_TABLES = """
-CREATE TEMP TABLE IF NOT EXISTS kept (key INTEGER PRIMARY KEY);
-DELETE FROM kept;
-"""
-_KEEP = f"INSERT OR IGNORE INTO kept {_VALUES}"
+_KEYS = "(SELECT value FROM json_each(:keys))"
 # Rows are returned as one JSON value: fetched one by one, each would wait for the GIL.
 # CROSS JOIN fixes the join order: the few given keys first.
 _STORED = """
@@ -83,11 +76,12 @@ _RELIST = f"""
 DELETE FROM unlisted WHERE site = :site AND (document = :document OR expired OR reported)
 AND key IN {_KEYS}
 """
-_NOT_KEPT = "FROM entry WHERE entry.document = :document AND entry.key NOT IN (SELECT key FROM kept)"
+_OF_DOCUMENT = "SELECT json_group_array(key) FROM entry WHERE document = :document"
+_LOST = f"FROM entry WHERE entry.document = :document AND entry.key IN {_KEYS}"
 # An expiring URL that other documents list is not kept: it is not lost.
 _UNLIST = f"""
 INSERT OR REPLACE INTO unlisted (site, key, document, {_COLUMNS}, loc, sitemap, expired, left_at)
-SELECT :site, key, document, {_COLUMNS}, :prefix || loc, :sitemap, :expires OR {HAS_NEWS}, :now {_NOT_KEPT}
+SELECT :site, key, document, {_COLUMNS}, :prefix || loc, :sitemap, :expires OR {HAS_NEWS}, :now {_LOST}
 AND NOT ((:expires OR {HAS_NEWS}) AND EXISTS (
   SELECT 1 FROM entry AS other INDEXED BY entry_key WHERE other.key = entry.key AND other.document <> entry.document))
 """
@@ -120,7 +114,6 @@ class SiteUrls:
         # A new URL is reported once, at the first listing that is read; later ones only change the state.
         self._first_new_document = 1 + int(db.execute("SELECT coalesce(max(id), 0) FROM document").fetchone()[0])
         self._new: set[int] = set()
-        execute_all(db, _TABLES)
 
     # --- at the end of a document ---
 
@@ -161,8 +154,8 @@ class SiteUrls:
             if self.has_unlisted:
                 self._db.execute(_RELIST, parameters)
 
-    def _parameters(self, document: DocumentRow, sorted_keys: Sequence[int]) -> dict[str, Any]:
-        return {"document": document.id, "site": self._site, "keys": _json(sorted_keys)}
+    def _parameters(self, document: DocumentRow, keys: Sequence[int]) -> dict[str, Any]:
+        return {"document": document.id, "site": self._site, "keys": _json(keys)}
 
     def _stored(self, document: DocumentRow, keys: Iterable[int], diff: DocumentChanges) -> StoredRows:
         """The rows of a document with these keys; of a small one, all."""
@@ -243,23 +236,21 @@ class SiteUrls:
             self._db.execute(_insert(size, width), [document.id, *values[start:end]])
             start = end
 
-    def unlist(self, document: DocumentRow, listed: Iterable[int], now: datetime, *, expires: bool) -> None:
+    def unlist(self, document: DocumentRow, listed: Collection[int], now: datetime, *, expires: bool) -> None:
         """Moves the URLs of a document whose keys are not `listed` to the table `unlisted`.
 
         Whether they are removed is decided at the end of the crawl; with `expires` (a feed) they never are.
         """
-        self._db.execute("DELETE FROM kept")
-        self._db.execute(_KEEP, {"keys": _json([*listed])})
+        stored = self._select(_OF_DOCUMENT, {"document": document.id})
         parameters = {
-            "document": document.id,
-            "site": self._site,
+            **self._parameters(document, [key for key in stored if key not in listed]),
             "prefix": document.prefix,
             "sitemap": document.stored.url,
             "expires": expires,
             "now": micros(now),
         }
         self._db.execute(_UNLIST, parameters)
-        self._db.execute(f"DELETE {_NOT_KEPT}", {"document": document.id})
+        self._db.execute(f"DELETE {_LOST}", parameters)
 
     def count(self, document: int) -> int:
         """The number of URLs that are stored for a document."""
