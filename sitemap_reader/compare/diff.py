@@ -162,7 +162,8 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
             return StateSide(path, files.enter_context(State(path)))
         return DumpSide(path, numbered_objects(files.enter_context(open_file(path)), path))
     if hasattr(source, "read"):
-        return stream_side(cast("BinaryIO", source), str(getattr(source, "name", name)))
+        name = str(getattr(source, "name", name))
+        return DumpSide(name, numbered_objects(cast("BinaryIO", source), name))
     if isinstance(source, State):
         return StateSide(source.name, source)
     if not hasattr(source, "__iter__"):
@@ -183,11 +184,6 @@ def with_stamp(json_object: JsonObject) -> JsonObject:
         return {**json_object, "lastmod": stamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))}
     except (ValueError, OverflowError):
         return json_object
-
-
-def stream_side(stream: BinaryIO, name: str) -> Side:
-    """The side of a binary stream, which stays open."""
-    return DumpSide(name, numbered_objects(stream, name))
 
 
 def is_state(path: str) -> bool:
