@@ -25,7 +25,7 @@ from ..model.records import Change, ChangeCounts, UrlRecord
 from ..model.url_batch import UrlBatch
 from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file, record_at
 from ..serialize.jsonl import ALWAYS, COMPARED, REMOVED, STATED, On, from_json, json_line, stamp, to_dict
-from ..state.rows import Keys, Listing, RowColumns, columns_of, nested_digests, newest_listing, record_of, with_rows
+from ..state.rows import Listing, RowColumns, columns_of, nested_digests, newest_listing, record_of, with_rows
 from ..state.schema import temp_database_errors, temporary_database
 from ..state.state import State
 
@@ -64,10 +64,10 @@ class Side:
         """All URLs, in order."""
         raise NotImplementedError
 
-    def rows(self, keys: Keys, before: int) -> Iterator[tuple[Any, ...]]:
+    def rows(self, secret: bytes, before: int) -> Iterator[tuple[Any, ...]]:
         """The rows of the table `listing`, with places behind `before`."""
         for places, sites, piece, lines in self.batches():
-            columns = with_rows([piece], keys)
+            columns = with_rows([piece], secret)
             nested = columns.nested or [None] * len(places)
             moved = [before + place for place in places]
             yield from zip(moved, columns.keys, sites, columns.stated, nested, lines, strict=True)
@@ -278,9 +278,9 @@ def compare(old: Side, new: Side, on: On) -> Changes:
 
 
 def _compare(db: sqlite3.Connection, old: Side, new: Side, on: On) -> Changes:
-    keys = Keys(os.urandom(16))
-    db.executemany(_LIST, old.rows(keys, 0))
-    db.executemany(_LIST, new.rows(keys, old.last))
+    secret = os.urandom(16)
+    db.executemany(_LIST, old.rows(secret, 0))
+    db.executemany(_LIST, new.rows(secret, old.last))
     for side in (old, new):
         if on == "lastmod" and "lastmod" not in side.known():
             raise UsageError(f"{side.name} has no lastmod at all, so nothing can be compared by it")

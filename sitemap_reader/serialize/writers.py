@@ -92,9 +92,6 @@ class _Jsonl(Sink):
 class _Text(Sink):
     """The locs, one a line."""
 
-    def __init__(self, out: Blocks, fields: Fields | None, guard: bool) -> None:
-        super().__init__(out)
-
     def write(self, json_object: dict[str, Any]) -> None:
         loc = json_object.get("loc")
         if type(loc) is not str or _LINE_END.search(loc):
@@ -195,6 +192,6 @@ FORMATS = {
     "jsonl": OutputFormat("JSONL", (".jsonl", ".ndjson"), _Jsonl),
     "csv": OutputFormat("CSV", (".csv",), partial(_Table, csv_row)),
     "tsv": OutputFormat("TSV", (".tsv",), partial(_Table, _tsv_row)),
-    "txt": OutputFormat("plain text", (".txt",), _Text, takes_fields=False),
+    "txt": OutputFormat("plain text", (".txt",), lambda out, fields, guard: _Text(out), takes_fields=False),
     "parquet": OutputFormat("Parquet", (".parquet",), _parquet, is_binary=True, needs_pyarrow=True),
 }

@@ -20,7 +20,6 @@ from ..serialize.jsonl import COMPARED
 from .diff_rules import MAX_BATCH_URLS, PreviousListings, change_pieces, column_batches, counted_places, new_pieces
 from .rows import (
     HAS_NEWS,
-    Keys,
     Listing,
     RowColumns,
     StoredRows,
@@ -109,7 +108,7 @@ class SiteUrls:
     def __init__(self, db: sqlite3.Connection, site: int, secret: bytes, on: On) -> None:
         self._db = db
         self._site = site
-        self._keys = Keys(secret)
+        self._secret = secret
         self._compared = frozenset(COMPARED[on])
         # A new URL is reported once, at the first listing that is read; later ones only change the state.
         self._first_new_document = 1 + int(db.execute("SELECT coalesce(max(id), 0) FROM document").fetchone()[0])
@@ -134,7 +133,7 @@ class SiteUrls:
             yield from self._batch_changes(document, columns, diff)
 
     def _batches(self, buffer: DocumentBuffer) -> Iterator[RowColumns]:
-        return (with_rows(batch, self._keys) for batch in column_batches(buffer.pieces()))
+        return (with_rows(batch, self._secret) for batch in column_batches(buffer.pieces()))
 
     def _batch_changes(
         self, document: DocumentRow, columns: RowColumns, diff: DocumentChanges

@@ -31,7 +31,6 @@ from sitemap_reader.state.diff_rules import DocumentChanges
 from sitemap_reader.state.document_buffer import DocumentBuffer, SpillBuffer
 from sitemap_reader.state.documents import DocumentRow, StoredDocument, stored_authorities
 from sitemap_reader.state.rows import (
-    Keys,
     Listing,
     RowColumns,
     StoredRows,
@@ -42,6 +41,7 @@ from sitemap_reader.state.rows import (
     record_of,
     row_values,
     unpack_stated,
+    url_keys,
     with_rows,
 )
 from sitemap_reader.state.schema import open_temporary_state
@@ -50,7 +50,7 @@ from sitemap_reader.state.urls import SiteUrls, _insert
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KEYS = Keys(b"0123456789abcdef")
+SECRET = b"0123456789abcdef"
 precisions = st.sampled_from(PRECISIONS)
 
 
@@ -107,8 +107,8 @@ def test_instant_round_trip(when: datetime) -> None:
 @given(st.lists(plain_records(), min_size=1))
 def test_plain_entries_are_the_same_rows_as_their_records(records: list[sr.UrlRecord]) -> None:
     by_entries, by_records = columns_of(entries_of(records)), columns_of(batch_of(*records))
-    assert with_rows([by_entries], KEYS) == with_rows([by_records], KEYS)
-    together = with_rows([by_entries, by_records, by_entries], KEYS)
+    assert with_rows([by_entries], SECRET) == with_rows([by_records], SECRET)
+    together = with_rows([by_entries, by_records, by_entries], SECRET)
     assert together.batch("https://a.example/map.xml").records() == records * 3
     for index, record in enumerate(records):
         back = record_of(record.loc, together.listing(1, index), record.sitemap)
@@ -233,14 +233,14 @@ def test_the_newest_listing_counts_and_of_equal_ones_that_of_the_first_document(
 def test_keys_depend_on_a_secret() -> None:
     """A site that can compute keys could create a collision."""
     urls = [f"https://a.example/{number}" for number in range(1000)]
-    one, other = (Keys(secret).digests(urls) for secret in (b"0123456789abcdef", b"fedcba9876543210"))
+    one, other = (url_keys(urls, secret) for secret in (b"0123456789abcdef", b"fedcba9876543210"))
     assert len({*one, *other}) == 2000
-    assert Keys(b"0123456789abcdef").digests(urls) == one
+    assert url_keys(urls, SECRET) == one
 
 
 def test_rows_of_a_document_are_compared_with_its_urls() -> None:
     records = [sr.UrlRecord(f"https://a.example/{number}") for number in range(5)]
-    urls = with_rows([columns_of(batch_of(*records))], KEYS)
+    urls = with_rows([columns_of(batch_of(*records))], SECRET)
     urls = urls._replace(stated=[1, 2, 3, 4, 5], nested=[None, "0a", "0a", None, None])
     keys = urls.keys
     stored = StoredRows.of([*keys[:4], 7], [1, 2, 3, 9, 7], [None, "0a", "0b", None, None])
