@@ -150,7 +150,14 @@ _NOTHING_NESTED = (*NO_EXTENSIONS, ())
 
 
 def _ref_object(ref: SitemapRef) -> dict[str, Any]:
-    json_object = _plain_ref_object(ref)
+    json_object: dict[str, Any] = {
+        "type": "sitemap",
+        "loc": ref.loc,
+        "lastmod": stamp(ref.lastmod),
+        "lastmod_precision": ref.lastmod_precision,
+        "sitemap": ref.sitemap,
+        "line": ref.line,
+    }
     if ref.problems:
         json_object["problems"] = _short(ref.problems)
     return json_object
@@ -211,7 +218,6 @@ def _typed(kind: str, *leave_out: str) -> Callable[[Any], dict[str, Any]]:
     return typed
 
 
-_plain_ref_object = _typed("sitemap", *UNWRITTEN[SitemapRef], "problems")
 _TO_DICT: dict[type, Callable[[Any], dict[str, Any]]] = {
     UrlRecord: _url_object,
     SitemapRef: _ref_object,
