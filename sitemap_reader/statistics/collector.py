@@ -227,7 +227,7 @@ class Statistics:
             self._add_urls(item)
         elif isinstance(item, Outcome):
             self._runs.add_outcome(item)
-            self._lastmods.end_sitemap(item)
+            self._lastmods.end_sitemap(item.url, item.seconds or 0.0)
         elif isinstance(item, Problem):
             self._runs.add_problem(item)
 
