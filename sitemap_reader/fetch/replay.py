@@ -164,16 +164,11 @@ def is_recording(folder: Path) -> bool:
     return (folder / SEEDS_FILE).is_file()
 
 
-@attrs.frozen
-class Recording:
-    """The content of a site.toml: the seeds of the crawl, and when it was recorded, if that is known."""
+def read_recording(folder: Path) -> tuple[tuple[str, ...], datetime | None]:
+    """Reads the folder's site.toml: the seeds of the crawl, and when it was recorded, if that is known.
 
-    seeds: tuple[str, ...]
-    recorded: datetime | None = None
-
-
-def read_recording(folder: Path) -> Recording:
-    """Reads the folder's site.toml. UsageError where it is missing, unreadable or has no seeds."""
+    UsageError where it is missing, unreadable or has no seeds.
+    """
     import tomllib  # here: few targets are folders
 
     path = folder / SEEDS_FILE
@@ -191,7 +186,7 @@ def read_recording(folder: Path) -> Recording:
     recorded = table.get("recorded")
     if recorded is not None and not (isinstance(recorded, datetime) and recorded.tzinfo):
         raise UsageError(f"{path}: recorded is no time with a zone; write recorded = 2026-10-31T12:00:00Z")
-    return Recording(tuple(seeds), recorded)
+    return tuple(seeds), recorded
 
 
 class ReplayFetcher:
@@ -395,7 +390,7 @@ class FolderRecorder(RecordingFetcher):
             return
         self._path.mkdir(parents=True, exist_ok=True)
         if (self._path / SEEDS_FILE).exists():  # of an earlier target or run
-            seeds = tuple(dict.fromkeys((*read_recording(self._path).seeds, *seeds)))
+            seeds = tuple(dict.fromkeys((*read_recording(self._path)[0], *seeds)))
         # A JSON string is a TOML basic string, unless surrogates are escaped in it.
         lines = "".join(f"  {json.dumps(seed, ensure_ascii=False)},\n" for seed in seeds)
         recorded = stamp(now.replace(microsecond=0))

@@ -112,15 +112,6 @@ def _last_32_bits(bits: int) -> list[IPv4Address]:
     return [_v4(bits)]
 
 
-def _six_to_four(bits: int) -> list[IPv4Address]:
-    return [_v4(bits >> 80)]
-
-
-def _teredo(bits: int) -> list[IPv4Address]:
-    # RFC 4380 4: the server's address, and the client's with every bit inverted.
-    return [_v4(bits >> 64), _v4(~bits)]
-
-
 def _local_nat64(bits: int) -> list[IPv4Address]:
     """Returns each IPv4 address that one in 64:ff9b:1::/48 may hold (RFC 8215): the operator picks the prefix length.
 
@@ -138,6 +129,7 @@ _EMBEDDINGS: tuple[tuple[IPv6Network, Callable[[int], list[IPv4Address]]], ...] 
     (IPv6Network("::ffff:0:0:0/96"), _last_32_bits),  # RFC 2765 2.1: translated
     (IPv6Network("64:ff9b::/96"), _last_32_bits),  # RFC 6052 2.1: NAT64
     (IPv6Network("64:ff9b:1::/48"), _local_nat64),
-    (IPv6Network("2002::/16"), _six_to_four),  # RFC 3056
-    (IPv6Network("2001::/32"), _teredo),
+    (IPv6Network("2002::/16"), lambda bits: [_v4(bits >> 80)]),  # RFC 3056: 6to4
+    # Teredo, RFC 4380 4: the server's address, and the client's with every bit inverted.
+    (IPv6Network("2001::/32"), lambda bits: [_v4(bits >> 64), _v4(~bits)]),
 )
