@@ -29,7 +29,6 @@ from .ssrf_guard import address_refusal, literal_address
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping
     from contextlib import AbstractAsyncContextManager
-    from types import TracebackType
     from typing import Self
 
     import aiohttp
@@ -148,12 +147,7 @@ class AiohttpFetcher:
         self._keeps_session = True
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -8,7 +8,6 @@ options import this module, so it imports the schema and pyarrow on first use.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +18,13 @@ from ..model.errors import UsageError
 from .byte_streams import Sink
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..model.url_batch import UrlBatch
     from .byte_streams import Blocks
     from .projection import Fields
 
 _LINE_END = re.compile(r"[\r\n]")
-
-
-Row = Callable[[list[str]], bytes]
 
 
 @attrs.frozen
@@ -105,7 +103,7 @@ class _Text(Sink):
 class _Table(Sink):
     """A header of names, then a line for each object."""
 
-    def __init__(self, row: Row, out: Blocks, fields: Fields | None, guard: bool) -> None:
+    def __init__(self, row: Callable[[list[str]], bytes], out: Blocks, fields: Fields | None, guard: bool) -> None:
         super().__init__(out)
         self._text = guarded if guard else str
         self._fields = fields or _all_fields()

@@ -140,7 +140,8 @@ class StateSync:
                     continue
                 for item in group:
                     if isinstance(item, UrlBatch):
-                        self._add_urls(item)
+                        _, buffer = self._row_and_buffer(item.sitemap or "")
+                        buffer.add(columns_of(item), micros(self._plan.clock()) // 1_000_000)
                     elif isinstance(item, Outcome):
                         yield from self._counted(self._end_document(item, on_document))
 
@@ -256,10 +257,6 @@ class StateSync:
         return True
 
     # --- the file ---
-
-    def _add_urls(self, urls: UrlBatch) -> None:
-        _, buffer = self._row_and_buffer(urls.sitemap or "")
-        buffer.add(columns_of(urls), micros(self._plan.clock()) // 1_000_000)
 
     def _row_and_buffer(self, url: str) -> tuple[DocumentRow, DocumentBuffer]:
         """The row and the buffer of a document that is being read."""
