@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections import Counter, deque
 from contextlib import closing, nullcontext
-from functools import lru_cache
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -20,14 +19,13 @@ import attrs
 from ..client.summary import count_of
 from ..compare.diff import is_state, with_stamp
 from ..frontier.responses import hides_sitemap_lines
-from ..frontier.seeds import parse_target
 from ..model.errors import UsageError
 from ..model.records import Outcome, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.urls import clean_url, is_clean
 from ..serialize.dumps import Dump, DumpFile, record_at
 from ..state.documents import expires
-from ..state.state import State
+from ..state.state import State, name_of_target
 from .findings import Check
 
 if TYPE_CHECKING:
@@ -124,17 +122,8 @@ class DumpBaseline(Baseline):
         """Whether a line is of the site; a dump of one site does not name it."""
         if site is None or self.site is None or site == self.site:
             return True
-        return isinstance(site, str) and _target_key(site) is not None and _target_key(site) == _target_key(self.site)
-
-
-@lru_cache(maxsize=16)  # a dump names its few sites in every line
-def _target_key(target: str) -> tuple[object, ...] | None:
-    """The same key for all spellings of a target; None for an invalid one."""
-    try:
-        seed = parse_target(target)
-    except UsageError:
-        return None
-    return seed.origins[:1], seed.document, seed.robots_only  # the others are fallbacks of the first
+        name = name_of_target(site) if isinstance(site, str) else None
+        return name is not None and name == name_of_target(self.site)
 
 
 @attrs.define

@@ -6,9 +6,9 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from ..compare.diff import compare, is_state, open_side, stream_side
+from ..compare.diff import DumpSide, compare, is_state, open_side
 from ..model.errors import UsageError
-from ..serialize.dumps import STDIN, STDIN_NAME
+from ..serialize.dumps import STDIN, STDIN_NAME, numbered_objects
 from .exits import Exit, Interrupts
 from .messages import Console
 from .output import display_name, open_input, open_outputs, rows_format_for
@@ -64,4 +64,4 @@ def run(
 def _side(name: str, body: BinaryIO, files: ExitStack) -> Side:
     if name != STDIN_NAME and is_state(name):
         return open_side(name, name, files)
-    return stream_side(body, name)
+    return DumpSide(name, numbered_objects(body, name))

@@ -105,10 +105,8 @@ def find_target(target: str | Path | Target) -> Target:
     is_folder, is_file = _on_disk(path)
     may_be_host = isinstance(target, str) and _HOST_NAME.fullmatch(name) and not is_recording(path)
     if is_folder and name.strip() and not may_be_host:
-        recording = read_recording(path)
-        seeds = tuple(parse_target(seed) for seed in recording.seeds)
-        recorded = recording.recorded and recording.recorded.astimezone(UTC)
-        return Target(name, seeds, ReplayFetcher(path), recorded)
+        seeds, recorded = read_recording(path)
+        return Target(name, tuple(map(parse_target, seeds)), ReplayFetcher(path), recorded and recorded.astimezone(UTC))
     if is_warc_name(name) and not is_folder:
         warc = WarcFetcher(path)
         return Target(name, warc.seeds, warc, warc.recorded, warc.damage)

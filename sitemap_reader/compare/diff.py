@@ -25,7 +25,7 @@ from ..model.records import Change, ChangeCounts, UrlRecord
 from ..model.url_batch import UrlBatch
 from ..serialize.dumps import SQLITE, Dump, checked, numbered_objects, open_file, record_at
 from ..serialize.jsonl import ALWAYS, COMPARED, REMOVED, STATED, On, from_json, json_line, stamp, to_dict
-from ..state.rows import Keys, Listing, RowColumns, columns_of, nested_digests, newest_listing, record_of, with_rows
+from ..state.rows import Listing, RowColumns, columns_of, nested_digests, newest_listing, record_of, with_rows
 from ..state.schema import temp_database_errors, temporary_database
 from ..state.state import State
 
@@ -64,10 +64,10 @@ class Side:
         """All URLs, in order."""
         raise NotImplementedError
 
-    def rows(self, keys: Keys, before: int) -> Iterator[tuple[Any, ...]]:
+    def rows(self, secret: bytes, before: int) -> Iterator[tuple[Any, ...]]:
         """The rows of the table `listing`, with places behind `before`."""
         for places, sites, piece, lines in self.batches():
-            columns = with_rows([piece], keys)
+            columns = with_rows([piece], secret)
             nested = columns.nested or [None] * len(places)
             moved = [before + place for place in places]
             yield from zip(moved, columns.keys, sites, columns.stated, nested, lines, strict=True)
@@ -162,7 +162,8 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
             return StateSide(path, files.enter_context(State(path)))
         return DumpSide(path, numbered_objects(files.enter_context(open_file(path)), path))
     if hasattr(source, "read"):
-        return stream_side(cast("BinaryIO", source), str(getattr(source, "name", name)))
+        name = str(getattr(source, "name", name))
+        return DumpSide(name, numbered_objects(cast("BinaryIO", source), name))
     if isinstance(source, State):
         return StateSide(source.name, source)
     if not hasattr(source, "__iter__"):
@@ -183,11 +184,6 @@ def with_stamp(json_object: JsonObject) -> JsonObject:
         return {**json_object, "lastmod": stamp(moment if moment.tzinfo else moment.replace(tzinfo=UTC))}
     except (ValueError, OverflowError):
         return json_object
-
-
-def stream_side(stream: BinaryIO, name: str) -> Side:
-    """The side of a binary stream, which stays open."""
-    return DumpSide(name, numbered_objects(stream, name))
 
 
 def is_state(path: str) -> bool:
@@ -282,9 +278,9 @@ def compare(old: Side, new: Side, on: On) -> Changes:
 
 
 def _compare(db: sqlite3.Connection, old: Side, new: Side, on: On) -> Changes:
-    keys = Keys(os.urandom(16))
-    db.executemany(_LIST, old.rows(keys, 0))
-    db.executemany(_LIST, new.rows(keys, old.last))
+    secret = os.urandom(16)
+    db.executemany(_LIST, old.rows(secret, 0))
+    db.executemany(_LIST, new.rows(secret, old.last))
     for side in (old, new):
         if on == "lastmod" and "lastmod" not in side.known():
             raise UsageError(f"{side.name} has no lastmod at all, so nothing can be compared by it")

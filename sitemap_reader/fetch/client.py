@@ -29,7 +29,6 @@ from .ssrf_guard import address_refusal, literal_address
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping
     from contextlib import AbstractAsyncContextManager
-    from types import TracebackType
     from typing import Self
 
     import aiohttp
@@ -44,17 +43,11 @@ def response_headers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Returns headers by lower-case name for names and values as received, with non-UTF-8 bytes as surrogates."""
     headers: dict[str, str] = {}
     for name, value in pairs:
-        key, text = name.lower(), _without_surrogates(value)
+        # aiohttp puts lone surrogates for bytes that are not UTF-8.
+        key, text = name.lower(), header_text(value.encode("utf-8", "surrogateescape"))
         # The same value twice counts once: some proxies repeat Location.
         headers[key] = f"{headers[key]}, {text}" if headers.get(key, text) != text else text
     return headers
-
-
-def _without_surrogates(value: str) -> str:
-    """Returns a header value without lone surrogates, which aiohttp puts for bytes that are not UTF-8."""
-    if value.isascii():
-        return value
-    return header_text(value.encode("utf-8", "surrogateescape"))
 
 
 def header_text(raw: bytes) -> str:
@@ -154,12 +147,7 @@ class AiohttpFetcher:
         self._keeps_session = True
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -261,7 +249,7 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
             _ResponseProtocol.of(connection)
             return connection
 
-    make_socket = kwargs.pop("socket_factory", None) or _plain_socket
+    make_socket = kwargs.pop("socket_factory", None) or (lambda info: socket.socket(*info[:3]))
 
     def checked_socket(info: aiohttp.AddrInfoType) -> socket.socket:
         address = str(info[4][0])
@@ -473,8 +461,3 @@ def _is_localhost(host: str) -> bool:
 
 def _finite_or_none(seconds: float) -> float | None:
     return seconds if math.isfinite(seconds) else None  # None: no limit
-
-
-def _plain_socket(info: aiohttp.AddrInfoType) -> socket.socket:
-    family, kind, protocol = info[:3]
-    return socket.socket(family, kind, protocol)

@@ -164,16 +164,11 @@ def is_recording(folder: Path) -> bool:
     return (folder / SEEDS_FILE).is_file()
 
 
-@attrs.frozen
-class Recording:
-    """The content of a site.toml: the seeds of the crawl, and when it was recorded, if that is known."""
+def read_recording(folder: Path) -> tuple[tuple[str, ...], datetime | None]:
+    """Reads the folder's site.toml: the seeds of the crawl, and when it was recorded, if that is known.
 
-    seeds: tuple[str, ...]
-    recorded: datetime | None = None
-
-
-def read_recording(folder: Path) -> Recording:
-    """Reads the folder's site.toml. UsageError where it is missing, unreadable or has no seeds."""
+    UsageError where it is missing, unreadable or has no seeds.
+    """
     import tomllib  # here: few targets are folders
 
     path = folder / SEEDS_FILE
@@ -191,16 +186,7 @@ def read_recording(folder: Path) -> Recording:
     recorded = table.get("recorded")
     if recorded is not None and not (isinstance(recorded, datetime) and recorded.tzinfo):
         raise UsageError(f"{path}: recorded is no time with a zone; write recorded = 2026-10-31T12:00:00Z")
-    return Recording(tuple(seeds), recorded)
-
-
-@attrs.frozen
-class _RecordedHead:
-    """The content of a `.headers` file."""
-
-    status: int | None = None
-    headers: dict[str, str] = attrs.field(factory=dict)
-    error: FetchError | None = None
+    return tuple(seeds), recorded
 
 
 class ReplayFetcher:
@@ -218,13 +204,13 @@ class ReplayFetcher:
         if not _is_recorded(body):
             yield Response(404, {}, AsyncChunks(iter(())), url)
             return
-        head = _read_head(headers_path(body))
+        status, fields, error = _read_head(headers_path(body))
         has_body = body.is_file()
-        if head.error and head.status is None and not has_body:
-            raise head.error
+        if error and status is None and not has_body:
+            raise error
         with _open_file(body) if has_body else nullcontext() as file:
-            chunks = AsyncChunks(_file_chunks(file, head.error))
-            yield Response(200 if head.status is None else head.status, head.headers, chunks, url)
+            chunks = AsyncChunks(_file_chunks(file, error))
+            yield Response(200 if status is None else status, fields, chunks, url)
 
 
 def _is_recorded(body: Path) -> bool:
@@ -261,7 +247,8 @@ def _open_file(path: Path) -> BinaryIO:
         raise FetchError(f"cannot read {path}: {exc.strerror or exc}", transient=False, remedy="") from exc
 
 
-def _read_head(path: Path) -> _RecordedHead:
+def _read_head(path: Path) -> tuple[int | None, dict[str, str], FetchError | None]:
+    """Reads a `.headers` file: status, headers, and the error that ended the response."""
     fields: dict[str, str] = {}
     text = ""
     if path.is_file():
@@ -277,7 +264,7 @@ def _read_head(path: Path) -> _RecordedHead:
     status, error = fields.pop("status", None), pop_error(fields) if ERROR_FIELD in fields else None
     if status is not None and not re.fullmatch(r"[0-9]{1,3}", status):
         raise _unreadable(path, 1, f"status: {status}")
-    return _RecordedHead(None if status is None else int(status), fields, error)
+    return None if status is None else int(status), fields, error
 
 
 def _unreadable(path: Path, line: int, text: str) -> FetchError:
@@ -289,15 +276,18 @@ def _unreadable(path: Path, line: int, text: str) -> FetchError:
 
 
 class RecordedBody:
-    """Iterates over a response's body and copies it to a file, which is opened with the first byte."""
+    """Iterates over a response's body and copies it to a file, which is opened with the first byte.
+
+    `is_complete`: it was read to its end. `broken_by`: why it broke off, None where it was only not read further.
+    """
 
     def __init__(self, response: Response, open_body_file: Callable[[], BinaryIO]) -> None:
         self.response = response
         self.file: BinaryIO | None = None
+        self.is_complete = False
+        self.broken_by: FetchError | None = None
         self._open_file = open_body_file
         self._bytes = 0
-        self._ended = False
-        self._error: FetchError | None = None
 
     def __aiter__(self) -> RecordedBody:
         return self
@@ -306,13 +296,13 @@ class RecordedBody:
         try:
             chunk = await anext(self.response.chunks)
         except StopAsyncIteration:
-            self._ended = True
+            self.is_complete = True
             raise
         except FetchError as error:
-            self._error = error
+            self.broken_by = error
             raise
         except Exception as error:  # which the other fetcher may convert when it leaves the response
-            self._error = FetchError(f"{type(error).__name__}: {error}")
+            self.broken_by = FetchError(f"{type(error).__name__}: {error}")
             raise
         if self.file is None:
             self.file = self._open_file()
@@ -321,38 +311,40 @@ class RecordedBody:
         return chunk
 
     @property
-    def is_complete(self) -> bool:
-        """Whether the body was read to its end."""
-        return self._ended
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether it broke off, instead of not being read further."""
-        return self._error is not None
-
-    @property
     def error(self) -> FetchError | None:
         """The error that a replay raises behind the last byte, or None."""
-        if self._error is None and not self._ended and 200 <= self.response.status < 300:
+        if self.broken_by is None and not self.is_complete and 200 <= self.response.status < 300:
             # Only for 2xx: the bodies of other responses are rarely read.
             return FetchError(f"the recording ends here: no more was read after {self._bytes:,} bytes")
-        return self._error
+        return self.broken_by
 
 
 class RecordingFetcher(ABC):
     """A Fetcher that passes on unchanged what another one fetches, and writes a copy; the base of both recorders.
 
-    The body goes to a temporary file while it is read; write_response() or write_failure() is called at the end.
+    `path` is the folder or the file that is written; `seeds` go there too, without any the root of the first requested
+    URL. The body goes to a temporary file while it is read; write_response() or write_failure() is called at the end.
     Raises OSError where the copy cannot be written.
     """
 
-    def __init__(self, fetcher: Fetcher) -> None:
+    def __init__(
+        self,
+        fetcher: Fetcher,
+        path: Path,
+        seeds: Sequence[str] = (),
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         self._fetcher = fetcher
+        self._path = path
+        self._seeds = tuple(seeds)
+        self._clock = clock
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         """Opens the other fetcher's response; its body is written as it is read."""
-        self.write_start(url)
+        parts = http_url_parts(url)
+        self.write_start(self._seeds or (f"{parts['scheme']}://{parts['host']}/",))
         body: RecordedBody | None = None
         try:
             async with self._fetcher.fetch(url, headers) as response:
@@ -367,7 +359,7 @@ class RecordingFetcher(ABC):
             raise
 
     @abstractmethod
-    def write_start(self, url: str) -> None:
+    def write_start(self, seeds: tuple[str, ...]) -> None:
         """Writes what the recording has to hold before the first response; called before each request."""
 
     @abstractmethod
@@ -384,45 +376,30 @@ class RecordingFetcher(ABC):
 
 
 class FolderRecorder(RecordingFetcher):
-    """A Fetcher that passes on what another one fetches, and writes it to a folder that ReplayFetcher reads.
+    """Writes to a folder that ReplayFetcher reads; of several responses for one URL the last stays.
 
-    `seeds` go to site.toml, with the time; without any, the root of the first requested URL. Of several responses
-    for one URL the last stays. Raises OSError where the folder cannot be written.
+    The seeds go to site.toml, with the time.
     """
 
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        folder: Path,
-        seeds: Sequence[str] = (),
-        *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        super().__init__(fetcher)
-        self._folder = folder
-        self._seeds = tuple(seeds)
-        self._written: datetime | None = None
-        self._clock = clock
+    _written: datetime | None = None
 
-    def write_start(self, url: str) -> None:
+    def write_start(self, seeds: tuple[str, ...]) -> None:
         """Writes seeds and time to site.toml."""
-        parts = http_url_parts(url)
         now = self._clock()
         if self._written and now - self._written < _RECORDED_EVERY:
             return
-        seeds = self._seeds or (f"{parts['scheme']}://{parts['host']}/",)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        if (self._folder / SEEDS_FILE).exists():  # of an earlier target or run
-            seeds = tuple(dict.fromkeys((*read_recording(self._folder).seeds, *seeds)))
+        self._path.mkdir(parents=True, exist_ok=True)
+        if (self._path / SEEDS_FILE).exists():  # of an earlier target or run
+            seeds = tuple(dict.fromkeys((*read_recording(self._path)[0], *seeds)))
         # A JSON string is a TOML basic string, unless surrogates are escaped in it.
         lines = "".join(f"  {json.dumps(seed, ensure_ascii=False)},\n" for seed in seeds)
         recorded = stamp(now.replace(microsecond=0))
-        (self._folder / SEEDS_FILE).write_text(f"seeds = [\n{lines}]\nrecorded = {recorded}\n", "utf-8")
+        (self._path / SEEDS_FILE).write_text(f"seeds = [\n{lines}]\nrecorded = {recorded}\n", "utf-8")
         self._written = now
 
     def open_body_file(self) -> BinaryIO:
         """Opens a file in the folder, which write_response() renames."""
-        return (self._folder / f".part-{secrets.token_hex(8)}").open("wb")
+        return (self._path / f".part-{secrets.token_hex(8)}").open("wb")
 
     def write_response(self, url: str, body: RecordedBody) -> None:
         """Moves the body to its path, and writes its headers beside it."""
@@ -438,7 +415,7 @@ class FolderRecorder(RecordingFetcher):
 
     def _free_path(self, url: str) -> Path:
         """Returns the path for a response, and removes an earlier one from the path that is not used."""
-        path, other = replay_path(self._folder, url), alternative_path(self._folder, url)
+        path, other = replay_path(self._path, url), alternative_path(self._path, url)
         if path.is_dir() or any(parent.is_file() for parent in path.parents):
             path, other = other, path
         for old in (other, headers_path(other)):

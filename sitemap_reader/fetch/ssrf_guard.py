@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import socket
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 # IANA special-purpose registries, spelled out: what `ipaddress` calls global changed between Python versions.
-_REFUSED_V4: tuple[tuple[IPv4Network, str], ...] = tuple(
-    (IPv4Network(network), reason)
+# First match wins; an address is in no network of the other version.
+_REFUSED: tuple[tuple[IPv4Network | IPv6Network, str], ...] = tuple(
+    (ip_network(network), reason)
     for network, reason in (
         ("0.0.0.0/8", "unspecified"),  # RFC 1122 3.2.1.3: "this network"; Linux connects 0.0.0.0 to itself
         ("10.0.0.0/8", "private"),
@@ -35,13 +36,6 @@ _REFUSED_V4: tuple[tuple[IPv4Network, str], ...] = tuple(
         ("224.0.0.0/4", "multicast"),
         ("255.255.255.255/32", "broadcast"),
         ("240.0.0.0/4", "reserved"),
-    )
-)
-
-# First match wins. The last row: RFC 4291 2.4, only 2000::/3 is allocated as global unicast.
-_REFUSED_V6: tuple[tuple[IPv6Network, str], ...] = tuple(
-    (IPv6Network(network), reason)
-    for network, reason in (
         ("::/128", "unspecified"),
         ("::1/128", "loopback"),
         ("100::/64", "reserved"),  # RFC 6666: discard only
@@ -54,7 +48,7 @@ _REFUSED_V6: tuple[tuple[IPv6Network, str], ...] = tuple(
         ("ff00::/8", "multicast"),
     )
 )
-_GLOBAL_UNICAST = IPv6Network("2000::/3")
+_GLOBAL_UNICAST = IPv6Network("2000::/3")  # RFC 4291 2.4: of IPv6, only this is allocated
 _THIS_NETWORK = IPv4Network("0.0.0.0/8")
 
 _LEGACY_IPV4 = re.compile(r"[0-9a-fx.]+", re.IGNORECASE)
@@ -73,9 +67,7 @@ def address_refusal(ip: str) -> str | None:
         address = ip_address(ip.partition("%")[0])  # the scope id names an interface of this machine
     except ValueError:
         return "malformed"
-    if isinstance(address, IPv4Address):
-        return _reason_in(_REFUSED_V4, address)
-    return _refusal_v6(address)
+    return _refusal(address) if isinstance(address, IPv4Address) else _refusal_v6(address)
 
 
 def literal_address(host: str) -> str | None:
@@ -100,19 +92,16 @@ def _refusal_v6(address: IPv6Address) -> str | None:
     if int(address) > 1:  # :: and ::1 lie within the v4-compatible block
         for network, embedded in _EMBEDDINGS:
             if address in network:
-                reasons = [_reason_in(_REFUSED_V4, inner) for inner in embedded(int(address))]
+                reasons = [_refusal(inner) for inner in embedded(int(address))]
                 return next((reason for reason in reasons if reason), None)
-    reason = _reason_in(_REFUSED_V6, address)
+    reason = _refusal(address)
     if reason is None and address not in _GLOBAL_UNICAST:
         return "reserved"
     return reason
 
 
-def _reason_in(
-    table: tuple[tuple[IPv4Network, str], ...] | tuple[tuple[IPv6Network, str], ...],
-    address: IPv4Address | IPv6Address,
-) -> str | None:
-    return next((reason for network, reason in table if address in network), None)
+def _refusal(address: IPv4Address | IPv6Address) -> str | None:
+    return next((reason for network, reason in _REFUSED if address in network), None)
 
 
 def _v4(bits: int) -> IPv4Address:
@@ -121,15 +110,6 @@ def _v4(bits: int) -> IPv4Address:
 
 def _last_32_bits(bits: int) -> list[IPv4Address]:
     return [_v4(bits)]
-
-
-def _six_to_four(bits: int) -> list[IPv4Address]:
-    return [_v4(bits >> 80)]
-
-
-def _teredo(bits: int) -> list[IPv4Address]:
-    # RFC 4380 4: the server's address, and the client's with every bit inverted.
-    return [_v4(bits >> 64), _v4(~bits)]
 
 
 def _local_nat64(bits: int) -> list[IPv4Address]:
@@ -149,6 +129,7 @@ _EMBEDDINGS: tuple[tuple[IPv6Network, Callable[[int], list[IPv4Address]]], ...] 
     (IPv6Network("::ffff:0:0:0/96"), _last_32_bits),  # RFC 2765 2.1: translated
     (IPv6Network("64:ff9b::/96"), _last_32_bits),  # RFC 6052 2.1: NAT64
     (IPv6Network("64:ff9b:1::/48"), _local_nat64),
-    (IPv6Network("2002::/16"), _six_to_four),  # RFC 3056
-    (IPv6Network("2001::/32"), _teredo),
+    (IPv6Network("2002::/16"), lambda bits: [_v4(bits >> 80)]),  # RFC 3056: 6to4
+    # Teredo, RFC 4380 4: the server's address, and the client's with every bit inverted.
+    (IPv6Network("2001::/32"), lambda bits: [_v4(bits >> 64), _v4(~bits)]),
 )

@@ -1,7 +1,7 @@
 """UrlBatches or JSON objects -> Arrow record batches, and from these a Parquet file.
 
-Rows converts objects one by one; Batches collects them, and takes UrlBatches column by column; ParquetSink writes row
-groups as they fill. Types are those of schema.py, never inferred. pyarrow is imported on first use. Never opens a file.
+Batches converts objects row by row, and UrlBatches column by column; ParquetSink writes row groups as they fill. Types
+are those of schema.py, never inferred. pyarrow is imported on first use. Never opens a file.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from .jsonl import Misfit, convert, to_dict
 from .schema import Many, Object, Scalar, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .byte_streams import Blocks
     from .projection import Fields
     from .schema import Kind
@@ -56,42 +54,6 @@ def _arrow_type(shape: Shape) -> Any:
 
 
 _ALIASES: dict[Kind, str] = {"text": "string", "integer": "int64", "number": "float64", "boolean": "bool"}
-
-
-class Rows:
-    """JSON objects as rows of a schema: row() converts one, batch() makes a record batch of many rows."""
-
-    def __init__(self, fields: Fields) -> None:
-        from msgspec import defstruct
-        from msgspec.structs import astuple
-
-        self.schema = arrow_schema(fields)
-        self._fields = fields
-        self._counts = [number for number, column in enumerate(fields.columns) if column.shape == Scalar("counts")]
-        # A Struct, as msgspec prepares the types of its fields only once.
-        cells = [(f"cell_{number}", _json_type(column.shape)) for number, column in enumerate(fields.columns)]
-        self._row = defstruct("Row", cells, array_like=True)
-        self._cells_of = astuple
-
-    def row(self, json_object: dict[str, Any]) -> tuple[Any, ...]:
-        """The values of a JSON object by column; UsageError, with URL and key, for one of another type."""
-        values = self._fields.values(json_object)
-        for number in self._counts:
-            if type(values[number]) is dict:
-                values[number] = [{"name": name, "count": count} for name, count in values[number].items()]
-        try:
-            return self._cells_of(convert(values, self._row))
-        except Misfit as misfit:
-            place = next((json_object[key] for key in ("loc", "url", "sitemap") if json_object.get(key)), "a line")
-            cell, _, path = misfit.path[1:].partition("]")
-            raise UsageError(f"{place}: {self._fields.names[int(cell)]}{path}: {misfit.finding}") from None
-
-    def batch(self, rows: Sequence[Sequence[Any]]) -> Any:
-        """A pyarrow.RecordBatch of one row or more."""
-        import pyarrow as pa
-
-        cells = zip(zip(*rows, strict=True), self.schema.types, strict=True)
-        return pa.record_batch([pa.array(column, kind) for column, kind in cells], schema=self.schema)
 
 
 def _json_type(shape: Shape) -> Any:
@@ -136,8 +98,16 @@ class Batches:
     """Collects JSON objects and UrlBatches; take() returns batches, rows in the order added."""
 
     def __init__(self, fields: Fields) -> None:
-        self._converted = Rows(fields)
-        self.schema = self._converted.schema
+        from msgspec import defstruct
+        from msgspec.structs import astuple
+
+        self.schema = arrow_schema(fields)
+        self._fields = fields
+        self._counts = [number for number, column in enumerate(fields.columns) if column.shape == Scalar("counts")]
+        # A Struct, as msgspec prepares the types of its fields only once.
+        cells = [(f"cell_{number}", _json_type(column.shape)) for number, column in enumerate(fields.columns)]
+        self._row_type = defstruct("Row", cells, array_like=True)
+        self._cells_of = astuple
         self.ready: list[Any] = []
         self.ready_rows = self.ready_bytes = 0  # of the batches in `ready`
         self._rows: list[tuple[Any, ...]] = []
@@ -145,7 +115,7 @@ class Batches:
 
     def add(self, json_object: dict[str, Any]) -> None:
         """Adds a JSON object; UsageError, and nothing added, for a value that is not of its column's type."""
-        row = self._converted.row(json_object)
+        row = self._cells(json_object)
         self._rows.append(row)
         self._row_bytes += len(orjson.dumps(row))
 
@@ -167,9 +137,12 @@ class Batches:
 
     def end(self) -> None:
         """Makes a batch of all rows that are collected."""
+        import pyarrow as pa
+
         if self._rows:
             rows, self._rows, self._row_bytes = self._rows, [], 0
-            self._append(self._converted.batch(rows))
+            cells = zip(zip(*rows, strict=True), self.schema.types, strict=True)
+            self._append(pa.record_batch([pa.array(column, kind) for column, kind in cells], schema=self.schema))
 
     def _append(self, batch: Any) -> None:
         self.ready.append(batch)
@@ -180,6 +153,19 @@ class Batches:
         """The batches that are ready."""
         ready, self.ready, self.ready_rows, self.ready_bytes = self.ready, [], 0, 0
         return ready
+
+    def _cells(self, json_object: dict[str, Any]) -> tuple[Any, ...]:
+        """The values of a JSON object by column; UsageError, with URL and key, for one of another type."""
+        values = self._fields.values(json_object)
+        for number in self._counts:
+            if type(values[number]) is dict:
+                values[number] = [{"name": name, "count": count} for name, count in values[number].items()]
+        try:
+            return self._cells_of(convert(values, self._row_type))
+        except Misfit as misfit:
+            place = next((json_object[key] for key in ("loc", "url", "sitemap") if json_object.get(key)), "a line")
+            cell, _, path = misfit.path[1:].partition("]")
+            raise UsageError(f"{place}: {self._fields.names[int(cell)]}{path}: {misfit.finding}") from None
 
 
 def _plain_batch(urls: UrlBatch, schema: Any, constants: dict[str, str | None]) -> Any:
@@ -222,14 +208,18 @@ class ParquetSink(Sink):
     """
 
     def __init__(self, out: Blocks, fields: Fields) -> None:
+        super().__init__(out)
         self._batches = Batches(fields)
-        self._out = out
         self._writer: Any = None
 
     def write(self, json_object: dict[str, Any]) -> None:
         """Writes one JSON object."""
         self._batches.add(json_object)
-        self._empty()
+        if self._batches.is_full:
+            # Held: an exception that passes through pyarrow leaves a file that cannot be ended.
+            with self._out.hold():
+                self._batches.end()
+                self._end_row_group(unless_small=True)
 
     def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
         """Writes many URLs."""
@@ -245,10 +235,6 @@ class ParquetSink(Sink):
                     self.write(to_dict(change, site=site))
             self._end_row_group(unless_small=True)
 
-    def flush(self) -> None:
-        """Flushes complete row groups."""
-        self._out.flush()
-
     def close(self) -> None:
         """Writes the rest, and the footer."""
         with self._out.hold():
@@ -256,13 +242,6 @@ class ParquetSink(Sink):
             self._end_row_group()
             self._writer.close()
             self._out.flush()
-
-    def _empty(self) -> None:
-        if self._batches.is_full:
-            # Held: an exception that passes through pyarrow leaves a file that cannot be ended.
-            with self._out.hold():
-                self._batches.end()
-                self._end_row_group(unless_small=True)
 
     def _end_row_group(self, *, unless_small: bool = False) -> None:
         import pyarrow as pa

@@ -112,7 +112,10 @@ class Blocks:
 
 
 class Sink:
-    """Writes URLs in one format."""
+    """Writes URLs in one format to a stream."""
+
+    def __init__(self, out: Blocks) -> None:
+        self._out = out
 
     def write(self, json_object: dict[str, Any]) -> None:
         """Writes one object of to_dict(); UsageError for a value that the format cannot hold."""
@@ -127,7 +130,7 @@ class Sink:
 
     def flush(self) -> None:
         """Writes what is buffered and complete."""
-        raise NotImplementedError
+        self._out.flush()
 
     def close(self) -> None:
         """Writes the end of the file, and its header where it has no rows; called once, after all writes."""
@@ -173,24 +176,6 @@ def check_compression(compression: str | None, name: str) -> None:
             raise UsageError(f"{name}: zstd needs a module: pip install backports.zstd; or use .gz") from None
 
 
-class _Compressor(Protocol):
-    def compress(self, data: bytes, /) -> bytes: ...
-    def flush(self, mode: Any = ..., /) -> bytes: ...
-
-
-def _gzip() -> tuple[_Compressor, Any, Any]:
-    # zlib's own header: no name and no time, so that equal data gives equal files.
-    return zlib.compressobj(6, zlib.DEFLATED, zlib.MAX_WBITS + 16), zlib.Z_SYNC_FLUSH, zlib.Z_FINISH
-
-
-def _zstd() -> tuple[_Compressor, Any, Any]:
-    compressor = zstd_module().ZstdCompressor()
-    return compressor, compressor.FLUSH_BLOCK, compressor.FLUSH_FRAME
-
-
-_COMPRESSORS: dict[str, Callable[[], tuple[_Compressor, Any, Any]]] = {"gzip": _gzip, "zstd": _zstd}
-
-
 class Compressed:
     """A stream that compresses to another; after flush() all that was written can be read.
 
@@ -199,7 +184,14 @@ class Compressed:
 
     def __init__(self, out: ByteStream, compression: str) -> None:
         self._out = out
-        self._compressor, self._block, self._end = _COMPRESSORS[compression]()
+        self._compressor: Any
+        if compression == "gzip":
+            # zlib's own header has no name and no time: equal data gives equal files.
+            self._compressor = zlib.compressobj(wbits=31)
+            self._block, self._end = zlib.Z_SYNC_FLUSH, zlib.Z_FINISH
+        else:
+            self._compressor = zstd_module().ZstdCompressor()
+            self._block, self._end = self._compressor.FLUSH_BLOCK, self._compressor.FLUSH_FRAME
 
     def write(self, data: bytes, /) -> int:
         """Compresses all the data; its size."""

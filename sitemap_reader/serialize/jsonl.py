@@ -63,7 +63,9 @@ def stamp(moment: datetime | None) -> str | None:
     if moment is None:
         return None
     if moment.tzinfo is not UTC:
-        moment = _in_utc(moment)
+        if moment.utcoffset() is None:
+            raise UsageError(f"{moment.isoformat()} has no zone: dates of records are aware, and in UTC")
+        moment = moment.astimezone(UTC)
     text = moment.isoformat()[:-6]  # without +00:00
     return (text.rstrip("0") if moment.microsecond else text) + "Z"
 
@@ -117,12 +119,6 @@ def encode_changes(changes: UrlBatch | list[Change], *, site: str | None = None)
     if isinstance(changes, UrlBatch):
         return encode_urls(changes, site=site, is_new=True)
     return b"".join([json_line(change, site=site) for change in changes])
-
-
-def _in_utc(moment: datetime) -> datetime:
-    if moment.utcoffset() is None:
-        raise UsageError(f"{moment.isoformat()} has no zone: dates of records are aware, and in UTC")
-    return moment.astimezone(UTC)
 
 
 def _url_object(record: UrlRecord) -> dict[str, Any]:

@@ -141,8 +141,12 @@ def _paths(text: str) -> list[str]:
 
 def _column(path: str) -> Column:
     steps = path.split(".")
-    get = methodcaller("get", path) if len(steps) == 1 else _flat_first(path, _getter(steps))
-    return Column(path, _shape_at(steps), get)
+    shape = _shape_at(steps)
+    if len(steps) == 1:
+        return Column(path, shape, methodcaller("get", path))
+    get = _getter(steps)
+    # A dump that was written with fields has the path as a key.
+    return Column(path, shape, lambda json_object: json_object[path] if path in json_object else get(json_object))
 
 
 def _shape_at(steps: Sequence[str]) -> Shape:
@@ -207,11 +211,6 @@ def _getter(steps: Sequence[str]) -> Getter:
     step, *rest = steps
     inner = _getter(rest) if rest else None
     return _picker(int(step), inner) if _is_number(step) else _follower(step, inner)
-
-
-def _flat_first(path: str, get: Getter) -> Getter:
-    """The value under the path as a key, as in a dump that was written with fields; else the value at the path."""
-    return lambda json_object: json_object[path] if path in json_object else get(json_object)
 
 
 def _follower(name: str, inner: Getter | None) -> Getter:

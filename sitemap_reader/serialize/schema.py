@@ -18,7 +18,7 @@ from ..model.records import Change, UrlRecord
 from .jsonl import REMOVED, TYPES, UNWRITTEN, line_hints, to_dict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
 Language = Literal["json", "duckdb", "polars", "arrow"]
 Kind = Literal["text", "integer", "number", "boolean", "moment", "counts"]
@@ -155,7 +155,7 @@ def _shape(hint: Any) -> Shape:
 class _Dialect:
     """The syntax of types in a language. In each template %s is the name or the inner type."""
 
-    scalars: Mapping[Kind, str]
+    scalars: int  # index in the rows of _COLUMN_TYPES
     many: str
     object: str
     member: str
@@ -163,15 +163,17 @@ class _Dialect:
     whole: str
 
 
-_DUCKDB = _Dialect(
+# Kind -> its type in DuckDB, polars and Arrow.
+_COLUMN_TYPES: dict[Kind, tuple[str, str, str]] = {
+    "text": ("VARCHAR", "pl.String", "pa.string()"),
+    "integer": ("BIGINT", "pl.Int64", "pa.int64()"),
+    "number": ("DOUBLE", "pl.Float64", "pa.float64()"),
+    "boolean": ("BOOLEAN", "pl.Boolean", "pa.bool_()"),
     # TIMESTAMP, in UTC: a TIMESTAMPTZ is shown in the reader's own zone, where a date alone becomes another day.
-    scalars={
-        "text": "VARCHAR",
-        "integer": "BIGINT",
-        "number": "DOUBLE",
-        "boolean": "BOOLEAN",
-        "moment": "TIMESTAMP",
-    },
+    "moment": ("TIMESTAMP", 'pl.Datetime("us", "UTC")', 'pa.timestamp("us", "UTC")'),
+}
+_DUCKDB = _Dialect(
+    scalars=0,
     many="%s[]",
     object="STRUCT(%s)",
     member='"%s" %s',  # quoted: `value` and `type` are words of SQL
@@ -179,13 +181,7 @@ _DUCKDB = _Dialect(
     whole="{\n%s\n}",
 )
 _POLARS = _Dialect(
-    scalars={
-        "text": "pl.String",
-        "integer": "pl.Int64",
-        "number": "pl.Float64",
-        "boolean": "pl.Boolean",
-        "moment": 'pl.Datetime("us", "UTC")',
-    },
+    scalars=1,
     many="pl.List(%s)",
     object="pl.Struct({%s})",
     member='"%s": %s',
@@ -193,13 +189,7 @@ _POLARS = _Dialect(
     whole="{\n%s\n}",
 )
 _ARROW = _Dialect(
-    scalars={
-        "text": "pa.string()",
-        "integer": "pa.int64()",
-        "number": "pa.float64()",
-        "boolean": "pa.bool_()",
-        "moment": 'pa.timestamp("us", "UTC")',
-    },
+    scalars=2,
     many="pa.list_(%s)",
     object="pa.struct([%s])",
     member='("%s", %s)',
@@ -216,7 +206,7 @@ def _columns(dialect: _Dialect) -> str:
 
 def _type(shape: Shape, dialect: _Dialect) -> str:
     if isinstance(shape, Scalar):
-        return dialect.scalars[shape.kind]
+        return _COLUMN_TYPES[shape.kind][dialect.scalars]
     if isinstance(shape, Many):
         return dialect.many % _type(shape.of, dialect)
     members = (dialect.member % (field.name, _type(field.shape, dialect)) for field in shape.fields)

@@ -8,7 +8,6 @@ options import this module, so it imports the schema and pyarrow on first use.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +18,13 @@ from ..model.errors import UsageError
 from .byte_streams import Sink
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..model.url_batch import UrlBatch
     from .byte_streams import Blocks
     from .projection import Fields
 
 _LINE_END = re.compile(r"[\r\n]")
-
-
-Row = Callable[[list[str]], bytes]
 
 
 @attrs.frozen
@@ -73,7 +71,7 @@ class _Jsonl(Sink):
     """One JSON object a line; with fields a flat one with every name."""
 
     def __init__(self, out: Blocks, fields: Fields | None, guard: bool) -> None:
-        self._out = out
+        super().__init__(out)
         self._select = fields and fields.select
 
     def write(self, json_object: dict[str, Any]) -> None:
@@ -88,15 +86,9 @@ class _Jsonl(Sink):
         else:
             super().write_urls(batch, site=site)
 
-    def flush(self) -> None:
-        self._out.flush()
-
 
 class _Text(Sink):
     """The locs, one a line."""
-
-    def __init__(self, out: Blocks, fields: Fields | None, guard: bool) -> None:
-        self._out = out
 
     def write(self, json_object: dict[str, Any]) -> None:
         loc = json_object.get("loc")
@@ -107,15 +99,12 @@ class _Text(Sink):
     def write_urls(self, batch: UrlBatch, *, site: str | None = None) -> None:
         self._out.write_lines("".join(f"{loc}\n" for loc in batch.columns.locs).encode())
 
-    def flush(self) -> None:
-        self._out.flush()
-
 
 class _Table(Sink):
     """A header of names, then a line for each object."""
 
-    def __init__(self, row: Row, out: Blocks, fields: Fields | None, guard: bool) -> None:
-        self._out = out
+    def __init__(self, row: Callable[[list[str]], bytes], out: Blocks, fields: Fields | None, guard: bool) -> None:
+        super().__init__(out)
         self._text = guarded if guard else str
         self._fields = fields or _all_fields()
         self._row = row
@@ -127,9 +116,6 @@ class _Table(Sink):
         if not self._has_header:
             self._head()
         self._out.write(self._row(cells))
-
-    def flush(self) -> None:
-        self._out.flush()
 
     def close(self) -> None:
         if not self._has_header:
@@ -164,8 +150,7 @@ def _cell(value: Any) -> str:
 # csv.writer takes twice as long, and leaves a lone \r bare if lines end with \n.)
 _QUOTED = re.compile(r'[",\r\n]')
 # Linear TSV: a record is one line, as these are escaped.
-_ESCAPED = re.compile(r"[\t\n\r\\]")
-_ESCAPES = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"}
+_ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 
 def csv_row(cells: list[str]) -> bytes:
@@ -184,12 +169,8 @@ def _quoted(cell: str) -> str:
 def _tsv_row(cells: list[str]) -> bytes:
     line = "\t".join(cells)
     if "\\" in line or "\n" in line or "\r" in line or line.count("\t") >= len(cells):
-        line = "\t".join(map(_escaped, cells))
+        line = "\t".join([cell.translate(_ESCAPES) for cell in cells])
     return f"{line}\n".encode()
-
-
-def _escaped(cell: str) -> str:
-    return _ESCAPED.sub(lambda found: _ESCAPES[found[0]], cell)
 
 
 def _parquet(out: Blocks, fields: Fields | None, guard: bool) -> Sink:
@@ -209,6 +190,6 @@ FORMATS = {
     "jsonl": OutputFormat("JSONL", (".jsonl", ".ndjson"), _Jsonl),
     "csv": OutputFormat("CSV", (".csv",), partial(_Table, csv_row)),
     "tsv": OutputFormat("TSV", (".tsv",), partial(_Table, _tsv_row)),
-    "txt": OutputFormat("plain text", (".txt",), _Text, takes_fields=False),
+    "txt": OutputFormat("plain text", (".txt",), lambda out, fields, guard: _Text(out), takes_fields=False),
     "parquet": OutputFormat("Parquet", (".parquet",), _parquet, is_binary=True, needs_pyarrow=True),
 }

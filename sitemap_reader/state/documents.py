@@ -164,33 +164,23 @@ class SiteDocuments:
         self._finish(row, outcome, fine=fine, gone_since=None, **validators, **self._stated(outcome))
 
     def replace(
-        self,
-        row: DocumentRow,
-        outcome: Outcome,
-        *,
-        prefix: str,
-        entries: int,
-        history: History,
-        newest: Lastmod | None,
+        self, row: DocumentRow, outcome: Outcome, *, entries: int, history: History, newest: Lastmod | None
     ) -> None:
-        """Records that a document was read and its entries are stored; validators only if it was read whole.
+        """Records that a document was read, and its entries are stored behind `row.prefix`.
 
-        `newest` is the newest lastmod in it, of those that are older than the run.
+        Validators are kept only if it was read whole. `newest` is the newest lastmod in it, of those that are older
+        than the run.
         """
+        columns: dict[str, Any] = dict.fromkeys(("etag", "last_modified", "sha256", "authorities"))
         if outcome.complete:
             self._observe(row, outcome, has_changed=True, newest=newest)
-        columns: dict[str, Any] = {"etag": None, "last_modified": None, "sha256": None, "authorities": None}
-        if outcome.complete:
-            columns = {**_validators(outcome, self._started), **self._stated(outcome), "sha256": outcome.sha256}
-            columns["authorities"] = stored_authorities(outcome)
-            if outcome.format == Format.INDEX and not self._store_children(row, outcome):
-                columns |= dict.fromkeys(("etag", "last_modified", "sha256", "authorities"))
-            gone: dict[str, Any] = {"gone_since": None}
-        else:
-            gone = {}
-        columns |= {"format": outcome.format, "complete": int(outcome.complete), "prefix": prefix, "entries": entries}
-        columns |= {"history": _json(attrs.asdict(history)), "score": judge_history(history).score}
-        self._finish(row, outcome, fine=int(outcome.complete), **columns, **gone)
+            columns |= {**self._stated(outcome), "gone_since": None}
+            if outcome.format != Format.INDEX or self._store_children(row, outcome):
+                columns |= {**_validators(outcome, self._started), "sha256": outcome.sha256}
+                columns["authorities"] = stored_authorities(outcome)
+        columns |= {"format": outcome.format, "complete": int(outcome.complete), "prefix": row.prefix}
+        columns |= {"entries": entries, "history": _json(attrs.asdict(history)), "score": judge_history(history).score}
+        self._finish(row, outcome, fine=int(outcome.complete), **columns)
 
     def fail(self, row: DocumentRow, outcome: Outcome) -> bool:
         """Records that nothing of a document could be read. Returns whether it counts as gone now."""

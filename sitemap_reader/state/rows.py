@@ -156,23 +156,17 @@ def unpack_stated(stated: Stated) -> tuple[int | None, int | None, int | None, f
     return (number * 1_000 if precision == SUBSECOND else number), precision, changefreq, priority
 
 
-class Keys:
-    """Maps URLs of one site to 64-bit keys, salted with its secret, so that a site cannot construct two equal ones.
+def url_keys(locs: Sequence[str], secret: bytes) -> tuple[int, ...]:
+    """The 64-bit keys of URLs of one site, salted with its secret, so that a site cannot construct two equal ones.
 
     Of a million URLs two share a key with a probability of 3 in 100,000,000: then the second passes for the first.
     """
-
-    def __init__(self, secret: bytes) -> None:
-        self._digest = blake2b(digest_size=8, salt=secret)
-
-    def digests(self, locs: Sequence[str]) -> tuple[int, ...]:
-        """The keys of URLs, in their order."""
-        copy, digests = self._digest.copy, []  # a new one takes twice as long
-        for loc in map(str.encode, locs):
-            digest = copy()
-            digest.update(loc)
-            digests.append(digest.digest())
-        return unpack(f">{len(locs)}q", b"".join(digests))
+    copy, digests = blake2b(digest_size=8, salt=secret).copy, []  # a new one takes twice as long
+    for loc in map(str.encode, locs):
+        digest = copy()
+        digest.update(loc)
+        digests.append(digest.digest())
+    return unpack(f">{len(locs)}q", b"".join(digests))
 
 
 class RowColumns(NamedTuple):
@@ -265,12 +259,12 @@ def columns_of(batch: UrlBatch) -> RowColumns:
     return RowColumns(*batch.columns, nested, lines)
 
 
-def with_rows(pieces: Sequence[RowColumns], keys: Keys) -> RowColumns:
+def with_rows(pieces: Sequence[RowColumns], secret: bytes) -> RowColumns:
     """The URLs of several pieces, with the values of their rows."""
     columns: list[Any] = [[*chain.from_iterable(parts)] for parts in zip(*(piece[:6] for piece in pieces), strict=True)]
     nested = _joined([piece.nested for piece in pieces], pieces)
     json_lines = _joined([piece.json_lines for piece in pieces], pieces)
-    columns += [nested, json_lines, keys.digests(columns[0]), pack_stated(*columns[1:5])]
+    columns += [nested, json_lines, url_keys(columns[0], secret), pack_stated(*columns[1:5])]
     return RowColumns(*columns)
 
 

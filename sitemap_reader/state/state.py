@@ -7,6 +7,7 @@ State locks the file.
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Self
@@ -151,7 +152,7 @@ class State:
             ids = dict(self.db.execute("SELECT name, id FROM site ORDER BY name").fetchall())
         if site is None and len(ids) == 1:
             return int(*ids.values())
-        for name in () if site is None else (site, _name_of(site)):
+        for name in () if site is None else (site, name_of_target(site)):
             if name in ids:
                 return int(ids[name])
         known = ", ".join(ids) or "no site"
@@ -171,7 +172,9 @@ def _seed_name(seed: Seed) -> str:
     return f"{seed.origins[0]}/{'robots.txt' if seed.robots_only else ''}"
 
 
-def _name_of(target: str) -> str | None:
+@lru_cache(maxsize=16)  # a dump names its few sites in every line
+def name_of_target(target: str) -> str | None:
+    """As site_name(), of a target; None for an invalid one."""
     try:
         return _seed_name(parse_target(target))
     except UsageError:

@@ -28,7 +28,7 @@ from .documents import SiteDocuments, expires
 from .rows import columns_of
 from .schema import sqlite_errors
 from .state import State
-from .urls import ListingDocument, SiteUrls
+from .urls import SiteUrls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -140,7 +140,8 @@ class StateSync:
                     continue
                 for item in group:
                     if isinstance(item, UrlBatch):
-                        self._add_urls(item)
+                        _, buffer = self._row_and_buffer(item.sitemap or "")
+                        buffer.add(columns_of(item), micros(self._plan.clock()) // 1_000_000)
                     elif isinstance(item, Outcome):
                         yield from self._counted(self._end_document(item, on_document))
 
@@ -199,25 +200,24 @@ class StateSync:
     def _replace(self, row: DocumentRow, buffer: DocumentBuffer, outcome: Outcome) -> Iterator[ChangePiece]:
         """Replaces the stored URLs of a document; those of one that was read in part are added to the stored ones."""
         self._is_known = True
-        document, diff = _listing_document(row), DocumentChanges()
-        yield from self._urls.changes(document, buffer, diff)
+        diff = DocumentChanges()
+        yield from self._urls.changes(row, buffer, diff)
         lastmods = buffer.lastmods
         newest = lastmods.newest(self._started)
         history = diff.update_history(row.history, lastmods.entries)
         if outcome.format == Format.INDEX:
-            lastmods = self._documents.index_lastmods(document.sitemap)
+            lastmods = self._documents.index_lastmods(row.stored.url)
         lastmods.read(self._plan.clock().timestamp(), outcome.seconds or 0.0)
         history = lastmods.history(history)
-        prefix = diff.prefix or ""
-        document = attrs.evolve(document, prefix=prefix)
-        if outcome.complete and diff.still_listed < document.stored_urls:
-            self._urls.unlist(document, diff.listed, self._started, expires=expires(outcome.format))
+        row.prefix = diff.prefix or ""
+        if outcome.complete and diff.still_listed < row.stored.entries:
+            self._urls.unlist(row, diff.listed, self._started, expires=expires(outcome.format))
         entries = self._urls.count(row.id)
-        self._documents.replace(row, outcome, prefix=prefix, entries=entries, history=history, newest=newest)
+        self._documents.replace(row, outcome, entries=entries, history=history, newest=newest)
 
     def _unlist_all(self, row: DocumentRow) -> None:
         """Unlists all URLs of a document that is gone."""
-        self._urls.unlist(_listing_document(row), (), self._started, expires=expires(row.stored.format))
+        self._urls.unlist(row, (), self._started, expires=expires(row.stored.format))
         self._documents.clear(row)
 
     # --- at the end of the crawl ---
@@ -258,10 +258,6 @@ class StateSync:
 
     # --- the file ---
 
-    def _add_urls(self, urls: UrlBatch) -> None:
-        _, buffer = self._row_and_buffer(urls.sitemap or "")
-        buffer.add(columns_of(urls), micros(self._plan.clock()) // 1_000_000)
-
     def _row_and_buffer(self, url: str) -> tuple[DocumentRow, DocumentBuffer]:
         """The row and the buffer of a document that is being read."""
         if url not in self._open:
@@ -295,10 +291,6 @@ def _opened(state: str | os.PathLike[str], *, dry_run: bool) -> State:
     if not isinstance(state, str | os.PathLike):
         raise UsageError(f"state is the name of a file, or a State, not {state!r}")
     return State(state, create=True, scratch=dry_run and not os.path.exists(state))
-
-
-def _listing_document(row: DocumentRow) -> ListingDocument:
-    return ListingDocument(row.id, row.stored.url, row.prefix, row.stored.entries)
 
 
 def settings_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -12,7 +12,6 @@ from itertools import compress, count, groupby
 from operator import eq, itemgetter
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import orjson
 
 from ..model.records import Change
@@ -21,7 +20,6 @@ from ..serialize.jsonl import COMPARED
 from .diff_rules import MAX_BATCH_URLS, PreviousListings, change_pieces, column_batches, counted_places, new_pieces
 from .rows import (
     HAS_NEWS,
-    Keys,
     Listing,
     RowColumns,
     StoredRows,
@@ -30,17 +28,17 @@ from .rows import (
     row_values,
     with_rows,
 )
-from .schema import execute_all
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from ..model.records import UrlRecord
     from ..serialize.jsonl import On
     from .diff_rules import ChangePiece, DocumentChanges
     from .document_buffer import DocumentBuffer
+    from .documents import DocumentRow
 
 
 # New URLs in documents that are older than the run, remembered until its end: some 64 bytes each. Beyond this number a
@@ -48,13 +46,7 @@ if TYPE_CHECKING:
 _MAX_NEW_KEYS = 100_000
 
 _COLUMNS = "stated, nested"
-_VALUES = "SELECT value FROM json_each(:keys)"
-_KEYS = f"({_VALUES})"
-_TABLES = """
-CREATE TEMP TABLE IF NOT EXISTS kept (key INTEGER PRIMARY KEY);
-DELETE FROM kept;
-"""
-_KEEP = f"INSERT OR IGNORE INTO kept {_VALUES}"
+_KEYS = "(SELECT value FROM json_each(:keys))"
 # Rows are returned as one JSON value: fetched one by one, each would wait for the GIL.
 # CROSS JOIN fixes the join order: the few given keys first.
 _STORED = """
@@ -83,11 +75,12 @@ _RELIST = f"""
 DELETE FROM unlisted WHERE site = :site AND (document = :document OR expired OR reported)
 AND key IN {_KEYS}
 """
-_NOT_KEPT = "FROM entry WHERE entry.document = :document AND entry.key NOT IN (SELECT key FROM kept)"
+_OF_DOCUMENT = "SELECT json_group_array(key) FROM entry WHERE document = :document"
+_LOST = f"FROM entry WHERE entry.document = :document AND entry.key IN {_KEYS}"
 # An expiring URL that other documents list is not kept: it is not lost.
 _UNLIST = f"""
 INSERT OR REPLACE INTO unlisted (site, key, document, {_COLUMNS}, loc, sitemap, expired, left_at)
-SELECT :site, key, document, {_COLUMNS}, :prefix || loc, :sitemap, :expires OR {HAS_NEWS}, :now {_NOT_KEPT}
+SELECT :site, key, document, {_COLUMNS}, :prefix || loc, :sitemap, :expires OR {HAS_NEWS}, :now {_LOST}
 AND NOT ((:expires OR {HAS_NEWS}) AND EXISTS (
   SELECT 1 FROM entry AS other INDEXED BY entry_key WHERE other.key = entry.key AND other.document <> entry.document))
 """
@@ -109,36 +102,23 @@ DELETE FROM unlisted WHERE site = :site AND key IN (SELECT key FROM unlisted WHE
 """
 
 
-@attrs.frozen
-class ListingDocument:
-    """A document in the state: its id, its URL, the common prefix of its stored locs, and their number."""
-
-    id: int
-    sitemap: str
-    prefix: str
-    stored_urls: int
-
-
 class SiteUrls:
     """The URLs of one site in the state; `on` names the fields whose change makes a URL updated."""
 
     def __init__(self, db: sqlite3.Connection, site: int, secret: bytes, on: On) -> None:
         self._db = db
         self._site = site
-        self._keys = Keys(secret)
+        self._secret = secret
         self._compared = frozenset(COMPARED[on])
         # A new URL is reported once, at the first listing that is read; later ones only change the state.
         self._first_new_document = 1 + int(db.execute("SELECT coalesce(max(id), 0) FROM document").fetchone()[0])
         self._new: set[int] = set()
-        execute_all(db, _TABLES)
 
     # --- at the end of a document ---
 
-    def changes(
-        self, document: ListingDocument, buffer: DocumentBuffer, diff: DocumentChanges
-    ) -> Iterator[ChangePiece]:
+    def changes(self, document: DocumentRow, buffer: DocumentBuffer, diff: DocumentChanges) -> Iterator[ChangePiece]:
         """The new and updated URLs of a document that was read, in its order; stores them, and fills in `diff`."""
-        diff.prefix = document.prefix if document.stored_urls else None
+        diff.prefix = document.prefix if document.stored.entries else None
         # Of a large document the batches are made twice, as all of them may be more than fits into memory.
         batches: Callable[[], Iterator[RowColumns]] = partial(self._batches, buffer)
         if buffer.lastmods.entries <= MAX_BATCH_URLS:
@@ -153,10 +133,10 @@ class SiteUrls:
             yield from self._batch_changes(document, columns, diff)
 
     def _batches(self, buffer: DocumentBuffer) -> Iterator[RowColumns]:
-        return (with_rows(batch, self._keys) for batch in column_batches(buffer.pieces()))
+        return (with_rows(batch, self._secret) for batch in column_batches(buffer.pieces()))
 
     def _batch_changes(
-        self, document: ListingDocument, columns: RowColumns, diff: DocumentChanges
+        self, document: DocumentRow, columns: RowColumns, diff: DocumentChanges
     ) -> Iterator[ChangePiece]:
         """The changes of some URLs of a document; no other batch of it has one of these."""
         stored = self._stored(document, columns.keys, diff)
@@ -173,14 +153,14 @@ class SiteUrls:
             if self.has_unlisted:
                 self._db.execute(_RELIST, parameters)
 
-    def _parameters(self, document: ListingDocument, sorted_keys: Sequence[int]) -> dict[str, Any]:
-        return {"document": document.id, "site": self._site, "keys": _json(sorted_keys)}
+    def _parameters(self, document: DocumentRow, keys: Sequence[int]) -> dict[str, Any]:
+        return {"document": document.id, "site": self._site, "keys": _json(keys)}
 
-    def _stored(self, document: ListingDocument, keys: Iterable[int], diff: DocumentChanges) -> StoredRows:
+    def _stored(self, document: DocumentRow, keys: Iterable[int], diff: DocumentChanges) -> StoredRows:
         """The rows of a document with these keys; of a small one, all."""
-        if not document.stored_urls:
+        if not document.stored.entries:
             return StoredRows()
-        if document.stored_urls <= MAX_BATCH_URLS and not diff.listed:
+        if document.stored.entries <= MAX_BATCH_URLS and not diff.listed:
             rows = self._select(_ALL_STORED, {"document": document.id})
         else:
             rows = self._select(_KEYS_STORED, self._parameters(document, sorted(keys)))
@@ -195,7 +175,7 @@ class SiteUrls:
         return before
 
     def _pieces(
-        self, document: ListingDocument, columns: RowColumns, before: PreviousListings, diff: DocumentChanges
+        self, document: DocumentRow, columns: RowColumns, before: PreviousListings, diff: DocumentChanges
     ) -> Iterator[ChangePiece]:
         """The updated URLs, then the new ones."""
         is_known = [key in before.own or key in before.elsewhere for key in columns.keys] if before.has_any else ()
@@ -205,11 +185,11 @@ class SiteUrls:
             columns = columns.only([not flag for flag in is_known])
         if document.id < self._first_new_document and len(self._new) < _MAX_NEW_KEYS:
             self._new.update(columns.keys)
-        yield from new_pieces(columns, document.sitemap)
+        yield from new_pieces(columns, document.stored.url)
 
     def _change(
         self,
-        document: ListingDocument,
+        document: DocumentRow,
         columns: RowColumns,
         index: int,
         before: PreviousListings,
@@ -227,7 +207,7 @@ class SiteUrls:
             return None
         if new is not listing:
             return _updated(record_of(loc, new, self._sitemap(new.document)), changed, old)
-        return _updated(columns.record(index, document.sitemap), changed, old)
+        return _updated(columns.record(index, document.stored.url), changed, old)
 
     def _is_new(self, key: int, before: PreviousListings) -> bool:
         """Whether a URL that is known now was not when the run began."""
@@ -237,7 +217,7 @@ class SiteUrls:
         row = self._db.execute("SELECT url FROM document WHERE id = ?", (document,)).fetchone()
         return row and str(row[0])
 
-    def _set_prefix(self, document: ListingDocument, columns: RowColumns, diff: DocumentChanges) -> None:
+    def _set_prefix(self, document: DocumentRow, columns: RowColumns, diff: DocumentChanges) -> None:
         """Makes the prefix of the document one of these URLs, too."""
         known = [] if diff.prefix is None else [diff.prefix]
         prefix = str(os.path.commonprefix([*known, min(columns.locs), max(columns.locs)]))  # noqa: RUF071 - of text, and no path
@@ -246,7 +226,7 @@ class SiteUrls:
             self._db.execute("UPDATE entry SET loc = :middle || loc WHERE document = :document", parameters)
         diff.prefix = prefix
 
-    def _store(self, document: ListingDocument, values: list[Any], width: int) -> None:
+    def _store(self, document: DocumentRow, values: list[Any], width: int) -> None:
         """Stores rows, one behind the other, of `width` values each."""
         start = 0
         while left := (len(values) - start) // width:
@@ -255,23 +235,21 @@ class SiteUrls:
             self._db.execute(_insert(size, width), [document.id, *values[start:end]])
             start = end
 
-    def unlist(self, document: ListingDocument, listed: Iterable[int], now: datetime, *, expires: bool) -> None:
+    def unlist(self, document: DocumentRow, listed: Collection[int], now: datetime, *, expires: bool) -> None:
         """Moves the URLs of a document whose keys are not `listed` to the table `unlisted`.
 
         Whether they are removed is decided at the end of the crawl; with `expires` (a feed) they never are.
         """
-        self._db.execute("DELETE FROM kept")
-        self._db.execute(_KEEP, {"keys": _json([*listed])})
+        stored = self._select(_OF_DOCUMENT, {"document": document.id})
         parameters = {
-            "document": document.id,
-            "site": self._site,
+            **self._parameters(document, [key for key in stored if key not in listed]),
             "prefix": document.prefix,
-            "sitemap": document.sitemap,
+            "sitemap": document.stored.url,
             "expires": expires,
             "now": micros(now),
         }
         self._db.execute(_UNLIST, parameters)
-        self._db.execute(f"DELETE {_NOT_KEPT}", {"document": document.id})
+        self._db.execute(f"DELETE {_LOST}", parameters)
 
     def count(self, document: int) -> int:
         """The number of URLs that are stored for a document."""

@@ -37,12 +37,13 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/?#]*@)?([^/?#]*)([^?#]*)")
 
 
 class UrlStatistics:
-    """Counts of URLs by host, section, depth, extension and hreflang; each group of facts takes the number of URLs."""
+    """Counts of URLs by place, extension, hreflang, changefreq and priority; each group takes the number of URLs."""
 
     def __init__(self) -> None:
         self._locs, self._sitemaps, self._names = UrlSet(), UrlSet(), UrlSet()
         self._host = ""  # of the last URL: the next one mostly has the same
         self._hosts, self._sections, self._codes = TopCounts(), TopCounts(), TopCounts()
+        self._changefreqs, self._priorities = TopCounts(), TopCounts()
         self._depths: Counter[int] = Counter()
         self._having: Counter[str] = Counter()
         self._items: Counter[str] = Counter()
@@ -60,6 +61,10 @@ class UrlStatistics:
             for name in NESTED:
                 if value := getattr(record, name):
                     self._count_extension(name, value)
+        for code, count in _stated(urls.columns.changefreqs):
+            self._changefreqs.add(changefreq_of(code) or "", count)
+        for priority, count in _stated(urls.columns.priorities):
+            self._priorities.add(format(priority, "g"), count)
 
     def _count_location(self, host: str, path: str) -> None:
         if host != self._host:
@@ -107,9 +112,19 @@ class UrlStatistics:
         """URLs by hreflang; without `other`, as a URL has several."""
         return facts("hreflang", self._codes.top(10), urls)
 
+    def hints(self, urls: int) -> Iterator[Fact]:
+        """changefreq by count, priority by value."""
+        yield from self._changefreqs.facts("changefreq", 7, urls, missing="none")
+        yield from self._priorities.facts("priority", 5, urls, order=lambda pair: -float(pair[0]), missing="none")
+
 
 def _nonzero(counts: Counter[str], names: tuple[str, ...]) -> list[tuple[str, int]]:
     return [(name, counts[name]) for name in names if counts[name]]
+
+
+def _stated(column: Sequence[Any]) -> Iterator[tuple[Any, int]]:
+    """The values of a column, each with its count."""
+    return ((value, count) for value, count in Counter(column).items() if value is not None)
 
 
 # --- sitemaps and problems ---
@@ -191,31 +206,7 @@ class RunStatistics:
         return (self._reported if self else self._on_urls).facts("problems", 10)
 
 
-# --- changefreq and priority ---
-
-
-class HintStatistics:
-    """Distributions of changefreq and priority."""
-
-    def __init__(self) -> None:
-        self._changefreqs, self._priorities = TopCounts(), TopCounts()
-
-    def add(self, urls: UrlBatch) -> None:
-        """Counts URLs."""
-        for code, count in _stated(urls.columns.changefreqs):
-            self._changefreqs.add(changefreq_of(code) or "", count)
-        for priority, count in _stated(urls.columns.priorities):
-            self._priorities.add(format(priority, "g"), count)
-
-    def facts(self, urls: int) -> Iterator[Fact]:
-        """changefreq by count, priority by value."""
-        yield from self._changefreqs.facts("changefreq", 7, urls, missing="none")
-        yield from self._priorities.facts("priority", 5, urls, order=lambda pair: -float(pair[0]), missing="none")
-
-
-def _stated(column: Sequence[Any]) -> Iterator[tuple[Any, int]]:
-    """The values of a column, each with its count."""
-    return ((value, count) for value, count in Counter(column).items() if value is not None)
+# --- all together ---
 
 
 class Statistics:
@@ -228,7 +219,6 @@ class Statistics:
         self.urls = 0
         self._url_statistics = UrlStatistics()
         self._lastmods = LastmodStatistics(now, clock)
-        self._hints = HintStatistics()
         self._runs = RunStatistics()
 
     def add(self, item: BatchItem) -> None:
@@ -237,7 +227,7 @@ class Statistics:
             self._add_urls(item)
         elif isinstance(item, Outcome):
             self._runs.add_outcome(item)
-            self._lastmods.end_sitemap(item)
+            self._lastmods.end_sitemap(item.url, item.seconds or 0.0)
         elif isinstance(item, Problem):
             self._runs.add_problem(item)
 
@@ -254,7 +244,7 @@ class Statistics:
                 urls.hosts,
                 runs.documents,
                 self._lastmods.facts,
-                self._hints.facts,
+                urls.hints,
                 urls.sections,
                 urls.codes,
                 runs.problems,
@@ -265,5 +255,4 @@ class Statistics:
         self.urls += len(urls)
         self._url_statistics.add(urls)
         self._lastmods.add(urls)
-        self._hints.add(urls)
         self._runs.add_urls(urls)

@@ -1,14 +1,13 @@
 """Counters of statistics: names and lastmods in, Facts out.
 
-TopCounts counts by name in bounded memory; TrustStatistics and LastmodStatistics count lastmods. Each add() takes URLs,
-and each facts() yields what was counted.
+TopCounts counts by name in bounded memory, LastmodStatistics lastmods. Each add() takes what is counted, and each
+facts() yields the result.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from datetime import date, datetime, timedelta
-from functools import lru_cache
+from datetime import datetime, timedelta
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ..frontier.lastmod_trust import Kind
-    from ..model.records import Outcome, Precision
+    from ..model.records import Precision
     from ..model.url_batch import UrlBatch
 
 
@@ -171,41 +170,6 @@ def trust_facts(history: History, urls: int) -> Iterator[Fact]:
     yield Fact("lastmod verdict", trust_in_words(judge_history(history)), history.dated, share(history.dated, urls))
 
 
-class TrustStatistics:
-    """The history of the lastmods of a site: those of each sitemap are counted in bounded memory, and then summed.
-
-    `clock` is the time of reading; without one that is unknown, and lastmods after `now` are in the future.
-    """
-
-    def __init__(self, now: datetime, clock: Callable[[], datetime] | None) -> None:
-        self._as_of = None if clock else now.timestamp()
-        self._clock = clock
-        self._open: dict[object, LastmodEvidence] = {}
-        self._total = History()
-
-    def add(self, urls: UrlBatch) -> None:
-        """Counts URLs of one sitemap."""
-        evidence = self._open.setdefault(urls.sitemap, LastmodEvidence())
-        read_at = self._clock().timestamp() if self._clock else None
-        evidence.add(urls.columns.lastmods, urls.columns.precisions, read_at)
-        if len(self._open) > _MAX_OPEN:
-            self.close(next(iter(self._open)))
-
-    def close(self, sitemap: object, seconds: float = 0.0) -> None:
-        """Counts a sitemap that was read to its end, in so many seconds."""
-        evidence = self._open.pop(sitemap, None)
-        if evidence is not None:
-            if self._clock:
-                evidence.read(self._clock().timestamp(), seconds)
-            self._total = total([self._total, evidence.history(as_of=self._as_of)])
-
-    def history(self) -> History:
-        """The sum of all sitemaps."""
-        for sitemap in [*self._open]:
-            self.close(sitemap)
-        return self._total
-
-
 # --- lastmods ---
 #
 # Dates are text here, cut to their precision: it sorts like the dates, and no time of day is invented.
@@ -221,11 +185,15 @@ def as_stated(lastmod: str, precision: str) -> str:
     >>> as_stated("2026-11-01T00:00:00Z", "day"), as_stated("2026-11-01T08:30:00Z", "minute")
     ('2026-11-01', '2026-11-01T08:30Z')
     """
-    return _with_zone(_cut(lastmod, precision))
+    return _with_zone(lastmod[:-1][: PRECISION_CHARACTERS[precision]])
 
 
 class LastmodStatistics:
-    """Counts of lastmods: oldest, newest, most frequent, recent, by precision and period. `now` is aware."""
+    """Counts of lastmods: oldest, newest, most frequent, recent, by precision and period; the evidence against them.
+
+    `now` is aware. `clock` is the time of reading; without one that is unknown, and lastmods after `now` are in the
+    future. The evidence of each sitemap is counted in bounded memory, and then summed.
+    """
 
     def __init__(self, now: datetime, clock: Callable[[], datetime] | None = None) -> None:
         # A day counts if any of it is within; a month or a year, most of which may be before, if it began within.
@@ -238,21 +206,27 @@ class LastmodStatistics:
         self._months: Counter[str] = Counter()
         self._weekdays: Counter[str] = Counter()
         self._hours: Counter[str] = Counter()
-        self._trust = TrustStatistics(now, clock)
+        self._as_of = None if clock else now.timestamp()
+        self._clock = clock
+        self._open: dict[str | None, LastmodEvidence] = {}
+        self._history = History()
         self._values = TopCounts()
         self._oldest = self._newest = ("", 0)
 
     def add(self, urls: UrlBatch) -> None:
         """Counts URLs of one sitemap."""
-        self._trust.add(urls)
         lastmods, precisions = urls.columns.lastmods, urls.columns.precisions
+        evidence = self._open.setdefault(urls.sitemap, LastmodEvidence())
+        evidence.add(lastmods, precisions, self._clock().timestamp() if self._clock else None)
+        if len(self._open) > _MAX_OPEN:
+            self.end_sitemap(next(iter(self._open)))
         for stated, count in Counter(zip(lastmods, precisions, strict=True)).items():
             lastmod, precision = lastmod_of(*stated)
             if lastmod is not None:
-                self._count(_text(lastmod), precision or "second", count)
+                self._count(lastmod, precision or "second", count)
 
-    def _count(self, stamp: str, precision: Precision, count: int) -> None:
-        text = stamp[: PRECISION_CHARACTERS[precision]]
+    def _count(self, lastmod: datetime, precision: Precision, count: int) -> None:
+        text = _text(lastmod)[: PRECISION_CHARACTERS[precision]]
         self._precisions[precision] += count
         self._values.add(text, count)
         self._years[text[:4]] += count
@@ -266,13 +240,17 @@ class LastmodStatistics:
         if chars > PRECISION_CHARACTERS["year"]:
             self._months[text[:7]] += count
         if chars > PRECISION_CHARACTERS["month"]:
-            self._weekdays[_weekday(text[:10])] += count
+            self._weekdays[_WEEKDAYS[lastmod.weekday()]] += count
         if chars > PRECISION_CHARACTERS["day"]:
             self._hours[f"{text[11:13]}:00"] += count
 
-    def end_sitemap(self, outcome: Outcome) -> None:
-        """Takes the outcome of a sitemap, after all its URLs."""
-        self._trust.close(outcome.url, outcome.seconds or 0.0)
+    def end_sitemap(self, sitemap: str | None, seconds: float = 0.0) -> None:
+        """Sums up the evidence of a sitemap that was read to its end, in so many seconds."""
+        evidence = self._open.pop(sitemap, None)
+        if evidence is not None:
+            if self._clock:
+                evidence.read(self._clock().timestamp(), seconds)
+            self._history = total([self._history, evidence.history(as_of=self._as_of)])
 
     def facts(self, urls: int) -> Iterator[Fact]:
         """All facts; shares are of all URLs, with and without a lastmod."""
@@ -280,7 +258,9 @@ class LastmodStatistics:
         yield Fact("lastmod", "stated", stated, share(stated, urls))
         if not stated:
             return
-        history = self._trust.history()
+        for sitemap in [*self._open]:
+            self.end_sitemap(sitemap)
+        history = self._history
         yield from trust_facts(history, urls)
         ends = [("oldest", self._oldest), ("newest", self._newest)]
         for name, (text, count) in ends + [("most common", pair) for pair in self._values.top(1)]:
@@ -304,15 +284,6 @@ def _extreme(known: tuple[str, int], text: str, count: int, better: Callable[[st
     if not known[0] or better(known[0], text) != known[0]:
         return text, count
     return known[0], known[1] + count if text == known[0] else known[1]
-
-
-@lru_cache(maxsize=4096)
-def _weekday(day: str) -> str:
-    return _WEEKDAYS[date.fromisoformat(day).weekday()]
-
-
-def _cut(lastmod: str, precision: str) -> str:
-    return lastmod[:-1][: PRECISION_CHARACTERS[precision]]
 
 
 def _with_zone(text: str) -> str:

@@ -32,7 +32,7 @@ import sitemap_reader as sr
 from sitemap_reader.model.records import Change
 from sitemap_reader.scale.folder import HarvestFolder, ShardWriter
 from sitemap_reader.scale.shard import harvest_shard
-from sitemap_reader.serialize.arrow import Rows
+from sitemap_reader.serialize.arrow import Batches
 from sitemap_reader.serialize.jsonl import to_dict
 from sitemap_reader.serialize.projection import fields_of
 
@@ -111,9 +111,12 @@ def test_changes_equal_those_of_sync_for_each_host(farm, each, out, tmp_path):
         for host in hosts:
             with sr.changes(host.target, state=tmp_path / "sync.db", allow_private=True) as stream:
                 expected += [to_dict(change, site=host.target) for change in stream]
-        rows = Rows(fields_of(Change))
-        alone = rows.batch([rows.row(form) for form in expected])
-        assert table(out, "urls") == sorted(alone.to_pylist(), key=str)
+        alone = Batches(fields_of(Change))
+        for form in expected:
+            alone.add(form)
+        alone.end()
+        rows = [row for batch in alone.take() for row in batch.to_pylist()]
+        assert table(out, "urls") == sorted(rows, key=str)
     assert {form["change"] for form in expected} == {"new", "updated", "removed"}
 
 

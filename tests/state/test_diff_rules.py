@@ -10,9 +10,9 @@ import sitemap_reader as sr
 from sitemap_reader.frontier.lastmod_trust import History
 from sitemap_reader.model.url_batch import UrlBatch
 from sitemap_reader.state.diff_rules import DocumentChanges, PreviousListings, change_pieces, counted_places, new_pieces
-from sitemap_reader.state.rows import Keys, Listing, RowColumns, columns_of, with_rows
+from sitemap_reader.state.rows import Listing, RowColumns, columns_of, with_rows
 
-KEYS = Keys(b"0123456789abcdef")
+SECRET = b"0123456789abcdef"
 MAP = "https://a.example/map.xml"
 LISTED, LEFT_OPEN, EXPIRED = 0, 1, 2  # as in the queries of urls.py
 
@@ -23,7 +23,7 @@ def listing(document: int, lastmod: int | None = None, priority: float | None = 
 
 def stated(*names: str, **fields: object) -> RowColumns:
     records = [sr.UrlRecord(f"https://a.example/{name}", line=1, **fields) for name in names]  # type: ignore[arg-type]
-    return with_rows([columns_of(UrlBatch(MAP, records=records))], KEYS)
+    return with_rows([columns_of(UrlBatch(MAP, records=records))], SECRET)
 
 
 # --- previous listings ---

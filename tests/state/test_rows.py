@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
+from sitemap_reader.frontier.lastmod_trust import History
 from sitemap_reader.model.records import EXTENSIONS
 from sitemap_reader.model.url_batch import (
     CHANGEFREQS,
@@ -28,9 +29,8 @@ from sitemap_reader.parser.compiled import scanner
 from sitemap_reader.serialize.jsonl import STATED, encode_urls
 from sitemap_reader.state.diff_rules import DocumentChanges
 from sitemap_reader.state.document_buffer import DocumentBuffer, SpillBuffer
-from sitemap_reader.state.documents import stored_authorities
+from sitemap_reader.state.documents import DocumentRow, StoredDocument, stored_authorities
 from sitemap_reader.state.rows import (
-    Keys,
     Listing,
     RowColumns,
     StoredRows,
@@ -41,15 +41,16 @@ from sitemap_reader.state.rows import (
     record_of,
     row_values,
     unpack_stated,
+    url_keys,
     with_rows,
 )
 from sitemap_reader.state.schema import open_temporary_state
-from sitemap_reader.state.urls import ListingDocument, SiteUrls, _insert
+from sitemap_reader.state.urls import SiteUrls, _insert
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-KEYS = Keys(b"0123456789abcdef")
+SECRET = b"0123456789abcdef"
 precisions = st.sampled_from(PRECISIONS)
 
 
@@ -106,8 +107,8 @@ def test_instant_round_trip(when: datetime) -> None:
 @given(st.lists(plain_records(), min_size=1))
 def test_plain_entries_are_the_same_rows_as_their_records(records: list[sr.UrlRecord]) -> None:
     by_entries, by_records = columns_of(entries_of(records)), columns_of(batch_of(*records))
-    assert with_rows([by_entries], KEYS) == with_rows([by_records], KEYS)
-    together = with_rows([by_entries, by_records, by_entries], KEYS)
+    assert with_rows([by_entries], SECRET) == with_rows([by_records], SECRET)
+    together = with_rows([by_entries, by_records, by_entries], SECRET)
     assert together.batch("https://a.example/map.xml").records() == records * 3
     for index, record in enumerate(records):
         back = record_of(record.loc, together.listing(1, index), record.sitemap)
@@ -232,14 +233,14 @@ def test_the_newest_listing_counts_and_of_equal_ones_that_of_the_first_document(
 def test_keys_depend_on_a_secret() -> None:
     """A site that can compute keys could create a collision."""
     urls = [f"https://a.example/{number}" for number in range(1000)]
-    one, other = (Keys(secret).digests(urls) for secret in (b"0123456789abcdef", b"fedcba9876543210"))
+    one, other = (url_keys(urls, secret) for secret in (b"0123456789abcdef", b"fedcba9876543210"))
     assert len({*one, *other}) == 2000
-    assert Keys(b"0123456789abcdef").digests(urls) == one
+    assert url_keys(urls, SECRET) == one
 
 
 def test_rows_of_a_document_are_compared_with_its_urls() -> None:
     records = [sr.UrlRecord(f"https://a.example/{number}") for number in range(5)]
-    urls = with_rows([columns_of(batch_of(*records))], KEYS)
+    urls = with_rows([columns_of(batch_of(*records))], SECRET)
     urls = urls._replace(stated=[1, 2, 3, 4, 5], nested=[None, "0a", "0a", None, None])
     keys = urls.keys
     stored = StoredRows.of([*keys[:4], 7], [1, 2, 3, 9, 7], [None, "0a", "0b", None, None])
@@ -263,12 +264,19 @@ def twice(draw: st.DrawFn) -> list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]:
 SOME: list[dict[str, object]] = [{}, {"images": (sr.Image("https://a.example/i.png"),)}, {"mobile": True}]
 
 
-class StoredDocument:
+def document_row(number: int) -> DocumentRow:
+    """A document that has no URLs yet."""
+    unknown = dict.fromkeys(each.name for each in attrs.fields(StoredDocument))
+    known = {"url": "https://a.example/map.xml", "entries": 0}
+    return DocumentRow(number, StoredDocument(**{**unknown, **known}), "", frozenset(), History())
+
+
+class DocumentInState:
     """A document in a state of its own."""
 
     def __init__(self) -> None:
         self.db = open_temporary_state()
-        self.place = ListingDocument(1, "https://a.example/map.xml", "", 0)
+        self.row = document_row(1)
         self.begin()
 
     def begin(self) -> None:
@@ -278,28 +286,29 @@ class StoredDocument:
     def end(self) -> None:
         """The document is known to later runs."""
         row = "INSERT INTO document (site, url, first_seen, last_seen, run) VALUES (1, ?, 0, 0, 1)"
-        self.db.execute(row, (self.place.sitemap,))
+        self.db.execute(row, (self.row.stored.url,))
 
     def read(self, *several: list[sr.UrlRecord]) -> tuple[list[Any], DocumentChanges]:
         """Its changes, where it lists these records, in so many pieces."""
         buffer, diff = DocumentBuffer(SpillBuffer()), DocumentChanges()
         for records in several:
             buffer.add(columns_of(batch_of(*records)), 0)
-        pieces = [*self.urls.changes(self.place, buffer, diff)]
-        self.place = attrs.evolve(self.place, prefix=diff.prefix or "", stored_urls=self.urls.count(self.place.id))
+        pieces = [*self.urls.changes(self.row, buffer, diff)]
+        stored = attrs.evolve(self.row.stored, entries=self.urls.count(self.row.id))
+        self.row = attrs.evolve(self.row, prefix=diff.prefix or "", stored=stored)
         return pieces, diff
 
 
 @pytest.fixture
-def document() -> Iterator[StoredDocument]:
-    made = StoredDocument()
+def document() -> Iterator[DocumentInState]:
+    made = DocumentInState()
     yield made
     made.db.close()
 
 
 @given(twice())
 def test_changed_rows_are_found_and_stored(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]) -> None:
-    document = StoredDocument()
+    document = DocumentInState()
     before = [record for record, _, is_new in pairs if not is_new]
     if before:
         reported, diff = document.read(before)
@@ -324,7 +333,7 @@ def test_first_listing_of_a_document_wins_a_tie_for_any_stored_row(
     monkeypatch.setattr("sitemap_reader.state.diff_rules.MAX_BATCH_URLS", batch_urls)
     plain, other = sr.UrlRecord("https://a.example/", priority=0.2), sr.UrlRecord("https://a.example/", priority=0.9)
     for listed, reported in (([other, plain], [0.9]), ([plain, other], []), ([plain], []), ([other], [0.9])):
-        document = StoredDocument()
+        document = DocumentInState()
         assert len(document.read([plain])[0]) == 1
         document.end()
         document.begin()
@@ -342,7 +351,7 @@ def batch_urls(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("batch_urls", [1, 3], indirect=True)
 @pytest.mark.usefixtures("batch_urls")
-def test_large_documents_are_compared_in_batches(document: StoredDocument) -> None:
+def test_large_documents_are_compared_in_batches(document: DocumentInState) -> None:
     """Only the rows of the keys of a batch are read."""
     records = [sr.UrlRecord(f"https://a.example/{number}", priority=0.5) for number in range(7)]
     assert sum(len(piece) for piece in document.read(*([record] for record in records))[0]) == 7
@@ -354,7 +363,7 @@ def test_large_documents_are_compared_in_batches(document: StoredDocument) -> No
 
 @pytest.mark.parametrize("batch_urls", [1, 100], indirect=True)
 @pytest.mark.usefixtures("batch_urls")
-def test_an_older_listing_in_an_earlier_batch_is_no_update(document: StoredDocument) -> None:
+def test_an_older_listing_in_an_earlier_batch_is_no_update(document: DocumentInState) -> None:
     old, new = (sr.UrlRecord("https://a.example/x", DAY + timedelta(days=days), "day") for days in (0, 1))
     listed = [[old], [sr.UrlRecord("https://a.example/y")], [new]]
     lastmods = [lastmod for piece in document.read(*listed)[0] for lastmod in piece.columns.lastmods]
@@ -364,11 +373,11 @@ def test_an_older_listing_in_an_earlier_batch_is_no_update(document: StoredDocum
     assert (diff.still_listed, len(diff.listed)) == (2, 2)
 
 
-def test_documents_of_any_size_make_few_statements(document: StoredDocument) -> None:
+def test_documents_of_any_size_make_few_statements(document: DocumentInState) -> None:
     """SQLite caches prepared statements."""
     _insert.cache_clear()
     for number, size in enumerate([1, 2, 3, 511, 512, 513, 700, 1023, 1500], 1):
-        document.place = ListingDocument(number, "https://a.example/map.xml", "", 0)
+        document.row = document_row(number)
         records = [sr.UrlRecord(f"https://a.example/{number}/{page}") for page in range(size)]
         assert sum(len(piece) for piece in document.read(records)[0]) == size
         assert document.urls.count(number) == size

@@ -21,7 +21,6 @@ import orjson
 from ...frontier.seeds import HEADER_NAME
 from ...model.errors import UsageError, install_hint
 from ...version import __version__
-from ..client import http_url_parts
 from ..replay import RecordedBody, RecordingFetcher, error_fields, one_line
 from .index import SEEDS_FIELD, url_key
 from .records import GZIP_MAGIC, DamagedRecord, WarcRecord
@@ -44,11 +43,10 @@ _AT_ONCE_BYTES = 16 * 1024 * 1024
 
 
 class WarcRecorder(RecordingFetcher):
-    """A Fetcher that passes on what another one fetches, and appends it to a WARC file.
+    """Appends to a WARC file; the seeds go to a warcinfo record.
 
-    `seeds` go to a warcinfo record; without any, the root of the first requested URL. Raises UsageError when created,
-    for a file that is no WARC, or ends in half a record. Raises OSError where the file cannot be written; it is then
-    as it was before that response.
+    Raises UsageError when created, for a file that is no WARC, or ends in half a record. Raises OSError where the file
+    cannot be written; it is then as it was before that response.
     """
 
     def __init__(
@@ -59,11 +57,8 @@ class WarcRecorder(RecordingFetcher):
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        super().__init__(fetcher)
-        self._path = path
+        super().__init__(fetcher, path, seeds, clock=clock)
         self._is_gzipped = path.name.lower().endswith(".gz")
-        self._seeds = tuple(seeds)
-        self._clock = clock
         self._has_begun = False
         try:
             import warcio  # noqa: F401 - checked before anything is fetched
@@ -71,12 +66,10 @@ class WarcRecorder(RecordingFetcher):
             raise UsageError(f"to record to a WARC needs warcio: {install_hint('warc')}") from exc
         check_tail(path, is_gzipped=self._is_gzipped)
 
-    def write_start(self, url: str) -> None:
+    def write_start(self, seeds: tuple[str, ...]) -> None:
         """Writes the warcinfo record with the seeds, once."""
-        parts = http_url_parts(url)
         if self._has_begun:
             return
-        seeds = self._seeds or (f"{parts['scheme']}://{parts['host']}/",)
         fields = {
             "software": f"sitemap-reader/{__version__}",
             "format": "WARC File Format 1.1",
@@ -97,7 +90,7 @@ class WarcRecorder(RecordingFetcher):
     def write_response(self, url: str, body: RecordedBody) -> None:
         """Appends a response record and, after an error, a metadata record."""
         headers = _url_header(url)
-        truncated = {} if body.is_complete else {"WARC-Truncated": "disconnect" if body.is_broken else "unspecified"}
+        truncated = {} if body.is_complete else {"WARC-Truncated": "disconnect" if body.broken_by else "unspecified"}
         payload = body.file or BytesIO()
         try:
             with self._appended_record() as out:
