@@ -169,9 +169,9 @@ def flag(heading: str, *names: str, help: str) -> Callable[[Any], Any]:
     return option(heading, *names, is_flag=True, default_is="off", help=help)
 
 
-def number(heading: str, *names: str, **kwargs: Any) -> Callable[[Any], Any]:
-    """An option that takes a whole number of at least 1."""
-    return option(heading, *names, metavar="N", type=click.IntRange(min=1), **kwargs)
+def number(heading: str, *names: str, least: int = 1, most: int | None = None, **kwargs: Any) -> Callable[[Any], Any]:
+    """An option that takes a whole number."""
+    return option(heading, *names, metavar="N", type=click.IntRange(least, most), **kwargs)
 
 
 def seconds(
@@ -186,7 +186,6 @@ output_file = option(
     "Output",
     "-o",
     "--output",
-    metavar="FILE",
     type=FILE,
     default_is="stdout",
     help="Write to FILE; - is stdout. It is compressed if its name ends in .gz or .zst.",
@@ -194,9 +193,7 @@ output_file = option(
 report = option(
     "Output",
     "--report",
-    metavar="FILE",
     type=FILE,
-    default_is="none",
     help="Write every problem and outcome to FILE as JSONL; - merges them into stdout.",
 )
 _QUIET = flag("Output", "-q", "--quiet", help="Show errors only: no problems, no summary.")
@@ -271,7 +268,6 @@ changed_on = option(
 state = option(
     "State",
     "--state",
-    metavar="FILE",
     type=FILE,
     required=True,
     default_is="must be given",
@@ -325,11 +321,10 @@ harvest = stacked(
         default_is="cores",
         help="Worker processes on this machine.",
     ),
-    option(
+    number(
         "Workers",
         "--shards",
-        metavar="N",
-        type=click.IntRange(min=1, max=99_999),
+        most=99_999,
         default_is="by the number of hosts",
         help="Number of parts into which the hosts are divided.",
     ),
@@ -360,11 +355,10 @@ findings = stacked(
         default_is="by the suffix of -o, else text",
         help="Output format of the report; html is a self-contained page.",
     ),
-    option(
+    number(
         "Output",
         "--samples",
-        metavar="N",
-        type=click.IntRange(min=0),
+        least=0,
         default=5,
         help="Show N examples of each finding.",
     ),
@@ -385,9 +379,7 @@ rules = stacked(
         default_is="all",
         help="Only these rules, such as D03,U07; a letter selects a family, such as L for hreflang (repeatable).",
     ),
-    option(
-        "Rules", "--ignore", metavar="CODES", multiple=True, default_is="none", help="All rules but these (repeatable)."
-    ),
+    option("Rules", "--ignore", metavar="CODES", multiple=True, help="All rules but these (repeatable)."),
     option(
         "Rules",
         "--as-of",
@@ -400,7 +392,6 @@ rules = stacked(
         "Rules",
         "--explain",
         metavar="CODES",
-        default_is="none",
         help="Explain codes (D03), families (D) or all, without an audit: the rule, why it matters, how to fix it.",
     ),
 )
@@ -408,9 +399,7 @@ reference_files = stacked(
     option(
         "Against",
         "--crawl",
-        metavar="FILE",
         type=FILE,
-        default_is="none",
         help="Results of a crawl, CSV or JSONL, with url, status, canonical, noindex and hash; or an export of "
         "Screaming Frog.",
     ),
@@ -419,23 +408,18 @@ reference_files = stacked(
         "--baseline",
         metavar="DUMP",
         type=FILE,
-        default_is="none",
         help="Earlier dump: report if most URLs, or whole sitemaps, have disappeared since.",
     ),
     option(
         "Against",
         "--state",
-        metavar="FILE",
         type=FILE,
-        default_is="none",
         help="State file of sync, in place of --baseline.",
     ),
     option(
         "Against",
         "--baseline-crawl",
-        metavar="FILE",
         type=FILE,
-        default_is="none",
         help="Crawl at the time of --baseline; with --crawl, report pages whose lastmod changed, but not their hash.",
     ),
 )
@@ -488,7 +472,6 @@ def _patterns(name: str, help: str) -> Callable[[Any], Any]:
         metavar="REGEX",
         multiple=True,
         callback=regexes,
-        default_is="none",
         help=f"{help} (repeatable).",
     )
 
