@@ -12,8 +12,8 @@ from ..client.sync_api import url_batches
 from ..client.targets import find_target
 from ..serialize.projection import EXTRAS, SITE, parse_fields
 from ..serialize.writers import FORMATS
-from .exits import Exit, Interrupts
-from .messages import Console, judge, read_each, read_targets, summary_line, utf8
+from .exits import Exit, Interrupts, judge
+from .messages import Console, read_each, read_targets, summary_line, utf8
 from .output import Outputs, format_for, is_terminal, open_outputs
 
 if TYPE_CHECKING:
@@ -99,4 +99,4 @@ class _Dump:
             finally:
                 summary = stream.summary
                 self.total = self.total + summary if self.total else summary
-        return judge(found.name, summary, self.console)
+        return judge(found.name, summary)

@@ -1,7 +1,7 @@
 """Exit codes, and signals: SIGINT, SIGTERM and SIGHUP become KeyboardInterrupt.
 
-In: the codes of several targets; signals. Out: the code of the command; an exception where output and summary agree,
-never in the middle of a write. The code of one target is decided by judge() in messages.py.
+In: summaries and codes of targets; signals. Out: the code of the command; an exception where output and summary agree,
+never in the middle of a write.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ from contextlib import contextmanager, suppress
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from ..model.errors import NothingFound
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from ..client.summary import Summary
 
 
 class Exit(IntEnum):
@@ -32,6 +36,15 @@ class Exit(IntEnum):
     UNREADABLE = 5
     UNWRITABLE = 6
     INTERRUPTED = 130
+
+
+def judge(target: str, summary: Summary) -> Exit:
+    """The code of a target that was read without an exception; NothingFound if its sitemaps list no URL."""
+    if not summary.complete:
+        return Exit.PARTIAL
+    if summary.urls or summary.dropped or summary.unwanted or summary.pruned or summary.repeated:
+        return Exit.COMPLETE
+    raise NothingFound(f"{target} lists no URL: its sitemaps are empty; -v shows each of them")
 
 
 # Codes of commands that have read something, so that what they wrote is their result.

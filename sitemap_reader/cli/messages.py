@@ -307,13 +307,3 @@ def read_each(targets: Sequence[str], console: Console, read: Callable[[str], Ex
         finally:
             console.flush()
     return codes
-
-
-def judge(target: str, summary: Summary, console: Console) -> Exit:
-    """The exit code of a target that was read without an exception."""
-    if not summary.complete:
-        return Exit.PARTIAL
-    if summary.urls or summary.dropped or summary.unwanted or summary.pruned or summary.repeated:
-        return Exit.COMPLETE
-    console.error(f"{target} lists no URL: its sitemaps are empty; -v shows each of them")
-    return Exit.NOTHING

@@ -20,10 +20,10 @@ from ..model.problems import CATALOGUE
 from ..model.records import UrlRecord
 from ..serialize.dumps import in_batches, is_dump_name, numbered_objects, numbered_records
 from ..statistics.collector import Statistics
-from .exits import Exit, Interrupts
-from .messages import Console, judge, read_each
+from .exits import Exit, Interrupts, judge
+from .messages import Console, read_each
 from .output import display_name, open_input, open_outputs, rows_format_for
-from .tables import SEPARATED, encoding_of, padded, separated, width
+from .tables import encoding_of, padded, rows_as, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -114,7 +114,7 @@ def run(
         outputs.decide(codes)
         if set(codes) != {Exit.USAGE}:
             facts = stats_run.statistics.facts()
-            for line in _lines(format, facts, encoding_of(output), guard=not no_formula_guard):
+            for line in _lines(format, facts, output, guard=not no_formula_guard):
                 outputs.records.write(line)
     return console.end(stats_run.text, stats_run.partial, codes)
 
@@ -160,7 +160,7 @@ class _StatsRun:
             finally:
                 summary = stream.summary
                 self.text, self.partial = str(summary), summary.partial_line()
-        return judge(self.found.name if self.found else target, summary, self.console)
+        return judge(self.found.name if self.found else target, summary)
 
     def file(self, file: str) -> Exit:
         """Reads a dump to its end."""
@@ -198,25 +198,12 @@ def _is_refused(item: Item, selection: Selection) -> bool:
     return isinstance(item, UrlRecord) and selection.refuses(item) is not None
 
 
-def _table(facts: list[Fact], encoding: str) -> Iterator[bytes]:
-    for line in panels(facts, shutil.get_terminal_size().columns):
-        yield f"{line}\n".encode(encoding, "replace")
-
-
-def _separated(format: str, facts: list[Fact], guard: bool) -> Iterator[bytes]:
-    rows = [(fact.group, fact.name, str(fact.count), _fraction(fact.share)) for fact in facts]
-    return separated(format, HEADER, rows, guard) if rows else iter(())
-
-
-def _fraction(share: float | None) -> str | None:
-    return None if share is None else f"{share:.6g}"
-
-
-def _jsonl(facts: list[Fact]) -> Iterator[bytes]:
-    return (orjson.dumps(fact.to_dict(), option=orjson.OPT_APPEND_NEWLINE) for fact in facts)
-
-
-def _lines(format: str, facts: list[Fact], encoding: str, *, guard: bool) -> Iterator[bytes]:
-    if format in SEPARATED:
-        return _separated(format, facts, guard)
-    return _jsonl(facts) if format == "jsonl" else _table(facts, encoding)
+def _lines(format: str, facts: list[Fact], output: str | None, *, guard: bool) -> Iterator[bytes]:
+    if format == "jsonl":
+        return (orjson.dumps(fact.to_dict(), option=orjson.OPT_APPEND_NEWLINE) for fact in facts)
+    if format == "table":
+        encoding, columns = encoding_of(output), shutil.get_terminal_size().columns
+        return (f"{line}\n".encode(encoding, "replace") for line in panels(facts, columns))
+    shares = (None if fact.share is None else f"{fact.share:.6g}" for fact in facts)
+    rows = [(fact.group, fact.name, fact.count, share) for fact, share in zip(facts, shares, strict=True)]
+    return rows_as(format, HEADER, rows, right=(), output=output, guard=guard)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..serialize.dumps import JsonObject
     from ..state.documents import StoredDocument
     from ..state.state import StoredRun
-    from .tables import Cell
 
 
 def run(
@@ -171,7 +170,7 @@ def _history(
             for json_object in json_objects:
                 outputs.records.write(orjson.dumps({"type": "run", **json_object}, option=orjson.OPT_APPEND_NEWLINE))
         else:
-            rows: list[list[Cell]] = [[_cell(json_object[name]) for name in HEADER] for json_object in json_objects]
+            rows = [[json_object[name] for name in HEADER] for json_object in json_objects]
             for line in rows_as(format, HEADER, rows, right=_NUMBERS, output=output, guard=guard):
                 outputs.records.write(line)
     return console.end(count_of(len(runs), "run"), None, [Exit.COMPLETE])
@@ -183,9 +182,3 @@ def _run_object(run: StoredRun) -> JsonObject:
         moment = json_object[name]
         json_object[name] = moment and stamp(moment.replace(microsecond=0))
     return json_object
-
-
-def _cell(value: Any) -> Cell:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return None if value is None else f"{value}"
