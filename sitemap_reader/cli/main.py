@@ -58,9 +58,9 @@ def main() -> None:
     epilog="sitemap-reader dump example.com > urls.jsonl\n"
     "sitemap-reader dump https://example.com/news.xml --since 7d | jq -r .loc\n"
     "sitemap-reader dump example.com --include /products/ --fields loc,lastmod,images.loc -o products.csv",
-    help=f"""Write every URL of the TARGETs, as {", ".join(_TITLES[:-1])} or {_TITLES[-1]}.
+    help=f"""Write every URL as {", ".join(_TITLES[:-1])} or {_TITLES[-1]}.
 
-    Each URL is written as soon as it is read.
+    Each URL of the TARGETs is written as soon as it is read.
 
     With several TARGETs each line has a "site". A TARGET of - reads a list of them from stdin: one a line, blank
     lines and # comments are skipped.
@@ -214,7 +214,7 @@ def sync(**arguments: Any) -> Exit:
 @options.extras
 @network_options.harvest_network
 def harvest(**arguments: Any) -> Exit:
-    """Read the sitemaps of very many HOSTS on all cores, or on a Dask cluster.
+    """Read the sitemaps of very many HOSTS on all cores, or on Dask.
 
     HOSTS is a file with one host a line; blank lines and # comments are skipped. DIR gets the tables urls, sitemaps,
     problems and hosts, each a folder with one Parquet file per shard. All hosts of a domain are in one shard, and are
@@ -244,7 +244,7 @@ def harvest(**arguments: Any) -> Exit:
 @network_options.jobs
 @network_options.network
 def audit(**arguments: Any) -> Exit:
-    """Report what is wrong with a site's sitemaps, where, and how to fix it.
+    """Report what is wrong with a site's sitemaps, and how to fix it.
 
     FILE is a dump (JSONL or Parquet); - reads one from stdin. Some checks need a dump written with --report -.
     """
@@ -265,7 +265,7 @@ def audit(**arguments: Any) -> Exit:
 @options.exit_code
 @options.quiet
 def diff(**arguments: Any) -> Exit:
-    """Write what is new, updated and removed between two dumps or states.
+    """Compare two dumps or states: what is new, updated and removed.
 
     OLD and NEW are dumps (JSONL or Parquet; one of them may be -, stdin) or state files of `sync`. A URL that only
     moved to another sitemap is not a change.

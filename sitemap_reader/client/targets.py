@@ -114,11 +114,12 @@ def find_target(target: str | Path | Target) -> Target:
         return Target(name, warc.seeds, warc, warc.recorded, warc.damage)
     if is_file:
         raise UsageError(_wrong_file_message(name))
-    if name.endswith(DUMP_SUFFIXES):
-        raise UsageError(f"there is no file {name}; a site is named by its host, such as example.com")
-    if isinstance(target, Path) or name.endswith("/") or name.startswith((".", "/")):
-        raise UsageError(f"there is no folder {name}; a site is named by its host or by a URL with https://")
-    return site_target(name, "neither a folder here nor a host")
+    bare = name.strip()
+    is_path = isinstance(target, Path) or name.endswith(("/", *DUMP_SUFFIXES)) or name.startswith((".", "/"))
+    if is_path or (bare and not _HOST.fullmatch(bare)):
+        hint = "a site is named by its host, such as example.com, or by its URL"
+        raise UsageError(f"there is no file or folder {name}; {hint}")
+    return _site(name)
 
 
 def reject_document(target: object) -> None:
@@ -128,11 +129,11 @@ def reject_document(target: object) -> None:
         raise UsageError("that is a document, not the name of a site; sr.parse() reads it")
 
 
-def site_target(name: str, else_it_is: str = "no host") -> Target:
+def site_target(name: str) -> Target:
     """The Target of a host or a URL, without a look at the disk."""
     bare = name.strip()
     if bare and not (_SCHEME.match(bare) or _HOST.fullmatch(bare)):
-        raise UsageError(f"{name!r} is {else_it_is} such as example.com; write http://{bare} if it is one")
+        raise UsageError(f"{name!r} is no host such as example.com; write http://{bare} if it is one")
     return _site(name)
 
 

@@ -149,10 +149,20 @@ def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
     except TypeError as exc:
         raise UsageError(f"{name} must be a regular expression, or several, not {pattern!r}") from exc
     except re.error as exc:
-        raise UsageError(
-            f"{name}: {pattern!r} is no regular expression: {exc}; put a backslash before . ? + * ( [ that stand "
-            "for themselves"
-        ) from exc
+        advice = "put a backslash before . ? + * ( [ that stand for themselves"
+        if isinstance(pattern, str) and pattern.startswith("*") and pattern.strip("*"):
+            advice = f"for the shell's {pattern} give {_as_regex(pattern)}"
+        raise UsageError(f"{name}: {pattern!r} is no regular expression: {exc}; {advice}") from exc
+
+
+def _as_regex(shell_pattern: str) -> str:
+    """A regular expression for a shell pattern that begins with *.
+
+    >>> _as_regex("*.html"), _as_regex("*/blog/*.pdf*")
+    ('\\\\.html$', '/blog/.*\\\\.pdf')
+    """
+    literals = map(re.escape, shell_pattern.strip("*").split("*"))
+    return ".*".join(literals) + ("" if shell_pattern.endswith("*") else "$")
 
 
 def make_selection(
