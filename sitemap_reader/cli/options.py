@@ -89,7 +89,7 @@ def header_text(context: click.Context, param: click.Parameter, text: str | None
 
 def login(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
     """`USER:PASSWORD`; the error does not repeat malformed text: it may be a secret."""
-    from ..frontier.seeds import make_headers
+    from ..fetch.request_headers import make_headers
 
     with _as_bad_parameter(context, param):
         make_headers((), text)

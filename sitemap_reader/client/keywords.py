@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     import aiohttp
 
     from ..fetch.client import Fetcher
+    from ..fetch.request_headers import Logins
     from ..frontier.filters import Moment, Pattern, Undated
     from ..frontier.revalidation import Trust
-    from ..frontier.seeds import Logins, Probe
+    from ..frontier.seeds import Probe
     from ..model.records import Item, Outcome, SitemapRef
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..parser.normalise.scope import ScopeMode

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 import attrs
 
 from ..fetch.client import AiohttpFetcher
+from ..fetch.request_headers import RequestHeaders, make_headers
 from ..frontier.frontier import Frontier, Plan
 from ..frontier.revalidation import DocumentCache, Trust
-from ..frontier.seeds import RequestHeaders, make_headers
 from ..model.errors import UsageError
 from ..model.limits import AUTO_MODES, Limits, checked_limits
 from ..model.url_batch import UrlBatch
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     import aiohttp
 
     from ..fetch.client import Fetcher
-    from ..frontier.seeds import Logins, Probe, Seed
+    from ..fetch.request_headers import Logins
+    from ..frontier.seeds import Probe, Seed
     from ..model.records import Candidate, Change, Item, UrlRecord
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..parser.normalise.scope import ScopeMode

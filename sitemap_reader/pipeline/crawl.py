@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from ..fetch.client import Fetcher, Response
+    from ..fetch.request_headers import RequestHeaders
     from ..frontier.document_request import Answer
     from ..frontier.frontier import Frontier
     from ..frontier.robots_policy import CrawlDelay
-    from ..frontier.seeds import RequestHeaders
     from ..model.limits import Limits
     from ..model.problems import Problem
     from ..model.records import Outcome
@@ -56,7 +56,7 @@ class Crawl:
 
     `sniff_only` stops reading each document once its format is known, and yields no records. `polite=False` is for
     replays: delays are skipped, in their order. `reported` items come first. `headers` decides which of the caller's
-    headers a request gets: see frontier/seeds.py.
+    headers a request gets: see fetch/request_headers.py.
     """
 
     def __init__(
