@@ -13,7 +13,7 @@ from ..model.errors import NothingFound
 from ..model.records import Candidate, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..serialize.jsonl import json_line
-from .exits import Exit, Interrupts
+from .exits import Exit
 from .messages import Console, read_each, read_targets
 from .output import open_outputs, rows_format_for
 from .tables import rows_as
@@ -40,7 +40,7 @@ def run(
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
     format = rows_format_for(output, format)
-    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
+    with open_outputs(output) as outputs:
         discovery = _Discovery(console, reading)
         codes = read_each(names, console, discovery.site)
         outputs.decide(codes)

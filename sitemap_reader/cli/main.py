@@ -309,9 +309,9 @@ def schema(language: Language, output: str | None) -> Exit:
     a Python expression, for pyarrow.json.
     """
     from ..serialize import schema as declared
-    from .exits import Exit, Interrupts
+    from .exits import Exit
     from .output import open_outputs
 
-    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
+    with open_outputs(output) as outputs:
         outputs.records.write(f"{declared.schema(language)}\n".encode())
     return Exit.COMPLETE

@@ -20,7 +20,7 @@ from ..model.problems import CATALOGUE
 from ..model.records import UrlRecord
 from ..serialize.dumps import in_batches, is_dump_name, numbered_objects, numbered_records
 from ..statistics.collector import Statistics
-from .exits import Exit, Interrupts, judge
+from .exits import Exit, judge
 from .messages import Console, read_each
 from .output import display_name, open_input, open_outputs, rows_format_for
 from .tables import encoding_of, padded, rows_as, width
@@ -106,10 +106,10 @@ def run(
     format = rows_format_for(output, format)
     found = _found(target)
     now = (found and found.recorded) or _now()
-    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
+    with open_outputs(output) as outputs:
         is_dump = is_dump_name(target)
         statistics = Statistics(now, None if is_dump else lambda: (found and found.recorded) or _now())
-        stats_run = _StatsRun(console, interrupts, outputs, reading, now, statistics, found)
+        stats_run = _StatsRun(console, outputs, reading, now, statistics, found)
         codes = read_each([target], console, stats_run.file if is_dump else stats_run.site)
         outputs.decide(codes)
         if set(codes) != {Exit.USAGE}:
@@ -136,7 +136,6 @@ class _StatsRun:
     """Counts one target or dump; `text` and `partial` are the last lines on stderr."""
 
     console: Console
-    interrupts: Interrupts
     outputs: Outputs
     reading: dict[str, Any]
     now: datetime
@@ -149,10 +148,10 @@ class _StatsRun:
         """Reads a target to its end."""
         from ..client.sync_api import batches  # a file needs no network library
 
-        check, console = self.interrupts.check, self.console
+        check, console = self.outputs.interrupts.check, self.console
         callbacks: dict[str, Any] = {"on_item": console.show, "on_wait": check, "on_progress": console.progress()}
         # Deferred: the summary counts exactly what was counted here.
-        with self.interrupts.deferred(), batches(self.found or target, **callbacks, **self.reading) as stream:
+        with self.outputs.interrupts.deferred(), batches(self.found or target, **callbacks, **self.reading) as stream:
             try:
                 for item in chain.from_iterable(stream):
                     self.statistics.add(item)

@@ -41,8 +41,8 @@ def run(
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
     format = rows_format_for(output, format)
-    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
-        trees = _Trees(console, interrupts, reading)
+    with open_outputs(output) as outputs:
+        trees = _Trees(console, outputs.interrupts, reading)
         codes = read_each(names, console, trees.site)
         outputs.decide(codes)
         rows = [(site, row) for site, tree in trees.trees for row in tree.rows()]
