@@ -185,15 +185,15 @@ class SitemapReader:
         query: UrlQuery,
         *,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
-        settled: Mapping[str, str] | None = None,
+        already_read: Mapping[str, str] | None = None,
     ) -> CrawlRun:
-        """The CrawlRun that a stream of URLs reads; `settled` documents (URL -> format) are not requested again."""
+        """The CrawlRun that a stream of URLs reads; what `already_read` has (URL -> format) is not requested again."""
         plan = query.plan_fields(datetime.now(UTC))
         found = find_target(target)
         crawl = self._crawl(
             found,
             frontier=frontier,
-            cache=DocumentCache(settled=settled or {}),
+            cache=DocumentCache(already_read=already_read or {}),
             **plan,
         )
         return CrawlRun(
