@@ -131,10 +131,8 @@ class _Parsing:
             self._outputs.records.write(json_line(item))
         elif isinstance(item, UrlRecord):
             self._outputs.sink.write(to_dict(item))
-        elif isinstance(item, SitemapRef):
-            return
-        elif self._outputs.report is not None:
-            self._outputs.report.write(json_line(item))
+        else:
+            self._outputs.report_on(item, None)
 
     def _count(self, item: Item) -> None:
         if isinstance(item, UrlRecord):

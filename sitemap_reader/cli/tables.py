@@ -128,16 +128,14 @@ def change_lines(
     """Changes in a format of ROWS_FORMATS, without header, a line as soon as a change comes."""
     if format in SEPARATED:
         return _separated(format, changes, names_sites, guard)
-    return _jsonl(changes) if format == "jsonl" else _table(changes, encoding)
+    if format == "jsonl":
+        return (orjson.dumps(change, option=orjson.OPT_APPEND_NEWLINE) for change in changes)
+    return _table(changes, encoding)
 
 
 def change_header(format: str, *, names_sites: bool) -> bytes:
     """The header of TSV and CSV; nothing for other formats."""
     return separated_line(format, (*_front(names_sites), *HEADER), guard=False) if format in SEPARATED else b""
-
-
-def _jsonl(changes: Iterable[JsonObject]) -> Iterator[bytes]:
-    return (orjson.dumps(change, option=orjson.OPT_APPEND_NEWLINE) for change in changes)
 
 
 def _separated(format: str, changes: Iterable[JsonObject], names_sites: bool, guard: bool) -> Iterator[bytes]:
