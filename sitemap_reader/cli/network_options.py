@@ -46,12 +46,7 @@ _DOCUMENT_LIMITS = (
 # keyword -> field of Limits
 _LIMITS = {name.removeprefix("--").replace("-", "_"): field for field, name in OPTIONS.items()}
 
-_CONCURRENCY = number(
-    "Network",
-    "--concurrency",
-    default=16,
-    help="Maximum number of requests in flight.",
-)
+_CONCURRENCY = number("Network", "--concurrency", default=16, help="Maximum number of requests in flight.")
 _RECORD = option(
     "Network",
     "--record",
@@ -61,12 +56,7 @@ _RECORD = option(
 )
 _NETWORK = (
     _CONCURRENCY,
-    number(
-        "Network",
-        "--per-host",
-        default=4,
-        help="Maximum number of requests in flight to one host.",
-    ),
+    number("Network", "--per-host", default=4, help="Maximum number of requests in flight to one host."),
     seconds(
         "Network",
         "--timeout",
@@ -112,12 +102,7 @@ _NETWORK = (
         "avoids that.",
     ),
     flag("Network", "--netrc", help="Read logins by host from the file named by $NETRC, or from ~/.netrc."),
-    option(
-        "Network",
-        "--netrc-file",
-        type=FILE,
-        help="Read logins by host from this netrc file.",
-    ),
+    option("Network", "--netrc-file", type=FILE, help="Read logins by host from this netrc file."),
     option(
         "Network",
         "-A",
@@ -127,12 +112,7 @@ _NETWORK = (
         default_is="sitemap-reader/VERSION",
         help="User-Agent header, also matched against robots.txt groups.",
     ),
-    option(
-        "Network",
-        "--proxy",
-        metavar="URL",
-        help="HTTP proxy for all requests; it resolves the host names.",
-    ),
+    option("Network", "--proxy", metavar="URL", help="HTTP proxy for all requests; it resolves the host names."),
     option(
         "Network",
         "--cacert",

@@ -315,12 +315,7 @@ harvest = stacked(
         default_is="workers on this machine",
         help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786; its workers must see DIR under the same name.",
     ),
-    number(
-        "Workers",
-        "--workers",
-        default_is="cores",
-        help="Worker processes on this machine.",
-    ),
+    number("Workers", "--workers", default_is="cores", help="Worker processes on this machine."),
     number(
         "Workers",
         "--shards",
@@ -340,12 +335,7 @@ harvest = stacked(
         default=1800.0,
         help="Longest time to wait for one host; the URLs read by then are kept.",
     ),
-    number(
-        "Safety",
-        "--host-urls",
-        default=10_000_000,
-        help="Stop reading a host after N URLs; those are kept.",
-    ),
+    number("Safety", "--host-urls", default=10_000_000, help="Stop reading a host after N URLs; those are kept."),
 )
 findings = stacked(
     option(
@@ -355,13 +345,7 @@ findings = stacked(
         default_is="by the suffix of -o, else text",
         help="Output format of the report; html is a self-contained page.",
     ),
-    number(
-        "Output",
-        "--samples",
-        least=0,
-        default=5,
-        help="Show N examples of each finding.",
-    ),
+    number("Output", "--samples", least=0, default=5, help="Show N examples of each finding."),
     option(
         "Output",
         "--fail-on",
@@ -410,12 +394,7 @@ reference_files = stacked(
         type=FILE,
         help="Earlier dump: report if most URLs, or whole sitemaps, have disappeared since.",
     ),
-    option(
-        "Against",
-        "--state",
-        type=FILE,
-        help="State file of sync, in place of --baseline.",
-    ),
+    option("Against", "--state", type=FILE, help="State file of sync, in place of --baseline."),
     option(
         "Against",
         "--baseline-crawl",
