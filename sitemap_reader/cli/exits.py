@@ -97,7 +97,7 @@ class Interrupts:
     def __init__(self) -> None:
         self._before: dict[signal.Signals, Any] = {}
         self._holding = 0
-        self._pending = False
+        self.is_pending = False  # whether a signal is delayed
         self._came_at: float | None = None
         self._has_aborted = False
         self._pipes: list[int] = []
@@ -123,14 +123,9 @@ class Interrupts:
         if not self._holding:
             self.check()
 
-    @property
-    def is_pending(self) -> bool:
-        """Whether a signal is delayed."""
-        return self._pending
-
     def check(self) -> None:
         """Raises KeyboardInterrupt for a delayed signal."""
-        if self._pending:
+        if self.is_pending:
             self._raise()
 
     def writes_to(self, number: int) -> None:
@@ -149,15 +144,15 @@ class Interrupts:
         self._raise()
 
     def _raise(self) -> NoReturn:
-        self._pending = False  # raised once
+        self.is_pending = False  # raised once
         raise KeyboardInterrupt
 
     def _handle(self, number: int, frame: object) -> None:
         if self._came_at is None:
             self._came_at = time.monotonic()
             self._unblock()
-        if self._holding and not self._pending:
-            self._pending = True
+        if self._holding and not self.is_pending:
+            self.is_pending = True
             return
         self._raise()
 

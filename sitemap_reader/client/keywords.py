@@ -6,7 +6,6 @@ for any other, with a suggestion: names of other libraries come from a table, mi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache, wraps
 from inspect import Parameter, cleandoc, signature
@@ -19,6 +18,7 @@ from ..model.errors import UnknownKeyword
 from ..model.limits import Limits
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-# Names of the keywords of something else; a function, as some are in modules that take long to import.
-Names = Callable[[], Iterable[str]]
 
 
 class ReaderOptions(TypedDict, total=False):
@@ -280,7 +278,7 @@ def checked_keywords(
     options: type | None = None,
     *,
     meanings: Mapping[str, tuple[str, str]] = KEYWORDS,
-    elsewhere: Mapping[str, Names] | None = None,
+    elsewhere: Mapping[str, Collection[str]] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator that lists the keywords of a function in its docstring, and raises UnknownKeyword for any other.
 
@@ -357,7 +355,9 @@ def _display_name(function: Callable[..., object]) -> str:
     return f"{function.__qualname__.removesuffix('.__init__').rpartition('.')[2]}()"
 
 
-def _message(function: str, name: str, value: object, known: list[str], elsewhere: Mapping[str, Names]) -> str:
+def _message(
+    function: str, name: str, value: object, known: list[str], elsewhere: Mapping[str, Collection[str]]
+) -> str:
     """The text of the error: the keyword that is unknown, and what to write in its place."""
     start = f"{function} has no keyword {name}"
     if suggested := _suggestion(name, value):
@@ -365,10 +365,10 @@ def _message(function: str, name: str, value: object, known: list[str], elsewher
         if keyword in known:
             return f"{start}; give {suggested}"
         for owner, names in elsewhere.items():
-            if keyword in names():
+            if keyword in names:
                 return f"{start}; {owner} takes {suggested}"
     for owner, names in elsewhere.items():
-        if name in names():
+        if name in names:
             return f"{start}; {owner} takes it"
     if close := get_close_matches(name, known, n=1, cutoff=0.7):
         return f"{start}; did you mean {close[0]}?"

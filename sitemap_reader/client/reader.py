@@ -25,7 +25,7 @@ from ..pipeline.crawl import Crawl
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..serialize.jsonl import COMPARED
 from ..version import __version__
-from .keywords import CHANGES_KEYWORDS, Names, QueryOptions, ReaderOptions, SyncOptions, checked_keywords
+from .keywords import CHANGES_KEYWORDS, QueryOptions, ReaderOptions, SyncOptions, checked_keywords
 from .progressbar import ProgressBar
 from .query import UrlQuery, check_choice, check_positive
 from .streams import AsyncStream, ChangeRun, CrawlRun
@@ -51,11 +51,11 @@ _TLS_LOG = logging.getLogger("sitemap_reader.tls")
 _TLS_LOG.addHandler(logging.NullHandler())  # otherwise Python prints to stderr where logging is not configured
 
 
-_METHOD_KEYWORDS: dict[str, Names] = {
-    "its urls()": lambda: QueryOptions.__annotations__,
-    "its changes()": lambda: {"state", *SyncOptions.__annotations__},
+_METHOD_KEYWORDS = {
+    "its urls()": (*QueryOptions.__annotations__,),
+    "its changes()": ("state", *SyncOptions.__annotations__),
 }
-_READER_KEYWORDS: dict[str, Names] = {"SitemapReader": lambda: ReaderOptions.__annotations__}
+_READER_KEYWORDS = {"SitemapReader": (*ReaderOptions.__annotations__,)}
 
 
 class SitemapReader:

@@ -222,19 +222,9 @@ class Document:
         return self.received.status
 
     @property
-    def read_at(self) -> datetime | None:
-        """The wall-clock time at which the head of the answer arrived."""
-        return self.received.read_at
-
-    @property
     def outcome(self) -> Outcome | None:
         """How it ended; None before that."""
         return self.report.outcome
-
-    @property
-    def listed_line(self) -> int | None:
-        """The line of its first listing."""
-        return self.listed.line if self.listed else None
 
     @property
     def listed_lastmod(self) -> Lastmod | None:

@@ -37,11 +37,6 @@ class Window:
     until: datetime | None = None
     undated: Undated = "keep"
 
-    @property
-    def takes_all(self) -> bool:
-        """Whether every record matches."""
-        return self.since is None and self.until is None and self.undated == "keep"
-
     def takes(self, record: UrlRecord | SitemapRef) -> bool:
         """Whether a record's lastmod matches; without one, as `undated` says."""
         if record.lastmod is None or record.lastmod_precision is None:
@@ -186,11 +181,6 @@ class Selection:
     window: Window = attrs.field(factory=Window)
     include: Patterns = attrs.field(factory=Patterns)
     exclude: Patterns = attrs.field(factory=Patterns)
-
-    @property
-    def takes_all(self) -> bool:
-        """Whether every record matches."""
-        return self.window.takes_all and not self.include and not self.exclude
 
     def refuses(self, record: UrlRecord) -> str | None:
         """Why a record is filtered out; None if it is not."""

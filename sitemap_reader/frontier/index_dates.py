@@ -241,7 +241,9 @@ class IndexDateChecks:
                 child.is_sample = False  # counted once; a contradiction is found below
                 check.checked += 1
             if dates is not None and check.contradiction is None and child.listed_lastmod is not None:
-                check.contradiction = self._contradiction(child, child.listed_lastmod, dates, check.index.read_at)
+                check.contradiction = self._contradiction(
+                    child, child.listed_lastmod, dates, check.index.received.read_at
+                )
                 if check.contradiction is not None:
                     self._wake(check)
             child = check.index
@@ -266,7 +268,7 @@ class IndexDateChecks:
         is_newer = is_behind(listed, newest) and (read_at is None or newest is None or newest[0] <= read_at)
         if not (is_lost or is_newer):
             return None
-        return DateContradiction(child.original_url, child.listed_line, listed, newest)
+        return DateContradiction(child.original_url, child.listed and child.listed.line, listed, newest)
 
     # --- deciding ---
 

@@ -71,11 +71,6 @@ class DocumentCache:
     names: frozenset[str] = frozenset()
     already_read: Mapping[str, str] = attrs.field(factory=dict)
 
-    @property
-    def skips_none(self) -> bool:
-        """Whether every document is requested."""
-        return not (self.documents or self.already_read)
-
     def known(self, url: str, authorities: tuple[str, ...]) -> CachedDocument | None:
         """The cached document, if its scope is the same as it was then."""
         known = self.documents.get(url)
@@ -142,7 +137,7 @@ class Revalidator:
 
     def skips(self, document: Document) -> bool:
         """Whether a newly listed document need not be requested; it counts as unchanged then."""
-        if self._cache.skips_none:
+        if not (self._cache.documents or self._cache.already_read):
             return False
         authorities = self._authorities.authorities_of(document)
         known = self._cache.skipped(document.original_url, document.listed_lastmod, authorities)

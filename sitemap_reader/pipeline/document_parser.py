@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..frontier.document_request import Finished, ResumePoint
+from ..frontier.filters import Selection
 from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import SitemapReaderError
 from ..model.problems import Problem
@@ -85,7 +86,7 @@ class DocumentParser:
         self._skipped = resume.items if resume else 0
         self._former = reread.former if reread else None
         self._sniff_only = sniff_only and not document.is_robots
-        self._takes_every_record = plan.selection.takes_all and reread is None and not self._sniff_only
+        self._takes_every_record = plan.selection == Selection() and reread is None and not self._sniff_only
         self._closing: Iterator[list[Item]] = iter(())
         self._answer: FallbackAnswer | None = None
         self._filtered: Counter[str] = Counter()
