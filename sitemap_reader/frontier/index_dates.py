@@ -114,8 +114,7 @@ class WaitingChildren:
 class DateContradiction:
     """A document that shows that the dates of its index are not accurate: its listed lastmod, and what it has."""
 
-    loc: str
-    line: int | None
+    child: Document
     listed: Lastmod
     newest: Lastmod | None  # None: no entry has a date, or a newer one
 
@@ -241,9 +240,8 @@ class IndexDateChecks:
                 child.is_sample = False  # counted once; a contradiction is found below
                 check.checked += 1
             if dates is not None and check.contradiction is None and child.listed_lastmod is not None:
-                check.contradiction = self._contradiction(
-                    child, child.listed_lastmod, dates, check.index.received.read_at
-                )
+                read_at = check.index.received.read_at
+                check.contradiction = self._contradiction(child, child.listed_lastmod, dates, read_at)
                 if check.contradiction is not None:
                     self._wake(check)
             child = check.index
@@ -268,7 +266,7 @@ class IndexDateChecks:
         is_newer = is_behind(listed, newest) and (read_at is None or newest is None or newest[0] <= read_at)
         if not (is_lost or is_newer):
             return None
-        return DateContradiction(child.original_url, child.listed and child.listed.line, listed, newest)
+        return DateContradiction(child, listed, newest)
 
     # --- deciding ---
 
@@ -325,10 +323,10 @@ class IndexDateChecks:
             return
         listed = format_date(*found.listed)
         message = (
-            f"{found.loc} has the index lastmod {listed}, but an entry of {format_date(*found.newest)}: "
+            f"{found.child.original_url} has the index lastmod {listed}, but an entry of {format_date(*found.newest)}: "
             "no sitemap of this index is skipped by its lastmod"
         )
-        ref = SitemapRef(listed, line=found.line)
+        ref = SitemapRef(listed, line=found.child.listed.line if found.child.listed else None)
         self._events.note(index, "D05", message, ref, field="lastmod")
 
     # --- progress ---
