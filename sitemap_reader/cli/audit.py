@@ -78,7 +78,8 @@ def run(
         report = auditor.report
         if report is not None:
             outputs.records.write(_WRITERS[format](report).encode(encoding_of(output), "replace"))
-            ended += [Exit.THRESHOLD] * _is_bad(report, fail_on)
+            if any(map(report.count, _FAILING[fail_on])):
+                ended.append(Exit.THRESHOLD)
     if report is None:
         return console.end(None, None, ended)
     summary = None if is_terminal(output) else f"{report.headline}; {auditor.seconds:.1f} s"
@@ -133,10 +134,6 @@ class _Auditor:
             return Exit.PARTIAL if is_partial else Exit.COMPLETE
         self.console.error(_nothing(report))
         return Exit.UNREADABLE if is_partial else Exit.NOTHING
-
-
-def _is_bad(report: Report, fail_on: str) -> bool:
-    return any(report.count(severity) for severity in _FAILING[fail_on])
 
 
 def _nothing(report: Report) -> str:

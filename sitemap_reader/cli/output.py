@@ -353,7 +353,8 @@ class Outputs:
             read = os.fstat(body.fileno())
             # A terminal or a socket may be both.
             is_file = stat.S_ISREG(read.st_mode) or stat.S_ISFIFO(read.st_mode)
-            if is_file and any(stream.is_same(read) for stream in self._streams()):
+            streams = (each.stream for each in self._outputs if isinstance(each.stream, OutputStream))
+            if is_file and any(stream.is_same(read) for stream in streams):
                 raise UsageError(f"{name} is read and written at once; write to another file")
 
     def flush(self) -> None:
@@ -373,9 +374,6 @@ class Outputs:
                 rest.callback(each.close, keep or (is_report and each.blocks.has_begun))
             if keep or (self._has_tried and self._outputs[0].name == STDOUT):
                 self.sink.close()
-
-    def _streams(self) -> Iterator[OutputStream]:
-        return (each.stream for each in self._outputs if isinstance(each.stream, OutputStream))
 
 
 @contextmanager
@@ -432,7 +430,7 @@ def _open(name: str, interrupts: Interrupts, files: ExitStack, is_binary: bool, 
 
 def _refuse(output: str, report: str | None, format: str) -> None:
     """Raises UsageError for outputs that exclude each other."""
-    if report is not None and report != STDOUT and _same(report, output):
+    if report is not None and report != STDOUT and Path(report).resolve() == Path(output).resolve():
         raise UsageError(f"-o and --report are the same file, {report}; give it to one of them")
     if report == output == STDOUT and format != "jsonl":
         raise UsageError(f"--report - writes JSONL to stdout, where the {format} goes; give -o FILE or --report FILE")
@@ -456,10 +454,6 @@ def rows_format_for(output: str | None, format: str | None, elsewhere: str = "ts
 def is_terminal(output: str | None) -> bool:
     """Whether the output is a terminal."""
     return output in (None, STDOUT) and sys.stdout is not None and sys.stdout.isatty()
-
-
-def _same(one: str, other: str) -> bool:
-    return Path(one).resolve() == Path(other).resolve()
 
 
 def _stdout(interrupts: Interrupts) -> ByteStream:

@@ -28,7 +28,6 @@ from .tables import encoding_of, padded, rows_as, width
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ..model.records import Item
     from ..statistics.facts import Fact
     from .output import Outputs
 
@@ -169,7 +168,8 @@ class _StatsRun:
             self.outputs.refuse_input(body, name)
             counted = (line for line in numbered_objects(body, name) if line[1].get("type") in _COUNTED)
             items: Any = (item for _, item in numbered_records(counted, name))
-            for batch in in_batches(item for item in items if not _is_refused(item, selection)):
+            kept = (item for item in items if not isinstance(item, UrlRecord) or selection.refuses(item) is None)
+            for batch in in_batches(kept):
                 for item in batch:
                     self.statistics.add(item)
         self.text = f"{count_of(self.statistics.urls, 'URL')} in {name}; {time.monotonic() - started:.1f} s"
@@ -191,10 +191,6 @@ def _selection(name: str, reading: Mapping[str, Any], now: datetime) -> Selectio
             raise UsageError(f"{option} chooses sitemaps to read, and {name} is a dump: give {option} to `dump`")
     filters = {keyword: reading[keyword] for keyword in ("since", "until", "undated", "include", "exclude")}
     return make_selection(now, **filters)
-
-
-def _is_refused(item: Item, selection: Selection) -> bool:
-    return isinstance(item, UrlRecord) and selection.refuses(item) is not None
 
 
 def _lines(format: str, facts: list[Fact], output: str | None, *, guard: bool) -> Iterator[bytes]:
