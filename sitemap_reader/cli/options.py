@@ -107,16 +107,6 @@ def regexes(context: click.Context, param: click.Parameter, patterns: tuple[str,
 
 def when(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
     """A date or an age such as 7d, unchanged."""
-    from ..frontier.filters import make_window
-
-    moments = {param.name: text}
-    with _as_bad_parameter(context, param):
-        make_window(moments.get("since"), moments.get("until"), "keep", datetime.now(UTC))
-    return text
-
-
-def moment(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """A date or an age that names one moment, unchanged."""
     from ..frontier.filters import make_moment
 
     with _as_bad_parameter(context, param):
@@ -368,7 +358,7 @@ rules = stacked(
         "Rules",
         "--as-of",
         metavar="WHEN",
-        callback=moment,
+        callback=when,
         default_is="now; for a recording, when it was made",
         help="Time from which ages are computed, such as 2026-11-01 or 7d.",
     ),

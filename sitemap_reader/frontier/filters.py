@@ -72,7 +72,7 @@ def make_window(since: Moment | None, until: Moment | None, undated: Undated, no
 def make_moment(name: str, value: Moment, now: datetime) -> datetime:
     """One moment; for a day, or any period that text names, its last second."""
     start, end = _period(name, value, now)
-    return max(start, end - timedelta(seconds=1))
+    return start if start == end else end - timedelta(seconds=1)
 
 
 def _period(name: str, value: Moment, now: datetime) -> tuple[datetime, datetime]:
