@@ -173,7 +173,7 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class SummaryBuilder:
     """Takes batches; keeps one Outcome per document and samples of the problems, never the records.
 

@@ -49,7 +49,7 @@ class LinkDecision:
     out_of_scope: DropReason | None = None
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Links:
     """The links of a crawl; `pruned` counts the children that a filter excludes.
 
@@ -334,7 +334,7 @@ class Links:
         return False
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class WaitingDocuments:
     """Documents that have ended, but whose scope another site's robots.txt may still extend.
 

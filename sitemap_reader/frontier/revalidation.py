@@ -113,7 +113,7 @@ _TRUSTS: dict[Trust, Callable[[CachedDocument, datetime], bool]] = {
 }
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class Revalidator:
     """Applies a DocumentCache to the documents of a crawl."""
 

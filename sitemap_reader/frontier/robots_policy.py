@@ -46,7 +46,7 @@ class CrawlDelay:
         return self.delay_seconds * self.documents
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False)
 class RobotsPolicy:
     """Gives each of the `hosts` its rules as soon as its robots.txt is known. `origins` are those of the seeds."""
 

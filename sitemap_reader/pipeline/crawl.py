@@ -51,7 +51,7 @@ _SMALL_BYTES = 16 * 1024
 _SHORT_NUMBER = re.compile("[0-9]{1,9}")
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, repr=False, slots=False)
 class Crawl:
     """One crawl, from its seeds to its end: run() passes its batches on, or batches() yields them, once.
 
