@@ -112,7 +112,7 @@ SLOW = (
     "tests/client/test_streams.py::test_a_program_may_end_while_a_stream_is_open",
     "tests/client/test_streams.py::test_reading_to_the_end_gives_no_warning",
     "tests/frontier/test_frontier.py::test_expensive_rules_are_matched_for_a_few_documents_in_one_call",
-    "tests/frontier/test_frontier.py::test_deferred_documents_end_in_batches",
+    "tests/frontier/test_frontier.py::test_waiting_documents_end_in_batches",
     "tests/frontier/test_frontier.py::test_forbidden_documents_are_reported_in_batches",
     "tests/frontier/test_host_queue.py::test_crawl_delays_of_many_hosts_cost_linear_work",
     "tests/frontier/test_index_dates.py::test_since_equals_a_filter_of_everything_or_counts_the_skipped",

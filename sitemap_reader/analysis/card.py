@@ -6,8 +6,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from ..client.summary import count_of
+from ..model.problems import percent
 from .charts import SITE_SEPARATOR
-from .measure import percent
 from .tables import has_any
 
 if TYPE_CHECKING:

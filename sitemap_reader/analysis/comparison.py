@@ -12,8 +12,9 @@ import pandas as pd
 from ..client.summary import count_of
 from ..compare.diff import diff
 from ..model.errors import UsageError
+from ..model.problems import percent
 from .charts import ChartSpec
-from .measure import NEWEST_RULE, finding_per_site, in_site_order, measure, page_frame, pages_with_newest, percent
+from .measure import NEWEST_RULE, finding_per_site, in_site_order, measure, page_frame, pages_with_newest
 from .sections import section_of
 from .tables import PAGE_KEY, Tables, json_objects
 

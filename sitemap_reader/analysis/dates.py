@@ -15,6 +15,7 @@ import pandas as pd
 from ..client.summary import count_of
 from ..frontier.lastmod_trust import History, LastmodEvidence, judge_history, trust_in_words
 from ..model.errors import UsageError
+from ..model.problems import percent
 from ..model.url_batch import PRECISION_CODES, SUBSECOND
 from ..parser.normalise.dates import DAY, TIMED
 from .charts import ChartSpec
@@ -25,7 +26,6 @@ from .measure import (
     is_future,
     measure,
     page_frame,
-    percent,
     share_of_site,
 )
 

@@ -12,8 +12,9 @@ import pandas as pd
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
+from ..model.problems import percent
 from .charts import ChartSpec
-from .measure import finding_per_site, in_site_order, measure, page_frame, percent
+from .measure import finding_per_site, in_site_order, measure, page_frame
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

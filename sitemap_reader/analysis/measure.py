@@ -94,17 +94,6 @@ def finding_per_site(
     return join_findings(findings, sites) or if_empty
 
 
-def percent(share: float) -> str:
-    """A share as whole percent; never 0% for more than nothing, never 100% for less than all.
-
-    >>> percent(0.124), percent(0.0004), percent(0.9999)
-    ('12%', 'under 1%', '99%')
-    """
-    if 0 < share < 0.01:
-        return "under 1%"
-    return f"{99 if 0.99 < share < 1 else round(share * 100)}%"
-
-
 # --- the pages of a Snapshot ---
 
 

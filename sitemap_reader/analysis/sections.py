@@ -8,6 +8,7 @@ import pandas as pd
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
+from ..model.problems import percent
 from .charts import ChartSpec
 from .measure import (
     NEWEST_RULE,
@@ -17,7 +18,6 @@ from .measure import (
     measure,
     page_frame,
     pages_with_newest,
-    percent,
     share_of_site,
 )
 from .tables import has_any

@@ -15,7 +15,7 @@ from ..checks.rule_docs import explain_all
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
-from .exits import Exit, Interrupts
+from .exits import Exit
 from .messages import Console, read_each
 from .options import REPORT_FORMATS
 from .output import display_name, format_for, is_terminal, open_input, open_outputs
@@ -72,13 +72,14 @@ def run(
         raise UsageError("html is for a browser: give -o report.html")
     rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples}
     reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl)
-    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
-        auditor = _Auditor(console, interrupts, outputs, rules, reference_files, as_of, reading)
+    with open_outputs(output) as outputs:
+        auditor = _Auditor(console, outputs, rules, reference_files, as_of, reading)
         ended = read_each([target], console, auditor.file if is_dump_name(target) else auditor.site)
         report = auditor.report
         if report is not None:
             outputs.records.write(_WRITERS[format](report).encode(encoding_of(output), "replace"))
-            ended += [Exit.THRESHOLD] * _is_bad(report, fail_on)
+            if any(map(report.count, _FAILING[fail_on])):
+                ended.append(Exit.THRESHOLD)
     if report is None:
         return console.end(None, None, ended)
     summary = None if is_terminal(output) else f"{report.headline}; {auditor.seconds:.1f} s"
@@ -90,7 +91,6 @@ class _Auditor:
     """Makes the report; after an interrupt, of what was read by then."""
 
     console: Console
-    interrupts: Interrupts
     outputs: Outputs
     rules: dict[str, Any]
     reference_files: ComparisonSources
@@ -108,7 +108,7 @@ class _Auditor:
         """Reads a target to its end."""
         callbacks: dict[str, Any] = {"on_outcome": self.console.show_document, "on_progress": self.console.progress()}
         given = {**self.rules, **attrs.asdict(self.reference_files), **callbacks, **self.reading}
-        with self.interrupts.deferred():  # what was read by then is reported
+        with self.outputs.interrupts.deferred():  # what was read by then is reported
             return self._keep(audit(target, as_of=self.as_of, stop=self._stop, **given))
 
     def file(self, file: str) -> Exit:
@@ -118,14 +118,14 @@ class _Auditor:
         findings = make_findings(**self.rules)
         self.reference_files.validate(parse_codes(self.rules["select"]))
         # An interrupt must end the wait for a silent pipe.
-        deferred = nullcontext() if file == STDIN else self.interrupts.deferred()
+        deferred = nullcontext() if file == STDIN else self.outputs.interrupts.deferred()
         with open_input(file) as body, deferred:
             self.outputs.refuse_input(body, name)
             lines = numbered_objects(body, name)
             return self._keep(audit_lines(lines, name, findings, self.reference_files, as_of=as_of, stop=self._stop))
 
     def _stop(self) -> bool:
-        return self.interrupts.is_pending
+        return self.outputs.interrupts.is_pending
 
     def _keep(self, report: Report) -> Exit:
         self.report = report
@@ -134,10 +134,6 @@ class _Auditor:
             return Exit.PARTIAL if is_partial else Exit.COMPLETE
         self.console.error(_nothing(report))
         return Exit.UNREADABLE if is_partial else Exit.NOTHING
-
-
-def _is_bad(report: Report, fail_on: str) -> bool:
-    return any(report.count(severity) for severity in _FAILING[fail_on])
 
 
 def _nothing(report: Report) -> str:
@@ -150,6 +146,6 @@ def _nothing(report: Report) -> str:
 def _explain(wanted: str, output: str | None) -> Exit:
     """Writes the explanations of codes, families, or all of them."""
     text = "\n\n".join(f"{each}\n" for each in explain_all(wanted))
-    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
+    with open_outputs(output) as outputs:
         outputs.records.write(text.encode(encoding_of(output), "replace"))
     return Exit.COMPLETE

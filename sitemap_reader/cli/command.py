@@ -28,10 +28,9 @@ class GroupedOption(click.Option):
         super().__init__(*args, **kwargs)
 
     def get_help_extra(self, ctx: click.Context) -> Any:
-        """The default only; the permitted range of a number is in its error."""
+        """The default only, in words if there are some; the permitted range of a number is in its error."""
         words = self.show_default
-        default = words if isinstance(words, str) else super().get_help_extra(ctx).get("default")
-        return {"default": default} if default is not None else {}
+        return {"default": words if isinstance(words, str) else super().get_help_extra(ctx).get("default", "none")}
 
 
 class Command(click.Command):

@@ -13,7 +13,7 @@ from ..model.errors import UsageError
 from ..serialize.dumps import numbered_objects
 from ..serialize.projection import all_fields, parse_fields
 from ..serialize.writers import FORMATS
-from .exits import Exit, Interrupts
+from .exits import Exit
 from .messages import Console
 from .output import STDOUT, Outputs, display_name, format_for, open_input, open_outputs
 
@@ -38,14 +38,12 @@ def run(
     name = display_name(file)
     with (
         open_input(file) as dump,
-        Interrupts() as interrupts,
-        open_outputs(output, None, interrupts, format=target, fields=wanted, guard=not no_formula_guard) as outputs,
+        open_outputs(output, format=target, fields=wanted, guard=not no_formula_guard) as outputs,
     ):
         outputs.refuse_input(dump, name)
         conversion = _Conversion(
             name,
             outputs,
-            interrupts,
             console,
             keeps_types=target == "jsonl" and wanted is None,
             keeps_keys=target in ("jsonl", "txt") or wanted is not None,
@@ -73,7 +71,6 @@ class _Conversion:
 
     name: str
     outputs: Outputs
-    interrupts: Interrupts
     console: Console
     keeps_types: bool
     keeps_keys: bool
@@ -130,7 +127,7 @@ class _Conversion:
             self.repeated += 1
             return
         # Deferred: the summary counts exactly what was written.
-        with self.interrupts.deferred():
+        with self.outputs.interrupts.deferred():
             try:
                 self.outputs.sink.write(json_object)
             except UsageError as exc:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ..compare.diff import DumpSide, compare, is_state, open_side
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, STDIN_NAME, numbered_objects
-from .exits import Exit, Interrupts
+from .exits import Exit
 from .messages import Console
 from .output import display_name, open_input, open_outputs, rows_format_for
 from .tables import change_header, change_lines, encoding_of
@@ -40,8 +40,7 @@ def run(
     format = rows_format_for(output, format, elsewhere="jsonl")
     with ExitStack() as files:
         bodies = [(display_name(name), files.enter_context(open_input(name))) for name in (old, new)]
-        interrupts = files.enter_context(Interrupts())
-        outputs = files.enter_context(open_outputs(output, None, interrupts))
+        outputs = files.enter_context(open_outputs(output))
         for name, body in bodies:
             outputs.refuse_input(body, name)
         before, after = (_side(name, body, files) for name, body in bodies)

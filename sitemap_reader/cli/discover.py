@@ -10,21 +10,20 @@ from ..client.summary import SummaryBuilder, count_of
 from ..client.sync_api import discover
 from ..client.targets import find_target
 from ..model.errors import NothingFound
-from ..model.records import UrlRecord
+from ..model.records import Candidate, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..serialize.jsonl import json_line
-from .exits import Exit, Interrupts
+from .exits import Exit
 from .messages import Console, read_each, read_targets
 from .output import open_outputs, rows_format_for
 from .tables import rows_as
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from ..model.records import Candidate, Item
-    from .tables import Cell
+    from ..model.records import Item
 
-HEADER = ("url", "why", "status", "format", "problem")
+HEADER = ("site", *attrs.fields_dict(Candidate))
 
 
 def run(
@@ -41,19 +40,21 @@ def run(
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
     format = rows_format_for(output, format)
-    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
+    with open_outputs(output) as outputs:
         discovery = _Discovery(console, reading)
         codes = read_each(names, console, discovery.site)
         outputs.decide(codes)
-        found = discovery.found
+        found, names_sites, guard = discovery.found, len(names) > 1, not no_formula_guard
         if format == "jsonl":
-            for site, candidate in found:
-                outputs.records.write(json_line(candidate, site=site if len(names) > 1 else None))
+            lines: Iterable[bytes] = (
+                json_line(candidate, site=site if names_sites else None) for site, candidate in found
+            )
         else:
-            header, rows = _rows(found, names_sites=len(names) > 1)
-            guard = not no_formula_guard
-            for line in rows_as(format, header, rows, right=("status",), output=output, guard=guard):
-                outputs.records.write(line)
+            first = 0 if names_sites else 1
+            rows = [(site, *attrs.astuple(candidate))[first:] for site, candidate in found]
+            lines = rows_as(format, HEADER[first:], rows, right=("status",), output=output, guard=guard)
+        for line in lines:
+            outputs.records.write(line)
     if set(codes) == {Exit.USAGE}:
         return console.end(None, None, codes)
     holding = sum(candidate.format in SITEMAP_FORMATS for _, candidate in found)
@@ -89,12 +90,3 @@ class _Discovery:
         if good == len(candidates):
             return Exit.COMPLETE
         return Exit.PARTIAL if good else Exit.UNREADABLE
-
-
-def _rows(found: Sequence[tuple[str, Candidate]], *, names_sites: bool) -> tuple[Sequence[str], list[list[Cell]]]:
-    rows: list[list[Cell]] = []
-    for site, candidate in found:
-        status = None if candidate.status is None else str(candidate.status)
-        row = [candidate.url, candidate.why, status, candidate.format, candidate.problem]
-        rows.append([site, *row] if names_sites else row)
-    return ("site", *HEADER) if names_sites else HEADER, rows

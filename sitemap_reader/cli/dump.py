@@ -12,8 +12,8 @@ from ..client.sync_api import url_batches
 from ..client.targets import find_target
 from ..serialize.projection import EXTRAS, SITE, parse_fields
 from ..serialize.writers import FORMATS
-from .exits import Exit, Interrupts
-from .messages import Console, judge, read_each, read_targets, summary_line, utf8
+from .exits import Exit, judge
+from .messages import Console, read_each, read_targets, summary_line, utf8
 from .output import Outputs, format_for, is_terminal, open_outputs
 
 if TYPE_CHECKING:
@@ -45,18 +45,9 @@ def run(
     reading["extras"] = reading["extras"] or EXTRAS in roots
     reading["unique"] = UrlSet() if unique else False
     reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
-    with (
-        Interrupts() as interrupts,
-        open_outputs(
-            output,
-            report,
-            interrupts,
-            format=format_for(output, format, FORMATS) or "jsonl",
-            fields=chosen,
-            guard=not no_formula_guard,
-        ) as outputs,
-    ):
-        dump = _Dump(console, outputs, interrupts, reading, limit, names_sites)
+    format = format_for(output, format, FORMATS) or "jsonl"
+    with open_outputs(output, report, format=format, fields=chosen, guard=not no_formula_guard) as outputs:
+        dump = _Dump(console, outputs, reading, limit, names_sites)
         codes = read_each(names, console, dump.site)
         outputs.decide(codes, dump.total.urls if dump.total else 0)
     if dump.undated and not quiet:
@@ -72,7 +63,6 @@ class _Dump:
 
     console: Console
     outputs: Outputs
-    interrupts: Interrupts
     reading: dict[str, Any]
     limit: int | None
     names_sites: bool
@@ -86,17 +76,17 @@ class _Dump:
             return Exit.COMPLETE
         found = find_target(target)
         site = utf8(found.name) if self.names_sites else None
-        callbacks = self.outputs.callbacks(site, self.console, self.interrupts)
+        callbacks = self.outputs.callbacks(site, self.console)
         has_window = self.reading["since"] or self.reading["until"]
         # Deferred: the summary counts exactly what was written.
-        with self.interrupts.deferred(), url_batches(found, limit=left, **callbacks, **self.reading) as stream:
+        with self.outputs.interrupts.deferred(), url_batches(found, limit=left, **callbacks, **self.reading) as stream:
             try:
                 for urls in stream:
                     self.outputs.sink.write_urls(urls, site=site)
                     if has_window:
                         self.undated += urls.columns.lastmods.count(None)
-                    self.interrupts.check()
+                    self.outputs.interrupts.check()
             finally:
                 summary = stream.summary
                 self.total = self.total + summary if self.total else summary
-        return judge(found.name, summary, self.console)
+        return judge(found.name, summary)

@@ -1,7 +1,7 @@
 """Exit codes, and signals: SIGINT, SIGTERM and SIGHUP become KeyboardInterrupt.
 
-In: the codes of several targets; signals. Out: the code of the command; an exception where output and summary agree,
-never in the middle of a write. The code of one target is decided by judge() in messages.py.
+In: summaries and codes of targets; signals. Out: the code of the command; an exception where output and summary agree,
+never in the middle of a write.
 """
 
 from __future__ import annotations
@@ -17,8 +17,12 @@ from contextlib import contextmanager, suppress
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from ..model.errors import NothingFound
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from ..client.summary import Summary
 
 
 class Exit(IntEnum):
@@ -32,6 +36,15 @@ class Exit(IntEnum):
     UNREADABLE = 5
     UNWRITABLE = 6
     INTERRUPTED = 130
+
+
+def judge(target: str, summary: Summary) -> Exit:
+    """The code of a target that was read without an exception; NothingFound if its sitemaps list no URL."""
+    if not summary.complete:
+        return Exit.PARTIAL
+    if summary.urls or summary.dropped or summary.unwanted or summary.pruned or summary.repeated:
+        return Exit.COMPLETE
+    raise NothingFound(f"{target} lists no URL: its sitemaps are empty; -v shows each of them")
 
 
 # Codes of commands that have read something, so that what they wrote is their result.
@@ -84,7 +97,7 @@ class Interrupts:
     def __init__(self) -> None:
         self._before: dict[signal.Signals, Any] = {}
         self._holding = 0
-        self._pending = False
+        self.is_pending = False  # whether a signal is delayed
         self._came_at: float | None = None
         self._has_aborted = False
         self._pipes: list[int] = []
@@ -110,14 +123,9 @@ class Interrupts:
         if not self._holding:
             self.check()
 
-    @property
-    def is_pending(self) -> bool:
-        """Whether a signal is delayed."""
-        return self._pending
-
     def check(self) -> None:
         """Raises KeyboardInterrupt for a delayed signal."""
-        if self._pending:
+        if self.is_pending:
             self._raise()
 
     def writes_to(self, number: int) -> None:
@@ -136,15 +144,15 @@ class Interrupts:
         self._raise()
 
     def _raise(self) -> NoReturn:
-        self._pending = False  # raised once
+        self.is_pending = False  # raised once
         raise KeyboardInterrupt
 
     def _handle(self, number: int, frame: object) -> None:
         if self._came_at is None:
             self._came_at = time.monotonic()
             self._unblock()
-        if self._holding and not self._pending:
-            self._pending = True
+        if self._holding and not self.is_pending:
+            self.is_pending = True
             return
         self._raise()
 

@@ -20,10 +20,9 @@ from .exits import Exit, Interrupts
 from .messages import Console, bytes_on_stdin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..scale import Harvest, HarvestProgress
-    from ..scale.hosts import HostList
 
 # Lines shown of each list without -v.
 _SHOWN = 5
@@ -35,10 +34,11 @@ def run(*, hosts: str, output: str, quiet: bool, verbose: bool, **reading: Any) 
     """Runs the harvest and reports it; `reading` are keywords of scale.harvest()."""
     console = Console(quiet=quiet, verbose=verbose, bar=ProgressBar("hosts", bar_state))
     listed = read_hosts(bytes_on_stdin() if hosts == STDIN else hosts)
-    _show_refused(console, hosts, listed)
+    refused = [f"{hosts}:{number}: {why}" for number, why in listed.refused]
+    _show_first(console.error, refused, _SHOWN, " lines are not hosts", f"{hosts}: ")
     with Interrupts(), _without_logs():
         try:
-            found = harvest(listed, output, on_progress=_ProgressLines(console, quiet=quiet), **reading)
+            found = harvest(listed, output, on_progress=_ProgressLines(console), **reading)
         except (KeyboardInterrupt, OSError, StateError) as exc:
             console.flush()
             if not quiet:
@@ -46,7 +46,11 @@ def run(*, hosts: str, output: str, quiet: bool, verbose: bool, **reading: Any) 
             if isinstance(exc, KeyboardInterrupt):
                 return console.end(None, None, [Exit.INTERRUPTED])
             raise
-    _show_failed(console, found)
+    console.flush()
+    failed = [
+        f"shard {shard} is not done: {why}; --resume tries it again" for shard, why in sorted(found.failed.items())
+    ]
+    _show_first(console.error, failed, _SHOWN, " shards are not done")
     if not quiet:
         _show_names(console, found, most=None if verbose else _SHOWN)
     missing = found.missing()
@@ -64,11 +68,14 @@ def _without_logs() -> Iterator[None]:
         logging.disable(before)
 
 
-def _show_refused(console: Console, name: str, listed: HostList) -> None:
-    for number, why in listed.refused[:_SHOWN]:
-        console.error(f"{name}:{number}: {why}")
-    if len(listed.refused) > _SHOWN:
-        console.error(f"{name}: {len(listed.refused) - _SHOWN:,} more lines are not hosts")
+def _show_first(
+    show: Callable[[str], None], lines: Sequence[str], most: int | None, rest: str, place: str = ""
+) -> None:
+    """Shows up to `most` lines, then how many more there are, `rest` behind the number and `place` before it."""
+    for line in lines[:most]:
+        show(line)
+    if most is not None and len(lines) > most:
+        show(f"{place}{len(lines) - most:,} more{rest}")
 
 
 @attrs.define
@@ -76,18 +83,18 @@ class _ProgressLines:
     """A callback for the progress: prints the dashboard's address once, then shows a bar, or a line each minute."""
 
     console: Console
-    quiet: bool = attrs.field(kw_only=True)
     _has_begun: bool = False
     _next_line: float = _LINE_SECONDS
 
     def __call__(self, progress: HarvestProgress) -> None:
-        if self.quiet:
+        show = self.console.progress()
+        if show is None:  # -q
             return
         if not self._has_begun:
             self._has_begun = True
             self._begin(progress)
         if sys.stderr is not None and sys.stderr.isatty():
-            self._show(progress)
+            show(progress)
         elif progress.seconds >= self._next_line:
             self._next_line += _LINE_SECONDS
             so_far = bar_state(progress)
@@ -99,31 +106,13 @@ class _ProgressLines:
         if not progress.shards_at_once:
             self.console.line("note the scheduler has no worker yet; `dask worker ADDRESS` starts one")
 
-    def _show(self, progress: HarvestProgress) -> None:
-        show = self.console.progress()
-        if show is not None:
-            show(progress)
-
-
-def _show_failed(console: Console, found: Harvest) -> None:
-    """Prints the shards that failed."""
-    console.flush()
-    failed = sorted(found.failed.items())
-    for shard, why in failed[:_SHOWN]:
-        console.error(f"shard {shard} is not done: {why}; --resume tries it again")
-    if len(failed) > _SHOWN:
-        console.error(f"{len(failed) - _SHOWN:,} more shards are not done")
-
 
 def _show_names(console: Console, found: Harvest, most: int | None) -> None:
     """Prints the shards that were restarted, and the hosts that were skipped or cut short."""
     lost = [f"note shard {shard} was begun again, as its worker was lost" for shard in sorted(found.again)]
     given_up = [f"{VERDICT_WORDS[each.verdict]} {each.site}: {each.why}" for each in found.given_up]
     for lines in (lost, given_up):
-        for line in lines[:most]:
-            console.line(line)
-        if most is not None and len(lines) > most:
-            console.line(f"{len(lines) - most:,} more; -v shows them all")
+        _show_first(console.line, lines, most, "; -v shows them all")
 
 
 def _show_so_far(console: Console, output: str) -> None:

@@ -12,7 +12,7 @@ import click
 from ..serialize.writers import FORMATS
 from ..version import __version__
 from . import network_options, options
-from .command import Command, CommandGroup
+from .command import CommandGroup
 
 if TYPE_CHECKING:
     from ..serialize.schema import Language
@@ -55,13 +55,12 @@ def main() -> None:
 
 
 @main.command(
-    cls=Command,
     epilog="sitemap-reader dump example.com > urls.jsonl\n"
     "sitemap-reader dump https://example.com/news.xml --since 7d | jq -r .loc\n"
     "sitemap-reader dump example.com --include /products/ --fields loc,lastmod,images.loc -o products.csv",
-    help=f"""Write every URL of the TARGETs, as {", ".join(_TITLES[:-1])} or {_TITLES[-1]}.
+    help=f"""Write every URL as {", ".join(_TITLES[:-1])} or {_TITLES[-1]}.
 
-    Each URL is written as soon as it is read.
+    Each URL of the TARGETs is written as soon as it is read.
 
     With several TARGETs each line has a "site". A TARGET of - reads a list of them from stdin: one a line, blank
     lines and # comments are skipped.
@@ -81,11 +80,10 @@ def main() -> None:
 def dump(**arguments: Any) -> Exit:
     from .dump import run
 
-    return run(**arguments.pop("reading"), **arguments)
+    return run(**arguments)
 
 
 @main.command(
-    cls=Command,
     epilog="sitemap-reader parse sitemap.xml.gz --url https://example.com/sitemap.xml.gz\n"
     "sitemap-reader parse sitemap.xml.gz --fields loc,lastmod -o urls.csv\n"
     "curl -s https://example.com/sitemap.xml | sitemap-reader parse - --report -",
@@ -95,10 +93,9 @@ def dump(**arguments: Any) -> Exit:
     "Document",
     "--url",
     metavar="URL",
-    default_is="none",
     help="URL of the document, for its relative URLs and for --scope.",
 )
-@options.option("Document", "--content-type", metavar="TYPE", default_is="none", help="Content-Type of the document.")
+@options.option("Document", "--content-type", metavar="TYPE", help="Content-Type of the document.")
 @options.output_file
 @options.record_format("by the suffix of -o, else jsonl")
 @options.extras
@@ -111,7 +108,6 @@ def dump(**arguments: Any) -> Exit:
     "authorities",
     metavar="PREFIX",
     multiple=True,
-    default_is="none",
     help="URL prefix that the document may list besides its own directory (repeatable).",
 )
 @network_options.document_limits
@@ -127,7 +123,6 @@ def parse(**arguments: Any) -> Exit:
 
 
 @main.command(
-    cls=Command,
     epilog="sitemap-reader discover example.com\nsitemap-reader discover - --format jsonl < hosts.txt",
 )
 @options.targets
@@ -140,11 +135,10 @@ def discover(**arguments: Any) -> Exit:
     """
     from .discover import run
 
-    return run(**arguments.pop("reading"), **arguments)
+    return run(**arguments)
 
 
 @main.command(
-    cls=Command,
     epilog="sitemap-reader tree example.com\nsitemap-reader tree example.com | sort -t$'\\t' -k6",
 )
 @options.targets
@@ -158,11 +152,10 @@ def tree(**arguments: Any) -> Exit:
     """
     from .tree import run
 
-    return run(**arguments.pop("reading"), **arguments)
+    return run(**arguments)
 
 
 @main.command(
-    cls=Command,
     epilog="sitemap-reader stats example.com\nsitemap-reader stats urls.jsonl --format jsonl | jq .",
 )
 @click.argument("target", metavar="TARGET|FILE", type=options.FILE)
@@ -176,11 +169,10 @@ def stats(**arguments: Any) -> Exit:
     """
     from .stats import run
 
-    return run(**arguments.pop("reading"), **arguments)
+    return run(**arguments)
 
 
 @main.command(
-    cls=Command,
     epilog="sitemap-reader sync example.com --state sites.db >> changes.jsonl\n"
     "sitemap-reader sync example.com --state items.db --follow products | jq -r 'select(.change == \"new\") | .loc'\n"
     "sitemap-reader sync --state sites.db --history",
@@ -207,11 +199,10 @@ def sync(**arguments: Any) -> Exit:
     """
     from .sync import run
 
-    return run(**arguments.pop("reading"), **arguments)
+    return run(**arguments)
 
 
 @main.command(
-    cls=Command,
     epilog="sitemap-reader harvest hosts.txt -o harvest\n"
     "sitemap-reader harvest hosts.txt -o harvest --resume\n"
     "sitemap-reader harvest hosts.txt -o daily --state --hosts-at-once 100\n"
@@ -223,7 +214,7 @@ def sync(**arguments: Any) -> Exit:
 @options.extras
 @network_options.harvest_network
 def harvest(**arguments: Any) -> Exit:
-    """Read the sitemaps of very many HOSTS on all cores, or on a Dask cluster.
+    """Read the sitemaps of very many HOSTS on all cores, or on Dask.
 
     HOSTS is a file with one host a line; blank lines and # comments are skipped. DIR gets the tables urls, sitemaps,
     problems and hosts, each a folder with one Parquet file per shard. All hosts of a domain are in one shard, and are
@@ -233,11 +224,10 @@ def harvest(**arguments: Any) -> Exit:
     """
     from .harvest import run
 
-    return run(**arguments.pop("reading"), **arguments)
+    return run(**arguments)
 
 
 @main.command(
-    cls=Command,
     epilog="sitemap-reader audit example.com\n"
     "sitemap-reader audit example.com --crawl internal_all.csv -o report.html\n"
     "sitemap-reader audit urls.jsonl --select D,L --fail-on warning\n"
@@ -254,17 +244,16 @@ def harvest(**arguments: Any) -> Exit:
 @network_options.jobs
 @network_options.network
 def audit(**arguments: Any) -> Exit:
-    """Report what is wrong with a site's sitemaps, where, and how to fix it.
+    """Report what is wrong with a site's sitemaps, and how to fix it.
 
     FILE is a dump (JSONL or Parquet); - reads one from stdin. Some checks need a dump written with --report -.
     """
     from .audit import run
 
-    return run(**arguments.pop("reading"), **arguments)
+    return run(**arguments)
 
 
 @main.command(
-    cls=Command,
     epilog="sitemap-reader diff monday.jsonl tuesday.jsonl\n"
     "sitemap-reader diff old.jsonl new.jsonl --on lastmod --format jsonl | jq -r 'select(.change == \"new\") | .loc'",
 )
@@ -276,7 +265,7 @@ def audit(**arguments: Any) -> Exit:
 @options.exit_code
 @options.quiet
 def diff(**arguments: Any) -> Exit:
-    """Write what is new, updated and removed between two dumps or states.
+    """Compare two dumps or states: what is new, updated and removed.
 
     OLD and NEW are dumps (JSONL or Parquet; one of them may be -, stdin) or state files of `sync`. A URL that only
     moved to another sitemap is not a change.
@@ -287,7 +276,6 @@ def diff(**arguments: Any) -> Exit:
 
 
 @main.command(
-    cls=Command,
     epilog="sitemap-reader convert urls.jsonl -o urls.parquet\n"
     "sitemap-reader convert urls.jsonl -o urls.jsonl.zst\n"
     "sitemap-reader convert urls.jsonl --format csv --fields loc,lastmod,news.title > news.csv",
@@ -305,7 +293,6 @@ def convert(**arguments: Any) -> Exit:
 
 
 @main.command(
-    cls=Command,
     epilog="sitemap-reader schema json -o line.schema.json\n"
     "duckdb -c \"SELECT loc FROM read_json('urls.jsonl', format='newline_delimited', "
     'columns=$(sitemap-reader schema duckdb))"',
@@ -322,9 +309,9 @@ def schema(language: Language, output: str | None) -> Exit:
     a Python expression, for pyarrow.json.
     """
     from ..serialize import schema as declared
-    from .exits import Exit, Interrupts
+    from .exits import Exit
     from .output import open_outputs
 
-    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
+    with open_outputs(output) as outputs:
         outputs.records.write(f"{declared.schema(language)}\n".encode())
     return Exit.COMPLETE

@@ -165,17 +165,14 @@ class Console:
         if isinstance(item, Problem):
             self._show_problem(item)
         elif isinstance(item, Outcome):
-            self._finished(item)
+            self.show_document(item)
+            if item.entries and sum(item.dropped.values()) == item.entries:
+                self._all_dropped(item)
 
     def show_document(self, outcome: Outcome) -> None:
         """Prints a finished document, if `verbose`."""
         self._has_documents = True
         self.detail(document_line(outcome, self._document))
-
-    def _finished(self, outcome: Outcome) -> None:
-        self.show_document(outcome)
-        if outcome.entries and sum(outcome.dropped.values()) == outcome.entries:
-            self._all_dropped(outcome)
 
     def _all_dropped(self, outcome: Outcome) -> None:
         if not self._quiet and UNWANTED.keys().isdisjoint(outcome.dropped):
@@ -307,13 +304,3 @@ def read_each(targets: Sequence[str], console: Console, read: Callable[[str], Ex
         finally:
             console.flush()
     return codes
-
-
-def judge(target: str, summary: Summary, console: Console) -> Exit:
-    """The exit code of a target that was read without an exception."""
-    if not summary.complete:
-        return Exit.PARTIAL
-    if summary.urls or summary.dropped or summary.unwanted or summary.pruned or summary.repeated:
-        return Exit.COMPLETE
-    console.error(f"{target} lists no URL: its sitemaps are empty; -v shows each of them")
-    return Exit.NOTHING

@@ -1,6 +1,6 @@
 """The options of commands that fetch or read documents; their defaults are those of Limits.
 
-In: the values of the command line. Out: `reading`, one dict of keywords of SitemapReader, passed on by network().
+In: the values of the command line. Out: keywords of SitemapReader.
 """
 
 from __future__ import annotations
@@ -46,39 +46,27 @@ _DOCUMENT_LIMITS = (
 # keyword -> field of Limits
 _LIMITS = {name.removeprefix("--").replace("-", "_"): field for field, name in OPTIONS.items()}
 
-_CONCURRENCY = number(
-    "Network",
-    "--concurrency",
-    default=16,
-    help="Maximum number of requests in flight.",
-)
+_CONCURRENCY = number("Network", "--concurrency", default=16, help="Maximum number of requests in flight.")
 _RECORD = option(
     "Network",
     "--record",
     metavar="DIR|FILE.warc[.gz]",
     type=FILE,
-    default_is="none",
     help="Write every response to a folder, or to a WARC file; either can then be read as a TARGET.",
 )
 _NETWORK = (
     _CONCURRENCY,
-    number(
-        "Network",
-        "--per-host",
-        default=4,
-        help="Maximum number of requests in flight to one host.",
-    ),
+    number("Network", "--per-host", default=4, help="Maximum number of requests in flight to one host."),
     seconds(
         "Network",
         "--timeout",
         default=_DEFAULTS.read_seconds,
         help=f"Read timeout (connect timeout: {_DEFAULTS.connect_seconds:.0f} s).",
     ),
-    option(
+    number(
         "Network",
         "--retries",
-        metavar="N",
-        type=click.IntRange(min=0),
+        least=0,
         default=_DEFAULTS.tries - 1,
         help="Retries after 5xx, resets and timeouts.",
     ),
@@ -103,7 +91,6 @@ _NETWORK = (
         metavar="'NAME: VALUE'",
         callback=options.headers,
         multiple=True,
-        default_is="none",
         help="Send a header, only to the site of each TARGET (repeatable).",
     ),
     option(
@@ -111,19 +98,11 @@ _NETWORK = (
         "--auth",
         metavar="USER:PASSWORD",
         callback=options.login,
-        default_is="none",
         help="Basic authentication, only for the site of each TARGET. Other users can see it in process lists; --netrc "
         "avoids that.",
     ),
     flag("Network", "--netrc", help="Read logins by host from the file named by $NETRC, or from ~/.netrc."),
-    option(
-        "Network",
-        "--netrc-file",
-        metavar="FILE",
-        type=FILE,
-        default_is="none",
-        help="Read logins by host from this netrc file.",
-    ),
+    option("Network", "--netrc-file", type=FILE, help="Read logins by host from this netrc file."),
     option(
         "Network",
         "-A",
@@ -133,17 +112,10 @@ _NETWORK = (
         default_is="sitemap-reader/VERSION",
         help="User-Agent header, also matched against robots.txt groups.",
     ),
-    option(
-        "Network",
-        "--proxy",
-        metavar="URL",
-        default_is="none",
-        help="HTTP proxy for all requests; it resolves the host names.",
-    ),
+    option("Network", "--proxy", metavar="URL", help="HTTP proxy for all requests; it resolves the host names."),
     option(
         "Network",
         "--cacert",
-        metavar="FILE",
         type=FILE,
         default_is="the system's certificates",
         help="Trust only the certificates in this PEM file.",
@@ -158,11 +130,10 @@ _NETWORK = (
         help="Try well-known paths such as /sitemap.xml; auto: only if robots.txt names no readable sitemap.",
     ),
     _RECORD,
-    option(
+    number(
         "Safety",
         "--max-depth",
-        metavar="N",
-        type=click.IntRange(min=0),
+        least=0,
         default=_DEFAULTS.max_index_depth,
         help="Maximum nesting depth of indexes.",
     ),
@@ -186,14 +157,15 @@ jobs = number("Network", "-j", "--jobs", hidden=True, expose_value=False)
 
 
 def _network(decorators: Iterable[Callable[[Any], Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Adds these options; the function gets their values as `reading`, a dict of keywords of SitemapReader."""
+    """Adds these options; the function gets their values as keywords of SitemapReader."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def with_reading(**kwargs: Any) -> Any:
-            return function(reading=_reading(kwargs), **kwargs)
+        def with_keywords(**kwargs: Any) -> Any:
+            _convert(kwargs)
+            return function(**kwargs)
 
-        return stacked(*decorators)(with_reading)  # type: ignore[no-any-return]
+        return stacked(*decorators)(with_keywords)  # type: ignore[no-any-return]
 
     return decorate
 
@@ -203,29 +175,21 @@ network = _network(_NETWORK)
 harvest_network = _network(each for each in _NETWORK if each not in (_CONCURRENCY, _RECORD))
 
 
-def _reading(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Removes the network options from `kwargs`."""
-    timeout = kwargs.pop("timeout")
-    caps = limits(
+def _convert(kwargs: dict[str, Any]) -> None:
+    """Puts keywords of SitemapReader in place of the options that are named or given otherwise."""
+    timeout, user_agent, netrc_file = kwargs.pop("timeout"), kwargs.pop("user_agent"), kwargs.pop("netrc_file")
+    kwargs["limits"] = limits(
         kwargs,
         read_seconds=timeout,
         connect_seconds=min(timeout, _DEFAULTS.connect_seconds),
         tries=kwargs.pop("retries") + 1,
     )
+    kwargs["obey_robots"] = not kwargs.pop("no_robots")
+    if netrc_file is not None:
+        kwargs["netrc"] = netrc_file
+    if user_agent is not None:
+        kwargs["user_agent"] = user_agent
     if kwargs["insecure"]:
-        _warn_insecure(quiet=kwargs["quiet"])
-    names = ("concurrency", "per_host", "headers", "auth", "proxy", "cacert", "insecure", "probe", "record")
-    reading = {name: kwargs.pop(name) for name in names if name in kwargs}
-    reading |= {"limits": caps, "obey_robots": not kwargs.pop("no_robots")}
-    reading["allow_private"] = kwargs.pop("allow_private")
-    has_netrc, netrc_file = kwargs.pop("netrc"), kwargs.pop("netrc_file")
-    reading["netrc"] = has_netrc if netrc_file is None else netrc_file
-    user_agent = kwargs.pop("user_agent")
-    return reading if user_agent is None else {**reading, "user_agent": user_agent}
-
-
-def _warn_insecure(*, quiet: bool) -> None:
-    if not quiet:
         from .messages import Console  # imported late: --help does not need it
 
-        Console().line("warning TLS certificates are not verified (--insecure)")
+        Console(quiet=kwargs["quiet"]).note("warning TLS certificates are not verified (--insecure)")

@@ -89,7 +89,7 @@ def header_text(context: click.Context, param: click.Parameter, text: str | None
 
 def login(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
     """`USER:PASSWORD`; the error does not repeat malformed text: it may be a secret."""
-    from ..frontier.seeds import make_headers
+    from ..fetch.request_headers import make_headers
 
     with _as_bad_parameter(context, param):
         make_headers((), text)
@@ -107,16 +107,6 @@ def regexes(context: click.Context, param: click.Parameter, patterns: tuple[str,
 
 def when(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
     """A date or an age such as 7d, unchanged."""
-    from ..frontier.filters import make_window
-
-    moments = {param.name: text}
-    with _as_bad_parameter(context, param):
-        make_window(moments.get("since"), moments.get("until"), "keep", datetime.now(UTC))
-    return text
-
-
-def moment(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
-    """A date or an age that names one moment, unchanged."""
     from ..frontier.filters import make_moment
 
     with _as_bad_parameter(context, param):
@@ -169,9 +159,9 @@ def flag(heading: str, *names: str, help: str) -> Callable[[Any], Any]:
     return option(heading, *names, is_flag=True, default_is="off", help=help)
 
 
-def number(heading: str, *names: str, **kwargs: Any) -> Callable[[Any], Any]:
-    """An option that takes a whole number of at least 1."""
-    return option(heading, *names, metavar="N", type=click.IntRange(min=1), **kwargs)
+def number(heading: str, *names: str, least: int = 1, most: int | None = None, **kwargs: Any) -> Callable[[Any], Any]:
+    """An option that takes a whole number."""
+    return option(heading, *names, metavar="N", type=click.IntRange(least, most), **kwargs)
 
 
 def seconds(
@@ -186,7 +176,6 @@ output_file = option(
     "Output",
     "-o",
     "--output",
-    metavar="FILE",
     type=FILE,
     default_is="stdout",
     help="Write to FILE; - is stdout. It is compressed if its name ends in .gz or .zst.",
@@ -194,9 +183,7 @@ output_file = option(
 report = option(
     "Output",
     "--report",
-    metavar="FILE",
     type=FILE,
-    default_is="none",
     help="Write every problem and outcome to FILE as JSONL; - merges them into stdout.",
 )
 _QUIET = flag("Output", "-q", "--quiet", help="Show errors only: no problems, no summary.")
@@ -271,7 +258,6 @@ changed_on = option(
 state = option(
     "State",
     "--state",
-    metavar="FILE",
     type=FILE,
     required=True,
     default_is="must be given",
@@ -319,17 +305,11 @@ harvest = stacked(
         default_is="workers on this machine",
         help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786; its workers must see DIR under the same name.",
     ),
+    number("Workers", "--workers", default_is="cores", help="Worker processes on this machine."),
     number(
         "Workers",
-        "--workers",
-        default_is="cores",
-        help="Worker processes on this machine.",
-    ),
-    option(
-        "Workers",
         "--shards",
-        metavar="N",
-        type=click.IntRange(min=1, max=99_999),
+        most=99_999,
         default_is="by the number of hosts",
         help="Number of parts into which the hosts are divided.",
     ),
@@ -345,12 +325,7 @@ harvest = stacked(
         default=1800.0,
         help="Longest time to wait for one host; the URLs read by then are kept.",
     ),
-    number(
-        "Safety",
-        "--host-urls",
-        default=10_000_000,
-        help="Stop reading a host after N URLs; those are kept.",
-    ),
+    number("Safety", "--host-urls", default=10_000_000, help="Stop reading a host after N URLs; those are kept."),
 )
 findings = stacked(
     option(
@@ -360,14 +335,7 @@ findings = stacked(
         default_is="by the suffix of -o, else text",
         help="Output format of the report; html is a self-contained page.",
     ),
-    option(
-        "Output",
-        "--samples",
-        metavar="N",
-        type=click.IntRange(min=0),
-        default=5,
-        help="Show N examples of each finding.",
-    ),
+    number("Output", "--samples", least=0, default=5, help="Show N examples of each finding."),
     option(
         "Output",
         "--fail-on",
@@ -385,14 +353,12 @@ rules = stacked(
         default_is="all",
         help="Only these rules, such as D03,U07; a letter selects a family, such as L for hreflang (repeatable).",
     ),
-    option(
-        "Rules", "--ignore", metavar="CODES", multiple=True, default_is="none", help="All rules but these (repeatable)."
-    ),
+    option("Rules", "--ignore", metavar="CODES", multiple=True, help="All rules but these (repeatable)."),
     option(
         "Rules",
         "--as-of",
         metavar="WHEN",
-        callback=moment,
+        callback=when,
         default_is="now; for a recording, when it was made",
         help="Time from which ages are computed, such as 2026-11-01 or 7d.",
     ),
@@ -400,7 +366,6 @@ rules = stacked(
         "Rules",
         "--explain",
         metavar="CODES",
-        default_is="none",
         help="Explain codes (D03), families (D) or all, without an audit: the rule, why it matters, how to fix it.",
     ),
 )
@@ -408,9 +373,7 @@ reference_files = stacked(
     option(
         "Against",
         "--crawl",
-        metavar="FILE",
         type=FILE,
-        default_is="none",
         help="Results of a crawl, CSV or JSONL, with url, status, canonical, noindex and hash; or an export of "
         "Screaming Frog.",
     ),
@@ -419,23 +382,13 @@ reference_files = stacked(
         "--baseline",
         metavar="DUMP",
         type=FILE,
-        default_is="none",
         help="Earlier dump: report if most URLs, or whole sitemaps, have disappeared since.",
     ),
-    option(
-        "Against",
-        "--state",
-        metavar="FILE",
-        type=FILE,
-        default_is="none",
-        help="State file of sync, in place of --baseline.",
-    ),
+    option("Against", "--state", type=FILE, help="State file of sync, in place of --baseline."),
     option(
         "Against",
         "--baseline-crawl",
-        metavar="FILE",
         type=FILE,
-        default_is="none",
         help="Crawl at the time of --baseline; with --crawl, report pages whose lastmod changed, but not their hash.",
     ),
 )
@@ -488,7 +441,6 @@ def _patterns(name: str, help: str) -> Callable[[Any], Any]:
         metavar="REGEX",
         multiple=True,
         callback=regexes,
-        default_is="none",
         help=f"{help} (repeatable).",
     )
 

@@ -28,7 +28,7 @@ from ..serialize.byte_streams import Blocks, Compressed, Sink, check_compression
 from ..serialize.dumps import STDIN, STDIN_NAME, open_file
 from ..serialize.jsonl import json_line
 from ..serialize.writers import FORMATS, check_format, make_sink
-from .exits import Exit, any_read
+from .exits import Exit, Interrupts, any_read
 from .options import ROWS_FORMATS
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from ..model.records import Item
     from ..serialize.byte_streams import ByteStream
     from ..serialize.projection import Fields
-    from .exits import Interrupts
     from .messages import Console
 
 
@@ -303,11 +302,13 @@ class Outputs:
     """`sink` takes URLs as JSON objects; `records` is its stream, for lines that are not URLs.
 
     `report` takes problems and outcomes as JSON lines; None without --report; it may be the same as `records`.
+    `interrupts` handles the signals until the outputs are closed.
     """
 
     records: Blocks
     report: Blocks | None
     sink: Sink
+    interrupts: Interrupts
     _outputs: tuple[_Output, ...] = ()
     _keep: bool | None = None
     _has_tried: bool = False
@@ -333,7 +334,7 @@ class Outputs:
         if self.report is not None and isinstance(item, Problem | Outcome):
             self.report.write(json_line(item, site=site))
 
-    def callbacks(self, site: str | None, console: Console, interrupts: Interrupts) -> dict[str, Any]:
+    def callbacks(self, site: str | None, console: Console) -> dict[str, Any]:
         """The `on_item` of a stream, which shows and reports items, and its `on_wait`, which flushes the outputs."""
 
         def take(item: Item) -> None:
@@ -342,7 +343,7 @@ class Outputs:
 
         def wait() -> None:
             self.flush()
-            interrupts.check()
+            self.interrupts.check()
 
         return {"on_item": take, "on_wait": wait}
 
@@ -352,7 +353,8 @@ class Outputs:
             read = os.fstat(body.fileno())
             # A terminal or a socket may be both.
             is_file = stat.S_ISREG(read.st_mode) or stat.S_ISFIFO(read.st_mode)
-            if is_file and any(stream.is_same(read) for stream in self._streams()):
+            streams = (each.stream for each in self._outputs if isinstance(each.stream, OutputStream))
+            if is_file and any(stream.is_same(read) for stream in streams):
                 raise UsageError(f"{name} is read and written at once; write to another file")
 
     def flush(self) -> None:
@@ -373,15 +375,11 @@ class Outputs:
             if keep or (self._has_tried and self._outputs[0].name == STDOUT):
                 self.sink.close()
 
-    def _streams(self) -> Iterator[OutputStream]:
-        return (each.stream for each in self._outputs if isinstance(each.stream, OutputStream))
-
 
 @contextmanager
 def open_outputs(
     output: str | None,
-    report: str | None,
-    interrupts: Interrupts,
+    report: str | None = None,
     *,
     format: str = "jsonl",
     fields: Fields | None = None,
@@ -397,14 +395,15 @@ def open_outputs(
     _refuse(output, report, format)
     check_format(format, fields)
     names = dict.fromkeys(each for each in (output, report) if each)
-    with ExitStack() as files:
+    with Interrupts() as interrupts, ExitStack() as files:
         opened = {}
         for name in names:
             is_binary = name == output and FORMATS[format].is_binary
             opened[name] = _open(name, interrupts, files, is_binary, in_place and name == output)
         records = opened[output].blocks
         sink = make_sink(format, records, fields=fields, guard=guard)
-        outputs = Outputs(records, opened[report].blocks if report else None, sink, tuple(opened.values()))
+        reported = opened[report].blocks if report else None
+        outputs = Outputs(records, reported, sink, interrupts, tuple(opened.values()))
         try:
             yield outputs
         finally:
@@ -431,7 +430,7 @@ def _open(name: str, interrupts: Interrupts, files: ExitStack, is_binary: bool, 
 
 def _refuse(output: str, report: str | None, format: str) -> None:
     """Raises UsageError for outputs that exclude each other."""
-    if report is not None and report != STDOUT and _same(report, output):
+    if report is not None and report != STDOUT and Path(report).resolve() == Path(output).resolve():
         raise UsageError(f"-o and --report are the same file, {report}; give it to one of them")
     if report == output == STDOUT and format != "jsonl":
         raise UsageError(f"--report - writes JSONL to stdout, where the {format} goes; give -o FILE or --report FILE")
@@ -455,10 +454,6 @@ def rows_format_for(output: str | None, format: str | None, elsewhere: str = "ts
 def is_terminal(output: str | None) -> bool:
     """Whether the output is a terminal."""
     return output in (None, STDOUT) and sys.stdout is not None and sys.stdout.isatty()
-
-
-def _same(one: str, other: str) -> bool:
-    return Path(one).resolve() == Path(other).resolve()
 
 
 def _stdout(interrupts: Interrupts) -> ByteStream:

@@ -17,7 +17,7 @@ from ..serialize.dumps import is_warc_name
 from ..serialize.jsonl import json_line, to_dict
 from ..serialize.projection import EXTRAS, parse_fields
 from ..serialize.writers import FORMATS
-from .exits import Exit, Interrupts
+from .exits import Exit
 from .messages import Console
 from .output import Outputs, display_name, format_for, open_input, open_outputs
 
@@ -56,8 +56,7 @@ def run(
     chosen = None if fields is None else parse_fields(fields)
     with (
         open_input(file, _open_document) as body,
-        Interrupts() as interrupts,
-        open_outputs(output, report, interrupts, format=format, fields=chosen, guard=not no_formula_guard) as outputs,
+        open_outputs(output, report, format=format, fields=chosen, guard=not no_formula_guard) as outputs,
     ):
         outputs.refuse_input(body, name)
         items = iter_parse(
@@ -132,10 +131,8 @@ class _Parsing:
             self._outputs.records.write(json_line(item))
         elif isinstance(item, UrlRecord):
             self._outputs.sink.write(to_dict(item))
-        elif isinstance(item, SitemapRef):
-            return
-        elif self._outputs.report is not None:
-            self._outputs.report.write(json_line(item))
+        else:
+            self._outputs.report_on(item, None)
 
     def _count(self, item: Item) -> None:
         if isinstance(item, UrlRecord):

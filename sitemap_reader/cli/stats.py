@@ -20,15 +20,14 @@ from ..model.problems import CATALOGUE
 from ..model.records import UrlRecord
 from ..serialize.dumps import in_batches, is_dump_name, numbered_objects, numbered_records
 from ..statistics.collector import Statistics
-from .exits import Exit, Interrupts
-from .messages import Console, judge, read_each
+from .exits import Exit, judge
+from .messages import Console, read_each
 from .output import display_name, open_input, open_outputs, rows_format_for
-from .tables import SEPARATED, encoding_of, padded, separated, width
+from .tables import encoding_of, padded, rows_as, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ..model.records import Item
     from ..statistics.facts import Fact
     from .output import Outputs
 
@@ -106,15 +105,15 @@ def run(
     format = rows_format_for(output, format)
     found = _found(target)
     now = (found and found.recorded) or _now()
-    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
+    with open_outputs(output) as outputs:
         is_dump = is_dump_name(target)
         statistics = Statistics(now, None if is_dump else lambda: (found and found.recorded) or _now())
-        stats_run = _StatsRun(console, interrupts, outputs, reading, now, statistics, found)
+        stats_run = _StatsRun(console, outputs, reading, now, statistics, found)
         codes = read_each([target], console, stats_run.file if is_dump else stats_run.site)
         outputs.decide(codes)
         if set(codes) != {Exit.USAGE}:
             facts = stats_run.statistics.facts()
-            for line in _lines(format, facts, encoding_of(output), guard=not no_formula_guard):
+            for line in _lines(format, facts, output, guard=not no_formula_guard):
                 outputs.records.write(line)
     return console.end(stats_run.text, stats_run.partial, codes)
 
@@ -136,7 +135,6 @@ class _StatsRun:
     """Counts one target or dump; `text` and `partial` are the last lines on stderr."""
 
     console: Console
-    interrupts: Interrupts
     outputs: Outputs
     reading: dict[str, Any]
     now: datetime
@@ -149,10 +147,10 @@ class _StatsRun:
         """Reads a target to its end."""
         from ..client.sync_api import batches  # a file needs no network library
 
-        check, console = self.interrupts.check, self.console
+        check, console = self.outputs.interrupts.check, self.console
         callbacks: dict[str, Any] = {"on_item": console.show, "on_wait": check, "on_progress": console.progress()}
         # Deferred: the summary counts exactly what was counted here.
-        with self.interrupts.deferred(), batches(self.found or target, **callbacks, **self.reading) as stream:
+        with self.outputs.interrupts.deferred(), batches(self.found or target, **callbacks, **self.reading) as stream:
             try:
                 for item in chain.from_iterable(stream):
                     self.statistics.add(item)
@@ -160,7 +158,7 @@ class _StatsRun:
             finally:
                 summary = stream.summary
                 self.text, self.partial = str(summary), summary.partial_line()
-        return judge(self.found.name if self.found else target, summary, self.console)
+        return judge(self.found.name if self.found else target, summary)
 
     def file(self, file: str) -> Exit:
         """Reads a dump to its end."""
@@ -170,7 +168,8 @@ class _StatsRun:
             self.outputs.refuse_input(body, name)
             counted = (line for line in numbered_objects(body, name) if line[1].get("type") in _COUNTED)
             items: Any = (item for _, item in numbered_records(counted, name))
-            for batch in in_batches(item for item in items if not _is_refused(item, selection)):
+            kept = (item for item in items if not isinstance(item, UrlRecord) or selection.refuses(item) is None)
+            for batch in in_batches(kept):
                 for item in batch:
                     self.statistics.add(item)
         self.text = f"{count_of(self.statistics.urls, 'URL')} in {name}; {time.monotonic() - started:.1f} s"
@@ -194,29 +193,12 @@ def _selection(name: str, reading: Mapping[str, Any], now: datetime) -> Selectio
     return make_selection(now, **filters)
 
 
-def _is_refused(item: Item, selection: Selection) -> bool:
-    return isinstance(item, UrlRecord) and selection.refuses(item) is not None
-
-
-def _table(facts: list[Fact], encoding: str) -> Iterator[bytes]:
-    for line in panels(facts, shutil.get_terminal_size().columns):
-        yield f"{line}\n".encode(encoding, "replace")
-
-
-def _separated(format: str, facts: list[Fact], guard: bool) -> Iterator[bytes]:
-    rows = [(fact.group, fact.name, str(fact.count), _fraction(fact.share)) for fact in facts]
-    return separated(format, HEADER, rows, guard) if rows else iter(())
-
-
-def _fraction(share: float | None) -> str | None:
-    return None if share is None else f"{share:.6g}"
-
-
-def _jsonl(facts: list[Fact]) -> Iterator[bytes]:
-    return (orjson.dumps(fact.to_dict(), option=orjson.OPT_APPEND_NEWLINE) for fact in facts)
-
-
-def _lines(format: str, facts: list[Fact], encoding: str, *, guard: bool) -> Iterator[bytes]:
-    if format in SEPARATED:
-        return _separated(format, facts, guard)
-    return _jsonl(facts) if format == "jsonl" else _table(facts, encoding)
+def _lines(format: str, facts: list[Fact], output: str | None, *, guard: bool) -> Iterator[bytes]:
+    if format == "jsonl":
+        return (orjson.dumps(fact.to_dict(), option=orjson.OPT_APPEND_NEWLINE) for fact in facts)
+    if format == "table":
+        encoding, columns = encoding_of(output), shutil.get_terminal_size().columns
+        return (f"{line}\n".encode(encoding, "replace") for line in panels(facts, columns))
+    shares = (None if fact.share is None else f"{fact.share:.6g}" for fact in facts)
+    rows = [(fact.group, fact.name, fact.count, share) for fact, share in zip(facts, shares, strict=True)]
+    return rows_as(format, HEADER, rows, right=(), output=output, guard=guard)

@@ -16,7 +16,7 @@ from ..model.records import ChangeCounts
 from ..serialize.dumps import STDIN
 from ..serialize.jsonl import encode_changes, stamp
 from ..state.state import State, site_name
-from .exits import Exit, Interrupts, any_read
+from .exits import Exit, any_read
 from .messages import Console, read_each, read_targets, utf8
 from .output import Outputs, is_terminal, open_outputs, rows_format_for
 from .tables import change_header, change_lines, encoding_of, rows_as
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..serialize.dumps import JsonObject
     from ..state.documents import StoredDocument
     from ..state.state import StoredRun
-    from .tables import Cell
 
 
 def run(
@@ -56,10 +55,10 @@ def run(
     names = read_targets(targets)
     reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
     # In place: changes that the state counts as delivered are in the file, also after a kill.
-    with Interrupts() as interrupts, open_outputs(output, report, interrupts, in_place=True) as outputs:
+    with open_outputs(output, report, in_place=True) as outputs:
         _refuse_state(state, outputs)
         writing: dict[str, Any] = {"encoding": encoding_of(output), "guard": not no_formula_guard}
-        sync = _Sync(console, outputs, interrupts, state, format, reading, len(names) > 1, writing)
+        sync = _Sync(console, outputs, state, format, reading, len(names) > 1, writing)
         codes = read_each(names, console, sync.site)
         outputs.decide(codes)
         if any_read(codes):
@@ -75,7 +74,6 @@ class _Sync:
 
     console: Console
     outputs: Outputs
-    interrupts: Interrupts
     state: str
     format: str
     reading: dict[str, Any]
@@ -91,16 +89,16 @@ class _Sync:
         """
         found = find_target(target)
         site = utf8(found.name) if self.names_sites else None
-        callbacks = self.outputs.callbacks(site, self.console, self.interrupts)
+        callbacks = self.outputs.callbacks(site, self.console)
         callbacks["on_document"] = self._show_trust
         with (
-            self.interrupts.deferred(),
+            self.outputs.interrupts.deferred(),
             change_pieces(found, state=self.state, **callbacks, **self.reading) as stream,
         ):
             try:
                 for piece in stream:
                     self._write(encode_changes(piece, site=site))
-                    self.interrupts.check()
+                    self.outputs.interrupts.check()
             finally:
                 summary = stream.summary
                 self.total = self.total + summary if self.total else summary
@@ -163,7 +161,7 @@ def _history(
         known = {site.name for site in stored.sites()}
         names = [target if target in known else site_name(find_target(target).seeds) for target in targets]
         runs = [run for name in names for run in stored.runs(name)] if names else stored.runs()
-    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
+    with open_outputs(output) as outputs:
         _refuse_state(state, outputs)
         outputs.keep()
         json_objects = [_run_object(run) for run in runs]
@@ -171,7 +169,7 @@ def _history(
             for json_object in json_objects:
                 outputs.records.write(orjson.dumps({"type": "run", **json_object}, option=orjson.OPT_APPEND_NEWLINE))
         else:
-            rows: list[list[Cell]] = [[_cell(json_object[name]) for name in HEADER] for json_object in json_objects]
+            rows = [[json_object[name] for name in HEADER] for json_object in json_objects]
             for line in rows_as(format, HEADER, rows, right=_NUMBERS, output=output, guard=guard):
                 outputs.records.write(line)
     return console.end(count_of(len(runs), "run"), None, [Exit.COMPLETE])
@@ -183,9 +181,3 @@ def _run_object(run: StoredRun) -> JsonObject:
         moment = json_object[name]
         json_object[name] = moment and stamp(moment.replace(microsecond=0))
     return json_object
-
-
-def _cell(value: Any) -> Cell:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return None if value is None else f"{value}"

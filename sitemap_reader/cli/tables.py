@@ -1,6 +1,6 @@
 """Tables and changes as lines: aligned for a terminal, TSV or CSV with a header, JSON lines.
 
-In: a header and rows of text, None for an empty cell; changes as JSON objects. Out: encoded lines. Nothing is cut,
+In: a header and rows of values, None for an empty cell; changes as JSON objects. Out: encoded lines. Nothing is cut,
 however narrow the terminal; East Asian characters take two columns.
 """
 
@@ -53,20 +53,24 @@ def encoding_of(output: str | None) -> str:
     return sys.stdout.encoding if is_terminal(output) else "utf-8"
 
 
-Cell = str | None
-
 # Wider cells do not widen their column.
 MAX_ALIGNED = 120
 
 
-def separated(format: str, header: Sequence[str], rows: Sequence[Sequence[Cell]], guard: bool) -> Iterator[bytes]:
+def _text(cell: object, empty: str) -> str:
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    return empty if cell in (None, "") else str(cell)
+
+
+def separated(format: str, header: Sequence[str], rows: Sequence[Sequence[object]], guard: bool) -> Iterator[bytes]:
     """The lines of a table in a format of SEPARATED, the header first; tabs in cells are escaped."""
     return (separated_line(format, row, guard) for row in (header, *rows))
 
 
-def separated_line(format: str, row: Sequence[Cell], guard: bool) -> bytes:
+def separated_line(format: str, row: Sequence[object], guard: bool) -> bytes:
     """One such line; with `guard` no cell is a formula to a spreadsheet."""
-    cells = [printable(cell or "").encode("utf-8", "replace").decode() for cell in row]
+    cells = [printable(_text(cell, "")).encode("utf-8", "replace").decode() for cell in row]
     return SEPARATED[format]([*map(guarded, cells)] if guard else cells)
 
 
@@ -79,10 +83,10 @@ SEPARATED: dict[str, Callable[[list[str]], bytes]] = {"tsv": _tsv_row, "csv": cs
 
 
 def aligned(
-    header: Sequence[str], rows: Sequence[Sequence[Cell]], *, right: Sequence[str] = (), encoding: str = "utf-8"
+    header: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = (), encoding: str = "utf-8"
 ) -> Iterator[bytes]:
     """Columns as wide as their widest cell, those named in `right` flush right; `-` for an empty cell."""
-    lines = [[shown(cell or "-", encoding) for cell in row] for row in (header, *rows)]
+    lines = [[shown(_text(cell, "-"), encoding) for cell in row] for row in (header, *rows)]
     widths = [max(_width_to_align(cell) for cell in column) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = [
@@ -99,7 +103,7 @@ def _width_to_align(cell: str) -> int:
 def rows_as(
     format: str,
     header: Sequence[str],
-    rows: Sequence[Sequence[Cell]],
+    rows: Sequence[Sequence[object]],
     *,
     right: Sequence[str],
     output: str | None,
@@ -124,16 +128,14 @@ def change_lines(
     """Changes in a format of ROWS_FORMATS, without header, a line as soon as a change comes."""
     if format in SEPARATED:
         return _separated(format, changes, names_sites, guard)
-    return _jsonl(changes) if format == "jsonl" else _table(changes, encoding)
+    if format == "jsonl":
+        return (orjson.dumps(change, option=orjson.OPT_APPEND_NEWLINE) for change in changes)
+    return _table(changes, encoding)
 
 
 def change_header(format: str, *, names_sites: bool) -> bytes:
     """The header of TSV and CSV; nothing for other formats."""
     return separated_line(format, (*_front(names_sites), *HEADER), guard=False) if format in SEPARATED else b""
-
-
-def _jsonl(changes: Iterable[JsonObject]) -> Iterator[bytes]:
-    return (orjson.dumps(change, option=orjson.OPT_APPEND_NEWLINE) for change in changes)
 
 
 def _separated(format: str, changes: Iterable[JsonObject], names_sites: bool, guard: bool) -> Iterator[bytes]:

@@ -11,20 +11,19 @@ from ..client.sitemap_tree import SitemapTree, TreeRow
 from ..client.sync_api import urls
 from ..client.targets import find_target
 from ..statistics.facts import as_stated
-from .exits import Interrupts
-from .messages import Console, judge, read_each, read_targets
+from .exits import Interrupts, judge
+from .messages import Console, read_each, read_targets
 from .output import open_outputs, rows_format_for
 from .tables import encoding_of, rows_as
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ..client.summary import Summary
     from ..model.records import Item
     from .exits import Exit
-    from .tables import Cell
 
-TSV_HEADER = ("depth", "url", "format", "entries", "lastmod", "newest", "complete", "kept", "status", "problem")
+TSV_HEADER = ("site", "depth", "url", "format", "entries", "lastmod", "newest", "complete", "kept", "status", "problem")
 _ASCII = str.maketrans({"└": "`", "├": "|", "│": "|", "─": "-"})
 
 
@@ -42,20 +41,19 @@ def run(
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets(targets)
     format = rows_format_for(output, format)
-    with Interrupts() as interrupts, open_outputs(output, None, interrupts) as outputs:
-        trees = _Trees(console, interrupts, reading)
+    with open_outputs(output) as outputs:
+        trees = _Trees(console, outputs.interrupts, reading)
         codes = read_each(names, console, trees.site)
         outputs.decide(codes)
         rows = [(site, row) for site, tree in trees.trees for row in tree.rows()]
         if format == "jsonl":
-            for site, row in rows:
-                outputs.records.write(_json_line(row, site if len(names) > 1 else None))
+            lines: Iterable[bytes] = (_json_line(row, site if len(names) > 1 else None) for site, row in rows)
         else:
-            table = _table(rows, encoding_of(output)) if format == "table" else _tsv(rows, len(names) > 1)
-            guard = not no_formula_guard
+            table = _table(rows, encoding_of(output)) if format == "table" else _tsv(rows, 0 if len(names) > 1 else 1)
             right = ("entries", "kept", "status")
-            for line in rows_as(format, *table, right=right, output=output, guard=guard):
-                outputs.records.write(line)
+            lines = rows_as(format, *table, right=right, output=output, guard=not no_formula_guard)
+        for line in lines:
+            outputs.records.write(line)
     return console.end(
         str(trees.total) if trees.total else None, trees.total.partial_line() if trees.total else None, codes
     )
@@ -91,41 +89,26 @@ class _Trees:
             finally:
                 summary = stream.summary
                 self.total = self.total + summary if self.total else summary
-        return judge(found.name, summary, self.console)
+        return judge(found.name, summary)
 
 
-def _tsv(rows: Sequence[tuple[str, TreeRow]], names_sites: bool) -> tuple[Sequence[str], list[list[Cell]]]:
-    cells: list[list[Cell]] = [
-        [
-            str(row.depth),
-            row.url,
-            row.format,
-            _number(row.entries),
-            row.lastmod,
-            row.newest,
-            row.complete,
-            _number(row.kept),
-            _number(row.status),
-            row.problem,
-        ]
-        for _, row in rows
-    ]
-    if not names_sites:
-        return TSV_HEADER, cells
-    return ("site", *TSV_HEADER), [[site, *each] for (site, _), each in zip(rows, cells, strict=True)]
+def _tsv(rows: Sequence[tuple[str, TreeRow]], first: int) -> tuple[Sequence[str], list[Sequence[object]]]:
+    """The columns from the `first` on."""
+    values = ([site, *(getattr(row, name) for name in TSV_HEADER[1:])] for site, row in rows)
+    return TSV_HEADER[first:], [row[first:] for row in values]
 
 
-def _table(rows: Sequence[tuple[str, TreeRow]], encoding: str) -> tuple[Sequence[str], list[list[Cell]]]:
+def _table(rows: Sequence[tuple[str, TreeRow]], encoding: str) -> tuple[Sequence[str], list[Sequence[object]]]:
     """`kept` only if something was dropped, `problem` only if there is one; the root of a tree names its site."""
     plain = not _can_draw(encoding)
-    columns: dict[str, list[Cell]] = {
+    columns: dict[str, list[Any]] = {
         "sitemap": [(row.branch.translate(_ASCII) if plain else row.branch) + row.url for _, row in rows],
         "format": [row.format for _, row in rows],
         "entries": [_grouped(row.entries) for _, row in rows],
         "kept": [_grouped(row.kept) for _, row in rows],
         "lastmod": [_date(row.lastmod, row.lastmod_precision) for _, row in rows],
         "newest": [_date(row.newest, row.newest_precision) for _, row in rows],
-        "status": [_number(row.status) for _, row in rows],
+        "status": [row.status for _, row in rows],
         "complete": [row.complete for _, row in rows],
         "problem": [row.problem for _, row in rows],
     }
@@ -133,7 +116,7 @@ def _table(rows: Sequence[tuple[str, TreeRow]], encoding: str) -> tuple[Sequence
         del columns["kept"]
     if not any(columns["problem"]):
         del columns["problem"]
-    return tuple(columns), [list(cells) for cells in zip(*columns.values(), strict=True)]
+    return tuple(columns), [*zip(*columns.values(), strict=True)]
 
 
 def _date(stamp: str | None, precision: str | None) -> str | None:
@@ -142,10 +125,6 @@ def _date(stamp: str | None, precision: str | None) -> str | None:
 
 def _grouped(number: int | None) -> str | None:
     return None if number is None else f"{number:,}"
-
-
-def _number(number: int | None) -> str | None:
-    return None if number is None else str(number)
 
 
 def _can_draw(encoding: str) -> bool:
@@ -157,9 +136,8 @@ def _can_draw(encoding: str) -> bool:
 
 
 def _json_line(row: TreeRow, site: str | None) -> bytes:
-    json_object = {"type": "node", **attrs.asdict(row)}
-    for name in ("branch", "bytes_decoded", "seconds", "problems"):
-        del json_object[name]
+    left_out = ("branch", "bytes_decoded", "seconds", "problems")
+    json_object = {"type": "node", **attrs.asdict(row, filter=lambda field, _: field.name not in left_out)}
     if site is not None:
         json_object["site"] = site
     return orjson.dumps(json_object, option=orjson.OPT_APPEND_NEWLINE)

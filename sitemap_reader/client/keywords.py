@@ -6,7 +6,6 @@ for any other, with a suggestion: names of other libraries come from a table, mi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache, wraps
 from inspect import Parameter, cleandoc, signature
@@ -19,15 +18,17 @@ from ..model.errors import UnknownKeyword
 from ..model.limits import Limits
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from datetime import datetime
     from pathlib import Path
 
     import aiohttp
 
     from ..fetch.client import Fetcher
+    from ..fetch.request_headers import Logins
     from ..frontier.filters import Moment, Pattern, Undated
     from ..frontier.revalidation import Trust
-    from ..frontier.seeds import Logins, Probe
+    from ..frontier.seeds import Probe
     from ..model.records import Item, Outcome, SitemapRef
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..parser.normalise.scope import ScopeMode
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-# Names of the keywords of something else; a function, as some are in modules that take long to import.
-Names = Callable[[], Iterable[str]]
 
 
 class ReaderOptions(TypedDict, total=False):
@@ -240,71 +239,38 @@ CHANGES_KEYWORDS: Mapping[str, tuple[str, str]] = {
     "clock": ("", "Returns the current time as an aware datetime; by default the system's."),
 }
 
-# Keyword of another library -> what to write here; {} is the value that was given, {next} the next integer.
-FOREIGN_KEYWORDS: Mapping[str, str] = {
-    "timeout": "limits=Limits(read_seconds={})",
-    "read_timeout": "limits=Limits(read_seconds={})",
-    "request_timeout": "limits=Limits(read_seconds={})",
-    "connect_timeout": "limits=Limits(connect_seconds={})",
-    "retries": "limits=Limits(tries={next}), the first try included",
-    "retry": "limits=Limits(tries={next}), the first try included",
-    "max_retries": "limits=Limits(tries={next}), the first try included",
-    "max_depth": "limits=Limits(max_index_depth={})",
-    "depth": "limits=Limits(max_index_depth={})",
-    "max_urls": "limits=Limits(max_entries={})",
-    "max_bytes": "limits=Limits(max_decoded_bytes={})",
-    "max_size": "limits=Limits(max_decoded_bytes={})",
-    "max_wait": "limits=Limits(max_wait_seconds={})",
-    "login": 'auth="USER:PASSWORD"',
-    "credentials": 'auth="USER:PASSWORD"',
-    "cookies": 'headers={{"Cookie": "…"}}',
-    "verify": "insecure=True, or cacert=FILE",
-    "ssl": "insecure=True, or cacert=FILE",
-    "ca_file": "cacert={}",
-    "max_crawl_delay": "limits=Limits(max_crawl_delay_seconds={})",
-    "proxies": 'proxy="http://HOST:PORT"',
-    "client": "fetcher= or session=",
-    "http_client": "fetcher= or session=",
-    "web_client": "fetcher= or session=",
-    "workers": "concurrency={}, the requests at once",
-    "max_workers": "concurrency={}, the requests at once",
-    "threads": "concurrency={}, the requests at once",
-    "connections": "concurrency={}, the requests at once",
-    "max_connections": "concurrency={}, the requests at once",
-    "delay": "per_host=1, the requests at once to a host; Crawl-delay of robots.txt is kept",
-    "crawl_delay": "per_host=1, the requests at once to a host; Crawl-delay of robots.txt is kept",
-    "robots": "obey_robots=True or False",
-    "respect_robots": "obey_robots=True or False",
-    "respect_robots_txt": "obey_robots=True or False",
-    "robotstxt_obey": "obey_robots=True or False",
-    "ignore_robots": "obey_robots=False",
-    "no_robots": "obey_robots=False",
-    "use_known_paths": 'probe="always" or "never"',
-    "agent": "user_agent={}",
-    "ua": "user_agent={}",
-    "recursive": "follow=lambda ref: False to read no children of an index",
-    "after": "since={}",
-    "start": "since={}",
-    "start_date": "since={}",
-    "from_date": "since={}",
-    "modified_since": "since={}",
-    "before": "until={}",
-    "end": "until={}",
-    "end_date": "until={}",
-    "to_date": "until={}",
-    "filter": "include={}, a regular expression",
-    "pattern": "include={}, a regular expression",
-    "regex": "include={}, a regular expression",
-    "skip": "exclude={}, a regular expression",
-    "dedupe": "unique=True",
-    "distinct": "unique=True",
-    "progress": "show_progress=True",
-    "progress_bar": "show_progress=True",
-    "verbose": "show_progress=True",
-    "db": "state={}",
-    "database": "state={}",
-    "state_file": "state={}",
+# What to write here -> the keywords of other libraries for it; {} is the given value, {next} the next integer.
+_OTHER_NAMES = {
+    "limits=Limits(read_seconds={})": "timeout read_timeout request_timeout",
+    "limits=Limits(connect_seconds={})": "connect_timeout",
+    "limits=Limits(tries={next}), the first try included": "retries retry max_retries",
+    "limits=Limits(max_index_depth={})": "max_depth depth",
+    "limits=Limits(max_entries={})": "max_urls",
+    "limits=Limits(max_decoded_bytes={})": "max_bytes max_size",
+    "limits=Limits(max_wait_seconds={})": "max_wait",
+    'auth="USER:PASSWORD"': "login credentials",
+    'headers={{"Cookie": "…"}}': "cookies",
+    "insecure=True, or cacert=FILE": "verify ssl",
+    "cacert={}": "ca_file",
+    "limits=Limits(max_crawl_delay_seconds={})": "max_crawl_delay",
+    'proxy="http://HOST:PORT"': "proxies",
+    "fetcher= or session=": "client http_client web_client",
+    "concurrency={}, the requests at once": "workers max_workers threads connections max_connections",
+    "per_host=1, the requests at once to a host; Crawl-delay of robots.txt is kept": "delay crawl_delay",
+    "obey_robots=True or False": "robots respect_robots respect_robots_txt robotstxt_obey",
+    "obey_robots=False": "ignore_robots no_robots",
+    'probe="always" or "never"': "use_known_paths",
+    "user_agent={}": "agent ua",
+    "follow=lambda ref: False to read no children of an index": "recursive",
+    "since={}": "after start start_date from_date modified_since",
+    "until={}": "before end end_date to_date",
+    "include={}, a regular expression": "filter pattern regex",
+    "exclude={}, a regular expression": "skip",
+    "unique=True": "dedupe distinct",
+    "show_progress=True": "progress progress_bar verbose",
+    "state={}": "db database state_file",
 }
+FOREIGN_KEYWORDS = {name: ours for ours, names in _OTHER_NAMES.items() for name in names.split()}
 _MAX_VALUE_CHARACTERS = 40  # a longer value is not repeated in a message
 
 
@@ -312,7 +278,7 @@ def checked_keywords(
     options: type | None = None,
     *,
     meanings: Mapping[str, tuple[str, str]] = KEYWORDS,
-    elsewhere: Mapping[str, Names] | None = None,
+    elsewhere: Mapping[str, Collection[str]] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator that lists the keywords of a function in its docstring, and raises UnknownKeyword for any other.
 
@@ -389,7 +355,9 @@ def _display_name(function: Callable[..., object]) -> str:
     return f"{function.__qualname__.removesuffix('.__init__').rpartition('.')[2]}()"
 
 
-def _message(function: str, name: str, value: object, known: list[str], elsewhere: Mapping[str, Names]) -> str:
+def _message(
+    function: str, name: str, value: object, known: list[str], elsewhere: Mapping[str, Collection[str]]
+) -> str:
     """The text of the error: the keyword that is unknown, and what to write in its place."""
     start = f"{function} has no keyword {name}"
     if suggested := _suggestion(name, value):
@@ -397,10 +365,10 @@ def _message(function: str, name: str, value: object, known: list[str], elsewher
         if keyword in known:
             return f"{start}; give {suggested}"
         for owner, names in elsewhere.items():
-            if keyword in names():
+            if keyword in names:
                 return f"{start}; {owner} takes {suggested}"
     for owner, names in elsewhere.items():
-        if name in names():
+        if name in names:
             return f"{start}; {owner} takes it"
     if close := get_close_matches(name, known, n=1, cutoff=0.7):
         return f"{start}; did you mean {close[0]}?"

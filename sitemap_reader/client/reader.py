@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 import attrs
 
 from ..fetch.client import AiohttpFetcher
+from ..fetch.request_headers import RequestHeaders, make_headers
 from ..frontier.frontier import Frontier, Plan
 from ..frontier.revalidation import DocumentCache, Trust
-from ..frontier.seeds import RequestHeaders, make_headers
 from ..model.errors import UsageError
 from ..model.limits import AUTO_MODES, Limits, checked_limits
 from ..model.url_batch import UrlBatch
@@ -25,7 +25,7 @@ from ..pipeline.crawl import Crawl
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..serialize.jsonl import COMPARED
 from ..version import __version__
-from .keywords import CHANGES_KEYWORDS, Names, QueryOptions, ReaderOptions, SyncOptions, checked_keywords
+from .keywords import CHANGES_KEYWORDS, QueryOptions, ReaderOptions, SyncOptions, checked_keywords
 from .progressbar import ProgressBar
 from .query import UrlQuery, check_choice, check_positive
 from .streams import AsyncStream, ChangeRun, CrawlRun
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     import aiohttp
 
     from ..fetch.client import Fetcher
-    from ..frontier.seeds import Logins, Probe, Seed
+    from ..fetch.request_headers import Logins
+    from ..frontier.seeds import Probe, Seed
     from ..model.records import Candidate, Change, Item, UrlRecord
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..parser.normalise.scope import ScopeMode
@@ -50,11 +51,11 @@ _TLS_LOG = logging.getLogger("sitemap_reader.tls")
 _TLS_LOG.addHandler(logging.NullHandler())  # otherwise Python prints to stderr where logging is not configured
 
 
-_METHOD_KEYWORDS: dict[str, Names] = {
-    "its urls()": lambda: QueryOptions.__annotations__,
-    "its changes()": lambda: {"state", *SyncOptions.__annotations__},
+_METHOD_KEYWORDS = {
+    "its urls()": (*QueryOptions.__annotations__,),
+    "its changes()": ("state", *SyncOptions.__annotations__),
 }
-_READER_KEYWORDS: dict[str, Names] = {"SitemapReader": lambda: ReaderOptions.__annotations__}
+_READER_KEYWORDS = {"SitemapReader": (*ReaderOptions.__annotations__,)}
 
 
 class SitemapReader:
@@ -184,15 +185,15 @@ class SitemapReader:
         query: UrlQuery,
         *,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
-        settled: Mapping[str, str] | None = None,
+        already_read: Mapping[str, str] | None = None,
     ) -> CrawlRun:
-        """The CrawlRun that a stream of URLs reads; `settled` documents (URL -> format) are not requested again."""
+        """The CrawlRun that a stream of URLs reads; what `already_read` has (URL -> format) is not requested again."""
         plan = query.plan_fields(datetime.now(UTC))
         found = find_target(target)
         crawl = self._crawl(
             found,
             frontier=frontier,
-            cache=DocumentCache(settled=settled or {}),
+            cache=DocumentCache(already_read=already_read or {}),
             **plan,
         )
         return CrawlRun(

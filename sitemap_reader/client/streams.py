@@ -25,7 +25,6 @@ from .thread_bridge import Bridge
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator
-    from types import TracebackType
 
     from ..frontier.robots_rules import Rules
     from ..model.errors import ReadError
@@ -238,9 +237,7 @@ class AsyncStream(StreamInfo, Generic[Output]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self.close()
 
     def __aiter__(self) -> AsyncIterator[Output]:
@@ -317,9 +314,7 @@ class Stream(StreamInfo, Generic[Output]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self.close()
 
     def __iter__(self) -> Iterator[Output]:

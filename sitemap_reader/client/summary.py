@@ -173,32 +173,25 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+@attrs.define(eq=False, repr=False)
 class SummaryBuilder:
     """Takes batches; keeps one Outcome per document and samples of the problems, never the records.
 
     With `seen` each URL is yielded once; `limit` is the most URLs to yield.
     """
 
-    def __init__(
-        self,
-        on_outcome: Callable[[Outcome], None] | None = None,
-        on_item: Callable[[Item], None] | None = None,
-        *,
-        seen: UrlSet | None = None,
-        limit: int | None = None,
-    ) -> None:
-        self.problems = Problems()
-        self.outcomes: list[Outcome] = []
-        self.progress = Progress()
-        self.pruned: Counter[str] = Counter()
-        self.checked = 0
-        self.since: datetime | None = None
-        self.seconds = 0.0
-        self._on_outcome = on_outcome
-        self._on_item = on_item
-        self._seen = seen
-        self._most = limit
-        self._repeated = 0
+    _on_outcome: Callable[[Outcome], None] | None = None
+    _on_item: Callable[[Item], None] | None = None
+    _seen: UrlSet | None = None
+    _limit: int | None = None
+    problems: Problems = attrs.field(factory=Problems)
+    outcomes: list[Outcome] = attrs.field(factory=list)
+    progress: Progress = attrs.field(factory=Progress)
+    pruned: Counter[str] = attrs.field(factory=Counter)
+    checked: int = 0
+    since: datetime | None = None
+    seconds: float = 0.0
+    _repeated: int = 0
 
     def record(self, items: Iterable[BatchItem]) -> list[UrlBatch]:
         """The UrlBatches; the other items are recorded first, then passed to the callbacks, which may raise."""
@@ -225,7 +218,7 @@ class SummaryBuilder:
 
     def count_batch(self, urls: UrlBatch) -> UrlBatch:
         """The URLs to yield, counted: without those that were yielded before, or exceed the limit."""
-        if self._seen is not None or (self._most is not None and self.progress.urls + len(urls) > self._most):
+        if self._seen is not None or (self._limit is not None and self.progress.urls + len(urls) > self._limit):
             return urls.only([self.count_url(loc) for loc in urls.columns.locs])
         self.progress.urls += len(urls)
         return urls
@@ -233,7 +226,7 @@ class SummaryBuilder:
     @property
     def is_full(self) -> bool:
         """Whether `limit` URLs were counted."""
-        return self.progress.urls == self._most
+        return self.progress.urls == self._limit
 
     def _record(self, item: Item) -> None:
         if isinstance(item, Problem):

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..fetch.replay import FolderRecorder, ReplayFetcher, is_recording, read_recording
+from ..fetch.request_headers import Logins
 from ..fetch.warc.fetcher import WarcFetcher
 from ..fetch.warc.index import RECOMPRESS
-from ..frontier.seeds import Logins, Seed, basic, parse_target
+from ..frontier.seeds import SCHEME, Seed, basic, parse_target
 from ..model.errors import UsageError
 from ..model.problems import Problem, report
 from ..model.records import Outcome
@@ -54,7 +55,6 @@ def read_netrc(given: bool | str | os.PathLike[str] | Logins | None) -> Logins:
     return Logins({name.lower().removesuffix("."): login for name, login in logins.items()})
 
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _HOST = re.compile(r"(?:[^/?#]*\.[^/?#]+|localhost|\[[^\]]*\])(?::\d+)?(?:[/?#].*)?", re.DOTALL | re.IGNORECASE)
 # A folder of such a name may hold downloads from a host: the name means the host.
 _HOST_NAME = re.compile(r"[^./\\][^/\\]*\.[^./\\]+")
@@ -99,7 +99,7 @@ def find_target(target: str | Path | Target) -> Target:
     if not isinstance(target, str | Path):
         raise UsageError(f"a target is a host, a URL or a folder, not {target!r}; read several one after the other")
     name = str(target)
-    if _SCHEME.match(name.strip()):
+    if SCHEME.match(name.strip()):
         return _site(name)
     path = Path(target)
     is_folder, is_file = _on_disk(path)
@@ -112,11 +112,12 @@ def find_target(target: str | Path | Target) -> Target:
         return Target(name, warc.seeds, warc, warc.recorded, warc.damage)
     if is_file:
         raise UsageError(_wrong_file_message(name))
-    if name.endswith(DUMP_SUFFIXES):
-        raise UsageError(f"there is no file {name}; a site is named by its host, such as example.com")
-    if isinstance(target, Path) or name.endswith("/") or name.startswith((".", "/")):
-        raise UsageError(f"there is no folder {name}; a site is named by its host or by a URL with https://")
-    return site_target(name, "neither a folder here nor a host")
+    bare = name.strip()
+    is_path = isinstance(target, Path) or name.endswith(("/", *DUMP_SUFFIXES)) or name.startswith((".", "/"))
+    if is_path or (bare and not _HOST.fullmatch(bare)):
+        hint = "a site is named by its host, such as example.com, or by its URL"
+        raise UsageError(f"there is no file or folder {name}; {hint}")
+    return _site(name)
 
 
 def reject_document(target: object) -> None:
@@ -126,11 +127,11 @@ def reject_document(target: object) -> None:
         raise UsageError("that is a document, not the name of a site; sr.parse() reads it")
 
 
-def site_target(name: str, else_it_is: str = "no host") -> Target:
+def site_target(name: str) -> Target:
     """The Target of a host or a URL, without a look at the disk."""
     bare = name.strip()
-    if bare and not (_SCHEME.match(bare) or _HOST.fullmatch(bare)):
-        raise UsageError(f"{name!r} is {else_it_is} such as example.com; write http://{bare} if it is one")
+    if bare and not (SCHEME.match(bare) or _HOST.fullmatch(bare)):
+        raise UsageError(f"{name!r} is no host such as example.com; write http://{bare} if it is one")
     return _site(name)
 
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 
-from ..frontier.seeds import check_header
 from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES, Limits, checked_limits
 from .errors import REFUSED_ERRNO, RequestedUrl, describe_address, fetch_error, refused_address, shorten
+from .request_headers import check_header
 from .ssrf_guard import address_refusal, literal_address
 
 if TYPE_CHECKING:

@@ -157,26 +157,6 @@ class DocumentRequest:
     resume: ResumePoint | None = None
     reread: Reread | None = None
 
-    @property
-    def original_url(self) -> str:
-        """The URL as it was listed."""
-        return self.document.original_url
-
-    @property
-    def is_robots(self) -> bool:
-        """Whether it is a robots.txt."""
-        return self.document.is_robots
-
-    @property
-    def is_probe(self) -> bool:
-        """Whether its failure is not reported, as far as is known by now."""
-        return self.document.is_probe
-
-    @property
-    def authorities(self) -> tuple[str, ...]:
-        """The URL prefixes that the document may list besides its own directory, once its Head was received."""
-        return self.document.authorities
-
 
 # --- what was decided ---
 
@@ -187,7 +167,7 @@ class DocumentReport:
 
     outcome: Outcome | None = None
     tally: Tally = attrs.field(factory=Tally)
-    deferred_problems: list[Problem] = attrs.field(factory=list)  # of a probe, until it proves to be a sitemap
+    probe_problems: list[Problem] = attrs.field(factory=list)  # not reported until it proves to be a sitemap
     reports_failure: bool = False  # although it was only probed, or requested for verification
     is_incomplete: bool = False  # entries may be missing for a reason that the parser cannot know
     skipped: int = 0  # children that are not read because of their lastmod
@@ -242,19 +222,9 @@ class Document:
         return self.received.status
 
     @property
-    def read_at(self) -> datetime | None:
-        """The wall-clock time at which the head of the answer arrived."""
-        return self.received.read_at
-
-    @property
     def outcome(self) -> Outcome | None:
         """How it ended; None before that."""
         return self.report.outcome
-
-    @property
-    def listed_line(self) -> int | None:
-        """The line of its first listing."""
-        return self.listed.line if self.listed else None
 
     @property
     def listed_lastmod(self) -> Lastmod | None:

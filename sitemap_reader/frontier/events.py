@@ -42,7 +42,7 @@ class Events:
         severity: Severity | None = None,
         incomplete: bool = False,
     ) -> None:
-        """Reports a Problem of a document; that of a probe is deferred until it proves to be a sitemap.
+        """Reports a Problem of a document; that of a probe waits until it proves to be a sitemap.
 
         `incomplete`: entries of the document may be missing.
         """
@@ -54,7 +54,7 @@ class Events:
         if decided.outcome:  # it has ended, but for robots.txt verification
             sampled = decided.tally.counts[code] <= SAMPLES_PER_CODE
             _add_problems(decided.outcome, {code: 1}, [problem] if sampled else [])
-        (decided.deferred_problems if document.is_probe else self._events).append(problem)
+        (decided.probe_problems if document.is_probe else self._events).append(problem)
 
     def count_skipped(self, index: Document) -> None:
         """Counts a child that is not read because of its lastmod."""
@@ -88,8 +88,8 @@ class Events:
             outcome.dropped = dict(Counter(outcome.dropped) + decided.unread_children)
         outcome.complete = outcome.complete and not decided.is_incomplete
         if not (document.is_probe and outcome.format not in SITEMAP_FORMATS):
-            self._events += [*decided.deferred_problems, outcome]
-        decided.deferred_problems = []
+            self._events += [*decided.probe_problems, outcome]
+        decided.probe_problems = []
 
     def report_reread_end(self, document: Document, reread: Reread, second: Finished) -> None:
         """Reports the end of a document that was read twice and has the outcome of the first reading."""

@@ -37,11 +37,6 @@ class Window:
     until: datetime | None = None
     undated: Undated = "keep"
 
-    @property
-    def takes_all(self) -> bool:
-        """Whether every record matches."""
-        return self.since is None and self.until is None and self.undated == "keep"
-
     def takes(self, record: UrlRecord | SitemapRef) -> bool:
         """Whether a record's lastmod matches; without one, as `undated` says."""
         if record.lastmod is None or record.lastmod_precision is None:
@@ -77,7 +72,7 @@ def make_window(since: Moment | None, until: Moment | None, undated: Undated, no
 def make_moment(name: str, value: Moment, now: datetime) -> datetime:
     """One moment; for a day, or any period that text names, its last second."""
     start, end = _period(name, value, now)
-    return max(start, end - timedelta(seconds=1))
+    return start if start == end else end - timedelta(seconds=1)
 
 
 def _period(name: str, value: Moment, now: datetime) -> tuple[datetime, datetime]:
@@ -149,10 +144,20 @@ def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
     except TypeError as exc:
         raise UsageError(f"{name} must be a regular expression, or several, not {pattern!r}") from exc
     except re.error as exc:
-        raise UsageError(
-            f"{name}: {pattern!r} is no regular expression: {exc}; put a backslash before . ? + * ( [ that stand "
-            "for themselves"
-        ) from exc
+        advice = "put a backslash before . ? + * ( [ that stand for themselves"
+        if isinstance(pattern, str) and pattern.startswith("*") and pattern.strip("*"):
+            advice = f"for the shell's {pattern} give {_as_regex(pattern)}"
+        raise UsageError(f"{name}: {pattern!r} is no regular expression: {exc}; {advice}") from exc
+
+
+def _as_regex(shell_pattern: str) -> str:
+    """A regular expression for a shell pattern that begins with *.
+
+    >>> _as_regex("*.html"), _as_regex("*/blog/*.pdf*")
+    ('\\\\.html$', '/blog/.*\\\\.pdf')
+    """
+    literals = map(re.escape, shell_pattern.strip("*").split("*"))
+    return ".*".join(literals) + ("" if shell_pattern.endswith("*") else "$")
 
 
 def make_selection(
@@ -176,11 +181,6 @@ class Selection:
     window: Window = attrs.field(factory=Window)
     include: Patterns = attrs.field(factory=Patterns)
     exclude: Patterns = attrs.field(factory=Patterns)
-
-    @property
-    def takes_all(self) -> bool:
-        """Whether every record matches."""
-        return self.window.takes_all and not self.include and not self.exclude
 
     def refuses(self, record: UrlRecord) -> str | None:
         """Why a record is filtered out; None if it is not."""

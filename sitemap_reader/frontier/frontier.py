@@ -32,14 +32,14 @@ from .document_request import (
 )
 from .events import Events, listing_place
 from .host_queue import HostQueues, backoff
-from .links import DeferredDocuments, Links
+from .links import Links, WaitingDocuments
 from .plan import Plan
 from .responses import (
     ABSENT,
     REFUSED,
     Follow,
     Refuse,
-    Settle,
+    RulesByStatus,
     hides_sitemap_lines,
     is_refusal,
     judge,
@@ -67,7 +67,7 @@ __all__ = ["Frontier", "Plan"]
 # hundred thousand documents that robots.txt forbids none is in flight, and nothing else would end the call.
 _EFFORT_PER_CALL = 20_000_000
 _EFFORT_PER_REQUEST = 10_000
-_DEFERRED_PER_CALL = 1_000
+_DECIDED_PER_CALL = 1_000
 _UNCHANGED_PER_CALL = 256
 _DATED_PER_CALL = 2_000
 _PROPAGATED_PER_CALL = 2_000
@@ -90,13 +90,13 @@ class Frontier:
         self._jitter = jitter or random.Random().random  # noqa: S311 - spreads retries, guards nothing
         self._events = events = Events()
         self._hosts = HostQueues(plan.per_host)
-        origins = [each for seed in seeds for each in seed.origins]
+        origins = frozenset(each for seed in seeds for each in seed.origins)
         self._policy = policy = RobotsPolicy(plan, self._hosts, events, origins)
         self._documents = KnownDocuments()
         self._authorities = authorities = Authorities(plan.scope, self._documents)
         self._revalidator = Revalidator(plan.cache, authorities)
         self._links = Links(plan, self._documents, authorities, policy, self._revalidator, events)
-        self._deferred = DeferredDocuments(plan, authorities, self._links, policy, events)
+        self._waiting = WaitingDocuments(plan, authorities, self._links, policy, events)
         self._bytes = 0
         # Documents last: a robots.txt that is requested on their account serves no discovery.
         for site in sorted(self.sites, key=lambda site: site.seed.document is not None):
@@ -129,8 +129,8 @@ class Frontier:
 
     @property
     def done(self) -> bool:
-        """Whether no answer is awaited, and no document waits or is deferred."""
-        return self._is_idle and self._deferred.is_empty
+        """Whether no answer is awaited, and no document waits."""
+        return self._is_idle and self._waiting.is_empty
 
     @property
     def awaits_answers(self) -> bool:
@@ -147,16 +147,16 @@ class Frontier:
             else:
                 self._finished(document, Finished(found))
         for index in self._links.dates.go_on(_DATED_PER_CALL):
-            self._deferred.end(index)
+            self._waiting.end(index)
         started = self._start(now)
-        if self._is_idle and not self._deferred.is_empty:
-            self._deferred.settle(_DEFERRED_PER_CALL)
+        if self._is_idle and not self._waiting.is_empty:
+            self._waiting.decide(_DECIDED_PER_CALL)
             started = self._start(now)
         return started
 
     def wait(self, now: float) -> float | None:
         """Seconds until next_requests() may return some; None if only an answer can change that."""
-        if not self._is_settled or (self._is_idle and not self._deferred.is_empty):
+        if not self._is_decided or (self._is_idle and not self._waiting.is_empty):
             return 0.0
         if self.in_flight >= self.plan.concurrency:
             return None
@@ -191,14 +191,14 @@ class Frontier:
         self._events.note(request.document, "F16", message)
 
     def abandon(self) -> list[Problem | Outcome]:
-        """Ends the deferred documents as they are, when nothing more is requested; returns the last events."""
+        """Ends the waiting documents as they are, when nothing more is requested; returns the last events."""
         for site in self.sites:
             robots = self._hosts.for_url(site.origin).robots_txt
             if robots is not None and robots.is_page:
                 self._end_page(robots)
         for index in self._links.dates.abandon():
-            self._deferred.end(index)
-        self._deferred.abandon()
+            self._waiting.end(index)
+        self._waiting.abandon()
         return self.take()
 
     def tries_again(self, request: DocumentRequest, failed: Failed) -> bool:
@@ -208,14 +208,14 @@ class Frontier:
     # --- starting requests ---
 
     @property
-    def _is_settled(self) -> bool:
+    def _is_decided(self) -> bool:
         """Whether nothing can be decided without another answer."""
-        is_settled = self._authorities.is_propagated and self._revalidator.is_idle and self._links.dates.is_idle
-        return is_settled and not self._hosts.has_skipped(robots_only=self._awaits_robots)
+        is_decided = self._authorities.is_propagated and self._revalidator.is_idle and self._links.dates.is_idle
+        return is_decided and not self._hosts.has_skipped(robots_only=self._awaits_robots)
 
     @property
     def _is_idle(self) -> bool:
-        return self._is_settled and not self.awaits_answers and self._hosts.is_idle
+        return self._is_decided and not self.awaits_answers and self._hosts.is_idle
 
     @property
     def _awaits_robots(self) -> bool:
@@ -224,7 +224,7 @@ class Frontier:
 
     def _start(self, now: float) -> list[DocumentRequest]:
         started: list[DocumentRequest] = []
-        if not self._links.settle(_PROPAGATED_PER_CALL):
+        if not self._links.propagate(_PROPAGATED_PER_CALL):
             return started  # a document that has not all its authorities yet would be read twice
         effort = 0
         ready = self._hosts.pop_ready(now, robots_only=self._awaits_robots)
@@ -308,8 +308,8 @@ class Frontier:
             self._revalidator.confirm(document)
         elif isinstance(step, Follow):
             self._redirect(document, step.target)
-        elif isinstance(step, Settle):
-            self._finish(document, Finished(self._policy.settle(document, step)))
+        elif isinstance(step, RulesByStatus):
+            self._finish(document, Finished(self._policy.set_rules_by_status(document, step)))
         else:
             self._refused(document, step, now)
         return False
@@ -410,7 +410,7 @@ class Frontier:
     def _end_page(self, robots: Document) -> None:
         """Reports an HTML page in place of a robots.txt."""
         if self._policy.report_page(robots):
-            self._deferred.end(robots)
+            self._waiting.end(robots)
 
     def _fail(self, document: Document, failed: Failed) -> None:
         host, code, read = self._hosts.for_url(document.original_url), failed.code, failed.read
@@ -440,7 +440,7 @@ class Frontier:
         outcome, document.dates = finished.outcome, finished.dates
         self._bytes += outcome.bytes_decoded
         if document.request.reread:
-            self._deferred.end_reread(document, finished)
+            self._waiting.end_reread(document, finished)
             return
         self._end(document, outcome)
         for alias in document.aliases:
@@ -466,7 +466,7 @@ class Frontier:
         self._events.set_outcome(document, outcome)
         waits = self._links.dates.ended(document, outcome)
         if not (waits or document.is_page):
-            self._deferred.end(document)
+            self._waiting.end(document)
         self.documents_done += not document.is_robots
         for site in document.sites:
             self._continue_discovery(document, site, outcome)
@@ -490,7 +490,7 @@ class Frontier:
         if not site.pending and not site.has_ended:
             page = self._policy.end_discovery(site)
             if page is not None:
-                self._deferred.end(page)
+                self._waiting.end(page)
 
 
 def _alias_outcome(outcome: Outcome) -> Outcome:

@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 # How many of the children that would be skipped are read as samples; and how many are tried for that.
 _SAMPLES = 3
 _MAX_CANDIDATES = 6
-# Children that are deferred, all indexes together; more only where more documents than that may be read.
-_MAX_DEFERRED = 1_000_000
+# Children that wait, all indexes together; more only where more documents than that may be read.
+_MAX_WAITING = 1_000_000
 _MICROSECOND = timedelta(microseconds=1)
 
 
 class ChildHandler(Protocol):
-    """Carries out what is decided on a deferred child; links.Links does."""
+    """Carries out what is decided on a waiting child; links.Links does."""
 
     def may_read(self, index: Document, ref: SitemapRef) -> bool: ...
     def read(self, index: Document, ref: SitemapRef) -> None: ...
@@ -49,7 +49,7 @@ class ChildHandler(Protocol):
     def refuse(self, index: Document, ref: SitemapRef, message: str) -> None: ...
 
 
-class DeferredChildren:
+class WaitingChildren:
     """Children of one index that are neither read nor skipped yet, in its order: about thirty bytes each plus the URL.
 
     Candidates for samples: the newest, most likely to have changed since the index was written; the oldest, which shows
@@ -67,7 +67,7 @@ class DeferredChildren:
         self._oldest: tuple[int, int] | None = None
 
     def add(self, ref: SitemapRef) -> None:
-        assert ref.lastmod is not None  # noqa: S101 - for the type checker: without one nothing is deferred
+        assert ref.lastmod is not None  # noqa: S101 - for the type checker: without one no child waits
         assert ref.lastmod_precision is not None  # noqa: S101
         position, lastmod = len(self._locs), (ref.lastmod - EPOCH) // _MICROSECOND
         self._locs.append(ref.loc)
@@ -90,7 +90,7 @@ class DeferredChildren:
         return [*positions][:_MAX_CANDIDATES]
 
     def at(self, position: int, index: str) -> SitemapRef:
-        """The child at a position, which is still deferred."""
+        """The child at a position, which still waits."""
         line = self._lines[position]
         lastmod = EPOCH + self._lastmods[position] * _MICROSECOND
         precision = PRECISIONS[self._precisions[position]]
@@ -102,7 +102,7 @@ class DeferredChildren:
         self.count -= 1
 
     def pop(self, index: str) -> SitemapRef:
-        """Removes and returns the first deferred child."""
+        """Removes and returns the first waiting child."""
         while self._locs[self._next] is None:
             self._next += 1
         ref = self.at(self._next, index)
@@ -114,8 +114,7 @@ class DeferredChildren:
 class DateContradiction:
     """A document that shows that the dates of its index are not accurate: its listed lastmod, and what it has."""
 
-    loc: str
-    line: int | None
+    child: Document
     listed: Lastmod
     newest: Lastmod | None  # None: no entry has a date, or a newer one
 
@@ -125,20 +124,20 @@ class IndexCheck:
     """The check of one index. `pending` counts the documents below it that are still being read."""
 
     index: Document
-    deferred: DeferredChildren = attrs.field(factory=DeferredChildren)
+    waiting: WaitingChildren = attrs.field(factory=WaitingChildren)
     candidates: list[int] | None = None  # None until the index has ended and some were chosen
     checked: int = 0
     pending: int = 0
     contradiction: DateContradiction | None = None
     has_ended: bool = False
-    reads_all: bool | None = None  # the decision on the deferred children; None before there is one
+    reads_all: bool | None = None  # the decision on the waiting children; None before there is one
     is_reported: bool = False  # the end of the index
     is_over: bool = False
     is_due: bool = False
 
 
 class IndexDateChecks:
-    """defer() children as they are listed, call ended() for each document, and go_on() until it is_idle.
+    """add() children as they are listed, call ended() for each document, and go_on() until it is_idle.
 
     `checked` counts the samples that were read and confirmed the dates of their index.
     """
@@ -149,7 +148,7 @@ class IndexDateChecks:
         self.is_needed = self._window.since is not None and plan.trust_lastmod == "auto"
         self._events = events
         self._children = children
-        self._free = max(_MAX_DEFERRED, plan.limits.max_documents)
+        self._free = max(_MAX_WAITING, plan.limits.max_documents)
         self._checks: dict[Document, IndexCheck] = {}  # by index
         self._listed_by: dict[Document, IndexCheck] = {}  # child -> the check of the index that lists it
         self._due: deque[IndexCheck] = deque()
@@ -169,13 +168,13 @@ class IndexDateChecks:
             check = self._checks[index] = IndexCheck(index)
         return check
 
-    def defer(self, index: Document, ref: SitemapRef) -> None:
+    def add(self, index: Document, ref: SitemapRef) -> None:
         """A child that would be skipped."""
         check = self._check_of(index)
         assert check is not None  # noqa: S101 - for the type checker
         if self._free > 0:
             self._free -= 1
-            check.deferred.add(ref)
+            check.waiting.add(ref)
         else:
             message = f"{ref.loc} and what is listed behind it is not read: too many sitemaps wait to be checked"
             self._children.refuse(index, ref, f'{message}; --trust-lastmod (trust_lastmod="always") skips them')
@@ -188,7 +187,7 @@ class IndexDateChecks:
             check.pending += 1
 
     def ended(self, request: Document, outcome: Outcome) -> bool:
-        """A document has ended. Whether it is an index with deferred children, whose end is reported later."""
+        """A document has ended. Whether it is an index with waiting children, whose end is reported later."""
         if request in self._listed_by:
             self._compare(request, outcome)
         check = self._checks.get(request)
@@ -197,19 +196,19 @@ class IndexDateChecks:
             return False
         check.has_ended = True
         self._wake(check)
-        if not check.deferred.count:
+        if not check.waiting.count:
             check.is_reported = True
         else:
             self._unreported[request] = None
         return not check.is_reported
 
     def go_on(self, steps: int) -> Iterator[Document]:
-        """Decides on about so many deferred children; yields each index that has none left."""
+        """Decides on about so many waiting children; yields each index that has none left."""
         while self._due and steps > 0:
             check = self._due.popleft()
             check.is_due = False
-            steps -= 1 + self._settle(check, steps)
-            if check.has_ended and not check.deferred.count:
+            steps -= 1 + self._carry_out(check, steps)
+            if check.has_ended and not check.waiting.count:
                 if not check.is_reported:
                     check.is_reported = True
                     del self._unreported[check.index]
@@ -241,7 +240,8 @@ class IndexDateChecks:
                 child.is_sample = False  # counted once; a contradiction is found below
                 check.checked += 1
             if dates is not None and check.contradiction is None and child.listed_lastmod is not None:
-                check.contradiction = self._contradiction(child, child.listed_lastmod, dates, check.index.read_at)
+                read_at = check.index.received.read_at
+                check.contradiction = self._contradiction(child, child.listed_lastmod, dates, read_at)
                 if check.contradiction is not None:
                     self._wake(check)
             child = check.index
@@ -266,11 +266,11 @@ class IndexDateChecks:
         is_newer = is_behind(listed, newest) and (read_at is None or newest is None or newest[0] <= read_at)
         if not (is_lost or is_newer):
             return None
-        return DateContradiction(child.original_url, child.listed_line, listed, newest)
+        return DateContradiction(child, listed, newest)
 
     # --- deciding ---
 
-    def _settle(self, check: IndexCheck, steps: int) -> int:
+    def _carry_out(self, check: IndexCheck, steps: int) -> int:
         """Decides on up to so many children of an index, where that is possible by now; returns how many."""
         if not check.has_ended:
             return 0
@@ -280,23 +280,23 @@ class IndexDateChecks:
             return 0
         index, children = check.index, self._children
         do = children.read if check.reads_all else children.skip
-        taken = min(steps, check.deferred.count)
+        taken = min(steps, check.waiting.count)
         self._free += taken
         for _ in range(taken):
-            do(index, check.deferred.pop(index.original_url))
-        if not check.deferred.count:
-            check.deferred = DeferredChildren()
+            do(index, check.waiting.pop(index.original_url))
+        if not check.waiting.count:
+            check.waiting = WaitingChildren()
         return taken
 
     def _decide(self, check: IndexCheck) -> bool | None:
-        """True to read all deferred children, False to skip them, None where samples have to be read first."""
-        if not check.deferred.count:
+        """True to read all waiting children, False to skip them, None where samples have to be read first."""
+        if not check.waiting.count:
             return False
         if check.contradiction is not None:
             self._report(check.index, check.contradiction)
             return True
         if check.candidates is None:
-            check.candidates = check.deferred.candidates()
+            check.candidates = check.waiting.candidates()
             self._read_samples(check)
         while not check.pending and check.checked < _SAMPLES and check.candidates:
             self._read_samples(check)
@@ -312,9 +312,9 @@ class IndexDateChecks:
         wanted, index = _SAMPLES - check.checked, check.index
         while wanted and check.candidates:
             position = check.candidates.pop(0)
-            ref = check.deferred.at(position, index.original_url)
+            ref = check.waiting.at(position, index.original_url)
             if self._children.may_read(index, ref):
-                check.deferred.remove(position)
+                check.waiting.remove(position)
                 self._free += 1
                 wanted -= self._children.read_sample(index, ref) is not None
 
@@ -323,10 +323,10 @@ class IndexDateChecks:
             return
         listed = format_date(*found.listed)
         message = (
-            f"{found.loc} has the index lastmod {listed}, but an entry of {format_date(*found.newest)}: "
+            f"{found.child.original_url} has the index lastmod {listed}, but an entry of {format_date(*found.newest)}: "
             "no sitemap of this index is skipped by its lastmod"
         )
-        ref = SitemapRef(listed, line=found.line)
+        ref = SitemapRef(listed, line=found.child.listed.line if found.child.listed else None)
         self._events.note(index, "D05", message, ref, field="lastmod")
 
     # --- progress ---

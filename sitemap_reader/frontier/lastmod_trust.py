@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 import attrs
 
+from ..model.problems import percent
 from ..model.records import Precision
 from ..model.url_batch import EPOCH, SUBSECOND, lastmod_of, precision_of, states_time
 from ..parser.normalise.dates import period_end, tolerance
@@ -332,7 +333,7 @@ def indications(history: History) -> list[Indication]:
         count = getattr(history, kind)
         if kind != lesser and count >= _MIN_ENTRIES.get(kind, 1):
             share = count / getattr(history, whole)
-            found.append(Indication(kind, count, share, weight, f"{_percent(share)} {words}"))
+            found.append(Indication(kind, count, share, weight, f"{percent(share)} {words}"))
     return found
 
 
@@ -388,10 +389,3 @@ def is_behind(listed: Lastmod, newest: Lastmod | None) -> bool:
     if newest is None:
         return False
     return newest[0] - period_end(*listed) >= max(tolerance(listed[1]), tolerance(newest[1]))
-
-
-def _percent(share: float) -> str:
-    """Never rounded to 0% or, below 1, to 100%."""
-    if share < 0.01:
-        return "under 1%"
-    return f"{min(round(share * 100), 99) if share < 1 else 100}%"

@@ -49,33 +49,27 @@ class LinkDecision:
     out_of_scope: DropReason | None = None
 
 
+@attrs.define(eq=False, repr=False)
 class Links:
     """The links of a crawl; `pruned` counts the children that a filter excludes.
 
-    Children that are older than `since` are deferred in `dates` until the dates of their index have been checked.
+    Children that are older than `since` wait in `dates` until the dates of their index have been checked.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        documents: KnownDocuments,
-        authorities: Authorities,
-        policy: RobotsPolicy,
-        revalidator: Revalidator,
-        events: Events,
-    ) -> None:
-        self.pruned: Counter[str] = Counter()
-        self.dates = IndexDateChecks(plan, events, self)
-        self._pruned: dict[str, str] = {}
-        self._plan = plan
-        self._documents = documents
-        self._authorities = authorities
-        self._policy = policy
-        self._revalidator = revalidator
-        self._events = events
-        self._recorded = 0
-        self._robots = 0  # robots.txt files that documents list or redirect to
-        self._window = None if plan.trust_lastmod == "never" else plan.selection.window
+    _plan: Plan
+    _documents: KnownDocuments
+    _authorities: Authorities
+    _policy: RobotsPolicy
+    _revalidator: Revalidator
+    _events: Events
+    pruned: Counter[str] = attrs.field(factory=Counter, init=False)
+    dates: IndexDateChecks = attrs.field(init=False)
+    _pruned: dict[str, str] = attrs.field(factory=dict, init=False)
+    _recorded: int = attrs.field(default=0, init=False)
+    _robots: int = attrs.field(default=0, init=False)  # robots.txt files that documents list or redirect to
+
+    def __attrs_post_init__(self) -> None:
+        self.dates = IndexDateChecks(self._plan, self._events, self)
 
     def add(self, document: Document, ref: SitemapRef) -> None:
         """A document lists another."""
@@ -128,7 +122,7 @@ class Links:
             self._events.report_probe(known)
         self._authorities.extend(known, self._authorities.authorities_of(alias))
 
-    def settle(self, steps: int) -> bool:
+    def propagate(self, steps: int) -> bool:
         """Passes authorities on, in so many steps, and reads what they bring into scope; whether that is done."""
         if not self._authorities.is_propagated:
             for listing in islice(self._authorities.propagate(), steps):
@@ -193,7 +187,7 @@ class Links:
         elif self._plan.descend:
             decision = self._decide(index, ref)
             if decision.pruned == "since" and self.dates.is_needed:
-                self.dates.defer(index, ref)
+                self.dates.add(index, ref)
             else:
                 self._carry_out(index, ref, decision)
         if self._recorded < _MAX_RECORDED and not index.lists(key):
@@ -215,7 +209,7 @@ class Links:
         if plan.follow is not None and not plan.follow(ref):
             return LinkDecision(False, pruned="follow")
         too_deep = self._decide_by_depth(index, ref)
-        if too_deep is None and self._window is not None and self._window.prunes(ref):
+        if too_deep is None and plan.trust_lastmod != "never" and plan.selection.window.prunes(ref):
             return LinkDecision(False, pruned="since")
         return too_deep or self._decide_by_place(index, ref)
 
@@ -248,19 +242,19 @@ class Links:
         if decision.read:
             self._read_child(index, ref, is_sample=is_sample)
 
-    # --- deferred children: index_dates.ChildHandler ---
+    # --- children that wait for the check of their index: index_dates.ChildHandler ---
 
     def may_read(self, index: Document, ref: SitemapRef) -> bool:
-        """Whether a deferred child is not known yet, and in scope."""
+        """Whether a waiting child is not known yet, and in scope."""
         return self._documents.get(ref.loc) is None and self._decide_by_place(index, ref).read
 
     def read_sample(self, index: Document, ref: SitemapRef) -> Document | None:
-        """Reads a deferred child to check the dates of its index; None where no more documents may be read."""
+        """Reads a waiting child to check the dates of its index; None where no more documents may be read."""
         self._carry_out(index, ref, self._decide_by_place(index, ref), is_sample=True)
         return self._documents.get(ref.loc)
 
     def read(self, index: Document, ref: SitemapRef) -> None:
-        """Reads a deferred child as if it had no lastmod."""
+        """Reads a waiting child as if it had no lastmod."""
         known = self._documents.get(ref.loc)
         if known is not None:
             self._add_listing(index, ref, known)
@@ -268,7 +262,7 @@ class Links:
             self._carry_out(index, ref, self._decide_by_place(index, ref))
 
     def skip(self, index: Document, ref: SitemapRef) -> None:
-        """Skips a deferred child, unless another document has had it read."""
+        """Skips a waiting child, unless another document has had it read."""
         known = self._documents.get(ref.loc)
         if known is not None:
             self._add_listing(index, ref, known)
@@ -340,23 +334,21 @@ class Links:
         return False
 
 
-class DeferredDocuments:
+@attrs.define(eq=False, repr=False)
+class WaitingDocuments:
     """Documents that have ended, but whose scope another site's robots.txt may still extend.
 
-    end() takes each document, and settle() decides, when all have been read, until it is_empty: the end is reported,
+    end() takes each document, and decide() decides, when all have been read, until it is_empty: the end is reported,
     or the document is queued to be read once more.
     """
 
-    def __init__(
-        self, plan: Plan, authorities: Authorities, links: Links, policy: RobotsPolicy, events: Events
-    ) -> None:
-        self._plan = plan
-        self._authorities = authorities
-        self._links = links
-        self._policy = policy
-        self._events = events
-        self._waiting: deque[Document] = deque()
-        self._rereading: dict[Document, None] = {}
+    _plan: Plan
+    _authorities: Authorities
+    _links: Links
+    _policy: RobotsPolicy
+    _events: Events
+    _waiting: deque[Document] = attrs.field(factory=deque, init=False)
+    _rereading: dict[Document, None] = attrs.field(factory=dict, init=False)
 
     @property
     def is_empty(self) -> bool:
@@ -364,15 +356,15 @@ class DeferredDocuments:
         return not self._waiting
 
     def end(self, document: Document) -> None:
-        """Reports the end of a document, or defers it if robots.txt verification could change its outcome."""
+        """Reports the end of a document, unless it waits, as robots.txt verification could change its outcome."""
         outcome, has_unverified = document.outcome, self._authorities.has_unverified(document)
         if self._plan.descend and (has_unverified or (outcome and has_scope_drops(outcome))):
             self._waiting.append(document)
         else:
             self._events.report_end(document)
 
-    def settle(self, steps: int) -> None:
-        """Decides on about so many deferred documents and children; call it when no verification can follow.
+    def decide(self, steps: int) -> None:
+        """Decides on about so many waiting documents and children; call it when no verification can follow.
 
         A document is read twice at most, however often it gained authorities: by now it has all of them.
         """
@@ -398,7 +390,7 @@ class DeferredDocuments:
         self._events.report_reread_end(document, document.request.reread, finished)
 
     def abandon(self) -> None:
-        """Reports the end of all deferred documents as they are: nothing more is requested."""
+        """Reports the end of all waiting documents as they are: nothing more is requested."""
         for document in (*self._waiting, *self._rereading):
             self._events.report_end(document)
         self._waiting.clear()

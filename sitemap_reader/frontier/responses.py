@@ -42,7 +42,7 @@ class Follow:
 
 
 @attrs.frozen
-class Settle:
+class RulesByStatus:
     """A robots.txt whose body is not read: its rules follow from the status. `message` is reported, if there is one.
 
     `refused`: there may be a robots.txt all the same, so its Sitemap lines are not known.
@@ -67,19 +67,20 @@ class Refuse:
 
 
 # Read the body: it is the document. Unchanged (304): the document is as it was when an earlier crawl read it.
-Step = Literal["read", "unchanged"] | Follow | Settle | Refuse
+Step = Literal["read", "unchanged"] | Follow | RulesByStatus | Refuse
 
 
 def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime) -> Step:
     """The next step for a request that got this head; `today` is the wall-clock time."""
     if head.status in _REDIRECTS and "location" in head.headers:
         return _redirect(request, head.headers["location"], limits)
-    if request.is_robots:
+    if request.document.is_robots:
         rules = rules_for_status(head.status)
         if rules == "read":
             return "read"
         if rules.why is None:
-            return Settle(rules) if head.status in ABSENT else Settle(rules, _text(head.status), refused=True)
+            is_absent = head.status in ABSENT
+            return RulesByStatus(rules) if is_absent else RulesByStatus(rules, _text(head.status), refused=True)
     elif 200 <= head.status <= 299 and head.status != HTTPStatus.PARTIAL_CONTENT:
         return "read"
     elif head.status == HTTPStatus.NOT_MODIFIED and request.headers:  # else the request was not conditional
@@ -91,7 +92,7 @@ def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
 
 def _redirect(request: DocumentRequest, location: str, limits: Limits) -> Step:
     target = clean_url(location, request.url).url
-    field = "max_robots_redirects" if request.is_robots else "max_redirects"
+    field = "max_robots_redirects" if request.document.is_robots else "max_redirects"
     limit: int = getattr(limits, field)
     way = [*request.redirects, request.url]
     if target is None:
@@ -106,7 +107,7 @@ def _redirect(request: DocumentRequest, location: str, limits: Limits) -> Step:
 def _dead_end(request: DocumentRequest, message: str, remedy: str | None = None) -> Step:
     """A redirect without a usable target. RFC 9309 2.3.1.2: such a robots.txt is unavailable, so all is allowed."""
     failed = Failed("F04", message, transient=False, remedy=remedy)
-    return Settle(ALLOW_ALL, failed.text) if request.is_robots else Refuse(failed)
+    return RulesByStatus(ALLOW_ALL, failed.text) if request.document.is_robots else Refuse(failed)
 
 
 def _busy(request: DocumentRequest, head: Head, limits: Limits, today: datetime) -> Refuse:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Trust = AutoMode
 
 # A child that changed late on the day that its lastmod names may have been read before that change.
-_SETTLED_AFTER = timedelta(hours=12)
+_SAFE_AFTER = timedelta(hours=12)
 _LOOK_AGAIN_AFTER = timedelta(hours=24)
 _NEVER = datetime.min.replace(tzinfo=UTC)
 # A document can change twice in the second that its Last-Modified names (RFC 9110 8.8.2.2). Clocks differ.
@@ -61,7 +61,7 @@ class CachedDocument:
 class DocumentCache:
     """What earlier crawls know: `documents` that were read to their end, `names` of all that ever were a sitemap.
 
-    `settled` (URL -> format) are documents that this very crawl read before it was interrupted: they list no other
+    `already_read` (URL -> format) are documents that this very crawl read before it was interrupted: they list no other
     document, and all their entries were yielded.
     """
 
@@ -69,12 +69,7 @@ class DocumentCache:
     trust: Trust = "never"
     documents: Mapping[str, CachedDocument] = attrs.field(factory=dict)
     names: frozenset[str] = frozenset()
-    settled: Mapping[str, str] = attrs.field(factory=dict)
-
-    @property
-    def skips_none(self) -> bool:
-        """Whether every document is requested."""
-        return not (self.documents or self.settled)
+    already_read: Mapping[str, str] = attrs.field(factory=dict)
 
     def known(self, url: str, authorities: tuple[str, ...]) -> CachedDocument | None:
         """The cached document, if its scope is the same as it was then."""
@@ -82,9 +77,9 @@ class DocumentCache:
         return known if known is not None and known.authorities == frozenset(authorities) else None
 
     def skipped(self, url: str, listed: Lastmod | None, authorities: tuple[str, ...]) -> CachedDocument | None:
-        """The cached document, if it is settled, or its listed lastmod is reason enough not to request it."""
-        if url in self.settled:
-            return CachedDocument(self.settled[url])
+        """The cached document, if it is already read, or its listed lastmod is reason enough not to request it."""
+        if url in self.already_read:
+            return CachedDocument(self.already_read[url])
         known = self.known(url, authorities) if listed is not None else None
         if known is None or known.listed != listed:
             return None
@@ -108,7 +103,7 @@ def _is_proven(known: CachedDocument, now: datetime) -> bool:
         return False
     # A `looked_at` in the future, from a clock that was set back since, does not count.
     was_seen_lately = known.looked_at <= now < known.looked_at + _LOOK_AGAIN_AFTER
-    return was_seen_lately and known.read_at - period_end(*known.listed) > _SETTLED_AFTER
+    return was_seen_lately and known.read_at - period_end(*known.listed) > _SAFE_AFTER
 
 
 _TRUSTS: dict[Trust, Callable[[CachedDocument, datetime], bool]] = {
@@ -118,14 +113,14 @@ _TRUSTS: dict[Trust, Callable[[CachedDocument, datetime], bool]] = {
 }
 
 
+@attrs.define(eq=False, repr=False)
 class Revalidator:
     """Applies a DocumentCache to the documents of a crawl."""
 
-    def __init__(self, cache: DocumentCache, authorities: Authorities) -> None:
-        self._cache = cache
-        self._authorities = authorities
-        # Each with its children that have not been listed yet.
-        self._unchanged: deque[tuple[Document, CachedDocument, Iterator[SitemapRef]]] = deque()
+    _cache: DocumentCache
+    _authorities: Authorities
+    # Each with its children that have not been listed yet.
+    _unchanged: deque[tuple[Document, CachedDocument, Iterator[SitemapRef]]] = attrs.field(factory=deque)
 
     @property
     def is_idle(self) -> bool:
@@ -142,7 +137,7 @@ class Revalidator:
 
     def skips(self, document: Document) -> bool:
         """Whether a newly listed document need not be requested; it counts as unchanged then."""
-        if self._cache.skips_none:
+        if not (self._cache.documents or self._cache.already_read):
             return False
         authorities = self._authorities.authorities_of(document)
         known = self._cache.skipped(document.original_url, document.listed_lastmod, authorities)

@@ -22,14 +22,14 @@ from .responses import allow_listing, failure_of_both_schemes, with_remedy
 from .robots_rules import ALLOW_ALL, Rules, disallow_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
 
     from ..model.problems import Severity
     from .document_request import SiteDiscovery
     from .events import Events
     from .host_queue import HostQueue, HostQueues
     from .plan import Plan
-    from .responses import Settle
+    from .responses import RulesByStatus
 
 
 @attrs.frozen
@@ -46,16 +46,16 @@ class CrawlDelay:
         return self.delay_seconds * self.documents
 
 
+@attrs.define(eq=False, repr=False)
 class RobotsPolicy:
     """Gives each of the `hosts` its rules as soon as its robots.txt is known. `origins` are those of the seeds."""
 
-    def __init__(self, plan: Plan, hosts: HostQueues, events: Events, origins: Iterable[str]) -> None:
-        self._plan = plan
-        self._hosts = hosts
-        self._events = events
-        self._origins = frozenset(origins)
-        self._verification_hosts = 0
-        self._delayed: list[HostQueue] = []
+    _plan: Plan
+    _hosts: HostQueues
+    _events: Events
+    _origins: Collection[str]
+    _verification_hosts: int = 0
+    _delayed: list[HostQueue] = attrs.field(factory=list)
 
     # --- requests ---
 
@@ -232,7 +232,7 @@ class RobotsPolicy:
         )
         return max((each for each in delays if each.documents), key=lambda each: each.seconds_left, default=None)
 
-    def settle(self, robots: Document, step: Settle) -> Outcome:
+    def set_rules_by_status(self, robots: Document, step: RulesByStatus) -> Outcome:
         """The outcome of a robots.txt that is missing, or is taken for missing."""
         is_blocked = step.refused and bool(robots.sites)  # only a seed's own robots.txt has Sitemap lines to miss
         if is_blocked:

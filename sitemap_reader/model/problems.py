@@ -194,6 +194,17 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}"
 
 
+def percent(share: float) -> str:
+    """A share as whole percent; never 0% for more than nothing, never 100% for less than all.
+
+    >>> percent(0.124), percent(0.0004), percent(0.9999)
+    ('12%', 'under 1%', '99%')
+    """
+    if 0 < share < 0.01:
+        return "under 1%"
+    return f"{99 if 0.99 < share < 1 else round(share * 100)}%"
+
+
 class Tally:
     """Exact counts by code, and the first few problems of each as samples."""
 

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from ..fetch.client import Fetcher, Response
+    from ..fetch.request_headers import RequestHeaders
     from ..frontier.document_request import Answer
     from ..frontier.frontier import Frontier
     from ..frontier.robots_policy import CrawlDelay
-    from ..frontier.seeds import RequestHeaders
     from ..model.limits import Limits
     from ..model.problems import Problem
     from ..model.records import Outcome
@@ -51,43 +51,31 @@ _SMALL_BYTES = 16 * 1024
 _SHORT_NUMBER = re.compile("[0-9]{1,9}")
 
 
+@attrs.define(eq=False, repr=False, slots=False)
 class Crawl:
     """One crawl, from its seeds to its end: run() passes its batches on, or batches() yields them, once.
 
     `sniff_only` stops reading each document once its format is known, and yields no records. `polite=False` is for
     replays: delays are skipped, in their order. `reported` items come first. `headers` decides which of the caller's
-    headers a request gets: see frontier/seeds.py.
+    headers a request gets: see fetch/request_headers.py.
     """
 
-    def __init__(
-        self,
-        frontier: Frontier,
-        fetcher: Fetcher,
-        *,
-        extras: bool = False,
-        feed_fallback: FeedFallback | None = None,
-        sniff_only: bool = False,
-        polite: bool = True,
-        reported: Sequence[Problem | Outcome] = (),
-        headers: RequestHeaders | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.frontier = frontier
-        self.bytes_wire = 0
-        self._fetcher = fetcher
-        self._extras = extras
-        self._fallback = feed_fallback
-        self._sniff_only = sniff_only
-        self._polite = polite
-        self._skipped_seconds = 0.0
-        self._clock = clock
-        self._reported = reported
-        self._headers = headers
-        self._has_noted_withheld = False
-        self._executor = ParseExecutor()
-        self._put: Callable[[Batch], Awaitable[None]]
-        self._wake = asyncio.Event()
-        self._tasks = asyncio.TaskGroup()
+    frontier: Frontier
+    _fetcher: Fetcher
+    _extras: bool = False
+    _feed_fallback: FeedFallback | None = None
+    _sniff_only: bool = False
+    _polite: bool = True
+    _reported: Sequence[Problem | Outcome] = ()
+    _headers: RequestHeaders | None = None
+    _clock: Callable[[], float] = time.monotonic
+    bytes_wire: int = attrs.field(default=0, init=False)
+    _skipped_seconds: float = attrs.field(default=0.0, init=False)
+    _has_noted_withheld: bool = attrs.field(default=False, init=False)
+    _executor: ParseExecutor = attrs.field(factory=ParseExecutor, init=False)
+    _put: Callable[[Batch], Awaitable[None]] = attrs.field(init=False)
+    _wake: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
+    _tasks: asyncio.TaskGroup = attrs.field(factory=asyncio.TaskGroup, init=False)
 
     def delay(self) -> CrawlDelay | None:
         """The Crawl-delay that slows the crawl most, or None if there is none or it is not kept."""
@@ -224,7 +212,7 @@ class Crawl:
         await self._end(request, parser)
         if parser.is_shorter:
             raise DocumentChanged("the document became shorter between two tries; the records read before are kept")
-        if not request.is_robots:
+        if not request.document.is_robots:
             return parser.result
         rules = await self._executor.run(parser, parse_rules, parser.robots_text, self.frontier.plan.user_agent)
         return attrs.evolve(parser.result, rules=rules)
@@ -232,11 +220,11 @@ class Crawl:
     async def _end(self, request: DocumentRequest, parser: DocumentParser, *, cut: bool = False) -> None:
         """Emits the last items of a document; `cut`: its bytes broke off."""
         batch = await self._executor.run(parser, parser.end, cut=cut)
-        if parser.fallback_request and self._fallback is not None:
+        if parser.fallback_request and self._feed_fallback is not None:
             await self._pass_on(request, parser, batch)
             self._notify_frontier(request, Arrived())
             limits = self.frontier.plan.limits
-            answer = await run_fallback(self._fallback, *parser.fallback_request, limits=limits)
+            answer = await run_fallback(self._feed_fallback, *parser.fallback_request, limits=limits)
             batch = await self._executor.run(parser, parser.finish, answer)
         await self._pass_on(request, parser, batch, final=True)
 
@@ -246,7 +234,7 @@ class Crawl:
             self.frontier.plan,
             response.headers,
             extras=self._extras,
-            asks_fallback=self._fallback is not None,
+            asks_fallback=self._feed_fallback is not None,
             sniff_only=self._sniff_only,
         )
 

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..frontier.document_request import Finished, ResumePoint
+from ..frontier.filters import Selection
 from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import SitemapReaderError
 from ..model.problems import Problem
@@ -66,26 +67,26 @@ class DocumentParser:
         asks_fallback: bool = False,
         sniff_only: bool = False,
     ) -> None:
-        resume, reread = request.resume, request.reread
+        document, resume, reread = request.document, request.resume, request.reread
         self._parser = SitemapParser(
-            url=request.original_url,
+            url=document.original_url,
             final_url=request.url,
-            content_type=None if request.is_robots else headers.get("content-type"),
+            content_type=None if document.is_robots else headers.get("content-type"),
             content_encoding=headers.get("content-encoding"),
             scope=plan.scope,
-            authorities=request.authorities,
+            authorities=document.authorities,
             child_scope="any",  # the frontier checks URL scope: it knows about robots.txt files of other hosts
             limits=plan.limits,
             extras=extras,
             feed_fallback=self._stored_answer if asks_fallback else None,
             prefix=resume.prefix if resume else None,
         )
-        self._request = request
+        self._document = document
         self._selection = plan.selection
         self._skipped = resume.items if resume else 0
         self._former = reread.former if reread else None
-        self._sniff_only = sniff_only and not request.is_robots
-        self._takes_every_record = plan.selection.takes_all and reread is None and not self._sniff_only
+        self._sniff_only = sniff_only and not document.is_robots
+        self._takes_every_record = plan.selection == Selection() and reread is None and not self._sniff_only
         self._closing: Iterator[list[Item]] = iter(())
         self._answer: FallbackAnswer | None = None
         self._filtered: Counter[str] = Counter()
@@ -163,9 +164,9 @@ class DocumentParser:
         """The items to pass on now: problems that a retry might repeat are deferred until there is a first entry."""
         self.has_emitted = self.has_emitted or self.has_yielded
         # The frontier reports an HTML page instead of robots.txt itself: it knows what else was found.
-        self._deferred += [item for item in batch if not _is_html_problem(item)] if self._request.is_robots else batch
+        self._deferred += [item for item in batch if not _is_html_problem(item)] if self._document.is_robots else batch
         is_due = final or self.has_emitted or len(self._deferred) >= _DEFERRED_ITEMS
-        if not is_due or (self._request.is_probe and self._parser.format not in SITEMAP_FORMATS):
+        if not is_due or (self._document.is_probe and self._parser.format not in SITEMAP_FORMATS):
             return []
         due, self._deferred = self._deferred, []
         self.has_emitted = self.has_emitted or bool(due)

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.measure import Measure, join_findings, percent
+from sitemap_reader.analysis.measure import Measure, join_findings
+from sitemap_reader.model.problems import percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable

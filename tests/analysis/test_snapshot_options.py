@@ -166,7 +166,7 @@ def test_one_site_of_several_has_its_own_name() -> None:
 
 def test_no_site_is_read_if_one_target_is_invalid() -> None:
     received: list[object] = []
-    with pytest.raises(sr.UsageError, match="there is no folder /nope"):
+    with pytest.raises(sr.UsageError, match="there is no file or folder /nope"):
         sr.snapshot([SHOP, "/nope"], show_progress=False, on_progress=received.append)
     assert received == []
 

@@ -218,7 +218,7 @@ def test_closed_pipe_ends_explain_without_an_error() -> None:
         ((SHOP, "--baseline", "nowhere.jsonl"), "there is no file nowhere.jsonl"),
         ((SHOP, "--baseline", "a", "--state", "b"), "--baseline and --state both give the earlier URLs: give one"),
         (("nowhere.jsonl",), "there is no file nowhere.jsonl"),
-        (("corpus/nowhere/",), "there is no folder corpus/nowhere/"),
+        (("corpus/nowhere/",), "there is no file or folder corpus/nowhere/"),
     ],
 )
 def test_mistakes_are_one_line(arguments: tuple[str, ...], message: str) -> None:

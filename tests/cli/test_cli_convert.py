@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cli_runs import BEGINNINGS, FORMAT_SUFFIXES, PROGRAM, SITES, process, run
 
-from sitemap_reader.cli.exits import Exit, Interrupts
+from sitemap_reader.cli.exits import Exit
 from sitemap_reader.cli.output import open_outputs
 from sitemap_reader.model.errors import UsageError
 from sitemap_reader.serialize.projection import all_fields, parse_fields
@@ -360,7 +360,7 @@ def test_a_closed_stdin_is_an_error() -> None:
 
 
 def outputs_of(output: str | None, report: str | None = None, **wanted: Any) -> Any:
-    return open_outputs(output, report, Interrupts(), **wanted)
+    return open_outputs(output, report, **wanted)
 
 
 def test_parquet_is_not_shown_on_a_terminal(tmp_path: Path) -> None:

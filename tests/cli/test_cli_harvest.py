@@ -115,7 +115,7 @@ def test_scheduler_without_workers_is_reported(harvest, site, client):
 
 def test_without_a_terminal_progress_is_one_line_a_minute(capsys):
     progress = HarvestProgress(3, 1_000, 1_204_331, 88_100_000, 2, 0, 4, 2, "http://127.0.0.1:8787", 10.0, 58.4)
-    events = _ProgressLines(Console(quiet=False, verbose=False), quiet=False)
+    events = _ProgressLines(Console(quiet=False, verbose=False))
     for seconds in (10.0, 59.0, 61.0, 62.0, 119.0, 121.0, 200.0):
         events(attrs.evolve(progress, seconds=seconds))
     reported = capsys.readouterr().err.splitlines()

@@ -113,6 +113,12 @@ def test_every_option_says_its_default_and_every_command_has_examples() -> None:
         assert reported.count("[default: ") == len(options)
 
 
+def test_the_summaries_of_the_commands_fit_into_80_columns() -> None:
+    text = process("--help", env={**os.environ, "COLUMNS": "80"}).stdout.partition("\nCommands:\n")[2]
+    assert all(f"  {name} " in text for name in main.commands)
+    assert "..." not in text
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("arguments", [["--help"], ["dump", "--help"], ["--version"]])
 def test_help_that_cannot_be_written_is_exit_6(arguments: list[str]) -> None:

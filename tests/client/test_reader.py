@@ -677,7 +677,7 @@ def test_file_is_refused_as_a_target(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_or_no_replay_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(sr.UsageError, match="no folder"):
+    with pytest.raises(sr.UsageError, match="no file or folder"):
         sr.urls(tmp_path / "shop.example")
     with pytest.raises(sr.UsageError, match=r"site\.toml"):
         sr.urls(tmp_path)

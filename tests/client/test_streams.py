@@ -154,7 +154,7 @@ def test_errors_of_the_site_are_raised_at_the_end(read: Read, site_server: Serve
 
 @both
 def test_usage_errors_are_raised_at_once(read: Read) -> None:
-    with pytest.raises(sr.UsageError, match="is neither a folder here nor a host"):
+    with pytest.raises(sr.UsageError, match="there is no file or folder wort; a site is named by its host"):
         read("wort")
 
 

@@ -121,10 +121,10 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
     if not frontier.receive(request, Head(status, headers, seconds), now, TODAY):
         return
     parser = SitemapParser(
-        url=request.original_url,
+        url=request.document.original_url,
         final_url=request.url,
         scope=frontier.plan.scope,
-        authorities=request.authorities,
+        authorities=request.document.authorities,
         child_scope="any",
         limits=frontier.plan.limits,
     )
@@ -142,7 +142,7 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
             frontier.receive(request, item, now, TODAY)
         elif isinstance(item, UrlRecord):
             seen.records.append(item)
-    rules = parse_rules(parser.robots_text, frontier.plan.user_agent) if request.is_robots else None
+    rules = parse_rules(parser.robots_text, frontier.plan.user_agent) if request.document.is_robots else None
     frontier.receive(request, Finished(parser.outcome, rules, dates.summary(), regained), now, TODAY)
 
 

@@ -174,14 +174,14 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
     frontier.receive(top, SitemapRef(SHARED), 0.0, TODAY)
     (reading,) = frontier.next_requests(0.0)
     frontier.receive(reading, Head(200, {}), 0.0, TODAY)
-    assert reading.authorities == (f"{HOST}/n/",)
+    assert reading.document.authorities == (f"{HOST}/n/",)
     other = f"{HOST}/index.xml"
     frontier.receive(top, SitemapRef(other), 0.0, TODAY)
     frontier.receive(top, Finished(Outcome(format="sitemapindex")), 0.0, TODAY)
     (wide,) = frontier.next_requests(0.0)
     frontier.receive(wide, Head(200, {}), 0.0, TODAY)
     frontier.receive(wide, SitemapRef(SHARED), 0.0, TODAY)
-    assert reading.authorities == (f"{HOST}/n/",), "a reading ends as it began"
+    assert reading.document.authorities == (f"{HOST}/n/",), "a reading ends as it began"
     frontier.receive(reading, Finished(Outcome(format="urlset", dropped={"path": 1}, sha256="1")), 0.0, TODAY)
     assert frontier.next_requests(0.0) == []
     frontier.receive(wide, Finished(Outcome(format="sitemapindex")), 0.0, TODAY)
@@ -189,7 +189,7 @@ def test_a_document_that_is_listed_more_widely_while_it_is_read_is_read_once_mor
     (again,) = frontier.next_requests(0.0)
     assert again.document is reading.document
     frontier.receive(again, Head(200, {}), 0.0, TODAY)
-    assert f"{HOST}/" in again.authorities
+    assert f"{HOST}/" in again.document.authorities
     frontier.receive(again, Finished(Outcome(format="urlset", kept=1, sha256="1")), 0.0, TODAY)
     assert frontier.done
     (outcome,) = [reported for reported in frontier.take() if isinstance(reported, Outcome) and reported.url == SHARED]
@@ -404,7 +404,7 @@ def test_gained_authority_reaches_children_before_their_requests() -> None:
     (first,) = started
     assert first.url == listed[0]
     assert frontier.receive(first, Head(200, {}), 0.0, TODAY)
-    assert f"{HOST}/" in first.authorities
+    assert f"{HOST}/" in first.document.authorities
     assert frontier.wait(0.0) is None
 
 
@@ -461,7 +461,7 @@ def test_children_listed_during_propagation_gain_the_authority() -> None:
     while not frontier.done:
         for request in frontier.next_requests(0.0):
             frontier.receive(request, Head(200, {}), 0.0, TODAY)
-            held[request.url] = request.authorities
+            held[request.url] = request.document.authorities
             frontier.receive(request, Finished(Outcome(format="urlset")), 0.0, TODAY)
     assert held.keys() == {*listed, late}
     assert all(f"{HOST}/" in holds for holds in held.values())

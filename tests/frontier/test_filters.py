@@ -67,6 +67,31 @@ def test_invalid_regular_expression_is_named(pattern: str) -> None:
         make_patterns("no_follow", pattern)
 
 
+@pytest.mark.parametrize(
+    ("pattern", "advice", "matches"),
+    [
+        ("*.html", r"for the shell's *.html give \.html$", "https://a.example/a.html"),
+        ("*/blog/*", "for the shell's */blog/* give /blog/", "https://a.example/blog/1"),
+        ("*/a*.xml", r"for the shell's */a*.xml give /a.*\.xml$", "https://a.example/ab.xml"),
+    ],
+)
+def test_pattern_of_a_shell_is_answered_with_a_regular_expression_that_works(
+    pattern: str, advice: str, matches: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        make_patterns("include", pattern)
+    assert str(raised.value).endswith(f"; {advice}")
+    found = make_patterns("include", advice.rpartition(" ")[2])
+    assert found.find_in(matches)
+    assert not found.find_in("https://a.example/other")
+
+
+@pytest.mark.parametrize("pattern", ["*", "c++/(", "+a"])
+def test_other_errors_in_a_pattern_are_answered_with_the_backslash(pattern: str) -> None:
+    with pytest.raises(UsageError, match="put a backslash before"):
+        make_patterns("include", pattern)
+
+
 def test_empty_pattern_list_matches_nothing() -> None:
     assert not Patterns().find_in("https://a.example/")
     assert not make_patterns("follow", None)

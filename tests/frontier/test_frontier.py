@@ -1323,7 +1323,7 @@ def test_expensive_rules_are_matched_for_a_few_documents_in_one_call(length: int
     assert 1 <= max(calls) <= 3
 
 
-def test_deferred_documents_end_in_batches() -> None:
+def test_waiting_documents_end_in_batches() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(2_500)]
     frontier, seen = Frontier([parse_target(INDEX)], Plan(concurrency=9999, per_host=9999)), []
     for page in (names(), index(*children)):

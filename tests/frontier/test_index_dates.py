@@ -12,7 +12,7 @@ from simulated import Pages, Walk, index, names, problems, urlset, walk
 from sitemap_reader.frontier.document_request import Finished, Head
 from sitemap_reader.frontier.filters import Selection, Undated, Window, make_patterns
 from sitemap_reader.frontier.frontier import Frontier, Plan
-from sitemap_reader.frontier.index_dates import DeferredChildren
+from sitemap_reader.frontier.index_dates import WaitingChildren
 from sitemap_reader.frontier.seeds import parse_target
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.records import Outcome, SitemapRef
@@ -105,10 +105,10 @@ def test_three_children_are_read_and_the_others_skipped() -> None:
 
 def test_the_newest_and_the_oldest_are_read_first() -> None:
     dates = ["2025-06-03", "2025-06-01", "2025-06-08", "2025-06-02", "2025-06-05", "2025-06-06", "2025-06-07"]
-    deferred = DeferredChildren()
+    waiting = WaitingChildren()
     for number, date in enumerate(dates):
-        deferred.add(SitemapRef(CHILDREN[number], datetime.fromisoformat(date).replace(tzinfo=UTC), "day"))
-    assert deferred.candidates() == [2, 1, 3, 6, 5, 4]
+        waiting.add(SitemapRef(CHILDREN[number], datetime.fromisoformat(date).replace(tzinfo=UTC), "day"))
+    assert waiting.candidates() == [2, 1, 3, 6, 5, 4]
 
 
 @pytest.mark.parametrize("few", [1, 2, 3])
@@ -258,7 +258,7 @@ def test_truncated_index_is_checked_by_its_received_children() -> None:
     assert not seen.outcomes[INDEX].complete
 
 
-def test_deferred_children_count_towards_max_documents_when_read() -> None:
+def test_waiting_children_count_towards_max_documents_when_read() -> None:
     pages = old_site(c7=dated("2026-02-20"))
     seen = walk(INDEX, pages, selection=since(), limits=Limits(max_documents=6))
     assert len(seen.documents) == 6
@@ -266,15 +266,15 @@ def test_deferred_children_count_towards_max_documents_when_read() -> None:
     assert not seen.outcomes[INDEX].complete
 
 
-def test_too_many_deferred_children_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_reader.frontier.index_dates._MAX_DEFERRED", 5)
+def test_too_many_waiting_children_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sitemap_reader.frontier.index_dates._MAX_WAITING", 5)
     seen = walk(INDEX, old_site(), selection=since(), limits=Limits(max_documents=7))
     assert seen.frontier.pruned == {"since": 4}
     assert "--trust-lastmod" in seen.problem("S16").message
     assert not seen.outcomes[INDEX].complete
 
 
-def test_a_deferred_child_on_another_host_is_no_candidate() -> None:
+def test_a_waiting_child_on_another_host_is_no_candidate() -> None:
     far = "https://far.example/s.xml"
     pages = {**old_site(), INDEX: listing({far: "2025-06-09", **dict.fromkeys(CHILDREN, "2025-06-01")})}
     seen = walk(INDEX, pages, selection=since())
@@ -291,7 +291,7 @@ def test_children_are_decided_on_in_batches() -> None:
     assert frontier.done
 
 
-def test_left_crawl_reports_an_index_with_deferred_children() -> None:
+def test_left_crawl_reports_an_index_with_waiting_children() -> None:
     frontier = Frontier([parse_target(INDEX)], Plan(selection=since(), obey_robots=False))
     (robots,) = frontier.next_requests(0.0)
     frontier.receive(robots, Head(404, {}), 0.0, TODAY)

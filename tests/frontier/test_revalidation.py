@@ -190,7 +190,7 @@ def test_failed_well_known_path_with_an_earlier_sitemap_is_reported() -> None:
     ids=["given", "robots", "index", "guess"],
 )
 def test_unchanged_document_is_not_requested_by_any_parent(target: str, pages: Pages) -> None:
-    seen = walk(target, pages, cache=DocumentCache(settled={MAP: "urlset"}))
+    seen = walk(target, pages, cache=DocumentCache(already_read={MAP: "urlset"}))
     assert MAP not in seen.requested
     assert not seen.locs
     outcome = seen.outcomes[MAP]

@@ -516,7 +516,7 @@ def test_documents_that_crawlees_own_loader_misses(site: SiteServer) -> None:
     ("options", "reported"),
     [
         ({"targets": []}, "no target"),
-        ({"targets": "no such name"}, "neither a folder"),
+        ({"targets": "no such name"}, "there is no file or folder"),
         ({"targets": ["example.com", 3]}, "not 3"),
         ({"since": "soon"}, "since"),
         ({"undated": "perhaps"}, "undated"),

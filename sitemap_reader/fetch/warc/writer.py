@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import orjson
 
-from ...frontier.seeds import HEADER_NAME
 from ...model.errors import UsageError, install_hint
 from ...version import __version__
 from ..replay import RecordedBody, RecordingFetcher, error_fields, one_line
+from ..request_headers import HEADER_NAME
 from .index import SEEDS_FIELD, url_key
 from .records import GZIP_MAGIC, DamagedRecord, WarcRecord
 

@@ -280,7 +280,7 @@ class SitemapReaderLoader(RequestLoader):
             run.before_delivery = self._wait_for_delivery
             return AsyncStream(run)
         query = attrs.evolve(self._query, unique=self._value.given_marks, **callbacks)
-        return AsyncStream(self._reader.crawl_run(target, query, settled={**self._value.documents_given}))
+        return AsyncStream(self._reader.crawl_run(target, query, already_read={**self._value.documents_given}))
 
     def _put(self, item: UrlRecord | Change) -> None:
         """Queues a Request, without an await since the stream marked its URL: a saved state has both."""

@@ -113,7 +113,7 @@ class SitemapDownloads:
     def process_response(self, request: Request, response: Answer) -> Answer:
         """Keeps a robots.txt for the other one; takes from a packed sitemap the header that has it unpacked."""
         is_final = response.status < 500 and response.status != 429  # a retry would be no use
-        self._settle(request, response if is_final else None)
+        self._share(request, response if is_final else None)
         if _is_ours(request):
             encodings = {each.strip().lower() for each in response.headers.getlist("Content-Encoding")}
             if encodings and encodings <= _GZIP_ENCODINGS:
@@ -122,9 +122,9 @@ class SitemapDownloads:
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Without an answer there is nothing to share."""
-        self._settle(request, None)
+        self._share(request, None)
 
-    def _settle(self, request: Request, answer: Answer | None) -> None:
+    def _share(self, request: Request, answer: Answer | None) -> None:
         if _is_robots(request) and request.url in self._robots and not self._robots[request.url][1].done():
             # A copy, as the first one goes on its way, and is changed there.
             self._robots[request.url][1].set_result(answer and answer.copy())

@@ -58,7 +58,7 @@ class FilteredFrontier(Frontier):
 
     def receive(self, request: DocumentRequest, answer: Answer, now: float, today: datetime) -> bool:
         """Defers the children of an index until its end."""
-        if isinstance(answer, SitemapRef) and not request.is_robots:
+        if isinstance(answer, SitemapRef) and not request.document.is_robots:
             self._listed.setdefault(request, []).append(answer)
             return True
         if isinstance(answer, Finished | Failed):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sitemap_reader.frontier.seeds import CallerHeaders, Logins, RequestHeaders, basic, make_headers, parse_target
+from sitemap_reader.fetch.request_headers import CallerHeaders, Logins, RequestHeaders, make_headers
+from sitemap_reader.frontier.seeds import basic, parse_target
 from sitemap_reader.model.errors import UsageError
 
 KEY = {"X-Key": "k"}
