@@ -199,7 +199,9 @@ class EqualPriorities(PerSitemapCheck[Counter[float]]):
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Counts priorities."""
-        self.stats_of(batch.sitemap).update(priority for priority in batch.priorities if priority is not None)
+        stats = self.stats_of(batch.sitemap)
+        stats.update(batch.priorities)  # type: ignore[arg-type]
+        del stats[None]
 
     def check_sitemap(self, sitemap: str, stats: Counter[float], outcome: Outcome | None, findings: Findings) -> None:
         """Reports 10 or more equal priorities."""

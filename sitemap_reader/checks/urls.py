@@ -124,10 +124,11 @@ class _HostRules:
 
     def suspects(self, batch: CheckedUrls, places: Sequence[int]) -> list[int]:
         """Those of these indexes whose URL may be disallowed: for most batches none."""
+        locs = batch.locs
         if len(self._suspects) <= _MAX_SEARCHED and not any(f"\n{suspect}" in batch.text for suspect in self._suspects):
             is_escaped = "%" in batch.text and self._suspects
-            places = [index for index in places if "%" in batch.locs[index]] if is_escaped else ()
-        return [index for index in places if self.may_disallow(batch.locs[index])]
+            places = [index for index in places if "%" in locs[index]] if is_escaped else ()
+        return [index for index in places if self.may_disallow(locs[index])]
 
     def may_disallow(self, loc: str) -> bool:
         """Whether it begins like a disallowed path; percent-escapes are decoded, as Protego does."""

@@ -24,6 +24,11 @@ SUBSECOND, _MINUTE = PRECISIONS.index("subsecond"), PRECISIONS.index("minute")
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PRECISION_CODES: dict[str | None, int] = {name: code for code, name in enumerate(PRECISIONS)}
 _CHANGEFREQ_CODES: dict[str | None, int] = {name: code for code, name in enumerate(CHANGEFREQS)}
+_PRECISIONS_BY_CODE: dict[int | None, Precision] = dict(enumerate(PRECISIONS))
+_CHANGEFREQS_BY_CODE: dict[int | None, ChangeFreq] = dict(enumerate(CHANGEFREQS))
+# Code -> name; None for None. Built-in methods, as they are called for every URL.
+precision_of = _PRECISIONS_BY_CODE.get
+changefreq_of = _CHANGEFREQS_BY_CODE.get
 _MICROSECOND = timedelta(microseconds=1)
 
 
@@ -41,16 +46,6 @@ def lastmod_of(number: int | None, code: int | None) -> tuple[datetime | None, P
 def states_time(code: int | None) -> bool:
     """Whether a lastmod of this precision has a time of day."""
     return code is not None and code >= _MINUTE
-
-
-def precision_of(code: int | None) -> Precision | None:
-    """The precision that has this code."""
-    return None if code is None else PRECISIONS[code]
-
-
-def changefreq_of(code: int | None) -> ChangeFreq | None:
-    """The changefreq that has this code."""
-    return None if code is None else CHANGEFREQS[code]
 
 
 def micros(moment: datetime) -> int:
