@@ -115,7 +115,7 @@ def find_target(target: str | Path | Target) -> Target:
     bare = name.strip()
     is_path = isinstance(target, Path) or name.endswith(("/", *DUMP_SUFFIXES)) or name.startswith((".", "/"))
     if is_path or (bare and not _HOST.fullmatch(bare)):
-        hint = "a site is named by its host, such as example.com, or by its URL"
+        hint = "a site is named by its host, such as example.com, or by its URL with https:// or http://"
         raise UsageError(f"there is no file or folder {name}; {hint}")
     return _site(name)
 

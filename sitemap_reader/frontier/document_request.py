@@ -163,7 +163,7 @@ class DocumentRequest:
 
 @attrs.define
 class DocumentReport:
-    """What is reported on a document; changed by events.Events only."""
+    """What is reported on a document; changed by events.Events, except for what the Outcome states."""
 
     outcome: Outcome | None = None
     tally: Tally = attrs.field(factory=Tally)

@@ -72,7 +72,8 @@ def make_window(since: Moment | None, until: Moment | None, undated: Undated, no
 def make_moment(name: str, value: Moment, now: datetime) -> datetime:
     """One moment; for a day, or any period that text names, its last second."""
     start, end = _period(name, value, now)
-    return start if start == end else end - timedelta(seconds=1)
+    second = timedelta(seconds=1)
+    return end - second if end - start >= second else start
 
 
 def _period(name: str, value: Moment, now: datetime) -> tuple[datetime, datetime]:
@@ -145,9 +146,13 @@ def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
         raise UsageError(f"{name} must be a regular expression, or several, not {pattern!r}") from exc
     except re.error as exc:
         advice = "put a backslash before . ? + * ( [ that stand for themselves"
-        if isinstance(pattern, str) and pattern.startswith("*") and pattern.strip("*"):
+        if isinstance(pattern, str) and _SHELL_PATTERN.fullmatch(pattern):
             advice = f"for the shell's {pattern} give {_as_regex(pattern)}"
         raise UsageError(f"{name}: {pattern!r} is no regular expression: {exc}; {advice}") from exc
+
+
+# One that begins with *, and has no other character with a meaning in shells.
+_SHELL_PATTERN = re.compile(r"\*+[^*?\[\](){}][^?\[\](){}]*")
 
 
 def _as_regex(shell_pattern: str) -> str:

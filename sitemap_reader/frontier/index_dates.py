@@ -186,20 +186,20 @@ class IndexDateChecks:
             self._listed_by[child] = check
             check.pending += 1
 
-    def ended(self, request: Document, outcome: Outcome) -> bool:
+    def ended(self, document: Document, outcome: Outcome) -> bool:
         """A document has ended. Whether it is an index with waiting children, whose end is reported later."""
-        if request in self._listed_by:
-            self._compare(request, outcome)
-        check = self._checks.get(request)
+        if document in self._listed_by:
+            self._compare(document, outcome)
+        check = self._checks.get(document)
         if check is None:
-            self._release(request)
+            self._release(document)
             return False
         check.has_ended = True
         self._wake(check)
         if not check.waiting.count:
             check.is_reported = True
         else:
-            self._unreported[request] = None
+            self._unreported[document] = None
         return not check.is_reported
 
     def go_on(self, steps: int) -> Iterator[Document]:
@@ -226,15 +226,15 @@ class IndexDateChecks:
 
     # --- comparing dates ---
 
-    def _compare(self, request: Document, outcome: Outcome) -> None:
+    def _compare(self, document: Document, outcome: Outcome) -> None:
         """Compares the dates of a document with those that all indexes above it state."""
-        source = request
+        source = document
         while source.alias_of is not None:
             source = source.alias_of
         dates = source.dates
         # An index has no dates of URLs, and an incomplete document may have newer ones behind the cut.
         was_read = outcome.complete and not (source.is_index or outcome.not_modified)
-        child = request
+        child = document
         while (check := self._listed_by.get(child)) is not None:
             if was_read and child.is_sample:
                 child.is_sample = False  # counted once; a contradiction is found below
@@ -336,9 +336,9 @@ class IndexDateChecks:
             check.is_due = True
             self._due.append(check)
 
-    def _release(self, request: Document) -> None:
+    def _release(self, document: Document) -> None:
         """A document and all below it have ended: the index that lists it waits for one less."""
-        above = self._listed_by.get(request)
+        above = self._listed_by.get(document)
         if above is not None:
             above.pending -= 1
             if not above.pending:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 A = "https://a.example"
 SECONDS = "seconds"
-DURATION = re.compile(r"; \d[\d.]* s\b")
+DURATION = re.compile(r"[;,] \d[\d.]* s\b")
 LARGE = 600  # entries of a document that is parsed in several calls
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sitemap_reader.frontier.filters import Patterns, Selection, Window, make_patterns
+from sitemap_reader.frontier.filters import Patterns, Selection, Window, make_moment, make_patterns
 from sitemap_reader.model.errors import UsageError
 from sitemap_reader.model.records import UrlRecord
 
@@ -86,10 +86,24 @@ def test_pattern_of_a_shell_is_answered_with_a_regular_expression_that_works(
     assert not found.find_in("https://a.example/other")
 
 
-@pytest.mark.parametrize("pattern", ["*", "c++/(", "+a"])
+@pytest.mark.parametrize("pattern", ["*", "c++/(", "+a", "*?x", "*[ab].html", "*.{a,b}"])
 def test_other_errors_in_a_pattern_are_answered_with_the_backslash(pattern: str) -> None:
     with pytest.raises(UsageError, match="put a backslash before"):
         make_patterns("include", pattern)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2026-05-31", datetime(2026, 5, 31, 23, 59, 59, tzinfo=UTC)),
+        ("2026-05-31T12:00Z", datetime(2026, 5, 31, 12, 0, 59, tzinfo=UTC)),
+        ("2026-05-31T12:00:01Z", datetime(2026, 5, 31, 12, 0, 1, tzinfo=UTC)),
+        ("2026-05-31T12:00:01.5Z", datetime(2026, 5, 31, 12, 0, 1, 500_000, tzinfo=UTC)),
+        ("0001-01-01T00:00:00.5Z", datetime(1, 1, 1, 0, 0, 0, 500_000, tzinfo=UTC)),
+    ],
+)
+def test_moment_of_a_period_is_its_last_second(text: str, moment: datetime) -> None:
+    assert make_moment("as_of", text, NEW) == moment
 
 
 def test_empty_pattern_list_matches_nothing() -> None:
