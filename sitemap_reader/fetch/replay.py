@@ -319,6 +319,7 @@ class RecordedBody:
         return self.broken_by
 
 
+@attrs.define(eq=False, repr=False)
 class RecordingFetcher(ABC):
     """A Fetcher that passes on unchanged what another one fetches, and writes a copy; the base of both recorders.
 
@@ -327,18 +328,10 @@ class RecordingFetcher(ABC):
     Raises OSError where the copy cannot be written.
     """
 
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        path: Path,
-        seeds: Sequence[str] = (),
-        *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        self._fetcher = fetcher
-        self._path = path
-        self._seeds = tuple(seeds)
-        self._clock = clock
+    _fetcher: Fetcher
+    _path: Path
+    _seeds: Sequence[str] = ()
+    _clock: Callable[[], datetime] = attrs.field(default=lambda: datetime.now(UTC), kw_only=True)
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
@@ -359,7 +352,7 @@ class RecordingFetcher(ABC):
             raise
 
     @abstractmethod
-    def write_start(self, seeds: tuple[str, ...]) -> None:
+    def write_start(self, seeds: Sequence[str]) -> None:
         """Writes what the recording has to hold before the first response; called before each request."""
 
     @abstractmethod
@@ -375,15 +368,16 @@ class RecordingFetcher(ABC):
         """Writes that there was no response."""
 
 
+@attrs.define(eq=False, repr=False)
 class FolderRecorder(RecordingFetcher):
     """Writes to a folder that ReplayFetcher reads; of several responses for one URL the last stays.
 
     The seeds go to site.toml, with the time.
     """
 
-    _written: datetime | None = None
+    _written: datetime | None = attrs.field(default=None, init=False)
 
-    def write_start(self, seeds: tuple[str, ...]) -> None:
+    def write_start(self, seeds: Sequence[str]) -> None:
         """Writes seeds and time to site.toml."""
         now = self._clock()
         if self._written and now - self._written < _RECORDED_EVERY:

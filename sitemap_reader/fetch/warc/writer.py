@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC
 from http import HTTPStatus
 from io import BytesIO
 from mmap import ACCESS_READ, mmap
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+import attrs
 import orjson
 
 from ...model.errors import UsageError, install_hint
@@ -26,11 +27,11 @@ from .index import SEEDS_FIELD, url_key
 from .records import GZIP_MAGIC, DamagedRecord, WarcRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from ...model.errors import FetchError
-    from ..client import Fetcher, Response
+    from ..client import Response
 
 _SPEC = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _VERSION = "WARC/1.1"
@@ -42,6 +43,7 @@ _IN_MEMORY_BYTES = 1 << 20
 _AT_ONCE_BYTES = 16 * 1024 * 1024
 
 
+@attrs.define(eq=False, repr=False)
 class WarcRecorder(RecordingFetcher):
     """Appends to a WARC file; the seeds go to a warcinfo record.
 
@@ -49,24 +51,18 @@ class WarcRecorder(RecordingFetcher):
     cannot be written; it is then as it was before that response.
     """
 
-    def __init__(
-        self,
-        fetcher: Fetcher,
-        path: Path,
-        seeds: Sequence[str] = (),
-        *,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None:
-        super().__init__(fetcher, path, seeds, clock=clock)
-        self._is_gzipped = path.name.lower().endswith(".gz")
-        self._has_begun = False
+    _is_gzipped: bool = attrs.field(init=False)
+    _has_begun: bool = attrs.field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._is_gzipped = self._path.name.lower().endswith(".gz")
         try:
             import warcio  # noqa: F401 - checked before anything is fetched
         except ImportError as exc:
             raise UsageError(f"to record to a WARC needs warcio: {install_hint('warc')}") from exc
-        check_tail(path, is_gzipped=self._is_gzipped)
+        check_tail(self._path, is_gzipped=self._is_gzipped)
 
-    def write_start(self, seeds: tuple[str, ...]) -> None:
+    def write_start(self, seeds: Sequence[str]) -> None:
         """Writes the warcinfo record with the seeds, once."""
         if self._has_begun:
             return
