@@ -80,7 +80,6 @@ SLOW = (
     "tests/parser/test_structure.py::test_restarts_grow_with_the_damaged_entries_and_no_faster",
     "tests/parser/test_structure.py::test_tokens_are_visited_a_few_times_an_entry",
     "tests/parser/test_work.py::test_four_times_the_bytes_take_no_more_than_four_times_the_work",
-    "tests/parser/test_work.py::test_repair_consumes_input_with_each_call",
     "tests/scale/test_folder.py::test_archive_of_a_harvest_is_complete_after_any_kills",
     "tests/scale/test_folder.py::test_killed_clean_up_is_repeated",
     "tests/scale/test_harvest.py",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from itertools import islice
 from typing import TYPE_CHECKING
-from xml.parsers import expat
 
 import attrs
 
@@ -112,7 +111,7 @@ class FastPath:
             return None
         if self._scanner is None or not self._scanner.is_for(parser.builder.head()):
             self._scanner = DocumentScanner(parser.builder, self._limits, self._scopes, extras=self._extras)
-        return self._scanner.scan(data, start, parser.line, parser.max_bare_ampersands())
+        return self._scanner.scan(data, start, parser.line, parser.max_bare_ampersands)
 
 
 # Entry -> its dialect.
@@ -129,7 +128,7 @@ class DocumentScanner:
         self._vocabulary = vocabulary = builder.vocabulary
         entry = vocabulary.implied_entry or next(iter(vocabulary.entries))
         is_feed = vocabulary.implied_entry is None
-        namespaces = _namespaces(self._head)
+        namespaces = builder.namespaces
         # expat has to read the first element of these, and report the Problem.
         self._unreported = [each for each in namespaces.values() if vocabulary.would_note(each)]
         self._scanner: Scanner | None = None
@@ -188,19 +187,6 @@ def _written_names(namespaces: dict[str, str], vocabulary: Vocabulary, tags: Ite
             if tag_prefix == own:
                 names[(f"{prefix}:{local}" if prefix else local).encode()] = tag
     return names
-
-
-def _namespaces(head: bytes) -> dict[str, str]:
-    """Prefix -> the namespace that it has inside the start tags; "" is that of names without a prefix."""
-    namespaces = {"": ""}
-
-    def bind(prefix: str | None, namespace: str | None) -> None:
-        namespaces[prefix or ""] = namespace or ""
-
-    parser = expat.ParserCreate("utf-8", "}")
-    parser.StartNamespaceDeclHandler = bind
-    parser.Parse(head, False)
-    return namespaces
 
 
 # --- from blocks to items ------------------------------------------------------------------------------------------

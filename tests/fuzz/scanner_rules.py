@@ -86,7 +86,7 @@ def attempts() -> Iterator[list[Attempt]]:
     def noted_block(self: FastPath, data: bytes, start: int) -> ScannedEntries | None:
         given = block(self, data, start)
         if given is not None and self._scanner is not None:
-            scan, line, ampersands = self._scanner.scan, self._parser.line, self._parser.max_bare_ampersands()
+            scan, line, ampersands = self._scanner.scan, self._parser.line, self._parser.max_bare_ampersands
             found.append(Attempt(data, start, lambda data: scan(data, start, line, ampersands)))
         return given
 

@@ -1,26 +1,24 @@
-"""CharacterRepair alone: bytes after a fault in, repaired bytes and problems out."""
+"""CharacterReader and RepairLog alone: text that XML does not allow in, what it stands for and Problems out."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import pytest
 
 from sitemap_reader.model.limits import Limits
-from sitemap_reader.model.problems import Problem, Severity, report
 from sitemap_reader.model.records import Attribute, Extra, UrlRecord
 from sitemap_reader.parser.parser import SitemapParser
-from sitemap_reader.parser.xml.errors import Budget
-from sitemap_reader.parser.xml.recovery.characters import CharacterRepair
-from sitemap_reader.parser.xml.recovery.edits import Repair, RepairLog
-from sitemap_reader.parser.xml.scan import placeholder as stand_ins
-from sitemap_reader.parser.xml.scan import restore_controls
+from sitemap_reader.parser.xml.errors import Budget, Stop
+from sitemap_reader.parser.xml.recovery.characters import CharacterReader, NoCharacter, is_plain
+from sitemap_reader.parser.xml.repair_log import RepairLog
+from sitemap_reader.parser.xml.replay_buffer import ReplayBuffer
 
-NOTED, SECTION = 10_000, 1_000
+if TYPE_CHECKING:
+    from sitemap_reader.model.problems import Problem
 
 AND = "a bare & was read as &amp;"
 CONTROL = "a control character was kept"
-CONTROLS = "2 control characters were kept"
-COMMENT = "a malformed comment was skipped"
-UNCLOSED = "a CDATA section is not closed: it ends with its element"
 
 
 def entity(name: str, read: str) -> str:
@@ -31,261 +29,168 @@ def number(written: str) -> str:
     return f"{written}, a control character, was kept"
 
 
-def section(opening: str) -> str:
-    return f"{opening} was read as <![CDATA["
-
-
-def placeholder(code: int) -> bytes:
-    """The placeholder of a control character for expat."""
-    return stand_ins(chr(code))
-
-
-# Bytes, repaired bytes (None: the same), messages.
-ROWS: list[tuple[bytes, bytes | None, list[str]]] = [
+# Bytes, the text that they stand for (None: the same), messages.
+ROWS: list[tuple[bytes, str | None, list[str]]] = [
     # a bare &
-    (b"a&b", b"a&amp;b", [AND]),
-    (b"a & b && c", b"a &amp; b &amp;&amp; c", [AND] * 3),
-    (b"?a=1&copy=2", b"?a=1&amp;copy=2", [AND]),
-    (b"?a=1&region=2", b"?a=1&amp;region=2", [AND]),
-    (b"&region;", b"&amp;region;", [AND]),
-    (b"&lt5", b"&amp;lt5", [AND]),
-    (b"&amp", b"&amp;amp", [AND]),
-    (b"x&", b"x&amp;", [AND]),
-    (b"x&;", b"x&amp;;", [AND]),
-    (b"x&#", b"x&amp;#", [AND]),
-    (b"x&#;", b"x&amp;#;", [AND]),
-    (b"x&#x;", b"x&amp;#x;", [AND]),
-    (b"x&#xZZ;", b"x&amp;#xZZ;", [AND]),
-    (b"&a-b;", b"&amp;a-b;", [AND]),
-    (b"&1;", b"&amp;1;", [AND]),
-    (b"&" + b"a" * 32 + b";", b"&amp;" + b"a" * 32 + b";", [AND]),
-    (b"&" + b"a" * 33 + b";", b"&amp;" + b"a" * 33 + b";", [AND]),
-    (b'<a href="?a&b">', b'<a href="?a&amp;b">', [AND]),
-    # valid references, and numbers that cannot be repaired
-    (b"&amp;&lt;&gt;&quot;&apos;&#65;&#x41;", None, []),
-    (b"&#39 x", None, []),
-    (b"&#39", None, []),
-    (b"&#x27", None, []),
-    (b"&#xD800;&#xFFFFFF;&#999999999999;", None, []),
+    (b"a&b", None, [AND]),
+    (b"a & b && c", None, [AND] * 3),
+    (b"?a=1&copy=2", None, [AND]),
+    (b"?a=1&region=2", None, [AND]),
+    (b"&region;", None, [AND]),
+    (b"&lt5", None, [AND]),
+    (b"&amp", None, [AND]),
+    (b"x&", None, [AND]),
+    (b"x&;", None, [AND]),
+    (b"x&#", None, [AND]),
+    (b"x&#;", None, [AND]),
+    (b"x&#x;", None, [AND]),
+    (b"x&#xZZ;", None, [AND]),
+    (b"&a-b;", None, [AND]),
+    (b"&1;", None, [AND]),
+    (b"&" + b"a" * 33 + b";", None, [AND]),
+    # references
+    (b"&amp;&lt;&gt;&quot;&apos;&#65;&#x41;", "&<>\"'AA", []),
+    (b"&#9;&#xD;&#10;&#32;", "\t\r\n ", []),
+    (b"&#38;amp;", "&amp;", []),
+    (b"&#x10FFFF;&#xFFFD;&#xE000;&#xD7FF;", "\U0010ffff\ufffd\ue000\ud7ff", []),
     # HTML's entities
-    (b"&copy;", b"&#169;", [entity("copy", "&#169;")]),
-    (b"&nbsp;&Eacute;", b"&#160;&#201;", [entity("nbsp", "&#160;"), entity("Eacute", "&#201;")]),
-    (b"&AMP;", b"&#38;", [entity("AMP", "&#38;")]),
-    (b"&LT;", b"&#60;", [entity("LT", "&#60;")]),
-    (b"&frac12;", b"&#189;", [entity("frac12", "&#189;")]),
-    (b"&NotEqualTilde;", b"&#8770;&#824;", [entity("NotEqualTilde", "&#8770;&#824;")]),
-    (
-        b"&CounterClockwiseContourIntegral;",
-        b"&#8755;",
-        [entity("CounterClockwiseContourIntegral", "&#8755;")],
-    ),
+    (b"&copy;", "©", [entity("copy", "&#169;")]),
+    (b"&nbsp;&Eacute;", "\xa0É", [entity("nbsp", "&#160;"), entity("Eacute", "&#201;")]),
+    (b"&AMP;&LT;", "&<", [entity("AMP", "&#38;"), entity("LT", "&#60;")]),
+    (b"&frac12;", "½", [entity("frac12", "&#189;")]),
+    (b"&NotEqualTilde;", "\u2242\u0338", [entity("NotEqualTilde", "&#8770;&#824;")]),
+    (b"&CounterClockwiseContourIntegral;", "∳", [entity("CounterClockwiseContourIntegral", "&#8755;")]),
     # characters that XML does not allow
-    (b"\x00", placeholder(0), [CONTROL]),
-    (b"a\x08b\x1fc", b"a" + placeholder(8) + b"b" + placeholder(0x1F) + b"c", [CONTROL] * 2),
-    (b"\t\n\r \x7f\xc2\x85", None, []),
-    (b"\xef\xbf\xbe\xef\xbf\xbf", placeholder(0xFFFE) + placeholder(0xFFFF), [CONTROLS]),
-    (b"\xef\xbf\xbd\xef\xbe\xbe", None, []),
-    (b"&#1;", placeholder(1), [number("&#1;")]),
-    (b"&#x1F;", placeholder(0x1F), [number("&#x1F;")]),
-    (b"&#0;", placeholder(0), [number("&#0;")]),
-    (b"&#xFFFE;", placeholder(0xFFFE), [number("&#xFFFE;")]),
-    (b"&#65535;", placeholder(0xFFFF), [number("&#65535;")]),
-    (b"&#000000001;", placeholder(1), [number("&#000000001;")]),
-    (b"&#0000000001;", None, []),  # more digits than any character has
-    (b"&#9;&#xD;&#10;&#32;", None, []),
-    # comments
-    (b"<!-- a -->", None, []),
-    (b"<!---->", None, []),
-    (b"<!--- a -->", None, []),
-    (b"<!-- a - b -->", None, []),
-    (b"<!-- a -- b -->", b"<!--        -->", [COMMENT]),
-    (b"<!-- a --->", b"<!--    -->", [COMMENT]),
-    (b"<!-- a\n--\r\nb -->", b"<!--  \n   \n  -->", [COMMENT]),
-    (b"<!-- \x01 -->", b"<!--   -->", [COMMENT]),
-    (b"<!-- & &nbsp; &#1; <![CDATA[ <? -->&", b"<!-- & &nbsp; &#1; <![CDATA[ <? -->&amp;", [AND]),
-    (b"<!-- a --& b", None, []),
-    (b"<!- a ->", None, []),
-    # CDATA sections
-    (b"<![CDATA[a & b &nbsp; <!-- -- --> &#1;]]>", None, []),
-    (b"<![CDATA[\x01]]>", b"<![CDATA[" + placeholder(1) + b"]]>", [CONTROL]),
-    (b"<loc><![CDATA[a]]></loc>", None, []),
-    (b"<loc><![CDATA[a&b</loc>&", b"<loc><![CDATA[a&b]]></loc>&amp;", [UNCLOSED, AND]),
-    (b"<s:loc><![CDATA[a</s:loc>", b"<s:loc><![CDATA[a]]></s:loc>", [UNCLOSED]),
-    (b"<loc>\n <![CDATA[a</loc>", b"<loc>\n <![CDATA[a]]></loc>", [UNCLOSED]),
-    (b'<t a="b"><![CDATA[a</t>', b'<t a="b"><![CDATA[a]]></t>', [UNCLOSED]),
-    (b"<t><![CDATA[a]]</t>", b"<t><![CDATA[a]]></t>", [UNCLOSED]),
-    (b"<t><![CDATA[a]</t>", b"<t><![CDATA[a]]></t>", [UNCLOSED]),
-    (b"<t><![CDATA[a]]]</t>", b"<t><![CDATA[a]]]></t>", [UNCLOSED]),
-    (b"<t><![CDATA[[a]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
-    (b"<t><![CDATA[[a]]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
-    (b"<t><![CDATA[[a]]]</t>", b"<t><![CDATA[[a]]]></t>", [UNCLOSED]),
-    (b"<t><![CDATA[\x01</t>", b"<t><![CDATA[" + placeholder(1) + b"]]></t>", [UNCLOSED]),
-    (b"<t><![CDATA[a</t><t><![CDATA[b]]></t>", None, []),  # a CDATA section may quote all of these
-    (b"<t><![CDATA[a</t>]]></t>", None, []),
-    (b"<t><![CDATA[a</t>]]> b <![CDATA[</u>]]><!-- </u> --></t>", None, []),
-    (b"<t><![CDATA[a</t>]]><b/></t>", None, []),
-    (b"<t><![CDATA[a</t>]]>", None, []),
-    (b"<t><![CDATA[a</t><u><![CDATA[b]]></u>", b"<t><![CDATA[a]]></t><u><![CDATA[b]]></u>", [UNCLOSED]),
-    (b"<t><![CDATA[a</t>" + b"x" * 1_000 + b"]]></t>", b"<t><![CDATA[a]]></t>" + b"x" * 1_000 + b"]]></t>", [UNCLOSED]),
-    (b"<t><![CDATA[a]]></t><t><![CDATA[b</t>", b"<t><![CDATA[a]]></t><t><![CDATA[b]]></t>", [UNCLOSED]),
-    (b"<t><![CDATA[a</u>]]></t>", None, []),
-    (b"x<![CDATA[a</t>", None, []),
-    (b"<![CDATA[a & b", None, []),
-    (b"<t><!CDATA[a&b]]></t>", b"<t><![CDATA[a&b]]></t>", [section("<!CDATA[")]),
-    (b"<t><![cdata[a]]></t>", b"<t><![CDATA[a]]></t>", [section("<![cdata[")]),
-    (b"<t><! [CDATA[a]]></t>", b"<t><![CDATA[a]]></t>", [section("<! [CDATA[")]),
-    (b"<t><[CDATA[a]]></t>", b"<t><![CDATA[a]]></t>", [section("<[CDATA[")]),
-    (b"<t><CDATA[a]]></t>", b"<t><![CDATA[a]]></t>", [section("<CDATA[")]),
-    (b"<t><![CDATA [a]]></t>", b"<t><![CDATA[a]]></t>", [section("<![CDATA [")]),
-    (b"<t><!CDATA[a</t>", b"<t><![CDATA[a]]></t>", [UNCLOSED]),
-    (b"<t>[CDATA[a&b]]></t>", b"<t>[CDATA[a&amp;b]]></t>", [AND]),
-    # processing instructions
-    (b"<?x & &nbsp; <!-- ?>&", b"<?x & &nbsp; <!-- ?>&amp;", [AND]),
-    (b"<?x \x01?>", b"<?x " + placeholder(1) + b"?>", [CONTROL]),
-    (b"<?x & ", None, []),
-    # nothing of markup or text is dropped
-    (b"<a b=c></d> < 5 ]]> </", None, []),
+    (b"\x00", None, [CONTROL]),
+    (b"a\x08b\x1fc", None, [CONTROL] * 2),
+    (b"\t\n \x7f\xc2\x85\xef\xbf\xbd\xef\xbe\xbe\xef\xb7\x90", None, []),
+    (b"\xef\xbf\xbe\xef\xbf\xbf", None, ["2 control characters were kept"]),
+    (b"&#1;", "\x01", [number("&#1;")]),
+    (b"&#x1F;&#0;", "\x1f\0", [number("&#x1F;"), number("&#0;")]),
+    (b"&#xFFFE;&#65535;", "\ufffe\uffff", [number("&#xFFFE;"), number("&#65535;")]),
+    (b"&#000000001;", "\x01", [number("&#000000001;")]),
+    # line ends, XML 1.0 2.11
+    (b"a\r\nb\rc\n", "a\nb\nc\n", []),
 ]
+# References to no character, and those without an end.
+NONE = ["&#39 x", "&#39", "&#x27", "&#xD800;", "&#xDFFF;", "&#xFFFFFF;", "&#x110000;", "&#999999999999;"]
 
 
-def repair(data: bytes, size: int, line: int = 1) -> tuple[bytes, list[Problem]]:
-    character_repair = CharacterRepair(line, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
-    pieces = [character_repair.feed(data[at : at + size]) for at in range(0, len(data), size)]
-    while character_repair.has_more:
-        pieces.append(character_repair.feed(b""))
-    return b"".join([*pieces, character_repair.feed(b"", final=True)]), character_repair.log.take(None)
+def reader(data: bytes, line: int = 1, **limits: int) -> tuple[CharacterReader, RepairLog]:
+    stated = Limits(**limits)
+    buffer, repairs = ReplayBuffer(line, stated), RepairLog(stated)
+    buffer.data += data
+    return CharacterReader(buffer, repairs, Budget(stated)), repairs
 
 
-@pytest.mark.parametrize(("data", "repaired", "messages"), ROWS)
-def test_forbidden_characters_are_repaired_and_nothing_else(
-    data: bytes, repaired: bytes | None, messages: list[str]
+def read(data: bytes, line: int = 1, **limits: int) -> tuple[str, tuple[Problem, ...]]:
+    characters, repairs = reader(data, line, **limits)
+    return characters.text(data, 0, is_exact=False), repairs.take()
+
+
+@pytest.mark.parametrize(("data", "text", "messages"), ROWS)
+def test_forbidden_characters_are_read_as_what_they_stand_for(
+    data: bytes, text: str | None, messages: list[str]
 ) -> None:
-    """Once, with the same number of lines, and the same in any chunks."""
-    found, problems = repair(data, len(data))
-    assert (found, [problem.message for problem in problems]) == (data if repaired is None else repaired, messages)
+    found, problems = read(data)
+    assert (found, [problem.message for problem in problems]) == (data.decode() if text is None else text, messages)
     assert {(problem.code, problem.severity) for problem in problems} <= {("S01", "warning")}
-    assert found.count(b"\n") == data.count(b"\n")
-    for size in (1, 2, 3, 7):
-        assert repair(data, size) == (found, problems), size
-    if placeholder(0)[:3] not in found:  # the marker of placeholders has a placeholder itself
-        assert repair(found, len(found)) == (found, [])
+    assert not (is_plain(data) and messages)
 
 
-@pytest.mark.parametrize("size", [1, 1 << 20])
-def test_problems_name_the_line_and_show_its_text_before_the_fault(size: int) -> None:
-    data = b"<url>\n <loc>a?b=1&c&nbsp;</loc>\n<!-- a\n -- -->\n<t><![CDATA[\n\nx</t> \x01\n&" + b"x" * 300 + b"&"
-    _, problems = repair(data, size, line=41)
+@pytest.mark.parametrize("written", NONE)
+def test_reference_to_no_character_is_text_unless_the_text_has_to_be_exact(written: str) -> None:
+    text, (problem,) = read(written.encode())
+    assert text == written
+    assert problem.message.startswith(f"{written.split()[0]} was read as &amp;{written.split()[0][1:]}")
+    characters, _ = reader(written.encode())
+    with pytest.raises(NoCharacter):
+        characters.text(written.encode(), 0, is_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("written", "text"), [(b"a\tb\r\nc\nd\re", "a b c d e"), (b"a&#10;b&amp;", "a\nb&"), (b"?a=1&b", "?a=1&b")]
+)
+def test_white_space_of_attributes_is_blanks(written: bytes, text: str) -> None:
+    """XML 1.0 3.3.3: but for references to it."""
+    characters, _ = reader(written)
+    assert characters.attribute(written, 0, is_exact=True) == text
+
+
+def test_problems_name_the_line_and_show_it_from_the_tag_before_on() -> None:
+    data = b"\n<loc>a?b=1&c&nbsp;\n&\n\r\nx \x01\r&" + b"x" * 300 + b"&"
+    _, problems = read(data, line=41)
     assert [(problem.line, problem.raw) for problem in problems] == [
         (42, "<loc>a?b=1&"),
-        (42, "&c&nbsp;"),
-        (43, "-- -->"),
-        (45, "x"),
-        (47, "x</t> \x01"),
-        (48, "&"),
-        (48, "x" * 80 + "&"),
+        (42, "<loc>a?b=1&c&nbsp;"),
+        (43, "&"),
+        (45, "x \x01"),
+        (46, "x \x01\r&"),
+        (46, "x" * 80 + "&"),
     ]
 
 
-@pytest.mark.parametrize("size", [1, 1 << 20])
-def test_repairs_are_taken_up_to_an_offset_of_the_repaired_bytes(size: int) -> None:
-    data = b"a&b&nbsp;c<!-- -- -->&#1;"
-    repaired, _ = repair(data, size)
-    character_repair = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
-    for at in range(0, len(data), size):
-        character_repair.feed(data[at : at + size])
-    character_repair.feed(b"", final=True)
-    ends = [repaired.index(end) + len(end) for end in (b"&amp;", b"&#160;", b"-->", placeholder(1))]
-    for end, message in zip(ends, (AND, entity("nbsp", "&#160;"), COMMENT, number("&#1;")), strict=True):
-        assert character_repair.log.take(end - 1) == []
-        assert [problem.message for problem in character_repair.log.take(end)] == [message]
-    assert character_repair.log.take(None) == []
+# --- the log ---
 
 
-def test_other_problems_join_in_the_order_of_their_places() -> None:
-    character_repair = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
-    assert character_repair.feed(b"a&b&c ") == b"a&amp;b&amp;c "
-    others = [(7, "between them"), (6, "at the first one's end"), (99, "behind both")]
-    character_repair.log.merge([Repair(end, report("S01", message)) for end, message in others])
-    first, rest = character_repair.log.take(7), character_repair.log.take(None)
-    assert [problem.message for problem in first] == [AND, "at the first one's end", "between them"]
-    assert [problem.message for problem in rest] == [AND, "behind both"]
+def add(log: RepairLog, count: int, error: int = 0) -> None:
+    for place in range(1, count + 1):
+        log.add("S01", "repaired", place, severity="error" if place == error else "warning")
 
 
-MORE = "2 more places were repaired; raise max_entry_problems to see each"
-
-
-@pytest.mark.parametrize("size", [1, 100, 1 << 16])
-@pytest.mark.parametrize(("count", "reported", "more"), [(NOTED, NOTED, []), (NOTED + 1, NOTED - 1, [MORE])])
-def test_repairs_of_an_entry_above_the_limit_are_counted(
-    count: int, reported: int, more: list[str], size: int
+@pytest.mark.parametrize(
+    ("count", "error", "severity", "messages"),
+    [
+        (3, 0, "warning", ["repaired"] * 3),
+        (4, 0, "warning", ["repaired"] * 2 + ["2 more places were repaired; raise max_entry_problems to see each"]),
+        (9, 3, "error", ["repaired"] * 2 + ["7 more places were repaired; raise max_entry_problems to see each"]),
+        (9, 9, "error", ["repaired"] * 2 + ["7 more places were repaired; raise max_entry_problems to see each"]),
+    ],
+)
+def test_repairs_above_the_limit_of_an_entry_are_counted(
+    count: int, error: int, severity: str, messages: list[str]
 ) -> None:
-    repaired, problems = repair(b"&\n" * count, size)
-    assert repaired == b"&amp;\n" * count
-    assert [problem.message for problem in problems] == [AND] * reported + more
-    assert [problem.line for problem in problems] == list(range(1, len(problems) + 1))
+    log = RepairLog(Limits(max_entry_problems=3))
+    add(log, count, error)
+    assert log.is_full
+    problems = log.take()
+    assert [problem.message for problem in problems] == messages
+    assert (problems[-1].line, problems[-1].severity, log.is_error) == (3, severity, severity == "error")
+    assert log.take() == ()
 
 
-@pytest.mark.parametrize("error", [0, 11_000])
-def test_counted_repairs_are_taken_with_those_next_to_them(error: int) -> None:
-    log = RepairLog(3, 1_000)
-    for place in range(12_000):
-        severity: Severity = "error" if error and place == error else "warning"
-        log.add(Repair(place, report("S01", "repaired", line=place + 1, severity=severity)))
-    log.condense()
-    first, second = log.take(10_999), log.take(None)
-    assert [(each.message[:7], each.line, each.severity) for each in (first[-1], second[-1])] == [
-        ("10,998 ", 3, "warning"),
-        ("1,000 m", 11_001, "error" if error else "warning"),
-    ]
-    assert log.take(None) == []
+@pytest.mark.parametrize(("kept", "lines"), [(4, [2, 3]), (5, [2, 3, 4]), (7, [2, 3, 4]), (2, [])])
+def test_repairs_in_bytes_that_are_lost_are_forgotten(kept: int, lines: list[int]) -> None:
+    log = RepairLog(Limits(max_entry_problems=3))
+    log.count_reported(1)
+    log.add("S01", "taken", 1)
+    log.take()
+    for line in range(2, 8):
+        log.add("S01", "lost", line, severity="error" if line > kept else "warning")
+    log.cut(kept)
+    assert log.made == kept
+    assert [problem.line for problem in log.take()] == lines
+    assert not log.is_error
+    assert log.remaining == 3
 
 
-@pytest.mark.parametrize("size", [1, 2, 7, 1 << 20])
-def test_run_of_control_characters_is_one_repair(size: int) -> None:
-    repaired, problems = repair(b"a\n&\x00\x01\xef\xbf\xbe\x02\xef\xb7\x90b\x00&#1;\x00", size)
-    run = "\x00\x01\ufffe\x02\ufdd0"
-    assert repaired == b"a\n&amp;" + stand_ins(run) + b"b" + placeholder(0) + placeholder(1) + placeholder(0)
-    assert [(problem.message, problem.line, problem.raw) for problem in problems] == [
-        (AND, 2, "&"),
-        ("5 control characters were kept", 2, "&\x00"),
-        (CONTROL, 2, run + "b\x00"),
-        (number("&#1;"), 2, "\x00&#1;"),
-        (CONTROL, 2, "&#1;\x00"),
-    ]
-
-
-@pytest.mark.parametrize("data", [b"<!-- a & ", b"<t><![CDATA[a ", b"<?x a "])
-def test_incomplete_construct_waits_for_its_end(data: bytes) -> None:
-    character_repair = CharacterRepair(1, RepairLog(NOTED, 1_000), SECTION, Budget(Limits()))
-    begun = data[data.index(b"<", 1 if data.startswith(b"<t>") else 0) :]
-    assert character_repair.feed(data) == data[: -len(begun)]
-    assert character_repair.feed(b"b ") == b""
-    assert character_repair.feed(b"", final=True) == begun + b"b "
-    assert character_repair.log.take(None) == []
+def test_repairs_of_a_document_are_limited() -> None:
+    log = RepairLog(Limits(max_repairs=2))
+    log.count_reported(1)
+    assert log.remaining == 1
+    log.add("S01", "repaired", 3)
+    with pytest.raises(Stop, match="more than 2 places"):
+        log.add("S01", "repaired", 7)
 
 
 MARKS = ["\x00\x1f\ufffe\uffff", "\ufdd0", "\ufdd0\ufdd1", "\ufdd1\ufdd0\x00", "\U0001fffe\ufdd0a"]
 
 
 @pytest.mark.parametrize("text", MARKS)
-def test_placeholders_are_replaced_by_the_original_characters(text: str) -> None:
-    repaired, _ = repair(b"&" + text.encode(), 1)
-    shown = repaired.decode()
-    assert restore_controls(shown) == "&amp;" + text
-
-
-@pytest.mark.parametrize("text", MARKS)
-def test_placeholders_are_replaced_in_any_chunks(text: str) -> None:
+def test_control_characters_are_kept_in_any_chunks(text: str) -> None:
     extra = f'<x:y xmlns:x="u" z="a{text}b">a{text}b</x:y>'
     body = f"<urlset>&<url><loc>https://example.com/</loc>{extra}</url></urlset>".encode()
     parser = SitemapParser(extras=True)
     items = [item for place in range(len(body)) for item in parser.feed(body[place : place + 1])] + parser.close()
     (record,) = (item for item in items if isinstance(item, UrlRecord))
     assert record.extras == (Extra("u", "y", f"a{text}b", (Attribute("z", f"a{text}b"),)),)
-
-
-def test_every_control_character_has_a_placeholder_for_expat() -> None:
-    controls = "".join(map(chr, (*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF)))
-    shown = stand_ins(controls).decode()
-    assert not set(shown) & set(controls)
-    assert restore_controls(shown) == controls

@@ -210,10 +210,20 @@ class Vocabulary(dict[str, str]):
         is_judged = self.prefix_of(namespace) == "" or namespace in self._judged
         return not is_judged and self._judge(namespace) is not None
 
+    def tag_of(self, name: str) -> str:
+        """The tag of a name, without a note on how it is written."""
+        tag = self.get(name) or self._plain_tag(name)
+        return tag if tag in self.tags else self._written.get(tag.lower(), tag)
+
+    def _plain_tag(self, name: str) -> str:
+        namespace, _, local = name.rpartition("}")
+        prefix = self.prefix_of(namespace)
+        return name if prefix is None else f"{prefix}:{local}" if prefix else local
+
     def __missing__(self, name: str) -> str:
         namespace, _, local = name.rpartition("}")
         prefix = self.prefix_of(namespace)
-        tag = name if prefix is None else f"{prefix}:{local}" if prefix else local
+        tag = self._plain_tag(name)
         if tag not in self.tags and (meant := self._written.get(tag.lower())):
             why = "names are in small letters" if meant.islower() else "that is how it is written"
             self.note("S10", f"<{tag[:80]}> was read as <{meant}>: {why}", tag[:80])

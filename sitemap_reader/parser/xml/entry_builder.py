@@ -6,7 +6,7 @@ start tags are kept, which a new parser reads first.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 from xml.etree.ElementTree import Element, SubElement
 
 import attrs
@@ -14,35 +14,71 @@ import attrs
 from ...model.limits import over_limit
 from ...model.problems import Problem, report
 from .elements import XML_BASE, Entry, Vocabulary, clark, is_core, text_of
-from .errors import Misplaced, Stop, TooLong
-from .scan import declared_prefixes, end_tag, names_location, restore_controls, tag_name
+from .errors import EVENT_STEPS, Misplaced, Stop, TooLong
+from .scan import declared_namespaces, names_location, tag_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from xml.parsers.expat import XMLParserType
 
     from ...model.limits import Limits
+    from .errors import Budget
+    from .repair_log import RepairLog
     from .replay_buffer import ReplayBuffer
 
 
 @attrs.define
 class Ancestor:
-    """An open element around the entries: its start tag as written, and its xml:base."""
+    """An open element around entries: its start tag as written, its xml:base, and the namespaces that it declares."""
 
     written: bytes
     base: str | None
+    namespaces: dict[str, str]
 
     @property
     def is_empty(self) -> bool:
         return self.written.endswith(b"/>")
 
 
-class EntryBuilder:
-    """Appends Entries and Problems to `out`, from the events of the expat parser that it is attached to.
+@attrs.frozen
+class OpenEntry:
+    """An entry with the fields that have ended; whether a location is among them, and whether one has not ended."""
 
-    `last_event` is the byte index of the last tag outside entries, or of the last entry's end tag; None before the
-    first one of this parser. `last_event_is_tag` is False for the end of an empty element (`<a/>`), whose index is
-    after the tag. `take_repairs(end, first_line)` returns the Problems of repairs in an entry.
+    entry: Entry
+    has_location: bool
+    is_location_open: bool
+
+
+class EventParser(Protocol):
+    """expat, or what gives the same events."""
+
+    StartElementHandler: Any
+    EndElementHandler: Any
+    CharacterDataHandler: Any
+    StartCdataSectionHandler: Any
+    EndCdataSectionHandler: Any
+    ordered_attributes: bool
+
+    @property
+    def CurrentByteIndex(self) -> int: ...
+    @property
+    def CurrentLineNumber(self) -> int: ...
+
+
+class OpenEntryNow(Protocol):
+    """The open entry with its complete fields, or the first `fields`; None without one.
+
+    `ends`: the end tag of the innermost element begins here.
+    """
+
+    def __call__(self, ends: bool = False, fields: int | None = None) -> OpenEntry | None: ...
+
+
+class EntryBuilder:
+    """Appends Entries and Problems to `out`, from the events of the parser that it is attached to.
+
+    That is expat, or an EventSource. `last_event` is the offset of the last tag outside entries, or of the last
+    entry's end tag; None before the first one of this parser. `last_event_is_tag` is False for the end of an empty
+    element (`<a/>`), whose offset is after the tag. The Problems of an entry's `repairs` become its own.
     """
 
     def __init__(
@@ -50,34 +86,32 @@ class EntryBuilder:
         limits: Limits,
         open_root: Callable[[str, str], Vocabulary],
         buffer: ReplayBuffer,
-        out: list[Entry | Problem],
-        take_repairs: Callable[[int, int], tuple[Problem, ...]],
+        repairs: RepairLog,
+        budget: Budget,
     ) -> None:
-        self.out = out
+        self.out: list[Entry | Problem] = []
         self.last_event: int | None = None
         self.last_event_is_tag = True
         self.root_seen = False
         self._limits = limits
         self._open_root = open_root
         self._buffer = buffer
-        self._take_repairs = take_repairs
+        self._repairs = repairs
+        self._budget = budget
         self._vocabulary = Vocabulary({}, "", frozenset(), "")
         self.lost_location = False  # an entry that was repaired or cut has none
         self.in_section = False
-        self.section_index = 0  # byte index of the last CDATA section
-        self.section_of = ""  # the name of its element
+        self.section_start = 0  # offset of the last CDATA section
         self.after_entry = False  # the last tag outside entries was the end of one
-        self._take_open: Callable[[int, bool], Entry | None] = lambda index, ends: None
+        self.open_entry: OpenEntryNow = lambda ends=False, fields=None: None
+        self.complete_fields: Callable[[], int] = lambda: 0  # of the open entry
+        self.abandon: Callable[[], None] = lambda: None  # forgets it
+        self.rename: Callable[[str], None] = lambda name: None  # gives the open element in an entry another name
         self.line: Callable[[], int] = lambda: 1  # the line of the last event
-        self.skip_lines: Callable[[int], None] = lambda count: None  # that the parser is not given
+        self.skip: Callable[[int, int], None] = lambda size, breaks: None  # bytes and lines that expat is not given
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
         self._bases: tuple[str, ...] = ()
-
-    @property
-    def prefixes(self) -> dict[str, str]:
-        """Prefix -> namespace of the document's vocabulary."""
-        return self._vocabulary.prefixes
 
     @property
     def location(self) -> bytes:
@@ -105,17 +139,10 @@ class EntryBuilder:
         """The root element has ended."""
         return self.root_seen and not self._ancestors
 
-    def take_open_entry(self, index: int, *, ends: bool = False) -> Entry | None:
-        """The entry that is open at a byte index, with the fields that have ended; None without a location.
-
-        `ends`: the end tag of the innermost element begins there.
-        """
-        return self._take_open(index, ends)
-
     def drop_read_bytes(self) -> None:
         """Removes from the buffer what no restart needs: all up to the end of the last tag outside entries."""
         if self.last_event is not None:
-            self._buffer.forget_up_to(self.last_event, is_tag=self.last_event_is_tag)
+            self._buffer.drop_tag(self.last_event, is_tag=self.last_event_is_tag)
             self.last_event = None
 
     def take(self) -> list[Entry | Problem]:
@@ -124,29 +151,49 @@ class EntryBuilder:
         return out
 
     @property
-    def declared(self) -> set[str]:
-        """The prefixes that the open elements around entries declare."""
-        return {prefix for ancestor in self._ancestors for prefix in declared_prefixes(ancestor.written)}
+    def namespaces(self) -> dict[str, str]:
+        """Prefix -> namespace inside the open elements around entries; "" is that of names without a prefix."""
+        found = {"": ""}
+        for ancestor in self._ancestors:
+            found |= ancestor.namespaces
+        return found
 
-    def declare(self, declaration: bytes) -> None:
-        """Adds an attribute to the start tag of the root in head()."""
+    def namespace_of(self, prefix: str) -> str | None:
+        """The namespace of a prefix there; None where it is not declared."""
+        declaring = (each.namespaces for each in reversed(self._ancestors) if prefix in each.namespaces)
+        return next(declaring, {"": ""}).get(prefix)
+
+    def declare(self, prefix: str, namespace: str) -> None:
+        """Declares a prefix on the root."""
         if self._root:
             end = 1 + len(tag_name(self._root.written, 0))
+            declaration = f' xmlns:{prefix}="{namespace}"'.encode()
             self._root.written = self._root.written[:end] + declaration + self._root.written[end:]
+            self._root.namespaces[prefix] = namespace
 
-    def head(self) -> bytes:
-        """The start tags of the open elements around entries; of the root, where all have ended."""
-        if not self._ancestors and self._root:
+    def reopen_root(self) -> None:
+        """Makes the root the open element again, after its end."""
+        if self._root:
             if self._root.is_empty:
                 self._root.written = self._root.written[:-2] + b">"
             self._ancestors.append(self._root)
             self._bases = _bases(self._ancestors)
+
+    def head(self) -> bytes:
+        """The start tags of the open elements around entries."""
         return b"".join(ancestor.written for ancestor in self._ancestors)
 
-    def attach(self, parser: XMLParserType, counted_from: int, line_offset: int) -> None:
-        """Sets the handlers of a parser that has read head().
+    def attach(
+        self,
+        parser: EventParser,
+        written: Callable[[int], bytes],
+        shift: int = 0,
+        line_shift: int = 0,
+    ) -> None:
+        """Sets the handlers of a parser, inside the elements that are open around entries.
 
-        Bytes of the next entry count from the index `counted_from`; `line_offset` is added to the parser's lines.
+        `shift` and `line_shift` are added to its byte indices and lines, to give those of the document. `written` is
+        the start tag at an offset.
         """
         limits, ancestors, out = self._limits, self._ancestors, self.out
         max_depth, max_attributes = limits.max_xml_depth, limits.max_attributes
@@ -160,18 +207,19 @@ class EntryBuilder:
         closed: Element | None = None  # the element that the last tag ended; None where it began one
         elements = 0  # number of elements in it
         text: list[str] = []  # since the last tag
-        settled = counted_from
-        quoted: list[Problem] = []  # Problems of CDATA sections in it
+        settled = self._buffer.entry_start
         section = 0  # where the last CDATA section begins in text
         self.last_event = None
         self.in_section = False
 
         def line() -> int:
-            return parser.CurrentLineNumber + line_offset
+            return parser.CurrentLineNumber + line_shift
 
-        def skip_lines(count: int) -> None:
-            nonlocal line_offset
-            line_offset += count
+        def skip(size: int, breaks: int) -> None:
+            nonlocal shift, line_shift, settled
+            shift += size
+            settled += size
+            line_shift += breaks
 
         def note(code: str, message: str, name: str) -> None:
             out.append(report(code, message, line=line(), field=name))
@@ -193,9 +241,9 @@ class EntryBuilder:
             parent = stack[-1]
             if depth == 1:
                 if tag in entries:
-                    raise Misplaced("an entry begins inside another", parser.CurrentByteIndex, is_entry=True)
+                    raise Misplaced("an entry begins inside another", parser.CurrentByteIndex + shift)
             elif parent.tag in void_tags and tag in tags:
-                raise Misplaced(f"<{tag}> begins inside of <{parent.tag}>", parser.CurrentByteIndex)
+                raise Misplaced(f"<{tag}> begins inside of <{parent.tag}>", parser.CurrentByteIndex + shift)
             elements += 1
             if elements > max_elements:
                 raise Stop(over_limit("max_entry_elements", max_elements, "elements in one entry", line()))
@@ -219,7 +267,7 @@ class EntryBuilder:
                     closed.tail = "".join(text)
                     text.clear()
                 # No text has more characters than bytes.
-                if parser.CurrentByteIndex - settled > max_text and own_characters(element) > max_text:
+                if parser.CurrentByteIndex + shift - settled > max_text and own_characters(element) > max_text:
                     raise too_long_text()
             elif text:
                 element.text = read = "".join(text)
@@ -236,7 +284,6 @@ class EntryBuilder:
             entry = Entry(Element(tag, attributes), line(), self._bases)
             stack.append(entry.element)
             elements = 0
-            quoted.clear()
             text.clear()
 
         def close_entry(entry: Entry) -> None:
@@ -244,11 +291,9 @@ class EntryBuilder:
             if not len(entry.element):
                 self.last_event_is_tag = bool(entry.element.text) or self._buffer.bytes_before(settled) != b"/>"
             self.after_entry = True
-            entry.problems = self._take_repairs(settled, entry.line)
+            entry.problems = self._repairs.take()
             if entry.problems:
-                _restore_controls(entry)
                 self.lost_location = self.lost_location or not any(map(locates, entry.element))
-            take_quoted(entry)
             out.append(entry)
 
         def too_long_text() -> Stop:
@@ -265,7 +310,17 @@ class EntryBuilder:
         def is_location(child: Element) -> bool:
             return child.tag == vocabulary.location and bool(text_of(child).strip() or child.get("href"))
 
-        def take_open(index: int, ends: bool) -> Entry | None:
+        def abandon() -> None:
+            nonlocal entry, closed, settled
+            entry, closed, settled = None, None, self._buffer.entry_start
+            stack.clear()
+            text.clear()
+            self.last_event = None
+
+        def complete_fields() -> int:
+            return len(stack[0]) - (len(stack) > 1) if stack else 0
+
+        def open_entry_now(ends: bool = False, fields: int | None = None) -> OpenEntry | None:
             parser.CharacterDataHandler = text.append  # at an error, pyexpat flushes its text buffer here
             if not stack or entry is None:
                 return None
@@ -275,30 +330,23 @@ class EntryBuilder:
                 closed.tail = "".join(text)
             if ends and len(stack) > 1:
                 stack.pop()
-            if len(stack) > 1:  # fields without an end are left out
-                entry.element.remove(stack[1])
-            if not any(is_location(child) for child in entry.element):
-                return None
-            self.lost_location = self.lost_location or any(each.tag == vocabulary.location for each in stack[1:])
+            kept = complete_fields() if fields is None else fields
+            dropped = [*entry.element[kept:], *stack[2:]]
+            del entry.element[kept:]
+            is_location_open = any(each.tag == vocabulary.location for each in dropped)
             entry.is_cut = True
-            entry.problems = self._take_repairs(index, entry.line)
-            _restore_controls(entry)
-            take_quoted(entry)
-            return entry
-
-        def take_quoted(entry: Entry) -> None:
-            if quoted:
-                entry.problems += tuple(quoted)
-                self.lost_location = True
+            entry.problems = self._repairs.take()
+            return OpenEntry(entry, any(map(is_location, entry.element)), is_location_open)
 
         def open_ancestor(name: str, tag: str, attributes: dict[str, str]) -> None:
             nonlocal vocabulary, entries, tags, void_tags, depth_left
             if vocabulary.implied_entry and tag == vocabulary.location:
                 what = f"<{vocabulary.location}> is outside of any entry"
-                raise Misplaced(what, parser.CurrentByteIndex, implied_entry=vocabulary.implied_entry)
+                raise Misplaced(what, parser.CurrentByteIndex + shift)
             settle()
             depth_left -= 1
-            ancestor = Ancestor(self._buffer.tag_at(settled), attributes.get(XML_BASE))
+            tag_written = written(settled)
+            ancestor = Ancestor(tag_written, attributes.get(XML_BASE), declared_namespaces(tag_written))
             ancestors.append(ancestor)
             if sum(len(each.written) for each in ancestors) > max_entry:  # a new parser reads all of them
                 raise Stop(over_limit("max_entry_bytes", max_entry, "bytes in the tags around", line()))
@@ -325,54 +373,45 @@ class EntryBuilder:
 
         def settle() -> None:
             nonlocal settled
-            index = parser.CurrentByteIndex
-            if index - settled > max_entry:
+            self._budget.count(EVENT_STEPS)
+            offset = parser.CurrentByteIndex + shift
+            if offset - settled > max_entry:
                 raise TooLong
-            settled = self.last_event = index
+            settled = self.last_event = offset
             self.last_event_is_tag = True
             self.after_entry = False
             text.clear()
 
         def emit_repairs() -> None:
-            out.extend(self._take_repairs(settled, line()))
+            out.extend(self._repairs.take())
+
+        def rename(name: str) -> None:
+            stack[-1].tag = vocabulary[name]
 
         def start_section() -> None:
             nonlocal section
-            section, self.section_index, self.in_section = len(text), parser.CurrentByteIndex, True
-            self.section_of = clark(stack[-1].tag)[1] if stack else ""
+            section, self.section_start, self.in_section = len(text), parser.CurrentByteIndex + shift, True
 
         def end_section() -> None:
             self.in_section = False
             content = "".join(text[section:])
             if not stack or "<" not in content:
                 return
-            local = self.section_of.encode()
-            if "}" not in stack[-1].tag and names_location(local):
-                what = f"a CDATA section in <{self.section_of}> holds markup"
-                raise Misplaced(what, self.section_index, section_end=parser.CurrentByteIndex)
-            if "<![CDATA[" in content and end_tag(content.encode(), 0, local) >= 0:
-                what = f"a CDATA section holds the end of <{self.section_of}> and another section"
-                what += ": all of it was read as text, entries may be lost in it"
-                quoted.append(report("S01", what, line=line()))
+            is_core_location = "}" not in stack[-1].tag and names_location(clark(stack[-1].tag)[1].encode())
+            if is_core_location or "<![CDATA[" in content:
+                raise Misplaced("a CDATA section holds markup", self.section_start, is_certain=False)
 
         vocabulary.note = note
-        self._take_open = take_open
-        self.line, self.skip_lines = line, skip_lines
+        self.open_entry = open_entry_now
+        self.open_entry, self.abandon = open_entry_now, abandon
+        self.complete_fields, self.rename = complete_fields, rename
+        self.line, self.skip = line, skip
         parser.StartCdataSectionHandler = start_section
         parser.EndCdataSectionHandler = end_section
         parser.ordered_attributes = False
         parser.StartElementHandler = start
         parser.EndElementHandler = end
         parser.CharacterDataHandler = text.append
-
-
-def _restore_controls(entry: Entry) -> None:
-    """Replaces the placeholders of control characters in an entry that was repaired."""
-    for element in entry.element.iter():
-        element.text = restore_controls(element.text or "")
-        element.tail = restore_controls(element.tail or "")
-        for name, value in element.items():
-            element.set(name, restore_controls(value))
 
 
 def _bases(ancestors: list[Ancestor]) -> tuple[str, ...]:

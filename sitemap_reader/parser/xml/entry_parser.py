@@ -1,7 +1,8 @@
 """EntryParser: UTF-8 chunks of XML that may be damaged in, Entries and Problems out, in document order.
 
-It reads with expat and recovers from damage. No entity of the document is ever resolved. A field that is cut off is
-left out, never shortened.
+It reads with expat. Where that stops, Recovery has the tolerant parser read on from the last complete entry, until one
+was read without a repair; what that cannot read is skipped with a Problem, up to the next entry. No entity of the
+document is ever resolved. A field that is cut off is left out, never shortened.
 """
 
 from __future__ import annotations
@@ -12,19 +13,23 @@ from xml.parsers import expat
 from ...model.problems import Problem, report
 from .entry_builder import EntryBuilder
 from .errors import (
+    CANDIDATE_STEPS,
+    ENDED_EARLY,
+    STRUCTURAL,
     TAG_STEPS,
-    UNCLOSED_SECTION,
     BudgetExceeded,
     Misplaced,
     Stop,
     TooLong,
-    UnendedSection,
     XmlFault,
 )
 from .expat_driver import BareDoctype, ExpatDriver
-from .recovery.recovery import Recovery
-from .recovery.tokenizer import blank_doctype
-from .replay_buffer import RepairReport, ReplayBuffer
+from .recovery.characters import BARE_AMPERSAND, excerpt
+from .recovery.structure import Lost
+from .recovery.tolerant_parser import TolerantParser
+from .repair_log import RepairLog
+from .replay_buffer import ReplayBuffer
+from .scan import blank_doctype, epilog_end, line_breaks, next_resume_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,14 +37,14 @@ if TYPE_CHECKING:
     from ...model.limits import Limits
     from ..scanner import ScannedEntries
     from .elements import Entry, Vocabulary
+    from .entry_builder import OpenEntry
     from .errors import Budget
-    from .recovery.characters import CharacterRepair
 
     OpenRoot = Callable[[str, str], Vocabulary]
 
 
 class EntryParser:
-    """Reads XML that may be damaged: at a fault expat restarts after the last complete entry, with repaired bytes.
+    """Reads XML that may be damaged: where expat stops, Recovery reads on, and expat restarts after that.
 
     feed() and close() return the Entries and Problems that further bytes cannot change. `complete` is False once an
     entry may be missing. `open_root(namespace, name)` returns the vocabulary of the document, or raises Stop. The first
@@ -50,12 +55,11 @@ class EntryParser:
     def __init__(self, limits: Limits, open_root: OpenRoot, budget: Budget, line: int = 1) -> None:
         self._budget = budget
         self._may_replace = True
-        self._buffer = ReplayBuffer(line, limits.max_entry_bytes)
-        out: list[Entry | Problem] = []
-        self._repair_report = RepairReport(limits, budget, self._buffer, out)
-        self.builder = EntryBuilder(limits, open_root, self._buffer, out, self._repair_report.take_for_entry)
+        self._buffer = ReplayBuffer(line, limits)
+        self._repairs = RepairLog(limits)
+        self.builder = EntryBuilder(limits, open_root, self._buffer, self._repairs, budget)
         self._driver = ExpatDriver(self._buffer, self.builder, budget, limits.max_token_bytes)
-        self._recovery = Recovery(limits, budget, self._buffer, self._repair_report, self.builder, self._driver)
+        self._recovery = Recovery(limits, budget, self._buffer, self._repairs, self.builder, self._driver)
 
     def feed(self, data: bytes, *, is_continued: bool = False) -> list[Entry | Problem]:
         """`is_continued`: another piece of the same chunk, between which the parser is not replaced."""
@@ -67,16 +71,16 @@ class EntryParser:
 
     def _run(self, data: bytes, *, final: bool) -> list[Entry | Problem]:
         try:
-            self._feed_all(data, final=final)
+            self._read(data, final=final)
         except Stop as stop:
-            self._recovery.stop(stop.problem, self._driver.index if stop.index is None else stop.index)
+            self._recovery.stop(stop.problem)
         except BudgetExceeded:
-            self._recovery.stop(self._budget.problem(self.line), self._driver.index)
+            self._recovery.stop(self._budget.problem(self.builder.line()))
         return self.builder.take()
 
     @property
     def complete(self) -> bool:
-        return self._recovery.complete and not (self.builder.lost_location or self._repair_report.is_error)
+        return self._recovery.complete and not (self.builder.lost_location or self._repairs.is_error)
 
     @property
     def stopped(self) -> bool:
@@ -90,84 +94,76 @@ class EntryParser:
     @property
     def is_after_entry(self) -> bool:
         """Whether all is read, up to the end tag of an entry."""
-        return (
-            self._buffer.is_at_entry_end
-            and self.builder.after_entry
-            and not (self._recovery.is_waiting or self.stopped)
-            and (not self._character_repair or self._character_repair.is_idle)
-        )
+        is_read = not (self._buffer.data or self._recovery.is_skipping or self.stopped)
+        return is_read and self.builder.after_entry
 
     @property
     def line(self) -> int:
-        """The line that it has reached."""
-        return self.builder.line()
+        """The line that it has reached, where it `is_after_entry`."""
+        return self._buffer.line
 
+    @property
     def max_bare_ampersands(self) -> int:
         """How many bare `&` skip_block() may repair."""
-        return self._character_repair.max_bare_ampersands(self.builder.line()) if self._character_repair else 0
+        return self._repairs.remaining
 
     def skip_block(self, block: ScannedEntries) -> None:
         """Skips the bytes of a block, which expat is not given."""
-        self._driver.skip(block.size, block.breaks)
-        self._buffer.counted = block.end_tag_size
-        if self._character_repair:
-            data = block.data[block.start : block.start + block.size]
-            block.repairs = self._character_repair.skip(data, block.bare_ampersands)
+        if block.bare_ampersands:
+            block.repairs = self._repairs_of(block)
+        self._buffer.skip(block.size, block.breaks, block.end_tag_size)
+        self._recovery.skip(block.size, block.breaks)
 
-    @property
-    def _character_repair(self) -> CharacterRepair | None:
-        """The filter of all bytes from the first fault on."""
-        return self._recovery.character_repair
+    def _repairs_of(self, block: ScannedEntries) -> list[Problem]:
+        """The Problems of its bare `&`."""
+        problems, line, done = [], self._buffer.line, block.start
+        for offset in block.bare_ampersands:
+            position = block.start + offset
+            line += line_breaks(block.data, done, position)
+            raw = excerpt(block.data, position, position + 1)
+            problems.append(report("S01", BARE_AMPERSAND, severity="warning", line=line, raw=raw))
+            done = position
+        self._repairs.count_reported(len(problems))
+        return problems
 
-    def _feed_all(self, data: bytes, *, final: bool) -> None:
-        if self._character_repair:
-            data = self._character_repair.feed(data, final=final)
-        self._parse_repaired(data, final=final)
-        while self._character_repair and self._character_repair.has_more and not self.stopped:
-            self._parse_repaired(self._character_repair.feed(b"", final=final), final=final)
-
-    def _parse_repaired(self, data: bytes, *, final: bool) -> None:
-        """Parses bytes that went through character repair."""
+    def _read(self, data: bytes, *, final: bool) -> None:
         if self.stopped:
             return
+        self._buffer.data += data
         may_go_on = True
-        if self._recovery.is_waiting:
-            self._buffer.data += data
-            data, may_go_on = b"", self._recovery.resume(final=self._is_last(final))
-        if may_go_on:
-            if self._may_replace:
-                self._driver.replace_parser()
-            self._parse(data, final=final)
-        self._trim()
-        if self._is_last(final):
-            self._repair_report.emit_until(None)
-
-    def _is_last(self, final: bool) -> bool:
-        """Whether these are the last bytes, those in character repair included."""
-        return final and not (self._character_repair and self._character_repair.has_more)
+        if self._recovery.is_reading:
+            may_go_on = self._recovery.resume(final=final)
+        elif self._may_replace:
+            self._driver.replace_parser()
+        while may_go_on:
+            may_go_on = self._parse(final=final)
+        if not (self._recovery.is_reading or self.stopped):
+            self.builder.drop_read_bytes()
+            if self._buffer.is_too_long(self._driver.token):
+                raise self._buffer.too_long()
+        if final:
+            self.builder.out += self._repairs.take()
 
     # --- expat ---
 
-    def _parse(self, data: bytes, *, final: bool) -> None:
-        """Feeds expat, and after each fault the repaired bytes, until the buffer is read."""
-        may_go_on = True
-        while may_go_on:
-            is_last = self._is_last(final)
-            try:
-                return self._driver.feed(data, final=is_last, is_repaired=self._character_repair is not None)
-            except expat.ExpatError as error:
-                may_go_on = self._recovery.recover(self._fault_of(error.code), final=is_last)
-            except UnendedSection:
-                may_go_on = self._recovery.recover(self._fault_of(UNCLOSED_SECTION), final=is_last)
-            except Misplaced as misplaced:
-                fault = self._fault_at(misplaced.index, str(misplaced), misplaced=misplaced)
-                may_go_on = self._recovery.recover(fault, final=is_last)
-            except BareDoctype:
-                self._blank_doctype()
-            except TooLong:
-                self.builder.drop_read_bytes()
-                raise self._buffer.too_long() from None
-            data = b""
+    def _parse(self, *, final: bool) -> bool:
+        """Feeds expat; whether it can go on after a fault."""
+        try:
+            self._driver.feed(final=final)
+        except expat.ExpatError as error:
+            is_structural = error.code in STRUCTURAL
+            what, offset = expat.ErrorString(error.code), self._driver.error_offset
+            return self._recover(XmlFault(offset, what, error.code, is_structural), final=final)
+        except Misplaced as misplaced:
+            fault = XmlFault(misplaced.offset, str(misplaced), None, misplaced.is_certain)
+            return self._recover(fault, final=final)
+        except BareDoctype:
+            self._blank_doctype()
+            return True
+        except TooLong:
+            self.builder.drop_read_bytes()
+            raise self._buffer.too_long() from None
+        return False
 
     def _blank_doctype(self) -> None:
         self._budget.spend_on_markup(self._buffer.data, 0, len(self._buffer), TAG_STEPS)
@@ -177,19 +173,189 @@ class EntryParser:
         self._buffer.data[:] = blanked
         self._driver.restart()
 
-    def _trim(self) -> None:
+    def _recover(self, fault: XmlFault, *, final: bool) -> bool:
         self.builder.drop_read_bytes()
-        is_read = not (self._recovery.is_waiting or self.stopped)
-        if is_read and self._buffer.is_too_long(self._driver.token):
+        return self._recovery.recover(fault, final=final)
+
+
+# --- recovery ---
+
+# Constructs that may be unended where the bytes end.
+_UNENDED = {b"<!--": "a comment", b"<?": "a processing instruction"}
+
+
+class Recovery:
+    """recover() returns True where the driver can go on with the buffer, False where more bytes are needed.
+
+    With more bytes in the buffer, resume() returns the same. `complete` is False once an entry was lost, `stopped` once
+    reading has ended, `cut` where the bytes ended before the root element did. `final`: no more bytes come.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        budget: Budget,
+        buffer: ReplayBuffer,
+        repairs: RepairLog,
+        builder: EntryBuilder,
+        driver: ExpatDriver,
+    ) -> None:
+        self.complete = True
+        self.stopped = False
+        self.cut = False
+        self._limits = limits
+        self._budget = budget
+        self._buffer = buffer
+        self._repairs = repairs
+        self._builder = builder
+        self._driver = driver
+        self._tolerant = TolerantParser(limits, budget, buffer, builder, repairs)
+        self._is_tolerant = False  # it reads, and not expat
+        self._is_skipping = False  # up to the next entry
+        self._wake_bytes = 0  # size of the buffer from which on that is looked for again
+        self._is_after_root = False  # skipping what follows the root element
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the tolerant parser reads, or entries are skipped."""
+        return self._is_tolerant
+
+    @property
+    def is_skipping(self) -> bool:
+        """Whether it looks for the next entry."""
+        return self._is_skipping
+
+    def recover(self, fault: XmlFault, *, final: bool) -> bool:
+        """Reads on where expat stopped; whether expat can go on."""
+        if self._buffer.is_too_long(fault.offset):
             raise self._buffer.too_long()
+        if final and fault.code in ENDED_EARLY and not self._builder.is_over:
+            self._end_early(fault.offset, is_tolerant=False)
+            return False
+        self._is_tolerant = True
+        if self._builder.is_over:
+            return self._skip_epilog(fault, final=final) and self._read(final=final)
+        self._tolerant.begin(fault)
+        self._driver.release()
+        return self._read(final=final)
 
-    def _fault_of(self, code: int) -> XmlFault:
-        # expat finds an unclosed section where the bytes end.
-        index = self.builder.section_index if code == UNCLOSED_SECTION else self._driver.error_index
-        return self._fault_at(index, expat.ErrorString(code), code)
+    def resume(self, *, final: bool) -> bool:
+        """recover() with more bytes."""
+        if self._is_skipping:
+            if len(self._buffer) < self._wake_bytes and not final:
+                return False
+            if not self._skip_to_entry(self._buffer.start, final=final):
+                return False
+        return self._read(final=final)
 
-    def _fault_at(self, index: int, what: str, code: int | None = None, misplaced: Misplaced | None = None) -> XmlFault:
-        """The fault at expat's byte `index`."""
-        self.builder.drop_read_bytes()
-        position = max(0, self._buffer.offset(index))
-        return XmlFault(position, self._buffer.line_at(position), what, code, misplaced)
+    def skip(self, size: int, breaks: int) -> None:
+        """Moves past bytes that are not put into the buffer."""
+        if self._is_tolerant:
+            self._tolerant.go_on()
+        else:
+            self._driver.skip(size, breaks)
+
+    def stop(self, problem: Problem) -> None:
+        """Ends reading with a problem."""
+        if self._builder.root_seen:
+            self._builder.out += self._repairs.take()
+        self._builder.out.append(problem)
+        self._end()
+
+    def _end(self) -> None:
+        self.complete = False
+        self.stopped = True
+
+    def _read(self, *, final: bool) -> bool:
+        """Reads with the tolerant parser, until expat can go on."""
+        while True:
+            try:
+                may_go_on = self._tolerant.read(final=final)
+            except Lost as lost:
+                if not self._skip_entry(lost, final=final):
+                    return False
+                continue
+            if not may_go_on:
+                if final:
+                    self._end_early(self._tolerant.position, is_tolerant=True)
+                return False
+            # A new parser reads the tags of all ancestors: no more than as many bytes as were read since the last one.
+            if self._builder.is_over or self._buffer.start - self._driver.start >= self._driver.next_head_bytes:
+                self._is_tolerant = False
+                self._driver.restart()
+                return True
+
+    def _skip_epilog(self, fault: XmlFault, *, final: bool) -> bool:
+        # After the root element expat reads a quote as the start of a literal, up to the next quote.
+        offset = self._buffer.start + epilog_end(self._buffer.data, self._buffer.relative(fault.offset))
+        what, line = "content follows the end of the root element", self._buffer.line_at(offset)
+        self._tolerant.count_fault(line)
+        self._builder.out.append(report("S01", what, line=line, severity="warning"))
+        self._is_after_root = True
+        return self._skip_to_entry(offset, final=final)
+
+    def _end_early(self, offset: int, *, is_tolerant: bool) -> None:
+        """Ends reading where the bytes end early, and keeps the complete fields of the last entry."""
+        data, start = self._buffer.data, self._buffer.relative(offset)
+        if is_tolerant:  # behind the text
+            begun = data.find(b"<", start)
+            start = len(data) if begun < 0 else begun
+        what = "the end of the root element was not reached"
+        for opening, name in _UNENDED.items():
+            if data.startswith(opening, start):
+                what = f"{name} never ends: what is behind its beginning is lost"
+        self.cut = True
+        ends = data.startswith(b"</", start)
+        opened = self._tolerant.take_opened(ends=ends) if is_tolerant else self._builder.open_entry(ends)
+        self._emit(opened, report("S01", what, line=self._buffer.line_at(self._buffer.start + start)))
+        self._end()
+
+    def _emit(self, opened: OpenEntry | None, problem: Problem, *, keeps_entry: bool = True) -> bool:
+        """Emits an entry that was cut with a problem; without a location the problem alone: False."""
+        out = self._builder.out
+        if opened is None or not opened.has_location or not keeps_entry:
+            out += self._repairs.take() if opened is None else opened.entry.problems
+            out.append(problem)
+            return False
+        opened.entry.problems += (problem,)
+        out.append(opened.entry)
+        self._builder.lost_location = self._builder.lost_location or opened.is_location_open
+        return True
+
+    def _skip_entry(self, lost: Lost, *, final: bool) -> bool:
+        """Skips the rest of an entry, or of what stands between two."""
+        if not self._builder.root_seen:
+            raise Stop(report("S01", f"{lost}, before the root element", line=lost.line))
+        problem = report("S01", f"{lost}: lost up to the next entry{lost.advice}", line=lost.line)
+        if not self._emit(self._tolerant.take_opened(), problem, keeps_entry=lost.keeps_entry):
+            self.complete = False
+        return self._skip_to_entry(lost.resume, final=final)
+
+    def _skip_to_entry(self, offset: int, *, final: bool) -> bool:
+        """Has the tolerant parser go on at the next entry, or the end of the root; False while there is neither."""
+        buffer, longest = self._buffer, self._limits.max_token_bytes
+        location = self._builder.location
+        if self._is_after_root and location.endswith(b"link"):  # HTML has <link> too
+            location = b""
+        start, ends = buffer.relative(offset), not self._is_after_root
+        point = next_resume_point(buffer.data, start, ends=ends, location=location, max_delimited_bytes=longest)
+        self._is_skipping = point.offset is None
+        reached = min(point.searched, len(buffer)) if point.offset is None else point.offset
+        self._budget.spend_on_markup(buffer.data, start, max(start, reached), CANDIDATE_STEPS)
+        if point.passed_location:
+            self.complete = False
+        buffer.drop_until(buffer.start + reached)
+        if point.offset is None:
+            if point.is_unended and len(buffer) > longest:
+                raise buffer.unended_token(buffer.start)
+            self._wake_bytes = 2 * len(buffer) if point.is_unended else 0
+            self.stopped = final
+            self.complete = self.complete and (self._is_after_root or not final)
+            return False
+        buffer.begin_entry(buffer.start, buffer.start)
+        if self._is_after_root:
+            self._builder.reopen_root()
+            self._tolerant.attach()
+            self._is_after_root = False
+        self._tolerant.go_on()
+        return True

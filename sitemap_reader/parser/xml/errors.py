@@ -1,6 +1,6 @@
-"""Exceptions of the XML parser, the Fault that recovery gets, and the budget of work for a document.
+"""Exceptions of the XML parser, the fault that recovery gets, and the budget of work for a document.
 
-Raised in the expat handlers and the driver, caught in reader.py, answered in recovery/.
+Raised in the expat handlers and the driver, caught in entry_parser.py, answered in recovery/.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from ...model.limits import Limits
 
 
-UNBOUND_PREFIX = expat.errors.codes[expat.errors.XML_ERROR_UNBOUND_PREFIX]
-UNCLOSED_SECTION = expat.errors.codes[expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION]
+_CODES = expat.errors.codes
 # At the end of the bytes these mean that the document is cut short.
 ENDED_EARLY = frozenset(
-    expat.errors.codes[message]
+    _CODES[message]
     for message in (
         expat.errors.XML_ERROR_NO_ELEMENTS,
         expat.errors.XML_ERROR_UNCLOSED_TOKEN,
@@ -31,77 +30,43 @@ ENDED_EARLY = frozenset(
 
 
 class Misplaced(Exception):
-    """Well-formed markup in a place where it cannot be right, at expat's byte `index`.
+    """Well-formed markup that cannot be right, at an `offset` of the document; `is_certain`: not only suspicious."""
 
-    `is_entry`: an entry begins inside another one. `implied_entry` is the entry that a field outside of any belongs to.
-    `section_end` is the index of the end of the CDATA section at fault.
-    """
-
-    def __init__(
-        self,
-        what: str,
-        index: int,
-        *,
-        is_entry: bool = False,
-        section_end: int = 0,
-        implied_entry: str | None = None,
-    ) -> None:
+    def __init__(self, what: str, offset: int, *, is_certain: bool = True) -> None:
         super().__init__(what)
-        self.index = index
-        self.is_entry = is_entry
-        self.section_end = section_end
-        self.implied_entry = implied_entry
-
-
-class UnendedSection(Exception):
-    """A CDATA section has begun, and no `]]>` follows."""
+        self.offset = offset
+        self.is_certain = is_certain
 
 
 class Stop(Exception):
-    """Reading of the document ends with `problem`, at expat's byte `index`; None: at its last event."""
+    """Reading of the document ends with `problem`."""
 
-    def __init__(self, problem: Problem, index: int | None = None) -> None:
+    def __init__(self, problem: Problem) -> None:
         super().__init__(str(problem))
         self.problem = problem
-        self.index = index
 
 
 class TooLong(Exception):
     """Raised in a handler after max_entry_bytes without the end of an entry."""
 
 
-@attrs.define
+@attrs.frozen
 class XmlFault:
-    """What stopped expat: an offset in the replay buffer, the line, and a message.
+    """What stopped expat: an offset in the document, and a message.
 
-    `code` is expat's error code; None for `misplaced` markup. `limit` is the name of the limit that prevents a repair.
+    `code` is expat's error code; None for misplaced markup. `is_structural`: it is certain, and no fault of characters.
     """
 
-    position: int
-    line: int
+    offset: int
     what: str
-    code: int | None = None
-    misplaced: Misplaced | None = None
-    limit: str | None = None
+    code: int | None
+    is_structural: bool
 
-    @property
-    def lost(self) -> Problem:
-        """The Problem where it is not repaired."""
-        return self._problem(": lost up to the next entry")
 
-    @property
-    def before_root(self) -> Problem:
-        """The Problem before the root element, where there is no next entry."""
-        return self._problem(", before the root element")
-
-    def _problem(self, what: str) -> Problem:
-        advice = f"; raise {self.limit} to have more repaired" if self.limit else ""
-        return report("S01", f"{self.what}{what}{advice}", line=self.line)
-
-    @property
-    def next_position(self) -> int:
-        """Where the search for the next entry begins: after the token at fault, unless that is an entry."""
-        return self.position + (not (self.misplaced and self.misplaced.is_entry))
+# Faults of expat that no repair of characters removes.
+STRUCTURAL = frozenset(
+    _CODES[message] for message in (expat.errors.XML_ERROR_TAG_MISMATCH, expat.errors.XML_ERROR_DUPLICATE_ATTRIBUTE)
+)
 
 
 def html_page() -> Problem:
@@ -123,6 +88,7 @@ EVENT_STEPS = 400  # the end of an entry, or a tag between entries
 CANDIDATE_STEPS = 60  # a `<` in the search for the next entry
 PARSER_STEPS = 4000  # a new parser
 TOKEN_STEPS = 350  # a token of an entry that is repaired
+CHECK_STEPS = 350  # a token of an entry whose tags may not match
 LEVEL_STEPS = 10  # each element that is open around the token
 EDIT_STEPS = 400
 CHARACTER_REPAIR_STEPS = 400  # a repair of characters

@@ -13,9 +13,8 @@ from xml.parsers.expat import ExpatError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from ...model.limits import over_limit
-from ...model.problems import Problem, report
-from .errors import PARSER_STEPS, TAG_STEPS, Misplaced, Stop, UnendedSection
+from ...model.problems import report
+from .errors import PARSER_STEPS, TAG_STEPS, Misplaced, Stop
 
 if TYPE_CHECKING:
     from xml.parsers.expat import XMLParserType
@@ -79,16 +78,16 @@ _MAX_PARSER_BYTES = 2 * 1024 * 1024
 _SHORT_TOKEN_BYTES = 4096
 # A new parser is given this much first, then twice as much each time: faults are often close to each other.
 _SLICE_BYTES = 512
-_MAX_SLICE_BYTES = 16 * 1024
-_SECTION = b"<![CDATA["
+_MAX_SLICE_BYTES = 64 * 1024
+# What a parser reads that begins behind the root element.
+_ENDED_ROOT = b"<root/>"
 
 
 class ExpatDriver:
     """Gives the bytes of the replay buffer to expat; feed() raises what a fault leads to.
 
-    That is ExpatError, UnendedSection, and from the handlers Misplaced, BareDoctype, TooLong and Stop; BudgetExceeded.
-    The parser read `head_bytes` of ancestors' start tags first; the unended token begins at its index `token`.
-    `sections_end` is False where all bytes are in the buffer, and no CDATA section in it has an end.
+    That is ExpatError, and from the handlers Misplaced, BareDoctype, TooLong and Stop; BudgetExceeded. The parser read
+    `head_bytes` of ancestors' start tags first, and begins at the offset `start` of the document.
     """
 
     def __init__(self, buffer: ReplayBuffer, builder: EntryBuilder, budget: Budget, max_token_bytes: int) -> None:
@@ -96,92 +95,93 @@ class ExpatDriver:
         self._builder = builder
         self._budget = budget
         self._max_token_bytes = max_token_bytes
-        self.sections_end = True
-        self.token = self.head_bytes = 0
-        self._skipped_bytes = 0  # by this parser
-        self._slice_bytes = _SLICE_BYTES
+        self._token = 0  # offset of the token that has not ended
+        self._given = 0  # offset up to which the parser was given bytes
+        self.start = self.head_bytes = 0
+        self._shift = 0  # added to a byte index of the parser, gives an offset of the document
+        self._slice_bytes = _MAX_SLICE_BYTES
         self._parser = self._new_parser(b"")
 
     @property
-    def error_index(self) -> int:
-        """The byte index at which the parser stopped."""
-        return self._parser.ErrorByteIndex
+    def error_offset(self) -> int:
+        """The offset at which the parser stopped."""
+        return self._parser.ErrorByteIndex + self._shift
 
     @property
-    def index(self) -> int:
-        """The byte index of the parser's last event."""
-        return self._parser.CurrentByteIndex
+    def token(self) -> int:
+        """The offset of the token that has not ended."""
+        return self._token
 
-    def feed(self, data: bytes, *, final: bool, is_repaired: bool) -> None:
-        """Parses the rest of the buffer, and `data`, up to a token that is longer than max_token_bytes.
+    def feed(self, *, final: bool) -> None:
+        """Parses the rest of the buffer, up to a token that is longer than max_token_bytes.
 
         expat scans an unended token anew at each call: it is called when there are twice as many bytes.
-        `is_repaired`: the bytes went through CharacterRepair, so that each CDATA section has an end.
         """
         buffer, limit = self._buffer, self._max_token_bytes
-        buffer.data += data
-        while buffer.unshown or final:
-            begun = buffer.shown_end - self.token  # bytes of the unended token that expat was given
-            if begun > _SHORT_TOKEN_BYTES and buffer.unshown < min(begun, limit - begun) and not final:
+        while self._given < buffer.end or final:
+            begun = self._given - self._token  # bytes of the unended token that expat was given
+            if begun > _SHORT_TOKEN_BYTES and buffer.end - self._given < min(begun, limit - begun) and not final:
                 return
-            piece = buffer.show(self._max_shown(limit - begun, begun, is_repaired=is_repaired))
-            is_last = final and not buffer.unshown
+            piece = self._next_piece(min(limit - begun, max(self._slice_bytes, begun)))
+            is_last = final and self._given == buffer.end
             self._parse(piece, final=is_last)
-            if self._builder.in_section and not self.sections_end:
-                raise UnendedSection
             if is_last:
                 return
-            self.token = max(self.token, self.index)
-            section = self._builder.section_index
-            if self._builder.in_section and not is_repaired and buffer.shown_end - section >= limit:
-                raise Misplaced("a CDATA section does not end", section)
-            if buffer.shown_end - self.token >= limit:
-                raise Stop(self.unended_token(self.token), self.token)
+            self._token = max(self._token, self._parser.CurrentByteIndex + self._shift)
+            section = self._builder.section_start
+            if self._builder.in_section and self._given - section >= limit:
+                raise Misplaced("a CDATA section does not end", section, is_certain=False)
+            if self._given - self._token >= limit:
+                raise self._buffer.unended_token(self._token)
 
-    def _max_shown(self, limit: int, begun: int, *, is_repaired: bool) -> int:
-        """How many bytes to give at once: fewer where another parser may have to read them again."""
-        max_bytes = min(limit, max(self._slice_bytes, begun)) if is_repaired else limit
+    def _next_piece(self, max_bytes: int) -> bytes:
+        """The next bytes: few at first, as another parser may have to read on after the next entry."""
         self._slice_bytes = min(2 * self._slice_bytes, _MAX_SLICE_BYTES)
-        if self.sections_end:
-            return max_bytes
-        section = self._buffer.data.find(_SECTION, self._buffer.shown, self._buffer.shown + max_bytes)
-        return max_bytes if section < 0 else section + len(_SECTION) - self._buffer.shown
+        start = self._buffer.relative(self._given)
+        piece = bytes(self._buffer.data[start : start + max_bytes])
+        self._given += len(piece)
+        return piece
 
-    def unended_token(self, index: int) -> Problem:
-        """The Problem of the token that begins at an index."""
-        line = self._buffer.line_at(self._buffer.offset(index))
-        return over_limit("max_token_bytes", self._max_token_bytes, "bytes in one comment, tag or other token", line)
+    @property
+    def next_head_bytes(self) -> int:
+        """How many bytes of ancestors' tags a new parser would read."""
+        return len(self._builder.head())
+
+    def release(self) -> None:
+        """Frees the parser: another one reads on."""
+        release(self._parser)
 
     def restart(self) -> None:
-        """Starts a new parser inside the same elements, at the beginning of the buffer."""
-        release(self._parser)
-        head = self._builder.head()
+        """Starts a new parser inside the same elements, at the beginning of the buffer; or behind the root element."""
+        self.release()
+        head = _ENDED_ROOT if self._builder.is_over else self._builder.head()
         self._budget.spend(PARSER_STEPS)
         self._budget.spend_on_markup(head, 0, len(head), TAG_STEPS)
+        self._slice_bytes = _SLICE_BYTES
         self._parser = self._new_parser(head)
 
     def replace_parser(self) -> None:
         """Restarts after _MAX_PARSER_BYTES, as a parser keeps all names and prefixes of the document."""
-        read = self._buffer.base - self.head_bytes + self._skipped_bytes
-        is_worth = read >= max(_MAX_PARSER_BYTES, self.head_bytes)  # each parser reads the ancestors' tags
-        if not is_worth or self._builder.is_over or not self._builder.root_seen:
-            return
-        self.restart()
+        # Each parser reads the ancestors' tags.
+        is_worth = self._buffer.start - self.start >= max(_MAX_PARSER_BYTES, self.head_bytes)
+        if is_worth and self._builder.root_seen and not self._builder.is_over:
+            self.restart()
 
     def skip(self, size: int, breaks: int) -> None:
         """Skips bytes with so many line breaks, which expat is not given."""
-        self._skipped_bytes += size
-        self._builder.skip_lines(breaks)
-        self._buffer.line += breaks
+        self._shift += size
+        self._given += size
+        self._token += size
+        self._builder.skip(size, breaks)
 
     def _new_parser(self, head: bytes) -> XMLParserType:
         """A parser that has read `head`."""
         parser = secure_parser(head)
-        self._skipped_bytes, self._slice_bytes = 0, _SLICE_BYTES
+        buffer = self._buffer
+        self.start = self._token = self._given = buffer.start
         self.head_bytes = len(head)
-        self._buffer.rebase(len(head))
-        self.token = len(head)
-        self._builder.attach(parser, len(head) - self._buffer.counted, self._buffer.line - 1)
+        self._shift = buffer.start - len(head)
+        self._builder.attach(parser, buffer.tag_at, self._shift, buffer.line - 1)
         return parser
 
     def _parse(self, data: bytes, *, final: bool) -> None:
@@ -191,10 +191,10 @@ class ExpatDriver:
         except DefusedXmlException as error:
             raise Stop(report("S09", "the DTD declares entities: the document is refused")) from error
         except ExpatError:
-            end -= self._buffer.shown_end - self.error_index
+            end -= self._given - self.error_offset
             raise
         except Misplaced as misplaced:
-            end -= self._buffer.shown_end - misplaced.index
+            end -= self._given - misplaced.offset
             raise
         finally:
             self._budget.spend_on_markup(data, 0, end, TAG_STEPS)

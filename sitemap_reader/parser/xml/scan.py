@@ -1,49 +1,23 @@
-"""Searches in markup that may not be well-formed: bytes and an offset in, offsets and names out.
-
-Nothing is changed. Also holds the placeholders for control characters, which expat does not accept.
-"""
+"""Searches in markup that may not be well-formed: bytes and an offset in, offsets and names out. Nothing is changed."""
 
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import attrs
 
-# --- control characters, which XML does not allow ---
-
-# A placeholder is two of Unicode's noncharacters (23.7): a mark, and one for the character. The mark has a placeholder
-# too, so that one in the document is kept.
-_MARK = "\ufdd0"
-_CONTROLS = (*(number for number in range(0x20) if number not in (0x9, 0xA, 0xD)), 0xFFFE, 0xFFFF)
-_SECOND = {number: chr(ord(_MARK) + place) for place, number in enumerate(_CONTROLS, 1)} | {ord(_MARK): "\U0001fffe"}
-_NUMBERS = {second: chr(number) for number, second in _SECOND.items()}
-_PLACEHOLDERS = {number: _MARK + second for number, second in _SECOND.items()}
-_PLACEHOLDER = re.compile(f"{_MARK}(.)", re.DOTALL)
-
-# Not allowed by XML 1.0 2.2, nor as `&#1;`; and the mark, which is.
-CONTROL = rb"[\x00-\x08\x0b\x0c\x0e-\x1f] | \xef\xbf[\xbe\xbf] | \xef\xb7\x90"
-
-
-def needs_placeholder(number: int) -> bool:
-    """Whether the character of this code point is replaced before expat reads it."""
-    return number in _SECOND
-
-
-def placeholder(text: str) -> bytes:
-    """The placeholders of such characters, as UTF-8."""
-    return text.translate(_PLACEHOLDERS).encode()
-
-
-def restore_controls(text: str) -> str:
-    """The text with placeholders replaced by the characters."""
-    return _PLACEHOLDER.sub(lambda match: _NUMBERS.get(match.group(1), match.group()), text) if _MARK in text else text
-
-
-# --- tags ---
-
 # A qualified name.
 NAME = rb"[A-Za-z_\x80-\xff][\w.:\x80-\xff-]*+"
-_ATTRIBUTE = re.compile(rb"""\s(%s)\s*=\s*(?:"[^"]*"|'[^']*')""" % NAME)
+_DECLARATION = re.compile(rb"""\sxmlns(?::([\w.\x80-\xff-]+))?\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+
+
+def line_breaks(data: bytes | bytearray, start: int, stop: int) -> int:
+    """The number of line breaks, as expat counts them: `\\n`, `\\r\\n`, and a `\\r` alone."""
+    breaks = data.count(b"\n", start, stop)
+    if data.find(b"\r", start, stop) >= 0:
+        breaks += data.count(b"\r", start, stop) - data.count(b"\r\n", start, stop + 1)
+    return breaks
 
 
 def local(name: bytes) -> bytes:
@@ -56,22 +30,12 @@ def names_location(name: bytes) -> bool:
     return local(name).endswith((b"loc", b"link", b"guid"))
 
 
-def unbound_prefixes(data: bytes | bytearray, position: int) -> set[str]:
-    """The prefixes that the well-formed tag at `position` uses and does not declare."""
-    tag = data[position : tag_end(data, position)]
-    names = [tag_name(tag, 0), *_attribute_names(tag)]
-    used = {name.partition(b":")[0].decode() for name in names if b":" in name}
-    return used - declared_prefixes(tag) - {"xml", "xmlns"}
-
-
-def declared_prefixes(tag: bytes | bytearray) -> set[str]:
-    """The prefixes that a tag declares."""
-    parts = (name.partition(b":") for name in _attribute_names(tag))
-    return {own.decode() for prefix, _, own in parts if prefix == b"xmlns" and own}
-
-
-def _attribute_names(tag: bytes | bytearray) -> list[bytes]:
-    return [match.group(1) for match in _ATTRIBUTE.finditer(tag)]
+def declared_namespaces(tag: bytes) -> dict[str, str]:
+    """The prefixes that a well-formed tag declares, "" for the default, and their namespaces."""
+    return {
+        match.group(1).decode() if match.group(1) else "": unescape((match.group(2) or match.group(3) or b"").decode())
+        for match in _DECLARATION.finditer(tag)
+    }
 
 
 _CANDIDATE = re.compile(
@@ -157,3 +121,25 @@ def tag_end(data: bytes | bytearray, start: int) -> int:
     """The offset after the tag at `start`; a `>` inside quotes does not end it."""
     match = _TAG.match(data, start)
     return match.end() if match else len(data)
+
+
+def _blank(written: bytes) -> bytes:
+    """Spaces of the same length; line breaks stay."""
+    return re.sub(rb"[^\r\n]", b" ", written)
+
+
+_DOCTYPE = re.compile(
+    rb"""<!--.*?--> | <\?.*?\?> | (?P<doctype> <!DOCTYPE (?: "[^"]*" | '[^']*' | [^>"'\[] )* > )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def blank_doctype(data: bytes) -> bytes:
+    """The bytes with the DOCTYPE replaced by spaces, so that lines and offsets stay.
+
+    Where an external subset is named, expat silently drops undefined entities (XML 1.0 4.1, WFC Entity Declared).
+    """
+    for match in _DOCTYPE.finditer(data):
+        if match.group("doctype"):
+            return data[: match.start()] + _blank(match.group()) + data[match.end() :]
+    return data

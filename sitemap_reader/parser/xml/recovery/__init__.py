@@ -1,4 +1,4 @@
-"""Recovery from markup that is not well-formed: the bytes at a fault in, repaired bytes and a Problem each out.
+"""Damaged XML: the bytes from the last complete entry on in, the events that expat would give and Problems out.
 
-Called by xml/reader.py only at a fault. Imports model/ and the modules of parser/xml/.
+Called by xml/entry_parser.py where expat stops. Imports model/ and the modules of parser/xml/.
 """

@@ -1,448 +1,393 @@
-"""Repair of the element structure of one entry, or of what stands between two.
+"""Rules for an entry whose tags do not match: which element a tag begins or ends, each repair with a Problem.
 
-In: the bytes since the last complete entry, and the offset where expat stopped. Out: edits, each with a Problem, or
-`failed`. A URL is never guessed: where markup breaks inside a <loc> (or link, guid), the repair fails.
+A URL is never guessed: where markup breaks inside a <loc> (or link, guid), the entry is Lost.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import attrs
-
-from ..errors import EDIT_STEPS, LEVEL_STEPS, TOKEN_STEPS
-from ..scan import local, names_location
-from .edits import Edits
+from ....model.limits import over_limit
+from ..errors import Stop
+from ..scan import local
+from .event_source import EventSource
 from .tokenizer import (
     CONTAINERS,
     ENTRIES,
-    FIELDS,
     HTML,
     KNOWN,
     LOCATIONS,
-    PREFIXES,
     ROOTS,
     TEXTS,
+    Attributes,
     Token,
     attributes,
-    is_character,
+    is_element_name,
     is_misspelling,
-    next_token,
     shown,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from ....model.limits import Limits
-    from ..errors import Budget
+    from ....model.problems import Severity
+    from ..entry_builder import EntryBuilder
+    from ..errors import Budget, XmlFault
+    from ..repair_log import RepairLog
+    from ..replay_buffer import ReplayBuffer
 
 
-@attrs.define
-class OpenElement:
-    """An open element of the entry: its name as written and without prefix, and the offsets of its start tag."""
+class Lost(Exception):
+    """The rest of the entry cannot be read, or what stands between entries, from `line` on.
 
-    name: bytes
-    local: bytes
-    start: int
-    stop: int
-    is_foreign: bool = False  # declares a namespace of its own
-    has_text: bool = False
-    has_markup: bool = False
+    Reading can go on at the offset `resume`. `limit` is the one that prevents a repair. The fields before the damage
+    are those of the entry, if it `keeps_entry`.
+    """
 
-    @property
-    def is_location(self) -> bool:
-        return names_location(self.name)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether it has had neither text nor markup so far."""
-        return not (self.has_text or self.has_markup)
-
-    def ends_before(self, name: bytes) -> bool:
-        """Whether it holds text only, so that a tag of this name can only follow it."""
-        if self.local in ENTRIES or self.local in CONTAINERS or self.is_foreign:
-            return False
-        holds_text = self.has_text or self.local in FIELDS
-        if name in FIELDS or name in CONTAINERS:
-            return holds_text or b":" not in self.name
-        return holds_text and b":" in name
-
-
-@attrs.define
-class ElementStack:
-    """The open elements, outermost first: `outer` are the names of the ancestors, `inner` the entry and its own."""
-
-    outer: list[bytes]
-    inner: list[OpenElement] = attrs.field(factory=list)
-
-    @property
-    def depth(self) -> int:
-        """How many elements are open."""
-        return len(self.outer) + len(self.inner)
-
-    @property
-    def names(self) -> list[bytes]:
-        """The names of `inner`, as written."""
-        return [element.name for element in self.inner]
-
-    @property
-    def has_location(self) -> bool:
-        """Whether an element that holds a URL is open."""
-        return any(element.is_location for element in self.inner)
-
-    @property
-    def in_text(self) -> bool:
-        """Whether the innermost element is a text field, in which any character may stand."""
-        name = (*self.names[-1:], *self.outer[-1:], b"")[0]
-        return self.knows(name) and local(name) in TEXTS
-
-    def knows(self, name: bytes) -> bool:
-        """Whether a name has a meaning here: an element of the dialect, of a known extension, or of HTML."""
-        prefix, _, own = name.rpartition(b":")
-        around = (*self.outer, *self.names[:1])
-        is_known_prefix = not prefix or prefix in PREFIXES or any(other.startswith(prefix + b":") for other in around)
-        return (own in KNOWN and is_known_prefix) or own in ROOTS or name.lower() in HTML
+    def __init__(
+        self, reason: str, line: int, resume: int, *, limit: str | None = None, keeps_entry: bool = True
+    ) -> None:
+        super().__init__(reason)
+        self.line = line
+        self.resume = resume
+        self.advice = f"; raise {limit} to have more repaired" if limit else ""
+        self.keeps_entry = keeps_entry
 
 
 # Characters that no undamaged URL holds, and those that one may end in before a damaged end tag.
 _NOT_IN_URL = re.compile(rb"[\s<>\"']")
 _URL_END = re.compile(rb"[\w/]\Z")
 _MARKUP = re.compile(rb"[<>]")
-_DTD = re.compile(rb"<!doctype\b.*\[", re.IGNORECASE | re.DOTALL)  # with an internal subset
 _URL_ATTRIBUTE = re.compile(rb"\b(?:href|url)\s*=", re.IGNORECASE)
 
 
-class StructureRepair:
-    """Reads tokens until advance() is True: then `edits` repair the bytes up to `end`, or the repair has `failed`.
-
-    With `inside`, the tag of an entry begins at `start`, and the repair ends with that entry; else it ends where the
-    next entry begins. `fault` is where expat stopped, `outer` are the names of the ancestors, outermost first.
-    `after_entry`: an entry ends right before `start`. `implied_entry` is the name of an entry whose start tag is
-    missing. Where the repair failed for a limit, `limit` is its name. Where the start tag of an entry is repeated,
-    `last_duplicate` is the offset of the last one, which holds the entry's fields.
-    """
+class StructureRules(EventSource):
+    """Holds the present token and entry, and the rules for tags in it; TolerantParser reads the tokens."""
 
     def __init__(
-        self,
-        start: int,
-        fault: int,
-        outer: Sequence[bytes],
-        limits: Limits,
-        budget: Budget,
-        *,
-        inside: bool,
-        after_entry: bool = False,
-        implied_entry: bytes | None = None,
+        self, limits: Limits, budget: Budget, buffer: ReplayBuffer, builder: EntryBuilder, repairs: RepairLog
     ) -> None:
-        self.end: int | None = None
-        self.failed = False
-        self.limit: str | None = None
-        self.last_duplicate = 0
-        self.discard_entry = False  # fields that were read may belong elsewhere
-        self.edits = Edits()
-        self.position = start  # where the next token is looked for
-        self._text_before = b""  # between the last token and this one
-        self._fault = fault
-        self._stack = ElementStack(list(outer))
+        super().__init__(limits, budget, buffer, builder, repairs)
+        self.position = 0  # where the next token is looked for
         self._limits = limits
-        self._budget = budget
-        self._counted_edits = 0  # by the budget
-        self._inside = inside
-        self._after_entry = after_entry
-        self._has_location = False  # of the entry
+        self._fault: XmlFault | None = None  # what expat refused, until it is repaired
+        self._made_at_fault = 0  # repairs before that
+        self._faults = 0  # of the document
+        # the present token
+        self._token = Token("", b"", 0, 0, b"")
+        self._text = b""  # before it, until it is given to the builder
+        self._text_start = 0
+        # the present entry, or what stands before it
+        self._entry_start = 0
+        self._is_sound: bool | None = None  # its tags match; None: that is not known yet
+        self._made_outside = 0  # repairs, when it began
+        self._structural_repairs = 0
+        self._intact: tuple[int, int] | None = None  # complete fields and repairs before its first structural one
+        self._has_location = False
         self._has_fields = False  # after the location
-        if implied_entry:
-            self.edits.insert(start, b"<" + implied_entry + b">", "before the entry's first field")
-            self._stack.inner.append(OpenElement(implied_entry, local(implied_entry), start, start))
 
-    def advance(self, data: bytes | bytearray) -> bool:
-        """Reads tokens; False where the next one needs more bytes."""
-        while self.end is None and not self.failed:
-            token = next_token(data, self.position)
-            if token is None:
-                self._budget.spend(TOKEN_STEPS + len(data) - self.position)
-                return False
-            self._text_before = bytes(data[self.position : token.start])
-            if self._stack.inner and self._text_before.strip():
-                self._stack.inner[-1].has_text = True
-            _RULES[token.kind](self, token)
-            self._after_entry = False
-            self._check_limits(token)
-            self.position = token.end
-        return True
+    # --- entries ---
 
-    def _check_limits(self, token: Token) -> None:
-        """Charges the token to the budget; fails where edits or levels are above their limits."""
-        counted, self._counted_edits = self._counted_edits, len(self.edits)
-        depth = self._stack.depth
-        self._budget.spend(
-            TOKEN_STEPS + LEVEL_STEPS * depth + EDIT_STEPS * (self._counted_edits - counted) + token.end - self.position
-        )
-        if self._counted_edits > self._limits.max_entry_repairs:
-            self.limit = "max_entry_repairs"
-        elif depth > self._limits.max_xml_depth:
-            self.limit = "max_xml_depth"
-        if self.limit:
-            self.failed, self.end = True, token.end
+    def _begin_entry(self) -> None:
+        self._give_pending()
+        self._builder.out += self._repairs.take()
+        self._entry_start = self.CurrentByteIndex
+        self._has_location = self._has_fields = False
+        self._made_outside, self._structural_repairs = self._repairs.made, 0
+        if not self._is_sound:
+            self.count_fault()
 
-    # --- one rule for each kind of token ---
+    def _check_entry(self) -> None:
+        """Before the end of the entry: raises Lost where it holds no location, or where no repair was made."""
+        self._explain_fault()
+        if self._is_sound:
+            return
+        if not self._has_location:
+            raise self._lost("the location of an entry is not certain")
+        if self._repairs.made == self._made_outside:
+            raise self._lost("the entry is not well-formed")
 
-    def _delimited(self, token: Token) -> None:
-        if token.written.startswith(b"<?") and not token.is_well_formed:
-            if not self._fails_in_location():
-                self.edits.blank_out(token, "is no instruction")
-        elif self._stack.inner and token.written.startswith(b"<![CDATA["):
-            self._stack.inner[-1].has_text = True
+    def _lost(self, reason: str, **how: Any) -> Lost:
+        """The exception for the rest of the entry; reading goes on at this token, if it is not part of the entry."""
+        token = self._token
+        self._fault = None
+        is_outside = token.local in (ENTRIES if token.kind == "start" else ROOTS)
+        is_next = is_outside and self.inner and self.CurrentByteIndex > self._entry_start
+        how.setdefault("resume", self.CurrentByteIndex + (0 if is_next else token.end - token.start))
+        how.setdefault("line", self.CurrentLineNumber)
+        if self._is_sound or not self.inner:
+            self.count_fault()
+        return Lost(reason, **how)
 
-    def _declaration(self, token: Token) -> None:
-        is_first = not (self._stack.outer or token.start)
-        if not self._stack.outer and _DTD.match(token.written):
-            self.failed = True
-        elif is_first and token.end > self._fault:
-            self.edits.blank_out(token, "is malformed")
-        elif not is_first and not self._fails_in_location():
-            code = "S08" if token.written[:5].lower() == b"<?xml" else "S01"
-            self.edits.blank_out(token, "is not at the start", code=code)
+    def count_fault(self, line: int | None = None) -> None:
+        """Stop above max_faults."""
+        self._faults += 1
+        if self._faults > self._limits.max_faults:
+            what = "places where the markup breaks"
+            raise Stop(over_limit("max_faults", self._limits.max_faults, what, line or self.CurrentLineNumber))
 
-    def _comment(self, token: Token) -> None:
-        if not self._fails_in_location():
-            self.edits.blank_out(token, "is no comment")
+    def _explain_fault(self) -> None:
+        """Raises Lost if nothing was repaired up to behind the place where expat stopped."""
+        fault = self._fault
+        if fault is None or fault.offset >= self.position:
+            return
+        if fault.code is not None and self._repairs.made == self._made_at_fault:
+            raise self._lost(fault.what)
+        self._fault = None
 
-    def _stray(self, token: Token) -> None:
-        if not self._fails_in_location():
-            text = token.written.replace(b"<", b"&lt;").replace(b">", b"&gt;")
-            is_end = token.written.startswith(b"</")
-            self.edits.read_as(token, text, sure=not is_end and (self._stack.in_text or token.is_harmless))
+    # --- repairs ---
 
-    def _reference(self, token: Token) -> None:
-        """A reference to no character, or one without its `;`: outside of URLs it is read as text."""
-        if not is_character(token.written) and not self._fails_in_location():
-            self.edits.read_as(token, b"&amp;" + token.written[1:])
+    def _repair(self, message: str, raw: bytes = b"", *, line: int = 0, code: str = "S01", sure: bool = True) -> None:
+        """Reports a repair of the structure; one that is not `sure` may hide more damage."""
+        self._give_pending()
+        self._structural_repairs += 1
+        if not self.inner:
+            self.count_fault()
+        elif self._intact is None:
+            self._intact = self._builder.complete_fields(), self._repairs.made
+        if self._structural_repairs > self._limits.max_entry_repairs:
+            raise self._lost("the entry breaks in too many places", limit="max_entry_repairs")
+        self._note(message if sure else f"{message}; more may be lost", raw, line=line, code=code, sure=sure)
 
-    def _start(self, token: Token) -> None:
-        is_tag = token.is_closed or (token.has_attributes and self._stack.knows(token.name) and token.name not in HTML)
-        if self._is_end_tag_without_slash(token):
-            self._stop_innermost(token)
-        elif self._stack.inner and token.name == self._stack.inner[-1].name and self._stack.inner[-1].is_empty:
-            self.edits.blank_out(token, "is doubled")
-            if len(self._stack.inner) == 1:
-                self.last_duplicate = token.start
-        elif token.local in ENTRIES and not (self._begins_first_entry() or (token.is_spaced and not self._inside)):
-            self._end_entry(token.start)
-        elif token.local == b"loc" and not (self._stack.inner or self._inside):  # of an entry without its start tag
-            self._end(token.start)
-        elif self._begins_another_entry(token):
-            self._close(0, token.start, sure=False)
-            self._end(token.start)
-        elif is_tag or token.local in ROOTS:
-            self._close_before(token)
-            self._write_start(token)
-        elif not self._fails_in_location():  # `a <b and`: no tag
-            self.edits.read_as(token, b"&lt;" + token.written[1:], sure=self._stack.in_text)
+    def _note(self, message: str, raw: bytes = b"", *, line: int = 0, code: str = "S01", sure: bool = True) -> None:
+        self._give_pending()
+        severity: Severity = "warning" if sure else "error"
+        text = raw.decode("utf-8", "ignore") or None
+        self._repairs.add(code, message, line or self.CurrentLineNumber, text, severity)
 
-    def _stop(self, token: Token) -> None:
-        names, outer = self._stack.names, self._stack.outer
-        if token.name in names:
-            self._close(len(names) - names[::-1].index(token.name), token.start)
-            self._stop_innermost(token)
-        elif token.name in outer or token.local in ROOTS:
-            self._stop_outer(token)
-        elif names and self._is_misspelling(token, names[-1]):
-            self._rename_unknown(token)
-            self._stop_innermost(token)
-        elif not names and outer and self._is_misspelling(token, outer[-1]):
-            self.edits.read_as(token, b"</" + outer[-1] + b">", sure=self._stack.knows(outer[-1]))
-            self._pop_outer(len(outer) - 1, token.end)
-        elif not self._fails_in_location():
-            # The locations before a stray `</image:image>` may all be those of images.
-            self.failed = self.discard_entry = bool(names) and token.name in CONTAINERS
-            is_sure = self._stack.knows(token.name) and not self._is_remnant(token)
-            self.edits.blank_out(token, "ends nothing", sure=is_sure)
+    def _missing(self, written: bytes, place: str, *, line: int = 0, sure: bool = True) -> None:
+        self._repair(f"{shown(written)} is missing: it was added {place}", line=line, sure=sure)
+
+    def _read_as(self, token: Token, meant: bytes, *, sure: bool = True) -> None:
+        self._repair(f"{shown(token.written)} was read as {shown(meant)}", token.written, sure=sure)
+
+    def _skip(self, token: Token, why: str, *, code: str = "S01", sure: bool = True) -> None:
+        self._repair(f"{shown(token.written)} {why}: it was skipped", token.written, code=code, sure=sure)
+
+    def _literal(self, token: Token, meant: bytes, *, sure: bool) -> None:
+        """Reads a token as text; before the root element there is none."""
+        if not self._builder.root_seen:
+            raise self._lost("text stands before the root element")
+        self._outside_locations()
+        self._read_as(token, meant, sure=sure)
+        self.give_text(token.written, self.CurrentByteIndex)
+
+    def _outside_locations(self) -> None:
+        """Raises Lost inside of a location, as its end is unknown."""
+        if element := self.open_location:
+            raise self._lost(f"the markup breaks inside of <{shown(element.name)}>")
+
+    def _give_pending(self) -> None:
+        """Gives the text before the token to the builder, once."""
+        if self._text:
+            text, self._text = self._text, b""
+            self.give_text(text, self._text_start)
 
     # --- start tags ---
 
+    def _imply(self, token: Token, entry: str) -> None:
+        """Begins the entry that a location outside of any belongs to; the location is read after that."""
+        self._is_sound = False
+        self._begin_entry()
+        prefix, colon, _ = token.name.rpartition(b":")
+        name = prefix + colon + entry.encode()
+        self.push(name, token.start, {}, is_entry=True)
+        self._missing(b"<" + name + b">", "before the entry's first field")
+        self.position = self.CurrentByteIndex
+
+    def _start_inside(self, token: Token) -> None:
+        innermost = self.inner[-1]
+        if self._is_end_tag_without_slash(token):
+            self._stop_innermost(token)
+        elif token.name == innermost.name and innermost.is_empty:
+            self._skip(token, "is doubled")
+        elif token.local in ENTRIES:
+            self._begin_another_entry(token)
+        elif self._is_location_of_another_entry(token):
+            self._close_entry(sure=False)
+        elif self._is_tag(token):
+            self._close_before(token)
+            self._open(token, is_empty=token.is_empty or token.is_void or lacks_end(token))
+        else:  # `a <b and`: no tag
+            self._literal(token, b"&lt;" + token.written[1:], sure=self._is_in_text)
+
+    def _is_tag(self, token: Token) -> bool:
+        """Whether it is a start tag, and no text that begins with `<`."""
+        if token.is_plain:
+            return True
+        is_known = token.has_attributes and self.knows(token.name) and token.name not in HTML
+        return is_element_name(token.name) and (token.is_closed or is_known or token.local in ROOTS)
+
+    def _begin_another_entry(self, token: Token) -> None:
+        """Ends the entry before another one; one that holds nothing is skipped."""
+        entry = self.inner[0]
+        if len(self.inner) > 1 or not entry.is_empty or entry.stop == self._entry_start:
+            self._close_entry()
+            return
+        self.abandon_entry()
+        self._begin_entry()
+        self._open(token, is_empty=token.is_empty, is_entry=True)
+        line = self._buffer.line_at(entry.start)
+        self._repair(f"<{shown(entry.name)}> holds nothing: it was skipped", line=line)
+
     def _is_end_tag_without_slash(self, token: Token) -> bool:
         """Whether the slash is missing: `<loc>https://example.com/a<loc>`, and nothing follows that could be inside."""
-        if not self._stack.inner or token.name != self._stack.inner[-1].name or token.local not in KNOWN:
+        if token.name != self.inner[-1].name or token.local not in KNOWN:
             return False
         if token.local in ENTRIES:
             after, is_end = local(token.next.lstrip(b"</")), token.next.startswith(b"</")
             return self._has_location and (after in ENTRIES or (is_end and after in ROOTS))
-        return self._stack.inner[-1].has_text and token.next.startswith(b"<")
+        return self.inner[-1].has_text and token.next.startswith(b"<")
 
-    def _begins_another_entry(self, token: Token) -> bool:
+    def _is_location_of_another_entry(self, token: Token) -> bool:
         """Whether this is a second location after other fields: the tags between two entries may be lost."""
         return (
             self._has_location
-            and token.local in (b"loc", b"link")
-            and token.local == token.name
-            and not token.rest.strip()
             and self._has_fields
-            and not any(element.local in CONTAINERS or element.is_foreign for element in self._stack.inner)
+            and token.name in (b"loc", b"link")
+            and not token.rest.strip()
+            and not any(element.local in CONTAINERS or element.namespaces for element in self.inner)
         )
-
-    def _begins_first_entry(self) -> bool:
-        """Whether the first entry begins here; an empty start tag before it is blanked out."""
-        elements = self._stack.inner
-        if not elements:
-            return self._inside
-        entry = elements[0]
-        if len(elements) == 1 and entry.is_empty and entry.stop > entry.start and not self.edits.has(entry.start):
-            message = f"<{shown(entry.name)}> holds nothing: it was skipped"
-            self.edits.add(entry.start, entry.stop, b" " * (entry.stop - entry.start), message)
-            elements.clear()
-        return not elements
 
     def _close_before(self, token: Token) -> None:
         """Closes what cannot contain this tag: a field, or a container of the same name."""
-        names = self._stack.names
-        if token.local in CONTAINERS and token.name in names:
-            self._close(names.index(token.name), token.start)
-        while self._stack.inner and self._stack.inner[-1].ends_before(token.name) and not self.failed:
-            self._close(len(self._stack.inner) - 1, token.start)
+        if token.local in CONTAINERS:
+            names = [element.name for element in self.inner]
+            if token.name in names:
+                self._close_to(names.index(token.name))
+        while self.inner and self.inner[-1].ends_before(token.name):
+            self._close_to(len(self.inner) - 1)
 
-    def _write_start(self, token: Token) -> None:
-        # `<a b="c"` without `>` is more likely an empty element than `<a`.
-        holds_more = token.local in ROOTS or token.local in ENTRIES or token.local in CONTAINERS
-        lacks_end = bool(token.rest.strip()) and not (token.is_closed or holds_more)
-        is_empty = token.rest.rstrip().endswith(b"/") or token.is_void or lacks_end
-        written, is_whole = attributes(token.rest)
+    def _open(self, token: Token, *, is_empty: bool, is_entry: bool = False) -> None:
+        """Gives a start tag to the builder, and its end where it `is_empty`."""
+        found, written, is_whole, _ = attributes(token.rest) if token.rest else Attributes([], b"")
         read = b"<" + token.name + written + (b"/>" if is_empty else b">")
-        if read != token.written:
-            self.edits.read_as(token, read, sure=self._stack.knows(token.name))
-            is_url_broken = self._inside and not is_whole and _URL_ATTRIBUTE.search(token.rest)
-            self.failed = self.failed or bool(is_url_broken)
-        if self._stack.inner:
-            self._stack.inner[-1].has_markup = True
-        self._has_fields = self._has_fields or (self._has_location and token.local not in LOCATIONS)
-        if is_empty:
-            self._has_location = self._has_location or (
-                len(self._stack.inner) == 1 and token.local == b"link"
-            )  # Atom's
-        elif not self._inside:
-            self._stack.outer.append(token.name)
-        else:
-            is_foreign = b"xmlns" in token.rest
-            self._stack.inner.append(OpenElement(token.name, token.local, token.start, token.end, is_foreign))
+        is_inside = bool(self.inner)
+        if is_inside and not is_whole and _URL_ATTRIBUTE.search(token.rest):
+            raise self._lost(f"the URL of {shown(token.written)} is not certain")
+        if is_inside and not self._is_sound and self._depth >= self._limits.max_xml_depth:
+            raise self._lost("elements are too many levels deep", limit="max_xml_depth")
+        self._give_pending()
+        if is_inside:
+            self.inner[-1].has_markup = True
+            self._has_fields = self._has_fields or (self._has_location and token.local not in LOCATIONS)
+            is_link = len(self.inner) == 1 and token.local == b"link"  # Atom's
+            self._has_location = self._has_location or (is_empty and is_link)
+        self.give_start(token, found, is_entry=is_inside or is_entry)
+        if read != token.written or not is_whole:
+            self._read_as(token, read, sure=self.knows(token.name))
+        if is_empty and self.inner:
+            self._end_innermost()
+        elif is_empty:
+            self.pop_outer()
+
+    @property
+    def _depth(self) -> int:
+        return len(self.outer) + len(self.inner)
 
     # --- end tags ---
 
+    def _stop_inside(self, token: Token) -> None:
+        innermost = self.inner[-1]
+        if token.name == innermost.name and not (innermost.is_location and innermost.has_markup):
+            self._stop_innermost(token)
+            return
+        names = [element.name for element in self.inner]
+        if token.name in names:
+            self._close_to(len(names) - names[::-1].index(token.name))
+            self._stop_innermost(token)
+        elif token.name in self.outer or token.local in ROOTS:
+            self._close_entry()
+        elif self._is_misspelling(token, names[-1]):
+            self._rename_unknown(token)
+            self._stop_innermost(token)
+        else:
+            self._outside_locations()
+            if token.name in CONTAINERS:  # the locations before a stray `</image:image>` may all be those of images
+                raise self._lost(f"{shown(token.written)} ends nothing", keeps_entry=False)
+            is_remnant = token.local in LOCATIONS and self.inner[-1].has_text
+            self._skip(token, "ends nothing", sure=self.knows(token.name) and not is_remnant)
+
     def _stop_innermost(self, token: Token) -> None:
         """Reads the token as the end tag of the innermost open element."""
-        element = self._pop()
-        name = element.name
-        if element.is_location and _MARKUP.search(self._text_before):
-            self.failed = True
+        element = self.inner[-1]
+        end, text = b"</" + element.name + b">", self._text
+        if element.is_location and _MARKUP.search(text):
+            raise self._lost(f"the markup breaks inside of <{shown(element.name)}>")
         if token.kind == "start":
-            # `https://example.com/<loc>`: the slash may belong to the URL or to the tag.
-            self.failed = self.failed or (element.is_location and self._text_before.rstrip().endswith(b"/"))
-            self.edits.read_as(token, b"</" + name + b">")
-        elif not token.is_well_formed or token.name != name:
-            is_one_slip = not token.rest.strip() and (token.is_closed or token.name == name)
+            if element.is_location and text.rstrip().endswith(b"/"):
+                # `https://example.com/<loc>`: the slash may belong to the URL or to the tag.
+                raise self._lost(f"the end of <{shown(element.name)}> is not certain")
+            self._read_as(token, end)
+        elif not token.is_well_formed or token.name != element.name:
+            is_one_slip = not token.rest.strip() and (token.is_closed or token.name == element.name)
             prefix = token.name.rpartition(b":")[0]
-            is_other = prefix not in (b"", name.rpartition(b":")[0]) and not self._stack.knows(token.name)
-            self.edits.read_as(token, b"</" + name + b">", sure=is_one_slip and not is_other)
-        if not self._stack.inner:
-            self._end(token.end)
+            is_other = prefix not in (b"", element.name.rpartition(b":")[0]) and not self.knows(token.name)
+            self._read_as(token, end, sure=is_one_slip and not is_other)
+        self._end_innermost()
+
+    def _end_innermost(self) -> None:
+        """Gives the end of the innermost open element to the builder."""
+        self._give_pending()
+        if len(self.inner) == 1:
+            self._check_entry()
+        element = self.pop()
+        if len(self.inner) == 1 and element.local in LOCATIONS and element.has_text:
+            self._has_location = True
+
+    def _close_entry(self, *, sure: bool = True) -> None:
+        """Ends the entry before this token, which is read after that."""
+        self._close_to(0, sure=sure)
+        self.position = self.CurrentByteIndex
+
+    def _close_to(self, depth: int, *, sure: bool = True) -> None:
+        """Closes the open elements from this depth on, innermost first; not where a location holds markup."""
+        for element in self.inner[max(0, depth - 1) :]:
+            if element.is_location and element.has_markup:
+                raise self._lost(f"the markup breaks inside of <{shown(element.name)}>")
+        while len(self.inner) > depth:
+            self._close_innermost(sure=sure)
+
+    def _close_innermost(self, *, sure: bool) -> None:
+        element, text = self.inner[-1], self._text.rstrip()
+        tail = b"/" + element.name + b">"
+        has_tail = text.endswith(tail)
+        if has_tail:
+            text = text.removesuffix(tail)
+        if element.is_location and (_NOT_IN_URL.search(text.strip()) or (has_tail and not _URL_END.search(text))):
+            raise self._lost(f"the end of <{shown(element.name)}> is not certain")
+        if has_tail:
+            self._text = text
+            line = self._buffer.line_at(self._text_start + len(text))
+            self._missing(b"<", f"before {shown(tail)}", line=line, sure=sure)
+        else:
+            is_lost = element.is_location and not element.has_text
+            self._missing(b"<" + tail, "before the next tag", sure=sure and self.knows(element.name) and not is_lost)
+        self._end_innermost()
+
+    # --- names ---
 
     def _is_misspelling(self, stop: Token, meant: bytes) -> bool:
         """Whether an end tag is most likely a misspelling of `meant`; two known names never are."""
         is_other = stop.local in KNOWN and local(meant) in KNOWN and stop.local != local(meant)
         return not is_other and is_misspelling(stop.name, meant)
 
-    def _is_remnant(self, stop: Token) -> bool:
-        """Whether a stray end tag shows that more is lost than its start tag."""
-        if not self._stack.inner:
-            is_doubled = stop.local in ENTRIES and self._after_entry and not self._text_before.strip()
-            return not is_doubled and stop.name not in HTML
-        return stop.local in LOCATIONS and self._stack.inner[-1].has_text
-
     def _rename_unknown(self, stop: Token) -> None:
         """Renames the open element where its name is unknown, and that of the end tag is known."""
-        top = self._stack.inner[-1]
-        if self._stack.knows(stop.name) and not self._stack.knows(top.name) and not self.edits.has(top.start):
-            begin = top.start + 1
-            message = f"<{shown(top.name)}> was read as <{shown(stop.name)}>"
-            self.edits.add(begin, begin + len(top.name), stop.name, message)
-            top.name, top.local = stop.name, stop.local
+        element = self.inner[-1]
+        if self.knows(stop.name) and not self.knows(element.name):
+            line = self._buffer.line_at(element.start)
+            self._repair(f"<{shown(element.name)}> was read as <{shown(stop.name)}>", line=line)
+            self.rename(stop.name)
 
-    def _stop_outer(self, token: Token) -> None:
-        """Ends an ancestor, and all that is open in it."""
-        if self._stack.inner:
-            self._end_entry(token.start)
-            return
-        outer = self._stack.outer
-        is_outer = token.name in outer
-        depth = outer.index(token.name) if is_outer else 0
-        for name in reversed(outer[depth + is_outer :]):
-            end = b"</" + name + b">"
-            self.edits.insert(token.start, end, "before the end of the enclosing element", sure=self._stack.knows(name))
-        if not is_outer:
-            self.edits.blank_out(token, "is the end of another root element")
-        elif not token.is_well_formed:
-            self.edits.read_as(token, b"</" + token.name + b">")
-        self._pop_outer(depth, token.end)
-
-    def _pop_outer(self, depth: int, offset: int) -> None:
-        """Removes ancestors that have ended; after the root the repair ends."""
-        del self._stack.outer[depth:]
-        if not self._stack.outer:
-            self._end(offset)
-
-    def _end_entry(self, offset: int) -> None:
-        self._close(0, offset)
-        self._end(offset)
-
-    def _end(self, offset: int) -> None:
-        """Ends the repair; it fails where the entry has no location."""
-        self.end = offset
-        self.failed = self.failed or (self._inside and not self._has_location)
-
-    def _close(self, depth: int, offset: int, *, sure: bool = True) -> None:
-        """Closes the open elements from this depth on, innermost first; fails where a location holds markup."""
-        broken = self._stack.inner[max(0, depth - 1) :]
-        self.failed = self.failed or any(element.is_location and element.has_markup for element in broken)
-        before, self._text_before = self._text_before, b""  # text of the innermost
-        while len(self._stack.inner) > depth:
-            self._close_innermost(before, offset, sure=sure)
-            before = b""
-
-    def _close_innermost(self, before: bytes, offset: int, *, sure: bool) -> None:
-        element = self._pop()
-        text, tail = before.rstrip(), b"/" + element.name + b">"
-        has_tail = text.endswith(tail)
-        if has_tail:
-            text = text.removesuffix(tail)
-            self.edits.insert(offset - len(before) + len(text), b"<", f"before {shown(tail)}", sure=sure)
-        else:
-            is_lost = element.is_location and not element.has_text
-            sure = sure and self._stack.knows(element.name) and not is_lost
-            self.edits.insert(offset, b"<" + tail, "before the next tag", sure=sure)
-        if element.is_location and (_NOT_IN_URL.search(text.strip()) or (has_tail and not _URL_END.search(text))):
-            self.failed = True
-
-    def _pop(self) -> OpenElement:
-        """Removes and returns the innermost open element."""
-        element = self._stack.inner.pop()
-        if len(self._stack.inner) == 1 and element.local in LOCATIONS and element.has_text:
-            self._has_location = True
-        return element
-
-    def _fails_in_location(self) -> bool:
-        """Whether the token is to be left alone: inside of a location the repair fails, as its end is unknown."""
-        if self._stack.has_location:
-            self.failed = True
-        return self.failed
+    @property
+    def _is_in_text(self) -> bool:
+        """Whether the innermost element is a text field, in which any character may stand."""
+        name = self.inner[-1].name if self.inner else self.outer[-1] if self.outer else b""
+        return self.knows(name) and local(name) in TEXTS
 
 
-_RULES: dict[str, Callable[[StructureRepair, Token], None]] = {
-    "delimited": StructureRepair._delimited,
-    "declaration": StructureRepair._declaration,
-    "comment": StructureRepair._comment,
-    "stray": StructureRepair._stray,
-    "reference": StructureRepair._reference,
-    "start": StructureRepair._start,
-    "stop": StructureRepair._stop,
-}
+def lacks_end(token: Token) -> bool:
+    """Whether `<a b="c"` without its `>` is more likely an empty element than `<a`."""
+    holds_more = token.local in ROOTS or token.local in ENTRIES or token.local in CONTAINERS
+    return bool(token.rest.strip()) and not (token.is_closed or holds_more)

@@ -1,6 +1,7 @@
 """Tokenizer for markup that may not be well-formed, and the element names of all dialects.
 
-next_token() takes bytes and an offset and returns the next token that is not text; it never changes the bytes.
+next_token() takes bytes and an offset and returns the next token that is not text. Each token is matched at its
+beginning only, and where it does not match, up to the next `<` at most: so each byte is looked at a few times.
 """
 
 from __future__ import annotations
@@ -8,11 +9,16 @@ from __future__ import annotations
 import re
 from difflib import SequenceMatcher
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+from xml.parsers import expat
 
 from ....model.records import EXTENSIONS
 from ...dialects.extensions import INNER_TAGS
-from ..scan import NAME, local
+from ..scan import NAME, local, names_location
+
+if TYPE_CHECKING:
+    from ....model.limits import Limits
+    from ..replay_buffer import ReplayBuffer
 
 # --- element names, without prefixes ---
 
@@ -20,7 +26,7 @@ ROOTS = frozenset(b"urlset sitemapindex rss RDF feed channel".split())
 ENTRIES = frozenset(b"url sitemap item entry".split())
 LOCATIONS = frozenset(b"loc link guid".split())
 CONTAINERS = {extension.name.encode() for extension in EXTENSIONS.values()} - LOCATIONS
-_VOID_EXTENSIONS = {extension.name.encode() for extension in EXTENSIONS.values() if extension.is_void} - LOCATIONS
+VOID_EXTENSIONS = {extension.name.encode() for extension in EXTENSIONS.values() if extension.is_void} - LOCATIONS
 CONTAINERS |= frozenset(b"publication tvshow group content".split())
 _DATA = frozenset(b"lastmod changefreq priority pubDate".split())
 FIELDS = LOCATIONS | _DATA | frozenset(b"title description summary updated published id author category".split())
@@ -39,29 +45,30 @@ _MAX_COMPARED_CHARACTERS = 20
 # A token matches only where no further byte could change it: else it is `unended`.
 _TOKEN = re.compile(
     rb"""
-      (?P<delimited> <!--.*?--> | <!\[CDATA\[.*?\]\]> | <\?(?!(?i:xml)\s).*?\?> )
-    | (?P<declaration> <\?(?i:xml)\s[^<>]*> | <xml\s[^<>]*> | <!(?!-|\[CDATA\[)[^<>]*> )
-    | (?P<comment> <!-(?!-) .*? -> )                                # its opening is damaged
-    | (?P<opening> <!-- | <!\[CDATA\[ | <\? | <!- )
+      (?P<comment> <!--.*?--> )
+    | (?P<instruction> <\?(?!(?i:xml)\s).*?\?> )
+    | (?P<section> <!?\s?\[?(?i:CDATA)\s?\[ )                      # the opening only; also misspelled
+    | (?P<declaration> <\?(?i:xml)\s[^<>]*> | <xml\s[^<>]*> | <!(?!-)[^<>]*> )
+    | (?P<misspelled> <!-(?!-) .*? -> )                             # a comment whose opening is damaged
+    | (?P<opening> <!-- | <\? | <!- )
     # end tags: `</loc>`, `</ loc>`, `<\/loc>`, and without their `>` where another tag follows
     | (?P<stop> < \s*+ [/\\]++ \s*+ (?P<stopped> %(name)s ) (?P<rest> [^<>]*+ ) (?: > | (?=<) ) )
     # start tags, `< loc>` too, with what follows; a `>` in quotes does not end one, unless quotes do not match
     | (?P<start> < (?> \s++ (?= (?:[\w.-]+:)? (?:%(known)s) [\s/>] ) | ) (?P<name> %(name)s )
-        (?P<attributes> (?> (?: [^<>"']++ | "[^"<]*" | '[^'<]*' )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+<) ) ) >?+
-        (?= \s*+ (?P<next> < /?+ [\w.:-]*+ (?=[^\w.:-]) | [^<\s] ) ) )
+        (?P<attributes> (?> (?: [^<>"']++ | "[^"<]*" | '[^'<]*' )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+(<)) ) ) >?+
+        (?= \s*+ (?P<next> < /?+ [\w.:-]*+ (?=([^\w.:-])) | [^<\s] )?+ ) )
     | (?P<stray> (?: < (?=[^A-Za-z_/\\!?\s\x80-\xff])
-                   | < (?=\s++ (?!(?:[\w.-]+:)?(?:%(known)s)[\s/>]) [\w.:\x80-\xff-]++[^\w.:\x80-\xff-])
+                   | < (?=\s++ (?!(?:[\w.-]+:)?(?:%(known)s)[\s/>]) [\w.:\x80-\xff-]++([^\w.:\x80-\xff-]))
                    | <\s++ (?=[^\s/\\\w.:\x80-\xff-])
                    | <\s*+[/\\]++\s*+(?=[^\sA-Za-z_\x80-\xff])
-                   | <!(?=[^<>]*+<) ) (?=(?P<after>.)) | \]\]> )
-    | (?P<reference> &\# (?: x[0-9a-fA-F]++ | [0-9]++ ) (?: ; | (?=[^0-9a-fA-F;]) ) )
+                   | <!(?=[^<>]*+(<)) ) (?=(?P<after>.)) | \]\]> )
     | (?P<unended> < )
     """
     % {b"name": NAME, b"known": b"|".join(sorted(KNOWN))},
     re.VERBOSE | re.DOTALL,
 )
 # The search skips from one beginning of a token to the next.
-_BEGINNING = re.compile(rb"<|\]\]>|&\#")
+_BEGINNING = re.compile(rb"<|\]\]>")
 # Name, rest and what follows, for each kind of token that has them.
 _PARTS_OF = {"start": ("name", "attributes", "next"), "stop": ("stopped", "rest", "next")}
 _STRAY = ("name", "attributes", "after")
@@ -78,26 +85,26 @@ _ATTRIBUTE = re.compile(
 )
 # A value without its closing quote runs on to the opening quote of the next one.
 _SWALLOWED = re.compile(rb"\s%s\s*=\s*[\"']\Z" % NAME)
-_MAX_DIGITS = 9
 _SHOWN_BYTES = 80
 
 
+_UNLIMITED = 1 << 40
+
+
 class Token(NamedTuple):
-    """A piece of markup; `kind` is the name of a group of _TOKEN."""
+    """A piece of markup, with the text before it; `kind` is the name of a group of _TOKEN."""
 
     kind: str
+    text: bytes
     start: int
     end: int
     written: bytes
-    name: bytes  # of a tag, prefix and all
-    local: bytes  # the name without its prefix
-    rest: bytes  # of a tag, after the name
-    next: bytes  # after a start tag or a stray character: a character, or the beginning of a tag
-
-    @property
-    def is_spaced(self) -> bool:
-        """Whether white space stands before a start tag's name."""
-        return not self.written.startswith(self.name, 1)
+    name: bytes = b""  # of a tag, prefix and all
+    local: bytes = b""  # the name without its prefix
+    rest: bytes = b""  # of a tag, after the name; the content of a section
+    next: bytes = b""  # after a start tag or a stray character: a character, or the beginning of a tag
+    is_plain: bool = False  # a tag that is known to be well-formed
+    seen: int = 0  # up to where the bytes say what it is, if that is behind the limit
 
     @property
     def is_closed(self) -> bool:
@@ -105,20 +112,31 @@ class Token(NamedTuple):
         return self.written.endswith(b">")
 
     @property
+    def is_empty(self) -> bool:
+        """Whether a start tag ends in a slash."""
+        return bool(self.rest) and self.rest.rstrip().endswith(b"/")
+
+    @property
     def is_well_formed(self) -> bool:
-        """Whether an end tag or a processing instruction is well-formed."""
-        return bool((_END_TAG if self.kind == "stop" else _INSTRUCTION).match(self.written))
+        """Whether a tag or instruction is well-formed, but for characters and prefixes; no other token is."""
+        if self.is_plain:
+            return not self.rest or attributes(self.rest).is_exact
+        if self.kind in ("instruction", "stop"):
+            return (_INSTRUCTION if self.kind == "instruction" else _END_TAG).match(self.written) is not None
+        is_whole = self.is_closed and self.written.startswith(self.name, 1)
+        is_whole = is_whole and self.is_empty == self.rest.endswith(b"/") and is_element_name(self.name)
+        return is_whole and attributes(self.rest).is_exact
 
     @property
     def has_attributes(self) -> bool:
         """Whether all that follows the name in a start tag is well-formed attributes."""
-        return _ATTRIBUTES.fullmatch(self.rest) is not None
+        return not self.rest or _ATTRIBUTES.fullmatch(self.rest) is not None
 
     @property
     def is_void(self) -> bool:
         """Whether the element is always empty, so that a missing slash is added, unless its end tag follows."""
         is_link = self.local == b"link" and b"href" in self.rest
-        is_extension = (is_link or self.local in _VOID_EXTENSIONS) and self.next != b"</" + self.name
+        is_extension = (is_link or self.local in VOID_EXTENSIONS) and self.next != b"</" + self.name
         return is_extension or self.name in VOID
 
     @property
@@ -127,8 +145,50 @@ class Token(NamedTuple):
         return self.next in _HARMLESS
 
 
-def next_token(data: bytes | bytearray, start: int) -> Token | None:
-    """The next token at or after `start`; None where there is none, or where it has not ended."""
+_token = tuple.__new__  # the constructor of a NamedTuple takes twice as long
+_NAME_OF_ASCII = rb"[A-Za-z_][\w.-]*+(?::[A-Za-z_][\w.-]*+)?+"
+_PLAIN_NAME = rb"(?!xmlns:)" + _NAME_OF_ASCII
+# Nearly all tags: this takes half the time of _TOKEN.
+_PLAIN_TAG = re.compile(
+    rb"""
+    ([^<\]]*+) < (?: / ( %(name)s ) \s*+ > | ( %(name)s )
+    ( (?: \s++ %(name)s \s*+ = \s*+ (?: "[^"<]*+" | '[^'<]*+' ) | (?!) )*+ \s*+ /?+ ) >
+    (?= \s*+ ( < /?+ [\w.:-]*+ (?=[^\w.:-]) | [^<\s] ) ) )
+    """
+    % {b"name": _PLAIN_NAME},
+    re.VERBOSE,
+)
+# Nearly all fields: text in a start tag without attributes and its end tag. Their names are none of an entry.
+_PLAIN_FIELD = (
+    rb"([^<\]]*+)<((?:(?!(?i:url|sitemap)>|item>|entry>|[\w.-]++:(?i:url|sitemap|item|entry)>)" + _PLAIN_NAME + rb"))>"
+    rb"([^<\]]*+)</\2\s*+>"
+)
+PLAIN_FIELD = re.compile(_PLAIN_FIELD)
+PLAIN_FIELDS = re.compile(rb"(?:" + _PLAIN_FIELD + rb")*+")
+
+
+def plain_token(data: bytes | bytearray, start: int, max_bytes: int) -> Token | None:
+    """The tag that comes next, if it is well-formed and short."""
+    match = _PLAIN_TAG.match(data, start, start + max_bytes)
+    if match is None:
+        return None
+    text, stopped, name, rest, following = match.groups()
+    begun, end, written = start + len(text), match.end(), match.group()[len(text) :]
+    if stopped is not None:
+        return _token(Token, ("stop", text, begun, end, written, stopped, local(stopped), b"", b"", True, 0))
+    return _token(Token, ("start", text, begun, end, written, name, local(name), rest, following, True, 0))
+
+
+def next_token(
+    data: bytes | bytearray, start: int, *, final: bool = False, max_bytes: int = _UNLIMITED
+) -> Token | None:
+    """The next token at or after `start`; None where there is none, or where it has not ended.
+
+    `final`: no further bytes follow, so that a start tag is one whatever would have followed it. `max_bytes` are those
+    of a token and of what has to follow it: `seen` says whether there are more.
+    """
+    if plain := plain_token(data, start, max_bytes):
+        return plain
     match, beginning = None, _BEGINNING.search(data, start)
     while beginning and not match:
         match = _TOKEN.match(data, beginning.start())
@@ -136,10 +196,36 @@ def next_token(data: bytes | bytearray, start: int) -> Token | None:
     kind = match.lastgroup if match else None
     if match is None or kind is None or kind in ("opening", "unended"):
         return None
-    written = match.group()
     name, rest, following = match.group(*_PARTS_OF.get(kind, _STRAY))
-    name, rest = name or b"", rest or b""
-    return Token(kind, match.start(), match.end(), written, name, local(name), rest, following or b"")
+    if kind == "start" and following is None and not final:
+        return None
+    # Each lookahead ends in a group.
+    seen = max(end for _, end in match.regs) if len(data) - match.start() > max_bytes else 0
+    text, name = bytes(data[start : match.start()]), name or b""
+    parts = match.group(), name, local(name), rest or b"", following or b""
+    return Token(kind, text, match.start(), match.end(), *parts, seen=seen)
+
+
+_RESERVED = frozenset((b"xmlns:xml", b"xmlns:xmlns"))  # not to be declared (Namespaces 3)
+_ASCII_NAME = re.compile(_NAME_OF_ASCII)
+
+
+def is_name(name: bytes) -> bool:
+    """Whether XML allows a name (1.0, 2.3; Namespaces 4)."""
+    return _ASCII_NAME.fullmatch(name) is not None or (not name.isascii() and _is_name_of_expat(name))
+
+
+def is_element_name(name: bytes) -> bool:
+    """Whether an element may have the name: `xmlns` is no prefix of elements (Namespaces 3)."""
+    return is_name(name) and not name.startswith(b"xmlns:")
+
+
+def _is_name_of_expat(name: bytes) -> bool:
+    try:
+        expat.ParserCreate("utf-8").Parse(b"<" + name + b"/>", True)
+    except expat.ExpatError:
+        return False
+    return name.count(b":") <= 1
 
 
 def is_misspelling(name: bytes, meant: bytes) -> bool:
@@ -152,48 +238,48 @@ def _are_similar(name: str, other: str) -> bool:
     return SequenceMatcher(None, name, other).ratio() >= _MIN_SIMILARITY
 
 
-def character_number(reference: bytes) -> int | None:
-    """The code point of `&#65;` or `&#x41;`; None where it has no `;`, or too many digits."""
-    digits = reference[2:-1].decode()
-    if not reference.endswith(b";") or len(digits) > _MAX_DIGITS:
-        return None
-    return int(digits[1:], 16) if digits.startswith("x") else int(digits)
+class Attribute(NamedTuple):
+    """An attribute: its value as written, without quotes, and where that begins after the name of the tag."""
+
+    name: bytes
+    value: bytes
+    offset: int
+    quoted: bytes
 
 
-def is_character(reference: bytes) -> bool:
-    """Whether a reference is a character that XML allows (1.0, 2.2)."""
-    code = character_number(reference)
-    if code is None:
-        return False
-    return code in (0x9, 0xA, 0xD) or 0x20 <= code < 0xD800 or 0xE000 <= code < 0xFFFE or 0x10000 <= code < 0x110000
+class Attributes(NamedTuple):
+    """The attributes of a tag, each once, and the same as well-formed markup, without the last slash."""
+
+    found: list[Attribute]
+    written: bytes
+    is_whole: bool = True  # nothing was left out
+    is_exact: bool = True  # nothing was changed
 
 
-def attributes(written: bytes) -> tuple[bytes, bool]:
-    """A tag's attributes made well-formed (quoted, each once, spaced), without the last slash; whether all were kept.
+def attributes(written: bytes) -> Attributes:
+    """What follows the name of a tag.
 
     Ambiguous ones are left out: in `href=https://example.com/a/>` the slash may belong to the URL or to the tag.
     """
     trimmed = written.rstrip()
     if not trimmed:
-        return written, True
+        return Attributes([], written)
     body = trimmed[:-1] if trimmed.endswith(b"/") else written
     matches = list(_ATTRIBUTE.finditer(body))
-    found: dict[bytes, bytes] = {}
+    found: dict[bytes, Attribute] = {}
     for match in matches:
         name, value = match.group("name"), match.group("value")
         is_quoted = value is not None and value[:1] in b"\"'"
         is_clear = is_quoted or match.end() < len(body) or body == written
-        if value and is_clear and not _SWALLOWED.search(value):
-            found.setdefault(name, value if is_quoted else b'"' + value + b'"')
-    if _ATTRIBUTES.fullmatch(written) and len(found) == len(matches):
-        return body, True
+        is_allowed = is_name(name) and not (name.startswith(b"xmlns:") and value in (b'""', b"''", None))
+        if value and is_clear and is_allowed and name not in _RESERVED and not _SWALLOWED.search(value):
+            text, quoted = (value[1:-1], value) if is_quoted else (value, b'"' + value + b'"')
+            found.setdefault(name, Attribute(name, text, match.start("value") + is_quoted, quoted))
+    kept = list(found.values())
+    if len(found) == len(matches) and _ATTRIBUTES.fullmatch(written):
+        return Attributes(kept, body)
     is_whole = not _ATTRIBUTE.sub(b"", body).strip() and found.keys() == {match.group("name") for match in matches}
-    return b"".join(b" " + name + b"=" + value for name, value in found.items()), is_whole
-
-
-def blank(written: bytes) -> bytes:
-    """Spaces of the same length; line breaks stay."""
-    return re.sub(rb"[^\r\n]", b" ", written)
+    return Attributes(kept, b"".join(b" " + each.name + b"=" + each.quoted for each in kept), is_whole, False)
 
 
 def shown(written: bytes) -> str:
@@ -201,18 +287,132 @@ def shown(written: bytes) -> str:
     return " ".join(written[:_SHOWN_BYTES].decode("utf-8", "ignore").split())
 
 
-_DOCTYPE = re.compile(
-    rb"""<!--.*?--> | <\?.*?\?> | (?P<doctype> <!DOCTYPE (?: "[^"]*" | '[^']*' | [^>"'\[] )* > )""",
-    re.VERBOSE | re.DOTALL,
-)
+# Skipped, besides text, between a section and the next tag; and that tag, if it is an end tag.
+_NO_TAG = re.compile(rb"<!\[CDATA\[.*?\]\]>|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_OPENINGS = (b"<!--", b"<![CDATA[", b"<?")
+_PARTIAL_OPENING = re.compile(rb"<!?-?|<!\[[A-Z]*")  # an opening that may be incomplete
+_WHOLE_END_TAG = re.compile(rb"</[^<>]*[<>]")
 
 
-def blank_doctype(data: bytes) -> bytes:
-    """The bytes with the DOCTYPE replaced by spaces, so that lines and offsets stay.
+def next_tag(data: bytes | bytearray, start: int, stop: int) -> bytes | None:
+    """The next tag after text, sections and comments, of a start tag its `<`; None: it is incomplete before `stop`."""
+    position = data.find(b"<", start, stop)
+    while position >= 0 and (other := _NO_TAG.match(data, position, stop)):
+        position = data.find(b"<", other.end(), stop)
+    if position < 0 or _PARTIAL_OPENING.fullmatch(data, position, stop) or data.startswith(_OPENINGS, position):
+        return None
+    end = _WHOLE_END_TAG.match(data, position, stop)
+    return end.group() if end else None if data.startswith(b"</", position) else b"<"
 
-    Where an external subset is named, expat silently drops undefined entities (XML 1.0 4.1, WFC Entity Declared).
-    """
-    for match in _DOCTYPE.finditer(data):
-        if match.group("doctype"):
-            return data[: match.start()] + blank(match.group()) + data[match.end() :]
-    return data
+
+_MAX_CHARACTER_BYTES = 4  # of UTF-8
+_MAX_SECTION_NAME = 100
+
+
+@lru_cache(maxsize=256)
+def _end_of(name: bytes) -> re.Pattern[bytes]:
+    """The end tag of an element that holds a section without an end, or what is no part of one."""
+    wrong = rb"[<>]" if names_location(name) else rb"</?(?:[\w.-]+:)?(?:url|sitemap|item|entry)[\s/>]"
+    return re.compile(rb"(?P<own></%s\s*>)|%s" % (re.escape(name), wrong))
+
+
+class TokenReader:
+    """Reads tokens from the buffer, sections with their ends; Stop above max_token_bytes and max_entry_bytes."""
+
+    def __init__(self, buffer: ReplayBuffer, limits: Limits) -> None:
+        self._buffer = buffer
+        self._max_bytes = limits.max_token_bytes
+        self._no_section_end = 0, 0  # offsets between which there is no `]]>`
+        self._next_tag: tuple[int, bytes] | None = None  # behind an offset
+        self._sections: dict[int, Token] = {}  # by their offsets
+
+    def forget_sections(self) -> None:
+        """Forgets those that will not be read again."""
+        self._sections = {}
+
+    def at(self, position: int, own: bytes | None, *, final: bool) -> Token | None:
+        """The next token from an offset on; None where more bytes are needed. `own` is the element that begins there.
+
+        Of a section, `rest` is the content, and `next` says whether it ends with its `element`, or is `unended`.
+        """
+        buffer, start = self._buffer, self._buffer.relative(position)
+        token = next_token(buffer.data, start, final=final, max_bytes=self._max_bytes)
+        if token is None:
+            self._check_unended(buffer.data.find(b"<", start))
+        elif token.kind == "section":
+            place = buffer.start + token.start
+            found = self._sections.get(place) or self._whole_section(token, own, final=final)
+            if found:
+                self._sections[place] = found
+            return found
+        elif token.seen - token.start > self._max_bytes:
+            raise buffer.unended_token(buffer.start + token.start)
+        return token
+
+    def _check_unended(self, begun: int) -> None:
+        """Stop above the limits of an entry and of a token, where one has begun here but not ended, or none has."""
+        buffer = self._buffer
+        reached = buffer.end if begun < 0 else buffer.start + begun
+        if buffer.is_too_long(reached):
+            raise buffer.too_long()
+        if begun >= 0 and buffer.end - reached > self._max_bytes:
+            raise buffer.unended_token(reached)
+
+    def _whole_section(self, opening: Token, own: bytes | None, *, final: bool) -> Token | None:
+        """The section whose opening was found, its content as `rest`; None where its end needs more bytes.
+
+        It ends with its `]]>`, or with the element `own` that it begins, where that `]]>` belongs to another section.
+        Text may quote the end tag of its own element, entries and other sections: as long as the next end tag after
+        `]]>` is that of the element, all of it is text. Without either end, the section is the opening alone.
+        """
+        data, start = self._buffer.data, opening.end
+        limit = _MAX_CHARACTER_BYTES * self._max_bytes  # the builder counts characters
+        end = self._section_end(start)
+        is_closed = 0 <= end <= opening.start + limit - len(b"]]>")
+        if not is_closed and len(data) <= opening.start + limit and not final:
+            return None
+        is_first = own is not None and len(own) <= _MAX_SECTION_NAME and not opening.text.strip()
+        pattern, after = _end_of(own) if own and is_first else None, end + len(b"]]>")
+        quoted = pattern and pattern.search(data, start, end if is_closed else opening.start + limit)
+        if pattern and quoted and quoted.group("own"):
+            tag = self._tag_after(after, limit) if is_closed else b"</"
+            if tag is None and len(data) - after <= limit and not final:
+                return None
+            match = pattern.match(tag or b"")
+            if not is_closed or (tag and tag.startswith(b"</") and not (match and match.group("own"))):
+                content = bytes(data[start : quoted.start()])
+                return opening._replace(end=quoted.start(), rest=content, next=b"element")
+        if is_closed:
+            return opening._replace(end=after, rest=bytes(data[start:end]), next=b"")
+        if len(data) > opening.start + limit:
+            raise self._buffer.unended_token(self._buffer.start + opening.start)
+        return opening._replace(next=b"unended")
+
+    def _section_end(self, start: int) -> int:
+        """The next `]]>`; -1: none. Bytes without one are not searched again."""
+        data, first = self._buffer.data, self._buffer.start
+        begun, until = (offset - first for offset in self._no_section_end)
+        is_known = begun <= start <= until
+        end = data.find(b"]]>", until if is_known else start)
+        reached = end if end >= 0 else max(start, len(data) - len(b"]]"))
+        self._no_section_end = first + (begun if is_known else start), first + reached
+        return end
+
+    def _tag_after(self, start: int, max_bytes: int) -> bytes | None:
+        """The next tag; cached, as many sections without an end are followed by the same one."""
+        offset = self._buffer.start + start
+        if self._next_tag is None or self._next_tag[0] != offset:
+            tag = next_tag(self._buffer.data, start, start + max_bytes)
+            if tag is None:
+                return None
+            self._next_tag = offset, tag
+        return self._next_tag[1]
+
+
+def without_remnant(text: bytes) -> bytes:
+    """The content of a section without the unmatched brackets at its end, which are left of a damaged `]]>`."""
+    opened = text.count(b"[")
+    for _ in range(len("]]")):
+        if text.endswith(b"]") and text.count(b"]") > opened:
+            text = text[:-1]
+    return text

@@ -1,0 +1,397 @@
+"""A parser for XML that may be damaged: reads what expat refused, and gives EntryBuilder the events of expat.
+
+An entry whose tags match is read as it stands, but for its characters and undeclared prefixes; any other one by rules
+for broken structure, each with a Problem. A URL is never guessed: where markup breaks inside a <loc> (or link, guid),
+the entry is Lost. Every byte is looked at once to see whether the tags match, and once to be read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+from ....model.problems import report
+from ..errors import CHECK_STEPS, LEVEL_STEPS, TOKEN_STEPS, Misplaced, Stop
+from ..scan import end_tag, local, names_location
+from .characters import NoCharacter, has_controls, is_plain
+from .event_source import UndeclaredPrefix
+from .structure import StructureRules, lacks_end
+from .tokenizer import (
+    CONTAINERS,
+    ENTRIES,
+    HTML,
+    KNOWN,
+    LOCATIONS,
+    PLAIN_FIELD,
+    PLAIN_FIELDS,
+    ROOTS,
+    VOID_EXTENSIONS,
+    Token,
+    TokenReader,
+    plain_token,
+    shown,
+    without_remnant,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ....model.limits import Limits
+    from ..entry_builder import EntryBuilder, OpenEntry
+    from ..errors import Budget, XmlFault
+    from ..repair_log import RepairLog
+    from ..replay_buffer import ReplayBuffer
+
+
+_DTD = re.compile(rb"<!doctype\b.*\[", re.IGNORECASE | re.DOTALL)  # with an internal subset
+_SECTION = b"<![CDATA["
+_SNIPPET_BYTES = 80
+_MIN_WAKE_BYTES = 64  # a token that has not ended is not looked at with every byte
+# Up to where the tags of an entry were looked at; what is open there; of it, the element whose start tag ends there.
+_Checked: TypeAlias = tuple[int, list[bytes], bytes | None]
+
+
+class TolerantParser(StructureRules):
+    """read() returns True where expat can go on: behind an entry that was not damaged, or behind the root element.
+
+    It reads the buffer from `position` on.
+    """
+
+    def __init__(
+        self, limits: Limits, budget: Budget, buffer: ReplayBuffer, builder: EntryBuilder, repairs: RepairLog
+    ) -> None:
+        super().__init__(limits, budget, buffer, builder, repairs)
+        self._budget = budget
+        self._tokens = TokenReader(buffer, limits)
+        self._max_token_bytes = limits.max_token_bytes
+        self._wake_bytes = 0  # so many unread bytes are waited for
+        self._checked: _Checked = 0, [], None
+        self._unended_names: set[bytes] = set()  # without an end tag in the rest of the document
+        self._follows_entry = False  # the present token
+        self._made_before = 0  # repairs, when the last entry ended
+
+    def begin(self, fault: XmlFault) -> None:
+        """Reads on from the beginning of the buffer, where expat stopped at a fault."""
+        is_inside = self._builder.open_entry() is not None
+        self._fault, self._made_at_fault = fault, self._repairs.made
+        self.attach()
+        self.go_on()
+        self._is_sound = False if is_inside and fault.is_structural else None
+
+    def go_on(self) -> None:
+        """Reads on from the beginning of the buffer, between two entries."""
+        self.abandon_entry()
+        self.position = self.CurrentByteIndex = self._buffer.start
+        self._follows_entry = self._builder.after_entry
+        self._made_before, self._structural_repairs, self._wake_bytes = self._repairs.made, 0, 0
+        self._expect_entry()
+
+    def read(self, *, final: bool) -> bool:
+        """Reads all tokens that have ended; False where more bytes are needed. Raises Lost, and Stop above a limit."""
+        try:
+            while token := self._next_token(final=final):
+                if self._read_token(token):
+                    return True
+        except NoCharacter as reference:
+            raise self._lost(f"{reference} is no character") from None
+        except UndeclaredPrefix as prefix:
+            raise self._lost(str(prefix), limit="max_prefixes") from None
+        except Misplaced as misplaced:
+            raise self._lost(str(misplaced)) from None
+        return False
+
+    def take_opened(self, *, ends: bool = False) -> OpenEntry | None:
+        """The open entry with the fields before its damage; None between entries. `ends`: an end tag begins here."""
+        if ends and self.inner:
+            ends = self._give_rest()
+        fields, made = self._intact or (None, None)
+        self._repairs.cut(made)
+        return self._builder.open_entry(ends=ends, fields=fields)
+
+    def _give_rest(self) -> bool:
+        """Gives the text before an end tag that is cut to the builder; whether all of it can be read."""
+        data, start = self._buffer.data, self._buffer.relative(self.position)
+        try:
+            self.give_text(bytes(data[start : data.find(b"<", start)]), self.position)
+        except NoCharacter:
+            return False
+        return True
+
+    # --- tokens ---
+
+    def _next_token(self, *, final: bool) -> Token | None:
+        """The next token; without it, no other is looked for until there are twice as many bytes."""
+        buffer = self._buffer
+        if self._wake_bytes and buffer.end - self.position < self._wake_bytes and not final:
+            return None
+        if len(self.inner) == 1:
+            self._read_fields()
+        if self.inner and (plain := plain_token(buffer.data, self.position - buffer.start, self._max_token_bytes)):
+            self._wake_bytes = 0
+            return plain
+        own = self.inner[-1].name if self.inner and self.inner[-1].stop == self.position else None
+        token = self._tokens.at(self.position, own, final=final)
+        if token and self._is_sound is None and not self.inner and self._begins_entry(token):
+            self._is_sound = self._check(token, final=final)
+            token = None if self._is_sound is None else token
+        self._wake_bytes = 0
+        if token is None:
+            unread = buffer.end - self.position
+            self._budget.spend(TOKEN_STEPS + unread)
+            self._wake_bytes = max(2 * unread, _MIN_WAKE_BYTES)
+        return token
+
+    def _check(self, start: Token, *, final: bool) -> bool | None:
+        """Whether the tags of an entry match; None: more bytes are needed. One that is cut is read as it stands."""
+        data, first, limit = self._buffer.data, self._buffer.start, self._max_token_bytes
+        position, names, own = self._checked
+        begun = position = position or first + start.start
+        matches: bool | None = None
+        while matches is None:
+            if names and (fields := PLAIN_FIELDS.match(data, position - first)) and fields.end() > position - first:
+                own, position = None, first + fields.end()
+            token = plain_token(data, position - first, limit) or self._tokens.at(position, own, final=final)
+            if token is None:
+                break
+            own, position = None, first + token.end
+            if token.kind == "start":
+                if not token.is_well_formed or (names and self._cannot_be_in(names, token)):
+                    matches = False
+                elif not token.is_empty:
+                    own = token.name
+                    names.append(own)
+            elif token.kind == "stop":
+                if not token.is_well_formed or token.name != names.pop():
+                    matches = False
+            elif token.kind not in ("comment", "section") and not token.is_well_formed:
+                matches = False
+            is_over = not names or token.next == b"unended" or self._buffer.is_too_long(position)
+            if is_over or len(self.outer) + len(names) > self._limits.max_xml_depth:
+                matches = matches is None
+        self._budget.spend_on_markup(data, begun - first, position - first, CHECK_STEPS)
+        self._checked = position, names, own
+        return True if final and matches is None else matches
+
+    def _begins_entry(self, token: Token) -> bool:
+        return token.kind == "start" and self.tag_of(token) in self._builder.vocabulary.entries
+
+    def _cannot_be_in(self, names: list[bytes], token: Token) -> bool:
+        """Whether the builder does not accept a start tag inside of these elements."""
+        if len(names) == 1:
+            return self.tag_of(token) in self._builder.vocabulary.entries
+        return bool(names) and local(names[-1]) in VOID_EXTENSIONS and token.local in KNOWN
+
+    def _read_token(self, token: Token) -> bool:
+        """Reads a token and the text before it; whether expat can go on behind it."""
+        buffer = self._buffer
+        self._token, self._text = token, token.text
+        self._text_start, self.position = self.position, buffer.start + token.end
+        self.CurrentByteIndex = buffer.start + token.start
+        if buffer.is_too_long(self.CurrentByteIndex):
+            raise buffer.too_long()
+        self._budget.spend(TOKEN_STEPS + LEVEL_STEPS * len(self.inner) + self.position - self._text_start)
+        was_inside = bool(self.inner)
+        if token.text and not token.text.isspace():
+            if was_inside:
+                self.inner[-1].has_text = True
+            elif not self._builder.root_seen:
+                line = buffer.line_at(self.CurrentByteIndex - len(token.text.lstrip()))
+                raise self._lost("text stands before the root element", line=line)
+        _RULES[token.kind](self, token)
+        if self._text:
+            self._give_pending()
+        self._follows_entry = was_inside and not self.inner
+        return not self.inner and self._settle()
+
+    def _read_fields(self) -> None:
+        """Reads the fields of the entry that come next, as long as no rule concerns them."""
+        data, first, entry = self._buffer.data, self._buffer.start, self.inner[0]
+        start = self.position - first
+        while (match := PLAIN_FIELD.match(data, start)) and not self._buffer.is_too_long(first + match.start(3)):
+            text, name, content = match.groups()
+            is_location = names_location(name)
+            if not is_plain(text) or (not self._is_sound and self._is_unusual(name, content, is_location=is_location)):
+                break
+            if text:
+                self.CharacterDataHandler(text.decode())
+                entry.has_text = entry.has_text or not text.isspace()
+            self.CurrentByteIndex = first + match.start(2) - 1
+            self._text_start, start = self.position, match.end()
+            self.position = first + start
+            self._budget.spend(TOKEN_STEPS + len(match.group()))
+            self._token = Token("stop", b"", match.start(2) - 1, start, b"", name)
+            entry.has_markup = True
+            if local(name) in LOCATIONS:
+                self._has_location = self._has_location or bool(content.strip())
+            else:
+                self._has_fields = self._has_fields or self._has_location
+            self.give_field(name, content, first + match.start(3))
+
+    def _is_unusual(self, name: bytes, content: bytes, *, is_location: bool) -> bool:
+        """Whether a rule concerns a field: it may end something, or be the location of another entry, or broken."""
+        is_other = local(name) in CONTAINERS or (self._has_location and self._has_fields and name in (b"loc", b"link"))
+        return is_other or (is_location and b">" in content)
+
+    def _settle(self) -> bool:
+        """Drops what was read, up to a token outside entries; whether expat can go on behind it."""
+        self._explain_fault()
+        builder, buffer = self._builder, self._buffer
+        if builder.last_event is None:
+            buffer.drop_until(self.position)
+        else:
+            buffer.begin_entry(builder.last_event, self.position)
+            builder.last_event = None
+        if builder.root_seen:
+            builder.out += self._repairs.take()
+        if not self._follows_entry:
+            return builder.is_over
+        is_clean = self._repairs.made == self._made_before
+        self._made_before, self._structural_repairs = self._repairs.made, 0
+        self._expect_entry()
+        return is_clean
+
+    def _expect_entry(self) -> None:
+        self._is_sound, self._checked, self._intact = None, (0, [], None), None
+        self._tokens.forget_sections()
+
+    # --- sections ---
+
+    def _section(self, token: Token) -> None:
+        if token.next == b"unended":
+            self._lose_section(token)
+        content, offset = token.rest, self.CurrentByteIndex + len(token.written)
+        raw = (token.written + content)[:_SNIPPET_BYTES]
+        if token.next:
+            content = without_remnant(content)
+            self._note("a CDATA section is not closed: it ends with its element", raw)
+        elif token.written != _SECTION:
+            self._note(f"{token.written.decode()} was read as {_SECTION.decode()}", raw)
+        self._give_pending()
+        self._characters.controls(content, offset)
+        if not self.inner:
+            return
+        innermost = self.inner[-1]
+        innermost.has_text = True
+        if b"<" in content:
+            if innermost.is_location:
+                raise self._lost(f"a CDATA section in <{shown(innermost.name)}> holds markup")
+            if _SECTION in content and end_tag(content, 0, innermost.local) >= 0:
+                what = f"a CDATA section holds the end of <{shown(innermost.name)}> and another section"
+                self._note(f"{what}: all of it was read as text, entries may be lost in it", sure=False)
+        self.CharacterDataHandler(content.decode().replace("\r\n", "\n").replace("\r", "\n"))
+
+    def _lose_section(self, token: Token) -> None:
+        """Raises Lost for a section without an end; up to the end of its element it is text."""
+        resume, position = self.position, self._buffer.relative(self.position)
+        name = self.inner[-1].local if self.inner else b""
+        if name and name not in self._unended_names:
+            end = end_tag(self._buffer.data, position, name)
+            self._budget.spend_on_markup(self._buffer.data, position, len(self._buffer) if end < 0 else end, 1)
+            if end < 0:
+                self._unended_names.add(name)
+            else:
+                resume = self._buffer.start + end
+        raise self._lost("a CDATA section does not end", resume=resume)
+
+    # --- other tokens that are no tags ---
+
+    def _comment(self, token: Token) -> None:
+        """XML 1.0 2.5: no `--` inside a comment."""
+        inner = token.written[4:-3]
+        if b"--" in inner or inner.endswith(b"-") or has_controls(inner):
+            # The end of the first of two may be damaged, with entries between.
+            is_one = not (b"<!--" in inner or b"->" in inner)
+            more = "" if is_one else ", and what else may stand in it"
+            self._note(f"a malformed comment was skipped{more}", token.written[:_SNIPPET_BYTES], sure=is_one)
+
+    def _instruction(self, token: Token) -> None:
+        if not token.is_well_formed:
+            self._outside_locations()
+            self._skip(token, "is no instruction")
+        self._characters.controls(token.written, self.CurrentByteIndex)
+
+    def _declaration(self, token: Token) -> None:
+        is_doctype = not token.written[:5].lower().startswith((b"<?xml", b"<xml"))
+        if self._builder.root_seen or not (is_doctype or self.CurrentByteIndex == 0):
+            self._outside_locations()
+            self._skip(token, "is not at the start", code="S01" if is_doctype else "S08")
+        elif _DTD.match(token.written):
+            raise Stop(report("S09", "the DTD has an internal subset: the document is refused"))
+        elif self._fault and self.CurrentByteIndex <= self._fault.offset < self.position:
+            self._skip(token, "is malformed")
+
+    def _misspelled_comment(self, token: Token) -> None:
+        self._outside_locations()
+        self._skip(token, "is no comment")
+
+    def _stray(self, token: Token) -> None:
+        text = token.written.replace(b"<", b"&lt;").replace(b">", b"&gt;")
+        is_end = token.written.startswith(b"</")
+        self._literal(token, text, sure=not is_end and (self._is_in_text or token.is_harmless))
+
+    # --- tags ---
+
+    def _start(self, token: Token) -> None:
+        if not self.inner:
+            self._start_outside(token)
+        elif self._is_sound:
+            self._open(token, is_empty=token.is_empty)
+        else:
+            self._start_inside(token)
+
+    def _start_outside(self, token: Token) -> None:
+        vocabulary = self._builder.vocabulary
+        if not self._is_tag(token):
+            self._literal(token, b"&lt;" + token.written[1:], sure=self._is_in_text)
+        elif (tag := self.tag_of(token)) in vocabulary.entries:
+            self._begin_entry()
+            self._open(token, is_empty=token.is_empty, is_entry=True)
+        elif vocabulary.implied_entry and tag == vocabulary.location:
+            self._imply(token, vocabulary.implied_entry)
+        else:
+            is_empty = token.is_empty and (token.is_closed or token.local not in ROOTS)
+            self._open(token, is_empty=is_empty or lacks_end(token))
+
+    def _stop(self, token: Token) -> None:
+        if not self.inner:
+            self._stop_outside(token)
+        elif self._is_sound:
+            self._end_innermost()
+        else:
+            self._stop_inside(token)
+
+    def _stop_outside(self, token: Token) -> None:
+        outer = self.outer
+        if outer and (token.name in outer or token.local in ROOTS):
+            is_outer = token.name in outer
+            depth = len(outer) - outer[::-1].index(token.name) if is_outer else 0
+            while len(outer) > depth:
+                end = b"</" + outer[-1] + b">"
+                self._missing(end, "before the end of the enclosing element", sure=self.knows(outer[-1]))
+                self.pop_outer()
+            if not is_outer:
+                self._skip(token, "is the end of another root element")
+                return
+            if not token.is_well_formed:
+                self._read_as(token, b"</" + token.name + b">")
+        elif outer and self._is_misspelling(token, outer[-1]):
+            self._read_as(token, b"</" + outer[-1] + b">", sure=self.knows(outer[-1]))
+        else:
+            is_doubled = token.local in ENTRIES and self._follows_entry and not self._text.strip()
+            is_sure = self.knows(token.name) and (is_doubled or token.name in HTML)
+            self._skip(token, "ends nothing", sure=is_sure)
+            return
+        self._give_pending()
+        self.pop_outer()
+
+
+_RULES: dict[str, Callable[[TolerantParser, Token], None]] = {
+    "comment": TolerantParser._comment,
+    "instruction": TolerantParser._instruction,
+    "section": TolerantParser._section,
+    "declaration": TolerantParser._declaration,
+    "misspelled": TolerantParser._misspelled_comment,
+    "stray": TolerantParser._stray,
+    "start": TolerantParser._start,
+    "stop": TolerantParser._stop,
+}

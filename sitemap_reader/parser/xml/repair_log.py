@@ -1,0 +1,84 @@
+"""The Problems of repairs, from where they are made to the entry that they are in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...model.limits import over_limit
+from ...model.problems import Problem, Severity, report
+from .errors import Stop
+
+if TYPE_CHECKING:
+    from ...model.limits import Limits
+
+
+class RepairLog:
+    """Repairs in the order of the document; take() removes them, as at most max_entry_problems Problems.
+
+    The last of so many is a count. `made` is the number of all repairs of the document: Stop above max_repairs.
+    `is_error` is True once a repair that was taken or lost may have cost an entry.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.made = 0
+        self.is_error = False
+        self._max_reported = limits.max_entry_problems
+        self._max_repairs = limits.max_repairs
+        self._problems: list[Problem] = []
+        self._taken = 0  # of those made
+        self._more = 0  # that are only counted
+        self._more_severity: Severity = "warning"
+
+    @property
+    def remaining(self) -> int:
+        """How many count_reported() may be given."""
+        return min(self._max_reported, self._max_repairs - self.made)
+
+    def count_reported(self, count: int) -> None:
+        """Counts repairs whose Problems do not come from here."""
+        self.made += count
+        self._taken += count
+
+    @property
+    def is_full(self) -> bool:
+        """Whether further ones are only counted, and their texts do not matter."""
+        return len(self._problems) >= self._max_reported
+
+    def add(self, code: str, message: str, line: int, raw: str | None = None, severity: Severity = "warning") -> None:
+        """Appends one that follows all others."""
+        self.made += 1
+        if self.made > self._max_repairs:
+            raise Stop(over_limit("max_repairs", self._max_repairs, "places that were repaired", line))
+        if len(self._problems) < self._max_reported:
+            self._problems.append(report(code, message, severity=severity, line=line, raw=raw))
+            return
+        self._more += 1
+        if severity == "error":
+            self._more_severity = severity
+
+    def take(self) -> tuple[Problem, ...]:
+        """Removes the Problems since the last call."""
+        if not self._problems and not self._more:
+            return ()
+        problems = self._problems
+        if self._more:
+            last = problems.pop() if problems else report("S01", "")
+            severity: Severity = "error" if "error" in (last.severity, self._more_severity) else "warning"
+            what = f"{self._more + 1:,} more places were repaired; raise max_entry_problems to see each"
+            problems.append(report("S01", what, severity=severity, line=last.line))
+        self.is_error = self.is_error or any(problem.severity == "error" for problem in problems)
+        self._clear()
+        return tuple(problems)
+
+    def cut(self, made: int | None) -> None:
+        """Forgets those after so many of the document, which are in bytes that are lost."""
+        if made is None or made >= self.made:
+            return
+        kept = max(0, made - self._taken)
+        self._more = max(0, kept - len(self._problems))
+        del self._problems[kept:]
+        self.made = made
+
+    def _clear(self) -> None:
+        self._problems, self._more, self._more_severity = [], 0, "warning"
+        self._taken = self.made

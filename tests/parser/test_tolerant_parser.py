@@ -1,0 +1,104 @@
+"""The tolerant parser alone: of well-formed documents it gives what expat gives, however they are cut."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
+
+import extension_documents
+import feed_documents
+import plain_documents
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tiers import examples
+
+import sitemap_reader as sr
+from sitemap_reader.parser.xml.entry_parser import EntryParser
+from sitemap_reader.parser.xml.errors import XmlFault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import ModuleType
+
+CORPUS = Path(__file__).parents[2] / "corpus"
+URL = "https://example.com/shop/sitemap.xml"
+
+
+@contextmanager
+def never_expat() -> Iterator[None]:
+    """Has the tolerant parser read all up to the end of the root element."""
+    parse = EntryParser._parse
+
+    def parse_tolerantly(parser: EntryParser, *, final: bool) -> bool:
+        if parser.builder.is_over or not (parser._buffer.data or final):
+            return parse(parser, final=final)
+        return parser._recover(XmlFault(-1, "refused by the test", None, False), final=final)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(EntryParser, "_parse", parse_tolerantly)
+        yield
+
+
+def is_well_formed(body: bytes) -> bool:
+    try:
+        ElementTree.fromstring(body)  # noqa: S314  our own documents
+    except (ElementTree.ParseError, ValueError, LookupError):
+        return False
+    return b"<!DOCTYPE" not in body  # those are expat's: what they declare is refused
+
+
+def read(body: bytes, size: int | None = None) -> list[Any]:
+    parser = sr.SitemapParser(url=URL, extras=True, _scans=False)
+    items: list[Any] = []
+    for at in range(0, len(body), size or len(body)):
+        items += parser.feed(body[at : at + (size or len(body))])
+    items += parser.close()
+    return [*items, parser.outcome.complete, parser.outcome.problems, parser.outcome.entries]
+
+
+def documents() -> list[Path]:
+    found = [path for path in sorted(CORPUS.glob("*/*")) if path.suffix in (".xml", ".rss", ".atom")]
+    return [path for path in found if path.stat().st_size < 100_000 and is_well_formed(path.read_bytes())]
+
+
+WELL_FORMED = documents()
+
+
+def test_there_are_well_formed_documents() -> None:
+    assert len(WELL_FORMED) > 200
+
+
+EXPECTED = {path: read(path.read_bytes()) for path in WELL_FORMED}
+
+
+@pytest.mark.parametrize("size", [None, 1, 50])
+def test_well_formed_document_is_read_as_by_expat(size: int | None) -> None:
+    with never_expat():
+        for path in WELL_FORMED:
+            assert read(path.read_bytes(), size) == EXPECTED[path], path
+
+
+@pytest.mark.parametrize("made_up", [plain_documents, extension_documents, feed_documents])
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=examples(200, 40), deadline=None)
+def test_made_up_document_is_read_as_by_expat(made_up: ModuleType, seed: int) -> None:
+    body = made_up.document(Random(seed))  # noqa: S311
+    if is_well_formed(body):
+        expected = read(body)
+        with never_expat():
+            assert read(body) == expected
+
+
+def test_document_that_is_cut_is_read_as_by_expat() -> None:
+    """With the fields that have ended, and the Problem that it is cut."""
+    dice = Random(1)  # noqa: S311
+    for path in WELL_FORMED:
+        body = path.read_bytes()
+        cut = body[: dice.randrange(len(body) // 3, len(body))]
+        expected = read(cut)
+        with never_expat():
+            assert read(cut) == expected, (path, len(cut))
