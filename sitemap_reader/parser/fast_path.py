@@ -111,7 +111,7 @@ class FastPath:
             return None
         if self._scanner is None or not self._scanner.is_for(parser.builder.head()):
             self._scanner = DocumentScanner(parser.builder, self._limits, self._scopes, extras=self._extras)
-        return self._scanner.scan(data, start, parser.line, parser.max_bare_ampersands)
+        return self._scanner.scan(data, start, parser.line, parser.max_repairs)
 
 
 # Entry -> its dialect.
@@ -157,11 +157,11 @@ class DocumentScanner:
         """Whether it is the one for entries behind these start tags now."""
         return self._head == head and all(map(self._vocabulary.would_note, self._unreported))
 
-    def scan(self, data: bytes, start: int, line: int, max_bare_ampersands: int) -> ScannedEntries | None:
+    def scan(self, data: bytes, start: int, line: int, max_repairs: int) -> ScannedEntries | None:
         """The block of entries from `start` on."""
         if self._scanner is None:
             return None
-        block = self._scanner.scan(data, start, line, max_bare_ampersands)
+        block = self._scanner.scan(data, start, line, max_repairs)
         block.template = self._template
         return block
 
@@ -216,7 +216,7 @@ class BlockNormaliser:
         repairs = iter(block.repairs)
         for start, stop, state in block.parts(max_entries):
             if state > scanner.RICH_ENTRIES:
-                problems = tuple(islice(repairs, block.ampersands_of(start)))
+                problems = tuple(islice(repairs, block.repairs_of(start)))
                 items += self._one(block, start, problems, is_odd=state == scanner.ODD_ENTRY)
                 continue
             self._count(stop - start)

@@ -52,7 +52,7 @@ cdef struct Entry:
     int line
     unsigned int first_node
     unsigned int nodes
-    unsigned int bare_ampersands
+    unsigned int repaired_references
     short priority_value
     unsigned char precision
     unsigned char changefreq_number
@@ -75,7 +75,7 @@ cdef struct Entries:
     size_t node_count
     size_t node_capacity
     Buffer decoded
-    Buffer ampersands  # offsets of bare `&`, as unsigned int
+    Buffer references  # offsets of those that are repaired, as unsigned int
 
 
 cdef Entry* new_entry(Entries* found, int line) noexcept nogil:
@@ -150,7 +150,7 @@ cdef struct Scan:
     Bytes p
     Bytes end
     int line
-    int max_bare_ampersands  # that may be repaired from here on
+    int max_repairs  # that may be repaired from here on
     Attribute attributes[MAX_ATTRIBUTES]
     int attribute_count
     OpenElement open[MAX_OPEN]
@@ -213,8 +213,8 @@ cdef inline Result scan_name(Scan* s, Bytes* name, Py_ssize_t* size, unsigned in
     return READ
 
 
-cdef Result scan_reference(Scan* s, bint is_bare_allowed, bint* is_bare) noexcept nogil:
-    """Moves past one of the five entities, a character reference, or where that is allowed a bare `&`."""
+cdef Result scan_reference(Scan* s, bint may_repair, bint* is_repaired) noexcept nogil:
+    """Moves past a reference, or if it `may_repair` past one of HTML's or a bare `&`."""
     cdef Bytes p = s.p + 1
     cdef Bytes start = p
     cdef unsigned int character
@@ -222,12 +222,16 @@ cdef Result scan_reference(Scan* s, bint is_bare_allowed, bint* is_bare) noexcep
         p += 1
     if p == s.end:
         return CUT
-    is_bare[0] = False
+    is_repaired[0] = False
     if p[0] == c";" and read_reference(start, p, &character):
         s.p = p + 1
         return READ
-    if not is_bare_allowed or start[0] == c"#":
+    if not may_repair or start[0] == c"#":
         return OTHER
+    is_repaired[0] = True
+    if p[0] == c";" and read_html_entity(start, p, &character):
+        s.p = p + 1
+        return READ
     # `&` is bare where no name and `;` follow.
     p = start
     while p < s.end and CLASSES[p[0]] & IS_NAME and p[0] != c"_" and p[0] != c"-" and p[0] != c".":
@@ -236,7 +240,6 @@ cdef Result scan_reference(Scan* s, bint is_bare_allowed, bint* is_bare) noexcep
         return CUT
     if p[0] == c";" and p > start and not is_digit(start[0]):
         return OTHER
-    is_bare[0] = True
     s.p = start
     return READ
 
@@ -310,10 +313,13 @@ cdef Result skip_character(Scan* s, Bytes* position) noexcept nogil:
     return READ
 
 
-cdef Result skip_text(Scan* s, Entries* found, Kind kind, unsigned int* bare, bint* is_decoded) noexcept nogil:
-    """Moves past a text, up to the next tag; `is_decoded`: it is not the bytes as they are; `bare`: how many `&` are."""
+cdef Result skip_text(Scan* s, Entries* found, Kind kind, unsigned int* repairs, bint* is_decoded) noexcept nogil:
+    """Moves past a text, up to the next tag; `is_decoded`: it is not the bytes as they are.
+
+    `repairs` counts the references that are none of XML's; NULL: there may be none.
+    """
     cdef Bytes p = s.p
-    cdef bint is_bare
+    cdef bint is_repaired
     cdef Result result
     cdef unsigned int* offset
     is_decoded[0] = False
@@ -336,16 +342,16 @@ cdef Result skip_text(Scan* s, Entries* found, Kind kind, unsigned int* bare, bi
             is_decoded[0] = True
         elif p[0] == c"&":
             s.p = p
-            result = scan_reference(s, kind == LOC and s.max_bare_ampersands > <int> bare[0], &is_bare)
+            result = scan_reference(s, repairs != NULL and s.max_repairs > <int> repairs[0], &is_repaired)
             if result != READ:
                 return result
-            if is_bare:
-                if not reserve(&found.ampersands, sizeof(unsigned int)):
+            if is_repaired:
+                if not reserve(&found.references, sizeof(unsigned int)):
                     return NO_MEMORY
-                offset = <unsigned int*> (found.ampersands.data + found.ampersands.size)
+                offset = <unsigned int*> (found.references.data + found.references.size)
                 offset[0] = <unsigned int> (p - s.data)
-                found.ampersands.size += sizeof(unsigned int)
-                bare[0] += 1
+                found.references.size += sizeof(unsigned int)
+                repairs[0] += 1
             p = s.p
             is_decoded[0] = True
         else:
@@ -355,14 +361,14 @@ cdef Result skip_text(Scan* s, Entries* found, Kind kind, unsigned int* bare, bi
                 return OTHER if result == SECTION_END else result
 
 
-cdef Result scan_text(Scan* s, Entries* found, Kind kind, unsigned int* bare, Span* text) noexcept nogil:
-    """The text of an element up to its next tag, without white space around it."""
+cdef Result scan_text(Scan* s, Entries* found, Kind kind, unsigned int* repairs, Span* text) noexcept nogil:
+    """The text of an element up to its next tag, without white space around it; `repairs` as in skip_text()."""
     cdef Bytes start = s.p
     cdef Bytes base = s.data
     cdef Bytes begin
     cdef Bytes end
     cdef bint is_decoded
-    cdef Result result = skip_text(s, found, kind, bare, &is_decoded)
+    cdef Result result = skip_text(s, found, kind, repairs, &is_decoded)
     if result != READ:
         return result
     begin, end = start, s.p
@@ -428,7 +434,9 @@ cdef bint decode_text(Bytes p, Bytes end, Buffer* out, unsigned int* start, unsi
             stop = p + 1
             while stop < end and stop - p <= MAX_REFERENCE_BYTES and stop[0] != c";":
                 stop += 1
-            if stop < end and stop[0] == c";" and read_reference(p + 1, stop, &character):
+            if stop < end and stop[0] == c";" and (
+                read_reference(p + 1, stop, &character) or read_html_entity(p + 1, stop, &character)
+            ):
                 to = write_character(character, to)
                 p = stop + 1
             else:  # a bare one
@@ -573,7 +581,7 @@ cdef inline bint is_name_start(unsigned char c) noexcept nogil:
 cdef Result scan_attribute_value(Scan* s, unsigned char quote) noexcept nogil:
     """Moves to the quote that ends a value."""
     cdef Result result
-    cdef bint is_bare
+    cdef bint is_repaired
     cdef int size
     while True:
         while s.p < s.end and CLASSES[s.p[0]] & IS_ATTRIBUTE:
@@ -583,7 +591,7 @@ cdef Result scan_attribute_value(Scan* s, unsigned char quote) noexcept nogil:
         if s.p[0] == quote:
             return READ
         if s.p[0] == c"&":
-            result = scan_reference(s, False, &is_bare)
+            result = scan_reference(s, False, &is_repaired)
             if result != READ:
                 return result
         elif s.p[0] >= 0x80:
@@ -772,7 +780,7 @@ cdef Result scan_element(
                 return READ
             if result == NO_MEMORY:
                 return result
-        result = scan_text(s, found, rule.kind, &entry.bare_ampersands, &text)
+        result = scan_text(s, found, rule.kind, &entry.repaired_references, &text)
         if result == READ:
             result = scan_end_tag(s, tag.name, tag.name_size)
         if result != READ:
@@ -870,8 +878,8 @@ cdef Result finish_entry(Scan* s, Entries* found, Entry* entry) noexcept nogil:
         return OTHER
     entry.nodes = <unsigned int> found.node_count - entry.first_node
     if entry.state != ODD:
-        entry.state = REPAIRED if entry.bare_ampersands else RICH if entry.nodes else PLAIN
-    s.max_bare_ampersands -= entry.bare_ampersands
+        entry.state = REPAIRED if entry.repaired_references else RICH if entry.nodes else PLAIN
+    s.max_repairs -= entry.repaired_references
     found.count += 1
     return READ
 
@@ -1080,10 +1088,9 @@ cdef Result scan_item_field(
     """A link, a guid or a date, whose start tag was read."""
     cdef Span text
     cdef Result result
-    cdef unsigned int bare = 0
     memset(&text, 0, sizeof(Span))
     if not is_empty:
-        result = scan_text(s, found, URL if code == LINK_CODE or code == GUID_CODE else TEXT, &bare, &text)
+        result = scan_text(s, found, URL if code == LINK_CODE or code == GUID_CODE else TEXT, NULL, &text)
         if result == READ:
             result = scan_end_tag(s, name, name_size)
         if result != READ:
@@ -1179,13 +1186,13 @@ cdef Result skip_content(
     cdef Bytes names[MAX_SKIPPED_DEPTH]
     cdef Py_ssize_t sizes[MAX_SKIPPED_DEPTH]
     cdef int depth = 1
-    cdef unsigned int hash, bare = 0
+    cdef unsigned int hash
     cdef bint is_empty, is_decoded
     cdef unsigned char code
     cdef Result result
     names[0], sizes[0] = name, name_size
     while depth:
-        result = skip_text(s, found, URL if names_location(names[depth - 1], sizes[depth - 1]) else TEXT, &bare, &is_decoded)
+        result = skip_text(s, found, URL if names_location(names[depth - 1], sizes[depth - 1]) else TEXT, NULL, &is_decoded)
         if result != READ:
             return result
         if s.p[1] == c"/":
@@ -1301,17 +1308,17 @@ cdef Result scan_entries(Scan* s, Settings* settings, Entries* found) noexcept n
     """The entries from `p` on, up to one that is not plain or is cut off; `p` is then behind the last one."""
     cdef Bytes end
     cdef int line
-    cdef size_t nodes, decoded, ampersands
+    cdef size_t nodes, decoded, references
     cdef Result result
     while True:
         end, line = s.p, s.line
-        nodes, decoded, ampersands = found.node_count, found.decoded.size, found.ampersands.size
+        nodes, decoded, references = found.node_count, found.decoded.size, found.references.size
         result = find_tag(s)
         if result == READ:
             result = scan_item(s, settings, found) if settings.is_feed else scan_entry(s, settings, found)
         if result != READ:
             s.p, s.line = end, line
-            found.node_count, found.decoded.size, found.ampersands.size = nodes, decoded, ampersands
+            found.node_count, found.decoded.size, found.references.size = nodes, decoded, references
             return result
 
 
@@ -1358,18 +1365,18 @@ cdef class Scanner:
         self._settings.max_elements = max_elements
         self._settings.max_attributes = max_attributes
 
-    def scan(self, bytes data, Py_ssize_t start, int line, int max_bare_ampersands=0):
+    def scan(self, bytes data, Py_ssize_t start, int line, int max_repairs=0):
         """The ScannedEntries from the offset `start` on, where an entry has ended on `line`.
 
-        At most `max_bare_ampersands` of `&` in locs, which are to be repaired, are read as such.
+        At most `max_repairs` references in texts, which are none of XML's, are read as such.
         """
-        return self._scan(data, start, line, max_bare_ampersands, -1)
+        return self._scan(data, start, line, max_repairs, -1)
 
     def scan_lines(self, bytes data, int line, Py_ssize_t max_bytes):
         """The ScannedEntries of the complete lines, up to one that is longer, or needs TextReader for other reasons."""
         return self._scan(data, 0, line, 0, max_bytes)
 
-    cdef ScannedEntries _scan(self, bytes data, Py_ssize_t start, int line, int max_bare, Py_ssize_t max_line_bytes):
+    cdef ScannedEntries _scan(self, bytes data, Py_ssize_t start, int line, int max_repairs, Py_ssize_t max_line_bytes):
         cdef Scan s
         cdef ScannedEntries block = ScannedEntries.__new__(ScannedEntries)
         cdef Result result
@@ -1378,7 +1385,7 @@ cdef class Scanner:
         s.p = s.data + start
         s.end = s.data + size
         s.line = line
-        s.max_bare_ampersands = max_bare
+        s.max_repairs = max_repairs
         s.last_tag_size = 0
         memset(&s.expected, 0, sizeof(s.expected))
         with nogil:

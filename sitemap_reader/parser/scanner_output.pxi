@@ -19,8 +19,8 @@ cdef class ScannedEntries:
     """Consecutive entries: `size` bytes of `data` from `start` on, with `breaks` line breaks.
 
     `is_cut`: the bytes end in the next entry, or before it. `end_tag_size` is that of the last entry's end tag.
-    `repairs` are the Problems of the bare `&`, in order: EntryParser sets them. `template` is the RawEntry that odd
-    entries are filled into.
+    `repairs` are the Problems of the references that are none of XML's: EntryParser sets them. `template` is the
+    RawEntry that odd entries are filled into.
     """
 
     cdef Entries found
@@ -37,7 +37,7 @@ cdef class ScannedEntries:
         free(self.found.entries)
         free(self.found.nodes)
         free(self.found.decoded.data)
-        free(self.found.ampersands.data)
+        free(self.found.references.data)
 
     def __len__(self):
         return self.found.count
@@ -61,17 +61,17 @@ cdef class ScannedEntries:
         return found
 
     @property
-    def bare_ampersands(self):
+    def repaired_references(self):
         """The offsets, from `start` on, of the `&` that are to be repaired."""
-        cdef unsigned int* offsets = <unsigned int*> self.found.ampersands.data
+        cdef unsigned int* offsets = <unsigned int*> self.found.references.data
         cdef size_t at
-        return [offsets[at] - self.start for at in range(self.found.ampersands.size // sizeof(unsigned int))]
+        return [offsets[at] - self.start for at in range(self.found.references.size // sizeof(unsigned int))]
 
     # --- entries that are not valid ---
 
-    def ampersands_of(self, Py_ssize_t at):
+    def repairs_of(self, Py_ssize_t at):
         """How many `&` in the loc of an entry are to be repaired."""
-        return self._entry(at).bare_ampersands
+        return self._entry(at).repaired_references
 
     def texts(self, Py_ssize_t at):
         """loc, lastmod, changefreq and priority of an entry as in the document, empty where they are missing."""

@@ -43,6 +43,53 @@ def _fill_classes():
 _fill_classes()
 
 
+cdef enum:
+    MAX_ENTITY_BYTES = 8
+    MAX_ENTITIES = 256
+
+cdef struct HtmlEntity:
+    char name[MAX_ENTITY_BYTES]  # padded with NULs
+    unsigned int character
+
+cdef HtmlEntity ENTITIES[MAX_ENTITIES]  # those of HTML 4, by name
+cdef int ENTITY_COUNT = 0
+
+
+def _fill_entities():
+    global ENTITY_COUNT
+    from html.entities import html5, name2codepoint
+
+    for name in sorted(name2codepoint.keys() - {"amp", "lt", "gt", "quot"}):
+        padded = name.encode().ljust(MAX_ENTITY_BYTES, b"\0")
+        memcpy(ENTITIES[ENTITY_COUNT].name, <char*> padded, MAX_ENTITY_BYTES)
+        ENTITIES[ENTITY_COUNT].character = ord(html5[name + ";"])
+        ENTITY_COUNT += 1
+
+
+_fill_entities()
+
+
+cdef bint read_html_entity(Bytes p, Bytes end, unsigned int* character) noexcept nogil:
+    """The character of a name between `&` and `;` that HTML 4 has, and XML has not."""
+    cdef char name[MAX_ENTITY_BYTES]
+    cdef int first = 0, last = ENTITY_COUNT, middle, order
+    if p == end or end - p > MAX_ENTITY_BYTES:
+        return False
+    memset(name, 0, MAX_ENTITY_BYTES)
+    memcpy(name, p, end - p)
+    while first < last:
+        middle = (first + last) // 2
+        order = memcmp(name, ENTITIES[middle].name, MAX_ENTITY_BYTES)
+        if order == 0:
+            character[0] = ENTITIES[middle].character
+            return True
+        if order < 0:
+            last = middle
+        else:
+            first = middle + 1
+    return False
+
+
 cdef inline bint is_digit(unsigned char c) noexcept nogil:
     return c"0" <= c <= c"9"
 

@@ -86,8 +86,8 @@ def attempts() -> Iterator[list[Attempt]]:
     def noted_block(self: FastPath, data: bytes, start: int) -> ScannedEntries | None:
         given = block(self, data, start)
         if given is not None and self._scanner is not None:
-            scan, line, ampersands = self._scanner.scan, self._parser.line, self._parser.max_bare_ampersands
-            found.append(Attempt(data, start, lambda data: scan(data, start, line, ampersands)))
+            scan, line, repairs = self._scanner.scan, self._parser.line, self._parser.max_repairs
+            found.append(Attempt(data, start, lambda data: scan(data, start, line, repairs)))
         return given
 
     def noted_feed(self: TextReader, data: bytes) -> list[Any]:
@@ -150,7 +150,7 @@ def check_attempt(attempt: Attempt, ends: Sequence[int]) -> None:
 
 def _values(block: ScannedEntries, at: int) -> tuple[Any, ...]:
     states = [state for start, stop, state in block.parts(len(block)) if start <= at < stop]
-    return block.texts(at), block.line(at), block.extensions(at), block.ampersands_of(at), states
+    return block.texts(at), block.line(at), block.extensions(at), block.repairs_of(at), states
 
 
 def check_forms(block: ScannedEntries) -> None:

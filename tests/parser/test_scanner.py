@@ -6,6 +6,7 @@ SCANNED_DOCUMENTS=100000 in the environment sets the number of random documents,
 from __future__ import annotations
 
 import os
+from html.entities import name2codepoint
 from random import Random
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -217,6 +218,12 @@ def test_raw_ampersand_problem_shows_the_text_before_it() -> None:
     check_same([body.replace(b"</url>", b"</url><!-- & -->")], url=URL)
 
 
+@pytest.mark.parametrize("place", [b"<loc>https://example.com/shop/%d", b"<changefreq>", b"<priority>", b"daily"])
+def test_entities_of_html_are_read_as_by_the_exact_reader(place: bytes) -> None:
+    for name in [*name2codepoint, "nbs", "nbspx", "NBSP", "region", "thetasymx", "sup1x"]:
+        check_same([entries(4, ENTRY.replace(place, place + f"&{name};".encode()))], url=URL)
+
+
 # --- its use ---
 
 
@@ -234,6 +241,7 @@ def test_raw_ampersand_problem_shows_the_text_before_it() -> None:
         b"<url id='%d'><lastmod>2026-11-%02d</lastmod><loc>https://example.com/&#97;</loc></url>",
         b"<url><loc>https://example.com/shop/%d</loc><lastmod>2026-11-%02d</lastmod></url>",
         b"<url><loc>http://EXAMPLE.com/shop/%d#a</loc><lastmod>soon %d</lastmod></url>",
+        ENTRY.replace(b"?a=1&amp;b=2", b"?a=1&b=2&eacute;"),
     ],
 )
 def test_plain_entries_are_scanned(entry: bytes, scanned: list[int]) -> None:

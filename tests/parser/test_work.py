@@ -203,8 +203,8 @@ def test_robots_txt_ends_with_the_budget() -> None:
 
 ENTRY = b"<url><loc>https://www.example.com/products/%d</loc><lastmod>2024-01-01</lastmod></url>\n"
 USUAL = {
-    "a bare & in every tenth": (ENTRY * 9 + ENTRY.replace(b"%d", b"?a&b=%d"), 25),
-    "a bare & in each": (ENTRY.replace(b"%d", b"?a&b=%d"), 50),
+    "a bare & in every tenth": (ENTRY * 9 + ENTRY.replace(b"%d", b"?a&b=%d"), 35),
+    "a bare & in each": (ENTRY.replace(b"%d", b"?a&b=%d"), 65),
     "an unclosed field in each": (ENTRY.replace(b"</lastmod>", b""), 170),
     "a misspelled end tag in each": (ENTRY.replace(b"</loc>", b"</lok>"), 170),
     "a stray end tag in each": (ENTRY.replace(b"</url>", b"</b></url>"), 170),

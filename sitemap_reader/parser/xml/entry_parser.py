@@ -24,7 +24,7 @@ from .errors import (
     XmlFault,
 )
 from .expat_driver import BareDoctype, ExpatDriver
-from .recovery.characters import BARE_AMPERSAND, excerpt
+from .recovery.characters import reference_problem
 from .recovery.structure import Lost
 from .recovery.tolerant_parser import TolerantParser
 from .repair_log import RepairLog
@@ -103,25 +103,24 @@ class EntryParser:
         return self._buffer.line
 
     @property
-    def max_bare_ampersands(self) -> int:
-        """How many bare `&` skip_block() may repair."""
+    def max_repairs(self) -> int:
+        """How many repairs a block may hold that skip_block() is given."""
         return self._repairs.remaining
 
     def skip_block(self, block: ScannedEntries) -> None:
         """Skips the bytes of a block, which expat is not given."""
-        if block.bare_ampersands:
+        if block.repaired_references:
             block.repairs = self._repairs_of(block)
         self._buffer.skip(block.size, block.breaks, block.end_tag_size)
         self._recovery.skip(block.size, block.breaks)
 
     def _repairs_of(self, block: ScannedEntries) -> list[Problem]:
-        """The Problems of its bare `&`."""
+        """The Problems of its references that are none of XML's."""
         problems, line, done = [], self._buffer.line, block.start
-        for offset in block.bare_ampersands:
+        for offset in block.repaired_references:
             position = block.start + offset
             line += line_breaks(block.data, done, position)
-            raw = excerpt(block.data, position, position + 1)
-            problems.append(report("S01", BARE_AMPERSAND, severity="warning", line=line, raw=raw))
+            problems.append(reference_problem(block.data, position, line))
             done = position
         self._repairs.count_reported(len(problems))
         return problems

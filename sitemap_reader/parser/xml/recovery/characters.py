@@ -10,6 +10,7 @@ import re
 from html.entities import html5
 from typing import TYPE_CHECKING
 
+from ....model.problems import Problem, report
 from ..errors import CHARACTER_REPAIR_STEPS
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ _ANY_IN_ATTRIBUTE = re.compile(rb"[&\x00-\x1f\xef]")
 _PLAIN = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
 _MAX_DIGITS = 9
 _SNIPPET_BYTES = 80
-BARE_AMPERSAND = "a bare & was read as &amp;"
 
 
 def has_controls(written: bytes) -> bool:
@@ -115,21 +115,32 @@ class CharacterReader:
         return chr(code).encode()
 
     def _named(self, match: re.Match[bytes], offset: int) -> bytes:
-        """An HTML entity; `&region;` is none: a bare `&`, and text."""
-        written, name = match.group(), match.group("name")
-        characters = html5.get(name.decode() + ";") if name else None
-        if characters is None:
-            self._report(BARE_AMPERSAND, offset, written)
-            return written
-        shown = "".join(f"&#{ord(character)};" for character in characters)
-        self._report(f"the HTML entity {written.decode()} was read as {shown}", offset, written)
-        return characters.encode()
+        text, message = _named_reference(match)
+        self._report(message, offset, match.group())
+        return text
 
     def _report(self, message: str, offset: int, written: bytes) -> None:
         self._budget.spend(CHARACTER_REPAIR_STEPS)
         start = self._buffer.relative(offset)
         raw = None if self._repairs.is_full else excerpt(self._buffer.data, start, start + len(written))
         self._repairs.add("S01", message, self._buffer.line_at(offset), raw)
+
+
+def _named_reference(match: re.Match[bytes]) -> tuple[bytes, str]:
+    """What an HTML entity stands for, and the message; `&region;` is none: a bare `&`, and text."""
+    written, name = match.group(), match.group("name")
+    characters = html5.get(name.decode() + ";") if name else None
+    if characters is None:
+        return written, "a bare & was read as &amp;"
+    shown = "".join(f"&#{ord(character)};" for character in characters)
+    return characters.encode(), f"the HTML entity {written.decode()} was read as {shown}"
+
+
+def reference_problem(data: bytes, position: int, line: int) -> Problem:
+    """The Problem of a reference that is none of XML's."""
+    match = _IN_TEXT[0].match(data, position)
+    message, end = (_named_reference(match)[1], match.end()) if match else ("", position)
+    return report("S01", message, severity="warning", line=line, raw=excerpt(data, position, end))
 
 
 def _is_scalar(code: int) -> bool:
