@@ -19,6 +19,7 @@ from tiers import examples
 import sitemap_reader as sr
 from sitemap_reader.parser.xml.entry_parser import EntryParser
 from sitemap_reader.parser.xml.errors import XmlFault
+from sitemap_reader.parser.xml.expat_driver import ExpatDriver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +41,7 @@ def never_expat() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(EntryParser, "_parse", parse_tolerantly)
+        patched.setattr(ExpatDriver, "next_head_bytes", 1 << 60)
         yield
 
 
@@ -91,6 +93,24 @@ def test_made_up_document_is_read_as_by_expat(made_up: ModuleType, seed: int) ->
         expected = read(body)
         with never_expat():
             assert read(body) == expected
+
+
+@pytest.mark.parametrize("size", [None, 1])
+def test_namespaces_of_an_entry_and_of_its_fields_are_their_own(size: int | None) -> None:
+    """Names of the entries before are not remembered for it."""
+    core = "http://www.sitemaps.org/schemas/sitemap/0.9"
+    entries = (
+        "<url><loc>https://example.com/1</loc></url>",
+        '<url xmlns="urn:other"><loc>https://example.com/2</loc></url>',
+        f'<s:url xmlns:s="{core}" xmlns="urn:x"><loc>no</loc><s:loc>https://example.com/3</s:loc></s:url>',
+        '<url><loc xmlns="urn:x">no</loc><loc>https://example.com/4</loc><a xmlns="urn:x"><b/></a><b/></url>',
+        "<url><loc>https://example.com/5</loc></url>",
+    )
+    body = f'<urlset xmlns="{core}">{"".join(entries)}</urlset>'.encode()
+    expected = read(body)
+    assert [item.loc[-1] for item in expected if isinstance(item, sr.UrlRecord)] == ["1", "3", "4", "5"]
+    with never_expat():
+        assert read(body, size) == expected
 
 
 def test_document_that_is_cut_is_read_as_by_expat() -> None:

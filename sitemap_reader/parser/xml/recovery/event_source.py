@@ -87,6 +87,7 @@ class EventSource:
         self._max_prefixes = limits.max_prefixes
         self._prefixes: set[str] = set()  # that were declared
         self._event_names: dict[bytes, str] = {}  # where only elements around entries declare namespaces
+        self._declares_inside = False  # an open element of the entry declares namespaces
         self._start_tag = b""  # of the present event, for the elements around entries
 
     @property
@@ -127,6 +128,7 @@ class EventSource:
         if not is_entry:
             self._start_tag = _start_tag(name, namespaces, values.get(XML_BASE))
         self.StartElementHandler(event_name, values)
+        self._declares_inside = bool(namespaces) or (self._declares_inside and bool(self.inner))
         if is_entry:
             places = self.CurrentByteIndex, self._buffer.start + stop
             self.inner.append(OpenElement(name, local(name), event_name, *places, namespaces, names_location(name)))
@@ -136,7 +138,7 @@ class EventSource:
 
     def give_field(self, name: bytes, content: bytes, offset: int) -> None:
         """Gives a field without attributes to the builder, whose text begins at an offset. Raises NoCharacter."""
-        event_name = self._event_names.get(name) or self.event_name(name, {})
+        event_name = self.event_name(name, {})
         self.StartElementHandler(event_name, {})
         if is_plain(content):
             self.CharacterDataHandler(content.decode())
@@ -198,7 +200,7 @@ class EventSource:
         """The name as expat gives it, of an element that declares these namespaces, or of its attribute."""
         if is_attribute and b":" not in name:
             return name.decode()
-        is_cached = not (namespaces or is_attribute or any(element.namespaces for element in self.inner))
+        is_cached = not (namespaces or is_attribute or self._declares_inside)
         if is_cached and name in self._event_names:
             return self._event_names[name]
         prefix, _, own = name.decode().rpartition(":")

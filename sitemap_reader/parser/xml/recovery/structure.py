@@ -58,6 +58,7 @@ class Lost(Exception):
 _NOT_IN_URL = re.compile(rb"[\s<>\"']")
 _URL_END = re.compile(rb"[\w/]\Z")
 _MARKUP = re.compile(rb"[<>]")
+_NO_ATTRIBUTES = Attributes([], b"")
 _URL_ATTRIBUTE = re.compile(rb"\b(?:href|url)\s*=", re.IGNORECASE)
 
 
@@ -260,14 +261,15 @@ class StructureRules(EventSource):
 
     def _open(self, token: Token, *, is_empty: bool, is_entry: bool = False) -> None:
         """Gives a start tag to the builder, and its end where it `is_empty`."""
-        found, written, is_whole, _ = attributes(token.rest) if token.rest else Attributes([], b"")
+        found, written, is_whole, _ = attributes(token.rest) if token.rest else _NO_ATTRIBUTES
         read = b"<" + token.name + written + (b"/>" if is_empty else b">")
         is_inside = bool(self.inner)
         if is_inside and not is_whole and _URL_ATTRIBUTE.search(token.rest):
             raise self._lost(f"the URL of {shown(token.written)} is not certain")
         if is_inside and not self._is_sound and self._depth >= self._limits.max_xml_depth:
             raise self._lost("elements are too many levels deep", limit="max_xml_depth")
-        self._give_pending()
+        if self._text:
+            self._give_pending()
         if is_inside:
             self.inner[-1].has_markup = True
             self._has_fields = self._has_fields or (self._has_location and token.local not in LOCATIONS)
@@ -328,7 +330,8 @@ class StructureRules(EventSource):
 
     def _end_innermost(self) -> None:
         """Gives the end of the innermost open element to the builder."""
-        self._give_pending()
+        if self._text:
+            self._give_pending()
         if len(self.inner) == 1:
             self._check_entry()
         element = self.pop()
