@@ -15,6 +15,7 @@ from .entry_builder import EntryBuilder
 from .errors import (
     CANDIDATE_STEPS,
     ENDED_EARLY,
+    LOST_STEPS,
     STRUCTURAL,
     TAG_STEPS,
     BudgetExceeded,
@@ -325,6 +326,7 @@ class Recovery:
         """Skips the rest of an entry, or of what stands between two."""
         if not self._builder.root_seen:
             raise Stop(report("S01", f"{lost}, before the root element", line=lost.line))
+        self._budget.spend(LOST_STEPS)
         problem = report("S01", f"{lost}: lost up to the next entry{lost.advice}", line=lost.line)
         if not self._emit(self._tolerant.take_opened(), problem, keeps_entry=lost.keeps_entry):
             self.complete = False

@@ -90,13 +90,11 @@ PARSER_STEPS = 4000  # a new parser
 TOKEN_STEPS = 350  # a token of an entry that is repaired
 CHECK_STEPS = 350  # a token of an entry whose tags may not match
 LEVEL_STEPS = 10  # each element that is open around the token
-EDIT_STEPS = 400
+REPAIR_STEPS = 400  # a repair of the structure
+LOST_STEPS = 3000  # an entry that is lost
 CHARACTER_REPAIR_STEPS = 400  # a repair of characters
-REFERENCE_STEPS = 60  # a place that may need one
 ENTRY_STEPS = 700  # an entry or line that is normalised
 PROBLEM_STEPS = 600
-COPIED_BYTES_PER_STEP = 16  # copied, and searched for one byte
-MOVED_BYTES_PER_STEP = 256  # moved
 
 
 class BudgetExceeded(Exception):

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ....model.limits import over_limit
-from ..errors import Stop
+from ..errors import REPAIR_STEPS, Stop
 from ..scan import local
 from .event_source import EventSource
 from .tokenizer import (
@@ -71,6 +71,7 @@ class StructureRules(EventSource):
         super().__init__(limits, budget, buffer, builder, repairs)
         self.position = 0  # where the next token is looked for
         self._limits = limits
+        self._budget = budget
         self._fault: XmlFault | None = None  # what expat refused, until it is repaired
         self._made_at_fault = 0  # repairs before that
         self._faults = 0  # of the document
@@ -141,6 +142,7 @@ class StructureRules(EventSource):
     def _repair(self, message: str, raw: bytes = b"", *, line: int = 0, code: str = "S01", sure: bool = True) -> None:
         """Reports a repair of the structure; one that is not `sure` may hide more damage."""
         self._give_pending()
+        self._budget.spend(REPAIR_STEPS)
         self._structural_repairs += 1
         if not self.inner:
             self.count_fault()

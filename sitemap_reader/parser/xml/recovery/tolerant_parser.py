@@ -61,7 +61,6 @@ class TolerantParser(StructureRules):
         self, limits: Limits, budget: Budget, buffer: ReplayBuffer, builder: EntryBuilder, repairs: RepairLog
     ) -> None:
         super().__init__(limits, budget, buffer, builder, repairs)
-        self._budget = budget
         self._tokens = TokenReader(buffer, limits)
         self._max_token_bytes = limits.max_token_bytes
         self._wake_bytes = 0  # so many unread bytes are waited for
@@ -148,9 +147,12 @@ class TolerantParser(StructureRules):
         begun = position = position or first + start.start
         matches: bool | None = None
         while matches is None:
-            if names and (fields := PLAIN_FIELDS.match(data, position - first)) and fields.end() > position - first:
-                own, position = None, first + fields.end()
-            token = plain_token(data, position - first, limit) or self._tokens.at(position, own, final=final)
+            if names and self._may_hold_fields(names) and (fields := PLAIN_FIELDS.match(data, position - first)):
+                own, position = (None, first + fields.end()) if fields.group() else (own, position)
+            try:
+                token = plain_token(data, position - first, limit) or self._tokens.at(position, own, final=final)
+            except Stop:  # once more where it is read
+                return True
             if token is None:
                 break
             own, position = None, first + token.end
@@ -179,7 +181,11 @@ class TolerantParser(StructureRules):
         """Whether the builder does not accept a start tag inside of these elements."""
         if len(names) == 1:
             return self.tag_of(token) in self._builder.vocabulary.entries
-        return bool(names) and local(names[-1]) in VOID_EXTENSIONS and token.local in KNOWN
+        return _is_void(names[-1]) and token.local in KNOWN
+
+    def _may_hold_fields(self, names: list[bytes]) -> bool:
+        """Whether the builder accepts any field inside of these elements."""
+        return len(self.outer) + len(names) < self._limits.max_xml_depth and not _is_void(names[-1])
 
     def _read_token(self, token: Token) -> bool:
         """Reads a token and the text before it; whether expat can go on behind it."""
@@ -207,6 +213,8 @@ class TolerantParser(StructureRules):
         """Reads the fields of the entry that come next, as long as no rule concerns them."""
         data, first, entry = self._buffer.data, self._buffer.start, self.inner[0]
         start = self.position - first
+        if self._depth >= self._limits.max_xml_depth:
+            return
         while (match := PLAIN_FIELD.match(data, start)) and not self._buffer.is_too_long(first + match.start(3)):
             text, name, content = match.groups()
             is_location = names_location(name)
@@ -383,6 +391,11 @@ class TolerantParser(StructureRules):
             return
         self._give_pending()
         self.pop_outer()
+
+
+def _is_void(name: bytes) -> bool:
+    """Whether an element of an extension is empty; `link` without a prefix is one of a feed."""
+    return local(name) in VOID_EXTENSIONS or (name != b"link" and local(name) == b"link")
 
 
 _RULES: dict[str, Callable[[TolerantParser, Token], None]] = {
