@@ -28,6 +28,7 @@ from .tokenizer import (
     VOID_EXTENSIONS,
     Token,
     TokenReader,
+    attributes,
     plain_token,
     shown,
     without_remnant,
@@ -157,7 +158,9 @@ class TolerantParser(StructureRules):
                 break
             own, position = None, first + token.end
             if token.kind == "start":
-                if not token.is_well_formed or (names and self._cannot_be_in(names, token)):
+                if token.is_well_formed and self._has_many_attributes(token):
+                    matches = True  # the builder stops there
+                elif not token.is_well_formed or (names and self._cannot_be_in(names, token)):
                     matches = False
                 elif not token.is_empty:
                     own = token.name
@@ -168,8 +171,8 @@ class TolerantParser(StructureRules):
             elif token.kind not in ("comment", "section") and not token.is_well_formed:
                 matches = False
             is_over = not names or token.next == b"unended" or self._buffer.is_too_long(position)
-            if is_over or len(self.outer) + len(names) > self._limits.max_xml_depth:
-                matches = matches is None
+            is_over = is_over or len(self.outer) + len(names) > self._limits.max_xml_depth
+            matches = True if matches is None and is_over else matches
         self._budget.spend_on_markup(data, begun - first, position - first, CHECK_STEPS)
         self._checked = position, names, own
         return True if final and matches is None else matches
@@ -182,6 +185,12 @@ class TolerantParser(StructureRules):
         if len(names) == 1:
             return self.tag_of(token) in self._builder.vocabulary.entries
         return _is_void(names[-1]) and token.local in KNOWN
+
+    def _has_many_attributes(self, token: Token) -> bool:
+        """Whether a tag has more than max_attributes, of which declarations of namespaces are none."""
+        names = [each.name for each in attributes(token.rest).found] if token.rest else []
+        own = [name for name in names if name != b"xmlns" and not name.startswith(b"xmlns:")]
+        return len(own) > self._limits.max_attributes
 
     def _may_hold_fields(self, names: list[bytes]) -> bool:
         """Whether the builder accepts any field inside of these elements."""
