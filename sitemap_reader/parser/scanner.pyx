@@ -282,9 +282,7 @@ cdef bint read_reference(Bytes p, Bytes end, unsigned int* character) noexcept n
     character[0] = number
     if number < 0x20:
         return number == 9 or number == 10 or number == 13
-    return number <= 0x10FFFF and not (
-        0xD800 <= number <= 0xDFFF or number == 0xFDD0 or number == 0xFFFE or number == 0xFFFF
-    )
+    return number <= 0x10FFFF and not (0xD800 <= number <= 0xDFFF or number == 0xFFFE or number == 0xFFFF)
 
 
 cdef Result skip_character(Scan* s, Bytes* position) noexcept nogil:

@@ -158,7 +158,7 @@ cdef inline bint reserve(Buffer* buffer, size_t size) noexcept nogil:
 cdef inline int character_size(Bytes p, Bytes end) noexcept nogil:
     """The bytes of the character beyond ASCII at `p`; 0 if it is cut off, -1 if it is invalid or expat must see it.
 
-    The latter are U+FFFE and U+FFFF, which XML forbids, and U+FDD0, a mark of the repair (xml/scan.py).
+    The latter are U+FFFE and U+FFFF, which XML forbids.
     """
     cdef unsigned char first = p[0]
     cdef int size = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
@@ -173,7 +173,7 @@ cdef inline int character_size(Bytes p, Bytes end) noexcept nogil:
     if size == 3:
         if (first == 0xE0 and p[1] < 0xA0) or (first == 0xED and p[1] >= 0xA0):  # overlong; a surrogate
             return -1
-        if first == 0xEF and ((p[1] == 0xBF and p[2] >= 0xBE) or (p[1] == 0xB7 and p[2] == 0x90)):
+        if first == 0xEF and p[1] == 0xBF and p[2] >= 0xBE:
             return -1
     elif size == 4:
         if (first == 0xF0 and p[1] < 0x90) or (first == 0xF4 and p[1] >= 0x90):

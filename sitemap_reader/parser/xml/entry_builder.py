@@ -19,6 +19,7 @@ from .scan import declared_namespaces, names_location, tag_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from xml.parsers.expat import XMLParserType
 
     from ...model.limits import Limits
     from .errors import Budget
@@ -48,8 +49,8 @@ class OpenEntry:
     is_location_open: bool
 
 
-class EventParser(Protocol):
-    """expat, or what gives the same events."""
+class EventParser:
+    """Gives the events of expat to the handlers that attach() sets; all has the names that expat gives it."""
 
     StartElementHandler: Any
     EndElementHandler: Any
@@ -57,11 +58,11 @@ class EventParser(Protocol):
     StartCdataSectionHandler: Any
     EndCdataSectionHandler: Any
     ordered_attributes: bool
+    CurrentByteIndex: int  # of the present event
 
     @property
-    def CurrentByteIndex(self) -> int: ...
-    @property
-    def CurrentLineNumber(self) -> int: ...
+    def CurrentLineNumber(self) -> int:
+        raise NotImplementedError
 
 
 class OpenEntryNow(Protocol):
@@ -76,7 +77,7 @@ class OpenEntryNow(Protocol):
 class EntryBuilder:
     """Appends Entries and Problems to `out`, from the events of the parser that it is attached to.
 
-    That is expat, or an EventSource. `last_event` is the offset of the last tag outside entries, or of the last
+    That is expat, or an EventParser. `last_event` is the offset of the last tag outside entries, or of the last
     entry's end tag; None before the first one of this parser. `last_event_is_tag` is False for the end of an empty
     element (`<a/>`), whose offset is after the tag. The Problems of an entry's `repairs` become its own.
     """
@@ -185,7 +186,7 @@ class EntryBuilder:
 
     def attach(
         self,
-        parser: EventParser,
+        parser: XMLParserType | EventParser,
         written: Callable[[int], bytes],
         shift: int = 0,
         line_shift: int = 0,
@@ -402,7 +403,6 @@ class EntryBuilder:
                 raise Misplaced("a CDATA section holds markup", self.section_start, is_certain=False)
 
         vocabulary.note = note
-        self.open_entry = open_entry_now
         self.open_entry, self.abandon = open_entry_now, abandon
         self.complete_fields, self.rename = complete_fields, rename
         self.line, self.skip = line, skip

@@ -188,7 +188,8 @@ class Recovery:
     """recover() returns True where the driver can go on with the buffer, False where more bytes are needed.
 
     With more bytes in the buffer, resume() returns the same. `complete` is False once an entry was lost, `stopped` once
-    reading has ended, `cut` where the bytes ended before the root element did. `final`: no more bytes come.
+    reading has ended, `cut` where the bytes ended before the root element did. It `is_reading` until expat goes on.
+    `final`: no more bytes come.
     """
 
     def __init__(
@@ -210,20 +211,10 @@ class Recovery:
         self._builder = builder
         self._driver = driver
         self._tolerant = TolerantParser(limits, budget, buffer, builder, repairs)
-        self._is_tolerant = False  # it reads, and not expat
-        self._is_skipping = False  # up to the next entry
+        self.is_reading = False  # with the tolerant parser, and not with expat
+        self.is_skipping = False  # up to the next entry
         self._wake_bytes = 0  # size of the buffer from which on that is looked for again
         self._is_after_root = False  # skipping what follows the root element
-
-    @property
-    def is_reading(self) -> bool:
-        """Whether the tolerant parser reads, or entries are skipped."""
-        return self._is_tolerant
-
-    @property
-    def is_skipping(self) -> bool:
-        """Whether it looks for the next entry."""
-        return self._is_skipping
 
     def recover(self, fault: XmlFault, *, final: bool) -> bool:
         """Reads on where expat stopped; whether expat can go on."""
@@ -232,16 +223,15 @@ class Recovery:
         if final and fault.code in ENDED_EARLY and not self._builder.is_over:
             self._end_early(fault.offset, is_tolerant=False)
             return False
-        self._is_tolerant = True
+        self.is_reading = True
         if self._builder.is_over:
             return self._skip_epilog(fault, final=final) and self._read(final=final)
         self._tolerant.begin(fault)
-        self._driver.release()
         return self._read(final=final)
 
     def resume(self, *, final: bool) -> bool:
         """recover() with more bytes."""
-        if self._is_skipping:
+        if self.is_skipping:
             if len(self._buffer) < self._wake_bytes and not final:
                 return False
             if not self._skip_to_entry(self._buffer.start, final=final):
@@ -250,7 +240,7 @@ class Recovery:
 
     def skip(self, size: int, breaks: int) -> None:
         """Moves past bytes that are not put into the buffer."""
-        if self._is_tolerant:
+        if self.is_reading:
             self._tolerant.go_on()
         else:
             self._driver.skip(size, breaks)
@@ -281,7 +271,7 @@ class Recovery:
                 return False
             # A new parser reads the tags of all ancestors: no more than as many bytes as were read since the last one.
             if self._builder.is_over or self._buffer.start - self._driver.start >= self._driver.next_head_bytes:
-                self._is_tolerant = False
+                self.is_reading = False
                 self._driver.restart()
                 return True
 
@@ -340,7 +330,7 @@ class Recovery:
             location = b""
         start, ends = buffer.relative(offset), not self._is_after_root
         point = next_resume_point(buffer.data, start, ends=ends, location=location, max_delimited_bytes=longest)
-        self._is_skipping = point.offset is None
+        self.is_skipping = point.offset is None
         reached = min(point.searched, len(buffer)) if point.offset is None else point.offset
         self._budget.spend_on_markup(buffer.data, start, max(start, reached), CANDIDATE_STEPS)
         if point.passed_location:

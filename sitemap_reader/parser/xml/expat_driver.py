@@ -147,13 +147,9 @@ class ExpatDriver:
         """How many bytes of ancestors' tags a new parser would read."""
         return len(self._builder.head())
 
-    def release(self) -> None:
-        """Frees the parser: another one reads on."""
-        release(self._parser)
-
     def restart(self) -> None:
         """Starts a new parser inside the same elements, at the beginning of the buffer; or behind the root element."""
-        self.release()
+        release(self._parser)
         head = _ENDED_ROOT if self._builder.is_over else self._builder.head()
         self._budget.spend(PARSER_STEPS)
         self._budget.spend_on_markup(head, 0, len(head), TAG_STEPS)

@@ -49,7 +49,7 @@ class RepairLog:
         self.made += 1
         if self.made > self._max_repairs:
             raise Stop(over_limit("max_repairs", self._max_repairs, "places that were repaired", line))
-        if len(self._problems) < self._max_reported:
+        if not self.is_full:
             self._problems.append(report(code, message, severity=severity, line=line, raw=raw))
             return
         self._more += 1

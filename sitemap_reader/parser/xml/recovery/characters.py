@@ -104,8 +104,9 @@ class CharacterReader:
 
     def _numbered(self, match: re.Match[bytes], offset: int, *, is_exact: bool) -> bytes:
         written, digits = match.group(), match.group("number").decode()
-        code = int(digits[1:], 16) if digits.startswith("x") else int(digits) if len(digits) <= _MAX_DIGITS else None
-        if code is None or len(digits) > _MAX_DIGITS or not match.group("end") or not _is_scalar(code):
+        is_short = match.group("end") and len(digits) <= _MAX_DIGITS
+        code = int(digits.removeprefix("x"), 16 if digits.startswith("x") else 10) if is_short else -1
+        if not _is_scalar(code):
             if is_exact:
                 raise NoCharacter(written.decode())
             self._report(f"{written.decode()} was read as &amp;{written[1:].decode()}", offset, written)
@@ -145,7 +146,7 @@ def reference_problem(data: bytes, position: int, line: int) -> Problem:
 
 def _is_scalar(code: int) -> bool:
     """Whether it is a character of Unicode: not half of a surrogate pair."""
-    return code < 0xD800 or 0xE000 <= code < 0x110000
+    return 0 <= code < 0xD800 or 0xE000 <= code < 0x110000
 
 
 def excerpt(data: bytes | bytearray, start: int, end: int) -> str:

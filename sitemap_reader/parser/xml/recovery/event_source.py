@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
 from ..elements import XML_BASE
+from ..entry_builder import EventParser
 from ..scan import declared_namespaces, local, names_location
 from .characters import CharacterReader, is_plain
 from .tokenizer import CONTAINERS, ENTRIES, FIELDS, HTML, KNOWN, PREFIXES, ROOTS, Attribute, Token
@@ -60,19 +61,11 @@ class UndeclaredPrefix(Exception):
     """A prefix that is not declared, where no more of them may be."""
 
 
-class EventSource:
+class EventSource(EventParser):
     """The open elements, `outer` around entries and `inner` of the entry, its own first; and their events.
 
-    The handlers, and the byte index and line of the present event, have the names that expat gives them; the index is
-    an offset of the document.
+    The byte index of the present event is an offset of the document.
     """
-
-    StartElementHandler: Any
-    EndElementHandler: Any
-    CharacterDataHandler: Any
-    StartCdataSectionHandler: Any
-    EndCdataSectionHandler: Any
-    ordered_attributes: bool
 
     def __init__(
         self, limits: Limits, budget: Budget, buffer: ReplayBuffer, builder: EntryBuilder, repairs: RepairLog

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ....model.limits import over_limit
 from ..errors import REPAIR_STEPS, Stop
 from ..scan import local
-from .event_source import EventSource
+from .event_source import EventSource, OpenElement
 from .tokenizer import (
     CONTAINERS,
     ENTRIES,
@@ -121,6 +121,9 @@ class StructureRules(EventSource):
             self.count_fault()
         return Lost(reason, **how)
 
+    def _broken(self, element: OpenElement) -> Lost:
+        return self._lost(f"the markup breaks inside of <{shown(element.name)}>")
+
     def count_fault(self, line: int | None = None) -> None:
         """Stop above max_faults."""
         self._faults += 1
@@ -178,7 +181,7 @@ class StructureRules(EventSource):
     def _outside_locations(self) -> None:
         """Raises Lost inside of a location, as its end is unknown."""
         if element := self.open_location:
-            raise self._lost(f"the markup breaks inside of <{shown(element.name)}>")
+            raise self._broken(element)
 
     def _give_pending(self) -> None:
         """Gives the text before the token to the builder, once."""
@@ -317,7 +320,7 @@ class StructureRules(EventSource):
         element = self.inner[-1]
         end, text = b"</" + element.name + b">", self._text
         if element.is_location and _MARKUP.search(text):
-            raise self._lost(f"the markup breaks inside of <{shown(element.name)}>")
+            raise self._broken(element)
         if token.kind == "start":
             if element.is_location and text.rstrip().endswith(b"/"):
                 # `https://example.com/<loc>`: the slash may belong to the URL or to the tag.
@@ -349,7 +352,7 @@ class StructureRules(EventSource):
         """Closes the open elements from this depth on, innermost first; not where a location holds markup."""
         for element in self.inner[max(0, depth - 1) :]:
             if element.is_location and element.has_markup:
-                raise self._lost(f"the markup breaks inside of <{shown(element.name)}>")
+                raise self._broken(element)
         while len(self.inner) > depth:
             self._close_innermost(sure=sure)
 

@@ -188,7 +188,9 @@ class TolerantParser(StructureRules):
 
     def _has_many_attributes(self, token: Token) -> bool:
         """Whether a tag has more than max_attributes, of which declarations of namespaces are none."""
-        names = [each.name for each in attributes(token.rest).found] if token.rest else []
+        if token.rest.count(b"=") <= self._limits.max_attributes:
+            return False
+        names = [each.name for each in attributes(token.rest).found]
         own = [name for name in names if name != b"xmlns" and not name.startswith(b"xmlns:")]
         return len(own) > self._limits.max_attributes
 
