@@ -42,10 +42,18 @@ _MAX_COMPARED_CHARACTERS = 20
 
 # --- tokens ---
 
-# A token matches only where no further byte could change it: else it is `unended`.
+_NAME_OF_ASCII = rb"[A-Za-z_][\w.-]*+(?::[A-Za-z_][\w.-]*+)?+"
+_PLAIN_NAME = rb"(?!xmlns:)" + _NAME_OF_ASCII
+_TEXT = re.compile(rb"(?:[^<\]]++|\](?!\]>))*+")
+# A token matches only where no further byte could change it.
 _TOKEN = re.compile(
     rb"""
-      (?P<comment> <!--.*?--> )
+    # Nearly all tags are well-formed.
+      </ (?P<ended> %(plain)s ) \s*+ >
+    | < (?P<begun> %(plain)s )
+      (?P<exact> (?: \s++ %(plain)s \s*+ = \s*+ (?: "[^"<]*+" | '[^'<]*+' ) | (?!) )*+ \s*+ /?+ ) >
+      (?= \s*+ (?P<follows> < /?+ [\w.:-]*+ (?=[^\w.:-]) | [^<\s] ) )
+    | (?P<comment> <!--.*?--> )
     | (?P<instruction> <\?(?!(?i:xml)\s).*?\?> )
     | (?P<section> <!?\s?\[?(?i:CDATA)\s?\[ )                      # the opening only; also misspelled
     | (?P<declaration> <\?(?i:xml)\s[^<>]*> | <xml\s[^<>]*> | <!(?!-)[^<>]*> )
@@ -55,24 +63,27 @@ _TOKEN = re.compile(
     | (?P<stop> < \s*+ [/\\]++ \s*+ (?P<stopped> %(name)s ) (?P<rest> [^<>]*+ ) (?: > | (?=<) ) )
     # start tags, `< loc>` too, with what follows; a `>` in quotes does not end one, unless quotes do not match
     | (?P<start> < (?> \s++ (?= (?:[\w.-]+:)? (?:%(known)s) [\s/>] ) | ) (?P<name> %(name)s )
-        (?P<attributes> (?> (?: [^<>"']++ | "[^"<]*" | '[^'<]*' )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+(<)) ) ) >?+
-        (?= \s*+ (?P<next> < /?+ [\w.:-]*+ (?=([^\w.:-])) | [^<\s] )?+ ) )
+        (?P<attributes> (?> (?: [^<>"']++ | "[^"<]*" | '[^'<]*' )*+ (?=>) | [^<>]*+ (?=[<>]) (?=[^<]*+<) ) ) >?+
+        (?= \s*+ (?P<next> < /?+ [\w.:-]*+ (?=[^\w.:-]) | [^<\s] )?+ ) )
     | (?P<stray> (?: < (?=[^A-Za-z_/\\!?\s\x80-\xff])
-                   | < (?=\s++ (?!(?:[\w.-]+:)?(?:%(known)s)[\s/>]) [\w.:\x80-\xff-]++([^\w.:\x80-\xff-]))
+                   | < (?=\s++ (?!(?:[\w.-]+:)?(?:%(known)s)[\s/>]) [\w.:\x80-\xff-]++[^\w.:\x80-\xff-])
                    | <\s++ (?=[^\s/\\\w.:\x80-\xff-])
                    | <\s*+[/\\]++\s*+(?=[^\sA-Za-z_\x80-\xff])
-                   | <!(?=[^<>]*+(<)) ) (?=(?P<after>.)) | \]\]> )
-    | (?P<unended> < )
+                   | <!(?=[^<>]*+<) ) (?=(?P<after>.)) | \]\]> )
     """
-    % {b"name": NAME, b"known": b"|".join(sorted(KNOWN))},
+    % {b"plain": _PLAIN_NAME, b"name": NAME, b"known": b"|".join(sorted(KNOWN))},
     re.VERBOSE | re.DOTALL,
 )
-# The search skips from one beginning of a token to the next.
-_BEGINNING = re.compile(rb"<|\]\]>")
-# Name, rest and what follows, for each kind of token that has them.
-_PARTS_OF = {"start": ("name", "attributes", "next"), "stop": ("stopped", "rest", "next")}
-_STRAY = ("name", "attributes", "after")
+# The kind of token, and the groups of its name, its rest and what follows, for each last group that has them.
+_PARTS_OF = {
+    "ended": ("stop", "ended", "rest", "next"),
+    "follows": ("start", "begun", "exact", "follows"),
+    "start": ("start", "name", "attributes", "next"),
+    "stop": ("stop", "stopped", "rest", "next"),
+    "stray": ("stray", "name", "rest", "after"),
+}
 # After a stray `<`: it is doubled, or begins a tag of a template language.
+_PLAIN = frozenset(("ended", "follows"))
 _HARMLESS = frozenset((b"<", b"%", b"#", b"$", b"{"))
 _INSTRUCTION = re.compile(rb"<\?%s[\s?]" % NAME)
 _END_TAG = re.compile(rb"</%s\s*>" % NAME)
@@ -103,8 +114,7 @@ class Token(NamedTuple):
     local: bytes = b""  # the name without its prefix
     rest: bytes = b""  # of a tag, after the name; the content of a section
     next: bytes = b""  # after a start tag or a stray character: a character, or the beginning of a tag
-    is_plain: bool = False  # a tag that is known to be well-formed
-    seen: int = 0  # up to where the bytes say what it is, if that is behind the limit
+    is_plain: bool = False  # a tag that is known to be well-formed, but for attributes that are doubled or reserved
 
     @property
     def is_closed(self) -> bool:
@@ -145,38 +155,12 @@ class Token(NamedTuple):
         return self.next in _HARMLESS
 
 
-_token = tuple.__new__  # the constructor of a NamedTuple takes twice as long
-_NAME_OF_ASCII = rb"[A-Za-z_][\w.-]*+(?::[A-Za-z_][\w.-]*+)?+"
-_PLAIN_NAME = rb"(?!xmlns:)" + _NAME_OF_ASCII
-# Nearly all tags: this takes half the time of _TOKEN.
-_PLAIN_TAG = re.compile(
-    rb"""
-    ([^<\]]*+) < (?: / ( %(name)s ) \s*+ > | ( %(name)s )
-    ( (?: \s++ %(name)s \s*+ = \s*+ (?: "[^"<]*+" | '[^'<]*+' ) | (?!) )*+ \s*+ /?+ ) >
-    (?= \s*+ ( < /?+ [\w.:-]*+ (?=[^\w.:-]) | [^<\s] ) ) )
-    """
-    % {b"name": _PLAIN_NAME},
-    re.VERBOSE,
-)
 # Nearly all fields: text in a start tag without attributes and its end tag. Their names are none of an entry.
-_PLAIN_FIELD = (
+PLAIN_FIELD = re.compile(
     rb"([^<\]]*+)<((?:(?!(?i:url|sitemap)>|item>|entry>|[\w.-]++:(?i:url|sitemap|item|entry)>)" + _PLAIN_NAME + rb"))>"
     rb"([^<\]]*+)</\2\s*+>"
 )
-PLAIN_FIELD = re.compile(_PLAIN_FIELD)
-PLAIN_FIELDS = re.compile(rb"(?:" + _PLAIN_FIELD + rb")*+")
-
-
-def plain_token(data: bytes | bytearray, start: int, max_bytes: int) -> Token | None:
-    """The tag that comes next, if it is well-formed and short."""
-    match = _PLAIN_TAG.match(data, start, start + max_bytes)
-    if match is None:
-        return None
-    text, stopped, name, rest, following = match.groups()
-    begun, end, written = start + len(text), match.end(), match.group()[len(text) :]
-    if stopped is not None:
-        return _token(Token, ("stop", text, begun, end, written, stopped, local(stopped), b"", b"", True, 0))
-    return _token(Token, ("start", text, begun, end, written, name, local(name), rest, following, True, 0))
+_token = tuple.__new__  # the constructor of a NamedTuple takes twice as long
 
 
 def next_token(
@@ -185,25 +169,20 @@ def next_token(
     """The next token at or after `start`; None where there is none, or where it has not ended.
 
     `final`: no further bytes follow, so that a start tag is one whatever would have followed it. `max_bytes` are those
-    of a token and of what has to follow it: `seen` says whether there are more.
+    of a token and of what has to follow it.
     """
-    if plain := plain_token(data, start, max_bytes):
-        return plain
-    match, beginning = None, _BEGINNING.search(data, start)
-    while beginning and not match:
-        match = _TOKEN.match(data, beginning.start())
-        beginning = None if match else _BEGINNING.search(data, beginning.end())
-    kind = match.lastgroup if match else None
-    if match is None or kind is None or kind in ("opening", "unended"):
+    text = _TEXT.match(data, start)
+    begun = text.end() if text else start
+    match = _TOKEN.match(data, begun, begun + max_bytes)
+    last = match.lastgroup if match else "opening"
+    if text is None or match is None or last is None or last == "opening":
         return None
-    name, rest, following = match.group(*_PARTS_OF.get(kind, _STRAY))
-    if kind == "start" and following is None and not final:
+    kind, *groups = _PARTS_OF.get(last, (last, "name", "rest", "next"))
+    name, rest, following = match.group(*groups)
+    if last == "start" and following is None and not (final and len(data) - begun <= max_bytes):
         return None
-    # Each lookahead ends in a group.
-    seen = max(end for _, end in match.regs) if len(data) - match.start() > max_bytes else 0
-    text, name = bytes(data[start : match.start()]), name or b""
-    parts = match.group(), name, local(name), rest or b"", following or b""
-    return Token(kind, text, match.start(), match.end(), *parts, seen=seen)
+    parts = match.group(), name or b"", local(name or b""), rest or b"", following or b"", last in _PLAIN
+    return _token(Token, (kind, text.group(), begun, match.end(), *parts))
 
 
 _RESERVED = frozenset((b"xmlns:xml", b"xmlns:xmlns"))  # not to be declared (Namespaces 3)
@@ -287,26 +266,10 @@ def shown(written: bytes) -> str:
     return " ".join(written[:_SHOWN_BYTES].decode("utf-8", "ignore").split())
 
 
-# Skipped, besides text, between a section and the next tag; and that tag, if it is an end tag.
-_NO_TAG = re.compile(rb"<!\[CDATA\[.*?\]\]>|<!--.*?-->|<\?.*?\?>", re.DOTALL)
-_OPENINGS = (b"<!--", b"<![CDATA[", b"<?")
-_PARTIAL_OPENING = re.compile(rb"<!?-?|<!\[[A-Z]*")  # an opening that may be incomplete
-_WHOLE_END_TAG = re.compile(rb"</[^<>]*[<>]")
-
-
-def next_tag(data: bytes | bytearray, start: int, stop: int) -> bytes | None:
-    """The next tag after text, sections and comments, of a start tag its `<`; None: it is incomplete before `stop`."""
-    position = data.find(b"<", start, stop)
-    while position >= 0 and (other := _NO_TAG.match(data, position, stop)):
-        position = data.find(b"<", other.end(), stop)
-    if position < 0 or _PARTIAL_OPENING.fullmatch(data, position, stop) or data.startswith(_OPENINGS, position):
-        return None
-    end = _WHOLE_END_TAG.match(data, position, stop)
-    return end.group() if end else None if data.startswith(b"</", position) else b"<"
-
-
+SECTION = b"<![CDATA["
 _MAX_CHARACTER_BYTES = 4  # of UTF-8
 _MAX_SECTION_NAME = 100
+_FOLLOWING = re.compile(rb"\s*+(?:</(%s)\s*+>|<?[^</])" % NAME)  # an end tag, or anything else
 
 
 @lru_cache(maxsize=256)
@@ -323,30 +286,19 @@ class TokenReader:
         self._buffer = buffer
         self._max_bytes = limits.max_token_bytes
         self._no_section_end = 0, 0  # offsets between which there is no `]]>`
-        self._next_tag: tuple[int, bytes] | None = None  # behind an offset
-        self._sections: dict[int, Token] = {}  # by their offsets
-
-    def forget_sections(self) -> None:
-        """Forgets those that will not be read again."""
-        self._sections = {}
 
     def at(self, position: int, own: bytes | None, *, final: bool) -> Token | None:
         """The next token from an offset on; None where more bytes are needed. `own` is the element that begins there.
 
-        Of a section, `rest` is the content, and `next` says whether it ends with its `element`, or is `unended`.
+        Of a section, `rest` is the content. `next` is `element` where it ends with that, `unsure` where it may end
+        earlier, or `unended`.
         """
-        buffer, start = self._buffer, self._buffer.relative(position)
-        token = next_token(buffer.data, start, final=final, max_bytes=self._max_bytes)
+        data, start = self._buffer.data, position - self._buffer.start
+        token = next_token(data, start, final=final, max_bytes=self._max_bytes)
         if token is None:
-            self._check_unended(buffer.data.find(b"<", start))
+            self._check_unended(data.find(b"<", start))
         elif token.kind == "section":
-            place = buffer.start + token.start
-            found = self._sections.get(place) or self._whole_section(token, own, final=final)
-            if found:
-                self._sections[place] = found
-            return found
-        elif token.seen - token.start > self._max_bytes:
-            raise buffer.unended_token(buffer.start + token.start)
+            return self._whole_section(token, own, final=final)
         return token
 
     def _check_unended(self, begun: int) -> None:
@@ -361,30 +313,29 @@ class TokenReader:
     def _whole_section(self, opening: Token, own: bytes | None, *, final: bool) -> Token | None:
         """The section whose opening was found, its content as `rest`; None where its end needs more bytes.
 
-        It ends with its `]]>`, or with the element `own` that it begins, where that `]]>` belongs to another section.
-        Text may quote the end tag of its own element, entries and other sections: as long as the next end tag after
-        `]]>` is that of the element, all of it is text. Without either end, the section is the opening alone.
+        It ends with its `]]>`; with the element `own` that it begins, where that `]]>` is missing or belongs to another
+        section, which does not end this element. Without either end, the section is the opening alone.
         """
         data, start = self._buffer.data, opening.end
-        limit = _MAX_CHARACTER_BYTES * self._max_bytes  # the builder counts characters
+        limit = opening.start + _MAX_CHARACTER_BYTES * self._max_bytes  # the builder counts characters
         end = self._section_end(start)
-        is_closed = 0 <= end <= opening.start + limit - len(b"]]>")
-        if not is_closed and len(data) <= opening.start + limit and not final:
+        is_closed = 0 <= end <= limit - len(b"]]>")
+        if not is_closed and len(data) <= limit and not final:
             return None
         is_first = own is not None and len(own) <= _MAX_SECTION_NAME and not opening.text.strip()
-        pattern, after = _end_of(own) if own and is_first else None, end + len(b"]]>")
-        quoted = pattern and pattern.search(data, start, end if is_closed else opening.start + limit)
-        if pattern and quoted and quoted.group("own"):
-            tag = self._tag_after(after, limit) if is_closed else b"</"
-            if tag is None and len(data) - after <= limit and not final:
+        after, holds_another = end + len(b"]]>"), False
+        quoted = _end_of(own).search(data, start, end if is_closed else limit) if own and is_first else None
+        if own and quoted and quoted.group("own"):
+            holds_another = is_closed and data.find(SECTION, quoted.end(), end) >= 0
+            following = _FOLLOWING.match(data, after) if holds_another else None
+            if holds_another and following is None and len(data) - after <= limit and not final:
                 return None
-            match = pattern.match(tag or b"")
-            if not is_closed or (tag and tag.startswith(b"</") and not (match and match.group("own"))):
+            if not is_closed or (holds_another and not (following and following.group(1) == own)):
                 content = bytes(data[start : quoted.start()])
                 return opening._replace(end=quoted.start(), rest=content, next=b"element")
         if is_closed:
-            return opening._replace(end=after, rest=bytes(data[start:end]), next=b"")
-        if len(data) > opening.start + limit:
+            return opening._replace(end=after, rest=bytes(data[start:end]), next=b"unsure" if holds_another else b"")
+        if len(data) > limit:
             raise self._buffer.unended_token(self._buffer.start + opening.start)
         return opening._replace(next=b"unended")
 
@@ -397,16 +348,6 @@ class TokenReader:
         reached = end if end >= 0 else max(start, len(data) - len(b"]]"))
         self._no_section_end = first + (begun if is_known else start), first + reached
         return end
-
-    def _tag_after(self, start: int, max_bytes: int) -> bytes | None:
-        """The next tag; cached, as many sections without an end are followed by the same one."""
-        offset = self._buffer.start + start
-        if self._next_tag is None or self._next_tag[0] != offset:
-            tag = next_tag(self._buffer.data, start, start + max_bytes)
-            if tag is None:
-                return None
-            self._next_tag = offset, tag
-        return self._next_tag[1]
 
 
 def without_remnant(text: bytes) -> bytes:

@@ -2,13 +2,15 @@
 
 An entry whose tags match is read as it stands, but for its characters and undeclared prefixes; any other one by rules
 for broken structure, each with a Problem. A URL is never guessed: where markup breaks inside a <loc> (or link, guid),
-the entry is Lost. Every byte is looked at once to see whether the tags match, and once to be read.
+the entry is Lost. Whether they match is looked at when a rule would
+concern a tag, once from there on. So every byte is looked at twice at most, and again while a token waits for bytes
+that are as many as it has.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from ....model.problems import report
 from ..errors import CHECK_STEPS, LEVEL_STEPS, TOKEN_STEPS, Misplaced, Stop
@@ -23,13 +25,11 @@ from .tokenizer import (
     KNOWN,
     LOCATIONS,
     PLAIN_FIELD,
-    PLAIN_FIELDS,
     ROOTS,
+    SECTION,
     VOID_EXTENSIONS,
     Token,
     TokenReader,
-    attributes,
-    plain_token,
     shown,
     without_remnant,
 )
@@ -45,11 +45,8 @@ if TYPE_CHECKING:
 
 
 _DTD = re.compile(rb"<!doctype\b.*\[", re.IGNORECASE | re.DOTALL)  # with an internal subset
-_SECTION = b"<![CDATA["
 _SNIPPET_BYTES = 80
 _MIN_WAKE_BYTES = 64  # a token that has not ended is not looked at with every byte
-# Up to where the tags of an entry were looked at; what is open there; of it, the element whose start tag ends there.
-_Checked: TypeAlias = tuple[int, list[bytes], bytes | None]
 
 
 class TolerantParser(StructureRules):
@@ -65,7 +62,6 @@ class TolerantParser(StructureRules):
         self._tokens = TokenReader(buffer, limits)
         self._max_token_bytes = limits.max_token_bytes
         self._wake_bytes = 0  # so many unread bytes are waited for
-        self._checked: _Checked = 0, [], None
         self._unended_names: set[bytes] = set()  # without an end tag in the rest of the document
         self._follows_entry = False  # the present token
         self._made_before = 0  # repairs, when the last entry ended
@@ -126,14 +122,14 @@ class TolerantParser(StructureRules):
             return None
         if len(self.inner) == 1:
             self._read_fields()
-        if self.inner and (plain := plain_token(buffer.data, self.position - buffer.start, self._max_token_bytes)):
-            self._wake_bytes = 0
-            return plain
         own = self.inner[-1].name if self.inner and self.inner[-1].stop == self.position else None
         token = self._tokens.at(self.position, own, final=final)
-        if token and self._is_sound is None and not self.inner and self._begins_entry(token):
-            self._is_sound = self._check(token, final=final)
-            token = None if self._is_sound is None else token
+        if token and self._is_sound is None and self.inner and not self._fits(token):
+            self._is_sound = self._do_tags_match(token, final=final)
+            if self._is_sound is None:
+                token = None
+            elif not self._is_sound:
+                self.count_fault(buffer.line_at(buffer.start + token.start))
         self._wake_bytes = 0
         if token is None:
             unread = buffer.end - self.position
@@ -141,62 +137,46 @@ class TolerantParser(StructureRules):
             self._wake_bytes = max(2 * unread, _MIN_WAKE_BYTES)
         return token
 
-    def _check(self, start: Token, *, final: bool) -> bool | None:
-        """Whether the tags of an entry match; None: more bytes are needed. One that is cut is read as it stands."""
-        data, first, limit = self._buffer.data, self._buffer.start, self._max_token_bytes
-        position, names, own = self._checked
-        begun = position = position or first + start.start
-        matches: bool | None = None
-        while matches is None:
-            if names and self._may_hold_fields(names) and (fields := PLAIN_FIELDS.match(data, position - first)):
-                own, position = (None, first + fields.end()) if fields.group() else (own, position)
-            try:
-                token = plain_token(data, position - first, limit) or self._tokens.at(position, own, final=final)
-            except Stop:  # once more where it is read
-                return True
-            if token is None:
-                break
-            own, position = None, first + token.end
+    def _fits(self, token: Token) -> bool:
+        """Whether a token of an entry is what is expected, so that the rules would read it as it stands."""
+        innermost = self.inner[-1]
+        if token.kind == "stop":
+            is_broken = innermost.is_location and (innermost.has_markup or b">" in token.text)
+            return token.name == innermost.name and token.is_well_formed and not is_broken
+        if token.kind == "start":
+            holds_fields = len(self.inner) == 1 or (innermost.local in CONTAINERS and token.local not in CONTAINERS)
+            is_other = token.local in ENTRIES or self._is_location_of_another_entry(token)
+            return holds_fields and not is_other and token.is_well_formed and (token.is_empty or not token.is_void)
+        return token.kind in ("comment", "section") or token.is_well_formed
+
+    def _do_tags_match(self, token: Token | None, *, final: bool) -> bool | None:
+        """Whether the tags of the entry do from a token on; None: more bytes are needed. One that is cut is sound."""
+        names, matches = [element.name for element in self.inner], True
+        position = self.position
+        while token and names and matches:
+            own = None
+            position = self._buffer.start + token.end
             if token.kind == "start":
-                if token.is_well_formed and self._has_many_attributes(token):
-                    matches = True  # the builder stops there
-                elif not token.is_well_formed or (names and self._cannot_be_in(names, token)):
-                    matches = False
-                elif not token.is_empty:
+                matches = token.is_well_formed and not self._cannot_be_in(names, token)
+                if not token.is_empty:
                     own = token.name
                     names.append(own)
             elif token.kind == "stop":
-                if not token.is_well_formed or token.name != names.pop():
-                    matches = False
-            elif token.kind not in ("comment", "section") and not token.is_well_formed:
-                matches = False
-            is_over = not names or token.next == b"unended" or self._buffer.is_too_long(position)
-            is_over = is_over or len(self.outer) + len(names) > self._limits.max_xml_depth
-            matches = True if matches is None and is_over else matches
-        self._budget.spend_on_markup(data, begun - first, position - first, CHECK_STEPS)
-        self._checked = position, names, own
-        return True if final and matches is None else matches
-
-    def _begins_entry(self, token: Token) -> bool:
-        return token.kind == "start" and self.tag_of(token) in self._builder.vocabulary.entries
+                matches = token.is_well_formed and token.name == names.pop()
+            else:
+                matches = token.kind in ("comment", "section") or token.is_well_formed
+            if token.next == b"unended":
+                break
+            token = self._tokens.at(position, own, final=final)
+        data, first = self._buffer.data, self._buffer.start
+        self._budget.spend_on_markup(data, self.position - first, position - first, CHECK_STEPS)
+        return matches if final or token or not (names and matches) else None
 
     def _cannot_be_in(self, names: list[bytes], token: Token) -> bool:
         """Whether the builder does not accept a start tag inside of these elements."""
         if len(names) == 1:
             return self.tag_of(token) in self._builder.vocabulary.entries
         return _is_void(names[-1]) and token.local in KNOWN
-
-    def _has_many_attributes(self, token: Token) -> bool:
-        """Whether a tag has more than max_attributes, of which declarations of namespaces are none."""
-        if token.rest.count(b"=") <= self._limits.max_attributes:
-            return False
-        names = [each.name for each in attributes(token.rest).found]
-        own = [name for name in names if name != b"xmlns" and not name.startswith(b"xmlns:")]
-        return len(own) > self._limits.max_attributes
-
-    def _may_hold_fields(self, names: list[bytes]) -> bool:
-        """Whether the builder accepts any field inside of these elements."""
-        return len(self.outer) + len(names) < self._limits.max_xml_depth and not _is_void(names[-1])
 
     def _read_token(self, token: Token) -> bool:
         """Reads a token and the text before it; whether expat can go on behind it."""
@@ -224,8 +204,6 @@ class TolerantParser(StructureRules):
         """Reads the fields of the entry that come next, as long as no rule concerns them."""
         data, first, entry = self._buffer.data, self._buffer.start, self.inner[0]
         start = self.position - first
-        if self._depth >= self._limits.max_xml_depth:
-            return
         while (match := PLAIN_FIELD.match(data, start)) and not self._buffer.is_too_long(first + match.start(3)):
             text, name, content = match.groups()
             is_location = names_location(name)
@@ -270,8 +248,7 @@ class TolerantParser(StructureRules):
         return is_clean
 
     def _expect_entry(self) -> None:
-        self._is_sound, self._checked, self._intact = None, (0, [], None), None
-        self._tokens.forget_sections()
+        self._is_sound, self._intact = None, None
 
     # --- sections ---
 
@@ -280,23 +257,22 @@ class TolerantParser(StructureRules):
             self._lose_section(token)
         content, offset = token.rest, self.CurrentByteIndex + len(token.written)
         raw = (token.written + content)[:_SNIPPET_BYTES]
-        if token.next:
+        if token.next == b"element":
             content = without_remnant(content)
             self._note("a CDATA section is not closed: it ends with its element", raw)
-        elif token.written != _SECTION:
-            self._note(f"{token.written.decode()} was read as {_SECTION.decode()}", raw)
+        elif token.written != SECTION:
+            self._note(f"{token.written.decode()} was read as {SECTION.decode()}", raw)
         self._give_pending()
         self._characters.controls(content, offset)
         if not self.inner:
             return
         innermost = self.inner[-1]
         innermost.has_text = True
-        if b"<" in content:
-            if innermost.is_location:
-                raise self._lost(f"a CDATA section in <{shown(innermost.name)}> holds markup")
-            if _SECTION in content and end_tag(content, 0, innermost.local) >= 0:
-                what = f"a CDATA section holds the end of <{shown(innermost.name)}> and another section"
-                self._note(f"{what}: all of it was read as text, entries may be lost in it", sure=False)
+        if b"<" in content and innermost.is_location:
+            raise self._lost(f"a CDATA section in <{shown(innermost.name)}> holds markup")
+        if token.next == b"unsure":
+            what = f"a CDATA section holds the end of <{shown(innermost.name)}> and another section"
+            self._note(f"{what}: all of it was read as text, entries may be lost in it", sure=False)
         self.CharacterDataHandler(content.decode().replace("\r\n", "\n").replace("\r", "\n"))
 
     def _lose_section(self, token: Token) -> None:
@@ -353,16 +329,17 @@ class TolerantParser(StructureRules):
     def _start(self, token: Token) -> None:
         if not self.inner:
             self._start_outside(token)
-        elif self._is_sound:
-            self._open(token, is_empty=token.is_empty)
-        else:
+        elif self._is_sound is False:
             self._start_inside(token)
+        else:
+            self._open(token, is_empty=token.is_empty)
 
     def _start_outside(self, token: Token) -> None:
         vocabulary = self._builder.vocabulary
         if not self._is_tag(token):
             self._literal(token, b"&lt;" + token.written[1:], sure=self._is_in_text)
         elif (tag := self.tag_of(token)) in vocabulary.entries:
+            self._is_sound = self._is_sound if token.is_well_formed else False
             self._begin_entry()
             self._open(token, is_empty=token.is_empty, is_entry=True)
         elif vocabulary.implied_entry and tag == vocabulary.location:
@@ -374,10 +351,10 @@ class TolerantParser(StructureRules):
     def _stop(self, token: Token) -> None:
         if not self.inner:
             self._stop_outside(token)
-        elif self._is_sound:
-            self._end_innermost()
-        else:
+        elif self._is_sound is False:
             self._stop_inside(token)
+        else:
+            self._end_innermost()
 
     def _stop_outside(self, token: Token) -> None:
         outer = self.outer
