@@ -279,7 +279,7 @@ class Recovery:
         # After the root element expat reads a quote as the start of a literal, up to the next quote.
         offset = self._buffer.start + epilog_end(self._buffer.data, self._buffer.relative(fault.offset))
         what, line = "content follows the end of the root element", self._buffer.line_at(offset)
-        self._tolerant.count_fault(line)
+        self._tolerant.count_fault(offset)
         self._builder.out.append(report("S01", what, line=line, severity="warning"))
         self._is_after_root = True
         return self._skip_to_entry(offset, final=final)

@@ -47,6 +47,8 @@ class ReplayBuffer:
     def line_at(self, offset: int) -> int:
         """The line at an offset; as offsets mostly grow, each byte is counted once."""
         reached, line = self._reached
+        if reached == offset:
+            return line
         if not self.start <= reached <= offset:
             reached, line = self.start, self.line
         line += line_breaks(self.data, reached - self.start, offset - self.start)

@@ -27,7 +27,7 @@ def local(name: bytes) -> bytes:
 
 def names_location(name: bytes) -> bool:
     """Whether the element of this name holds a URL only."""
-    return local(name).endswith((b"loc", b"link", b"guid"))
+    return name.endswith((b"loc", b"link", b"guid"))
 
 
 def declared_namespaces(tag: bytes) -> dict[str, str]:

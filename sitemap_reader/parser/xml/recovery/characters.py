@@ -34,8 +34,8 @@ _SPECIAL = (
 _CONTROL = re.compile(_CONTROLS, re.VERBOSE)
 _IN_TEXT = re.compile(_SPECIAL % rb"(?!)", re.VERBOSE), b"\n"
 _IN_ATTRIBUTE = re.compile(_SPECIAL % rb"[\t\n]", re.VERBOSE), b" "
-# Most text has none of them.
-_ANY_SPECIAL = re.compile(rb"[&\x00-\x08\x0b-\x1f\xef]")
+# Most text has none of them, and needs no CharacterReader.
+special_in = re.compile(rb"[&\x00-\x08\x0b-\x1f\xef]").search
 _ANY_IN_ATTRIBUTE = re.compile(rb"[&\x00-\x1f\xef]")
 _PLAIN = {b"amp": b"&", b"lt": b"<", b"gt": b">", b"quot": b'"', b"apos": b"'"}
 _MAX_DIGITS = 9
@@ -49,11 +49,6 @@ def has_controls(written: bytes) -> bool:
 
 class NoCharacter(Exception):
     """A reference to no character, or one without its `;`, where that is not read as text."""
-
-
-def is_plain(written: bytes) -> bool:
-    """Whether text needs no CharacterReader."""
-    return _ANY_SPECIAL.search(written) is None
 
 
 class CharacterReader:

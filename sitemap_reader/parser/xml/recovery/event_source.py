@@ -10,7 +10,7 @@ import attrs
 from ..elements import XML_BASE
 from ..entry_builder import EventParser
 from ..scan import declared_namespaces, local, names_location
-from .characters import CharacterReader, is_plain
+from .characters import CharacterReader, special_in
 from .tokenizer import CONTAINERS, ENTRIES, FIELDS, HTML, KNOWN, PREFIXES, ROOTS, Attribute, Token
 
 if TYPE_CHECKING:
@@ -133,10 +133,10 @@ class EventSource(EventParser):
         """Gives a field without attributes to the builder, whose text begins at an offset. Raises NoCharacter."""
         event_name = self.event_name(name, {})
         self.StartElementHandler(event_name, {})
-        if is_plain(content):
-            self.CharacterDataHandler(content.decode())
-        else:
+        if special_in(content):
             self.CharacterDataHandler(self._characters.text(content, offset, is_exact=names_location(name)))
+        else:
+            self.CharacterDataHandler(content.decode())
         self.EndElementHandler(event_name)
 
     def _attributes(self, texts: dict[bytes, str], namespaces: dict[str, str]) -> dict[str, str]:
@@ -167,10 +167,10 @@ class EventSource(EventParser):
 
     def give_text(self, written: bytes, offset: int) -> None:
         """Gives text at an offset to the builder. Raises NoCharacter inside of a location."""
-        if is_plain(written):
-            text = written.decode()
-        else:
+        if special_in(written):
             text = self._characters.text(written, offset, is_exact=self.open_location is not None)
+        else:
+            text = written.decode()
         if self.inner:
             self.CharacterDataHandler(text)
 

@@ -58,6 +58,7 @@ class Lost(Exception):
 _NOT_IN_URL = re.compile(rb"[\s<>\"']")
 _URL_END = re.compile(rb"[\w/]\Z")
 _MARKUP = re.compile(rb"[<>]")
+NO_TOKEN = Token("", b"", 0, 0, b"")
 _NO_ATTRIBUTES = Attributes([], b"")
 _URL_ATTRIBUTE = re.compile(rb"\b(?:href|url)\s*=", re.IGNORECASE)
 
@@ -76,7 +77,7 @@ class StructureRules(EventSource):
         self._made_at_fault = 0  # repairs before that
         self._faults = 0  # of the document
         # the present token
-        self._token = Token("", b"", 0, 0, b"")
+        self._token = NO_TOKEN
         self._text = b""  # before it, until it is given to the builder
         self._text_start = 0
         # the present entry, or what stands before it
@@ -115,7 +116,7 @@ class StructureRules(EventSource):
         self._fault = None
         is_outside = token.local in (ENTRIES if token.kind == "start" else ROOTS)
         is_next = is_outside and self.inner and self.CurrentByteIndex > self._entry_start
-        how.setdefault("resume", self.CurrentByteIndex + (0 if is_next else token.end - token.start))
+        how.setdefault("resume", self.CurrentByteIndex if is_next else self.position)
         how.setdefault("line", self.CurrentLineNumber)
         if self._is_sound is not False or not self.inner:
             self.count_fault()
@@ -124,12 +125,13 @@ class StructureRules(EventSource):
     def _broken(self, element: OpenElement) -> Lost:
         return self._lost(f"the markup breaks inside of <{shown(element.name)}>")
 
-    def count_fault(self, line: int | None = None) -> None:
-        """Stop above max_faults."""
+    def count_fault(self, offset: int | None = None) -> None:
+        """Counts one at an offset, or at the present token: Stop above max_faults."""
         self._faults += 1
         if self._faults > self._limits.max_faults:
             what = "places where the markup breaks"
-            raise Stop(over_limit("max_faults", self._limits.max_faults, what, line or self.CurrentLineNumber))
+            line = self._buffer.line_at(self.CurrentByteIndex if offset is None else offset)
+            raise Stop(over_limit("max_faults", self._limits.max_faults, what, line))
 
     def _explain_fault(self) -> None:
         """Raises Lost if nothing was repaired up to behind the place where expat stopped."""
@@ -211,11 +213,12 @@ class StructureRules(EventSource):
             self._begin_another_entry(token)
         elif self._is_location_of_another_entry(token):
             self._close_entry(sure=False)
-        elif self._is_tag(token):
-            self._close_before(token)
-            self._open(token, is_empty=token.is_empty or token.is_void or lacks_end(token))
-        else:  # `a <b and`: no tag
+        elif not self._is_tag(token):  # `a <b and`
             self._literal(token, b"&lt;" + token.written[1:], sure=self._is_in_text)
+        elif self._close_before(token):
+            self.position = self.CurrentByteIndex
+        else:
+            self._open(token, is_empty=token.is_empty or token.is_void or lacks_end(token))
 
     def _is_tag(self, token: Token) -> bool:
         """Whether it is a start tag, and no text that begins with `<`."""
@@ -255,14 +258,16 @@ class StructureRules(EventSource):
             and not any(element.local in CONTAINERS or element.namespaces for element in self.inner)
         )
 
-    def _close_before(self, token: Token) -> None:
-        """Closes what cannot contain this tag: a field, or a container of the same name."""
+    def _close_before(self, token: Token) -> bool:
+        """Closes what cannot contain this tag, which is read after that: a field, or a container of the same name."""
+        depth = len(self.inner)
         if token.local in CONTAINERS:
             names = [element.name for element in self.inner]
             if token.name in names:
                 self._close_to(names.index(token.name))
         while self.inner and self.inner[-1].ends_before(token.name):
             self._close_to(len(self.inner) - 1)
+        return len(self.inner) < depth
 
     def _open(self, token: Token, *, is_empty: bool, is_entry: bool = False) -> None:
         """Gives a start tag to the builder, and its end where it `is_empty`."""

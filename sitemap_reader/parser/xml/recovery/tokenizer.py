@@ -38,7 +38,7 @@ PREFIXES = {extension.prefix.encode() for extension in EXTENSIONS.values()} | {b
 
 # The ratio of difflib from which on a name is a misspelling: `lok` is one of `loc`, `b` is not.
 _MIN_SIMILARITY = 0.65
-_MAX_COMPARED_CHARACTERS = 20
+_MAX_COMPARED_BYTES = 20
 
 # --- tokens ---
 
@@ -74,13 +74,15 @@ _TOKEN = re.compile(
     % {b"plain": _PLAIN_NAME, b"name": NAME, b"known": b"|".join(sorted(KNOWN))},
     re.VERBOSE | re.DOTALL,
 )
-# The kind of token, and the groups of its name, its rest and what follows, for each last group that has them.
-_PARTS_OF = {
-    "ended": ("stop", "ended", "rest", "next"),
-    "follows": ("start", "begun", "exact", "follows"),
-    "start": ("start", "name", "attributes", "next"),
-    "stop": ("stop", "stopped", "rest", "next"),
-    "stray": ("stray", "name", "rest", "after"),
+# The kind of token for each last group, and the groups of its name, its rest and what follows.
+_KINDS = {
+    **{kind: (kind, ("name", "rest", "next")) for kind in ("comment", "instruction", "section", "declaration")},
+    "misspelled": ("misspelled", ("name", "rest", "next")),
+    "ended": ("stop", ("ended", "rest", "next")),
+    "follows": ("start", ("begun", "exact", "follows")),
+    "start": ("start", ("name", "attributes", "next")),
+    "stop": ("stop", ("stopped", "rest", "next")),
+    "stray": ("stray", ("name", "rest", "after")),
 }
 # After a stray `<`: it is doubled, or begins a tag of a template language.
 _PLAIN = frozenset(("ended", "follows"))
@@ -156,10 +158,12 @@ class Token(NamedTuple):
 
 
 # Nearly all fields: text in a start tag without attributes and its end tag. Their names are none of an entry.
-PLAIN_FIELD = re.compile(
+_PLAIN_FIELD = (
     rb"([^<\]]*+)<((?:(?!(?i:url|sitemap)>|item>|entry>|[\w.-]++:(?i:url|sitemap|item|entry)>)" + _PLAIN_NAME + rb"))>"
     rb"([^<\]]*+)</\2\s*+>"
 )
+PLAIN_FIELD = re.compile(_PLAIN_FIELD)
+PLAIN_FIELDS = re.compile(b"(?:%s)++" % _PLAIN_FIELD)
 _token = tuple.__new__  # the constructor of a NamedTuple takes twice as long
 
 
@@ -174,14 +178,16 @@ def next_token(
     text = _TEXT.match(data, start)
     begun = text.end() if text else start
     match = _TOKEN.match(data, begun, begun + max_bytes)
-    last = match.lastgroup if match else "opening"
-    if text is None or match is None or last is None or last == "opening":
+    last = (match and match.lastgroup) or ""
+    if not (text and match and last in _KINDS):
         return None
-    kind, *groups = _PARTS_OF.get(last, (last, "name", "rest", "next"))
+    kind, groups = _KINDS[last]
     name, rest, following = match.group(*groups)
     if last == "start" and following is None and not (final and len(data) - begun <= max_bytes):
         return None
-    parts = match.group(), name or b"", local(name or b""), rest or b"", following or b"", last in _PLAIN
+    name = name or b""
+    own = local(name) if b":" in name else name
+    parts = match.group(), name, own, rest or b"", following or b"", last in _PLAIN
     return _token(Token, (kind, text.group(), begun, match.end(), *parts))
 
 
@@ -209,12 +215,12 @@ def _is_name_of_expat(name: bytes) -> bool:
 
 def is_misspelling(name: bytes, meant: bytes) -> bool:
     """Whether `name` is most likely a misspelling of `meant`; prefixes do not count."""
-    return _are_similar(*(local(tag).lower().decode()[:_MAX_COMPARED_CHARACTERS] for tag in (name, meant)))
+    return _are_similar(local(name).lower()[:_MAX_COMPARED_BYTES], local(meant).lower()[:_MAX_COMPARED_BYTES])
 
 
 @lru_cache(maxsize=1024)  # the same misspelling is repeated; names are short
-def _are_similar(name: str, other: str) -> bool:
-    return SequenceMatcher(None, name, other).ratio() >= _MIN_SIMILARITY
+def _are_similar(name: bytes, other: bytes) -> bool:
+    return SequenceMatcher(None, name.decode("latin-1"), other.decode("latin-1")).ratio() >= _MIN_SIMILARITY
 
 
 class Attribute(NamedTuple):

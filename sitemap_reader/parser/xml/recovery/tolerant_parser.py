@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 from ....model.problems import report
 from ..errors import CHECK_STEPS, LEVEL_STEPS, TOKEN_STEPS, Misplaced, Stop
 from ..scan import end_tag, local, names_location
-from .characters import NoCharacter, has_controls, is_plain
+from .characters import NoCharacter, has_controls, special_in
 from .event_source import UndeclaredPrefix
-from .structure import StructureRules, lacks_end
+from .structure import NO_TOKEN, StructureRules, lacks_end
 from .tokenizer import (
     CONTAINERS,
     ENTRIES,
@@ -25,6 +25,7 @@ from .tokenizer import (
     KNOWN,
     LOCATIONS,
     PLAIN_FIELD,
+    PLAIN_FIELDS,
     ROOTS,
     SECTION,
     VOID_EXTENSIONS,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 
 _DTD = re.compile(rb"<!doctype\b.*\[", re.IGNORECASE | re.DOTALL)  # with an internal subset
+_HOLD_FIELDS = CONTAINERS - VOID_EXTENSIONS
 _SNIPPET_BYTES = 80
 _MIN_WAKE_BYTES = 64  # a token that has not ended is not looked at with every byte
 
@@ -120,16 +122,16 @@ class TolerantParser(StructureRules):
         buffer = self._buffer
         if self._wake_bytes and buffer.end - self.position < self._wake_bytes and not final:
             return None
-        if len(self.inner) == 1:
+        inner = self.inner
+        if inner and (len(inner) == 1 or inner[-1].local in _HOLD_FIELDS):
             self._read_fields()
-        own = self.inner[-1].name if self.inner and self.inner[-1].stop == self.position else None
-        token = self._tokens.at(self.position, own, final=final)
-        if token and self._is_sound is None and self.inner and not self._fits(token):
-            self._is_sound = self._do_tags_match(token, final=final)
+        token = self._tokens.at(self.position, self._own, final=final)
+        if token and self._is_sound is None and inner and not self._fits(token):
+            self._is_sound = self._do_tags_match(final=final)
             if self._is_sound is None:
                 token = None
             elif not self._is_sound:
-                self.count_fault(buffer.line_at(buffer.start + token.start))
+                self.count_fault(buffer.start + token.start)
         self._wake_bytes = 0
         if token is None:
             unread = buffer.end - self.position
@@ -144,33 +146,37 @@ class TolerantParser(StructureRules):
             is_broken = innermost.is_location and (innermost.has_markup or b">" in token.text)
             return token.name == innermost.name and token.is_well_formed and not is_broken
         if token.kind == "start":
-            holds_fields = len(self.inner) == 1 or (innermost.local in CONTAINERS and token.local not in CONTAINERS)
+            holds_fields = len(self.inner) == 1 or (innermost.local in _HOLD_FIELDS and token.local not in CONTAINERS)
             is_other = token.local in ENTRIES or self._is_location_of_another_entry(token)
             return holds_fields and not is_other and token.is_well_formed and (token.is_empty or not token.is_void)
         return token.kind in ("comment", "section") or token.is_well_formed
 
-    def _do_tags_match(self, token: Token | None, *, final: bool) -> bool | None:
-        """Whether the tags of the entry do from a token on; None: more bytes are needed. One that is cut is sound."""
-        names, matches = [element.name for element in self.inner], True
-        position = self.position
-        while token and names and matches:
-            own = None
-            position = self._buffer.start + token.end
+    @property
+    def _own(self) -> bytes | None:
+        """The name of the innermost element of the entry, if that begins here."""
+        return self.inner[-1].name if self.inner and self.inner[-1].stop == self.position else None
+
+    def _do_tags_match(self, *, final: bool) -> bool | None:
+        """Whether the tags of the entry do from here on; None: more bytes are needed. One that is cut is sound."""
+        names, own, matches = [element.name for element in self.inner], self._own, True
+        position, data, first = self.position, self._buffer.data, self._buffer.start
+        while names and matches:
+            if not _is_void(names[-1]) and (fields := PLAIN_FIELDS.match(data, position - first)):
+                position, own = first + fields.end(), None
+            token = self._tokens.at(position, own, final=final)
+            if token is None or token.next == b"unended":
+                break
+            position, own = first + token.end, None
             if token.kind == "start":
                 matches = token.is_well_formed and not self._cannot_be_in(names, token)
-                if not token.is_empty:
-                    own = token.name
-                    names.append(own)
+                own = None if token.is_empty else token.name
+                names += [own] if own else []
             elif token.kind == "stop":
                 matches = token.is_well_formed and token.name == names.pop()
             else:
                 matches = token.kind in ("comment", "section") or token.is_well_formed
-            if token.next == b"unended":
-                break
-            token = self._tokens.at(position, own, final=final)
-        data, first = self._buffer.data, self._buffer.start
         self._budget.spend_on_markup(data, self.position - first, position - first, CHECK_STEPS)
-        return matches if final or token or not (names and matches) else None
+        return matches if token or final else None
 
     def _cannot_be_in(self, names: list[bytes], token: Token) -> bool:
         """Whether the builder does not accept a start tag inside of these elements."""
@@ -201,33 +207,34 @@ class TolerantParser(StructureRules):
         return not self.inner and self._settle()
 
     def _read_fields(self) -> None:
-        """Reads the fields of the entry that come next, as long as no rule concerns them."""
-        data, first, entry = self._buffer.data, self._buffer.start, self.inner[0]
-        start = self.position - first
-        while (match := PLAIN_FIELD.match(data, start)) and not self._buffer.is_too_long(first + match.start(3)):
+        """Reads the fields that come next in the entry or a container, as long as no rule concerns them."""
+        data, first, element = self._buffer.data, self._buffer.start, self.inner[-1]
+        is_entry = len(self.inner) == 1
+        begun, self._token = self.position, NO_TOKEN
+        while match := PLAIN_FIELD.match(data, self.position - first):
             text, name, content = match.groups()
-            is_location = names_location(name)
-            if not is_plain(text) or (not self._is_sound and self._is_unusual(name, content, is_location=is_location)):
+            offset = first + match.start(3)
+            own = local(name) if b":" in name else name
+            if own in LOCATIONS:
+                is_other = is_entry and self._has_location and self._has_fields and name in (b"loc", b"link")
+            else:
+                is_other = own in CONTAINERS
+            is_unusual = is_other or (b">" in content and names_location(name))
+            if special_in(text) or (is_unusual and not self._is_sound) or self._buffer.is_too_long(offset):
                 break
             if text:
                 self.CharacterDataHandler(text.decode())
-                entry.has_text = entry.has_text or not text.isspace()
+                element.has_text = element.has_text or not text.isspace()
             self.CurrentByteIndex = first + match.start(2) - 1
-            self._text_start, start = self.position, match.end()
-            self.position = first + start
-            self._budget.spend(TOKEN_STEPS + len(match.group()))
-            self._token = Token("stop", b"", match.start(2) - 1, start, b"", name)
-            entry.has_markup = True
-            if local(name) in LOCATIONS:
-                self._has_location = self._has_location or bool(content.strip())
-            else:
-                self._has_fields = self._has_fields or self._has_location
-            self.give_field(name, content, first + match.start(3))
-
-    def _is_unusual(self, name: bytes, content: bytes, *, is_location: bool) -> bool:
-        """Whether a rule concerns a field: it may end something, or be the location of another entry, or broken."""
-        is_other = local(name) in CONTAINERS or (self._has_location and self._has_fields and name in (b"loc", b"link"))
-        return is_other or (is_location and b">" in content)
+            self._text_start, self.position = self.position, first + match.end()
+            element.has_markup = True
+            if own not in LOCATIONS:
+                self._has_fields = self._has_location
+            elif is_entry and content and not content.isspace():
+                self._has_location = True
+            self.give_field(name, content, offset)
+            self._budget.spend(TOKEN_STEPS)
+        self._budget.spend(self.position - begun)
 
     def _settle(self) -> bool:
         """Drops what was read, up to a token outside entries; whether expat can go on behind it."""
