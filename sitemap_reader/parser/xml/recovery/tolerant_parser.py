@@ -127,7 +127,7 @@ class TolerantParser(StructureRules):
             self._read_fields()
         token = self._tokens.at(self.position, self._own, final=final)
         if token and self._is_sound is None and inner and not self._fits(token):
-            self._is_sound = self._do_tags_match(final=final)
+            self._is_sound = self._do_tags_match(token, final=final)
             if self._is_sound is None:
                 token = None
             elif not self._is_sound:
@@ -156,30 +156,38 @@ class TolerantParser(StructureRules):
         """The name of the innermost element of the entry, if that begins here."""
         return self.inner[-1].name if self.inner and self.inner[-1].stop == self.position else None
 
-    def _do_tags_match(self, *, final: bool) -> bool | None:
-        """Whether the tags of the entry do from here on; None: more bytes are needed. One that is cut is sound."""
-        names, own, matches = [element.name for element in self.inner], self._own, True
+    def _do_tags_match(self, token: Token | None, *, final: bool) -> bool | None:
+        """Whether the tags of the entry do from a token on; None: more bytes are needed. One that is cut is sound."""
+        names, own = [element.name for element in self.inner], self._own
+        if token and not self._matches(names, token):
+            return False
         position, data, first = self.position, self._buffer.data, self._buffer.start
-        while names and matches:
+        while names:
             if not _is_void(names[-1]) and (fields := PLAIN_FIELDS.match(data, position - first)):
                 position, own = first + fields.end(), None
             token = self._tokens.at(position, own, final=final)
-            if token is None or token.next == b"unended":
+            if token is None or token.next == b"unended" or not self._matches(names, token):
                 break
             position, own = first + token.end, None
-            if token.kind == "start":
-                matches = token.is_well_formed and not self._cannot_be_in(names, token)
-                own = None if token.is_empty else token.name
-                names += [own] if own else []
+            if token.kind == "start" and not token.is_empty:
+                own = token.name
+                names.append(own)
             elif token.kind == "stop":
-                matches = token.is_well_formed and token.name == names.pop()
-            else:
-                matches = token.kind in ("comment", "section") or token.is_well_formed
+                names.pop()
         self._budget.spend_on_markup(data, self.position - first, position - first, CHECK_STEPS)
-        return matches if token or final else None
+        if token is None:
+            return True if final else None
+        return not names or token.next == b"unended"
 
-    def _cannot_be_in(self, names: list[bytes], token: Token) -> bool:
-        """Whether the builder does not accept a start tag inside of these elements."""
+    def _matches(self, names: list[bytes], token: Token) -> bool:
+        """Whether a token is well-formed and the builder accepts it inside of these elements."""
+        if token.kind in ("comment", "section"):
+            return True
+        if token.kind == "stop" and token.name != names[-1]:
+            return False
+        return token.is_well_formed and not (token.kind == "start" and self._is_misplaced(names, token))
+
+    def _is_misplaced(self, names: list[bytes], token: Token) -> bool:
         if len(names) == 1:
             return self.tag_of(token) in self._builder.vocabulary.entries
         return _is_void(names[-1]) and token.local in KNOWN
