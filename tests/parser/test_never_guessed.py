@@ -97,7 +97,7 @@ ROWS: list[tuple[str, str, str, bool]] = [
     ("markup in a list of URLs", f"{A}\n{B}</loc>\n", "a", True),
     # truncated documents
     ("nothing but damage in capitals",
-     f"<urlset><Url><lastmod><lastmod></stmo><loc>{A}</loc></url></urlset>", "", False),
+     f"<urlset><Url><lastmod><lastmod></stmo><loc>{A}</loc></url></urlset>", "a", True),
 ]  # fmt: skip
 
 

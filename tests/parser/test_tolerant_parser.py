@@ -37,7 +37,7 @@ def never_expat() -> Iterator[None]:
     def parse_tolerantly(parser: EntryParser, *, final: bool) -> bool:
         if parser.builder.is_over or not (parser._buffer.data or final):
             return parse(parser, final=final)
-        return parser._recover(XmlFault(-1, "refused by the test", None, False), final=final)
+        return parser._recover(XmlFault(-1, "refused by the test", None), final=final)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(EntryParser, "_parse", parse_tolerantly)

@@ -400,7 +400,7 @@ class EntryBuilder:
                 return
             is_core_location = "}" not in stack[-1].tag and names_location(clark(stack[-1].tag)[1].encode())
             if is_core_location or "<![CDATA[" in content:
-                raise Misplaced("a CDATA section holds markup", self.section_start, is_certain=False)
+                raise Misplaced("a CDATA section holds markup", self.section_start)
 
         vocabulary.note = note
         self.open_entry, self.abandon = open_entry_now, abandon

@@ -16,7 +16,6 @@ from .errors import (
     CANDIDATE_STEPS,
     ENDED_EARLY,
     LOST_STEPS,
-    STRUCTURAL,
     TAG_STEPS,
     BudgetExceeded,
     Misplaced,
@@ -151,12 +150,10 @@ class EntryParser:
         try:
             self._driver.feed(final=final)
         except expat.ExpatError as error:
-            is_structural = error.code in STRUCTURAL
-            what, offset = expat.ErrorString(error.code), self._driver.error_offset
-            return self._recover(XmlFault(offset, what, error.code, is_structural), final=final)
-        except Misplaced as misplaced:
-            fault = XmlFault(misplaced.offset, str(misplaced), None, misplaced.is_certain)
+            fault = XmlFault(self._driver.error_offset, expat.ErrorString(error.code), error.code)
             return self._recover(fault, final=final)
+        except Misplaced as misplaced:
+            return self._recover(XmlFault(misplaced.offset, str(misplaced), None), final=final)
         except BareDoctype:
             self._blank_doctype()
             return True

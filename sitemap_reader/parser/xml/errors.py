@@ -30,12 +30,11 @@ ENDED_EARLY = frozenset(
 
 
 class Misplaced(Exception):
-    """Well-formed markup that cannot be right, at an `offset` of the document; `is_certain`: not only suspicious."""
+    """Well-formed markup that cannot be right, at an `offset` of the document."""
 
-    def __init__(self, what: str, offset: int, *, is_certain: bool = True) -> None:
+    def __init__(self, what: str, offset: int) -> None:
         super().__init__(what)
         self.offset = offset
-        self.is_certain = is_certain
 
 
 class Stop(Exception):
@@ -52,21 +51,11 @@ class TooLong(Exception):
 
 @attrs.frozen
 class XmlFault:
-    """What stopped expat: an offset in the document, and a message.
-
-    `code` is expat's error code; None for misplaced markup. `is_structural`: it is certain, and no fault of characters.
-    """
+    """What stopped expat: an offset in the document, and a message. `code` is its own; None for misplaced markup."""
 
     offset: int
     what: str
     code: int | None
-    is_structural: bool
-
-
-# Faults of expat that no repair of characters removes.
-STRUCTURAL = frozenset(
-    _CODES[message] for message in (expat.errors.XML_ERROR_TAG_MISMATCH, expat.errors.XML_ERROR_DUPLICATE_ATTRIBUTE)
-)
 
 
 def html_page() -> Problem:

@@ -130,7 +130,7 @@ class ExpatDriver:
             self._token = max(self._token, self._parser.CurrentByteIndex + self._shift)
             section = self._builder.section_start
             if self._builder.in_section and self._given - section >= limit:
-                raise Misplaced("a CDATA section does not end", section, is_certain=False)
+                raise Misplaced("a CDATA section does not end", section)
             if self._given - self._token >= limit:
                 raise self._buffer.unended_token(self._token)
 

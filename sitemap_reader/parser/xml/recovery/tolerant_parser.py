@@ -70,11 +70,9 @@ class TolerantParser(StructureRules):
 
     def begin(self, fault: XmlFault) -> None:
         """Reads on from the beginning of the buffer, where expat stopped at a fault."""
-        is_inside = self._builder.open_entry() is not None
         self._fault, self._made_at_fault = fault, self._repairs.made
         self.attach()
         self.go_on()
-        self._is_sound = False if is_inside and fault.is_structural else None
 
     def go_on(self) -> None:
         """Reads on from the beginning of the buffer, between two entries."""
@@ -131,7 +129,7 @@ class TolerantParser(StructureRules):
             if self._is_sound is None:
                 token = None
             elif not self._is_sound:
-                self.count_fault(buffer.start + token.start)
+                self.count_fault(self._entry_start)
         self._wake_bytes = 0
         if token is None:
             unread = buffer.end - self.position
@@ -157,17 +155,24 @@ class TolerantParser(StructureRules):
         return self.inner[-1].name if self.inner and self.inner[-1].stop == self.position else None
 
     def _do_tags_match(self, token: Token | None, *, final: bool) -> bool | None:
-        """Whether the tags of the entry do from a token on; None: more bytes are needed. One that is cut is sound."""
+        """Whether the tags of the entry do from a token on; None: more bytes are needed.
+
+        An entry that is cut, or longer than a limit, is read as it stands.
+        """
         names, own = [element.name for element in self.inner], self._own
-        if token and not self._matches(names, token):
-            return False
+        matches = token is None or self._matches(names, token)
         position, data, first = self.position, self._buffer.data, self._buffer.start
-        while names:
+        while matches and names and not self._buffer.is_too_long(position):
             if not _is_void(names[-1]) and (fields := PLAIN_FIELDS.match(data, position - first)):
                 position, own = first + fields.end(), None
-            token = self._tokens.at(position, own, final=final)
-            if token is None or token.next == b"unended" or not self._matches(names, token):
+                continue
+            try:
+                token = self._tokens.at(position, own, final=final)
+            except Stop:  # once more where it is read
                 break
+            if token is None or token.next == b"unended":
+                break
+            matches = self._matches(names, token)
             position, own = first + token.end, None
             if token.kind == "start" and not token.is_empty:
                 own = token.name
@@ -175,9 +180,7 @@ class TolerantParser(StructureRules):
             elif token.kind == "stop":
                 names.pop()
         self._budget.spend_on_markup(data, self.position - first, position - first, CHECK_STEPS)
-        if token is None:
-            return True if final else None
-        return not names or token.next == b"unended"
+        return matches if token or final else None
 
     def _matches(self, names: list[bytes], token: Token) -> bool:
         """Whether a token is well-formed and the builder accepts it inside of these elements."""
