@@ -247,9 +247,9 @@ def attributes(written: bytes) -> Attributes:
     Ambiguous ones are left out: in `href=https://example.com/a/>` the slash may belong to the URL or to the tag.
     """
     trimmed = written.rstrip()
-    if not trimmed:
-        return Attributes([], written)
     body = trimmed[:-1] if trimmed.endswith(b"/") else written
+    if not body.strip():
+        return Attributes([], body)
     matches = list(_ATTRIBUTE.finditer(body))
     found: dict[bytes, Attribute] = {}
     for match in matches:

@@ -2,9 +2,9 @@
 
 An entry whose tags match is read as it stands, but for its characters and undeclared prefixes; any other one by rules
 for broken structure, each with a Problem. A URL is never guessed: where markup breaks inside a <loc> (or link, guid),
-the entry is Lost. Whether they match is looked at when a rule would
-concern a tag, once from there on. So every byte is looked at twice at most, and again while a token waits for bytes
-that are as many as it has.
+the entry is Lost. Where a rule would concern a tag, the rest of the entry is searched, once, for tags that do not
+match. So every byte is searched once and read once at most; what waits for more bytes is looked at again when there
+are twice as many.
 """
 
 from __future__ import annotations
@@ -62,7 +62,6 @@ class TolerantParser(StructureRules):
     ) -> None:
         super().__init__(limits, budget, buffer, builder, repairs)
         self._tokens = TokenReader(buffer, limits)
-        self._max_token_bytes = limits.max_token_bytes
         self._wake_bytes = 0  # so many unread bytes are waited for
         self._unended_names: set[bytes] = set()  # without an end tag in the rest of the document
         self._follows_entry = False  # the present token
