@@ -82,7 +82,7 @@ class StructureRules(EventSource):
         self._text_start = 0
         # the present entry, or what stands before it
         self._entry_start = 0
-        self._is_sound: bool | None = None  # its tags match; None: they did so far
+        self._is_damaged: bool | None = None  # its tags do not match; None: they did so far
         self._made_outside = 0  # repairs, when it began
         self._structural_repairs = 0
         self._intact: tuple[int, int] | None = None  # complete fields and repairs before its first structural one
@@ -97,13 +97,13 @@ class StructureRules(EventSource):
         self._entry_start = self.CurrentByteIndex
         self._has_location = self._has_fields = False
         self._made_outside, self._structural_repairs = self._repairs.made, 0
-        if self._is_sound is False:
+        if self._is_damaged:
             self.count_fault()
 
     def _check_entry(self) -> None:
         """Before the end of the entry: raises Lost where it holds no location, or where no repair was made."""
         self._explain_fault()
-        if self._is_sound is not False:
+        if not self._is_damaged:
             return
         if not self._has_location:
             raise self._lost("the location of an entry is not certain")
@@ -118,7 +118,7 @@ class StructureRules(EventSource):
         is_next = is_outside and self.inner and self.CurrentByteIndex > self._entry_start
         how.setdefault("resume", self.CurrentByteIndex if is_next else self.position)
         how.setdefault("line", self.CurrentLineNumber)
-        if self._is_sound is not False or not self.inner:
+        if not (self._is_damaged and self.inner):
             self.count_fault()
         return Lost(reason, **how)
 
@@ -195,7 +195,7 @@ class StructureRules(EventSource):
 
     def _imply(self, token: Token, entry: str) -> None:
         """Begins the entry that a location outside of any belongs to; the location is read after that."""
-        self._is_sound = False
+        self._is_damaged = True
         self._begin_entry()
         prefix, colon, _ = token.name.rpartition(b":")
         name = prefix + colon + entry.encode()
@@ -276,7 +276,7 @@ class StructureRules(EventSource):
         is_inside = bool(self.inner)
         if is_inside and not is_whole and _URL_ATTRIBUTE.search(token.rest):
             raise self._lost(f"the URL of {shown(token.written)} is not certain")
-        if is_inside and self._is_sound is False and self._depth >= self._limits.max_xml_depth:
+        if is_inside and self._is_damaged and self._depth >= self._limits.max_xml_depth:
             raise self._lost("elements are too many levels deep", limit="max_xml_depth")
         if self._text:
             self._give_pending()

@@ -84,8 +84,8 @@ _KINDS = {
     "stop": ("stop", ("stopped", "rest", "next")),
     "stray": ("stray", ("name", "rest", "after")),
 }
-# After a stray `<`: it is doubled, or begins a tag of a template language.
 _PLAIN = frozenset(("ended", "follows"))
+# After a stray `<`: it is doubled, or begins a tag of a template language.
 _HARMLESS = frozenset((b"<", b"%", b"#", b"$", b"{"))
 _INSTRUCTION = re.compile(rb"<\?%s[\s?]" % NAME)
 _END_TAG = re.compile(rb"</%s\s*>" % NAME)
@@ -319,8 +319,8 @@ class TokenReader:
     def _whole_section(self, opening: Token, own: bytes | None, *, final: bool) -> Token | None:
         """The section whose opening was found, its content as `rest`; None where its end needs more bytes.
 
-        It ends with its `]]>`; with the element `own` that it begins, where that `]]>` is missing or belongs to another
-        section, which does not end this element. Without either end, the section is the opening alone.
+        It ends with its `]]>`, or with the element `own` that it begins: where there is no `]]>`, or where another
+        section begins before it and the end of this element does not follow. Without either, it is the opening alone.
         """
         data, start = self._buffer.data, opening.end
         limit = opening.start + _MAX_CHARACTER_BYTES * self._max_bytes  # the builder counts characters

@@ -123,11 +123,11 @@ class TolerantParser(StructureRules):
         if inner and (len(inner) == 1 or inner[-1].local in _HOLD_FIELDS):
             self._read_fields()
         token = self._tokens.at(self.position, self._own, final=final)
-        if token and self._is_sound is None and inner and not self._fits(token):
-            self._is_sound = self._do_tags_match(token, final=final)
-            if self._is_sound is None:
+        if token and self._is_damaged is None and inner and not self._fits(token):
+            self._is_damaged = self._is_mismatch(token, final=final)
+            if self._is_damaged is None:
                 token = None
-            elif not self._is_sound:
+            elif self._is_damaged:
                 self.count_fault(self._entry_start)
         self._wake_bytes = 0
         if token is None:
@@ -153,8 +153,8 @@ class TolerantParser(StructureRules):
         """The name of the innermost element of the entry, if that begins here."""
         return self.inner[-1].name if self.inner and self.inner[-1].stop == self.position else None
 
-    def _do_tags_match(self, token: Token | None, *, final: bool) -> bool | None:
-        """Whether the tags of the entry do from a token on; None: more bytes are needed.
+    def _is_mismatch(self, token: Token | None, *, final: bool) -> bool | None:
+        """Whether the tags of the entry do not match, from a token on; None: more bytes are needed.
 
         An entry that is cut, or longer than a limit, is read as it stands.
         """
@@ -179,7 +179,7 @@ class TolerantParser(StructureRules):
             elif token.kind == "stop":
                 names.pop()
         self._budget.spend_on_markup(data, self.position - first, position - first, CHECK_STEPS)
-        return matches if token or final else None
+        return not matches if token or final else None
 
     def _matches(self, names: list[bytes], token: Token) -> bool:
         """Whether a token is well-formed and the builder accepts it inside of these elements."""
@@ -230,7 +230,7 @@ class TolerantParser(StructureRules):
             else:
                 is_other = own in CONTAINERS
             is_unusual = is_other or (b">" in content and names_location(name))
-            if special_in(text) or (is_unusual and not self._is_sound) or self._buffer.is_too_long(offset):
+            if special_in(text) or (is_unusual and self._is_damaged is not False) or self._buffer.is_too_long(offset):
                 break
             if text:
                 self.CharacterDataHandler(text.decode())
@@ -265,7 +265,7 @@ class TolerantParser(StructureRules):
         return is_clean
 
     def _expect_entry(self) -> None:
-        self._is_sound, self._intact = None, None
+        self._is_damaged, self._intact = None, None
 
     # --- sections ---
 
@@ -346,7 +346,7 @@ class TolerantParser(StructureRules):
     def _start(self, token: Token) -> None:
         if not self.inner:
             self._start_outside(token)
-        elif self._is_sound is False:
+        elif self._is_damaged:
             self._start_inside(token)
         else:
             self._open(token, is_empty=token.is_empty)
@@ -356,7 +356,7 @@ class TolerantParser(StructureRules):
         if not self._is_tag(token):
             self._literal(token, b"&lt;" + token.written[1:], sure=self._is_in_text)
         elif (tag := self.tag_of(token)) in vocabulary.entries:
-            self._is_sound = self._is_sound if token.is_well_formed else False
+            self._is_damaged = None if token.is_well_formed else True
             self._begin_entry()
             self._open(token, is_empty=token.is_empty, is_entry=True)
         elif vocabulary.implied_entry and tag == vocabulary.location:
@@ -368,7 +368,7 @@ class TolerantParser(StructureRules):
     def _stop(self, token: Token) -> None:
         if not self.inner:
             self._stop_outside(token)
-        elif self._is_sound is False:
+        elif self._is_damaged:
             self._stop_inside(token)
         else:
             self._end_innermost()
