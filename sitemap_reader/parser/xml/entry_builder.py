@@ -106,6 +106,7 @@ class EntryBuilder:
         self.after_entry = False  # the last tag outside entries was the end of one
         self.open_entry: OpenEntryNow = lambda ends=False, fields=None: None
         self.complete_fields: Callable[[], int] = lambda: 0  # of the open entry
+        self.count_elements: Callable[[], int] = lambda: 0  # in it, in all depths
         self.abandon: Callable[[], None] = lambda: None  # forgets it
         self.rename: Callable[[str], None] = lambda name: None  # gives the open element in an entry another name
         self.line: Callable[[], int] = lambda: 1  # the line of the last event
@@ -405,6 +406,7 @@ class EntryBuilder:
         vocabulary.note = note
         self.open_entry, self.abandon = open_entry_now, abandon
         self.complete_fields, self.rename = complete_fields, rename
+        self.count_elements = lambda: elements
         self.line, self.skip = line, skip
         parser.StartCdataSectionHandler = start_section
         parser.EndCdataSectionHandler = end_section

@@ -317,6 +317,7 @@ class Recovery:
         problem = report("S01", f"{lost}: lost up to the next entry{lost.advice}", line=lost.line)
         if not self._emit(self._tolerant.take_opened(), problem, keeps_entry=lost.keeps_entry):
             self.complete = False
+        self._is_after_root = self._builder.is_over
         return self._skip_to_entry(lost.resume, final=final)
 
     def _skip_to_entry(self, offset: int, *, final: bool) -> bool:

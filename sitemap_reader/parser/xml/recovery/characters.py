@@ -48,7 +48,11 @@ def has_controls(written: bytes) -> bool:
 
 
 class NoCharacter(Exception):
-    """A reference to no character, or one without its `;`, where that is not read as text."""
+    """A reference to no character, or one without its `;`, at an `offset`, where that is not read as text."""
+
+    def __init__(self, written: str, offset: int) -> None:
+        super().__init__(f"{written} is no character")
+        self.offset = offset
 
 
 class CharacterReader:
@@ -103,7 +107,7 @@ class CharacterReader:
         code = int(digits.removeprefix("x"), 16 if digits.startswith("x") else 10) if is_short else -1
         if not _is_scalar(code):
             if is_exact:
-                raise NoCharacter(written.decode())
+                raise NoCharacter(written.decode(), offset)
             self._report(f"{written.decode()} was read as &amp;{written[1:].decode()}", offset, written)
             return written
         if _CONTROL.fullmatch(chr(code).encode()):

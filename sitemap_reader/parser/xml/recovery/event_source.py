@@ -137,6 +137,7 @@ class EventSource(EventParser):
             self.CharacterDataHandler(self._characters.text(content, offset, is_exact=names_location(name)))
         else:
             self.CharacterDataHandler(content.decode())
+        self.CurrentByteIndex = offset + len(content)
         self.EndElementHandler(event_name)
 
     def _attributes(self, texts: dict[bytes, str], namespaces: dict[str, str]) -> dict[str, str]:
@@ -238,9 +239,9 @@ class EventSource(EventParser):
 
 
 def _declared(texts: dict[bytes, str]) -> dict[str, str]:
-    """The namespaces that attributes declare, by prefix."""
-    names = ((name.partition(b":"), text) for name, text in texts.items())
-    return {own.decode(): text for (xmlns, _, own), text in names if xmlns == b"xmlns" and text.isprintable()}
+    """The namespaces that attributes declare, by prefix; expat refuses those with its separator."""
+    names = ((name.partition(b":"), text) for name, text in texts.items() if text.isprintable() and "}" not in text)
+    return {own.decode(): text for (xmlns, _, own), text in names if xmlns == b"xmlns"}
 
 
 def _start_tag(name: bytes, namespaces: dict[str, str], base: str | None) -> bytes:

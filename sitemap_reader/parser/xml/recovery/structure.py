@@ -119,7 +119,7 @@ class StructureRules(EventSource):
         how.setdefault("resume", self.CurrentByteIndex if is_next else self.position)
         how.setdefault("line", self.CurrentLineNumber)
         if not (self._is_damaged and self.inner):
-            self.count_fault()
+            self.count_fault(self._entry_start if self.inner else None)
         return Lost(reason, **how)
 
     def _broken(self, element: OpenElement) -> Lost:

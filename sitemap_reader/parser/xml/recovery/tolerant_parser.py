@@ -31,6 +31,7 @@ from .tokenizer import (
     VOID_EXTENSIONS,
     Token,
     TokenReader,
+    attributes,
     shown,
     without_remnant,
 )
@@ -88,7 +89,7 @@ class TolerantParser(StructureRules):
                 if self._read_token(token):
                     return True
         except NoCharacter as reference:
-            raise self._lost(f"{reference} is no character") from None
+            raise self._lost(str(reference), line=self._buffer.line_at(reference.offset)) from None
         except UndeclaredPrefix as prefix:
             raise self._lost(str(prefix), limit="max_prefixes") from None
         except Misplaced as misplaced:
@@ -120,7 +121,7 @@ class TolerantParser(StructureRules):
         if self._wake_bytes and buffer.end - self.position < self._wake_bytes and not final:
             return None
         inner = self.inner
-        if inner and (len(inner) == 1 or inner[-1].local in _HOLD_FIELDS):
+        if inner and (len(inner) == 1 or inner[-1].local in _HOLD_FIELDS) and self._depth < self._limits.max_xml_depth:
             self._read_fields()
         token = self._tokens.at(self.position, self._own, final=final)
         if token and self._is_damaged is None and inner and not self._fits(token):
@@ -156,23 +157,26 @@ class TolerantParser(StructureRules):
     def _is_mismatch(self, token: Token | None, *, final: bool) -> bool | None:
         """Whether the tags of the entry do not match, from a token on; None: more bytes are needed.
 
-        An entry that is cut, or longer than a limit, is read as it stands.
+        An entry that is cut, or ends reading by a limit before that, is read as it stands.
         """
         names, own = [element.name for element in self.inner], self._own
-        matches = token is None or self._matches(names, token)
+        matches = token is None or self._is_beyond_limits(names, token) or self._matches(names, token)
+        elements, most = self._builder.count_elements(), self._limits.max_entry_elements
         position, data, first = self.position, self._buffer.data, self._buffer.start
-        while matches and names and not self._buffer.is_too_long(position):
-            if not _is_void(names[-1]) and (fields := PLAIN_FIELDS.match(data, position - first)):
+        while matches and names and elements <= most and not self._buffer.is_too_long(position):
+            if self._may_hold_fields(names) and (fields := PLAIN_FIELDS.match(data, position - first)):
+                elements += data.count(b"</", fields.start(), fields.end())
                 position, own = first + fields.end(), None
                 continue
             try:
                 token = self._tokens.at(position, own, final=final)
             except Stop:  # once more where it is read
                 break
-            if token is None or token.next == b"unended":
+            if token is None or token.next == b"unended" or self._is_beyond_limits(names, token):
                 break
             matches = self._matches(names, token)
             position, own = first + token.end, None
+            elements += token.kind == "start"
             if token.kind == "start" and not token.is_empty:
                 own = token.name
                 names.append(own)
@@ -181,6 +185,10 @@ class TolerantParser(StructureRules):
         self._budget.spend_on_markup(data, self.position - first, position - first, CHECK_STEPS)
         return not matches if token or final else None
 
+    def _may_hold_fields(self, names: list[bytes]) -> bool:
+        """Whether the builder accepts any field inside of these elements."""
+        return len(self.outer) + len(names) < self._limits.max_xml_depth and not _is_void(names[-1])
+
     def _matches(self, names: list[bytes], token: Token) -> bool:
         """Whether a token is well-formed and the builder accepts it inside of these elements."""
         if token.kind in ("comment", "section"):
@@ -188,6 +196,17 @@ class TolerantParser(StructureRules):
         if token.kind == "stop" and token.name != names[-1]:
             return False
         return token.is_well_formed and not (token.kind == "start" and self._is_misplaced(names, token))
+
+    def _is_beyond_limits(self, names: list[bytes], token: Token) -> bool:
+        """Whether the builder raises Stop at a well-formed start tag inside of these elements."""
+        if token.kind != "start" or not token.is_well_formed:
+            return False
+        if len(self.outer) + len(names) >= self._limits.max_xml_depth:
+            return True
+        if token.rest.count(b"=") <= self._limits.max_attributes:
+            return False
+        own = [each.name for each in attributes(token.rest).found if each.name.partition(b":")[0] != b"xmlns"]
+        return len(own) > self._limits.max_attributes
 
     def _is_misplaced(self, names: list[bytes], token: Token) -> bool:
         if len(names) == 1:
@@ -223,14 +242,14 @@ class TolerantParser(StructureRules):
         begun, self._token = self.position, NO_TOKEN
         while match := PLAIN_FIELD.match(data, self.position - first):
             text, name, content = match.groups()
-            offset = first + match.start(3)
             own = local(name) if b":" in name else name
             if own in LOCATIONS:
                 is_other = is_entry and self._has_location and self._has_fields and name in (b"loc", b"link")
             else:
                 is_other = own in CONTAINERS
             is_unusual = is_other or (b">" in content and names_location(name))
-            if special_in(text) or (is_unusual and self._is_damaged is not False) or self._buffer.is_too_long(offset):
+            concerns_rules = special_in(text) or (is_unusual and self._is_damaged is not False)
+            if concerns_rules or self._buffer.is_too_long(first + match.end(3)):
                 break
             if text:
                 self.CharacterDataHandler(text.decode())
@@ -242,7 +261,7 @@ class TolerantParser(StructureRules):
                 self._has_fields = self._has_location
             elif is_entry and content and not content.isspace():
                 self._has_location = True
-            self.give_field(name, content, offset)
+            self.give_field(name, content, first + match.start(3))
             self._budget.spend(TOKEN_STEPS)
         self._budget.spend(self.position - begun)
 
