@@ -216,6 +216,14 @@ def test_an_entry_with_too_many_faults_is_lost(count: int, found: str) -> None:
 # --- the pieces: tokens, attributes, names ---
 
 
+@pytest.mark.parametrize("opening", [b"<![CDATA[", b"<[CDATA[", b"< [cdata [", b"<!CDATA[", b"<CDATA [", b"< CDATA ["])
+def test_opening_of_a_section_is_no_other_token_while_it_is_incomplete(opening: bytes) -> None:
+    section = next_token(opening, 0)
+    assert section is not None
+    assert (section.kind, section.written) == ("section", opening)
+    assert [next_token(opening[:count], 0) for count in range(1, len(opening))] == [None] * (len(opening) - 1)
+
+
 @pytest.mark.parametrize(
     ("written", "kind", "length"),
     [

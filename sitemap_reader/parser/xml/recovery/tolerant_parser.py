@@ -154,36 +154,37 @@ class TolerantParser(StructureRules):
         """The name of the innermost element of the entry, if that begins here."""
         return self.inner[-1].name if self.inner and self.inner[-1].stop == self.position else None
 
-    def _is_mismatch(self, token: Token | None, *, final: bool) -> bool | None:
+    def _is_mismatch(self, token: Token, *, final: bool) -> bool | None:
         """Whether the tags of the entry do not match, from a token on; None: more bytes are needed.
 
-        An entry that is cut, or ends reading by a limit before that, is read as it stands.
+        An entry that is cut, or that ends reading by a limit, is read as it stands.
         """
         names, own = [element.name for element in self.inner], self._own
-        matches = token is None or self._is_beyond_limits(names, token) or self._matches(names, token)
+        matches = self._is_beyond_limits(names, token) or self._matches(names, token)
         elements, most = self._builder.count_elements(), self._limits.max_entry_elements
         position, data, first = self.position, self._buffer.data, self._buffer.start
+        following: Token | None = token
         while matches and names and elements <= most and not self._buffer.is_too_long(position):
             if self._may_hold_fields(names) and (fields := PLAIN_FIELDS.match(data, position - first)):
                 elements += data.count(b"</", fields.start(), fields.end())
                 position, own = first + fields.end(), None
                 continue
             try:
-                token = self._tokens.at(position, own, final=final)
+                following = self._tokens.at(position, own, final=final)
             except Stop:  # once more where it is read
                 break
-            if token is None or token.next == b"unended" or self._is_beyond_limits(names, token):
+            if not following or following.next == b"unended" or self._is_beyond_limits(names, following):
                 break
-            matches = self._matches(names, token)
-            position, own = first + token.end, None
-            elements += token.kind == "start"
-            if token.kind == "start" and not token.is_empty:
-                own = token.name
+            matches = self._matches(names, following)
+            position, own = first + following.end, None
+            elements += following.kind == "start"
+            if following.kind == "start" and not following.is_empty:
+                own = following.name
                 names.append(own)
-            elif token.kind == "stop":
+            elif following.kind == "stop":
                 names.pop()
         self._budget.spend_on_markup(data, self.position - first, position - first, CHECK_STEPS)
-        return not matches if token or final else None
+        return not matches if following or final else None
 
     def _may_hold_fields(self, names: list[bytes]) -> bool:
         """Whether the builder accepts any field inside of these elements."""
