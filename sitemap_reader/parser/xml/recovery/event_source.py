@@ -11,7 +11,7 @@ from ..elements import XML_BASE
 from ..entry_builder import EventParser
 from ..scan import declared_namespaces, local, names_location
 from .characters import CharacterReader, special_in
-from .tokenizer import CONTAINERS, ENTRIES, FIELDS, HTML, KNOWN, PREFIXES, ROOTS, Attribute, Token
+from .tokenizer import CONTAINERS, ENTRIES, FIELDS, HTML, KNOWN, PREFIXES, ROOTS, Attribute, Token, declares_namespace
 
 if TYPE_CHECKING:
     from ....model.limits import Limits
@@ -145,7 +145,7 @@ class EventSource(EventParser):
         return {
             self.event_name(each, namespaces, is_attribute=True): text
             for each, text in texts.items()
-            if each != b"xmlns" and not each.startswith(b"xmlns:")
+            if not declares_namespace(each)
         }
 
     def pop(self) -> OpenElement:
@@ -240,8 +240,11 @@ class EventSource(EventParser):
 
 def _declared(texts: dict[bytes, str]) -> dict[str, str]:
     """The namespaces that attributes declare, by prefix; expat refuses those with its separator."""
-    names = ((name.partition(b":"), text) for name, text in texts.items() if text.isprintable() and "}" not in text)
-    return {own.decode(): text for (xmlns, _, own), text in names if xmlns == b"xmlns"}
+    return {
+        name[len(b"xmlns:") :].decode(): text
+        for name, text in texts.items()
+        if declares_namespace(name) and text.isprintable() and "}" not in text
+    }
 
 
 def _start_tag(name: bytes, namespaces: dict[str, str], base: str | None) -> bytes:

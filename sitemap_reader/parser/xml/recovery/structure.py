@@ -251,12 +251,13 @@ class StructureRules(EventSource):
     def _is_location_of_another_entry(self, token: Token) -> bool:
         """Whether this is a second location after other fields: the tags between two entries may be lost."""
         return (
-            self._has_location
-            and self._has_fields
-            and token.name in (b"loc", b"link")
+            self._may_locate_another_entry(token.name)
             and not token.rest.strip()
             and not any(element.local in CONTAINERS or element.namespaces for element in self.inner)
         )
+
+    def _may_locate_another_entry(self, name: bytes) -> bool:
+        return self._has_location and self._has_fields and name in (b"loc", b"link")
 
     def _close_before(self, token: Token) -> bool:
         """Closes what cannot contain this tag, which is read after that: a field, or a container of the same name."""

@@ -132,7 +132,9 @@ class Token(NamedTuple):
 
     @property
     def is_well_formed(self) -> bool:
-        """Whether a tag or instruction is well-formed, but for characters and prefixes; no other token is."""
+        """Whether it is well-formed, but for characters and prefixes; comments and sections have rules of their own."""
+        if self.kind in ("comment", "section"):
+            return True
         if self.is_plain:
             return not self.rest or attributes(self.rest).is_exact
         if self.kind in ("instruction", "stop"):
@@ -200,6 +202,11 @@ _ASCII_NAME = re.compile(_NAME_OF_ASCII)
 def is_name(name: bytes) -> bool:
     """Whether XML allows a name (1.0, 2.3; Namespaces 4)."""
     return _ASCII_NAME.fullmatch(name) is not None or (not name.isascii() and _is_name_of_expat(name))
+
+
+def declares_namespace(name: bytes) -> bool:
+    """Whether an attribute of this name is no other one, but a declaration (Namespaces 3)."""
+    return name == b"xmlns" or name.startswith(b"xmlns:")
 
 
 def is_element_name(name: bytes) -> bool:

@@ -32,6 +32,7 @@ from .tokenizer import (
     Token,
     TokenReader,
     attributes,
+    declares_namespace,
     shown,
     without_remnant,
 )
@@ -147,7 +148,7 @@ class TolerantParser(StructureRules):
             holds_fields = len(self.inner) == 1 or (innermost.local in _HOLD_FIELDS and token.local not in CONTAINERS)
             is_other = token.local in ENTRIES or self._is_location_of_another_entry(token)
             return holds_fields and not is_other and token.is_well_formed and (token.is_empty or not token.is_void)
-        return token.kind in ("comment", "section") or token.is_well_formed
+        return token.is_well_formed
 
     @property
     def _own(self) -> bytes | None:
@@ -192,22 +193,18 @@ class TolerantParser(StructureRules):
 
     def _matches(self, names: list[bytes], token: Token) -> bool:
         """Whether a token is well-formed and the builder accepts it inside of these elements."""
-        if token.kind in ("comment", "section"):
-            return True
         if token.kind == "stop" and token.name != names[-1]:
             return False
         return token.is_well_formed and not (token.kind == "start" and self._is_misplaced(names, token))
 
     def _is_beyond_limits(self, names: list[bytes], token: Token) -> bool:
         """Whether the builder raises Stop at a well-formed start tag inside of these elements."""
-        if token.kind != "start" or not token.is_well_formed:
+        is_too_deep = len(self.outer) + len(names) >= self._limits.max_xml_depth
+        has_many = token.rest.count(b"=") > self._limits.max_attributes
+        if token.kind != "start" or not (is_too_deep or has_many) or not token.is_well_formed:
             return False
-        if len(self.outer) + len(names) >= self._limits.max_xml_depth:
-            return True
-        if token.rest.count(b"=") <= self._limits.max_attributes:
-            return False
-        own = [each.name for each in attributes(token.rest).found if each.name.partition(b":")[0] != b"xmlns"]
-        return len(own) > self._limits.max_attributes
+        others = [each for each in attributes(token.rest).found if not declares_namespace(each.name)]
+        return is_too_deep or len(others) > self._limits.max_attributes
 
     def _is_misplaced(self, names: list[bytes], token: Token) -> bool:
         if len(names) == 1:
@@ -244,10 +241,8 @@ class TolerantParser(StructureRules):
         while match := PLAIN_FIELD.match(data, self.position - first):
             text, name, content = match.groups()
             own = local(name) if b":" in name else name
-            if own in LOCATIONS:
-                is_other = is_entry and self._has_location and self._has_fields and name in (b"loc", b"link")
-            else:
-                is_other = own in CONTAINERS
+            is_location = own in LOCATIONS
+            is_other = (is_entry and self._may_locate_another_entry(name)) if is_location else own in CONTAINERS
             is_unusual = is_other or (b">" in content and names_location(name))
             concerns_rules = special_in(text) or (is_unusual and self._is_damaged is not False)
             if concerns_rules or self._buffer.is_too_long(first + match.end(3)):
@@ -258,7 +253,7 @@ class TolerantParser(StructureRules):
             self.CurrentByteIndex = first + match.start(2) - 1
             self._text_start, self.position = self.position, first + match.end()
             element.has_markup = True
-            if own not in LOCATIONS:
+            if not is_location:
                 self._has_fields = self._has_location
             elif is_entry and content and not content.isspace():
                 self._has_location = True
