@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from contextlib import closing, suppress
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import attrs
 
@@ -74,12 +75,41 @@ THREADS = "sitemap-reader"
 _WAIT_SECONDS = 0.2
 
 
+class TimedQueue(Generic[Result]):
+    """A SimpleQueue whose get() always ends in time.
+
+    Up to Python 3.12, SimpleQueue.get(timeout=) waits forever where a signal handler returns after the timeout, as one
+    does that has to wait for the GIL. queue.Queue may keep its lock where a handler raises.
+    """
+
+    def __init__(self) -> None:
+        self._items: SimpleQueue[Result] = SimpleQueue()
+        self._has_items = threading.Lock()  # released by put()
+        self._has_items.acquire()
+        self.qsize = self._items.qsize
+
+    def put(self, item: Result) -> None:
+        """Adds an item; never waits."""
+        self._items.put(item)
+        with suppress(RuntimeError):  # released before, and not yet waited for
+            self._has_items.release()
+
+    def get(self, timeout: float) -> Result:
+        """Removes and returns the first item; raises queue.Empty after `timeout` seconds without one."""
+        deadline = time.monotonic() + timeout
+        while True:
+            with suppress(Empty):
+                return self._items.get_nowait()
+            if not self._has_items.acquire(timeout=max(deadline - time.monotonic(), 0)):
+                raise Empty
+
+
 class Bridge:
     """Passes batches from an event loop in a thread to a consumer; with 4 in the queue, the loop waits."""
 
     def __init__(self, pump: Callable[[Callable[[Batch], Awaitable[None]]], Awaitable[None]]) -> None:
         self._pump = pump
-        self._queue: SimpleQueue[Batch | BaseException | None] = SimpleQueue()
+        self._queue: TimedQueue[Batch | BaseException | None] = TimedQueue()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
@@ -106,7 +136,7 @@ class Bridge:
     def _next(self, on_wait: Callable[[], None]) -> Batch | BaseException | None:
         while True:
             try:
-                return self._queue.get(timeout=_WAIT_SECONDS)
+                return self._queue.get(_WAIT_SECONDS)
             except Empty:
                 on_wait()
 

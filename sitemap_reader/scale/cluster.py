@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..client.thread_bridge import TimedQueue
 from ..model.errors import StateError, UsageError, install_hint
 from ..serialize.arrow import require_pyarrow
 from .folder import HarvestCancelled
@@ -148,7 +149,7 @@ class HarvestTasks:
         self._pending = self._folder.clean_up(plan.shards)
         done = [manifest for shard in range(plan.shards) if (manifest := folder.manifest(shard))]
         self.progress_tracker = ProgressTracker(plan.hosts, plan.shards, done, client.dashboard_link)
-        self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._ended: TimedQueue[Any] = TimedQueue()
         self._futures: dict[Any, int] = {}
         self._shards_at_once = 0
         self._next_count = 0.0
@@ -161,7 +162,7 @@ class HarvestTasks:
             while self._futures:
                 self._report_progress()
                 with suppress(queue.Empty):
-                    self._end(self._ended.get(timeout=_POLL_SECONDS))
+                    self._end(self._ended.get(_POLL_SECONDS))
             self._report_progress()
         finally:
             self._client.unsubscribe_topic(self._topic)
