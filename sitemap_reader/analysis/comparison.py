@@ -12,9 +12,8 @@ import pandas as pd
 from ..client.summary import count_of
 from ..compare.diff import diff
 from ..model.errors import UsageError
-from ..model.problems import percent
 from .charts import ChartSpec
-from .measure import NEWEST_RULE, finding_per_site, in_site_order, measure, page_frame, pages_with_newest
+from .measure import NEWEST_RULE, finding_per_site, in_site_order, measure, page_frame, pages_with_newest, part_of
 from .sections import section_of
 from .tables import PAGE_KEY, Tables, json_objects
 
@@ -45,11 +44,12 @@ def overlap(snapshot: SnapshotTables, by: str) -> Measure:
         for (site, mine), (other, theirs) in permutations(values.items(), 2)
     ]
     frame = pd.DataFrame(rows, columns=["site", "other", by + "s", "shared", "share"])
-    first = frame.sort_values("share", ascending=False, na_position="last").iloc[0]
     finding = f"no {by} is shared"
-    if first["shared"]:
-        share = percent(first["share"])
-        finding = f"largest overlap: {first['other']} has {share} of the {by}s of {first['site']}"
+    if frame["shared"].any():
+        tied = frame[frame["share"] == frame["share"].max()]
+        first, more = tied.iloc[0], f" (and {len(tied) - 1:,} more pairs as much)" if len(tied) > 1 else ""
+        share = part_of(first["shared"], first[by + "s"], by)
+        finding = f"largest overlap: {first['other']} has {share} of {first['site']}{more}"
     rule = f"How many of a site's distinct {_OVERLAPS[by]} another site has too."
     spec = ChartSpec(
         "heat",
@@ -112,9 +112,24 @@ def _sizes(snapshot: SnapshotTables) -> pd.DataFrame:
 
 def _grown(part: pd.DataFrame) -> str:
     first, last = part.iloc[0], part.iloc[-1]
-    days = (last["at"] - first["at"]).days
-    by = f" ({last['pages'] / first['pages'] - 1:+.0%})" if first["pages"] else ""
-    return f"from {first['pages']:,} to {count_of(last['pages'], 'page')}{by} in {count_of(days, 'day')}"
+    pages, days = count_of(last["pages"], "page"), count_of((last["at"] - first["at"]).days, "day")
+    if len(part) == 1:
+        return f"{pages} in one snapshot"
+    more = int(last["pages"] - first["pages"])
+    if not more:
+        return f"{pages} at the beginning and at the end of {days}"
+    by = f", {_change_share(more / first['pages'])}" if first["pages"] else ""
+    return f"from {first['pages']:,} to {pages} ({more:+,}{by}) in {days}"
+
+
+def _change_share(share: float) -> str:
+    """
+    >>> _change_share(-0.00105), _change_share(0.24), _change_share(0.00001)
+    ('-0.1%', '+24%', 'under 0.1%')
+    """
+    if abs(share) < 0.001:
+        return "under 0.1%"
+    return f"{share:+.1%}" if abs(share) < 0.1 else f"{share:+.0%}"
 
 
 # --- churn -------------------------------------------------------------------------------------------------------
@@ -194,5 +209,5 @@ def _choices(snapshots: Iterable[SnapshotTables]) -> str:
 def _churned(part: pd.DataFrame) -> str:
     sums = part[[*_CHANGE_KINDS, "unchanged"]].sum()
     before = sums["updated"] + sums["removed"] + sums["unchanged"]
-    changes = ", ".join(f"{sums[name]:,} {name}" for name in _CHANGE_KINDS)
-    return f"{changes} of {count_of(before, 'page')}"
+    earlier = ", ".join(f"{sums[name]:,} {name}" for name in ("updated", "removed", "unchanged"))
+    return f"{sums['new']:,} new; of {count_of(before, 'earlier page')}: {earlier}"

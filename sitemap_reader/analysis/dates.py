@@ -1,11 +1,12 @@
-"""Measures of lastmods: how reliable they are (lastmod_trust), cadence, weekday and hour, freshness.
+"""Measures of lastmods: cadence, weekday and hour, freshness.
 
-No date is treated as more precise than it was stated: one without a day has no weekday, one without a time no hour.
+No conclusion is drawn from lastmods that cannot be trusted, or from one batch of them: see lastmod_trust.py. No date is
+treated as more precise than it was stated: one without a day has no weekday, one without a time no hour.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from math import sqrt
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -13,100 +14,66 @@ import attrs
 import pandas as pd
 
 from ..client.summary import count_of
-from ..frontier.lastmod_trust import History, LastmodEvidence, judge_history, trust_in_words
+from ..frontier.lastmod_trust import judge_history, trust_in_words
 from ..model.errors import UsageError
-from ..model.problems import percent
-from ..model.url_batch import PRECISION_CODES, SUBSECOND
 from ..parser.normalise.dates import DAY, TIMED
 from .charts import ChartSpec
+from .lastmod_trust import verdict
 from .measure import (
     days_between,
     finding_per_site,
     in_site_order,
     is_future,
+    leaders,
     measure,
+    most_frequent,
+    name_some,
     page_frame,
+    part_of,
     share_of_site,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from ..frontier.lastmod_trust import History
     from .measure import Measure
     from .tables import SnapshotTables
 
 
-# --- reliability -------------------------------------------------------------------------------------------------
+# --- what lastmods allow to conclude -----------------------------------------------------------------------------
 
-# The score is that of frontier/lastmod_trust.py for a single read: whether a lastmod changes together with its page
-# takes two.
-_NO_URLS = "there is no URL"
-_RULE = (
-    "Each sitemap's lastmods: how many are identical (the most frequent one) or dense (of the ten minutes that hold "
-    "most), if ten or more are; in the future; or the time of the request, if five or more are. The score is 1 if none "
-    "of this is found, 0 if they carry no information."
-)
-_COUNTED = ("dated", "identical", "dense", "future", "at_fetch")  # of History
-_SPEC = ChartSpec(
-    "rows", x="score", y="sitemap", x_title="score (0 to 1)", text="reasons", format=".2f", ends=(0, 1), max_rows=20
-)
+# Below it lastmods cannot be trusted: their dates say nothing about the pages.
+_LEAST_SCORE = 0.5
+# A value stands out if chance would make it as frequent in one of some hundred sites: its distance from the mean, in
+# standard deviations of evenly spread dates. Fewer dates than this may be chance in any case.
+_LEAST_DEVIATION, _LEAST_DATES = 3.0, 10
 
 
-def lastmod_trust(snapshot: SnapshotTables) -> Measure:
-    """See Snapshot.lastmod_trust()."""
-    frame = _trust_frame(snapshot)
-    finding = finding_per_site(frame, snapshot.sites, lambda part: f"lastmods {site_verdict(part)}", _NO_URLS)
-    return measure(frame, rule=_RULE, finding=finding, spec=_SPEC)
-
-
-def verdict(snapshot: SnapshotTables) -> str:
-    """See Snapshot.verdict."""
-    return finding_per_site(_trust_frame(snapshot), snapshot.sites, _with_share, _NO_URLS)
-
-
-def _with_share(part: pd.DataFrame) -> str:
-    share = part["dated"].sum() / part["urls"].sum()
-    stated = f"; {percent(share)} of URLs have one" if share else ""
-    return f"lastmods {site_verdict(part)}{stated}"
-
-
-def site_verdict(part: pd.DataFrame) -> str:
-    """How reliable the lastmods of all sitemaps of one site are together, in words."""
-    sums = {name: int(part[name].sum()) for name in _COUNTED}
-    judged = judge_history(History(entries=int(part["urls"].sum()), **sums))
-    if not sums["dated"]:
-        return "are missing: no URL has one"
-    return f"{trust_in_words(judged)}: {', '.join(judged.reasons) or 'no fault was found'}"
-
-
-def _trust_frame(snapshot: SnapshotTables) -> pd.DataFrame:
-    urls = snapshot.urls.to_pandas(["site", "sitemap", "lastmod", "lastmod_precision"])
-    urls["sitemap"] = urls["sitemap"].fillna("")
-    codes = urls["lastmod_precision"].map(PRECISION_CODES)
-    micros = urls["lastmod"].astype("int64")
-    urls["number"] = micros.where(codes == SUBSECOND, micros // 1_000_000)
-    urls["code"] = codes.astype("Int64")
-    rows = [
-        {"site": site, "sitemap": sitemap, **_judged(part, snapshot)}
-        for (site, sitemap), part in urls.groupby(["site", "sitemap"], sort=False)
-    ]
-    frame = pd.DataFrame(rows, columns=["site", "sitemap", "urls", *_COUNTED, "score", "reasons"])
-    worst_first = frame.sort_values(["score", "urls"], ascending=[True, False], kind="stable")
-    return in_site_order(worst_first, snapshot)
-
-
-def _judged(urls: pd.DataFrame, snapshot: SnapshotTables) -> dict[str, Any]:
-    """The row of a sitemap: what was counted, and the verdict."""
-    evidence = LastmodEvidence(entries=int(urls["lastmod"].isna().sum()))
-    dated = urls[urls["lastmod"].notna()]
-    evidence.add(dated["number"].tolist(), [None if code is pd.NA else code for code in dated["code"].tolist()])
-    if snapshot.read_at is not None and snapshot.read_until is not None:
-        for moment in (snapshot.read_at, snapshot.read_until):
-            evidence.read(moment.timestamp())
-    history = evidence.history(as_of=(snapshot.read_until or snapshot.at).timestamp())
+def _distrust(history: History) -> str | None:
+    """Why the dates of a site allow no conclusion; None if they do."""
     trust = judge_history(history)
-    counts = {name: getattr(history, name) for name in _COUNTED}
-    return {"urls": history.entries, **counts, "score": trust.score, "reasons": "; ".join(trust.reasons)}
+    if trust.score is None:
+        return "no page has a lastmod"
+    return None if trust.score >= _LEAST_SCORE else f"no conclusion: lastmods {trust_in_words(trust)}"
+
+
+def _stands_out(top: float, total: float, values: int) -> bool:
+    """Whether a count is too great for chance, if `total` dates were spread evenly over so many values."""
+    share = 1 / values
+    return top >= _LEAST_DATES and top - total * share >= _LEAST_DEVIATION * sqrt(total * share * (1 - share))
+
+
+def _peak(counts: pd.Series[Any], noun: str, history: History) -> str:
+    """Which values are the most frequent ones, if any stands out, also without the largest batch."""
+    total, top, least = int(counts.sum()), int(counts.max()), counts.idxmin()
+    most = most_frequent(counts, total)
+    batch = history.batches[0].count if history.batches else 0
+    if _stands_out(top - batch, total - batch, len(counts)):
+        return most
+    if _stands_out(top, total, len(counts)):
+        return f"no {noun} stands out beyond one batch: {batch:,} lastmods are {history.batches[0]}"
+    return f"no {noun} stands out: {most}, {least} {part_of(int(counts.min()), total)}"
 
 
 # --- cadence -----------------------------------------------------------------------------------------------------
@@ -135,7 +102,7 @@ _FREQS = {
 _MAX_PERIODS = 5_000
 
 
-def cadence(snapshot: SnapshotTables, freq: str, *, verdict: str) -> Measure:
+def cadence(snapshot: SnapshotTables, freq: str, *, histories: Mapping[str, History]) -> Measure:
     """See Snapshot.cadence()."""
     if freq not in [*_FREQS]:  # a list: the value may be unhashable
         raise UsageError(f"freq is one of {', '.join(_FREQS)}, and not {freq!r}")
@@ -153,13 +120,17 @@ def cadence(snapshot: SnapshotTables, freq: str, *, verdict: str) -> Measure:
     frame = in_site_order(frame, snapshot)
     rule = f"Pages by the {freq} of their lastmod (UTC). A lastmod is the last change only: earlier ones are unknown."
     rule += _not_counted(left_out)
-    busiest = partial(_busiest, freq=freq, name=period.name)
-    finding = finding_per_site(frame, snapshot.sites, busiest, f"no page states a {freq}")
+
+    def describe(part: pd.DataFrame) -> str:
+        history = histories[part["site"].iloc[0]]
+        return _distrust(history) or _busiest(part, freq, period.name, history)
+
+    finding = finding_per_site(frame, snapshot.sites, describe, f"no page states a {freq}")
     if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
         rule += f" The dates span more than {_MAX_PERIODS:,} {freq}s: those without a page have no row."
     frame["period"] = frame["period"].dt.start_time
     spec = ChartSpec("columns", x="period", y="pages", x_title=f"{freq} of lastmod (UTC)", y_title="pages")
-    return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict)
+    return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
 
 _NO_PERIODS = pd.DataFrame({"site": [], "period": pd.PeriodIndex([], freq="D"), "pages": []})
@@ -178,12 +149,25 @@ def _has_gaps(periods: pd.Series[Any]) -> bool:
     return bool((periods.iloc[-1] - periods.iloc[0]).n + 1 > len(periods))
 
 
-def _busiest(part: pd.DataFrame, freq: str, name: Callable[[Any], str]) -> str:
-    busiest = part.loc[part["pages"].idxmax()]
-    counts = part.loc[part["pages"] > 0, "pages"]
+def _busiest(part: pd.DataFrame, freq: str, name: Callable[[Any], str], history: History) -> str:
+    counts = part.set_index("period")["pages"]
+    counts = counts[counts > 0]
+    total, top, first = int(counts.sum()), int(counts.max()), leaders(counts)
+    if len(counts) == 1:
+        return f"all {count_of(total, 'dated page')} in {name(first[0])}{_batch_in(first[0], history)}"
     which = "" if len(counts) == len(part) and not _has_gaps(part["period"]) else " that has any"
-    median = count_of(round(counts.median()), "page")
-    return f"{median} in the median {freq}{which}, most in {name(busiest['period'])} ({busiest['pages']:,})"
+    names = name_some([name(period) for period in first])
+    each, batch = (" each", "") if len(first) > 1 else ("", _batch_in(first[0], history))
+    median = f"{counts.median():,g} {'page' if counts.median() == 1 else 'pages'}"
+    return f"{median} in the median {freq}{which}, most in {names}: {part_of(top, total, each=each)}{batch}"
+
+
+def _batch_in(period: Any, history: History) -> str:
+    """The largest batch, if its lastmods are in the period."""
+    for batch in history.batches[:1]:
+        if period.start_time.timestamp() <= batch.first <= period.end_time.timestamp():
+            return f", where {batch.count:,} lastmods are {batch}"
+    return ""
 
 
 def _not_counted(left_out: dict[str, Any]) -> str:
@@ -199,7 +183,7 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _NO_HOUR = "none"
 
 
-def weekday_hour(snapshot: SnapshotTables, tz: str, *, verdict: str) -> Measure:
+def weekday_hour(snapshot: SnapshotTables, tz: str, *, histories: Mapping[str, History]) -> Measure:
     """See Snapshot.weekday_hour()."""
     try:
         zone = ZoneInfo(tz)
@@ -223,10 +207,15 @@ def weekday_hour(snapshot: SnapshotTables, tz: str, *, verdict: str) -> Measure:
     rank = {weekday: number for number, weekday in enumerate(_WEEKDAYS)}
     frame = frame.assign(_rank=frame["weekday"].map(rank)).sort_values(["_rank", "hour"]).drop(columns="_rank")
     frame = in_site_order(frame, snapshot)
-    finding = finding_per_site(frame, snapshot.sites, partial(_peak, tz=tz), "no page states a day")
+
+    def describe(part: pd.DataFrame) -> str:
+        history = histories[part["site"].iloc[0]]
+        return _distrust(history) or _busiest_hours(part, tz, history)
+
+    finding = finding_per_site(frame, snapshot.sites, describe, "no page states a day")
     rule = f"Pages by weekday and hour ({tz}) of their lastmod; a lastmod without a time has no hour."
     rule += _not_counted(left_out)
-    return measure(frame, rule=rule, finding=finding, spec=_hours_spec(tz), verdict=verdict)
+    return measure(frame, rule=rule, finding=finding, spec=_hours_spec(tz), verdict=verdict(histories))
 
 
 def _hours_spec(tz: str) -> ChartSpec:
@@ -242,15 +231,14 @@ def _hours_spec(tz: str) -> ChartSpec:
     )
 
 
-def _peak(part: pd.DataFrame, tz: str) -> str:
-    total = part["pages"].sum()
-    days = part.groupby("weekday")["pages"].sum()
-    day = days.idxmax()
-    finding = f"{percent(days[day] / total)} of changes on a {day}"
-    hours = part.dropna(subset="hour").groupby("hour")["pages"].sum()
-    if not len(hours):
-        return f"{finding}; no lastmod states a time"
-    return f"{finding}; the busiest hour is {hours.idxmax():02}:00 {tz} ({hours.max():,} of {hours.sum():,})"
+def _busiest_hours(part: pd.DataFrame, tz: str, history: History) -> str:
+    days = part.groupby("weekday")["pages"].sum().reindex([*_WEEKDAYS], fill_value=0)
+    timed = part.dropna(subset="hour")
+    if timed.empty:
+        return f"{_peak(days, 'weekday', history)}; no lastmod states a time"
+    hours = timed.groupby("hour")["pages"].sum().reindex(range(24), fill_value=0)
+    hours.index = [f"{hour:02}:00" for hour in hours.index]
+    return f"{_peak(days, 'weekday', history)}; {_peak(hours, 'hour', history)} ({tz})"
 
 
 # --- freshness ---------------------------------------------------------------------------------------------------
@@ -260,7 +248,7 @@ _OLDER, _UNDATED, _FUTURE = "older", "undated", "in the future"
 _AGE_CLASSES = (*_AGES, _OLDER, _UNDATED, _FUTURE)
 
 
-def freshness(snapshot: SnapshotTables, *, verdict: str) -> Measure:
+def freshness(snapshot: SnapshotTables, *, histories: Mapping[str, History]) -> Measure:
     """See Snapshot.freshness()."""
     pages = page_frame(snapshot, "lastmod", "lastmod_precision")
     pages["age"] = _age_class(pages, snapshot)
@@ -269,13 +257,17 @@ def freshness(snapshot: SnapshotTables, *, verdict: str) -> Measure:
     frame = counts.reindex(rows, fill_value=0).reset_index()
     frame["share"] = share_of_site(frame)
     frame = frame[(frame["pages"] > 0) | (frame["age"] != _FUTURE)]
-    finding = finding_per_site(frame, snapshot.sites, _recent_shares)
+
+    def describe(part: pd.DataFrame) -> str:
+        return _distrust(histories[part["site"].iloc[0]]) or _recent_shares(part)
+
+    finding = finding_per_site(frame, snapshot.sites, describe)
     rule = (
         f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The age of a "
         "day counts from its end, that of a month or a year from its start."
     )
     spec = ChartSpec("rows", x="share", y="age", x_title="share of pages", format=".1%", ends=(0.0, 1.0))
-    return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict)
+    return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
 
 def _age_class(pages: pd.DataFrame, snapshot: SnapshotTables) -> Any:
@@ -289,8 +281,11 @@ def _age_class(pages: pd.DataFrame, snapshot: SnapshotTables) -> Any:
 
 
 def _recent_shares(part: pd.DataFrame) -> str:
-    shares = part.set_index("age")["share"]
-    within = shares[["7 days", "30 days"]].sum()
-    year = within + shares[["90 days", "365 days"]].sum()
-    undated = percent(shares[_UNDATED])
-    return f"{percent(within)} changed within 30 days, {percent(year)} within a year, {undated} undated"
+    pages = part.set_index("age")["pages"].reindex([*_AGE_CLASSES], fill_value=0)
+    ages, total = [*_AGES], int(pages.sum())
+    dated = total - int(pages[_UNDATED])
+    month, year = int(pages[ages[:2]].sum()), int(pages[ages].sum())
+    parts = [f"{part_of(month, dated, 'dated page')} changed within 30 days, {part_of(year, dated)} within a year"]
+    if dated < total:
+        parts.append(f"{part_of(total - dated, total, 'page')} {'has' if total - dated == 1 else 'have'} no lastmod")
+    return "; ".join(parts)

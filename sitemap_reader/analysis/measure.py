@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
+from ..model.problems import percent
 from ..parser.normalise.dates import CLOCK_TOLERANCE, DAY, TIMED
 from .charts import SITE_SEPARATOR, Chart
 
@@ -89,9 +90,51 @@ def finding_per_site(
     describe: Callable[[pd.DataFrame], str],
     if_empty: str = "there is no page",
 ) -> str:
-    """The finding that `describe` gives for the rows of each site, joined; `if_empty` for a frame without rows."""
-    findings = {site: describe(part) for site, part in frame.groupby("site", sort=False)}
+    """The finding that `describe` gives for the rows of each site, joined; `if_empty` for a site without rows."""
+    parts = dict([*frame.groupby("site", sort=False)])
+    findings = {site: describe(parts[site]) if site in parts else if_empty for site in sites}
     return join_findings(findings, sites) or if_empty
+
+
+def part_of(part: int, whole: int, noun: str = "", *, each: str = "") -> str:
+    """A share with the numbers behind it.
+
+    >>> part_of(142, 420), part_of(1, 640, "page"), part_of(5, 20, each=" each")
+    ('34% (142 of 420)', 'under 1% (1 of 640 pages)', '25% each (5 of 20)')
+    """
+    counted = f"{whole:,} {noun}{'' if whole == 1 else 's'}" if noun else f"{whole:,}"
+    return f"{percent(part / whole if whole else 0.0)}{each} ({part:,} of {counted})"
+
+
+def leaders(counts: pd.Series[Any]) -> list[Any]:
+    """The labels of the greatest value: several if they tie."""
+    return [*counts.index[counts == counts.max()]]
+
+
+def most_frequent(counts: pd.Series[Any], whole: int, noun: str = "") -> str:
+    """Which label has the greatest count, or which have, and its share of the whole.
+
+    >>> most_frequent(pd.Series({"/blog/": 5, "/shop/": 2}), 8, "page")
+    '/blog/ has 62% (5 of 8 pages)'
+    >>> most_frequent(pd.Series({"Mon": 4, "Tue": 4}), 8)
+    'Mon and Tue have 50% each (4 of 8)'
+    """
+    first = leaders(counts)
+    verb, each = ("have", " each") if len(first) > 1 else ("has", "")
+    return f"{name_some(first)} {verb} {part_of(int(counts.max()), whole, noun, each=each)}"
+
+
+def name_some(names: Sequence[str]) -> str:
+    """The names, or the first three of them.
+
+    >>> name_some(["a", "b"]), name_some(["a", "b", "c", "d", "e"])
+    ('a and b', 'a, b, c and 2 more')
+    """
+    shown = [*names[:_MAX_TIES], *([f"{len(names) - _MAX_TIES:,} more"] if len(names) > _MAX_TIES else [])]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+_MAX_TIES = 3
 
 
 # --- the pages of a Snapshot ---

@@ -8,7 +8,6 @@ import pandas as pd
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
-from ..model.problems import percent
 from .charts import ChartSpec
 from .measure import (
     NEWEST_RULE,
@@ -16,8 +15,10 @@ from .measure import (
     finding_per_site,
     in_site_order,
     measure,
+    most_frequent,
     page_frame,
     pages_with_newest,
+    part_of,
     share_of_site,
 )
 from .tables import has_any
@@ -61,9 +62,8 @@ def sections(snapshot: SnapshotTables, depth: int) -> Measure:
 
 
 def _largest_section(part: pd.DataFrame) -> str:
-    first = part.iloc[0]
-    pages, sections = count_of(part["pages"].sum(), "page"), count_of(len(part), "section")
-    return f"{first['section']} has {percent(first['share'])} of {pages} in {sections}"
+    pages = part.set_index("section")["pages"]
+    return f"{most_frequent(pages, int(pages.sum()), 'page')}, in {count_of(len(part), 'section')}"
 
 
 _MEDIA = ("images", "videos", "news", "alternates")
@@ -100,9 +100,9 @@ def media_coverage(snapshot: SnapshotTables, depth: int) -> Measure:
 
 
 def _media_shares(part: pd.DataFrame) -> str:
-    total = part["pages"].sum()
-    shares = {name: part[name].sum() / total for name in _MEDIA}
-    parts = [f"{percent(share)} with {name}" for name, share in shares.items() if share]
+    total = int(part["pages"].sum())
+    counts = {name: int(part[name].sum()) for name in _MEDIA}
+    parts = [f"{part_of(count, total)} with {name}" for name, count in counts.items() if count]
     return ", ".join(parts) or "no page has any"
 
 
@@ -140,8 +140,9 @@ def _values(pages: pd.DataFrame, name: str) -> pd.DataFrame:
 def _stated_shares(part: pd.DataFrame) -> str:
     parts = []
     for name in _HINTS:
-        values = part[(part["hint"] == name) & (part["value"] != _NONE)]
-        share = values["share"].sum()
+        rows = part[part["hint"] == name]
+        values = rows[rows["value"] != _NONE]
+        stated = part_of(int(values["pages"].sum()), int(rows["pages"].sum()), "page")
         different = count_of(len(values), "value")
-        parts.append(f"{percent(share)} state a {name} ({different})" if share else f"none states a {name}")
+        parts.append(f"{stated} state a {name} ({different})" if len(values) else f"none states a {name}")
     return ", ".join(parts)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..frontier.filters import Pattern
+    from ..frontier.lastmod_trust import History
+    from .lastmod_trust import Histories
     from .measure import Measure
 
 
@@ -96,11 +98,24 @@ class Snapshot(SnapshotTables):
 
     @cached_property
     def verdict(self) -> str:
-        """How reliable the lastmods of each site are: `lastmods are doubtful (0.60): 40% have the same lastmod; …`."""
-        require_pandas()
-        from .dates import verdict
+        """How far the lastmods of each site can be trusted: `lastmods are doubtful (0.60): 40% within 3 min on …`."""
+        from .lastmod_trust import verdict
 
-        return verdict(self)
+        return verdict(self._site_histories)
+
+    @cached_property
+    def _sitemap_histories(self) -> Histories:
+        require_pandas()
+        from .lastmod_trust import sitemap_histories
+
+        return sitemap_histories(self)
+
+    @cached_property
+    def _site_histories(self) -> dict[str, History]:
+        require_pandas()
+        from .lastmod_trust import site_histories
+
+        return site_histories(self._sitemap_histories, self)
 
     def _measure(self, module: str, name: str, *args: Any, **options: Any) -> Measure:
         require_pandas()
@@ -112,25 +127,26 @@ class Snapshot(SnapshotTables):
 
         `freq` is "day", "week" (from Monday), "month", "quarter" or "year".
         """
-        return self._measure("dates", "cadence", freq, verdict=self.verdict)
+        return self._measure("dates", "cadence", freq, histories=self._site_histories)
 
     def weekday_hour(self, tz: str = "UTC") -> Measure:
         """Pages by weekday and hour of their lastmod: `site weekday hour pages`. `tz` is a zone such as "Europe/Oslo".
 
         A lastmod without a time has a weekday, and no hour.
         """
-        return self._measure("dates", "weekday_hour", tz, verdict=self.verdict)
+        return self._measure("dates", "weekday_hour", tz, histories=self._site_histories)
 
     def freshness(self) -> Measure:
         """Pages by the age of their lastmod: `site age pages share`, from "7 days" to "older", then "undated"."""
-        return self._measure("dates", "freshness", verdict=self.verdict)
+        return self._measure("dates", "freshness", histories=self._site_histories)
 
     def lastmod_trust(self) -> Measure:
         """How reliable each sitemap's lastmods are, with a `score` from 0 to 1.
 
-        Columns: `site sitemap urls dated identical dense future at_fetch score reasons`.
+        Columns: `site sitemap urls dated coverage dense batch future at_fetch score reasons`. The score is empty if no
+        URL has a lastmod; `coverage` is the share of URLs that have one.
         """
-        return self._measure("dates", "lastmod_trust")
+        return self._measure("lastmod_trust", "lastmod_trust", self._sitemap_histories)
 
     def sections(self, depth: int = 1) -> Measure:
         """Pages by their first folders, `depth` of them: `site section pages share dated newest`."""

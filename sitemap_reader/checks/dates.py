@@ -99,12 +99,12 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
         history = self.histories[sitemap] = evidence.history(as_of=self._as_of)
         # News have a publication date, and are all of the last days. A text sitemap cannot state dates; a dump may not
         # state the format.
-        exempt = {"identical", "dense", "undated"} if stats.has_news else set[str]()
+        exempt = {"dense", "undated"} if stats.has_news else set[str]()
         if outcome.format == Format.TEXT if outcome else not history.dated:
             exempt.add("undated")
         for kind in needs_finding(history) - exempt:
             code, message = _MESSAGES[kind]
-            findings.report(code, message(evidence, now), sitemap=sitemap, field="lastmod")
+            findings.report(code, message(history, now), sitemap=sitemap, field="lastmod")
         self._compare_with_index(sitemap, evidence, findings)
 
     def facts(self) -> Iterator[Fact]:
@@ -125,25 +125,21 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
         findings.report("D05", message, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date)
 
 
-def _alike(evidence: LastmodEvidence, _: datetime | None) -> str:
-    first, last, count = evidence.alike()
-    dates = [format_date(date, evidence.precision or "second") for date in (first, last)]
-    which = dates[0] if first == last else f"between {dates[0]} and {dates[1]}"
-    return f"{count:,} of {evidence.dated:,} lastmods are {which}"
+def _dense(history: History, _: datetime | None) -> str:
+    return f"{history.dense:,} of {history.dated:,} lastmods are {history.batches[0]}"
 
 
-def _at_fetch(evidence: LastmodEvidence, now: datetime | None) -> str:
-    return f"all {evidence.dated:,} lastmods are the time of the request, {stamp(now and now.replace(microsecond=0))}"
+def _at_fetch(history: History, now: datetime | None) -> str:
+    return f"all {history.dated:,} lastmods are the time of the request, {stamp(now and now.replace(microsecond=0))}"
 
 
-def _undated(evidence: LastmodEvidence, _: datetime | None) -> str:
-    return f"{evidence.dated:,} of {evidence.entries:,} URLs have a lastmod"
+def _undated(history: History, _: datetime | None) -> str:
+    return f"{history.dated:,} of {history.entries:,} URLs have a lastmod"
 
 
 # Kind of evidence -> the code that reports it, and the message.
-_MESSAGES: dict[str, tuple[str, Callable[[LastmodEvidence, datetime | None], str]]] = {
-    "identical": ("D03", _alike),
-    "dense": ("D03", _alike),
+_MESSAGES: dict[str, tuple[str, Callable[[History, datetime | None], str]]] = {
+    "dense": ("D03", _dense),
     "at_fetch": ("D04", _at_fetch),
     "undated": ("D07", _undated),
 }

@@ -19,20 +19,22 @@ import attrs
 from ..model.problems import percent
 from ..model.records import Precision
 from ..model.url_batch import EPOCH, SUBSECOND, lastmod_of, precision_of, states_time
-from ..parser.normalise.dates import period_end, tolerance
+from ..parser.normalise.dates import PRECISION_CHARACTERS, format_date, period_end, tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 # A lastmod: the moment, and which of its fields were given.
 Lastmod = tuple[datetime, Precision]
-Kind = Literal["identical", "dense", "future", "at_fetch", "entry_only", "lastmod_only"]
+Kind = Literal["dense", "future", "at_fetch", "entry_only", "lastmod_only"]
 
 # Fewer entries than this are not counted, as they may be chance: ten pages that changed at once, or five that changed
 # in the minute of the request.
-_MIN_ENTRIES = {"identical": 10, "dense": 10, "at_fetch": 5}
+_MIN_ENTRIES = {"dense": 10, "at_fetch": 5}
 # A build or an import writes its dates within minutes: of the real sites examined, the slowest took less than ten.
 _DENSE_SECONDS = 600
+# How many batches of a document are named, the largest ones, and the least share of the dates that each has.
+_MAX_BATCHES, _MIN_BATCH_SHARE = 3, 0.05
 # For clocks that differ. A site that changes all the time has pages that did change in the ten minutes before.
 _FETCH_MARGIN_SECONDS = 60
 # Distinct dates that are counted as they are. If there are more, all are rounded down to the smallest of these units of
@@ -42,7 +44,7 @@ _UNIT_SECONDS = (0, 1, 60, 3_600, 86_400, 8_640_000, 864_000_000)
 _SECOND = 1_000_000  # in microseconds
 # A finding of an audit asks the owner of a site to change something, which takes more evidence than a lower score.
 # Kind -> the least share of the dates, and the least number of dates.
-_FINDINGS: dict[Kind, tuple[float, int]] = {"identical": (0.9, 20), "dense": (0.9, 20), "at_fetch": (1.0, 0)}
+_FINDINGS: dict[Kind, tuple[float, int]] = {"dense": (0.9, 20), "at_fetch": (1.0, 0)}
 # Most entries of a sitemap can be dated: with less than half something is left out.
 _DATED_SHARE = 0.5
 # An index must have dated this many changes correctly before an unchanged lastmod is a reason not to fetch a child.
@@ -56,24 +58,43 @@ _VERDICTS = ((_TRUSTED_SCORE, "can be trusted"), (0.5, "are doubtful"), (0.0, "c
 
 
 @attrs.frozen
+class Batch:
+    """Entries whose lastmods lie within ten minutes, as a build or an import writes them: `count` of them.
+
+    `first` and `last` are their dates, in seconds since 1970. `date` is the date that all have, as it was stated, or
+    the day of the first.
+    """
+
+    date: str
+    first: int
+    last: int
+    count: int
+
+    def __str__(self) -> str:
+        minutes = -(-(self.last - self.first) // 60)
+        return f"within {minutes or 1} min on {self.date}" if self.last > self.first else self.date
+
+
+@attrs.frozen
 class History:
     """Observations of one document's lastmods, as numbers of entries.
 
-    From the last time that it was read: `dated` have a lastmod; `identical` have the most frequent one; `dense` have
-    one of the ten minutes that hold most; `future` have one after the time of reading, `at_fetch` one at that time.
+    From the last time that it was read: `dated` have a lastmod; `dense` have one of the ten minutes that hold most;
+    `future` have one after the time of reading, `at_fetch` one at that time. `batches` are the (at most three) largest
+    batches, which do not overlap, the largest first.
     From all times together: `both` entry and lastmod changed; `lastmod_only` changed while the entry did not;
     `entry_only` changed while its lastmod did not.
     """
 
     entries: int = 0
     dated: int = 0
-    identical: int = 0
     future: int = 0
     at_fetch: int = 0
     both: int = 0
     lastmod_only: int = 0
     entry_only: int = 0
     dense: int = 0
+    batches: tuple[Batch, ...] = ()
 
     def counting(self, entry: bool, lastmod: bool) -> History:
         """A copy with one more observation: whether an entry changed, and whether its lastmod did."""
@@ -91,8 +112,31 @@ class History:
 
 
 def total(histories: Iterable[History]) -> History:
-    """The history of several documents together, each of which was counted alone."""
-    return History(*map(sum, zip(*map(attrs.astuple, histories), strict=True)))
+    """The history of several documents together, each of which was counted alone.
+
+    Their batches are joined where they lie within the same ten minutes.
+    """
+    histories = [*histories]
+    sums = {name: sum(getattr(history, name) for history in histories) for name in _COUNTS}
+    return History(**sums, batches=_joined(batch for history in histories for batch in history.batches))
+
+
+_COUNTS = [field.name for field in attrs.fields(History) if field.name != "batches"]
+
+
+def _joined(batches: Iterable[Batch]) -> tuple[Batch, ...]:
+    joined: list[Batch] = []
+    for batch in sorted(batches, key=lambda batch: (batch.first, batch.last)):
+        if joined and batch.last - joined[-1].first < _DENSE_SECONDS:
+            last, count = max(joined[-1].last, batch.last), joined[-1].count + batch.count
+            joined[-1] = attrs.evolve(joined[-1], last=last, count=count)
+        else:
+            joined.append(batch)
+    return _largest(joined)
+
+
+def _largest(batches: list[Batch]) -> tuple[Batch, ...]:
+    return tuple(sorted(batches, key=lambda batch: (-batch.count, batch.first))[:_MAX_BATCHES])
 
 
 @attrs.frozen
@@ -204,24 +248,21 @@ class LastmodEvidence:
         ends = [period_end(*_lastmod(number, code)) for code, number in self._maxima().items()]
         return LastmodSummary(self.newest(), max(ends, default=None), self.entries - self.dated)
 
-    def alike(self) -> tuple[datetime, datetime, int]:
-        """The first and the last date of the ten minutes that hold most entries, and the number of these."""
-        first, last, count = self._densest(self._moments())
-        last += _UNIT_SECONDS[self._level] * _SECOND if self._level > 1 else 0  # the end of what was rounded down
-        return EPOCH + timedelta(microseconds=first), EPOCH + timedelta(microseconds=last), count
-
     def history(self, before: History | None = None, *, as_of: float | None = None) -> History:
         """The counts, in place of the last ones of a document that was read `before`; its counts of changes stay.
 
         Dates after `as_of` (seconds since 1970) are in the future; None: those after the document was read.
         """
-        moments = self._moments()
-        # Different dates become equal when they are rounded to more than a second.
-        identical = max(moments.values(), default=0) if _UNIT_SECONDS[self._level] <= 1 else 0
-        counts = {"identical": identical, "dense": self._densest(moments)[2], "at_fetch": self._at_fetch()}
-        counts = {kind: count if count >= _MIN_ENTRIES[kind] else 0 for kind, count in counts.items()}
-        future = self._future(self._ended if as_of is None else as_of)
-        return attrs.evolve(before or History(), entries=self.entries, dated=self.dated, future=future, **counts)
+        batches, at_fetch = self._batches(), self._at_fetch()
+        return attrs.evolve(
+            before or History(),
+            entries=self.entries,
+            dated=self.dated,
+            dense=batches[0].count if batches else 0,
+            future=self._future(self._ended if as_of is None else as_of),
+            at_fetch=at_fetch if at_fetch >= _MIN_ENTRIES["at_fetch"] else 0,
+            batches=batches,
+        )
 
     def _future(self, now: float) -> int:
         """The number of lastmods after `now`; 0 if that is -inf, as it is unknown."""
@@ -250,6 +291,26 @@ class LastmodEvidence:
             for number, count in counts.items():
                 moments[number * length] = moments.get(number * length, 0) + count
         return moments
+
+    def _batches(self) -> tuple[Batch, ...]:
+        """The batches that are large enough, found one after the other, each among the dates that are left."""
+        moments, batches = self._moments(), list[Batch]()
+        while len(batches) < _MAX_BATCHES:
+            first, last, count = self._densest(moments)
+            least_share = _MIN_BATCH_SHARE if batches else 0
+            if count < max(_MIN_ENTRIES["dense"], least_share * self.dated):
+                break
+            end = last // _SECOND + max(_UNIT_SECONDS[self._level] - 1, 0)
+            batches.append(Batch(self._date(first, last), first // _SECOND, end, count))
+            moments = {number: count for number, count in moments.items() if not first <= number <= last}
+        return _largest(batches)
+
+    def _date(self, first: int, last: int) -> str:
+        """The date that all have, as it was stated; of several the day of the first."""
+        is_exact = first == last and _UNIT_SECONDS[self._level] <= 1
+        precision = self.precision or "day"
+        text = format_date(EPOCH + timedelta(microseconds=first), precision)
+        return text if is_exact else text[: PRECISION_CHARACTERS["day"]]
 
     def _densest(self, moments: dict[int, int]) -> tuple[int, int, int]:
         """First and last date of the ten minutes that hold most entries, and their number; of equals the shortest."""
@@ -293,13 +354,22 @@ def _rounded(counts: Counter[int], times: int) -> Counter[int]:
 
 @attrs.frozen
 class LastmodTrust:
-    """`score`: 1 without evidence against the lastmods, 0 where they carry no information. `reasons`: the evidence."""
+    """How far lastmods can be trusted.
 
-    score: float
+    `score`: 1 without evidence against them, 0 if they carry no information, None if there are none. `reasons`: the
+    evidence. `coverage`: the share of the entries that have a lastmod (0 to 1), None without entries.
+    """
+
+    score: float | None
     reasons: tuple[str, ...] = ()
+    coverage: float | None = None
 
     def __str__(self) -> str:
-        return f"{self.score:.2f}" + (f" ({'; '.join(self.reasons)})" if self.reasons else "")
+        if self.score is None:
+            return "none (no entry has a lastmod)"
+        dated = [] if self.coverage in (None, 1.0) else [f"only {percent(self.coverage)} have a lastmod"]
+        details = [*dated, *self.reasons]
+        return f"{self.score:.2f}" + (f" ({'; '.join(details)})" if details else "")
 
 
 @attrs.frozen
@@ -316,8 +386,7 @@ class Indication:
 # Kind of evidence -> what it is a share of, its wording, its weight.
 _INDICATORS: dict[Kind, tuple[str, str, float]] = {
     # As after a migration, or in a generated file: such dates distinguish no page from another.
-    "identical": ("dated", "have the same lastmod", 1),
-    "dense": ("dated", "have nearly the same lastmod", 1),
+    "dense": ("dated", "", 1),
     "future": ("dated", "have a lastmod in the future", 1),
     "at_fetch": ("dated", "have the time of the request as their lastmod", 1),
     "entry_only": ("changes", "of the changes did not change the lastmod", 1),
@@ -327,43 +396,65 @@ _INDICATORS: dict[Kind, tuple[str, str, float]] = {
 
 
 def indications(history: History) -> list[Indication]:
-    """All evidence against a document's lastmods; of "identical" and "dense", which are the same, the greater one."""
-    found, lesser = [], "dense" if history.identical >= history.dense else "identical"
+    """All evidence against a document's lastmods."""
+    found = []
     for kind, (whole, words, weight) in _INDICATORS.items():
         count = getattr(history, kind)
-        if kind != lesser and count >= _MIN_ENTRIES.get(kind, 1):
+        if count >= _MIN_ENTRIES.get(kind, 1):
             share = count / getattr(history, whole)
-            found.append(Indication(kind, count, share, weight, f"{percent(share)} {words}"))
+            described = _batch_words(history) if kind == "dense" else f"{percent(share)} {words}"
+            found.append(Indication(kind, count, share, weight, described))
     return found
 
 
+def _batch_words(history: History) -> str:
+    """`95% within 1 min on 2026-06-13, 10% 2026-01-02: builds or imports`; the dates of several documents, summed.
+
+    >>> _batch_words(History(dated=100, dense=95, batches=(Batch("2026-06-13", 0, 0, 95),)))
+    '95% have the same lastmod, 2026-06-13: a build or an import'
+    """
+    largest, *others = history.batches or (None,)
+    share = percent(history.dense / history.dated)
+    if largest is None:
+        return f"{share} within ten minutes: a build or an import"
+    if largest.count == history.dense and not others:
+        same = "have the same lastmod, " if largest.first == largest.last else ""
+        return f"{share} {same}{largest}: a build or an import"
+    named = ", ".join(f"{percent(batch.count / history.dated)} {batch}" for batch in history.batches)
+    whole = "" if largest.count == history.dense else f"{share} in the largest batch of their sitemap, such as "
+    return f"{whole}{named}: builds or imports"
+
+
 def judge_history(history: History) -> LastmodTrust:
-    """The trust that a document's lastmods deserve; a document without any lastmod has a score of 0.
+    """The trust that a document's lastmods deserve; a document without any lastmod has no score.
 
     The score is the product of 1 - share * weight over all indications.
 
     >>> str(judge_history(History(entries=4, dated=4, future=1)))
     '0.75 (25% have a lastmod in the future)'
     """
+    coverage = history.dated / history.entries if history.entries else None
     if not history.dated:
-        return LastmodTrust(0.0, ("no entry has a lastmod",) if history.entries else ())
+        return LastmodTrust(None, coverage=coverage)
     found = indications(history)
     score = prod(1.0 - each.share * each.weight for each in found)
-    return LastmodTrust(round(score, 3), tuple(each.words for each in found))
+    return LastmodTrust(round(score, 3), tuple(each.words for each in found), coverage)
 
 
 def trust_in_words(trust: LastmodTrust) -> str:
     """The predicate of a sentence that begins with "lastmods".
 
-    >>> trust_in_words(LastmodTrust(0.95))
-    'can be trusted (0.95)'
+    >>> trust_in_words(LastmodTrust(0.95)), trust_in_words(LastmodTrust(None))
+    ('can be trusted (0.95)', 'are missing')
     """
+    if trust.score is None:
+        return "are missing"
     return next(f"{words} ({trust.score:.2f})" for min_score, words in _VERDICTS if trust.score >= min_score)
 
 
 def is_proven(history: History) -> bool:
     """Whether an index is reliable enough that a child is not fetched while its lastmod stays the same."""
-    return history.both >= _PROVEN_CHANGES and judge_history(history).score >= _TRUSTED_SCORE
+    return history.both >= _PROVEN_CHANGES and (judge_history(history).score or 0.0) >= _TRUSTED_SCORE
 
 
 def needs_finding(history: History) -> set[Kind | Literal["undated"]]:

@@ -13,7 +13,7 @@ import attrs
 import orjson
 
 from ..frontier.document_request import has_scope_drops
-from ..frontier.lastmod_trust import History, LastmodEvidence, LastmodTrust, is_behind, is_proven, judge_history
+from ..frontier.lastmod_trust import Batch, History, LastmodEvidence, LastmodTrust, is_behind, is_proven, judge_history
 from ..frontier.revalidation import CachedDocument, DocumentCache, is_strong
 from ..model.records import Outcome, SitemapRef
 from ..model.url_batch import lastmod_columns, lastmod_of, micros
@@ -339,12 +339,17 @@ def expires(format: str | None) -> bool:
 def _row(row: tuple[Any, ...]) -> DocumentRow:
     id, url, format, complete, entries, etag, last_modified, sha256, lastmod, precision, *rest = row
     *times, parents, prefix, authorities, observations = rest
-    history = History(**orjson.loads(observations))
+    history = _history(orjson.loads(observations))
     moments = [None if time is None else moment(time) for time in times]
     values: list[Any] = [url, format, bool(complete), entries, etag, last_modified, sha256]
     values += [*lastmod_of(lastmod, precision), *moments, judge_history(history), tuple(orjson.loads(parents))]
     scope = None if authorities is None else frozenset(orjson.loads(authorities))
     return DocumentRow(id, StoredDocument(*values), prefix, scope, history)
+
+
+def _history(stored: dict[str, Any]) -> History:
+    stored.pop("identical", None)  # of states that were written before `batches`
+    return History(**{**stored, "batches": tuple(Batch(**batch) for batch in stored.get("batches", ()))})
 
 
 def _cached(row: DocumentRow, proven: set[str], children: tuple[SitemapRef, ...]) -> CachedDocument:

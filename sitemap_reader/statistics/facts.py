@@ -47,14 +47,14 @@ class Fact:
     - `sitemaps`: documents that are `complete`, `partial` (some of it was read) or `failed`; `robots.txt failed`.
       `sitemaps format`, `sitemaps bytes`: how many there are of a format, and their unpacked size; 5 formats. These
       and `urls dropped` need lines of type outcome.
-    - `lastmod`: `stated`; `in the future`; as shares of those stated: `alike`, those that have the most frequent one of
-      their sitemap, or `nearly alike`, one of the ten minutes that hold most, if ten or more have it; `at the time of
-      reading`, if five or more of a sitemap are. `lastmod verdict`: how far they can be trusted, with their score (0 to
-      1); count and share are those of the stated. `lastmod oldest`, `newest`, `most common`: the name is the date,
-      as exact as it was stated. `lastmod within`: `7 days`, `30 days`, `365 days` before now; a day that overlaps them
-      counts, as for --since, a month or a year that began then. `lastmod precision`. `lastmod month`: the newest 6.
-      `lastmod busiest weekday`, `lastmod busiest hour`, in UTC, with their share of those that state one. `lastmod
-      year`: the newest 5.
+    - `lastmod`: `stated`; `in the future`; as shares of those stated: `in a batch`, those within the ten minutes that
+      hold most of their sitemap, if ten or more are; `at the time of reading`, if five or more of a sitemap are.
+      `lastmod batch`: the dates of the largest batches (builds, imports), at most 3. `lastmod verdict`: how far they
+      can be trusted, with their score (0 to 1); count and share are those of the stated. `lastmod oldest`, `newest`,
+      `most common`: the name is the date, as exact as it was stated. `lastmod within`: `7 days`, `30 days`, `365 days`
+      before now; a day that overlaps them counts, as for --since, a month or a year that began then. `lastmod
+      precision`. `lastmod month`: the newest 6. `lastmod busiest weekday`, `lastmod busiest hour`, in UTC, with their
+      share of those that state one. `lastmod year`: the newest 5.
     - `changefreq`; `priority`: the 5 values that most have; `none`: those that state none.
     - `sections`: the first folder of the path, the 10 that have most; `/` has those that lie in none. The last name of
       a path is the page, with or without a slash behind it. `depth`: how many names the path has.
@@ -155,8 +155,7 @@ _MAX_OPEN = 64  # sitemaps are read concurrently, so their URLs are interleaved
 # Kind of evidence -> the name of its fact.
 _NAMES: dict[Kind, str] = {
     "future": "in the future",
-    "identical": "alike",
-    "dense": "nearly alike",
+    "dense": "in a batch",
     "at_fetch": "at the time of reading",
 }
 
@@ -167,6 +166,8 @@ def trust_facts(history: History, urls: int) -> Iterator[Fact]:
     for kind, name in _NAMES.items():
         if kind in counts:
             yield Fact("lastmod", name, counts[kind], share(counts[kind], urls if kind == "future" else history.dated))
+    for batch in history.batches:
+        yield Fact("lastmod batch", str(batch), batch.count, share(batch.count, history.dated))
     yield Fact("lastmod verdict", trust_in_words(judge_history(history)), history.dated, share(history.dated, urls))
 
 

@@ -99,10 +99,11 @@ def test_cadence_leaves_out_coarse_and_future_dates(load: Load) -> None:
 
 def test_cadence_names_the_median_and_the_busiest_period(load: Load) -> None:
     records = [page(n, day(3, 1)) for n in range(5)] + [page(n, day(5, 1)) for n in range(10, 12)]
-    assert load(*records).cadence().finding == "4 pages in the median month that has any, most in 2026-03 (5)"
-    assert load(*records[:5]).cadence().finding == "5 pages in the median month, most in 2026-03 (5)"
-    assert "most in 2026-Q1 (5)" in load(*records).cadence("quarter").finding
-    assert "most in 2026-02-23 (5)" in load(*records).cadence("week").finding
+    finding = "3.5 pages in the median month that has any, most in 2026-03: 71% (5 of 7)"
+    assert load(*records).cadence().finding == finding
+    assert load(*records[:5]).cadence().finding == "all 5 dated pages in 2026-03"
+    assert "most in 2026-Q1: 71% (5 of 7)" in load(*records).cadence("quarter").finding
+    assert "most in 2026-02-23: 71% (5 of 7)" in load(*records).cadence("week").finding
 
 
 def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
@@ -142,10 +143,38 @@ def test_hours_are_in_the_zone_and_dates_keep_their_day(load: Load) -> None:
 
 
 def test_peak_of_the_week_is_in_the_finding(load: Load) -> None:
-    records = [page(n, day(6, 9, 8)) for n in range(3)] + [page("x", day(6, 10, 17))]
-    assert load(*records).weekday_hour().finding == ("75% of changes on a Tue; the busiest hour is 08:00 UTC (3 of 4)")
-    dated = [page(1, day(6, 9), "day")]
-    assert load(*dated).weekday_hour().finding == "100% of changes on a Tue; no lastmod states a time"
+    tuesdays = [page(n, day(1, 6, 8) + timedelta(days=7 * n)) for n in range(10)]
+    others = [page(f"x{n}", day(1, 7, 17) + timedelta(days=7 * n)) for n in range(4)]
+    finding = "Tue has 71% (10 of 14); 08:00 has 71% (10 of 14) (UTC)"
+    assert load(*tuesdays, *others).weekday_hour().finding == finding
+    days = [page(n, day(1, 6) + timedelta(days=7 * n), "day") for n in range(10)]
+    assert load(*days).weekday_hour().finding == "Tue has 100% (10 of 10); no lastmod states a time"
+
+
+def test_no_weekday_stands_out_by_chance(load: Load) -> None:
+    few = [page(n, day(1, 6) + timedelta(days=7 * n), "day") for n in range(9)]
+    expected = "no weekday stands out: Tue has 100% (9 of 9), Mon 0% (0 of 9); no lastmod states a time"
+    assert load(*few).weekday_hour().finding == expected
+    even = [page(n, day(1, 1) + timedelta(days=n), "day") for n in range(70)]
+    name = "Mon, Tue, Wed and 4 more have 14% each (10 of 70)"
+    assert load(*even).weekday_hour().finding.startswith(f"no weekday stands out: {name}, Mon 14% (10 of 70)")
+
+
+def test_neither_untrusted_dates_nor_one_batch_allow_a_conclusion(load: Load) -> None:
+    spread = [page(n, day(1, 1) + timedelta(days=n), "day") for n in range(70)]
+    batch = [page(f"b{n}", day(3, 3), "day") for n in range(50)]
+    some = load(*spread, *batch)
+    reason = "no weekday stands out beyond one batch: 51 lastmods are 2026-03-03"
+    assert some.weekday_hour().finding == f"{reason}; no lastmod states a time"
+    month = "31 pages in the median month, most in 2026-03: 51% (61 of 120), where 51 lastmods are 2026-03-03"
+    assert some.cadence().finding == month
+    more = [page(f"m{n}", day(3, 3), "day") for n in range(30)]
+    untrusted = load(*spread, *batch, *more)
+    for made in (untrusted.weekday_hour(), untrusted.cadence(), untrusted.freshness()):
+        assert made.finding == "no conclusion: lastmods cannot be trusted (0.46)"
+    undated = load(page("a"), page("b"))
+    for made in (undated.weekday_hour(), undated.cadence(), undated.freshness()):
+        assert made.finding in ("no page states a day", "no page states a month", "no page has a lastmod")
 
 
 # --- freshness ---
@@ -189,7 +218,8 @@ def test_freshness_has_a_row_for_each_age_but_the_future(load: Load) -> None:
     assert rows(frame, "age", "pages") == [
         ("7 days", 1), ("30 days", 0), ("90 days", 0), ("365 days", 0), ("older", 0), ("undated", 1)
     ]  # fmt: skip
-    assert frame.finding == "50% changed within 30 days, 50% within a year, 50% undated"
+    recent = "100% (1 of 1 dated page) changed within 30 days, 100% (1 of 1) within a year"
+    assert frame.finding == f"{recent}; 50% (1 of 2 pages) has no lastmod"
 
 
 # --- trust ---
@@ -205,22 +235,28 @@ def test_each_sitemap_is_judged_by_its_own_dates(load: Load) -> None:
     near = [page(f"b{n}", day(1, 2) + timedelta(seconds=66 * n), sitemap="near") for n in range(10)]
     frame = load(*alike, *few, *ahead, *now, *near, page("none", sitemap="none"), page("nowhere")).lastmod_trust()
     reported = {row["sitemap"]: row for row in frame.to_dict("records")}
-    counted = ("urls", "dated", "identical", "dense", "future", "at_fetch")
+    counted = ("urls", "dated", "dense", "future", "at_fetch")
     assert {name: tuple(row[each] for each in counted) for name, row in reported.items()} == {
-        "alike": (11, 11, 10, 10, 0, 0),
-        "few": (9, 9, 0, 0, 0, 0),
-        "ahead": (4, 4, 0, 0, 2, 0),
-        "now": (7, 6, 0, 0, 0, 5),
-        "near": (10, 10, 0, 10, 0, 0),
-        "none": (1, 0, 0, 0, 0, 0),
-        "": (1, 0, 0, 0, 0, 0),
+        "alike": (11, 11, 10, 0, 0),
+        "few": (9, 9, 0, 0, 0),
+        "ahead": (4, 4, 0, 2, 0),
+        "now": (7, 6, 0, 0, 5),
+        "near": (10, 10, 10, 0, 0),
+        "none": (1, 0, 0, 0, 0),
+        "": (1, 0, 0, 0, 0),
     }
-    for row in reported.values():
-        entries, *others = (int(row[each]) for each in counted)
-        names = ("dated", "identical", "dense", "future", "at_fetch")
-        history = sr.frontier.History(entries=entries, **dict(zip(names, others, strict=True)))
-        judged = sr.frontier.judge_history(history)
-        assert (row["score"], row["reasons"]) == (judged.score, "; ".join(judged.reasons))
+    scores = {name: (row["score"], row["coverage"], row["reasons"]) for name, row in reported.items() if row["dated"]}
+    assert scores == {
+        "alike": (0.091, 1.0, "91% have the same lastmod, 2026-01-02T00:00:00Z: a build or an import"),
+        "few": (1.0, 1.0, ""),
+        "ahead": (0.5, 1.0, "50% have a lastmod in the future"),
+        "now": (0.167, 6 / 7, "83% have the time of the request as their lastmod"),
+        "near": (0.0, 1.0, "100% within 10 min on 2026-01-02: a build or an import"),
+    }
+    undated = frame[frame["dated"] == 0]
+    assert undated["score"].isna().all()
+    assert (undated["coverage"] == 0).all()
+    assert set(frame.dropna(subset="batch")["sitemap"]) == {"alike", "near"}
 
 
 def test_request_time_dates_need_a_known_crawl_time(load: Load) -> None:
@@ -240,7 +276,7 @@ def test_measures_of_dates_state_the_trust_in_dates(load: Load) -> None:
     for made in (snapshot.cadence(), snapshot.weekday_hour(), snapshot.freshness()):
         assert made.verdict is not None
         assert made.verdict.startswith("lastmods cannot be trusted (0.00): 100% have the same lastmod")
-        assert made.verdict.endswith("; 100% of URLs have one")
+        assert made.verdict.endswith("2026-01-02T00:00:00Z: a build or an import")
     assert snapshot.lastmod_trust().finding.startswith("lastmods cannot be trusted (0.00)")
     assert load(page(1)).freshness().verdict == "lastmods are missing: no URL has one"
 
@@ -261,7 +297,7 @@ def test_sections_are_the_folders_before_the_last_name(load: Load) -> None:
     assert (reported["/blog/"]["share"], reported["/blog/"]["dated"]) == (3 / 8, 3)
     assert reported["/a/"]["dated"] == 0
     assert pd.isna(reported["/a/"]["newest"])
-    assert first.finding == "/ has 38% of 8 pages in 4 sections"
+    assert first.finding == "/ and /blog/ have 38% each (3 of 8 pages), in 4 sections"
 
 
 def test_a_folder_deeper_than_any_changes_nothing(load: Load) -> None:
@@ -282,7 +318,9 @@ def test_media_are_counted_by_page_and_section(load: Load) -> None:
     assert rows(frame, "section", "pages", *media) == [("/blog/", 3, 2, 1, 1, 0), ("/", 1, 0, 0, 0, 1)]
     for name in media:
         assert frame[f"{name}_share"].tolist() == [count / pages for count, pages in rows(frame, name, "pages")]
-    assert frame.finding == "50% with images, 25% with videos, 25% with news, 25% with alternates"
+    assert frame.finding == (
+        "50% (2 of 4) with images, 25% (1 of 4) with videos, 25% (1 of 4) with news, 25% (1 of 4) with alternates"
+    )
     assert load(page(1)).media_coverage().finding == "no page has any"
 
 
@@ -307,5 +345,7 @@ def test_hints_have_the_share_and_the_age_of_each_value(load: Load) -> None:
     assert ages["changefreq", "daily"] == pytest.approx(4)
     assert ages["priority", "none"] == pytest.approx(9)
     assert pd.isna(ages["changefreq", "none"])
-    assert frame.finding == "80% state a changefreq (2 values), 60% state a priority (2 values)"
+    assert frame.finding == (
+        "80% (4 of 5 pages) state a changefreq (2 values), 60% (3 of 5 pages) state a priority (2 values)"
+    )
     assert load(page(1)).hints().finding == "none states a changefreq, none states a priority"

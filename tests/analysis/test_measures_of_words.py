@@ -183,7 +183,7 @@ def test_shared_paths_and_slugs_are_those_of_both(tmp_path: Path) -> None:
             if one != other
         }
         assert reported == expected
-    assert some.overlap("slug").finding == "largest overlap: first has 100% of the slugs of second"
+    assert some.overlap("slug").finding == "largest overlap: first has 100% (2 of 2 slugs) of second"
 
 
 def test_overlap_of_disjoint_sites_says_so(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_growth_has_each_snapshot_at_its_time(tmp_path: Path) -> None:
     assert rows(made, "at", "pages", "dated", "sitemaps") == [
         (at, size, size, 1) for at, size in zip(moments, sizes, strict=True)
     ]
-    assert made.finding == "from 4 to 3 pages (-25%) in 90 days"
+    assert made.finding == "from 4 to 3 pages (-1, -25%) in 90 days"
     assert rows(every[0].growth(every[1]), "pages") == [(4,), (6,)]
     assert "is unknown" not in made.rule
     unknown = snapshot(tmp_path, *pages("a"), at=None, name="unknown")
@@ -221,7 +221,8 @@ def test_growth_is_counted_by_site(tmp_path: Path) -> None:
     new = snapshot(tmp_path, one=pages("a", "b", "c"), two=pages("a"), name="new")
     made = new.growth(old)
     assert rows(made, "site", "pages") == [("one", 1), ("one", 3), ("two", 2), ("two", 1)]
-    assert made.finding == "one: from 1 to 3 pages (+200%) in 165 days | two: from 2 to 1 page (-50%) in 165 days"
+    one, two = "from 1 to 3 pages (+2, +200%) in 165 days", "from 2 to 1 page (-1, -50%) in 165 days"
+    assert made.finding == f"one: {one} | two: {two}"
 
 
 def test_growth_counts_incomplete_snapshots(tmp_path: Path) -> None:
@@ -266,7 +267,7 @@ def test_churn_is_what_diff_says_by_section(tmp_path: Path) -> None:
             changes.counts.updated,
             changes.counts.removed,
         )
-    assert made.finding == "2 new, 2 updated, 2 removed of 8 pages"
+    assert made.finding == "2 new; of 8 earlier pages: 2 updated, 2 removed, 4 unchanged"
     assert rows(new.churn(new), "new", "updated", "removed") == [(0, 0, 0)] * 4
 
 

@@ -240,8 +240,8 @@ def test_the_worst_sitemaps_come_first(tmp_path: Path) -> None:
         for site in range(30)
         for n in range(3)
     ]
-    bad = [sr.UrlRecord("https://a.example/bad", None, None, sitemap="bad")]
-    trust = sr.load(dumped(tmp_path / "urls.jsonl", good + bad)).lastmod_trust()
+    bad = [sr.UrlRecord("https://a.example/bad", BEGAN + timedelta(days=9), "day", sitemap="bad")]
+    trust = sr.load(dumped(tmp_path / "urls.jsonl", good + bad), at=BEGAN).lastmod_trust()
     assert trust["sitemap"].iloc[0] == "bad"
     assert ">bad<" in trust.chart().to_svg()
 

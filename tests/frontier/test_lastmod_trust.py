@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from sitemap_reader.frontier import History, judge_history
 from sitemap_reader.frontier.lastmod_trust import (
+    Batch,
     LastmodEvidence,
+    LastmodTrust,
     is_behind,
     is_proven,
     needs_finding,
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 READ_AT = 1_800_000_000
 DAY, MINUTE, SECOND = map(PRECISIONS.index, ("day", "minute", "second"))
 
-GOOD = History(entries=100, dated=100, identical=2, both=10)
+GOOD = History(entries=100, dated=100, both=10)
+SAME, NEAR = Batch("2026-06-13", 0, 0, 60), Batch("2026-06-13", 0, 61, 50)
 
 
 def test_dates_without_signs_are_trusted() -> None:
@@ -39,12 +42,19 @@ def test_dates_without_signs_are_trusted() -> None:
 @pytest.mark.parametrize(
     ("seen", "score", "reason"),
     [
-        ({"dated": 0}, 0.0, "no entry has a lastmod"),
-        ({"identical": 100}, 0.0, "100% have the same lastmod"),
-        ({"identical": 60}, 0.4, "60% have the same lastmod"),
-        ({"dense": 95}, 0.05, "95% have nearly the same lastmod"),
-        ({"dense": 60, "identical": 60}, 0.4, "60% have the same lastmod"),
-        ({"dense": 60, "identical": 59}, 0.4, "60% have nearly the same lastmod"),
+        ({"dense": 60, "batches": (SAME,)}, 0.4, "60% have the same lastmod, 2026-06-13: a build or an import"),
+        ({"dense": 50, "batches": (NEAR,)}, 0.5, "50% within 2 min on 2026-06-13: a build or an import"),
+        (
+            {"dense": 60, "batches": (SAME, attrs.evolve(NEAR, date="2026-01-02", count=10))},
+            0.4,
+            "60% 2026-06-13, 10% within 2 min on 2026-01-02: builds or imports",
+        ),
+        (
+            {"dense": 90, "batches": (SAME,)},
+            0.1,
+            "90% in the largest batch of their sitemap, such as 60% 2026-06-13: builds or imports",
+        ),
+        ({"dense": 95}, 0.05, "95% within ten minutes: a build or an import"),
         ({"future": 10}, 0.9, "10% have a lastmod in the future"),
         ({"at_fetch": 100}, 0.0, "100% have the time of the request as their lastmod"),
         ({"entry_only": 10}, 0.5, "50% of the changes did not change the lastmod"),
@@ -53,30 +63,42 @@ def test_dates_without_signs_are_trusted() -> None:
         ({"dated": 1000, "future": 1}, 0.999, "under 1% have a lastmod in the future"),
     ],
 )
-def test_each_sign_lowers_the_score_and_says_why(seen: dict[str, int], score: float, reason: str) -> None:
-    verdict = judge_history(attrs.evolve(GOOD, **{"identical": 0, **seen}))
+def test_each_sign_lowers_the_score_and_says_why(seen: dict[str, Any], score: float, reason: str) -> None:
+    verdict = judge_history(attrs.evolve(GOOD, **seen))
     assert verdict.score == pytest.approx(score)
     assert verdict.reasons == (reason,)
-    assert str(verdict) == f"{verdict.score:.2f} ({reason})"
+    if seen.get("dated", 100) == 100:
+        assert str(verdict) == f"{verdict.score:.2f} ({reason})"
 
 
 def test_few_dates_that_are_alike_are_no_sign() -> None:
-    assert judge_history(History(entries=9, dated=9, identical=9)).score == 1.0
-    assert judge_history(History(entries=10, dated=10, identical=10)).score == 0.0
+    assert judge_history(History(entries=9, dated=9, dense=9)).score == 1.0
+    assert judge_history(History(entries=10, dated=10, dense=10)).score == 0.0
     assert judge_history(History(entries=4, dated=4, at_fetch=4)).score == 1.0
     assert judge_history(History(entries=5, dated=5, at_fetch=5)).score == 0.0
 
 
-def test_empty_history_has_no_score() -> None:
-    assert judge_history(History()) == judge_history(History())
-    assert judge_history(History()).score == 0.0
-    assert judge_history(History()).reasons == ()
+def test_without_dates_there_is_no_score() -> None:
+    assert judge_history(History()) == LastmodTrust(None)
+    assert judge_history(History(entries=4)) == LastmodTrust(None, coverage=0.0)
+    assert str(judge_history(History(entries=4))) == "none (no entry has a lastmod)"
 
 
-@given(st.builds(History, **{field.name: st.integers(0, 50) for field in attrs.fields(History)}))
+def test_coverage_stands_beside_the_score() -> None:
+    few = judge_history(History(entries=100, dated=14))
+    assert (few.score, few.coverage) == (1.0, 0.14)
+    assert str(few) == "1.00 (only 14% have a lastmod)"
+
+
+COUNTS = [field.name for field in attrs.fields(History) if field.name != "batches"]
+
+
+@given(st.builds(History, **{name: st.integers(0, 50) for name in COUNTS}))
 def test_a_score_lies_between_0_and_1(seen: History) -> None:
-    seen = attrs.evolve(seen, dated=max(seen.dated, seen.identical, seen.dense, seen.future, seen.at_fetch))
-    assert 0.0 <= judge_history(seen).score <= 1.0
+    seen = attrs.evolve(seen, dated=max(1, seen.dated, seen.dense, seen.future, seen.at_fetch))
+    score = judge_history(seen).score
+    assert score is not None
+    assert 0.0 <= score <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -155,29 +177,53 @@ def test_date_without_a_time_is_no_request_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "identical", "dense"),
+    ("numbers", "batch"),
     [
-        ([7] * 9, 0, 0),
-        ([7] * 10, 10, 10),
-        ([7] * 10 + [607], 10, 10),
-        ([7] * 10 + [606], 10, 11),
-        ([*range(0, 599 * 10, 599)], 0, 0),
-        ([*range(0, 600, 60)], 0, 10),
-        ([*range(0, 610, 61)], 0, 10),
-        ([*range(0, 670, 67)], 0, 0),
+        ([7] * 9, None),
+        ([7] * 10, Batch("1970-01-01T00:00:07Z", 7, 7, 10)),
+        ([7] * 10 + [607], Batch("1970-01-01T00:00:07Z", 7, 7, 10)),
+        ([7] * 10 + [606], Batch("1970-01-01", 7, 606, 11)),
+        ([*range(0, 599 * 10, 599)], None),
+        ([*range(0, 600, 60)], Batch("1970-01-01", 0, 540, 10)),
+        ([*range(0, 610, 61)], Batch("1970-01-01", 0, 549, 10)),
+        ([*range(0, 670, 67)], None),
     ],
 )
-def test_dense_dates_are_less_than_ten_minutes_apart(numbers: list[int], identical: int, dense: int) -> None:
+def test_dates_of_a_batch_are_less_than_ten_minutes_apart(numbers: list[int], batch: Batch | None) -> None:
     history = counted(numbers).history()
-    assert (history.identical, history.dense) == (identical, dense)
+    assert history.batches == (() if batch is None else (batch,))
+    assert history.dense == (batch.count if batch else 0)
     assert counted([number * 1_000_000 for number in numbers], SUBSECOND).history() == history
+
+
+def test_largest_three_batches_are_named_with_a_twentieth_of_the_dates_each() -> None:
+    days = [86_400 * day for day in range(1, 6)]
+    numbers = [days[0]] * 10 + [days[1]] * 30 + [days[2]] * 11 + [days[3]] * 12
+    assert [(batch.date, batch.count) for batch in counted(numbers, DAY).history().batches] == [
+        ("1970-01-03", 30),
+        ("1970-01-05", 12),
+        ("1970-01-04", 11),
+    ]
+    spread = [86_400 * day for day in range(100, 100 + 157)]
+    assert len(counted([*numbers, *spread], DAY).history().batches) == 3  # 11 of 220
+    assert len(counted([*numbers, *spread, 0], DAY).history().batches) == 2  # 11 of 221
+    month = counted([days[0]] * 10, PRECISIONS.index("month")).history()
+    assert month.batches[0].date == "1970-01"
+
+
+def test_batches_of_documents_are_joined_within_ten_minutes() -> None:
+    build = [counted([start + number for number in range(10)]).history() for start in (0, 300, 590, 591)]
+    assert total(build[:3]).batches == (Batch("1970-01-01", 0, 599, 30),)
+    assert [batch.count for batch in total(build).batches] == [30, 10]
+    assert total(build).dense == 40
 
 
 def test_dates_of_all_precisions_are_counted_together() -> None:
     """A day, and its first moment."""
     evidence = LastmodEvidence()
     evidence.add([86_400] * 5 + [86_400_000_000] * 5 + [None], [DAY] * 5 + [SUBSECOND] * 5 + [None])
-    assert evidence.history() == History(entries=11, dated=10, identical=10, dense=10)
+    batch = Batch("1970-01-02", 86_400, 86_400, 10)
+    assert evidence.history() == History(entries=11, dated=10, dense=10, batches=(batch,))
     assert evidence.precision is None
     assert evidence.newest() == (datetime(1970, 1, 2, tzinfo=UTC), "day")
     assert evidence.summary().latest_end == datetime(1970, 1, 3, tzinfo=UTC)
@@ -227,7 +273,7 @@ def test_more_dates_than_are_counted_as_they_are(code: int) -> None:
 
 def test_documents_are_judged_together_by_their_sum() -> None:
     few, many = counted([7] * 9).history(), counted([7] * 10).history()
-    assert total([few, few, many]) == History(entries=28, dated=28, identical=10, dense=10)
+    assert total([few, few, many]) == History(entries=28, dated=28, dense=10, batches=many.batches)
 
 
 # --- rules of the audit ---
@@ -235,11 +281,10 @@ def test_documents_are_judged_together_by_their_sum() -> None:
 
 def test_findings_need_more_than_the_score_does() -> None:
     """Twenty dates, nine in ten of them; every date at the time of the request; less than half of the entries."""
-    history = History(entries=20, dated=20, identical=18)
-    assert needs_finding(history) == {"identical"}
-    assert needs_finding(attrs.evolve(history, identical=17)) == set()
-    assert needs_finding(History(entries=19, dated=19, identical=19)) == set()
-    assert needs_finding(attrs.evolve(history, dense=19)) == {"dense"}
+    history = History(entries=20, dated=20, dense=18)
+    assert needs_finding(history) == {"dense"}
+    assert needs_finding(attrs.evolve(history, dense=17)) == set()
+    assert needs_finding(History(entries=19, dated=19, dense=19)) == set()
     assert needs_finding(History(entries=5, dated=5, at_fetch=5)) == {"at_fetch"}
     assert needs_finding(History(entries=6, dated=6, at_fetch=5)) == set()
     assert needs_finding(History(entries=4, dated=2)) == set()

@@ -152,11 +152,12 @@ def test_dates_of_pages_are_scored(state: Path) -> None:
     received: list[sr.state.StoredDocument] = []
     site.run(state, on_document=received.append)
     assert [str(document.lastmod_trust) for document in received if document.format == "urlset"] == [
-        "0.00 (100% have the same lastmod; 100% have the time of the request as their lastmod)"
+        "0.00 (100% have the same lastmod, 2026-01-01T00:00:10Z: a build or an import; "
+        "100% have the time of the request as their lastmod)"
     ]
     site.documents["a.xml"].entries = entries(*(f"q{n}" for n in range(9)), lastmod="2027-01-01")
     site.run(state)
-    assert trust_of(state, "a.xml") == sr.frontier.LastmodTrust(0.0, ("100% have a lastmod in the future",))
+    assert trust_of(state, "a.xml") == sr.frontier.LastmodTrust(0.0, ("100% have a lastmod in the future",), 1.0)
 
 
 def test_changes_under_the_same_date_are_detected(state: Path) -> None:
@@ -209,4 +210,6 @@ def test_dates_of_an_index_are_counted_by_child(state: Path, alike: int, percent
     documents = {f"{number}.xml": Document(entries(f"p{number}"), lastmod=date) for number, date in enumerate(dates)}
     site = World(documents, listed=[*documents])
     site.run(state)
-    assert trust_of(state, "index.xml") == sr.frontier.LastmodTrust(score, (f"{percent}% have the same lastmod",))
+    trust = trust_of(state, "index.xml")
+    assert trust.score == score
+    assert [reason.partition(",")[0] for reason in trust.reasons] == [f"{percent}% have the same lastmod"]

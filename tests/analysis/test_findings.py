@@ -1,0 +1,179 @@
+"""A finding in words is true of the frame under it: its numbers are computed again from the rows."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sitemap_reader as sr
+from sitemap_reader.model.problems import percent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pd = pytest.importorskip("pandas")
+
+AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
+SHARE = re.compile(r"(under 1%|\d+%)(?: each)? \(([\d,]+) of ([\d,]+)[^)]*\)")
+NAMES = re.compile(r"(?:most in |stands out: |^)(\S+?(?:(?:, | and ).+?)?)(?: has | have |: (?=(?:under 1|\d+)%))")
+# A day, how many pages have it, in which folder, and with a time or without.
+GROUPS = st.lists(
+    st.tuples(st.integers(-3, 500), st.integers(1, 40), st.sampled_from(["", "a/", "b/"]), st.booleans()), max_size=8
+)
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def records(groups: list[tuple[int, int, str, bool]], undated: int) -> list[sr.UrlRecord]:
+    made = []
+    for row, (days, count, folder, has_time) in enumerate(groups):
+        for each in range(count):
+            lastmod = AT - timedelta(days=days, minutes=17 * each if has_time else 0)
+            precision = "second" if has_time else "day"
+            lastmod = lastmod if has_time else lastmod.replace(hour=0)
+            images = (sr.Image(f"https://a.example/{row}.png"),) if row % 2 else ()
+            changefreq = "daily" if row % 3 else None
+            loc = f"https://a.example/{folder}{row}-{each}"
+            made.append(sr.UrlRecord(loc, lastmod, precision, changefreq, sitemap="s", images=images))
+    return made + [sr.UrlRecord(f"https://a.example/u{each}", sitemap="s") for each in range(undated)]
+
+
+def named(finding: str, counts: Any) -> None:
+    """`X and Y have …`, `most in X and Y: …`: the names are all that have the greatest count."""
+    found = NAMES.search(finding)
+    assert found is not None
+    names = re.split(r", | and ", found[1])
+    more = re.fullmatch(r"([\d,]+) more", names[-1])
+    leading = [str(name) for name in counts.index[counts == counts.max()]]
+    assert len(leading) == (len(names) if more is None else len(names) - 1 + number(more[1]))
+    assert set(names if more is None else names[:-1]) <= set(leading)
+
+
+def check_sections(frame: Any) -> None:
+    counts = frame.set_index("section")["pages"]
+    named(frame.finding, counts)
+    ((_, part, whole),) = SHARE.findall(frame.finding)
+    assert (number(part), number(whole)) == (counts.max(), counts.sum())
+    assert frame.finding.endswith(f" in {len(frame)} section{'s' * (len(frame) != 1)}")
+
+
+def check_freshness(frame: Any) -> None:
+    if frame.finding.startswith(("no conclusion", "no page")):
+        return
+    pages = frame.set_index("age")["pages"].tolist()
+    total, undated = sum(pages), int(frame.loc[frame["age"] == "undated", "pages"].sum())
+    shares = [(number(part), number(whole)) for _, part, whole in SHARE.findall(frame.finding)]
+    assert shares[:2] == [(sum(pages[:2]), total - undated), (sum(pages[:4]), total - undated)]
+    assert shares[2:] == ([(undated, total)] if undated else [])
+
+
+def check_cadence(frame: Any) -> None:
+    if frame.finding.startswith("no "):
+        return
+    counts = frame[frame["pages"] > 0].set_index(frame["period"].dt.strftime("%Y-%m")[frame["pages"] > 0])["pages"]
+    if frame.finding.startswith("all "):
+        assert len(counts) == 1
+        assert number(frame.finding.split()[1]) == counts.sum()
+        assert f" in {counts.index[0]}" in frame.finding
+        return
+    assert float(frame.finding.split()[0].replace(",", "")) == counts.median()
+    named(frame.finding, counts)
+    ((_, part, whole),) = SHARE.findall(frame.finding)
+    assert (number(part), number(whole)) == (counts.max(), counts.sum())
+
+
+def check_weekdays(frame: Any) -> None:
+    if frame.finding.startswith(("no conclusion", "no page")):
+        return
+    weekday, _, hour = frame.finding.partition("; ")
+    days = frame.groupby("weekday")["pages"].sum()
+    timed = frame.dropna(subset="hour")
+    hours = timed.groupby(timed["hour"].map("{:02}:00".format))["pages"].sum()
+    for finding, counts, values in ((weekday, days, 7), (hour, hours, 24)):
+        if finding.startswith("no lastmod"):
+            assert timed.empty
+            continue
+        if "beyond one batch" in finding:
+            continue
+        shares = [(number(part), number(whole)) for _, part, whole in SHARE.findall(finding)]
+        assert shares[0] == (counts.max(), counts.sum())
+        named(finding, counts)
+        if not finding.startswith("no "):
+            assert counts.max() > counts.sum() / values * 1.5
+            assert counts.max() >= 10
+
+
+def check_hints(frame: Any) -> None:
+    stated = frame[frame["value"] != "none"].groupby("hint")["pages"].sum()
+    total = frame.groupby("hint")["pages"].sum()
+    shares = [(number(part), number(whole)) for _, part, whole in SHARE.findall(frame.finding)]
+    assert shares == [(stated[hint], total[hint]) for hint in ("changefreq", "priority") if hint in stated]
+
+
+def check_media(frame: Any) -> None:
+    shares = [(number(part), number(whole)) for _, part, whole in SHARE.findall(frame.finding)]
+    media = frame[["images", "videos", "news", "alternates"]].sum()
+    assert shares == [(count, frame["pages"].sum()) for count in media if count]
+
+
+CHECKS: dict[str, Callable[[Any], None]] = {
+    "sections": check_sections,
+    "freshness": check_freshness,
+    "cadence": check_cadence,
+    "weekday_hour": check_weekdays,
+    "hints": check_hints,
+    "media_coverage": check_media,
+}
+
+
+@settings(max_examples=60)
+@given(groups=GROUPS, undated=st.integers(0, 5))
+def test_a_finding_is_true_of_its_frame(
+    groups: list[tuple[int, int, str, bool]], undated: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    pages = records(groups, undated)
+    if not pages:
+        return
+    snapshot = sr.load(dumped(tmp_path_factory.getbasetemp() / "findings.jsonl", pages), at=AT)
+    for name, check in CHECKS.items():
+        made = getattr(snapshot, name)()
+        for share, part, whole in SHARE.findall(made.finding):
+            assert share == percent(number(part) / number(whole))
+        check(made)
+
+
+def dumped(path: Path, pages: list[sr.UrlRecord]) -> Path:
+    path.write_bytes(b"".join(map(sr.json_line, pages)))
+    return path
+
+
+def test_growth_has_the_difference_and_its_share(tmp_path: Path) -> None:
+    def sized(count: int, month: int) -> sr.Snapshot:
+        pages = [sr.UrlRecord(f"https://a.example/{each}") for each in range(count)]
+        return sr.load(dumped(tmp_path / f"{month}.jsonl", pages), at=f"2026-{month:02}-02")
+
+    before = sized(2_000, 1)
+    findings = [sized(count, 2).growth(before).finding for count in (2_000, 1_999, 1_900, 4_000)]
+    assert findings == [
+        "2,000 pages at the beginning and at the end of 31 days",
+        "from 2,000 to 1,999 pages (-1, under 0.1%) in 31 days",
+        "from 2,000 to 1,900 pages (-100, -5.0%) in 31 days",
+        "from 2,000 to 4,000 pages (+2,000, +100%) in 31 days",
+    ]
+    assert before.growth().finding == "2,000 pages in one snapshot"
+
+
+def test_overlaps_that_tie_are_stated_as_such(tmp_path: Path) -> None:
+    dump = tmp_path / "pages.jsonl"
+    listed = [(site, sr.UrlRecord(f"https://{site}/{path}")) for site in ("a", "b", "c") for path in (1, 2)]
+    dump.write_bytes(b"".join(sr.json_line(record, site=site) for site, record in listed))
+    finding = "largest overlap: b has 100% (2 of 2 paths) of a (and 5 more pairs as much)"
+    assert sr.load(dump).overlap().finding == finding
