@@ -1,23 +1,17 @@
-"""Renders the result of an audit as a self-contained HTML page, or as a short fragment for a notebook.
-
-The page's Content-Security-Policy permits only its own style and script, by their hashes; it loads nothing.
-"""
+"""Renders the result of an audit as a self-contained HTML page, or as a short fragment for a notebook."""
 
 from __future__ import annotations
 
-from base64 import b64encode
-from hashlib import sha256
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from ...client.summary import count_of
-from ...model.errors import printable
 from ...serialize.jsonl import stamp
 from ...version import __version__
 from ..findings import SEVERITIES
 from ..rule_docs import explain
 from .cards import WORDS, findings_part, how_to_fix, mark, nothing, overview, place, sentence, sitemaps, words
-from .elements import Html, element, joined, link, prose, shortened, site_text
+from .document import html_document, resource
+from .elements import Html, element, joined, link, prose, site_text
 from .tables import figures_part, sitemaps_part
 
 if TYPE_CHECKING:
@@ -26,7 +20,6 @@ if TYPE_CHECKING:
 _COMPLETE = "All sitemaps were read completely."
 _UNKNOWN = "Completeness unknown: the source, such as a dump of URLs alone, does not state it."
 _STATES = {True: "complete", False: "partial", None: "unknown"}
-_TITLE_CHARS = 200
 _LONG_CHARS = 40
 # A notebook is saved with its output, which should stay small.
 FRAGMENT_FINDINGS = 50
@@ -46,7 +39,8 @@ def render_page(result: AuditResult) -> str:
         figures,
     )
     foot = element("footer", element("p", f"sitemap-reader {__version__}"))
-    return f"<!DOCTYPE html>\n{element('html', _document_head(result), element('body', main, foot), lang='en')}\n"
+    style, script = resource(__package__, "page.css"), resource(__package__, "page.js")
+    return html_document(f"Sitemap audit: {result.target}", main, foot, style=style, script=script)
 
 
 def render_fragment(result: AuditResult) -> str:
@@ -55,7 +49,7 @@ def render_fragment(result: AuditResult) -> str:
     more = len(result.findings) - len(shown)
     return element(
         "div",
-        element("style", _resource("fragment.css")),
+        element("style", resource(__package__, "fragment.css")),
         element("p", element("strong", "Sitemap audit"), " of ", link(result.target), ", as of ", _time(result)),
         element("p", _state(result), class_="state"),
         _score(result),
@@ -64,42 +58,6 @@ def render_fragment(result: AuditResult) -> str:
         element("p", f"{count_of(more, 'more finding')}: to_html() has all.") if more else None,
         class_="sitemap-reader-audit",
     )
-
-
-# --- head ---
-
-
-def _document_head(result: AuditResult) -> Html:
-    style, script = _resource("page.css"), _resource("page.js")
-    policy = {
-        "default-src": "'none'",
-        "style-src": _hash_of(style),
-        "script-src": _hash_of(script),
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    title = printable(shortened(f"Sitemap audit: {result.target}", _TITLE_CHARS))
-    return element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content="; ".join(map(" ".join, policy.items()))),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("meta", name="robots", content="noindex"),
-        element("title", title),  # text only: no element may stand in it
-        element("style", style),
-        element("script", script, type="module"),
-    )
-
-
-def _resource(name: str) -> Html:
-    """A style sheet or script of this package, which goes into the page unescaped."""
-    return Html(files(__package__).joinpath(name).read_text("utf-8"))
-
-
-def _hash_of(inline: str) -> str:
-    return f"'sha256-{b64encode(sha256(inline.encode()).digest()).decode()}'"
 
 
 # --- summary and notes ---
