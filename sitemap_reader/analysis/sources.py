@@ -167,6 +167,8 @@ def _is_on_disk(name: str | Path) -> bool:
         return not is_recording(path) and not (isinstance(name, str) and is_host_name(text))
     if is_warc_name(text):
         return False
+    if not isinstance(name, str) or text.startswith((".", "/")):
+        return True
     return exists or is_dump_name(text) or (glob.has_magic(text) and ("*" in text or bool(glob.glob(text))))
 
 
@@ -225,6 +227,8 @@ class _Reading:
         names = [str(name) for name, found in arguments if isinstance(found, Found)] or crawled.names
         self._notes = [*crawled.notes, *self._notes, *(note for found in files for note in found.notes)]
         parts = sorted(self._parts, key=lambda part: part.group)
+        if self._failures and self.at != BY_NAME:  # a state that cannot be read is left out
+            parts = [attrs.evolve(part, metadata=attrs.evolve(part.metadata, complete=False)) for part in parts]
         return combine(parts, name=", ".join(names), site=site, by_time=self.at == BY_NAME, notes=self._notes)
 
     def _time_of(self, source: Source) -> _Time | None:
@@ -265,8 +269,6 @@ class _Reading:
 
     def _add(self, part: Part, group: int, time: _Time | None) -> None:
         metadata = part.metadata if time is None else time.of(part.metadata)
-        if self._failures and self.at != BY_NAME:
-            metadata = attrs.evolve(metadata, complete=False)
         self._parts.append(attrs.evolve(part, group=group, metadata=metadata))
 
     def _read_targets(self) -> CrawledSites:

@@ -43,7 +43,9 @@ def combine(
     for part in sorted(parts, key=_time_of, reverse=True):
         if part.group not in hosts and (host := main_host(part.tables.urls)):
             hosts[part.group] = host
-    is_one = len(hosts) <= 1  # the rows keep their nulls: they are named after a host, and not by the caller
+    is_one = (
+        len({part.group for part in parts}) == 1
+    )  # the rows keep their nulls: they are named after a host, and not by the caller
     named = parts if is_one else [_named(part, site or hosts.get(part.group)) for part in parts]
     main = next(iter(hosts.values()), None) if is_one else None
     groups = _with_newest_of_each_site([[part for part in named if part.metadata.at == time] for time in times])
@@ -122,13 +124,18 @@ def _join_metadata(parts: Sequence[Part], notes: Sequence[str]) -> SnapshotMetad
 def _with_newest_of_each_site(groups: list[list[Part]]) -> list[list[Part]]:
     """The states, oldest first; parts of a site that the last one lacks are moved there from its own last state."""
     *earlier, newest = groups
-    present = {part.group for part in newest}
+    present = {site for part in newest for site in _sites(part)}
     for group in reversed(earlier):
-        moved = [part for part in group if part.group not in present]
-        present |= {part.group for part in moved}
+        moved = [part for part in group if present.isdisjoint(_sites(part))]
+        present |= {site for part in moved for site in _sites(part)}
         newest = [*newest, *moved]
-        group[:] = [part for part in group if part not in moved]
+        group[:] = [part for part in group if all(part is not each for each in moved)]
     return [*filter(None, earlier), sorted(newest, key=lambda part: part.group)]
+
+
+def _sites(part: Part) -> list[str | None]:
+    sites: list[str | None] = part.tables.urls["site"].unique().to_pylist()
+    return sites
 
 
 # --- several states --------------------------------------------------------------------------------------------------
