@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -239,6 +240,13 @@ def test_recorded_site_is_loaded_as_a_snapshot() -> None:
     assert (loaded.notes, loaded.read_at, loaded.complete) == (usual.notes, RECORDED, False)
     assert len(sr.load(SITES / "broken", scope="any").urls) > len(usual.urls)
     assert sr.load(SITES / "shop", at="2026-01-01").read_on == "2026-01-01"
+
+
+def test_files_of_a_recorded_site_that_a_pattern_matches_are_not_read_twice(tmp_path: Path) -> None:
+    shutil.copytree(SITES / "nesting", tmp_path / "sites" / "nesting")
+    loaded = sr.load(tmp_path / "**")
+    assert (loaded.sites, len(loaded.urls)) == (("nesting.example",), 3)
+    assert len(loaded.sitemaps) == len(snapshot("nesting").sitemaps)
 
 
 def test_folder_named_as_a_host_is_a_host_for_snapshot_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

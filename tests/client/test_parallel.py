@@ -54,7 +54,9 @@ class Sites:
         if url.endswith("robots.txt"):
             yield f"Sitemap: https://{host}/map.xml".encode()
         elif url.endswith("map.xml"):
-            names = "".join(f"<sitemap><loc>https://{host}/{number}.xml</loc></sitemap>" for number in range(8))
+            of = [f"{number}.{host}" if "wide" in host else host for number in range(8)]
+            places = [f"{each}/{number}.xml" for number, each in enumerate(of)]
+            names = "".join(f"<sitemap><loc>https://{place}</loc></sitemap>" for place in places)
             yield f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{names}</sitemapindex>'.encode()
         else:
             number = url.rpartition("/")[2]
@@ -87,6 +89,13 @@ def test_limits_hold_for_all_sites_together(concurrency: int, per_host: int) -> 
     assert len(some.urls) == 6 * URLS
     assert fetcher.most["all"] <= concurrency
     assert max(fetcher.most[host] for host in hosts(6)) <= per_host
+
+
+def test_sites_of_many_hosts_share_the_requests() -> None:
+    fetcher = Sites()
+    some = read([f"wide-{number}.example" for number in range(3)], fetcher, concurrency=8, scope="any")
+    assert len(some.urls) == 3 * URLS
+    assert 4 < fetcher.most["all"] <= 8
 
 
 def test_hosts_of_one_domain_are_read_one_after_the_other() -> None:
