@@ -19,7 +19,7 @@ from ..serialize.arrow import arrow_schema, require_pyarrow
 from ..serialize.dumps import open_file
 from ..serialize.projection import fields_of
 from ..serialize.writers import FORMATS
-from .tables import SnapshotMetadata, TableBuilder, Tables
+from .tables import FIRST_SEEN, READ_AT, SnapshotMetadata, TableBuilder, Tables
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,29 +87,24 @@ def read(path: Path) -> Tables:
     if not path.is_dir():
         return _read_file(path)
     urls = _read_file(_urls_in(path)).urls
-    others = (_read_table(path / f"{name}{PARQUET}", name) for name in ("sitemaps", "problems"))
+    others = (read_table(path / f"{name}{PARQUET}", name) for name in ("sitemaps", "problems"))
     return Tables(urls, *others)
 
 
 def _urls_in(folder: Path) -> Path:
-    urls = folder / f"urls{PARQUET}"
-    if urls.is_file():
-        return urls
-    if (folder / "site.toml").is_file():
-        raise UsageError(f"{folder} is a recording of a site: sr.snapshot({str(folder)!r}) reads it")
-    raise UsageError(f"there is no {urls.name} in {folder}: a Snapshot's to_parquet() writes such a folder")
+    return folder / f"urls{PARQUET}"
 
 
 def _read_file(path: Path) -> Tables:
     builder = TableBuilder()
-    if path.suffix == PARQUET and (urls := _read_table(path, "urls")) is not None:
+    if path.suffix == PARQUET and (urls := read_table(path, "urls")) is not None:
         return attrs.evolve(builder.tables(), urls=urls)
     with open_file(path) as stream:
         builder.add_dump(stream, str(path))
     return builder.tables()
 
 
-def _read_table(path: Path, name: str) -> Any:
+def read_table(path: Path, name: str) -> Any:
     """The table with the columns of our schema; None for URLs in another layout, which are read row by row instead."""
     import pyarrow as pa
     from pyarrow import parquet
@@ -121,6 +116,9 @@ def _read_table(path: Path, name: str) -> Any:
         table = parquet.read_table(path, use_threads=True)
         if "type" in table.column_names or ("loc" not in table.column_names and name == "urls"):
             return None
+        for optional in (FIRST_SEEN, READ_AT):
+            if name == "urls" and optional in table.column_names:
+                schema = schema.append(pa.field(optional, pa.timestamp("us", "UTC")))
         missing = pa.nulls(table.num_rows)
         if name == "urls" and table["loc"].null_count:
             return None

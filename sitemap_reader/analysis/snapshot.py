@@ -20,12 +20,14 @@ from .tables import SnapshotTables, Tables, as_reusable, select_rows, selection_
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ..frontier.filters import Pattern
     from ..frontier.lastmod_trust import History
+    from ..serialize.dumps import DumpFile
     from .lastmod_trust import Histories
     from .measure import Measure
+    from .tables import SnapshotMetadata
 
 
 # How many notes the repr shows, and how many characters of each.
@@ -41,7 +43,25 @@ class Snapshot(SnapshotTables):
     Each measure is a pandas.DataFrame with a `rule`, which states what is counted, a `finding`, and chart(). It counts
     pages: a URL that a site lists several times counts once, by its listing with the newest lastmod. Every measure has
     a column `site`, and is computed per site.
+
+    `earlier` are the Snapshots of the states before this one, oldest first, where load() was given several. Then `urls`
+    has a column `first_seen`: the time of the first state that lists the loc; null for those that the oldest one lists.
     """
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[], Tables],
+        metadata: SnapshotMetadata,
+        *,
+        file: DumpFile | None = None,
+        site: str | None = None,
+        main_host: str | None = None,
+        earlier: Iterable[Snapshot] = (),
+    ) -> None:
+        """Created by snapshot() and load()."""
+        super().__init__(name, load, metadata, file=file, site=site, main_host=main_host)
+        self.earlier: tuple[Snapshot, ...] = (*earlier,)
 
     def only(
         self,
@@ -61,7 +81,13 @@ class Snapshot(SnapshotTables):
         choices = [self.choice, selection_text({"site": sites, "include": include, "exclude": exclude})]
         choice = "; ".join(filter(None, choices)) or None
         name = ", ".join(sites) if sites else self.name
-        return Snapshot(name, partial(loaded, subset), attrs.evolve(self._metadata, choice=choice))
+        earlier = [
+            each.only(site=sites and [site for site in sites if site in each.sites], include=include, exclude=exclude)
+            for each in self.earlier
+            if sites is None or not {*sites}.isdisjoint(each.sites)
+        ]
+        metadata = attrs.evolve(self._metadata, choice=choice)
+        return Snapshot(name, partial(loaded, subset), metadata, earlier=earlier)
 
     def to_pandas(self, style: Literal["advertools"] | None = None) -> Any:
         """The URLs as a pandas.DataFrame; `style="advertools"`: with the columns of that library's sitemap_to_df().
@@ -175,13 +201,22 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("comparison", "overlap", by)
 
-    def growth(self, others: Snapshot | Iterable[Snapshot] = ()) -> Measure:
-        """Page counts of this Snapshot and of `others`: `site at pages dated newest sitemaps complete`."""
-        return self._measure("comparison", "growth", others)
+    def growth(self, others: Snapshot | Iterable[Snapshot] | None = None) -> Measure:
+        """Page counts of this Snapshot and of `others`: `site at pages dated newest sitemaps complete`.
 
-    def churn(self, other: Snapshot, depth: int = 1) -> Measure:
-        """Changes since an earlier Snapshot: `site section new updated removed unchanged`."""
-        return self._measure("comparison", "churn", other, depth)
+        Without `others`, of this one and of `earlier`.
+        """
+        return self._measure("comparison", "growth", self.earlier if others is None else others)
+
+    def churn(self, other: Snapshot | None = None, depth: int = 1) -> Measure:
+        """Changes since an earlier Snapshot: `site section new updated removed unchanged`.
+
+        Without `other`, since the last one of `earlier`.
+        """
+        if other is None and not self.earlier:
+            hint = 'give it one, or load several states at once: sr.load("archive/*.xml", at="name")'
+            raise UsageError(f"churn() compares with an earlier Snapshot, and none is known: {hint}")
+        return self._measure("comparison", "churn", self.earlier[-1] if other is None else other, depth)
 
 
 def require_pandas() -> None:

@@ -1,202 +1,305 @@
-"""snapshot() and load(): sites to read, or a file that was written before, in; a Snapshot out."""
+"""snapshot() and load(): sites to read, or files that are there, in; a Snapshot out.
+
+Both take both, one or several: load() takes a name as a path, snapshot() a name that is not on the disk as a site.
+"""
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
 from ..client.keywords import PatternOptions, SiteOptions, checked_keywords
-from ..client.summary import count_of, dropped_text, first_reason, sitemaps_of
-from ..client.targets import find_target, reject_document
-from ..frontier.filters import UNWANTED, make_moment
-from ..model.errors import NothingFound, NothingReadable, UsageError
-from ..parser.content.sniff import Format
+from ..client.targets import find_target, is_host_name, reject_document
+from ..fetch.replay import is_recording
+from ..frontier.filters import make_moment
+from ..frontier.seeds import SCHEME
+from ..model.errors import SitemapReaderError, UsageError
 from ..serialize.arrow import require_pyarrow
-from ..serialize.dumps import DumpFile, is_dump_name, open_file
+from ..serialize.dumps import DumpFile, is_dump_name, is_warc_name
 from .export import read, read_metadata
-from .snapshot import Snapshot, loaded
-from .tables import SnapshotMetadata, TableBuilder, as_reusable, selection_text
+from .file_kinds import ACCEPTED, Found, find_sources
+from .path_dates import ACCEPTED as ACCEPTED_DATES
+from .path_dates import date_in_path
+from .site_crawls import FILTERS, read_sites
+from .sitemap_files import FileOptions
+from .snapshot import Snapshot
+from .states import combine
+from .tables import SnapshotMetadata, as_reusable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ..client.summary import Problems, Progress, Summary
+    from ..client.summary import Progress
     from ..client.targets import Target
     from ..frontier.filters import Moment
-    from ..model.errors import ReadError
-    from ..model.records import Outcome
+    from ..parser.normalise.scope import ScopeMode
+    from .file_kinds import Source
+    from .site_crawls import CrawledSites
+    from .states import Part
 
+    Name = str | os.PathLike[str]
 
-# How many documents, and problem codes, a note names.
-_MAX_NAMED = 3
-# Reason of UNWANTED -> the keywords that filter for it.
-_KEYWORDS = {"date": "since, until, undated", "pattern": "include, exclude"}
-
-
-def omissions(summary: Summary, outcomes: Iterable[Outcome], problems: Problems) -> Iterator[str]:
-    """A note for each reason why a URL of the site may be missing; the counts are those of the Summary."""
-    outcomes = [*outcomes]
-    if summary.sitemaps and not summary.urls:
-        codes = ", ".join(f"{code} {count:,}" for code, count in problems.counts.most_common(_MAX_NAMED))
-        yield f"no URL in {count_of(summary.sitemaps, 'sitemap')}" + (f"; problems: {codes}" if codes else "")
-    if summary.dropped:
-        yield f"out of scope: {dropped_text(summary.dropped)}"
-    for reason, words in UNWANTED.items():
-        if reason in summary.unwanted:
-            yield f"{count_of(summary.unwanted[reason], 'URL')} {words} ({_KEYWORDS[reason]})"
-    for reason, count in sorted(summary.pruned.items()):
-        yield f"{count_of(count, 'sitemap')} left out ({reason.replace('-', '_')})"
-    broken = [outcome for outcome in sitemaps_of(outcomes) if not outcome.complete]
-    failed = [outcome for outcome in broken if not outcome.entries]
-    partial = [outcome for outcome in broken if outcome.entries]
-    robots = [outcome for outcome in outcomes if outcome.format == Format.ROBOTS and not outcome.complete]
-    yield from _named_documents(failed, "sitemap", "could not be read")
-    yield from _named_documents(partial, "sitemap", "could be read in part only")
-    yield from _named_documents(robots, "robots.txt file", "could not be read")
-
-
-def _named_documents(broken: list[Outcome], noun: str, what: str) -> Iterator[str]:
-    """`2 sitemaps could not be read: F01 https://…: 404 Not Found; …`."""
-    if broken:
-        reasons = [first_reason([outcome]) or str(outcome.url) for outcome in broken[:_MAX_NAMED]]
-        more = [f"and {len(broken) - _MAX_NAMED:,} more"] if len(broken) > _MAX_NAMED else []
-        yield f"{count_of(len(broken), noun)} {what}: {'; '.join([*reasons, *more])}"
-
-
-# Keywords that filter URLs, in the order in which a Snapshot names them.
-_FILTERS = ("since", "until", *PatternOptions.__annotations__)
+# The value of `at` with which each name states its time.
+BY_NAME = "name"
 _DAY = re.compile(r"[0-9]{4}(-[0-9]{1,2}){0,2}")
-_STOPPED = "stopped before the end: only what was read until then is here"
+_URL = re.compile(r"https?://", re.IGNORECASE)
+# Keywords of snapshot() that select URLs, which files do not take.
+_FOR_SITES = (*FILTERS, "undated", "trust_lastmod")
 
 
 @checked_keywords(SiteOptions)
 def snapshot(
-    target: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    target: Name | Iterable[Name],
     *,
+    at: Moment | None = None,
     on_progress: Callable[[Progress], None] | None = None,
     show_progress: bool = True,
     **options: Unpack[SiteOptions],
 ) -> Snapshot:
-    """Reads a site, or several one after the other, into the tables of a Snapshot; a target is what urls() takes.
+    """Reads a site, or several at once, into the tables of a Snapshot; a target is what urls() takes, or load().
+
+    Several sites are read in parallel, within the same `concurrency` in all; those of one registrable domain one after
+    the other. Each has its progress bar, and `on_progress` gets the sums of all. The order is that of the targets.
 
     Interrupted, by Ctrl-C or a notebook's stop button, it returns what was read by then: `complete` is False, and
     `notes` says so. Of several sites one that cannot be read is a note too; NothingFound or NothingReadable if none
     can be read.
 
-    Needs the extra `analysis`. Memory is some 300 bytes per URL.
+    Files, folders and patterns are read as by load(), with `at`, `scope`, `extras` and `limits`. Needs the extra
+    `analysis`. Memory is some 300 bytes per URL.
     """
     require_pyarrow("a Snapshot needs", "analysis")
-    # All targets first: an invalid one is an error before anything is read.
-    targets = {name: find_target(name) for name in _target_names(target)}
     patterns = PatternOptions.__annotations__  # iterables, which are needed again for each site
-    reusable = {name: as_reusable(value) if name in patterns else value for name, value in options.items()}
-    reading = _Reading({"on_progress": on_progress, "show_progress": show_progress, **reusable})
-    for found in targets.values():
-        if not reading.is_stopped:
-            reading.read_site(found)
-    return reading.snapshot()
+    given: dict[str, Any] = {name: as_reusable(value) if name in patterns else value for name, value in options.items()}
+    # All targets first: an invalid one is an error before anything is read.
+    arguments = [_site_or_files(name, at) for name in _names(target)]
+    files = next((name for name, found in arguments if isinstance(found, Found)), None)
+    if files is not None and (wrong := [name for name in _FOR_SITES if given.get(name) is not None]):
+        raise UsageError(
+            f"{wrong[0]} is for sites, and {files} is on the disk: only(include=…, exclude=…) selects URLs"
+        )
+    for name, found in arguments:
+        if at is not None and not isinstance(found, Found) and (found.replay is None or at == BY_NAME):
+            raise UsageError(f"at is for files, and {name} is a site, which is read now: leave it out")
+    file_options = FileOptions(**{name: given[name] for name in ("scope", "extras", "limits") if name in given})
+    reading = _Reading(at, file_options, given, on_progress=on_progress, show_progress=show_progress)
+    return reading.read(arguments)
 
 
-def _target_names(target: Any) -> list[str | Path]:
-    """The distinct targets; UsageError for a value that is not a target."""
-    reject_document(target)
-    names = [target] if isinstance(target, str | bytes | os.PathLike) or not hasattr(target, "__iter__") else [*target]
+def load(
+    path: Name | Iterable[Name], *, at: Moment | None = None, site: str | None = None, scope: ScopeMode | None = None
+) -> Snapshot:
+    """Opens files: sitemaps, dumps, folders or patterns of them (`archive/*.xml`, `**`), or several of these.
+
+    Sitemaps are XML, text, RSS or Atom, also compressed with gzip; dumps JSON lines, also compressed, or Parquet. A
+    folder may also be that of to_parquet(), of a harvest (all its shards), or a recorded site, which is read as by
+    snapshot(). Files are recognised by their content. Each item of an iterable is a site of its own, as is each folder
+    that a pattern matches.
+
+    `at` is when the site was read, the reference time for ages: a date (its end), a datetime or text. Without it, the
+    time stored in the file is used; dumps and sitemaps store none, and then it is now. With `at="name"` the name of
+    each file, or of its folder, states the time (2026-01-15T104346, 20260115, 2026-01): files of one time are a state
+    of the site. The result is the newest one, `earlier` has the others, and `urls` the column `first_seen`.
+
+    `site` names the site for lines that do not; without it, that is the most frequent host. `scope` is for sitemaps:
+    "any" keeps all URLs, "host" and "domain" those of the site.
+
+    A single dump is read on first use: iterating streams the lines, and needs no extra; tables and measures need the
+    extra `analysis`. UsageError at once if there is no such file. Of several files one that cannot be read is a note.
+    """
+    found = [(name, _files(name, at)) for name in _names(path, what="path")]
+    reading = _Reading(at, FileOptions(scope, site), {} if scope is None else {"scope": scope}, show_progress=True)
+    return reading.read(found, site=site)
+
+
+# Argument -> what it is, and what to give where it is empty.
+_ARGUMENTS = {
+    "target": ("a host, a URL, a file or a folder", "name a site, such as example.com"),
+    "path": ("a file, a folder or a pattern", f"load() takes {ACCEPTED}"),
+}
+
+
+# --- arguments -------------------------------------------------------------------------------------------------------
+
+
+def _names(given: Any, what: str = "target") -> list[str | Path]:
+    """The distinct names; UsageError for a value that is none."""
+    reject_document(given)
+    names = [given] if isinstance(given, str | bytes | os.PathLike) or not hasattr(given, "__iter__") else [*given]
+    accepted, hint = _ARGUMENTS[what]
     if not names:
-        raise UsageError("there is no target; name a site, such as example.com")
+        raise UsageError(f"there is no {what}; {hint}")
     for name in names:
         if not isinstance(name, str | os.PathLike):
-            raise UsageError(f"a target is a host, a URL or a folder, not {name!r}")
-        if is_dump_name(os.fspath(name)):
-            raise UsageError(f"{os.fspath(name)} is a file, not a site: sr.load() opens a dump")
+            raise UsageError(f"a {what} is {accepted}, not {name!r}")
     return [*dict.fromkeys(name if isinstance(name, str) else Path(name) for name in names)]
 
 
-def load(path: str | os.PathLike[str], *, at: Moment | None = None, site: str | None = None) -> Snapshot:
-    """Opens a dump (JSON lines, also compressed, or Parquet), or a folder that to_parquet() wrote.
+def _files(name: str | Path, at: Moment | None) -> Found:
+    if isinstance(name, str) and _URL.match(name):
+        raise UsageError(f"{name} is a URL, and load() reads files: sr.snapshot({name!r}) reads a site")
+    return find_sources(name, as_states=at == BY_NAME)
 
-    Iterating streams the lines, and needs no extra; tables and measures need the extra `analysis`.
 
-    `at` is when the site was read, the reference time for ages: a date (its end), a datetime or text. Without it, the
-    time stored in the file is used; dumps store none, and then it is now. `site` names the site for lines that do not;
-    without it, that is the most frequent host.
+def _site_or_files(name: str | Path, at: Moment | None) -> tuple[str | Path, Found | Target]:
+    return name, _files(name, at) if _is_on_disk(name) else find_target(name)
 
-    UsageError at once if there is no such file; damage inside is reported when it is read.
-    """
-    file_path = Path(path)
-    if not file_path.is_fifo() and not file_path.is_dir():  # opening and closing a pipe would end its writer
-        open_file(path).close()
-    metadata = SnapshotMetadata() if file_path.is_fifo() else read_metadata(file_path)
-    if at is not None:
-        moment = make_moment("at", at, datetime.now(UTC)).astimezone(UTC)
-        is_day = not isinstance(at, datetime | timedelta) and bool(_DAY.fullmatch(str(at)))
-        metadata = attrs.evolve(metadata, at=moment, until=moment, is_day=is_day)
-    file = None if file_path.is_dir() else DumpFile(file_path)
-    return Snapshot(str(file_path), partial(read, file_path), metadata, file=file, site=site)
+
+def _is_on_disk(name: str | Path) -> bool:
+    """Whether a target is to be read by load(): not a host, a URL or a recording."""
+    text = str(name)
+    if isinstance(name, str) and SCHEME.match(text.strip()):
+        return False
+    path = Path(name)
+    try:
+        is_folder, exists = path.is_dir(), path.exists()
+    except (OSError, ValueError):
+        return False
+    if is_folder:
+        return not is_recording(path) and not (isinstance(name, str) and is_host_name(text))
+    if is_warc_name(text):
+        return False
+    if not isinstance(name, str) or text.startswith((".", "/")):
+        return True
+    return exists or is_dump_name(text) or (glob.has_magic(text) and ("*" in text or bool(glob.glob(text))))
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class _Time:
+    """A time of reading; `is_day`: only the day, or a longer period, is known, and `moment` is its end."""
+
+    moment: datetime
+    is_day: bool
+
+    def of(self, metadata: SnapshotMetadata) -> SnapshotMetadata:
+        return attrs.evolve(metadata, at=self.moment, until=self.moment, is_day=self.is_day)
+
+
+def _time(at: Moment) -> _Time:
+    moment = make_moment("at", at, datetime.now(UTC)).astimezone(UTC)
+    return _Time(moment, not isinstance(at, datetime | timedelta) and bool(_DAY.fullmatch(str(at))))
 
 
 @attrs.define
 class _Reading:
-    """Reads sites one after the other, and builds one Snapshot of them."""
+    """Reads all arguments of one call into a Snapshot; what cannot be read is a note, if anything can."""
 
-    options: dict[str, Any]
-    is_stopped: bool = False
-    _builder: TableBuilder = attrs.field(factory=TableBuilder)
-    _names: list[str] = attrs.field(factory=list)
+    at: Moment | None
+    file_options: FileOptions
+    site_options: dict[str, Any]
+    on_progress: Callable[[Progress], None] | None = None
+    show_progress: bool = True
+    _groups: Iterator[int] = attrs.field(factory=count)
+    _parts: list[Part] = attrs.field(factory=list)
+    _targets: list[tuple[Target, int, _Time | None]] = attrs.field(factory=list)
+    _failures: list[SitemapReaderError] = attrs.field(factory=list)
     _notes: list[str] = attrs.field(factory=list)
-    _omissions: list[tuple[str, list[str]]] = attrs.field(factory=list)  # (site, notes)
-    _failures: list[ReadError] = attrs.field(factory=list)
-    _complete: bool = True
-    _moments: list[datetime] = attrs.field(factory=list)
 
-    def read_site(self, target: Target) -> None:
-        """Reads one site to its end, or until it is interrupted."""
-        from ..client.sync_api import url_batches
-
-        site = _site_name(target)
-        self._names.append(site)
-        self._moments.append(target.recorded or datetime.now(UTC))
-        builder = self._builder
-        try:
-            with url_batches(target, on_item=lambda item: builder.add_item(item, site), **self.options) as stream:
-                try:
-                    for urls in stream:
-                        builder.add_urls(urls, site)
-                finally:
-                    self._complete = self._complete and stream.complete
-                    notes = [*omissions(stream.summary, stream.outcomes, stream.problems)]
-                    self._omissions.append((site, notes))
-        except KeyboardInterrupt:
-            self.is_stopped = True
-            self._notes.append(_STOPPED)
-        except (NothingFound, NothingReadable) as exc:
-            self._failures.append(exc)
-            self._omissions.pop()  # the failure says why
-        self._moments.append(target.recorded or datetime.now(UTC))
-
-    def snapshot(self) -> Snapshot:
-        """The Snapshot; raises the first failure if no site could be read."""
-        tables = self._builder.tables()
-        if self._failures and not len(tables.urls) and not self.is_stopped:
+    def read(self, arguments: Sequence[tuple[str | Path, Found | Target]], site: str | None = None) -> Snapshot:
+        """The Snapshot of the arguments, in their order."""
+        files = [found for _, found in arguments if isinstance(found, Found)]
+        sources = [source for found in files for group in found.groups for source in group]
+        _check_scope(sources, self.file_options.scope)
+        times = {source.path: self._time_of(source) for source in sources}  # an error before anything is read
+        if len(sources) == len(arguments) == 1 and sources[0].kind.is_lazy:
+            return _lazy(sources[0], times[sources[0].path], site)
+        require_pyarrow("a Snapshot needs", "analysis")
+        for _, found in arguments:
+            if isinstance(found, Found):
+                for group in found.groups:
+                    self._read_files(group, times, with_children=found.is_file)
+            else:
+                self._targets.append((found, next(self._groups), None if self.at is None else _time(self.at)))
+        crawled = self._read_targets()
+        if self._failures and not crawled.is_stopped and not any(len(part.tables.urls) for part in self._parts):
             raise self._failures[0]
-        self._notes += map(str, self._failures)
-        for site, notes in self._omissions:
-            self._notes += [f"{site}: {note}" if len(self._names) > 1 else note for note in notes]
-        complete = self._complete and not self.is_stopped and not self._failures
-        choice = selection_text({name: self.options.get(name) for name in _FILTERS}) or None
-        metadata = SnapshotMetadata(
-            min(self._moments), max(self._moments), complete=complete, choice=choice, notes=tuple(self._notes)
+        names = [str(name) for name, found in arguments if isinstance(found, Found)] or crawled.names
+        self._notes = [*crawled.notes, *self._notes, *(note for found in files for note in found.notes)]
+        parts = sorted(self._parts, key=lambda part: part.group)
+        if self._failures and self.at != BY_NAME:  # a state that cannot be read is left out
+            parts = [attrs.evolve(part, metadata=attrs.evolve(part.metadata, complete=False)) for part in parts]
+        return combine(parts, name=", ".join(names), site=site, by_time=self.at == BY_NAME, notes=self._notes)
+
+    def _time_of(self, source: Source) -> _Time | None:
+        """The time that the caller or the name states; None: that which is stored, if any is."""
+        if self.at is None or self.at != BY_NAME:
+            return None if self.at is None else _time(self.at)
+        date = next(filter(None, map(date_in_path, source.dated)), None)
+        if date is None and not source.kind.states_time(source.path):
+            what = f"{source.path} has no date in its name, as at={BY_NAME!r} needs"
+            raise UsageError(f"{what}: a date is written {ACCEPTED_DATES}; or give at= the time itself")
+        return None if date is None else _time(date)
+
+    def _read_files(self, sources: Sequence[Source], times: dict[Path, _Time | None], *, with_children: bool) -> None:
+        """Reads the sources of one group, those of one time and kind in one call."""
+        number = next(self._groups)
+        alike: dict[tuple[_Time | None, str], list[Source]] = {}
+        for source in sources:
+            time = times[source.path]
+            if source.kind.read is None:
+                self._targets.append((find_target(source.path), next(self._groups), time))
+            else:
+                alike.setdefault((time, source.kind.name), []).append(source)
+        options = attrs.evolve(self.file_options, with_children=with_children)
+        for (time, _), some in alike.items():
+            read = some[0].kind.read
+            batches = [some] if some[0].kind.is_tolerant else [[source] for source in some]
+            for batch in batches:
+                self._read_alike(read, [source.path for source in batch], options, time, number)
+
+    def _read_alike(self, read: Any, paths: list[Path], options: FileOptions, time: _Time | None, group: int) -> None:
+        try:
+            part = read(paths, options)
+        except SitemapReaderError as exc:
+            self._failures.append(exc)
+            self._notes.append(str(exc))
+            return
+        self._add(part, group, time)
+
+    def _add(self, part: Part, group: int, time: _Time | None) -> None:
+        metadata = part.metadata if time is None else time.of(part.metadata)
+        self._parts.append(attrs.evolve(part, group=group, metadata=metadata))
+
+    def _read_targets(self) -> CrawledSites:
+        """Reads all sites at once."""
+        targets = [target for target, _, _ in self._targets]
+        crawled = read_sites(
+            targets, on_progress=self.on_progress, show_progress=self.show_progress, options=self.site_options
         )
-        return Snapshot(", ".join(self._names), partial(loaded, tables), metadata)
+        self._failures += crawled.failures
+        for part in crawled.parts:
+            _, group, time = self._targets[part.group]
+            self._add(part, group, time)
+        return crawled
 
 
-def _site_name(target: Target) -> str:
-    """`shop.example`, or the URL of a document, without the scheme."""
-    from ..state.state import site_name
+def _lazy(source: Source, time: _Time | None, site: str | None) -> Snapshot:
+    """The Snapshot of a dump, which is read on first use."""
+    path = source.path
+    metadata = SnapshotMetadata() if path.is_fifo() else read_metadata(path)  # to open a pipe would end its writer
+    file = None if path.is_dir() else DumpFile(path)
+    metadata = metadata if time is None else time.of(metadata)
+    return Snapshot(str(path), partial(read, path), metadata, file=file, site=site)
 
-    return site_name(target.seeds).replace("https://", "").removesuffix("/")
+
+def _check_scope(sources: Iterable[Source], scope: ScopeMode | None) -> None:
+    """UsageError for a scope that files of a kind cannot have."""
+    for source in sources:
+        kind = source.kind
+        if kind.name == "sitemap" and scope == "protocol":
+            what = 'scope "protocol" compares each URL with that of its sitemap, and a file has none'
+            raise UsageError(f'{what}: give "any", or "host" or "domain" to keep the URLs of the site')
+        if kind.name != "sitemap" and kind.read is not None and scope not in (None, "any"):
+            what = f"scope is for sitemaps, and {source.path} holds URLs that are read already"
+            raise UsageError(f"{what}: only(include=…) keeps some of them")

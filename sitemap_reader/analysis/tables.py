@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 
 _SHOWN_ROWS = 5
+# Columns of `urls` that only some sources have, both timestamps. `first_seen`: the time of the first known state of the
+# site that lists the loc; null if that is the oldest, as it may have been listed before. `read_at`: of the reading.
+FIRST_SEEN, READ_AT = "first_seen", "read_at"
 
 
 class Table:
@@ -170,7 +173,8 @@ def _table(batches: Batches) -> Any:
 
 def json_objects(tables: Tables) -> Iterator[JsonObject]:
     """The JSON lines that the tables were built from, as dicts: URLs, then problems and outcomes."""
-    for kind, table in ((None, tables.urls), ("problem", tables.problems), ("outcome", tables.sitemaps)):
+    urls = tables.urls.select([name for name in tables.urls.column_names if name not in (FIRST_SEEN, READ_AT)])
+    for kind, table in ((None, urls), ("problem", tables.problems), ("outcome", tables.sitemaps)):
         for batch in table.to_batches(max_chunksize=1024):
             for row in batch.to_pylist():
                 yield row_object(row) if kind is None else {"type": kind, **_report_object(row)}
@@ -253,7 +257,7 @@ def _rows_of_sites(table: Any, sites: list[str] | None) -> Any:
 
 # --- what measures take ---------------------------------------------------------------------------------------
 
-# How many of the first URLs name the site of a file that names none.
+# How many of its URLs name the site of a file that names none.
 _HOST_SAMPLE_ROWS = 10_000
 # What identifies a page; `urls` may list it several times.
 PAGE_KEY = ["site", "loc"]
@@ -286,13 +290,15 @@ class SnapshotTables(Dump):
         *,
         file: DumpFile | None = None,
         site: str | None = None,
+        main_host: str | None = None,
     ) -> None:
-        """Created by snapshot() and load()."""
+        """Created by snapshot() and load(). `main_host` names a site without a name; None: that of most URLs."""
         self._name = name
         self._load = load
         self._metadata = metadata
         self._file = file
         self._site = site
+        self._main_host = main_host
 
     # --- metadata ---
 
@@ -379,8 +385,7 @@ class SnapshotTables(Dump):
         urls = self._tables.urls
         if self._site is not None or not len(urls) or not urls["site"].null_count:
             return self._site
-        hosts = url_part_columns(urls["loc"].slice(0, _HOST_SAMPLE_ROWS))["host"].to_pylist()
-        return Counter(hosts).most_common(1)[0][0] or self.name
+        return self._main_host or main_host(urls) or self.name
 
     @cached_property
     def urls(self) -> Table:
@@ -389,7 +394,7 @@ class SnapshotTables(Dump):
         The parts come last and are computed on first use: `host domain path depth dir_1 … dir_n slug extension
         query_keys`. The last segment of the path is the page, and gives the `slug`; those before it are folders.
         """
-        return Table(_with_site(self._tables.urls, self._default_site), _url_parts)
+        return Table(with_site(self._tables.urls, self._default_site), _url_parts)
 
     @cached_property
     def pages(self) -> Table:
@@ -400,12 +405,23 @@ class SnapshotTables(Dump):
     @cached_property
     def sitemaps(self) -> Table:
         """One row per fetched document: the fields of Outcome."""
-        return Table(_with_site(self._tables.sitemaps, self._default_site))
+        return Table(with_site(self._tables.sitemaps, self._default_site))
 
     @cached_property
     def problems(self) -> Table:
         """One row per problem: the fields of Problem."""
-        return Table(_with_site(self._tables.problems, self._default_site))
+        return Table(with_site(self._tables.problems, self._default_site))
+
+
+def main_host(urls: Any) -> str | None:
+    """The most frequent host of the URLs without a site, of a sample of a pyarrow.Table; None if there is none."""
+    import pyarrow as pa
+
+    locs = urls.select(["loc"]).filter(urls["site"].is_null())["loc"]
+    step = len(locs) // _HOST_SAMPLE_ROWS + 1
+    rows = pa.array(range(0, len(locs), step), pa.int64())
+    hosts = Counter(url_part_columns(locs.take(rows))["host"].drop_null().to_pylist())
+    return hosts.most_common(1)[0][0] if hosts else None
 
 
 def _url_parts(table: Any) -> dict[str, Any]:
@@ -423,7 +439,7 @@ def _page_rows(urls: Any) -> Any:
     return pa.array(newest_first.drop_duplicates(PAGE_KEY).index.sort_values())
 
 
-def _with_site(table: Any, site: str | None) -> Any:
+def with_site(table: Any, site: str | None) -> Any:
     """The table with nulls in its column `site` replaced by this name."""
     import pyarrow as pa
     from pyarrow import compute

@@ -173,6 +173,11 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
         "None",
         "A folder, or a file named .warc or .warc.gz, to which every response is written; it can be read as a target.",
     ),
+    # of snapshot()
+    "at": (
+        "None",
+        'When files, or a recorded site, were read: a date, a datetime or text; "name": the names of files state it.',
+    ),
     # of urls(): which URLs
     "since": (
         "None",

@@ -43,12 +43,16 @@ def _sitemaps(progress: Progress) -> BarState:
 class ProgressBar:
     """Shows the Progress that it is called with: `sitemaps  12/40 [00:03, 51,204 URLs, 8.1 MB]`.
 
-    `noun` is the unit that is counted; `to_state` converts progress. A context manager, or from open() to close(). A
+    `noun` is the unit that is counted; `to_state` converts progress; of several bars each has a `position`, from 0 at
+    the top. A context manager, or from open() to close(). A
     terminal is cleared at the end; a notebook keeps the last state.
     """
 
-    def __init__(self, noun: str = "sitemaps", to_state: Callable[[Any], BarState] = _sitemaps) -> None:
+    def __init__(
+        self, noun: str = "sitemaps", to_state: Callable[[Any], BarState] = _sitemaps, *, position: int = 0
+    ) -> None:
         self._bar: Any = None
+        self._position = position
         self._noun = noun
         self._to_state = to_state
         self._state = _sitemaps(Progress())
@@ -71,7 +75,7 @@ class ProgressBar:
         """Shows the bar in a notebook or on a terminal."""
         if self._bar is None:
             with suppress(OSError, ValueError):  # stderr is closed
-                self._bar = _new_bar()
+                self._bar = _new_bar(self._position)
             self._draw()
 
     def close(self) -> None:
@@ -111,7 +115,7 @@ class ProgressBar:
             bar.clear(nolock=True)
 
 
-def _new_bar() -> Any:
+def _new_bar(position: int) -> Any:
     """tqdm's bar for a notebook or a terminal; None elsewhere, or if TQDM_DISABLE is set."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     is_kernel = hasattr(shell, "kernel")
@@ -127,6 +131,7 @@ def _new_bar() -> Any:
         bar_format="{desc} [{elapsed}{postfix}]",
         leave=is_kernel,
         file=sys.stderr,
+        position=position,
         delay=1e-9,  # is first drawn when it has its text
         **({"dynamic_ncols": True} if is_kernel or _columns(sys.stderr) else _UNKNOWN_SIZE),
     )

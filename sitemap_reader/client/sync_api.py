@@ -113,18 +113,18 @@ def discover(
 
 
 def _crawl_run(target: str | Path | Target, options: UrlsOptions) -> tuple[CrawlRun, SitemapReader]:
-    reader, query = _reader_and_rest(options)
+    reader, query = reader_and_rest(options)
     return reader.crawl_run(target, UrlQuery(**query)), reader
 
 
 def _change_run(
     target: str | Path | Target, state: State | str | Path, options: ChangesOptions
 ) -> tuple[ChangeRun, SitemapReader]:
-    reader, sync_options = _reader_and_rest(options)
+    reader, sync_options = reader_and_rest(options)
     return reader.change_run(target, state, sync_options), reader  # type: ignore[arg-type]
 
 
-def _reader_and_rest(options: UrlsOptions | ChangesOptions) -> tuple[SitemapReader, dict[str, Any]]:
+def reader_and_rest(options: UrlsOptions | ChangesOptions) -> tuple[SitemapReader, dict[str, Any]]:
     """A reader with its own keywords, and the other keywords."""
     rest: dict[str, Any] = {**options}
     reading = {name: rest.pop(name) for name in ReaderOptions.__annotations__ if name in rest}

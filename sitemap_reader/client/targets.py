@@ -103,7 +103,7 @@ def find_target(target: str | Path | Target) -> Target:
         return _site(name)
     path = Path(target)
     is_folder, is_file = _on_disk(path)
-    may_be_host = isinstance(target, str) and _HOST_NAME.fullmatch(name) and not is_recording(path)
+    may_be_host = isinstance(target, str) and is_host_name(name) and not is_recording(path)
     if is_folder and name.strip() and not may_be_host:
         seeds, recorded = read_recording(path)
         return Target(name, tuple(map(parse_target, seeds)), ReplayFetcher(path), recorded and recorded.astimezone(UTC))
@@ -118,6 +118,11 @@ def find_target(target: str | Path | Target) -> Target:
         hint = "a site is named by its host, such as example.com, or by its URL with https:// or http://"
         raise UsageError(f"there is no file or folder {name}; {hint}")
     return _site(name)
+
+
+def is_host_name(name: str) -> bool:
+    """Whether a name is that of a host, even where a folder has it."""
+    return _HOST_NAME.fullmatch(name) is not None
 
 
 def reject_document(target: object) -> None:

@@ -53,6 +53,7 @@ class SitemapParser:
 
     `url` is the requested URL, `final_url` that after redirects, the base of relative URLs and of the directory rule.
     `content_type` and `content_encoding` are HTTP headers; gzip is detected by its bytes, deflate only by the header.
+    `name` stands for `url` in records and problems of a document that has no URL, such as a local file.
     `scope` (protocol, host, domain, any) drops URLs out of scope; `authorities` are URL prefixes in scope besides the
     directory of the document. `child_scope` is that for the sitemaps in an index, if different: with "any" the caller
     checks them. In a `url` with the path /robots.txt, the Sitemap lines are read, wherever they point. `extras`:
@@ -70,6 +71,7 @@ class SitemapParser:
         self,
         *,
         url: str | None = None,
+        name: str | None = None,
         final_url: str | None = None,
         content_type: str | None = None,
         content_encoding: str | None = None,
@@ -83,13 +85,13 @@ class SitemapParser:
         _scans: bool = True,  # False: expat reads every entry, which gives the same
     ) -> None:
         child_scope = child_scope or scope
-        for name, mode in (("scope", scope), ("child_scope", child_scope)):
+        for keyword, mode in (("scope", scope), ("child_scope", child_scope)):
             if mode not in SCOPE_MODES:
-                raise UsageError(f"{name} must be one of {', '.join(SCOPE_MODES)}, not {mode!r}")
+                raise UsageError(f"{keyword} must be one of {', '.join(SCOPE_MODES)}, not {mode!r}")
         if scope != "any" and not (url or authorities):
             raise UsageError(f"scope {scope} judges by where the document is from: give its url, or authorities")
         authorities = tuple(clean_prefix(prefix) for prefix in authorities)
-        self._url = url
+        self._url = name if url is None else url
         self._base = _clean_base(final_url or url)
         self._media_type, charset = _content_type(content_type)
         self._limits = checked_limits(limits)
@@ -115,7 +117,7 @@ class SitemapParser:
             authorities, child_scope = authorities or host_prefixes(self._base), "any"
         own = (directory(self._base),) if self._base else ()
         self._normaliser = Normaliser(
-            sitemap=url,
+            sitemap=self._url,
             base=self._base,
             scope=Scope(scope, (*authorities, *own)),
             child_scope=Scope(child_scope, (*authorities, *own)),

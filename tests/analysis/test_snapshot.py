@@ -98,8 +98,8 @@ def test_snapshot_of_sites_without_sitemaps_raises(nothing: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("target", ["urls.jsonl", ["a.example", "old.parquet"], Path("urls.jsonl.gz")])
-def test_snapshot_of_a_dump_names_load(target: Any) -> None:
-    with pytest.raises(sr.UsageError, match=r"is a file, not a site: sr\.load\(\) opens a dump"):
+def test_snapshot_of_a_missing_dump_is_reported(target: Any) -> None:
+    with pytest.raises(sr.UsageError, match=r"there is no file or folder (urls|old)\..*; load\(\) takes "):
         sr.snapshot(target, show_progress=False)
 
 
@@ -148,7 +148,7 @@ def test_interrupted_snapshot_keeps_what_was_read(tmp_path: Path) -> None:
     assert some.complete is False
     assert some.notes == (STOPPED,)
     assert len(some.sitemaps) >= 10
-    whole = {record.loc for record in sr.snapshot(tmp_path / "site", show_progress=False)}
+    whole = {record.loc for record in sr.snapshot([tmp_path / "site", SITES / "shop"], show_progress=False)}
     assert {record.loc for record in some} < whole
 
 

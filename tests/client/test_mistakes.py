@@ -73,7 +73,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: sr.discover(" \ufeff<urlset/>"), DOCUMENT),
     (lambda: sr.audit(b"<urlset/>"), DOCUMENT),  # type: ignore[arg-type]
     (lambda: sr.snapshot(b"\x1f\x8b\x08\x00"), DOCUMENT),  # type: ignore[arg-type]
-    (lambda: sr.snapshot(b"shop"), "a target is a host, a URL or a folder, not b'shop'"),  # type: ignore[arg-type]
+    (lambda: sr.snapshot(b"shop"), "a target is a host, a URL, a file or a folder, not b'shop'"),  # type: ignore[arg-type]
     (
         lambda: sr.SitemapReader(fetcher=NoFetcher()),  # type: ignore[arg-type]
         "a fetcher has a method fetch(url, headers), an async context manager that gives a Response: "
@@ -161,7 +161,7 @@ def test_unknown_keyword_is_reported_with_all_keywords() -> None:
         (lambda: sr.SitemapReader(since="7d"), "SitemapReader() has no keyword since; its urls() takes it"),  # type: ignore[call-arg]
         (lambda: sr.SitemapReader(state="s"), "SitemapReader() has no keyword state; its changes() takes it"),  # type: ignore[call-arg]
         (lambda: sr.audit("a", jobs=2), "audit() has no keyword jobs; it has allow_private, as_of, "),  # type: ignore[call-arg]
-        (lambda: sr.snapshot("a", jobs=2), "snapshot() has no keyword jobs; it has allow_private, auth, "),  # type: ignore[call-arg]
+        (lambda: sr.snapshot("a", jobs=2), "snapshot() has no keyword jobs; it has allow_private, at, auth, "),  # type: ignore[call-arg]
         (lambda: READER.urls("a", scope="any"), "urls() has no keyword scope; SitemapReader takes it"),
         (lambda: READER.urls("a", db="s"), "urls() has no keyword db; it has exclude, follow, include, "),
         (lambda: READER.urls("a", timeout=3), "urls() has no keyword timeout; SitemapReader takes limits=Limits(re"),

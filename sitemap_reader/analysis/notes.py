@@ -1,0 +1,50 @@
+"""Notes of a Snapshot: the Summary, the outcomes and the problems of a run in; sentences on what is missing out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..client.summary import count_of, dropped_text, first_reason, sitemaps_of
+from ..frontier.filters import UNWANTED
+from ..parser.content.sniff import Format
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..client.summary import Problems, Summary
+    from ..model.records import Outcome
+
+# How many documents, and problem codes, a note names.
+MAX_NAMED = 3
+# Reason of UNWANTED -> the keywords that filter for it.
+_KEYWORDS = {"date": "since, until, undated", "pattern": "include, exclude"}
+
+
+def omissions(summary: Summary, outcomes: Iterable[Outcome], problems: Problems) -> Iterator[str]:
+    """A note for each reason why a URL of the site may be missing; the counts are those of the Summary."""
+    outcomes = [*outcomes]
+    if summary.sitemaps and not summary.urls:
+        codes = ", ".join(f"{code} {count:,}" for code, count in problems.counts.most_common(MAX_NAMED))
+        yield f"no URL in {count_of(summary.sitemaps, 'sitemap')}" + (f"; problems: {codes}" if codes else "")
+    if summary.dropped:
+        yield f"out of scope: {dropped_text(summary.dropped)}"
+    for reason, words in UNWANTED.items():
+        if reason in summary.unwanted:
+            yield f"{count_of(summary.unwanted[reason], 'URL')} {words} ({_KEYWORDS[reason]})"
+    for reason, count in sorted(summary.pruned.items()):
+        yield f"{count_of(count, 'sitemap')} left out ({reason.replace('-', '_')})"
+    broken = [outcome for outcome in sitemaps_of(outcomes) if not outcome.complete]
+    failed = [outcome for outcome in broken if not outcome.entries]
+    partial = [outcome for outcome in broken if outcome.entries]
+    robots = [outcome for outcome in outcomes if outcome.format == Format.ROBOTS and not outcome.complete]
+    yield from _named_documents(failed, "sitemap", "could not be read")
+    yield from _named_documents(partial, "sitemap", "could be read in part only")
+    yield from _named_documents(robots, "robots.txt file", "could not be read")
+
+
+def _named_documents(broken: list[Outcome], noun: str, what: str) -> Iterator[str]:
+    """`2 sitemaps could not be read: F01 https://…: 404 Not Found; …`."""
+    if broken:
+        reasons = [first_reason([outcome]) or str(outcome.url) for outcome in broken[:MAX_NAMED]]
+        more = [f"and {len(broken) - MAX_NAMED:,} more"] if len(broken) > MAX_NAMED else []
+        yield f"{count_of(len(broken), noun)} {what}: {'; '.join([*reasons, *more])}"

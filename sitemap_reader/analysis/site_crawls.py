@@ -1,0 +1,134 @@
+"""Reads sites for snapshot(): Targets and keywords in; a Part of each site out, in the order given.
+
+Sites are read at once. Interrupted, each Part has what was read by then. A site that cannot be read is a note.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..client.keywords import PatternOptions
+from ..client.parallel import SitesReader
+from .notes import omissions
+from .states import Part
+from .tables import SnapshotMetadata, TableBuilder, selection_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..client.streams import CrawlRun
+    from ..client.summary import Progress
+    from ..client.targets import Target
+    from ..model.errors import ReadError
+    from ..model.records import Item
+
+# Keywords that filter URLs, in the order in which a Snapshot names them.
+FILTERS = ("since", "until", *PatternOptions.__annotations__)
+STOPPED = "stopped before the end: only what was read until then is here"
+
+
+@attrs.define
+class _Site:
+    """What is read of one site, and from when to when."""
+
+    name: str
+    target: Target
+    builder: TableBuilder = attrs.field(factory=TableBuilder)
+    started: datetime | None = None
+    ended: datetime | None = None
+    notes: list[str] = attrs.field(factory=list)
+    complete: bool = True
+    failure: ReadError | None = None
+
+    def begin(self) -> None:
+        """Takes the time."""
+        self.started = self.target.recorded or datetime.now(UTC)
+
+    def end(self, run: CrawlRun) -> None:
+        """Takes what the run states at its end, or where it was stopped."""
+        builder = run.summary_builder
+        self.complete = builder.complete
+        self.notes = [*omissions(run.summary(), builder.outcomes, builder.problems)]
+        self.ended = self.target.recorded or datetime.now(UTC)
+
+
+@attrs.frozen
+class CrawledSites:
+    """The Parts of the sites that were read, and whether the reading was stopped; `failures` say why others were not.
+
+    `notes` are those of the whole: with the name of the site in front if there are several.
+    """
+
+    names: tuple[str, ...]
+    parts: tuple[Part, ...]
+    notes: tuple[str, ...]
+    failures: tuple[ReadError, ...]
+    is_stopped: bool
+
+
+def read_sites(
+    targets: Sequence[Target],
+    *,
+    on_progress: Callable[[Progress], None] | None,
+    show_progress: bool,
+    options: dict[str, Any],
+) -> CrawledSites:
+    """Reads the sites at once; the `group` of each Part is the place of its target."""
+    sites = [_Site(_site_name(target), target) for target in targets]
+
+    def on_item(number: int, item: Item) -> None:
+        sites[number].builder.add_item(item, sites[number].name)
+
+    reader = SitesReader(
+        targets,
+        [site.name for site in sites],
+        on_begin=lambda number: sites[number].begin(),
+        on_item=on_item,
+        on_progress=on_progress,
+        show_progress=show_progress,
+        **options,
+    )
+    is_stopped = False
+    try:
+        with closing(reader.batches()) as batches:
+            for number, run, urls in batches:
+                site = sites[number]
+                if urls is not None:
+                    site.builder.add_urls(urls, site.name)
+                else:
+                    site.end(run)
+                    site.failure = run.verdict()
+    except KeyboardInterrupt:
+        is_stopped = True
+    for number, run in reader.runs.items():
+        sites[number].end(run)
+    return _crawled(sites, is_stopped, options)
+
+
+def _crawled(sites: list[_Site], is_stopped: bool, options: dict[str, Any]) -> CrawledSites:
+    failures = tuple(site.failure for site in sites if site.failure)
+    notes = [STOPPED] if is_stopped else []
+    notes += map(str, failures)
+    for site in sites:
+        if not site.failure:
+            notes += [f"{site.name}: {note}" if len(sites) > 1 else note for note in site.notes]
+    choice = selection_text({name: options.get(name) for name in FILTERS}) or None
+    parts = []
+    for number, site in enumerate(sites):
+        if site.ended is not None and not site.failure:
+            complete = site.complete and not is_stopped and not failures
+            metadata = SnapshotMetadata(site.started or site.ended, site.ended, complete=complete, choice=choice)
+            parts.append(Part(site.builder.tables(), metadata, number))
+    names = tuple(site.name for site in sites if site.started is not None)
+    return CrawledSites(names, tuple(parts), tuple(notes), failures, is_stopped)
+
+
+def _site_name(target: Target) -> str:
+    """`shop.example`, or the URL of a document, without the scheme."""
+    from ..state.state import site_name
+
+    return site_name(target.seeds).replace("https://", "").removesuffix("/")

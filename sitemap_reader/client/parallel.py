@@ -1,0 +1,177 @@
+"""Several sites read at once: targets and the keywords of urls() in; the UrlBatches of each, as they come, out.
+
+One SitemapReader and one event loop in a thread read as many sites at once as its limits allow; the others wait, and
+take no memory. Sites of one registrable domain are read one after the other, as the limits are of a host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..parser.normalise.urls import host, registrable_domain
+from .progressbar import ProgressBar
+from .query import UrlQuery
+from .summary import Progress
+from .sync_api import reader_and_rest
+from .thread_bridge import Bridge
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
+
+    from ..model.records import Item
+    from ..model.url_batch import UrlBatch
+    from ..pipeline.document_parser import Batch
+    from .streams import CrawlRun
+    from .targets import Target
+
+_CONCURRENCY, _PER_HOST = 16, 4  # the defaults of SitemapReader
+
+
+class SitesReader:
+    """Reads sites at once, each as a CrawlRun; `numbers` of sites are their places in `targets`.
+
+    `concurrency` is divided among the sites that are read at once. With `record`, one is read after the other.
+    UsageError, before anything is read, for values that are not allowed.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        names: Sequence[str],
+        *,
+        on_begin: Callable[[int], None],
+        on_item: Callable[[int, Item], None],
+        on_progress: Callable[[Progress], None] | None = None,
+        show_progress: bool = False,
+        **options: Any,
+    ) -> None:
+        self._targets, self._names = targets, names
+        self._groups = _groups_by_domain(targets)
+        self._at_once = 1 if options.get("record") else _sites_at_once(len(self._groups), options)
+        if self._at_once > 1:
+            options["concurrency"] = options.get("concurrency", _CONCURRENCY) // self._at_once
+        self._reader, self._query = reader_and_rest(options)  # type: ignore[arg-type] # it has the keys of UrlsOptions
+        UrlQuery(**self._query).plan_fields(datetime.now(UTC))
+        self._on_begin, self._on_item, self._on_progress = on_begin, on_item, on_progress
+        self._show_progress = show_progress
+        self._finished = Progress()
+        self._positions: dict[int, int] = {}
+        self._endings: dict[int, ExitStack] = {}
+        self.runs: dict[int, CrawlRun] = {}  # those that have begun, and not ended
+
+    def batches(self) -> Generator[tuple[int, CrawlRun, UrlBatch | None], None, None]:
+        """(number, run, URLs) as they come, once; None in place of URLs where a site has ended.
+
+        Closing it, or an exception, ends all requests; `runs` then has the sites that were not read to their end.
+        """
+        bridge = Bridge(self._pump)
+        with ExitStack() as stack:
+            stack.callback(self._end_all)
+            stack.enter_context(closing(bridge))  # before the runs: it joins the thread that feeds them
+            events: Iterator[Any] = bridge.batches(self._wait)  # what _read_some() puts
+            for event in events:
+                yield from self._handle(*event)
+
+    def progress(self) -> Progress:
+        """The sums over all sites so far; `delay` is the longest."""
+        total = attrs.evolve(self._finished)
+        for run in self.runs.values():
+            _add_progress(total, run.progress())
+        return total
+
+    # --- in the thread of the loop ---
+
+    async def _pump(self, put: Callable[[Any], Awaitable[None]]) -> None:
+        waiting = iter(self._groups)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for _ in range(self._at_once):
+                    tasks.create_task(self._read_some(waiting, put))
+        finally:
+            await self._reader.close()
+
+    async def _read_some(self, waiting: Iterator[list[int]], put: Callable[[Any], Awaitable[None]]) -> None:
+        for group in waiting:
+            for number in group:
+                query = UrlQuery(**self._query, on_item=partial(self._on_item, number))
+                run = self._reader.crawl_run(self._targets[number], query)
+                await put((number, run, ()))
+                await run.crawl.run(partial(_put_with, put, number, run))
+                await put((number, run, None))
+
+    # --- in the thread of the caller ---
+
+    def _handle(self, number: int, run: CrawlRun, batch: Any) -> Iterator[tuple[int, CrawlRun, UrlBatch | None]]:
+        if number not in self.runs:
+            self._begin(number, run)
+            self._on_begin(number)
+        if batch is not None:
+            for urls in run.url_batches(batch):
+                yield number, run, urls
+            return
+        run.report_progress()
+        self._endings.pop(number).close()
+        del self.runs[number], self._positions[number]
+        _add_progress(self._finished, run.progress())
+        yield number, run, None
+
+    def _begin(self, number: int, run: CrawlRun) -> None:
+        taken = {*self._positions.values()}
+        position = next(each for each in range(len(taken) + 1) if each not in taken)
+        if self._show_progress:
+            noun = "sitemaps" if len(self._targets) == 1 else f"{self._names[number]}: sitemaps"
+            run.bar = ProgressBar(noun, position=position)
+        if (on_progress := self._on_progress) is not None:
+            run.on_progress = lambda _: on_progress(self.progress())
+        self.runs[number], self._positions[number] = run, position
+        self._endings[number] = ExitStack()
+        self._endings[number].enter_context(run.reading())
+
+    def _wait(self) -> None:
+        for run in self.runs.values():
+            run.show_progress()
+        if self._on_progress is not None:
+            self._on_progress(self.progress())
+
+    def _end_all(self) -> None:
+        with ExitStack() as stack:
+            for ending in self._endings.values():
+                stack.push(ending)
+            self._endings = {}
+
+
+def _put_with(put: Callable[[Any], Awaitable[None]], number: int, run: CrawlRun, batch: Batch) -> Awaitable[None]:
+    return put((number, run, batch))
+
+
+def _groups_by_domain(targets: Sequence[Target]) -> list[list[int]]:
+    """The numbers of the targets, those of one registrable domain together; recordings have no host to protect."""
+    groups: dict[object, list[int]] = {}
+    for number, target in enumerate(targets):
+        domain = number if target.replay else registrable_domain(host(f"{target.seeds[0].origins[0]}/"))
+        groups.setdefault(domain, []).append(number)
+    return [*groups.values()]
+
+
+def _sites_at_once(count: int, options: dict[str, Any]) -> int:
+    """How many sites leave each the requests at once that one host may have."""
+    concurrency, per_host = options.get("concurrency", _CONCURRENCY), options.get("per_host", _PER_HOST)
+    if not all(isinstance(number, int) and number > 0 for number in (concurrency, per_host)):
+        return 1  # SitemapReader reports it
+    at_once: int = min(count, concurrency // per_host)
+    return max(1, at_once)
+
+
+def _add_progress(total: Progress, part: Progress) -> None:
+    total.documents_done += part.documents_done
+    total.documents_known += part.documents_known
+    total.urls += part.urls
+    total.bytes_wire += part.bytes_wire
+    delays = [delay for delay in (total.delay, part.delay) if delay is not None]
+    total.delay = max(delays, key=lambda delay: delay.seconds_left, default=None)
