@@ -18,7 +18,7 @@ from ..model.errors import UsageError
 from ..model.problems import percent
 from ..model.url_batch import PRECISION_CODES, SUBSECOND
 from ..parser.normalise.dates import DAY, TIMED
-from .charts import ChartSpec
+from .chart_spec import CellGroup, ChartSpec
 from .measure import (
     days_between,
     finding_per_site,
@@ -48,7 +48,17 @@ _RULE = (
 )
 _COUNTED = ("dated", "identical", "dense", "future", "at_fetch")  # of History
 _SPEC = ChartSpec(
-    "rows", x="score", y="sitemap", x_title="score (0 to 1)", text="reasons", format=".2f", ends=(0, 1), max_rows=20
+    "rows",
+    x="score",
+    y="sitemap",
+    x_title="score (0 to 1)",
+    y_title="sitemap",
+    text="reasons",
+    format=".2f",
+    ends=(0, 1),
+    max_rows=20,
+    comparison="dots",
+    size="urls",
 )
 
 
@@ -137,8 +147,7 @@ _MAX_PERIODS = 5_000
 
 def cadence(snapshot: SnapshotTables, freq: str, *, verdict: str) -> Measure:
     """See Snapshot.cadence()."""
-    if freq not in [*_FREQS]:  # a list: the value may be unhashable
-        raise UsageError(f"freq is one of {', '.join(_FREQS)}, and not {freq!r}")
+    freq = _freq_name(freq)
     period = _FREQS[freq]
     pages = page_frame(snapshot, "lastmod", "lastmod_precision")
     left_out = {
@@ -158,8 +167,25 @@ def cadence(snapshot: SnapshotTables, freq: str, *, verdict: str) -> Measure:
     if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
         rule += f" The dates span more than {_MAX_PERIODS:,} {freq}s: those without a page have no row."
     frame["period"] = frame["period"].dt.start_time
-    spec = ChartSpec("columns", x="period", y="pages", x_title=f"{freq} of lastmod (UTC)", y_title="pages")
+    spec = ChartSpec(
+        "columns",
+        x="period",
+        y="pages",
+        x_title=f"{freq} of lastmod (UTC)",
+        y_title="pages",
+        period=freq,
+        comparison="bands",
+        size="pages",
+    )
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict)
+
+
+def _freq_name(freq: str) -> str:
+    """The name in _FREQS of a value such as "month" or "M"."""
+    for name in _FREQS:
+        if str(freq).lower() in (name, name[0]):
+            return name
+    raise UsageError(f"freq is one of {', '.join(_FREQS)} or the first letter of one, and not {freq!r}")
 
 
 _NO_PERIODS = pd.DataFrame({"site": [], "period": pd.PeriodIndex([], freq="D"), "pages": []})
@@ -239,6 +265,12 @@ def _hours_spec(tz: str) -> ChartSpec:
         x_order=(*map(str, range(24)), _NO_HOUR),
         y_order=_WEEKDAYS,
         missing=_NO_HOUR,
+        groups=(
+            CellGroup("pages", "weekday", whole=("pages",), order=_WEEKDAYS),
+            CellGroup("pages", "hour", whole=("pages",), order=(*map(str, range(24)), _NO_HOUR)),
+        ),
+        matrix_title=f"pages of the site by weekday, and by hour ({tz})",
+        size="pages",
     )
 
 
@@ -255,7 +287,7 @@ def _peak(part: pd.DataFrame, tz: str) -> str:
 
 # --- freshness ---------------------------------------------------------------------------------------------------
 
-_AGES = {"7 days": 7, "30 days": 30, "90 days": 90, "365 days": 365}
+_AGES = {"0-7 days": 7, "8-30 days": 30, "31-90 days": 90, "91-365 days": 365}
 _OLDER, _UNDATED, _FUTURE = "older", "undated", "in the future"
 _AGE_CLASSES = (*_AGES, _OLDER, _UNDATED, _FUTURE)
 
@@ -274,7 +306,17 @@ def freshness(snapshot: SnapshotTables, *, verdict: str) -> Measure:
         f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The age of a "
         "day counts from its end, that of a month or a year from its start."
     )
-    spec = ChartSpec("rows", x="share", y="age", x_title="share of pages", format=".1%", ends=(0.0, 1.0))
+    spec = ChartSpec(
+        "rows",
+        x="share",
+        y="age",
+        x_title="share of pages",
+        format=".1%",
+        ends=(0.0, 1.0),
+        groups=(CellGroup("share", "age", order=(*_AGES, _OLDER, _UNDATED)),),
+        matrix_title="age of the lastmod; share of the site's pages",
+        size="pages",
+    )
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict)
 
 
@@ -290,7 +332,7 @@ def _age_class(pages: pd.DataFrame, snapshot: SnapshotTables) -> Any:
 
 def _recent_shares(part: pd.DataFrame) -> str:
     shares = part.set_index("age")["share"]
-    within = shares[["7 days", "30 days"]].sum()
-    year = within + shares[["90 days", "365 days"]].sum()
+    within = shares[["0-7 days", "8-30 days"]].sum()
+    year = within + shares[["31-90 days", "91-365 days"]].sum()
     undated = percent(shares[_UNDATED])
     return f"{percent(within)} changed within 30 days, {percent(year)} within a year, {undated} undated"
