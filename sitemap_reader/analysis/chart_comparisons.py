@@ -42,6 +42,7 @@ _MAX_LINES, _MAX_RATIO = 6, 10
 _MAX_SITES, _ROW_HEIGHT, _BAND_HEIGHT = 60, 24, 28
 _BAND = 0.82  # of the height of a row
 _MAX_COLUMNS = 24  # of a group of a matrix whose values are not a fixed set
+_MAX_RANKS, _RANK_CHARS, _LEAST_NAME = 5, 20, 6
 _MAX_PARTS = 12  # of a bar of shares
 _REASON_CHARS = 48
 
@@ -93,8 +94,12 @@ def _cells(frame: pd.DataFrame, group: CellGroup, number: int) -> tuple[pd.DataF
     if group.order is not None:
         given = [name + _NO_BREAK_SPACE * number for name in group.order]
         return cells, [*dict.fromkeys([*given, *cells["_x"]])], 0
-    ranks = cells.groupby("_x", sort=False)["_value"].agg(["size", "sum"]).sort_values(["size", "sum"], ascending=False)
-    return cells, [*ranks.index[:_MAX_COLUMNS]], max(len(ranks) - _MAX_COLUMNS, 0)
+    ranked = (
+        cells.groupby("_x", sort=False)["_value"].agg(["size", "sum"]).sort_values(["size", "sum"], ascending=False)
+    )
+    first = cells.loc[cells.groupby("site")["_value"].idxmax(), "_x"]  # of each site, as its finding names it
+    shown = {*[*dict.fromkeys([*first, *ranked.index])][:_MAX_COLUMNS]}
+    return cells, [name for name in ranked.index if name in shown], len(ranked) - len(shown)
 
 
 def _labels(frame: pd.DataFrame, group: CellGroup) -> pd.Series[str]:
@@ -111,6 +116,29 @@ _NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"
 def _spaced(names: list[str], number: int, spec: ChartSpec) -> list[str]:
     """The names, after an empty column if another group of several columns is before them."""
     return [_NO_BREAK_SPACE * number, *names] if number and spec.groups[number].by else names
+
+
+def ranks(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
+    """A cell for each of the first values of a site, with its name and share; a matrix of the values of a few sites."""
+    if frame["site"].nunique() <= _MAX_LINES:
+        return matrix(frame, spec, canvas)
+    sites, left_out = _sites_by_size(frame, spec, canvas)
+    group = spec.groups[0]
+    frame = frame[frame["site"].isin(sites)].sort_values(group.part, ascending=False, kind="stable")
+    place = frame.groupby("site").cumcount() + 1
+    frame = frame[place <= _MAX_RANKS]
+    names = [_beginning(str(name), _RANK_CHARS) for name in frame[group.by]]
+    texts = [f"{name} {cell_percent(share)}" for name, share in zip(names, frame[group.part], strict=True)]
+    cells = frame.assign(_x=place.astype(str), _y=frame["site"], _value=frame[group.part], _text=texts)
+    x_order = [str(number + 1) for number in range(int(place.clip(upper=_MAX_RANKS).max()))]
+    title = f"the most frequent {spec.y}, with their share of the site's pages"
+    titled = attrs.evolve(spec, x_title=title, y_title=None)
+    return squares(cells, x_order, sites, float(cells["_value"].max()) or 1.0, titled, canvas, left_out)
+
+
+def _beginning(text: str, chars: int) -> str:
+    """The text, or its beginning before an ellipsis."""
+    return text if len(text) <= chars else text[: chars - 1] + "…"
 
 
 # --- rows over time ----------------------------------------------------------------------------------------------
@@ -246,15 +274,18 @@ def _parts(part: pd.DataFrame, spec: ChartSpec, width: float) -> pd.DataFrame:
     named = named[:_MAX_PARTS] + ([(f"{len(rest):,} more", sum(share for _, share in rest))] if rest else [])
     found, at = [], 0.0
     for number, (name, share) in enumerate(named):
-        text = _fitting([f"{name} {cell_percent(share)}", name, cell_percent(share)], share * width - 6)
+        text = _part_text(name, cell_percent(share), share * width - 6)
         found.append((part["site"].iloc[0], at, at + share, at + share / 2, text, number == _MAX_PARTS))
         at += share
     return pd.DataFrame(found, columns=["site", "_from", "_to", "_middle", "_text", "_is_rest"])
 
 
-def _fitting(texts: list[str], width: float) -> str:
-    """The first of these texts that is not wider; none if all are."""
-    return next((text for text in texts if len(text) * LABEL_CHAR_PIXELS <= width), "")
+def _part_text(name: str, share: str, width: float) -> str:
+    """As much of the name and share of a part as its width has space for."""
+    chars = int(width / LABEL_CHAR_PIXELS)
+    if chars >= len(share) + 1 + min(len(name), _LEAST_NAME):
+        return f"{_beginning(name, chars - len(share) - 1)} {share}"
+    return next((text for text in (name, share) if len(text) <= chars), "")
 
 
 def _site_axis() -> Any:
@@ -307,7 +338,7 @@ def _least(part: pd.DataFrame, spec: ChartSpec) -> str:
         return f"{count}, no score"
     least = values.loc[values[spec.x].idxmin()]
     reasons = str(least[spec.text]) if spec.text else ""
-    reasons = reasons if len(reasons) <= _REASON_CHARS else reasons[: _REASON_CHARS - 1] + "…"
+    reasons = _beginning(reasons, _REASON_CHARS)
     lowest = "" if len(values) == 1 else "lowest "
     return ": ".join(filter(None, [f"{count}, {lowest}{format(least[spec.x], spec.format)}", reasons]))
 
@@ -317,4 +348,5 @@ COMPARISONS: dict[str, Callable[[pd.DataFrame, ChartSpec, Canvas], Drawing]] = {
     "stack": stack,
     "dots": dots,
     "matrix": matrix,
+    "ranks": ranks,
 }

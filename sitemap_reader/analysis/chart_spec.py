@@ -15,7 +15,7 @@ from ..model.errors import UsageError
 
 Theme = Literal["light", "dark"]
 Kind = Literal["columns", "rows", "lines", "heat"]
-Comparison = Literal["bands", "stack", "dots", "matrix"]
+Comparison = Literal["bands", "stack", "dots", "matrix", "ranks"]
 
 # --- size and colours --------------------------------------------------------------------------------------------
 
@@ -90,7 +90,8 @@ class CellGroup:
     A cell is the sum of the column `part` in the rows of its site and value, divided by the sum of the columns `whole`:
     in the same rows if `is_of_cell`, else in all rows of the site. Without `whole`, `part` holds shares. `where` is a
     column and its value, if not all rows belong to the group. `order` are the values, which all have a column; without
-    it, the first are those of most sites. With `is_counted` a cell also states its sum.
+    it, those of most sites are first, and the first of each site is among them. With `is_counted` a cell also states
+    its sum.
     """
 
     part: str
@@ -115,7 +116,7 @@ class ChartSpec:
     `kind` is that of one site: `columns` are vertical bars over time, `rows` horizontal bars, `lines` one line per site
     over time, `heat` a matrix of squares with a number in each. `comparison` is that of several, with a row per site:
     `bands` are bars or lines over time, `stack` a bar of shares with their names, `dots` the values on one scale,
-    `matrix` a cell per value of `groups` with its share.
+    `matrix` a cell per value of `groups` with its share, `ranks` a cell per place with the value that has it.
 
     `x` and `y` are columns of the frame, `x_title` and `y_title` the titles of the axes, with the unit. `value` is the
     column of a heat map's numbers, or `share` the columns of their parts and wholes. `format` formats the numbers, `%`

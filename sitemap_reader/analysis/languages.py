@@ -118,6 +118,7 @@ def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[st
         y="words",
         x_title="pages",
         max_rows=top,
+        comparison="ranks",
         groups=(CellGroup("share", "words"),),
         matrix_title=f"share of the site's pages; empty if not in its first {top}",
     )

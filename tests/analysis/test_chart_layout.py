@@ -192,6 +192,40 @@ def test_words_of_most_sites_are_first_and_the_rest_is_counted(tmp_path: Path) -
     assert "3 more columns in the table." in json.dumps(spec(made))
 
 
+@pytest.mark.parametrize("count", [6, 7])
+def test_the_most_frequent_words_of_many_sites_are_in_their_order(count: int, tmp_path: Path) -> None:
+    words = {f"s{n}": [f"word{chr(97 + n)}-{x}" for x in ("same", "last", "same")] for n in range(count)}
+    sites = {name: [page(name, f"{n}-{slug}") for n, slug in enumerate(slugs)] for name, slugs in words.items()}
+    made = load(tmp_path, sites).slug_ngrams()
+    if count == 6:
+        assert {"words", "last", "same", "worda"} >= {*axis(made, "x")["scale"]["domain"][:2]}
+        assert len(axis(made, "x")["scale"]["domain"]) == 8
+        return
+    assert axis(made, "x")["scale"]["domain"] == ["1", "2", "3"]
+    shown = {(row["site"], row["_x"]): row["_text"] for row in marks(made, "_x")}
+    assert [shown["s0", place] for place in "123"] == ["worda 100%", "same 67%", "last 33%"]
+    assert shown["s6", "1"] == "wordg 100%"
+
+
+def test_the_first_word_of_each_site_has_a_column(tmp_path: Path) -> None:
+    """As the finding names it, whatever other sites share."""
+    common = [f"c{chr(97 + n)}" for n in range(24)]
+    slugs = {name: [f"only{name}", "-".join([f"only{name}", *common])] for name in "ab"}
+    sites = {name: [page(name, slug) for slug in some] for name, some in slugs.items()}
+    made = load(tmp_path, sites).slug_ngrams(top=25)
+    domain = axis(made, "x")["scale"]["domain"]
+    assert {"onlya", "onlyb"} <= {*domain}
+    assert len(domain) == 24
+
+
+def test_names_of_parts_are_cut_where_they_do_not_fit(tmp_path: Path) -> None:
+    long = [page("a", f"{'n' * 40}{k}/x") for k in range(4)]
+    made = load(tmp_path, {"a": long, "b": [page("b", "x/1")]}).sections()
+    texts = [row["_text"] for row in marks(made, "_from", width=400) if row["site"] == "a"]
+    assert texts == ["/nnnnnnn… 25%"] * 4
+    assert [row["_text"] for row in marks(made, "_from", width=200) if row["site"] == "a"] == ["25%"] * 4
+
+
 @pytest.mark.parametrize(
     ("share", "text"),
     [(0.0, "0%"), (0.004, "<1%"), (0.005, "<1%"), (0.006, "1%"), (0.994, "99%"), (0.995, "99%"), (1.0, "100%")],
