@@ -22,9 +22,12 @@ if TYPE_CHECKING:  # the same names as in _NAMES, for type checkers and editors
     from . import pipeline as pipeline
     from . import scale as scale
     from . import state as state
+    from .analysis.charts import Chart as Chart
+    from .analysis.measure import Measure as Measure
     from .analysis.snapshot import Snapshot as Snapshot
     from .analysis.sources import load as load
     from .analysis.sources import snapshot as snapshot
+    from .analysis.tables import Table as Table
     from .checks.audit import audit as audit
     from .checks.report import Report as Report
     from .checks.rule_docs import explain as explain
@@ -69,8 +72,11 @@ if TYPE_CHECKING:  # the same names as in _NAMES, for type checkers and editors
 
 # Module -> the public names that it defines.
 _NAMES = {
-    ".analysis.sources": ("load", "snapshot"),
+    ".analysis.charts": ("Chart",),
+    ".analysis.measure": ("Measure",),
     ".analysis.snapshot": ("Snapshot",),
+    ".analysis.sources": ("load", "snapshot"),
+    ".analysis.tables": ("Table",),
     ".checks.audit": ("audit",),
     ".checks.report": ("Report",),
     ".checks.rule_docs": ("explain",),
@@ -109,6 +115,8 @@ _NAMES = {
     ".serialize.jsonl": ("from_json", "json_line", "to_dict"),
     ".serialize.schema": ("schema",),
 }
+# Classes whose modules import pandas: not part of `import *`, which works without it.
+_NEED_PANDAS = ("Chart", "Measure")
 # Public names for special needs: `sr.state.State`, `sr.fetch.ReplayFetcher`. docs/python.md lists them.
 SUBPACKAGES = (
     "analysis",
@@ -126,3 +134,4 @@ SUBPACKAGES = (
 if not TYPE_CHECKING:  # a type checker would accept any attribute of a module with __getattr__
     __all__, __getattr__, __dir__ = lazy_exports(__name__, _NAMES, SUBPACKAGES)
     __all__ += ["__version__"]
+    __all__ = [name for name in __all__ if name not in _NEED_PANDAS]

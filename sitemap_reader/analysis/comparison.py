@@ -12,7 +12,7 @@ import pandas as pd
 from ..client.summary import count_of
 from ..compare.diff import diff
 from ..model.errors import UsageError
-from .charts import ChartSpec
+from .chart_spec import CellGroup, ChartSpec
 from .measure import NEWEST_RULE, finding_per_site, in_site_order, measure, page_frame, pages_with_newest, part_of
 from .sections import section_of
 from .tables import PAGE_KEY, Tables, json_objects
@@ -58,8 +58,8 @@ def overlap(snapshot: SnapshotTables, by: str) -> Measure:
         x_title="is shared by",
         y_title="of the site",
         value="share",
-        format=".1%",
-        ends=(0.0, 1.0),
+        format="%",
+        size=by + "s",
         is_by_site=False,
     )
     return measure(frame, rule=rule, finding=finding, spec=spec)
@@ -82,7 +82,9 @@ def growth(snapshot: SnapshotTables, others: SnapshotTables | Iterable[SnapshotT
     if partial:
         rule += f" {partial} could not be read completely."
     finding = finding_per_site(frame, snapshot.sites, _grown)
-    spec = ChartSpec("lines", x="at", y="pages", x_title="read at (UTC)", y_title="pages")
+    spec = ChartSpec(
+        "lines", x="at", y="pages", x_title="read at (UTC)", y_title="pages", comparison="bands", size="pages"
+    )
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -106,8 +108,15 @@ def _sizes(snapshot: SnapshotTables) -> pd.DataFrame:
     listed = snapshot.urls.to_pandas(["site", "sitemap"]).groupby("site")["sitemap"].nunique()
     frame["sitemaps"] = frame["site"].map(listed)
     frame["complete"] = pd.array([snapshot.complete] * len(frame), dtype="boolean")
-    frame.insert(1, "at", pd.Timestamp(snapshot.at).as_unit("us"))
+    frame.insert(1, "at", _moment(snapshot))
     return frame
+
+
+def _moment(snapshot: SnapshotTables) -> pd.Timestamp:
+    """When the snapshot was read; the start of the day if only that is known."""
+    moment = pd.Timestamp(snapshot.at).as_unit("us")
+    is_day = snapshot.read_at is not None and snapshot.read_until is None
+    return moment.normalize() if is_day else moment
 
 
 def _grown(part: pd.DataFrame) -> str:
@@ -164,14 +173,19 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> Measur
         if side.complete is False:
             rule += f" {side.name} was not read completely: pages missing there count as {change}."
     finding = finding_per_site(frame, snapshot.sites, _churned)
+    counted = (*_CHANGE_KINDS, "unchanged")
     spec = ChartSpec(
-        "rows",
-        x="pages",
+        "heat",
+        x="change",
         y="section",
         x_title="pages",
-        split="change",
+        y_title="section",
+        value="pages",
+        x_order=_CHANGE_KINDS,
         melt={name: name for name in _CHANGE_KINDS},
         max_rows=15,
+        groups=tuple(CellGroup(name, label=name, whole=counted, is_counted=True) for name in _CHANGE_KINDS),
+        matrix_title="share of the site's pages, and their number",
     )
     return measure(frame, rule=rule, finding=finding, spec=spec)
 

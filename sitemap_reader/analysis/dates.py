@@ -17,7 +17,7 @@ from ..client.summary import count_of
 from ..frontier.lastmod_trust import judge_history, trust_in_words
 from ..model.errors import UsageError
 from ..parser.normalise.dates import DAY, TIMED
-from .charts import ChartSpec
+from .chart_spec import CellGroup, ChartSpec
 from .lastmod_trust import verdict
 from .measure import (
     days_between,
@@ -104,8 +104,7 @@ _MAX_PERIODS = 5_000
 
 def cadence(snapshot: SnapshotTables, freq: str, *, histories: Mapping[str, History]) -> Measure:
     """See Snapshot.cadence()."""
-    if freq not in [*_FREQS]:  # a list: the value may be unhashable
-        raise UsageError(f"freq is one of {', '.join(_FREQS)}, and not {freq!r}")
+    freq = _freq_name(freq)
     period = _FREQS[freq]
     pages = page_frame(snapshot, "lastmod", "lastmod_precision")
     left_out = {
@@ -129,8 +128,25 @@ def cadence(snapshot: SnapshotTables, freq: str, *, histories: Mapping[str, Hist
     if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
         rule += f" The dates span more than {_MAX_PERIODS:,} {freq}s: those without a page have no row."
     frame["period"] = frame["period"].dt.start_time
-    spec = ChartSpec("columns", x="period", y="pages", x_title=f"{freq} of lastmod (UTC)", y_title="pages")
+    spec = ChartSpec(
+        "columns",
+        x="period",
+        y="pages",
+        x_title=f"{freq} of lastmod (UTC)",
+        y_title="pages",
+        period=freq,
+        comparison="bands",
+        size="pages",
+    )
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
+
+
+def _freq_name(freq: str) -> str:
+    """The name in _FREQS of a value such as "month" or "M"."""
+    for name in _FREQS:
+        if str(freq).lower() in (name, name[0]):
+            return name
+    raise UsageError(f"freq is one of {', '.join(_FREQS)} or the first letter of one, and not {freq!r}")
 
 
 _NO_PERIODS = pd.DataFrame({"site": [], "period": pd.PeriodIndex([], freq="D"), "pages": []})
@@ -228,6 +244,12 @@ def _hours_spec(tz: str) -> ChartSpec:
         x_order=(*map(str, range(24)), _NO_HOUR),
         y_order=_WEEKDAYS,
         missing=_NO_HOUR,
+        groups=(
+            CellGroup("pages", "weekday", whole=("pages",), order=_WEEKDAYS),
+            CellGroup("pages", "hour", whole=("pages",), order=(*map(str, range(24)), _NO_HOUR)),
+        ),
+        matrix_title=f"pages of the site by weekday, and by hour ({tz})",
+        size="pages",
     )
 
 
@@ -243,7 +265,7 @@ def _busiest_hours(part: pd.DataFrame, tz: str, history: History) -> str:
 
 # --- freshness ---------------------------------------------------------------------------------------------------
 
-_AGES = {"7 days": 7, "30 days": 30, "90 days": 90, "365 days": 365}
+_AGES = {"0-7 days": 7, "8-30 days": 30, "31-90 days": 90, "91-365 days": 365}
 _OLDER, _UNDATED, _FUTURE = "older", "undated", "in the future"
 _AGE_CLASSES = (*_AGES, _OLDER, _UNDATED, _FUTURE)
 
@@ -266,7 +288,17 @@ def freshness(snapshot: SnapshotTables, *, histories: Mapping[str, History]) -> 
         f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The age of a "
         "day counts from its end, that of a month or a year from its start."
     )
-    spec = ChartSpec("rows", x="share", y="age", x_title="share of pages", format=".1%", ends=(0.0, 1.0))
+    spec = ChartSpec(
+        "rows",
+        x="share",
+        y="age",
+        x_title="share of pages",
+        format=".1%",
+        ends=(0.0, 1.0),
+        groups=(CellGroup("share", "age", order=(*_AGES, _OLDER, _UNDATED)),),
+        matrix_title="age of the lastmod; share of the site's pages",
+        size="pages",
+    )
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
 

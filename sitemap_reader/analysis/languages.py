@@ -13,7 +13,7 @@ import pandas as pd
 from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..model.problems import percent
-from .charts import ChartSpec
+from .chart_spec import CellGroup, ChartSpec
 from .measure import finding_per_site, in_site_order, measure, page_frame
 
 if TYPE_CHECKING:
@@ -49,9 +49,13 @@ def hreflang_matrix(snapshot: SnapshotTables) -> Measure:
         "heat",
         x="alternate",
         y="language",
-        x_title="language of the alternate",
+        x_title="language of the alternate; share of the links that are returned",
         y_title="language of the page",
-        value="links",
+        share=("returned", "links"),
+        ends=(0.0, 1.0),
+        groups=(CellGroup("returned", "alternate", whole=("links",), is_of_cell=True),),
+        matrix_title="language of the alternate; share of its links that are returned",
+        size="links",
     )
     return measure(frame, rule=_RULE, finding=finding, spec=spec)
 
@@ -108,7 +112,16 @@ def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[st
         f"{row}, of the first {_MAX_SLUG_WORDS} in the slug (the last segment of the path), decoded, in lower case. "
         "Numbers are not words, and separate the words around them. A page counts once for each row."
     )
-    spec = ChartSpec("rows", x="pages", y="words", x_title="pages", max_rows=top)
+    spec = ChartSpec(
+        "rows",
+        x="pages",
+        y="words",
+        x_title="pages",
+        max_rows=top,
+        comparison="ranks",
+        groups=(CellGroup("share", "words"),),
+        matrix_title=f"share of the site's pages; empty if not in its first {top}",
+    )
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 

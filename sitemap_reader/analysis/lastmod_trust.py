@@ -13,7 +13,7 @@ import pandas as pd
 from ..frontier.lastmod_trust import History, LastmodEvidence, judge_history, total, trust_in_words
 from ..model.problems import percent
 from ..model.url_batch import PRECISION_CODES, SUBSECOND
-from .charts import ChartSpec
+from .chart_spec import ChartSpec
 from .measure import in_site_order, join_findings, measure
 
 if TYPE_CHECKING:
@@ -34,7 +34,17 @@ _RULE = (
 _COUNTED = ("dated", "dense", "future", "at_fetch")  # of History
 _COLUMNS = ("site", "sitemap", "urls", "dated", "coverage", "dense", "batch", "future", "at_fetch", "score", "reasons")
 _SPEC = ChartSpec(
-    "rows", x="score", y="sitemap", x_title="score (0 to 1)", text="reasons", format=".2f", ends=(0, 1), max_rows=20
+    "rows",
+    x="score",
+    y="sitemap",
+    x_title="score (0 to 1)",
+    y_title="sitemap",
+    text="reasons",
+    format=".2f",
+    ends=(0, 1),
+    max_rows=20,
+    comparison="dots",
+    size="urls",
 )
 
 

@@ -5,11 +5,15 @@ Below it, what several measures share: the pages of a Snapshot as frames, and co
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
+from ..client.summary import count_of
+from ..model.errors import UsageError
 from ..model.problems import percent
 from ..parser.normalise.dates import CLOCK_TOLERANCE, DAY, TIMED
 from .charts import SITE_SEPARATOR, Chart
@@ -18,36 +22,77 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from .charts import ChartSpec
+    from .chart_spec import ChartSpec, Theme
     from .tables import SnapshotTables
 
 
 class Measure(pd.DataFrame):  # type: ignore[misc]
-    """A pandas.DataFrame with texts; its methods return plain DataFrames.
+    """A pandas.DataFrame with texts and a chart.
 
     `rule` states what was counted and what was left out, `finding` the result in words. `verdict` states how reliable
-    the lastmods are, for a measure that depends on them.
+    the lastmods are, for a measure that depends on them; else it is None.
+
+    What methods of pandas return (`measure[mask]`, query(), head(), sort_values()) is a Measure too, if it has the
+    columns that the chart needs, and else a plain DataFrame.
     """
 
-    _metadata: ClassVar[list[str]] = ["rule", "finding", "verdict", "_spec"]
-    rule: str
-    finding: str
-    verdict: str | None
-    _spec: ChartSpec
+    _metadata: ClassVar[list[str]] = ["rule", "verdict", "_finding", "_spec", "_measured"]
+    # Of a frame that pandas made without these.
+    rule: str = ""
+    verdict: str | None = None
+    _finding: str = ""
+    _spec: ChartSpec | None = None
+    _measured: pd.DataFrame | None = None
 
     @property
     def _constructor(self) -> Any:
-        return pd.DataFrame
+        return partial(_like, self._texts)
 
-    def chart(self, rows: pd.DataFrame | None = None) -> Chart:
-        """The chart of this measure, titled with the finding; `rows`: a subset of its rows to draw, if not all.
+    @property
+    def _texts(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._metadata}
 
-        Needs the extra `analysis`.
+    @property
+    def finding(self) -> str:
+        """The result in words; of a subset of the rows, how many of them it has, as the result is that of all rows."""
+        measured = self._measured
+        if measured is None:
+            return self._finding
+        columns = [name for name in measured if name in self.columns]
+        rows, all_rows = Counter(_row_hashes(self, columns)), Counter(_row_hashes(measured, columns))
+        if rows == all_rows:
+            return self._finding
+        if rows <= all_rows:
+            site = self["site"].iloc[0] if self["site"].nunique() == 1 < measured["site"].nunique() else None
+            return f"{len(self):,} of {count_of(len(measured), 'row')}" + (f" ({site} only)" if site else "")
+        return f"{count_of(len(self), 'row')}, with other values than those measured"
+
+    def chart(
+        self,
+        rows: pd.DataFrame | None = None,
+        *,
+        width: int | None = None,
+        height: int | None = None,
+        theme: Theme = "light",
+    ) -> Chart:
+        """The chart of this measure, titled with its finding; `rows`: other rows to draw, such as a subset.
+
+        `width` and `height` are those of the area of the marks, in pixels, without title and labels; `theme` is "light"
+        or "dark". UsageError if a column is missing that the chart needs. Needs the extra `analysis`.
         """
+        if self._spec is None:
+            raise UsageError("this frame has no chart: measures of a Snapshot have one")
+        if rows is not None and not isinstance(rows, pd.DataFrame):
+            raise UsageError(f"rows is a DataFrame with rows of the measure, and not {type(rows).__name__}")
+        shown = self if rows is None else _like(self._texts, rows)
+        if missing := missing_columns(shown, self._spec, self._measured):
+            raise UsageError(f"the chart needs columns that are missing or of another type: {', '.join(missing)}")
         notes = [self.rule, *([self.verdict] if self.verdict else [])]
-        return Chart(self if rows is None else rows, self._spec, title=self.finding, notes=notes)
+        return Chart(shown, self._spec, title=shown.finding, notes=notes, width=width, height=height, theme=theme)
 
     def _repr_html_(self) -> str:
+        if self._spec is None:
+            return str(super()._repr_html_() or "")
         texts = [f"<strong>{escape(self.finding)}</strong>", escape(self.rule)]
         if self.verdict:
             texts.append(escape(self.verdict))
@@ -57,11 +102,49 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
 
 def measure(frame: pd.DataFrame, *, rule: str, finding: str, spec: ChartSpec, verdict: str | None = None) -> Measure:
     """A Measure with the rows of `frame`."""
-    result = Measure(frame.reset_index(drop=True))
-    texts: dict[str, Any] = {"rule": rule, "finding": finding, "verdict": verdict, "_spec": spec}
-    for name, value in texts.items():
+    rows = frame.reset_index(drop=True)
+    return _with({"rule": rule, "_finding": finding, "verdict": verdict, "_spec": spec, "_measured": rows}, rows)
+
+
+def _with(metadata: dict[str, Any], rows: Any, **options: Any) -> Measure:
+    result = Measure(rows, **options)
+    for name, value in metadata.items():
         object.__setattr__(result, name, value)
     return result
+
+
+def _like(metadata: dict[str, Any], rows: Any, *args: Any, **options: Any) -> Any:
+    """A Measure of these rows with the texts of another; a plain DataFrame if it could not be drawn."""
+    frame = pd.DataFrame(rows, *args, **options)
+    spec = metadata["_spec"]
+    if spec is None or missing_columns(frame, spec, metadata["_measured"]):
+        return frame
+    return _with(metadata, frame)
+
+
+def missing_columns(frame: pd.DataFrame, spec: ChartSpec, measured: pd.DataFrame) -> list[str]:
+    """The columns that the chart needs and the frame lacks, or has with values of another kind than was measured."""
+    return [
+        name
+        for name in spec.columns
+        if [name] != [column for column in frame.columns if column is name or column == name]
+        or _kind(frame[name]) != _kind(measured[name])
+    ]
+
+
+def _kind(column: pd.Series[Any]) -> str:
+    """Whether a column holds numbers, times, truth values or anything else."""
+    types = pd.api.types
+    if types.is_bool_dtype(column):
+        return "bool"
+    kinds = {"number": types.is_numeric_dtype, "time": types.is_datetime64_any_dtype}
+    return next((kind for kind, is_kind in kinds.items() if is_kind(column)), "other")
+
+
+def _row_hashes(frame: pd.DataFrame, columns: list[str]) -> list[int]:
+    """A number for each row, equal for equal values in these columns."""
+    hashes: list[int] = pd.util.hash_pandas_object(pd.DataFrame(frame)[columns], index=False).tolist()
+    return hashes
 
 
 # --- findings in words ---

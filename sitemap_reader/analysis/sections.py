@@ -8,7 +8,7 @@ import pandas as pd
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
-from .charts import ChartSpec
+from .chart_spec import CellGroup, ChartSpec
 from .measure import (
     NEWEST_RULE,
     days_between,
@@ -57,7 +57,18 @@ def sections(snapshot: SnapshotTables, depth: int) -> Measure:
     frame = in_site_order(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
     finding = finding_per_site(frame, snapshot.sites, _largest_section)
     rule = f"Pages by {_depth_text(depth)}; / for those in none. The last segment of a path is the page. {NEWEST_RULE}"
-    spec = ChartSpec("rows", x="pages", y="section", x_title="pages", max_rows=_MAX_ROWS)
+    spec = ChartSpec(
+        "rows",
+        x="pages",
+        y="section",
+        x_title="pages",
+        y_title="section",
+        max_rows=_MAX_ROWS,
+        comparison="stack",
+        groups=(CellGroup("share", "section"),),
+        matrix_title="share of the site's pages",
+        size="pages",
+    )
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -90,11 +101,14 @@ def media_coverage(snapshot: SnapshotTables, depth: int) -> Measure:
         y="section",
         x_title="in the page's entry",
         value="share",
-        format=".0%",
+        format="%",
         x_order=_MEDIA,
         melt={f"{name}_share": name for name in _MEDIA},
         max_rows=_MAX_ROWS,
         ends=(0.0, 1.0),
+        groups=tuple(CellGroup(name, label=name, whole=("pages",)) for name in _MEDIA),
+        matrix_title="share of the site's pages with",
+        size="pages",
     )
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
@@ -124,7 +138,17 @@ def hints(snapshot: SnapshotTables) -> Measure:
         "Pages by the changefreq and priority of their entry; none if it states none. The median age is that of "
         f"lastmods that state a day, on {snapshot.at:%Y-%m-%d}. Search engines say that they ignore both."
     )
-    spec = ChartSpec("rows", x="share", y="value", x_title="share of pages", format=".1%", split="hint", ends=(0, 1))
+    spec = ChartSpec(
+        "rows",
+        x="share",
+        y="value",
+        x_title="share of pages",
+        format=".1%",
+        split="hint",
+        ends=(0, 1),
+        groups=tuple(CellGroup("share", "value", where=("hint", name)) for name in _HINTS),
+        matrix_title="share of the site's pages, by changefreq and by priority",
+    )
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 

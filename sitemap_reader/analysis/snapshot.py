@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable
 
+    import pandas as pd
+
     from ..frontier.filters import Pattern
     from ..frontier.lastmod_trust import History
     from ..serialize.dumps import DumpFile
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from .tables import SnapshotMetadata
 
 
+# A letter is short for the word, as in pandas; any case is accepted.
+Freq = Literal["day", "week", "month", "quarter", "year", "D", "W", "M", "Q", "Y", "d", "w", "m", "q", "y"]
 # How many notes the repr shows, and how many characters of each.
 _REPR_NOTES, _REPR_NOTE_CHARS = 3, 80
 
@@ -89,7 +93,7 @@ class Snapshot(SnapshotTables):
         metadata = attrs.evolve(self._metadata, choice=choice)
         return Snapshot(name, partial(loaded, subset), metadata, earlier=earlier)
 
-    def to_pandas(self, style: Literal["advertools"] | None = None) -> Any:
+    def to_pandas(self, style: Literal["advertools"] | None = None) -> pd.DataFrame:
         """The URLs as a pandas.DataFrame; `style="advertools"`: with the columns of that library's sitemap_to_df().
 
         As in advertools, a page with several images or videos then has only the last of them; `urls` has them all.
@@ -148,10 +152,10 @@ class Snapshot(SnapshotTables):
         measure: Measure = getattr(import_module(f".{module}", __package__), name)(self, *args, **options)
         return measure
 
-    def cadence(self, freq: str = "month") -> Measure:
+    def cadence(self, freq: Freq = "month") -> Measure:
         """Pages by the period of their lastmod: `site period pages`, one row per period from the first to the last.
 
-        `freq` is "day", "week" (from Monday), "month", "quarter" or "year".
+        `freq` is "day", "week" (from Monday), "month", "quarter" or "year", or the first letter of it.
         """
         return self._measure("dates", "cadence", freq, histories=self._site_histories)
 
@@ -163,7 +167,7 @@ class Snapshot(SnapshotTables):
         return self._measure("dates", "weekday_hour", tz, histories=self._site_histories)
 
     def freshness(self) -> Measure:
-        """Pages by the age of their lastmod: `site age pages share`, from "7 days" to "older", then "undated"."""
+        """Pages by the age of their lastmod: `site age pages share`, from "0-7 days" to "older", then "undated"."""
         return self._measure("dates", "freshness", histories=self._site_histories)
 
     def lastmod_trust(self) -> Measure:

@@ -7,16 +7,18 @@ renderers take it, and Snapshot adds them as methods.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, overload
 
 import attrs
 
 from ..frontier.filters import make_patterns
-from ..model.errors import UsageError
+from ..model.errors import UsageError, install_hint
 from ..model.problems import Problem
 from ..model.records import Outcome
 from ..serialize.arrow import Batches, require_pyarrow
@@ -26,8 +28,11 @@ from ..serialize.projection import all_fields, fields_of
 from .url_parts import url_part_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import BinaryIO
+
+    import pandas as pd
+    import polars as pl
 
     from ..frontier.filters import Pattern
     from ..model.records import Item
@@ -45,16 +50,23 @@ class Table:
     """An Arrow table that exports itself by the Arrow PyCapsule interface (`__arrow_c_stream__`).
 
     `pd.DataFrame.from_arrow(table)`, `pl.DataFrame(table)` and `pa.table(table)` accept it, and DuckDB's `FROM urls` if
-    a variable of that name holds it. Dates are in UTC, in microseconds.
+    a variable of that name holds it; it does not look up attributes, as in `FROM site.urls`. Dates are in UTC, in
+    microseconds.
+
+    `table["loc"]` is a pandas.Series, `table[["loc", "lastmod"]]` a pandas.DataFrame.
     """
 
-    def __init__(self, stored: Any, derive: Callable[[Any], dict[str, Any]] | None = None) -> None:
-        """`stored` is a pyarrow.Table; `derive` computes columns to append, on first use."""
+    def __init__(self, name: str, stored: Any, derive: Callable[[Any], dict[str, Any]] | None = None) -> None:
+        """`name` is that of sql(), `stored` a pyarrow.Table; `derive` computes columns to append, on first use."""
+        self.name = name
         self.stored = stored
         self._derive = derive
+        self._source: Table | None = None
 
     @cached_property
     def _all_columns(self) -> Any:
+        if self._source is not None:
+            return self._source._all_columns
         table = self.stored
         for name, column in (self._derive(table) if self._derive else {}).items():
             table = table.append_column(name, column)
@@ -71,21 +83,64 @@ class Table:
         """The names of the columns; derived ones come last."""
         return list(self._all_columns.column_names)
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and of columns."""
+        return len(self), len(self.columns)
+
+    @overload
+    def __getitem__(self, columns: str) -> pd.Series[Any]: ...
+    @overload
+    def __getitem__(self, columns: list[str]) -> pd.DataFrame: ...
+    def __getitem__(self, columns: str | list[str]) -> pd.Series[Any] | pd.DataFrame:
+        if isinstance(columns, str):
+            return self.to_pandas(columns)[columns]
+        if type(columns) is list and {*map(type, columns)} <= {str}:
+            return self.to_pandas(columns)
+        raise UsageError(
+            f'a Table is indexed by columns, such as ["loc"] or [["loc", "lastmod"]], not by {type(columns).__name__}: '
+            "rows are selected in to_pandas() or sql()"
+        )
+
+    def __contains__(self, column: object) -> bool:
+        return column in self.columns
+
     def to_arrow(self) -> Any:
         """The table as a pyarrow.Table."""
         return self._all_columns
 
-    def to_pandas(self, columns: str | Sequence[str] | None = None) -> Any:
+    def to_pandas(self, columns: str | Sequence[str] | None = None) -> pd.DataFrame:
         """A pandas.DataFrame of all columns, or of some. Nested values are lists and dicts; null is None or NaN."""
+        _require("pandas", "to_pandas()")
         return self._select(columns).to_pandas()
 
-    def head(self, rows: int = _SHOWN_ROWS) -> Any:
+    def to_polars(self) -> pl.DataFrame:
+        """A polars.DataFrame of all columns."""
+        _require("polars", "to_polars()")
+        import polars
+
+        return polars.DataFrame(self)
+
+    def sql(self, query: str) -> pd.DataFrame:
+        """The result of a query of DuckDB, in which this table has its own name: `SELECT … FROM urls`.
+
+        Days and hours are those of UTC. UsageError, with the message of DuckDB, for a query that it refuses.
+        """
+        return run_query(query, {self.name: lambda: self})
+
+    def head(self, rows: int = _SHOWN_ROWS) -> pd.DataFrame:
         """The first rows, as a pandas.DataFrame."""
         return self._all_columns.slice(0, rows).to_pandas()
 
     def take(self, rows: Sequence[int]) -> Table:
         """The rows with these numbers."""
-        return Table(self.stored.take(rows), self._derive)
+        return Table(self.name, self.stored.take(rows), self._derive)
+
+    def renamed(self, name: str) -> Table:
+        """The same table under another name in sql(); derived columns are computed once for both."""
+        table = Table(name, self.stored, self._derive)
+        table._source = self
+        return table
 
     def _select(self, names: str | Sequence[str] | None) -> Any:
         if names is None:
@@ -102,6 +157,39 @@ class Table:
     def _repr_html_(self) -> str:
         head: str = self.head()._repr_html_()
         return f"{head}\n<p>{len(self):,} rows</p>" if len(self) > _SHOWN_ROWS else head
+
+
+def run_query(query: str, tables: Mapping[str, Callable[[], Table]]) -> pd.DataFrame:
+    """The result of a query of DuckDB over these tables; one that the query does not name is not computed."""
+    for package in ("duckdb", "pandas"):
+        _require(package, "sql()")
+    import duckdb
+
+    if not isinstance(query, str):
+        raise UsageError(f"sql() takes a query of {', '.join(tables)} as text, and not {query!r}")
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        try:
+            for name, table in tables.items():
+                if re.search(rf"\b{name}\b", query, re.IGNORECASE):
+                    connection.register(name, table().to_arrow())
+            result = connection.sql(query)
+            if result is None:
+                raise UsageError("the query returns no rows: sql() takes a SELECT")
+            return result.df()
+        except duckdb.Error as exc:
+            raise UsageError(f"DuckDB refuses the query; the tables are {', '.join(tables)}: {exc}") from exc
+
+
+def _require(package: str, needs: str) -> None:
+    """Raises UsageError, with what to install, if the package is missing."""
+    try:
+        import_module(package)
+    except ImportError as exc:
+        raise UsageError(f"{needs} needs {_PACKAGES[package]}: {install_hint('analysis')}") from exc
+
+
+_PACKAGES = {"duckdb": "DuckDB", "pandas": "pandas", "polars": "polars"}
 
 
 def has_any(column: Any) -> Any:
@@ -394,23 +482,31 @@ class SnapshotTables(Dump):
         The parts come last and are computed on first use: `host domain path depth dir_1 … dir_n slug extension
         query_keys`. The last segment of the path is the page, and gives the `slug`; those before it are folders.
         """
-        return Table(with_site(self._tables.urls, self._default_site), _url_parts)
+        return Table("urls", with_site(self._tables.urls, self._default_site), _url_parts)
 
     @cached_property
     def pages(self) -> Table:
         """One row per page, with the columns of `urls`: of several listings, the first with the newest lastmod."""
         rows = _page_rows(self.urls.stored)
-        return self.urls if rows is None else self.urls.take(rows)
+        return self.urls.renamed("pages") if rows is None else self.urls.take(rows).renamed("pages")
 
     @cached_property
     def sitemaps(self) -> Table:
         """One row per fetched document: the fields of Outcome."""
-        return Table(with_site(self._tables.sitemaps, self._default_site))
+        return Table("sitemaps", with_site(self._tables.sitemaps, self._default_site))
 
     @cached_property
     def problems(self) -> Table:
         """One row per problem: the fields of Problem."""
-        return Table(with_site(self._tables.problems, self._default_site))
+        return Table("problems", with_site(self._tables.problems, self._default_site))
+
+    def sql(self, query: str) -> pd.DataFrame:
+        """The result of a query of DuckDB over `urls`, `pages`, `sitemaps` and `problems`, as a pandas.DataFrame.
+
+        Days and hours are those of UTC. UsageError, with the message of DuckDB, for a query that it refuses.
+        """
+        names = ("urls", "pages", "sitemaps", "problems")
+        return run_query(query, {name: partial(getattr, self, name) for name in names})
 
 
 def main_host(urls: Any) -> str | None:

@@ -111,9 +111,14 @@ def test_each_measure_is_tested_here_and_documented() -> None:
 
 
 @every
-def test_parts_of_a_measure_are_plain_frames(name: str, measured: Measured) -> None:
+def test_rows_of_a_measure_are_a_measure_and_other_results_plain_frames(name: str, measured: Measured) -> None:
     made = measured(name, of(one=listed("one.example")))
-    for part in (made.head(1), made[["site"]], made[made["site"] == "one"], made.copy(), made.groupby("site").first()):
+    ours = made["site"] == "one"
+    for part in (made.head(1), made[ours], made.loc[ours], made.sort_values("site"), made.query("site == 'one'")):
+        assert type(part) is Measure
+        assert (part.rule, part.verdict) == (made.rule, made.verdict)
+        assert part.chart().to_svg().startswith("<svg")
+    for part in (made[["site"]], made.groupby("site").first(), made.isna(), made.astype(str), made.T, made.describe()):
         assert type(part) is pd.DataFrame
     assert type(made["site"]) is pd.Series
 
@@ -193,7 +198,7 @@ def test_pages_without_optional_fields_are_counted(name: str, kind: str, measure
 # --- wrong arguments ---
 
 WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
-    "freq": (lambda it: it.cadence("fortnight"), "freq is one of day, week, month, quarter, year, and not 'fortnight'"),
+    "freq": (lambda it: it.cadence("fortnight"), "freq is one of day, week, month, quarter, year or the "),
     "no freq": (lambda it: it.cadence(None), "freq is one of "),  # type: ignore[arg-type]
     "freqs": (lambda it: it.cadence(["month"]), "freq is one of "),  # type: ignore[arg-type]
     "tz": (

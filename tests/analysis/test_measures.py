@@ -181,14 +181,14 @@ def test_neither_untrusted_dates_nor_one_batch_allow_a_conclusion(load: Load) ->
 
 
 def test_freshness_ages_have_exact_bounds(load: Load) -> None:
-    ends = {"7 days": 7, "30 days": 30, "90 days": 90, "365 days": 365}
+    ends = {"0-7 days": 7, "8-30 days": 30, "31-90 days": 90, "91-365 days": 365}
     records, expected = [], Counter({"older": 0})
     for (name, days), after in zip(ends.items(), [*list(ends)[1:], "older"], strict=True):
         end = AT - timedelta(days=days)
         records += [page(f"in{days}", end), page(f"out{days}", end - timedelta(seconds=1))]
         expected += Counter([name, after])
     records += [page("none"), page("f", AT + timedelta(minutes=11)), page("clock", AT + timedelta(minutes=9))]
-    expected += Counter(["undated", "in the future", "7 days"])
+    expected += Counter(["undated", "in the future", "0-7 days"])
     frame = load(*records).freshness()
     assert dict(rows(frame, "age", "pages")) == expected
     assert frame["share"].sum() == pytest.approx(1)
@@ -199,11 +199,11 @@ def test_freshness_ages_have_exact_bounds(load: Load) -> None:
 @pytest.mark.parametrize(
     ("lastmod", "precision", "age"),
     [
-        (day(6, 8), "day", "7 days"),  # its last second is less than 7 days ago
-        (day(6, 8), "second", "30 days"),
-        (day(6, 1), "month", "30 days"),
-        (day(1, 1), "year", "365 days"),
-        (day(6, 16), "day", "7 days"),  # where the day has already begun
+        (day(6, 8), "day", "0-7 days"),  # its last second is less than 7 days ago
+        (day(6, 8), "second", "8-30 days"),
+        (day(6, 1), "month", "8-30 days"),
+        (day(1, 1), "year", "91-365 days"),
+        (day(6, 16), "day", "0-7 days"),  # where the day has already begun
         (day(6, 17), "day", "in the future"),
         (day(7, 1), "month", "in the future"),
     ],
@@ -216,7 +216,7 @@ def test_coarse_date_has_the_age_of_its_rule(lastmod: datetime, precision: str, 
 def test_freshness_has_a_row_for_each_age_but_the_future(load: Load) -> None:
     frame = load(page(1, day(6, 14)), page(2)).freshness()
     assert rows(frame, "age", "pages") == [
-        ("7 days", 1), ("30 days", 0), ("90 days", 0), ("365 days", 0), ("older", 0), ("undated", 1)
+        ("0-7 days", 1), ("8-30 days", 0), ("31-90 days", 0), ("91-365 days", 0), ("older", 0), ("undated", 1)
     ]  # fmt: skip
     recent = "100% (1 of 1 dated page) changed within 30 days, 100% (1 of 1) within a year"
     assert frame.finding == f"{recent}; 50% (1 of 2 pages) has no lastmod"
