@@ -19,7 +19,7 @@ from ..serialize.arrow import arrow_schema, require_pyarrow
 from ..serialize.dumps import open_file
 from ..serialize.projection import fields_of
 from ..serialize.writers import FORMATS
-from .tables import SnapshotMetadata, TableBuilder, Tables
+from .tables import FIRST_SEEN, SnapshotMetadata, TableBuilder, Tables, first_seen_field
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,6 +121,8 @@ def _read_table(path: Path, name: str) -> Any:
         table = parquet.read_table(path, use_threads=True)
         if "type" in table.column_names or ("loc" not in table.column_names and name == "urls"):
             return None
+        if name == "urls" and FIRST_SEEN in table.column_names:
+            schema = schema.append(first_seen_field())
         missing = pa.nulls(table.num_rows)
         if name == "urls" and table["loc"].null_count:
             return None

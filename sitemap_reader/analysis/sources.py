@@ -14,13 +14,15 @@ import attrs
 from ..client.keywords import PatternOptions, SiteOptions, checked_keywords
 from ..client.summary import count_of, dropped_text, first_reason, sitemaps_of
 from ..client.targets import find_target, reject_document
+from ..compare.diff import is_state
 from ..frontier.filters import UNWANTED, make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..parser.content.sniff import Format
 from ..serialize.arrow import require_pyarrow
-from ..serialize.dumps import DumpFile, is_dump_name, open_file
+from ..serialize.dumps import DumpFile, is_dump_name
 from .export import read, read_metadata
 from .snapshot import Snapshot, loaded
+from .state_tables import read_state
 from .tables import SnapshotMetadata, TableBuilder, as_reusable, selection_text
 
 if TYPE_CHECKING:
@@ -118,9 +120,10 @@ def _target_names(target: Any) -> list[str | Path]:
 
 
 def load(path: str | os.PathLike[str], *, at: Moment | None = None, site: str | None = None) -> Snapshot:
-    """Opens a dump (JSON lines, also compressed, or Parquet), or a folder that to_parquet() wrote.
+    """Opens a dump (JSON lines, also compressed, or Parquet), a folder that to_parquet() wrote, or a state of sync.
 
-    Iterating streams the lines, and needs no extra; tables and measures need the extra `analysis`.
+    Iterating streams the lines of a dump, and needs no extra; tables and measures need the extra `analysis`. A state is
+    read at once, as its sites were at the end of the last run; `urls` then has a column `first_seen`.
 
     `at` is when the site was read, the reference time for ages: a date (its end), a datetime or text. Without it, the
     time stored in the file is used; dumps store none, and then it is now. `site` names the site for lines that do not;
@@ -129,13 +132,19 @@ def load(path: str | os.PathLike[str], *, at: Moment | None = None, site: str | 
     UsageError at once if there is no such file; damage inside is reported when it is read.
     """
     file_path = Path(path)
-    if not file_path.is_fifo() and not file_path.is_dir():  # opening and closing a pipe would end its writer
-        open_file(path).close()
-    metadata = SnapshotMetadata() if file_path.is_fifo() else read_metadata(file_path)
+    tables = None
+    if file_path.is_fifo():  # opening and closing a pipe would end its writer
+        metadata = SnapshotMetadata()
+    elif not file_path.is_dir() and is_state(str(path)):
+        tables, metadata = read_state(path)
+    else:
+        metadata = read_metadata(file_path)
     if at is not None:
         moment = make_moment("at", at, datetime.now(UTC)).astimezone(UTC)
         is_day = not isinstance(at, datetime | timedelta) and bool(_DAY.fullmatch(str(at)))
         metadata = attrs.evolve(metadata, at=moment, until=moment, is_day=is_day)
+    if tables is not None:
+        return Snapshot(str(file_path), partial(loaded, tables), metadata, site=site)
     file = None if file_path.is_dir() else DumpFile(file_path)
     return Snapshot(str(file_path), partial(read, file_path), metadata, file=file, site=site)
 

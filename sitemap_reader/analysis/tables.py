@@ -101,6 +101,13 @@ class Table:
         return f"{head}\n<p>{len(self):,} rows</p>" if len(self) > _SHOWN_ROWS else head
 
 
+def first_seen_field() -> Any:
+    """The pyarrow.Field of the column FIRST_SEEN."""
+    import pyarrow as pa
+
+    return pa.field(FIRST_SEEN, pa.timestamp("us", "UTC"))
+
+
 def has_any(column: Any) -> Any:
     """Whether each row has a value; for a column of lists, at least one item."""
     from pyarrow import compute, types
@@ -182,7 +189,8 @@ _COUNT_COLUMNS = ("dropped", "problems")
 
 def _report_object(row: JsonObject) -> JsonObject:
     """The JSON object of a problem or an outcome, without its type."""
-    counts = {name: {count["name"]: count["count"] for count in row[name]} for name in _COUNT_COLUMNS if name in row}
+    listed = {name: row[name] or () for name in _COUNT_COLUMNS if name in row}
+    counts = {name: {count["name"]: count["count"] for count in rows} for name, rows in listed.items()}
     json_object: JsonObject = {**row, **counts}
     if json_object.get("site") is None:
         json_object.pop("site", None)
@@ -255,6 +263,8 @@ def _rows_of_sites(table: Any, sites: list[str] | None) -> Any:
 
 # How many of the first URLs name the site of a file that names none.
 _HOST_SAMPLE_ROWS = 10_000
+# A column of `urls`, in Snapshots of a state: when the URL was first listed; null if unknown.
+FIRST_SEEN = "first_seen"
 # What identifies a page; `urls` may list it several times.
 PAGE_KEY = ["site", "loc"]
 
