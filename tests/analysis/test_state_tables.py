@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from datetime import UTC, datetime
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -173,11 +174,13 @@ def test_a_card_and_measures_are_made_of_a_state(changed: Path) -> None:
 
 def test_time_is_the_end_of_the_last_run(site: World, state: Path) -> None:
     site.run(state)
-    times = iter([SECOND, *[SECOND + HOUR] * 50])
-    with sr.changes(SITE, state=state, fetcher=site, clock=lambda: next(times)) as changes:
+    hours = count()
+    with sr.changes(SITE, state=state, fetcher=site, clock=lambda: SECOND + next(hours) * HOUR) as changes:
         assert [*changes] == []
+    with sr.state.State(state) as opened:
+        last = opened.runs()[0]
     snapshot = sr.load(state)
-    assert snapshot.at == snapshot.read_at == snapshot.read_until == SECOND + HOUR
+    assert snapshot.at == snapshot.read_at == snapshot.read_until == last.ended != last.started
     given = sr.load(state, at="2026-03-04")
     assert (given.read_on, given.complete) == ("2026-03-04", True)
     assert first_seen(given.urls) == first_seen(snapshot.urls)
