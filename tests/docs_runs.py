@@ -58,6 +58,7 @@ NOT_RUN: dict[Key, str] = {
 # Before these blocks the shop changes to its next day.
 NEXT_DAY: set[Key] = {
     ("docs/quickstart.md", "-o tuesday.jsonl"),
+    ("docs/analysis.md", "changes.counts"),
     ("docs/python.md", "sr.diff("),
     ("docs/python.md", "changes.summary.not_modified"),
     ("docs/recipes.md", "-o tuesday.jsonl"),

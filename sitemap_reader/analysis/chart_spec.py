@@ -164,7 +164,7 @@ class ChartSpec:
         """The label of each mark: its number, and `text` after it."""
         column = {"heat": "_value", "rows": self.x}.get(self.kind) or self.y
         write = cell_percent if self.format == "%" else lambda number: format(number, self.format)
-        shown = frame[column].map(write, na_action="ignore").fillna("")
+        shown = frame[column].map(write, na_action="ignore").astype(object).fillna("")
         return shown if self.text is None else shown.str.cat(frame[self.text], sep="  ").str.rstrip()
 
 

@@ -23,10 +23,11 @@ from ..model.errors import UsageError
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.parser import SitemapParser
 from ..serialize.byte_streams import MAGIC, damage, decompressed
-from ..serialize.dumps import DUMP_SUFFIXES, is_warc_name, open_file
+from ..serialize.dumps import DUMP_SUFFIXES, SQLITE, is_warc_name, open_file
 from .export import PARQUET, read, read_metadata, read_table
 from .notes import MAX_NAMED
 from .sitemap_files import read_sitemaps
+from .state_tables import read_state
 from .states import Part, join_parts
 from .tables import SnapshotMetadata, Tables
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 # What load() takes, for messages.
 ACCEPTED = (
     "sitemaps (XML, text, RSS, Atom; also .gz), dumps (.jsonl, .jsonl.gz, .parquet), folders and patterns of these, "
-    "folders of to_parquet(), of a harvest, or of a recorded site"
+    "states of sync, folders of to_parquet(), of a harvest, or of a recorded site"
 )
 
 _HEAD_BYTES = 16 * 1024
@@ -130,7 +131,7 @@ def _read_harvest(path: Path, options: FileOptions) -> Part:
         else []
     )
     if plan.has_state:
-        part = _read_states([folder.state(shard) for shard in shards], path, options)
+        part = _read_states([folder.state(shard) for shard in shards], options)
     else:
         part = join_parts([_shard(folder, shard) for shard in shards])
     complete = False if pending else None
@@ -142,13 +143,9 @@ def _shard(folder: HarvestFolder, shard: int) -> Part:
     return Part(Tables(**tables), SnapshotMetadata())
 
 
-def _read_states(paths: Sequence[Path], harvest: Path, options: FileOptions) -> Part:
-    """The State files of a harvest, whose tables are changes."""
-    reader = next((kind.read for kind in KINDS if kind.name == "State"), None)
-    if reader is None:
-        what = f"{harvest} was made with a state: its tables are changes, and no URLs of a site"
-        raise UsageError(f"{what}; read urls/*.parquet with pandas or DuckDB")
-    return reader(paths, options)
+def _read_states(paths: Sequence[Path], options: FileOptions) -> Part:
+    """States of sync, and those of a harvest, whose tables are changes."""
+    return join_parts([Part(*read_state(path)) for path in paths])
 
 
 def _is_snapshot(folder: Path, _: bytes) -> bool:
@@ -180,13 +177,13 @@ def _is_sitemap(path: Path, head: bytes) -> bool:
     return parser.format in SITEMAP_FORMATS or path.name.lower().endswith(_SITEMAP_SUFFIXES)
 
 
-# In this order; a reader of State files (SQLite) is to be a row before `dump`.
 KINDS = (
     Kind("recording", True, lambda path, _: is_recording(path), None, states_time=_is_recorded_with_time),
     Kind("Snapshot", True, _is_snapshot, _read_tables, is_lazy=True, states_time=_is_stored_with_time),
     Kind("harvest", True, _is_harvest, _read_harvests, states_time=lambda _: True),
     Kind("WARC", False, lambda path, _: is_warc_name(path.name), None, states_time=_is_recorded_with_time),
     Kind("Parquet", False, _is_parquet, _read_tables, is_lazy=True, states_time=_is_stored_with_time),
+    Kind("State", False, lambda _, head: head.startswith(SQLITE), _read_states, states_time=lambda _: True),
     Kind("dump", False, _is_dump, _read_tables, is_lazy=True),
     Kind("sitemap", False, _is_sitemap, read_sitemaps, is_tolerant=True),
 )

@@ -15,7 +15,7 @@ from ..client.keywords import PatternOptions
 from ..client.parallel import SitesReader
 from .notes import omissions
 from .states import Part
-from .tables import SnapshotMetadata, TableBuilder, selection_text
+from .tables import SnapshotMetadata, TableBuilder, selection_text, site_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -131,4 +131,4 @@ def _site_name(target: Target) -> str:
     """`shop.example`, or the URL of a document, without the scheme."""
     from ..state.state import site_name
 
-    return site_name(target.seeds).replace("https://", "").removesuffix("/")
+    return site_label(site_name(target.seeds))

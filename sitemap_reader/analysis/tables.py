@@ -274,7 +274,8 @@ _COUNT_COLUMNS = ("dropped", "problems")
 
 def _report_object(row: JsonObject) -> JsonObject:
     """The JSON object of a problem or an outcome, without its type."""
-    counts = {name: {count["name"]: count["count"] for count in row[name]} for name in _COUNT_COLUMNS if name in row}
+    listed = {name: row[name] or () for name in _COUNT_COLUMNS if name in row}
+    counts = {name: {count["name"]: count["count"] for count in rows} for name, rows in listed.items()}
     json_object: JsonObject = {**row, **counts}
     if json_object.get("site") is None:
         json_object.pop("site", None)
@@ -349,6 +350,15 @@ def _rows_of_sites(table: Any, sites: list[str] | None) -> Any:
 _HOST_SAMPLE_ROWS = 10_000
 # What identifies a page; `urls` may list it several times.
 PAGE_KEY = ["site", "loc"]
+
+
+def site_label(name: str) -> str:
+    """The name of a site in tables, from that in a state: without https and the slash of the root.
+
+    >>> site_label("https://shop.example/")
+    'shop.example'
+    """
+    return name.replace("https://", "").removesuffix("/")
 
 
 @attrs.frozen

@@ -33,10 +33,14 @@ _LISTED, _LEFT_OPEN = 0, 1
 
 @attrs.define
 class PreviousListings:
-    """Listings from before this document was read, by key: its `own`, and those `elsewhere` with their kind."""
+    """Listings from before this document was read, by key: its `own`, and those `elsewhere` with their kind.
+
+    `first_runs` has the keys of the latter by the run that first listed them.
+    """
 
     own: Mapping[int, Listing]
     elsewhere: dict[int, list[tuple[int, Listing]]] = attrs.field(factory=dict)
+    first_runs: dict[int, list[int]] = attrs.field(factory=dict)
 
     @property
     def has_any(self) -> bool:

@@ -103,19 +103,19 @@ def record_of(loc: str, listing: Listing, sitemap: str | None) -> UrlRecord:
 # --- rows ---
 
 # A row has lastmod, precision, changefreq and priority in one value. Usually that is an integer: the lastmod in seconds
-# (or in milliseconds, where its precision is SUBSECOND) times _SCALE, plus the code of the other three. Microseconds,
+# (or in milliseconds, where its precision is SUBSECOND) times SCALE, plus the code of the other three. Microseconds,
 # priorities that are no hundredths, and a lastmod or a precision without the other do not fit: then it is a JSON array
 # of the four.
 Stated: TypeAlias = int | str
 Others: TypeAlias = "tuple[int | None, int | None, float | None]"  # precision, changefreq, priority
 _HUNDREDTHS = [number / 100 for number in range(101)]
-_CODED: list[Others] = [
+CODED: list[Others] = [
     *product((None, *range(len(PRECISIONS))), (None, *range(len(CHANGEFREQS))), (None, *_HUNDREDTHS))
 ]
-_CODE_OF = {others: code for code, others in enumerate(_CODED)}
+_CODE_OF = {others: code for code, others in enumerate(CODED)}
 _CODE_OF_SECONDS = {others: code for others, code in _CODE_OF.items() if others[0] != SUBSECOND}
-_UNDATED = len(_CODED) // (1 + len(PRECISIONS))  # the codes below are those without precision
-_SCALE = 8192
+_UNDATED = len(CODED) // (1 + len(PRECISIONS))  # the codes below are those without precision
+SCALE = 8192
 
 
 def pack_stated(
@@ -127,7 +127,7 @@ def pack_stated(
     """The stated value of each URL."""
     codes = map(_CODE_OF_SECONDS.get, zip(precisions, changefreqs, priorities, strict=True))
     packed: list[Any] = [
-        None if code is None or (lastmod is None) != (code < _UNDATED) else (lastmod or 0) * _SCALE + code
+        None if code is None or (lastmod is None) != (code < _UNDATED) else (lastmod or 0) * SCALE + code
         for lastmod, code in zip(lastmods, codes, strict=True)
     ]
     if None in packed:
@@ -141,7 +141,7 @@ def _pack(lastmod: int | None, others: Others) -> Stated:
     code = _CODE_OF.get(others) if others[0] == SUBSECOND else None
     if code is None or lastmod is None or lastmod % 1_000:
         return orjson.dumps((lastmod, *others)).decode()
-    return lastmod // 1_000 * _SCALE + code
+    return lastmod // 1_000 * SCALE + code
 
 
 def unpack_stated(stated: Stated) -> tuple[int | None, int | None, int | None, float | None]:
@@ -149,8 +149,8 @@ def unpack_stated(stated: Stated) -> tuple[int | None, int | None, int | None, f
     if isinstance(stated, str):
         lastmod, precision, changefreq, priority = orjson.loads(stated)
         return lastmod, precision, changefreq, None if priority is None else float(priority)
-    number, code = divmod(stated, _SCALE)
-    precision, changefreq, priority = _CODED[code]
+    number, code = divmod(stated, SCALE)
+    precision, changefreq, priority = CODED[code]
     if precision is None:
         return None, None, changefreq, priority
     return (number * 1_000 if precision == SUBSECOND else number), precision, changefreq, priority

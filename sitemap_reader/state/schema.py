@@ -158,6 +158,14 @@ SELECT site, key, document, json_array(lastmod, precision, changefreq, priority)
 DROP TABLE unlisted;
 ALTER TABLE new_unlisted RENAME TO unlisted;
 """,
+    # site.baseline is the first run that read all of the site with the present settings, entry.first_run the run that
+    # first listed the URL, 0 if that is unknown. No row is rewritten: SQLite gives rows without the column the default.
+    """
+ALTER TABLE site ADD COLUMN baseline INTEGER;
+UPDATE site SET baseline = (SELECT min(id) FROM run WHERE run.site = site.id AND complete);
+ALTER TABLE entry ADD COLUMN first_run INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE unlisted ADD COLUMN first_run INTEGER NOT NULL DEFAULT 0;
+""",
 )
 
 # SQLite result code -> message, and whether the file itself is fine and only cannot be written.

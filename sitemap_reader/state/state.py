@@ -10,12 +10,14 @@ import os
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import attrs
+import orjson
 
 from ..frontier.seeds import parse_target
 from ..model.errors import StateError, UsageError
+from .diff_rules import MAX_BATCH_URLS
 from .documents import StoredDocument, stored_documents
 from .rows import Listing, moment, newest_listing, record_of
 from .schema import open_state, open_temporary_state, sqlite_errors
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from ..frontier.seeds import Seed
     from ..model.records import UrlRecord
+    from .rows import Stated
 
 
 @attrs.frozen
@@ -58,6 +61,18 @@ class StoredRun:
     updated: int
     removed: int
     held_back: int
+
+
+class StoredColumns(NamedTuple):
+    """Columns of URLs that one sitemap lists: each URL, its stated value, and when sync first listed the URL.
+
+    `first_seen` is in microseconds since 1970, UTC: the start of that run; None if it is unknown when the URL appeared.
+    """
+
+    sitemap: str
+    locs: list[str]
+    stated: list[Stated]
+    first_seen: list[int | None]
 
 
 class State:
@@ -137,6 +152,21 @@ class State:
                 listing = newest_listing(listings)
                 yield *listings[listing], listing
 
+    def columns(self, site: str | None = None) -> Iterator[StoredColumns]:
+        """All listings of a site by sitemap, in no order of URLs, at most MAX_BATCH_URLS at a time."""
+        with sqlite_errors(self.name):
+            for row in stored_documents(self.db, self._site_id(site), "AND entries"):
+                parameters = {"document": row.id, "prefix": row.prefix, "most": MAX_BATCH_URLS, "first": _LOWEST_KEY}
+                while columns := self.db.execute(_COLUMNS, parameters).fetchone()[0]:
+                    last, *values = orjson.loads(columns)
+                    yield StoredColumns(row.stored.url, *values)
+                    parameters["first"] = last + 1
+
+    def has_nested(self) -> bool:
+        """Whether any URL has images, news or other nested values, of which a state has only digests."""
+        with sqlite_errors(self.name):
+            return self.db.execute("SELECT 1 FROM entry WHERE nested IS NOT NULL LIMIT 1").fetchone() is not None
+
     def runs(self, site: str | None = None) -> list[StoredRun]:
         """The runs of one site, or of all, latest first."""
         site_id = None if site is None else self._site_id(site)
@@ -189,6 +219,15 @@ SELECT name, (SELECT count(*) FROM document WHERE site = site.id),
 _ENTRIES = """
 SELECT key, prefix || loc, url, document.id, stated, nested
 FROM entry JOIN document ON document.id = entry.document WHERE site = ? ORDER BY key
+"""
+# One JSON value without objects for single rows: some three times as fast as rows.
+_LOWEST_KEY = -(2**63)
+_COLUMNS = """
+SELECT CASE WHEN count(*) THEN json_array(
+  max(key), json_group_array(:prefix || loc), json_group_array(stated), json_group_array(started)) END
+FROM (
+  SELECT key, loc, stated, started FROM entry LEFT JOIN run ON run.id = first_run
+  WHERE document = :document AND key >= :first ORDER BY key LIMIT :most)
 """
 _RUNS = """
 SELECT name, started, ended, complete, sitemaps, not_modified, new, updated, removed, held_back

@@ -108,7 +108,8 @@ class StateSync:
         )
         self._was_known = not added.rowcount
         self._is_known = self._was_known  # a mistyped name leaves nothing in the state
-        site_id, before, secret = db.execute("SELECT id, settings, secret FROM site WHERE name = ?", (site,)).fetchone()
+        query = "SELECT id, settings, secret, baseline FROM site WHERE name = ?"
+        site_id, before, secret, baseline = db.execute(query, (site,)).fetchone()
         if before != settings and not plan.full:
             difference = settings_difference(json.loads(before), wanted)
             raise UsageError(f"{site} {difference}; full=True reads it again with these")
@@ -116,11 +117,13 @@ class StateSync:
         self._has_other_settings: bool = before != settings
         if self._has_other_settings:  # entries that were read with other settings cannot be compared
             db.execute("UPDATE document SET complete = 0 WHERE site = ?", (site_id,))
+            db.execute("UPDATE site SET baseline = NULL WHERE id = ?", (site_id,))
+            baseline = None  # what these settings newly include may have been there before
         run = db.execute("INSERT INTO run (site, started) VALUES (?, ?)", (site_id, now)).lastrowid
         assert run is not None  # noqa: S101 - for the type checker: set after an INSERT
         self._run = run
         self._documents = SiteDocuments(db, site_id, run, self._started)
-        self._urls = SiteUrls(db, site_id, secret, plan.on)
+        self._urls = SiteUrls(db, site_id, secret, plan.on, 0 if baseline is None else run)
 
     def cache(self, *, knows_documents: bool = True) -> DocumentCache:
         """The cache of the crawl; without documents if all are to be read."""
@@ -154,6 +157,9 @@ class StateSync:
                 self._commit()
                 yield from self._counted(self._urls.removals())
                 self._urls.delete_decided(self._started - _EXPIRED_FOR)
+            if is_sure:
+                query = "UPDATE site SET baseline = ? WHERE name = ? AND baseline IS NULL"
+                self._state.db.execute(query, (self._run, self._site))
             is_complete = is_sure and not self.counts.held_back
             listings = self._documents.listings()
             self._commit(ended=micros(self._plan.clock()), complete=is_complete, listings=listings)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 # new URL may be reported as updated, too, when a later document of the run has a newer listing of it.
 _MAX_NEW_KEYS = 100_000
 
-_COLUMNS = "stated, nested"
+_COLUMNS = "stated, nested, first_run"
 _KEYS = "(SELECT value FROM json_each(:keys))"
 # Rows are returned as one JSON value: fetched one by one, each would wait for the GIL.
 # CROSS JOIN fixes the join order: the few given keys first.
@@ -55,21 +55,24 @@ SELECT json_array(json_group_array(entry.key), json_group_array(entry.stated), j
 _ALL_STORED = f"{_STORED} entry WHERE document = :document"
 _KEYS_STORED = f"{_STORED} json_each(:keys) CROSS JOIN entry ON entry.document = :document AND entry.key = value"
 _LISTED_ELSEWHERE = """
-SELECT json_group_array(json_array(other.key, 0, other.document, other.stated, other.nested))
+SELECT json_group_array(json_array(other.key, 0, other.first_run, other.document, other.stated, other.nested))
 FROM json_each(:keys) CROSS JOIN entry AS other INDEXED BY entry_key
 ON other.key = value AND other.document <> :document
 """
 _UNLISTED = """
-SELECT json_group_array(json_array(other.key, 1 + other.expired, other.document, other.stated, other.nested))
+SELECT json_group_array(json_array(
+  other.key, 1 + other.expired, other.first_run, other.document, other.stated, other.nested))
 FROM json_each(:keys) CROSS JOIN unlisted AS other
 ON other.site = :site AND other.key = value AND NOT other.reported
 """
 # Many rows in each statement, as SQLite releases the GIL in each. A power of two, as are the sizes of the remainder.
 _ROWS_AT_ONCE = 512
 _STORE = """
-INSERT INTO entry (document, key, stated, loc, nested) VALUES %s
+INSERT INTO entry (document, first_run, key, stated, loc, nested) VALUES %s
 ON CONFLICT (document, key) DO UPDATE SET stated = excluded.stated, nested = excluded.nested
 """
+# All listings of a URL have the same first_run.
+_KEEP_FIRST_RUN = f"UPDATE entry SET first_run = :first_run WHERE document = :document AND key IN {_KEYS}"
 # A URL that is listed again: its own former listing, expired ones and reported ones are obsolete.
 _RELIST = f"""
 DELETE FROM unlisted WHERE site = :site AND (document = :document OR expired OR reported)
@@ -103,12 +106,16 @@ DELETE FROM unlisted WHERE site = :site AND key IN (SELECT key FROM unlisted WHE
 
 
 class SiteUrls:
-    """The URLs of one site in the state; `on` names the fields whose change makes a URL updated."""
+    """The URLs of one site in the state; `on` names the fields whose change makes a URL updated.
 
-    def __init__(self, db: sqlite3.Connection, site: int, secret: bytes, on: On) -> None:
+    `first_run` is stored with URLs that are new: the id of the run, or 0 where it is unknown when they appeared.
+    """
+
+    def __init__(self, db: sqlite3.Connection, site: int, secret: bytes, on: On, first_run: int) -> None:
         self._db = db
         self._site = site
         self._secret = secret
+        self._first_run = first_run
         self._compared = frozenset(COMPARED[on])
         # A new URL is reported once, at the first listing that is read; later ones only change the state.
         self._first_new_document = 1 + int(db.execute("SELECT coalesce(max(id), 0) FROM document").fetchone()[0])
@@ -148,8 +155,10 @@ class SiteUrls:
             self._set_prefix(document, columns, diff)
             values, width = row_values(columns, len(diff.prefix or ""))
             parameters = self._parameters(document, values[::width])
-            yield from self._pieces(document, columns, self._before(parameters, columns, stored), diff)
+            before = self._before(parameters, columns, stored)
+            yield from self._pieces(document, columns, before, diff)
             self._store(document, values, width)
+            self._keep_first_runs(document, before)
             if self.has_unlisted:
                 self._db.execute(_RELIST, parameters)
 
@@ -170,7 +179,8 @@ class SiteUrls:
         own = (key for key in columns.keys if key in stored.stated)
         before = PreviousListings({key: stored.listing(parameters["document"], key) for key in own})
         for query in (_LISTED_ELSEWHERE, _UNLISTED) if self.has_unlisted else (_LISTED_ELSEWHERE,):
-            for key, kind, *row in self._select(query, parameters):
+            for key, kind, first_run, *row in self._select(query, parameters):
+                before.first_runs.setdefault(first_run, []).append(key)
                 before.elsewhere.setdefault(key, []).append((kind, Listing.of_row(*row)))
         return before
 
@@ -232,8 +242,14 @@ class SiteUrls:
         while left := (len(values) - start) // width:
             size = min(_ROWS_AT_ONCE, 1 << left.bit_length() - 1)  # few sizes, as SQLite caches a statement for each
             end = start + size * width
-            self._db.execute(_insert(size, width), [document.id, *values[start:end]])
+            self._db.execute(_insert(size, width), [document.id, self._first_run, *values[start:end]])
             start = end
+
+    def _keep_first_runs(self, document: DocumentRow, before: PreviousListings) -> None:
+        """Gives the rows of a document the first_run of URLs that were listed elsewhere before."""
+        for first_run, keys in before.first_runs.items():
+            if first_run != self._first_run:
+                self._db.execute(_KEEP_FIRST_RUN, {**self._parameters(document, keys), "first_run": first_run})
 
     def unlist(self, document: DocumentRow, listed: Collection[int], now: datetime, *, expires: bool) -> None:
         """Moves the URLs of a document whose keys are not `listed` to the table `unlisted`.
@@ -306,8 +322,8 @@ def _updated(record: UrlRecord, changed: tuple[str, ...], old: Listing) -> Chang
 
 @cache
 def _insert(rows: int, width: int) -> str:
-    """The statement that stores this many rows, of so many values, of the document whose id is the first parameter."""
-    marks = "(?1, ?, ?, ?, ?)" if width == 4 else "(?1, ?, ?, ?, NULL)"
+    """The statement that stores this many rows, of so many values; the first parameters are document and first_run."""
+    marks = "(?1, ?2, ?, ?, ?, ?)" if width == 4 else "(?1, ?2, ?, ?, ?, NULL)"
     return _STORE % ", ".join([marks] * rows)
 
 

@@ -22,25 +22,24 @@ DATES = ["2026-01-02", "2026-01-02T03:04:05.678Z", "2026-01-02T03:04:05.678901Z"
 PRIORITIES = ["0.3333333333333333", "1.0", None]
 
 
-def as_version_1(path: Path) -> None:
-    """Rewrites a state with the first schema, which had a column for each field."""
+def as_version(path: Path, version: int) -> None:
+    """Rewrites a state with an earlier schema; the first had a column for each field of a URL."""
     old = path.with_suffix(".old")
     path.rename(old)
     with closing(sqlite3.connect(path)) as db, closing(sqlite3.connect(old)) as source:
-        schema.execute_all(db, schema._MIGRATIONS[0])
-        for table in ("site", "run", "document", "child"):
-            for row in source.execute(f"SELECT * FROM {table}"):  # noqa: S608 - names above
-                db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608
-        for document, key, stated, nested, text in source.execute("SELECT * FROM entry"):
-            *fields, priority = unpack_stated(stated)
-            values = (document, key, *fields, None if priority is None else repr(priority), nested, text)
-            db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
-        for site, key, document, stated, nested, *rest in source.execute("SELECT * FROM unlisted"):
-            *fields, priority = unpack_stated(stated)
-            values = (site, key, document, *fields, None if priority is None else repr(priority), nested, *rest)
-            db.execute("INSERT INTO unlisted VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", values)
+        source.row_factory = sqlite3.Row
+        for script in schema._MIGRATIONS[:version]:
+            schema.execute_all(db, script)
+        for table in ("site", "run", "document", "child", "entry", "unlisted"):
+            columns = [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
+            into = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
+            for row in map(dict, source.execute(f"SELECT * FROM {table}")):  # noqa: S608 - names above
+                if "stated" in row:
+                    row["lastmod"], row["precision"], row["changefreq"], priority = unpack_stated(row["stated"])
+                    row |= {"priority": None if priority is None else repr(priority), "told": row.get("reported")}
+                db.execute(into, [row[name] for name in columns])
         db.execute(f"PRAGMA application_id = {schema._APPLICATION}")
-        db.execute("PRAGMA user_version = 1")
+        db.execute(f"PRAGMA user_version = {version}")
         db.commit()
     old.unlink()
 
@@ -59,7 +58,7 @@ def test_a_state_of_version_1_is_the_same_site(state: Path) -> None:
     site.run(state)
     with sr.state.State(state) as opened:
         before = sorted(opened.entries(), key=lambda record: record.loc)
-    as_version_1(state)
+    as_version(state, 1)
     with sr.state.State(state) as opened:
         assert sorted(opened.entries(), key=lambda record: record.loc) == before
         assert opened.db.execute("PRAGMA user_version").fetchone() == (len(schema._MIGRATIONS),)
@@ -102,6 +101,6 @@ def test_urls_that_had_left_a_document_are_still_undecided(state: Path) -> None:
     del site.documents["a.xml"].entries[loc("a2")]
     site.documents["b.xml"].status = 500
     assert site.run(state).reported == (set(), set(), set())
-    as_version_1(state)
+    as_version(state, 1)
     site.documents["b.xml"].status = 200
     assert site.run(state).reported == (set(), set(), {"a2"})

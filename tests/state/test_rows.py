@@ -281,7 +281,7 @@ class DocumentInState:
 
     def begin(self) -> None:
         """A run begins."""
-        self.urls = SiteUrls(self.db, 1, b"0123456789abcdef", "any")
+        self.urls = SiteUrls(self.db, 1, b"0123456789abcdef", "any", first_run=0)
 
     def end(self) -> None:
         """The document is known to later runs."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 import hypothesis.strategies as st
-from changing_sites import SITE, Document, World, loc
+from changing_sites import SITE, Document, World, first_seen, loc
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tiers import examples
@@ -23,6 +23,8 @@ from tiers import examples
 import sitemap_reader as sr
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from sitemap_reader.model.records import Change, UrlRecord
 
 PAGES = tuple("abcdefgh")
@@ -90,6 +92,7 @@ class Machine(RuleBasedStateMachine):
         self.read: dict[str, dict[str, tuple[str | None, str | None]]] = {}  # as last read completely
         self.was_in_feed: set[str] = set()
         self.version = 0
+        self.seen: dict[str, datetime | None] = {}  # first, of the pages that the state knows
 
     def teardown(self) -> None:
         if hasattr(self, "folder"):
@@ -145,6 +148,7 @@ class Machine(RuleBasedStateMachine):
     def run(self, hours: int) -> None:
         self.world.later(timedelta(hours=hours))
         self.mirror.new = set()
+        appeared = self.time_of_new_pages()
         with self.world.changes(self.state) as stream:
             changes: list[Change] = []
             with suppress(sr.ReadError):  # nothing could be read or reported
@@ -152,12 +156,16 @@ class Machine(RuleBasedStateMachine):
                     self.mirror.take(change)
                     changes.append(change)
         self.check(stream, changes)
+        for page, at in first_seen(self.state).items() if self.state.exists() else ():
+            assert at == (appeared if loc(page) in self.mirror.new else self.seen[page]), page
+            self.seen[page] = at
 
     @rule(taken=st.integers(0, 5))
     def leave(self, taken: int) -> None:
         """As when the consumer is killed: it has the changes that it took, and they may be reported again."""
         self.world.later(timedelta(hours=1))
         self.mirror.new = set()
+        appeared = self.time_of_new_pages()
         with self.world.changes(self.state) as stream, suppress(sr.ReadError):
             for change in islice(stream, taken):
                 self.mirror.unsure.add(change.record.loc)
@@ -165,6 +173,16 @@ class Machine(RuleBasedStateMachine):
         self.mirror.loose |= self.mirror.new
         self.mirror.is_torn = True
         self.was_in_feed |= set(self.world.documents[FEED].entries)
+        for page, at in first_seen(self.state).items() if self.state.exists() else ():
+            assert at in (appeared, self.seen.get(page, appeared)), page
+            self.seen[page] = at
+
+    def time_of_new_pages(self) -> datetime | None:
+        """The start of the run, if the site was read completely before; otherwise when they appeared is unknown."""
+        if not self.state.exists():
+            return None
+        with sr.state.State(self.state) as state:
+            return self.world.now if any(run.complete for run in state.runs()) else None
 
     def check(self, stream: sr.Stream[sr.Change], changes: list[Change]) -> None:
         for outcome in stream.outcomes:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 import sitemap_reader as sr
+from sitemap_reader.state.rows import moment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -23,6 +24,19 @@ INDEX = f"{SITE}/index.xml"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 _NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+def first_seen(state: Path | sr.state.State) -> dict[str, datetime | None]:
+    """When each listed page in a state was first seen; asserts that all its listings agree."""
+    if not isinstance(state, sr.state.State):
+        with sr.state.State(state) as opened:
+            return first_seen(opened)
+    found: dict[str, datetime | None] = {}
+    for columns in (columns for site in state.sites() for columns in state.columns(site.name)):
+        for url, micros in zip(columns.locs, columns.first_seen, strict=True):
+            at = None if micros is None else moment(micros)
+            assert found.setdefault(url.removeprefix(f"{SITE}/"), at) == at
+    return found
+
 
 # What a document lists: loc -> lastmod and priority, as text.
 Entries = dict[str, tuple[str | None, str | None]]

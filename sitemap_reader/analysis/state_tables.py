@@ -1,0 +1,141 @@
+"""A Snapshot's tables from the state of sync, with the column FIRST_SEEN.
+
+In: the path of a state file. Out: Tables and SnapshotMetadata. Stated values are unpacked by Arrow, many URLs at once.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ..client.summary import count_of
+from ..model.problems import Problem
+from ..model.records import Outcome
+from ..model.url_batch import SUBSECOND, changefreq_of, precision_of
+from ..parser.content.sniff import Format
+from ..serialize.arrow import arrow_schema, require_pyarrow
+from ..serialize.projection import all_fields, fields_of
+from ..state.rows import CODED, SCALE, unpack_stated
+from ..state.state import State
+from .tables import FIRST_SEEN, SnapshotMetadata, Tables, site_label
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator, Sequence
+
+    from ..state.documents import StoredDocument
+    from ..state.rows import Stated
+    from ..state.state import StoredColumns, StoredRun
+
+_NO_NESTED = "a state has no images, videos, news, alternates or extras: these columns are empty"
+
+
+def read_state(path: str | os.PathLike[str]) -> tuple[Tables, SnapshotMetadata]:
+    """The sites of a state file, as sync last saw them; the metadata has the end of the last run.
+
+    Sites are named as by snapshot(). `first_seen` is the start of the run that first listed the URL; null for those
+    that were there before the first complete run ended, or before the state recorded this. Images and other nested
+    values are null. StateError where the file cannot be used.
+    """
+    require_pyarrow("a Snapshot needs", "analysis")
+    import pyarrow as pa
+
+    urls = arrow_schema(all_fields()).append(pa.field(FIRST_SEEN, pa.timestamp("us", "UTC")))
+    sitemaps = arrow_schema(fields_of(Outcome))
+    with State(path) as state:
+        last_runs = {run.site: run for run in reversed(state.runs())}
+        sites = sorted(last_runs)
+        batches = [_batch(columns, site, urls) for site in sites for columns in state.columns(site)]
+        rows = [_sitemap_row(document, site) for site in sites for document in state.documents(site)]
+        notes = [*_notes(last_runs)] + [_NO_NESTED] * state.has_nested()
+    tables = Tables(
+        pa.Table.from_batches(batches, urls),
+        pa.Table.from_pylist(rows, sitemaps),
+        arrow_schema(fields_of(Problem)).empty_table(),
+    )
+    at = max((run.ended or run.started for run in last_runs.values()), default=None)
+    complete = all(run.complete for run in last_runs.values()) if last_runs else None
+    return tables, SnapshotMetadata(at, at, complete=complete, notes=tuple(notes))
+
+
+def _notes(last_runs: dict[str, StoredRun]) -> Iterator[str]:
+    for site, run in sorted(last_runs.items()):
+        if run.ended is None:
+            yield f"{site_label(site)}: the last run was stopped before its end"
+        elif run.held_back:
+            yield f"{site_label(site)}: {count_of(run.held_back, 'URL')} no longer listed, removal held back: not in these tables"
+        elif not run.complete:
+            yield f"{site_label(site)}: not every sitemap could be read in the last run"
+
+
+def _sitemap_row(document: StoredDocument, site: str) -> dict[str, Any]:
+    """What a state knows of a document, as columns of an outcome; of an index it does not count the entries."""
+    entries = None if document.format == Format.INDEX else document.entries
+    names = ("url", "format", "complete", "etag", "last_modified", "sha256")
+    stored = {name: getattr(document, name) for name in names}
+    return {**stored, "parents": document.parents, "entries": entries, "kept": entries, "site": site_label(site)}
+
+
+# --- URLs ---------------------------------------------------------------------------------------------------------
+
+
+def _batch(columns: StoredColumns, site: str, schema: Any) -> Any:
+    """A pyarrow.RecordBatch of some URLs of a sitemap."""
+    import pyarrow as pa
+
+    stated = columns.stated
+    is_packed = {*map(type, stated)} == {int}
+    values = {
+        "loc": columns.locs,
+        FIRST_SEEN: columns.first_seen,
+        **(_unpacked(stated) if is_packed else _unpacked_singly(stated)),
+    }
+    constants = {"site": site_label(site), "sitemap": columns.sitemap}
+
+    def array(name: str, kind: Any) -> Any:
+        if name not in values:
+            return pa.repeat(pa.scalar(constants.get(name), kind), len(stated))
+        column = values[name]
+        return column.cast(kind) if isinstance(column, pa.Array) else pa.array(column, kind)
+
+    return pa.record_batch([array(field.name, field.type) for field in schema], schema=schema)
+
+
+def _unpacked(stated: Sequence[Stated]) -> dict[str, Any]:
+    """The columns of stated values that are integers."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    packed = pa.array(stated, pa.int64())
+    unit, *others = _codes().take(compute.bit_wise_and(packed, SCALE - 1)).columns
+    # An arithmetic shift rounds down, also below zero.
+    lastmod = compute.multiply(compute.shift_right(packed, SCALE.bit_length() - 1), unit)
+    return dict(zip(_STATED, (lastmod, *others), strict=True))
+
+
+def _unpacked_singly(stated: Sequence[Stated]) -> dict[str, Any]:
+    """The columns of stated values of which some are text."""
+    numbers, precisions, changefreqs, priorities = zip(*map(unpack_stated, stated), strict=True)
+    dates = zip(numbers, precisions, strict=True)
+    lastmods = [each * 1_000_000 if each is not None and code != SUBSECOND else each for each, code in dates]
+    names = [*map(precision_of, precisions)], [*map(changefreq_of, changefreqs)]
+    return dict(zip(_STATED, (lastmods, *names, priorities), strict=True))
+
+
+_STATED = ("lastmod", "lastmod_precision", "changefreq", "priority")
+
+
+@cache
+def _codes() -> Any:
+    """Row n: the microseconds in a unit of the lastmod, then precision, changefreq and priority, of code n."""
+    import pyarrow as pa
+
+    precisions, changefreqs, priorities = zip(*CODED, strict=True)
+    units = [None if code is None else 1_000 if code == SUBSECOND else 1_000_000 for code in precisions]
+    columns = {
+        "unit": pa.array(units, pa.int64()),
+        "lastmod_precision": pa.array([*map(precision_of, precisions)], pa.string()),
+        "changefreq": pa.array([*map(changefreq_of, changefreqs)], pa.string()),
+        "priority": pa.array(priorities, pa.float64()),
+    }
+    return pa.record_batch(columns)

@@ -1,0 +1,248 @@
+"""When a URL was first seen: kept wherever it is listed, unknown for what the first complete run found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from changing_sites import DAY, START, Document, World, entries, first_seen, loc
+from test_migrations import as_version
+
+import sitemap_reader as sr
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FIRST, SECOND, THIRD, FOURTH = (START + number * DAY for number in range(4))
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state.db"
+
+
+@pytest.fixture
+def site() -> World:
+    """Of two sitemaps and a feed."""
+    documents = {"a.xml": Document(entries("a1", "a2")), "b.xml": Document(entries("b1"))}
+    return World(documents | {"f.xml": Document(is_feed=True)}, listed=["a.xml", "b.xml", "f.xml"])
+
+
+def next_run(site: World, state: Path, **options: object) -> None:
+    """A run on the following day."""
+    site.later()
+    site.run(state, **options)
+
+
+def add(site: World, document: str, *names: str) -> None:
+    site.documents[document].entries |= entries(*names)
+
+
+def drop(site: World, document: str, name: str) -> None:
+    del site.documents[document].entries[loc(name)]
+
+
+def test_only_urls_that_appear_after_the_first_complete_run_have_a_date(site: World, state: Path) -> None:
+    site.run(state)
+    assert first_seen(state) == {"a1": None, "a2": None, "b1": None}
+    add(site, "a.xml", "a3")
+    next_run(site, state)
+    add(site, "b.xml", "b2")
+    site.documents["c.xml"] = Document(entries("c1"))
+    site.listed.append("c.xml")
+    next_run(site, state)
+    next_run(site, state)
+    assert first_seen(state) == {"a1": None, "a2": None, "b1": None, "a3": SECOND, "b2": THIRD, "c1": THIRD}
+    with sr.state.State(state) as opened:
+        assert opened.db.execute("SELECT baseline FROM site").fetchall() == [(1,)]
+
+
+def test_runs_before_the_first_complete_one_leave_it_unknown(site: World, state: Path) -> None:
+    """What such a run newly finds may have been in a sitemap that it could not read."""
+    site.documents["b.xml"].status = 500
+    site.run(state)
+    add(site, "a.xml", "a3")
+    next_run(site, state)
+    site.documents["b.xml"].status = 200
+    next_run(site, state)
+    assert first_seen(state) == dict.fromkeys(("a1", "a2", "a3", "b1"))
+    add(site, "b.xml", "b2")
+    site.documents["a.xml"].status = 500
+    next_run(site, state)
+    assert first_seen(state) == {**dict.fromkeys(("a1", "a2", "a3", "b1")), "b2": FOURTH}
+
+
+@pytest.mark.parametrize(("old", "new"), [("a.xml", "b.xml"), ("b.xml", "a.xml")])
+def test_url_that_moves_or_is_listed_twice_keeps_its_date(site: World, state: Path, old: str, new: str) -> None:
+    """Whichever of the two sitemaps is read first."""
+    site.run(state)
+    add(site, old, "x", "y")
+    next_run(site, state)
+    drop(site, old, "x")
+    add(site, new, "x", "y", "z")
+    next_run(site, state)
+    known = {"a1": None, "a2": None, "b1": None, "x": SECOND, "y": SECOND, "z": THIRD}
+    assert first_seen(state) == known
+    drop(site, old, "y")
+    site.documents[new].entries |= entries("x", "y", lastmod="2026-01-03")
+    next_run(site, state)
+    assert first_seen(state) == known
+
+
+def test_urls_of_a_renamed_sitemap_keep_their_dates(site: World, state: Path) -> None:
+    site.run(state)
+    add(site, "a.xml", "a3")
+    next_run(site, state)
+    site.documents["new.xml"] = site.documents.pop("a.xml")
+    site.listed = ["new.xml", "b.xml", "f.xml"]
+    add(site, "new.xml", "a4")
+    next_run(site, state)
+    assert first_seen(state) == {"a1": None, "a2": None, "b1": None, "a3": SECOND, "a4": THIRD}
+
+
+@pytest.mark.parametrize("returns_to", ["a.xml", "b.xml"])
+def test_url_that_is_missing_meanwhile_keeps_its_date(site: World, state: Path, returns_to: str) -> None:
+    """As long as it is undecided whether it was removed."""
+    site.run(state)
+    add(site, "a.xml", "a3")
+    next_run(site, state)
+    for name in ("a1", "a3"):
+        drop(site, "a.xml", name)
+    site.documents["b.xml"].status = 500
+    next_run(site, state)
+    assert {"a1", "a3"}.isdisjoint(first_seen(state))
+    site.documents["b.xml"].status = 200
+    add(site, returns_to, "a1", "a3")
+    next_run(site, state)
+    assert first_seen(state) == {"a1": None, "a2": None, "b1": None, "a3": SECOND}
+
+
+def test_removed_url_that_returns_is_new(site: World, state: Path) -> None:
+    site.run(state)
+    drop(site, "a.xml", "a1")
+    next_run(site, state)
+    add(site, "b.xml", "a1")
+    next_run(site, state)
+    assert first_seen(state) == {"a1": THIRD, "a2": None, "b1": None}
+
+
+@pytest.mark.parametrize("returns_to", ["f.xml", "a.xml"])
+def test_url_that_left_a_feed_keeps_its_date(site: World, state: Path, returns_to: str) -> None:
+    site.run(state)
+    add(site, "f.xml", "f1")
+    next_run(site, state)
+    drop(site, "f.xml", "f1")
+    next_run(site, state)
+    add(site, returns_to, "f1")
+    next_run(site, state)
+    assert first_seen(state)["f1"] == SECOND
+
+
+def test_urls_whose_removal_was_held_back_keep_their_dates(
+    site: World, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sitemap_reader.state.sync.MASS_REMOVAL_URLS", 1)
+    site.run(state)
+    add(site, "b.xml", "b2")
+    next_run(site, state)
+    listed = dict(site.documents["b.xml"].entries)
+    site.documents["a.xml"].entries.clear()
+    site.documents["b.xml"].entries = entries("b3")
+    site.later()
+    assert site.run(state).stream.counts.held_back == 4
+    assert first_seen(state) == {"b3": THIRD}
+    site.documents["b.xml"].entries |= listed
+    add(site, "a.xml", "a1", "a2")
+    next_run(site, state)
+    assert first_seen(state) == {"a1": None, "a2": None, "b1": None, "b2": SECOND, "b3": THIRD}
+
+
+def test_what_other_settings_include_has_no_date(site: World, state: Path) -> None:
+    """Until a complete run with these settings; known dates stay."""
+    site.run(state, include="/a")
+    add(site, "a.xml", "a3")
+    next_run(site, state, include="/a")
+    site.documents["a.xml"].status = 500
+    next_run(site, state, full=True)
+    add(site, "b.xml", "b2")
+    next_run(site, state)
+    assert first_seen(state) == {"a1": None, "a2": None, "a3": SECOND, "b1": None, "b2": None}
+    site.documents["a.xml"].status = 200
+    next_run(site, state)
+    add(site, "b.xml", "b3")
+    next_run(site, state)
+    assert first_seen(state)["b3"] == START + 5 * DAY
+
+
+def test_narrower_settings_with_removals_held_back_lose_no_date(
+    site: World, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All was read, though the run is not complete."""
+    monkeypatch.setattr("sitemap_reader.state.sync.MASS_REMOVAL_URLS", 1)
+    site.run(state)
+    site.later()
+    assert site.run(state, full=True, include="/b").stream.counts.held_back == 2
+    add(site, "b.xml", "b2")
+    next_run(site, state, include="/b")
+    assert first_seen(state) == {"b1": None, "b2": THIRD}
+
+
+def test_run_that_is_left_early_gives_the_date_to_what_it_stored(site: World, state: Path) -> None:
+    site.run(state)
+    add(site, "a.xml", "a3")
+    add(site, "b.xml", "b2")
+    site.later()
+    with site.changes(state) as changes:
+        names = [change.record.loc for _, change in zip(range(2), changes, strict=False)]
+    assert names == [loc("a3"), loc("b2")]  # asking for b2 commits a.xml
+    next_run(site, state)
+    assert first_seen(state) == {"a1": None, "a2": None, "b1": None, "a3": SECOND, "b2": THIRD}
+
+
+def test_a_dry_run_gives_no_date(site: World, state: Path) -> None:
+    site.run(state)
+    add(site, "a.xml", "a3")
+    next_run(site, state, dry_run=True)
+    next_run(site, state)
+    assert first_seen(state)["a3"] == THIRD
+
+
+def test_sites_of_a_state_are_dated_by_their_own_runs(tmp_path: Path, site: World) -> None:
+    with sr.state.State(tmp_path / "state.db", create=True) as state:
+        with sr.changes("https://shop.example/a.xml", state=state, fetcher=site, clock=lambda: site.now) as changes:
+            assert len([*changes]) == 2
+        site.later()
+        site.run(state)
+        assert next(state.columns("https://shop.example/a.xml")).first_seen == [None, None]
+        assert {at for columns in state.columns("https://shop.example/") for at in columns.first_seen} == {None}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("was_complete", [True, False])
+def test_states_of_earlier_versions_date_what_appears_from_now_on(
+    site: World, state: Path, version: int, was_complete: bool
+) -> None:
+    site.documents["b.xml"].status = 200 if was_complete else 500
+    site.run(state)
+    as_version(state, version)
+    assert set(first_seen(state).values()) == {None}
+    add(site, "a.xml", "a3")
+    next_run(site, state)
+    drop(site, "a.xml", "a1")
+    add(site, "b.xml", "a1", "b2")
+    site.documents["b.xml"].status = 200
+    next_run(site, state)
+    dated = {"a3": SECOND, "b2": THIRD} if was_complete else {"a3": None, "b2": None}
+    assert first_seen(state) == {"a1": None, "a2": None, "b1": None} | dated
+
+
+def test_columns_of_a_sitemap_come_in_pieces(site: World, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.documents["a.xml"].entries = entries("a1", "a2", "a3", "a4", "a5")
+    site.run(state)
+    for size, pieces in ((1, 5), (2, 3), (4, 2), (5, 1), (6, 1)):
+        monkeypatch.setattr("sitemap_reader.state.state.MAX_BATCH_URLS", size)
+        with sr.state.State(state) as opened:
+            found = [columns for columns in opened.columns() if columns.sitemap.endswith("a.xml")]
+        assert [len(columns.locs) for columns in found] == [size] * (5 // size) + [5 % size] * (5 % size > 0)
+        assert len(found) == pieces
+        assert sorted(url for columns in found for url in columns.locs) == [loc(f"a{n}") for n in range(1, 6)]
