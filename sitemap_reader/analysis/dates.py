@@ -20,12 +20,13 @@ from ..model.url_batch import PRECISION_CODES, SUBSECOND
 from ..parser.normalise.dates import DAY, TIMED
 from .charts import ChartSpec
 from .measure import (
+    dated_pages,
     days_between,
     finding_per_site,
     in_site_order,
     is_future,
     measure,
-    page_frame,
+    news_rule,
     share_of_site,
 )
 
@@ -140,7 +141,7 @@ def cadence(snapshot: SnapshotTables, freq: str, *, verdict: str) -> Measure:
     if freq not in [*_FREQS]:  # a list: the value may be unhashable
         raise UsageError(f"freq is one of {', '.join(_FREQS)}, and not {freq!r}")
     period = _FREQS[freq]
-    pages = page_frame(snapshot, "lastmod", "lastmod_precision")
+    pages = dated_pages(snapshot)
     left_out = {
         "no lastmod": pages["lastmod"].isna(),
         f"one that states no {freq}": pages["lastmod_precision"].isin(period.too_coarse),
@@ -152,7 +153,7 @@ def cadence(snapshot: SnapshotTables, freq: str, *, verdict: str) -> Measure:
     frame = pd.concat([_filled(part, site) for site, part in counts.groupby(level=0, sort=False)] or [_NO_PERIODS])
     frame = in_site_order(frame, snapshot)
     rule = f"Pages by the {freq} of their lastmod (UTC). A lastmod is the last change only: earlier ones are unknown."
-    rule += _not_counted(left_out)
+    rule += news_rule(pages) + _not_counted(left_out)
     busiest = partial(_busiest, freq=freq, name=period.name)
     finding = finding_per_site(frame, snapshot.sites, busiest, f"no page states a {freq}")
     if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
@@ -205,7 +206,7 @@ def weekday_hour(snapshot: SnapshotTables, tz: str, *, verdict: str) -> Measure:
         zone = ZoneInfo(tz)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
         raise UsageError(f'tz is a time zone such as "Europe/Oslo" or "UTC", and not {tz!r}') from None
-    pages = page_frame(snapshot, "lastmod", "lastmod_precision")
+    pages = dated_pages(snapshot)
     left_out = {
         "no lastmod": pages["lastmod"].isna(),
         "one that states no day": pages["lastmod_precision"].isin(["year", "month"]),
@@ -225,7 +226,7 @@ def weekday_hour(snapshot: SnapshotTables, tz: str, *, verdict: str) -> Measure:
     frame = in_site_order(frame, snapshot)
     finding = finding_per_site(frame, snapshot.sites, partial(_peak, tz=tz), "no page states a day")
     rule = f"Pages by weekday and hour ({tz}) of their lastmod; a lastmod without a time has no hour."
-    rule += _not_counted(left_out)
+    rule += news_rule(pages) + _not_counted(left_out)
     return measure(frame, rule=rule, finding=finding, spec=_hours_spec(tz), verdict=verdict)
 
 
@@ -262,7 +263,7 @@ _AGE_CLASSES = (*_AGES, _OLDER, _UNDATED, _FUTURE)
 
 def freshness(snapshot: SnapshotTables, *, verdict: str) -> Measure:
     """See Snapshot.freshness()."""
-    pages = page_frame(snapshot, "lastmod", "lastmod_precision")
+    pages = dated_pages(snapshot)
     pages["age"] = _age_class(pages, snapshot)
     counts = pages.groupby(["site", "age"], sort=False).size().rename("pages")
     rows = pd.MultiIndex.from_product([snapshot.sites, _AGE_CLASSES], names=["site", "age"])
@@ -274,6 +275,7 @@ def freshness(snapshot: SnapshotTables, *, verdict: str) -> Measure:
         f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The age of a "
         "day counts from its end, that of a month or a year from its start."
     )
+    rule += news_rule(pages)
     spec = ChartSpec("rows", x="share", y="age", x_title="share of pages", format=".1%", ends=(0.0, 1.0))
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict)
 
