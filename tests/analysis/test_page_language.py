@@ -65,7 +65,7 @@ PATHS: dict[str, tuple[list[str], dict[str, int]]] = {
         [*below("de", *SHOP), *below("fr", *SHOP), *below("it", *SHOP), "us/a"],
         {"de": 3, "fr": 3},
     ),
-    "a country": (below("uk", *SHOP) + [*SHOP], {}),
+    "a country": ([*below("uk", *SHOP), *SHOP], {}),
     "the second segment": ([*below("docs/de", *SHOP), *below("docs/en", *SHOP), "docs/x"], {"de": 3, "en": 3}),
     "home pages in the second segment": (["docs/de", "docs/de/a", "docs/en", "docs/en/a"], {"de": 2, "en": 2}),
     "one language in the second segment": (below("docs/de", *SHOP), {}),

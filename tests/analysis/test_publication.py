@@ -57,7 +57,8 @@ def test_the_calendar_takes_the_first_date_that_is_known(tmp_path: Path) -> None
     ]
     assert "Dated: 1 by news, 1 by first seen, 1 by lastmod. Not counted: 2 pages without such a date." in made.rule
     assert made.finding == (
-        "3 of 5 pages dated (1 by news, 1 by first seen, 1 by lastmod); most published in 2026-02 and 2026-03 (tied) (1 each)"
+        "3 of 5 pages dated (1 by news, 1 by first seen, 1 by lastmod)"
+        "; most published in 2026-02 and 2026-03 (tied) (1 each)"
     )
     assert rows(some.calendar(), "source", "pages")[0] == ("news", 1)
     assert some.calendar()["pages"].sum() == 4  # without a history, a later lastmod counts
