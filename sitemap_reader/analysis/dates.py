@@ -20,6 +20,7 @@ from ..parser.normalise.dates import DAY, TIMED
 from .chart_spec import CellGroup, ChartSpec
 from .lastmod_trust import verdict
 from .measure import (
+    dated_pages,
     days_between,
     finding_per_site,
     in_site_order,
@@ -28,7 +29,7 @@ from .measure import (
     measure,
     most_frequent,
     name_some,
-    page_frame,
+    news_rule,
     part_of,
     share_of_site,
 )
@@ -106,7 +107,7 @@ def cadence(snapshot: SnapshotTables, freq: str, *, histories: Mapping[str, Hist
     """See Snapshot.cadence()."""
     freq = _freq_name(freq)
     period = _FREQS[freq]
-    pages = page_frame(snapshot, "lastmod", "lastmod_precision")
+    pages = dated_pages(snapshot)
     left_out = {
         "no lastmod": pages["lastmod"].isna(),
         f"one that states no {freq}": pages["lastmod_precision"].isin(period.too_coarse),
@@ -118,7 +119,7 @@ def cadence(snapshot: SnapshotTables, freq: str, *, histories: Mapping[str, Hist
     frame = pd.concat([_filled(part, site) for site, part in counts.groupby(level=0, sort=False)] or [_NO_PERIODS])
     frame = in_site_order(frame, snapshot)
     rule = f"Pages by the {freq} of their lastmod (UTC). A lastmod is the last change only: earlier ones are unknown."
-    rule += _not_counted(left_out)
+    rule += news_rule(pages) + _not_counted(left_out)
 
     def describe(part: pd.DataFrame) -> str:
         history = histories[part["site"].iloc[0]]
@@ -205,7 +206,7 @@ def weekday_hour(snapshot: SnapshotTables, tz: str, *, histories: Mapping[str, H
         zone = ZoneInfo(tz)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
         raise UsageError(f'tz is a time zone such as "Europe/Oslo" or "UTC", and not {tz!r}') from None
-    pages = page_frame(snapshot, "lastmod", "lastmod_precision")
+    pages = dated_pages(snapshot)
     left_out = {
         "no lastmod": pages["lastmod"].isna(),
         "one that states no day": pages["lastmod_precision"].isin(["year", "month"]),
@@ -230,7 +231,7 @@ def weekday_hour(snapshot: SnapshotTables, tz: str, *, histories: Mapping[str, H
 
     finding = finding_per_site(frame, snapshot.sites, describe, "no page states a day")
     rule = f"Pages by weekday and hour ({tz}) of their lastmod; a lastmod without a time has no hour."
-    rule += _not_counted(left_out)
+    rule += news_rule(pages) + _not_counted(left_out)
     return measure(frame, rule=rule, finding=finding, spec=_hours_spec(tz), verdict=verdict(histories))
 
 
@@ -272,7 +273,7 @@ _AGE_CLASSES = (*_AGES, _OLDER, _UNDATED, _FUTURE)
 
 def freshness(snapshot: SnapshotTables, *, histories: Mapping[str, History]) -> Measure:
     """See Snapshot.freshness()."""
-    pages = page_frame(snapshot, "lastmod", "lastmod_precision")
+    pages = dated_pages(snapshot)
     pages["age"] = _age_class(pages, snapshot)
     counts = pages.groupby(["site", "age"], sort=False).size().rename("pages")
     rows = pd.MultiIndex.from_product([snapshot.sites, _AGE_CLASSES], names=["site", "age"])
@@ -288,6 +289,7 @@ def freshness(snapshot: SnapshotTables, *, histories: Mapping[str, History]) -> 
         f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The age of a "
         "day counts from its end, that of a month or a year from its start."
     )
+    rule += news_rule(pages)
     spec = ChartSpec(
         "rows",
         x="share",

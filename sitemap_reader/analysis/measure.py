@@ -220,6 +220,16 @@ def name_some(names: Sequence[str]) -> str:
 _MAX_TIES = 3
 
 
+def leading_names(rows: pd.DataFrame, name: str, by: str = "pages") -> str:
+    """The values of the column `name` in the rows with the greatest `by`.
+
+    >>> leading_names(pd.DataFrame({"section": ["/a/", "/b/", "/c/"], "pages": [5, 5, 1]}), "section")
+    '/a/ and /b/ (tied)'
+    """
+    first = [str(value) for value in leaders(rows.set_index(name)[by])]
+    return name_some(first) + (" (tied)" if len(first) > 1 else "")
+
+
 # --- the pages of a Snapshot ---
 
 
@@ -229,20 +239,64 @@ def page_frame(snapshot: SnapshotTables, *columns: str) -> pd.DataFrame:
     return frame
 
 
+def dated_pages(snapshot: SnapshotTables) -> pd.DataFrame:
+    """Pages with `lastmod` and `lastmod_precision`; for news without a lastmod both are of the publication date.
+
+    `is_news` says for which pages that is so.
+    """
+    pages = page_frame(snapshot, "lastmod", "lastmod_precision")
+    date, precision = news_dates(snapshot)
+    is_news = pages["lastmod"].isna() & date.notna()
+    return pages.assign(
+        lastmod=pages["lastmod"].where(~is_news, date),
+        lastmod_precision=pages["lastmod_precision"].where(~is_news, precision),
+        is_news=is_news,
+    )
+
+
+def news_dates(snapshot: SnapshotTables) -> tuple[pd.Series[Any], pd.Series[str]]:
+    """The publication date of each page's news entry, and its precision; null for pages without."""
+    from pyarrow import compute
+
+    news = snapshot.pages.stored["news"]
+    names = ("publication_date", "publication_date_precision")
+    date, precision = (compute.struct_field(news, name).to_pandas() for name in names)
+    return date, precision
+
+
+def news_rule(pages: pd.DataFrame) -> str:
+    """The sentence on publication dates for `dated_pages()`; empty if none is used."""
+    count = int(pages["is_news"].sum())
+    return f" For {count_of(count, 'news page')} without a lastmod the publication date counts." if count else ""
+
+
 NEWEST_RULE = "The newest lastmod is the latest one that states a day and is not in the future."
 
 
 def pages_with_newest(snapshot: SnapshotTables) -> pd.DataFrame:
     """Pages with `lastmod`, and `newest`: the lastmod if NEWEST_RULE allows it, else null."""
     pages = page_frame(snapshot, "lastmod", "lastmod_precision")
-    counts = ~pages["lastmod_precision"].isin(["year", "month"]) & (pages["lastmod"] <= snapshot.at + DAY)
-    return pages.assign(newest=pages["lastmod"].where(counts))
+    return pages.assign(newest=pages["lastmod"].where(is_newest(pages, snapshot.at)))
+
+
+def is_newest(dated: pd.DataFrame, at: datetime) -> pd.Series[bool]:
+    """Whether the lastmod of each row can be the newest, by NEWEST_RULE."""
+    return ~dated["lastmod_precision"].isin(["year", "month"]) & (dated["lastmod"] <= at + DAY)
 
 
 def is_future(dated: pd.DataFrame, moment: datetime) -> pd.Series[bool]:
     """Whether the lastmod of each row is later than `moment`, with the tolerance for its precision."""
     has_time = dated["lastmod_precision"].isin(TIMED)
     return dated["lastmod"] > has_time.map({True: moment + CLOCK_TOLERANCE, False: moment + DAY})
+
+
+def is_in(column: pd.Series[str], values: Any) -> pd.Series[bool]:
+    """Whether each text is among the values; `isin()` of pandas takes a Python object for each of them."""
+    import pyarrow as pa
+    from pyarrow import compute
+
+    found = compute.is_in(pa.array(column, pa.string()), pa.array(values, pa.string()))
+    return pd.Series(found.to_numpy(zero_copy_only=False), index=column.index)
 
 
 def share_of_site(frame: pd.DataFrame) -> pd.Series[float]:

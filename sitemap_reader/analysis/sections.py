@@ -21,6 +21,7 @@ from .measure import (
     part_of,
     share_of_site,
 )
+from .page_language import language_level
 from .tables import has_any
 from .url_parts import MAX_DIRS
 
@@ -31,32 +32,43 @@ if TYPE_CHECKING:
 _MAX_ROWS = 15
 
 
-def section_of(snapshot: SnapshotTables, depth: int) -> pd.Series[str]:
-    """The first `depth` folders of each page, such as `/blog/`; `/` for a page in no folder."""
+def section_of(snapshot: SnapshotTables, depth: int, *, by_language: bool = False) -> pd.Series[str]:
+    """The first `depth` folders of each page, such as `/blog/`; `/` for a page in no folder.
+
+    A folder that states a language is left out, unless `by_language`.
+    """
     if isinstance(depth, bool) or not hasattr(depth, "__index__") or not 1 <= depth <= MAX_DIRS:
         raise UsageError(f"depth is a number from 1 to {MAX_DIRS}, and not {depth!r}")
-    names = [name for name in (f"dir_{level + 1}" for level in range(depth)) if name in snapshot.pages.columns]
-    folders = snapshot.pages.to_pandas(names)
+    names = [name for name in (f"dir_{level + 1}" for level in range(depth + 1)) if name in snapshot.pages.columns]
+    folders = snapshot.pages.to_pandas(names).astype("str")  # not inferred: no page may have a folder
+    folders[f"dir_{len(names) + 1}"] = pd.Series(None, index=folders.index, dtype="str")
+    level = pd.Series(0, index=folders.index) if by_language else language_level(snapshot)
     section = pd.Series("/", index=folders.index, dtype="str")
-    for name in names:
-        folder = folders[name].astype("str")  # not inferred: no page may have a folder
+    for number in range(1, min(depth, len(names)) + 1):
+        is_after = (level > 0) & (level <= number)
+        folder = folders[f"dir_{number}"].where(~is_after, folders[f"dir_{number + 1}"])
         section = section.where(folder.isna(), section + folder + "/")
     return section
 
 
-def _depth_text(depth: int) -> str:
-    return "the first folder of the path" if depth == 1 else f"the first {depth} folders of the path"
+def _section_text(depth: int, *, by_language: bool) -> str:
+    folders = "the first folder of the path" if depth == 1 else f"the first {depth} folders of the path"
+    return folders if by_language else f"{folders} (not counting one that states a language)"
 
 
-def sections(snapshot: SnapshotTables, depth: int) -> Measure:
+def sections(snapshot: SnapshotTables, depth: int, *, by_language: bool) -> Measure:
     """See Snapshot.sections()."""
     pages = pages_with_newest(snapshot)
-    by = pages.groupby(["site", section_of(snapshot, depth).rename("section")], sort=False)
+    section = section_of(snapshot, depth, by_language=by_language).rename("section")
+    by = pages.groupby(["site", section], sort=False)
     frame = by.agg(pages=("site", "size"), dated=("lastmod", "count"), newest=("newest", "max")).reset_index()
     frame.insert(3, "share", share_of_site(frame))
     frame = in_site_order(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
     finding = finding_per_site(frame, snapshot.sites, _largest_section)
-    rule = f"Pages by {_depth_text(depth)}; / for those in none. The last segment of a path is the page. {NEWEST_RULE}"
+    rule = (
+        f"Pages by {_section_text(depth, by_language=by_language)}; / for those in none. The last segment of a path is "
+        f"the page. {NEWEST_RULE}"
+    )
     spec = ChartSpec(
         "rows",
         x="pages",
@@ -80,10 +92,10 @@ def _largest_section(part: pd.DataFrame) -> str:
 _MEDIA = ("images", "videos", "news", "alternates")
 
 
-def media_coverage(snapshot: SnapshotTables, depth: int) -> Measure:
+def media_coverage(snapshot: SnapshotTables, depth: int, *, by_language: bool) -> Measure:
     """See Snapshot.media_coverage()."""
     pages = page_frame(snapshot)
-    pages["section"] = section_of(snapshot, depth)
+    pages["section"] = section_of(snapshot, depth, by_language=by_language)
     for name in _MEDIA:
         pages[name] = has_any(snapshot.pages.stored[name]).to_pandas()
     by = pages.groupby(["site", "section"], sort=False)
@@ -94,7 +106,8 @@ def media_coverage(snapshot: SnapshotTables, depth: int) -> Measure:
         frame[f"{name}_share"] = frame[name] / frame["pages"]
     frame = in_site_order(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
     finding = finding_per_site(frame, snapshot.sites, _media_shares)
-    rule = f"Pages whose sitemap entry has images, videos, news or hreflang alternates, by {_depth_text(depth)}."
+    where = _section_text(depth, by_language=by_language)
+    rule = f"Pages whose sitemap entry has images, videos, news or hreflang alternates, by {where}."
     spec = ChartSpec(
         "heat",
         x="medium",

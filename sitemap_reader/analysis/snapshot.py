@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from ..frontier.filters import Pattern
+    from ..frontier.filters import Moment, Pattern
     from ..frontier.lastmod_trust import History
     from ..serialize.dumps import DumpFile
     from .lastmod_trust import Histories
@@ -178,21 +178,72 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("lastmod_trust", "lastmod_trust", self._sitemap_histories)
 
-    def sections(self, depth: int = 1) -> Measure:
-        """Pages by their first folders, `depth` of them: `site section pages share dated newest`."""
-        return self._measure("sections", "sections", depth)
+    def calendar(self, freq: Literal["day", "week", "month"] = "month") -> Measure:
+        """Pages by the period of their publication: `site period source pages`, a row per period from first to last.
 
-    def media_coverage(self, depth: int = 1) -> Measure:
-        """Pages with images, videos, news and alternates: `site section pages`, then a count and a share of each."""
-        return self._measure("sections", "media_coverage", depth)
+        `source` is "news" (publication date), "first seen" (in an archive or a state) or "lastmod", which counts only
+        where the lastmods of its sitemap can be trusted.
+        """
+        return self._measure("publication", "calendar", freq, self._sitemap_histories)
+
+    def new(self, since: Moment, depth: int = 1, *, by_language: bool = False) -> Measure:
+        """Pages that are new since a date, by section: `site section new pages unknown source`.
+
+        `since` is a date, a datetime, an age such as "7d" before the time of reading, or a timedelta. `unknown` are
+        pages of which nothing states when they appeared; `source` is "first seen", "news" or both. Sections are those
+        of sections().
+        """
+        return self._measure("publication", "new", since, depth, by_language=by_language)
+
+    def tree(self) -> Measure:
+        """Sitemaps and their nesting: `site sitemap parent depth format urls newest complete entries`.
+
+        Each is below the first one that lists it. `urls` are the listings of the Snapshot that are from it, `newest` is
+        their newest lastmod.
+        """
+        return self._measure("sitemap_nesting", "tree")
+
+    def sections(self, depth: int = 1, *, by_language: bool = False) -> Measure:
+        """Pages by their first folders, `depth` of them: `site section pages share dated newest`.
+
+        A folder that states a language does not count: /de/shop/ and /en/shop/ are one section, /shop/. With
+        `by_language` it is a folder as any other.
+        """
+        return self._measure("sections", "sections", depth, by_language=by_language)
+
+    def media_coverage(self, depth: int = 1, *, by_language: bool = False) -> Measure:
+        """Pages with images, videos, news and alternates: `site section pages`, then a count and a share of each.
+
+        Sections are those of sections().
+        """
+        return self._measure("sections", "media_coverage", depth, by_language=by_language)
 
     def hints(self) -> Measure:
         """Pages by the values of changefreq and priority: `site hint value pages share median_age_days`."""
         return self._measure("sections", "hints")
 
-    def slug_ngrams(self, n: int = 1, *, top: int = 20, skip: Iterable[str] = ()) -> Measure:
-        """Frequent words of slugs, `n` in a row: `site words pages share`, the `top` of each site without `skip`."""
-        return self._measure("languages", "slug_ngrams", n, top=top, skip=skip)
+    def languages(self) -> Measure:
+        """Pages by language, from hreflang, path, host or news: `site language pages share source`.
+
+        The language is a tag in lower case, such as "en-gb", or "unknown".
+        """
+        return self._measure("languages", "languages")
+
+    def slug_ngrams(self, n: int = 1, *, top: int = 20, skip: Iterable[str] = (), stop_words: bool = True) -> Measure:
+        """Frequent words of slugs, `n` in a row: `site words pages share`, the `top` of each site without `skip`.
+
+        Stop words of the languages of the site are left out, unless `stop_words` is False.
+        """
+        return self._measure("topics", "slug_ngrams", n, top=top, skip=skip, stop_words=stop_words)
+
+    def topics(self, *, top: int = 50, skip: Iterable[str] = (), stop_words: bool = True) -> Measure:
+        """Frequent words of slugs and titles: `site topic pages share slugs titles cluster`.
+
+        Titles are those of news, videos and images. `slugs` and `titles` are the pages that have the word there;
+        `cluster` is the most frequent of the words with which it mostly occurs. `top`, `skip` and `stop_words` are as
+        in slug_ngrams().
+        """
+        return self._measure("topics", "topics", top=top, skip=skip, stop_words=stop_words)
 
     def hreflang_matrix(self) -> Measure:
         """hreflang links from language to language: `site language alternate links returned`."""
@@ -204,6 +255,23 @@ class Snapshot(SnapshotTables):
         With by="slug" the last names of the paths are compared, and the third column is `slugs`.
         """
         return self._measure("comparison", "overlap", by)
+
+    def gaps(self, ours: str | Iterable[str] | Snapshot, by: Literal["path", "slug", "topic"] = "path") -> Measure:
+        """What the other sites have, and `ours` has not: `site key pages loc`.
+
+        `ours` is a site of this Snapshot, several, or another Snapshot. With `by` "path" or "slug" a row is a page,
+        `key` its path or slug, decoded and without a language, and `pages` how many pages of the site have that key.
+        With "topic" a row is a word that the site has in slugs or titles and no page of `ours` has, and `loc` the
+        first page with it.
+        """
+        return self._measure("gaps", "gaps", ours, by)
+
+    def shared(self, ours: str | Iterable[str] | Snapshot, by: Literal["path", "slug", "topic"] = "path") -> Measure:
+        """What the other sites and `ours` have: `site key pages loc ours`, the last the first page of ours.
+
+        The rows are those of gaps() for the keys that ours has too.
+        """
+        return self._measure("gaps", "shared", ours, by)
 
     def growth(self, others: Snapshot | Iterable[Snapshot] | None = None) -> Measure:
         """Page counts of this Snapshot and of `others`: `site at pages dated newest sitemaps complete`.

@@ -59,13 +59,14 @@ def read_state(path: str | os.PathLike[str]) -> tuple[Tables, SnapshotMetadata]:
 
 
 def _notes(last_runs: dict[str, StoredRun]) -> Iterator[str]:
-    for site, run in sorted(last_runs.items()):
+    for name, run in sorted(last_runs.items()):
+        site = site_label(name)
         if run.ended is None:
-            yield f"{site_label(site)}: the last run was stopped before its end"
+            yield f"{site}: the last run was stopped before its end"
         elif run.held_back:
-            yield f"{site_label(site)}: {count_of(run.held_back, 'URL')} no longer listed, removal held back: not in these tables"
+            yield f"{site}: {count_of(run.held_back, 'URL')} no longer listed, removal held back: not in these tables"
         elif not run.complete:
-            yield f"{site_label(site)}: not every sitemap could be read in the last run"
+            yield f"{site}: not every sitemap could be read in the last run"
 
 
 def _sitemap_row(document: StoredDocument, site: str) -> dict[str, Any]:

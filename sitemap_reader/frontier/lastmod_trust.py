@@ -49,9 +49,9 @@ _FINDINGS: dict[Kind, tuple[float, int]] = {"dense": (0.9, 20), "at_fetch": (1.0
 _DATED_SHARE = 0.5
 # An index must have dated this many changes correctly before an unchanged lastmod is a reason not to fetch a child.
 _PROVEN_CHANGES = 3
-_TRUSTED_SCORE = 0.9
+TRUSTED_SCORE = 0.9
 # Lowest score -> wording.
-_VERDICTS = ((_TRUSTED_SCORE, "can be trusted"), (0.5, "are doubtful"), (0.0, "cannot be trusted"))
+_VERDICTS = ((TRUSTED_SCORE, "can be trusted"), (0.5, "are doubtful"), (0.0, "cannot be trusted"))
 
 
 # --- what was observed ---
@@ -454,7 +454,7 @@ def trust_in_words(trust: LastmodTrust) -> str:
 
 def is_proven(history: History) -> bool:
     """Whether an index is reliable enough that a child is not fetched while its lastmod stays the same."""
-    return history.both >= _PROVEN_CHANGES and (judge_history(history).score or 0.0) >= _TRUSTED_SCORE
+    return history.both >= _PROVEN_CHANGES and (judge_history(history).score or 0.0) >= TRUSTED_SCORE
 
 
 def needs_finding(history: History) -> set[Kind | Literal["undated"]]:

@@ -186,7 +186,7 @@ def test_churn_states_counts_and_shares_of_all_pages(tmp_path: Path) -> None:
 
 def test_words_of_most_sites_are_first_and_the_rest_is_counted(tmp_path: Path) -> None:
     sites = {name: [page(name, "shared")] + [page(name, f"{name}{'x' * n}") for n in range(13)] for name in "ab"}
-    made = load(tmp_path, sites).slug_ngrams()
+    made = load(tmp_path, sites).slug_ngrams(stop_words=False)
     assert axis(made, "x")["scale"]["domain"][0] == "shared"
     assert len(axis(made, "x")["scale"]["domain"]) == 24
     assert "3 more columns in the table." in json.dumps(spec(made))
@@ -196,7 +196,7 @@ def test_words_of_most_sites_are_first_and_the_rest_is_counted(tmp_path: Path) -
 def test_the_most_frequent_words_of_many_sites_are_in_their_order(count: int, tmp_path: Path) -> None:
     words = {f"s{n}": [f"word{chr(97 + n)}-{x}" for x in ("same", "last", "same")] for n in range(count)}
     sites = {name: [page(name, f"{n}-{slug}") for n, slug in enumerate(slugs)] for name, slugs in words.items()}
-    made = load(tmp_path, sites).slug_ngrams()
+    made = load(tmp_path, sites).slug_ngrams(stop_words=False)
     if count == 6:
         assert {"words", "last", "same", "worda"} >= {*axis(made, "x")["scale"]["domain"][:2]}
         assert len(axis(made, "x")["scale"]["domain"]) == 8

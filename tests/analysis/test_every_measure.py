@@ -35,12 +35,21 @@ COLUMNS = {
     "hints": "site hint value pages share median_age_days",
     "slug_ngrams": "site words pages share",
     "hreflang_matrix": "site language alternate links returned",
+    "languages": "site language pages share source",
+    "topics": "site topic pages share slugs titles cluster",
+    "calendar": "site period source pages",
+    "new": "site section new pages unknown source",
+    "tree": "site sitemap parent depth format urls newest complete entries",
+    "gaps": "site key pages loc",
+    "shared": "site key pages loc ours",
     "overlap": "site other paths shared share",
     "growth": "site at pages dated newest sitemaps complete",
     "churn": "site section new updated removed unchanged",
 }
 MEASURES: Measures = {name: lambda snapshot, name=name: getattr(snapshot, name)() for name in COLUMNS}  # type: ignore[misc]
-del MEASURES["overlap"]  # needs two sites: see test_measures_of_words.py
+for several in ("overlap", "gaps", "shared"):  # they need two sites: see test_measures_of_words.py, test_gaps.py
+    del MEASURES[several]
+MEASURES["new"] = lambda snapshot: snapshot.new("7d")
 MEASURES["growth"] = lambda snapshot: snapshot.growth([])
 MEASURES["churn"] = lambda snapshot: snapshot.churn(snapshot)
 every = pytest.mark.parametrize("name", MEASURES)
@@ -149,7 +158,7 @@ def test_rows_of_two_sites_are_separate(name: str, measured: Measured) -> None:
 
 @every
 def test_pages_count_once_by_their_newest_lastmod(name: str, measured: Measured) -> None:
-    if name == "lastmod_trust":
+    if name in ("lastmod_trust", "tree"):
         pytest.skip("it counts listings: each sitemap answers for its own")
     records = listed("one.example")
     older = [sr.UrlRecord(each.loc, AT - timedelta(days=400), "second", "never", 0.1, sitemap="s") for each in records]
@@ -223,6 +232,16 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
     "growth of a name": (lambda it: it.growth("old.jsonl"), "growth() takes "),  # type: ignore[arg-type]
     "growth of a number": (lambda it: it.growth(5), "growth() takes "),  # type: ignore[arg-type]
     "growth of names": (lambda it: it.growth(["old.jsonl"]), "growth() takes "),  # type: ignore[list-item]
+    "calendar": (lambda it: it.calendar("year"), "freq is one of day, week, month, and not 'year'"),  # type: ignore[arg-type]
+    "since": (lambda it: it.new("soon"), "since 'soon' is neither a date such as 2026-05-31 nor an age such as 7d"),
+    "no since": (lambda it: it.new(None), "since is a date such as 2026-05-31 or an age such as 7d, and not None"),  # type: ignore[arg-type]
+    "top of topics": (lambda it: it.topics(top=0), "top is a number, 1 or more, and not 0"),
+    "skip of topics": (lambda it: it.topics(skip=5), "skip "),  # type: ignore[arg-type]
+    "by of gaps": (lambda it: it.gaps("one", "host"), "by is one of path, slug, topic, and not 'host'"),  # type: ignore[arg-type]
+    "ours": (lambda it: it.gaps("two"), "ours is a site of this Snapshot (one) or another Snapshot, and not 'two'"),
+    "no ours": (lambda it: it.shared([]), "ours is a site of this Snapshot (one) or another Snapshot, and not []"),
+    "ours is a number": (lambda it: it.gaps(5), "ours is a site of this Snapshot (one) or another Snapshot, and not 5"),  # type: ignore[arg-type]
+    "ours alone": (lambda it: it.gaps("one"), "there is no other site to compare: the Snapshot has only one"),
     "style": (lambda it: it.to_pandas("polars"), "style is \"advertools\" or None, and not 'polars'"),  # type: ignore[arg-type]
 }
 

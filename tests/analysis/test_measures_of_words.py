@@ -74,7 +74,7 @@ def words(made: pd.DataFrame) -> dict[str, int]:
     ],
 )
 def test_the_words_of_a_slug(slug: str, n: int, expected: set[str], tmp_path: Path) -> None:
-    made = snapshot(tmp_path, *pages(f"shop/{slug}")).slug_ngrams(n)
+    made = snapshot(tmp_path, *pages(f"shop/{slug}")).slug_ngrams(n, stop_words=False)
     assert words(made) == dict.fromkeys(expected, 1)
 
 
@@ -88,10 +88,12 @@ def test_a_page_counts_once_for_each_and_shares_are_of_all_pages(tmp_path: Path)
 
 def test_words_can_be_skipped_and_top_limits_the_rows(tmp_path: Path) -> None:
     some = snapshot(tmp_path, *pages("the-red-shoe", "the-blue-shoe", "a-red-hat", "x-of-y"))
-    assert list(words(some.slug_ngrams(top=2))) == ["red", "shoe"]
-    assert words(some.slug_ngrams(skip=["the", "OF", "a"], top=3)) == {"red": 2, "shoe": 2, "blue": 1}
-    assert words(some.slug_ngrams(2, skip="of"))["x y"] == 1
-    assert len(some.slug_ngrams(top=100)) == 9
+    assert list(words(some.slug_ngrams(top=2, stop_words=False))) == ["red", "shoe"]
+    skipped = some.slug_ngrams(skip=["the", "OF", "a"], top=3, stop_words=False)
+    assert words(skipped) == {"red": 2, "shoe": 2, "blue": 1}
+    assert words(some.slug_ngrams(2, skip="of", stop_words=False))["x y"] == 1
+    assert len(some.slug_ngrams(top=100, stop_words=False)) == 9
+    assert words(some.slug_ngrams(top=3)) == words(skipped)
     some = snapshot(tmp_path, *pages("caf%C3%A9-x"))
     assert words(some.slug_ngrams(skip=["CAF\u00c9"])) == words(some.slug_ngrams(skip=["cafe\u0301"])) == {"x": 1}
 

@@ -228,7 +228,7 @@ def test_completeness_may_be_unknown(tmp_path: Path) -> None:
 
 
 def test_rows_of_a_measure_can_be_drawn_alone() -> None:
-    sections = sr.snapshot(SHOP, show_progress=False).sections()
+    sections = sr.snapshot(SHOP, show_progress=False).sections(by_language=True)
     drawn = sections.chart(sections[sections["pages"] > 100]).to_svg()
     assert "/de/" in drawn
     assert "/magazine/" not in drawn

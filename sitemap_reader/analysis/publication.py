@@ -1,0 +1,233 @@
+"""Measures of when pages appeared: a calendar of publication, and what is new since a date.
+
+A publication date of news states it. A first-seen date, from an archive or a state, is that of the first reading which
+found the page: it appeared after the reading before. A lastmod is the last change only, and counts where it is trusted.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ..client.summary import count_of
+from ..frontier.filters import make_window
+from ..frontier.lastmod_trust import TRUSTED_SCORE, judge_history
+from ..model.errors import UsageError
+from ..parser.normalise.dates import DAY
+from .chart_spec import CellGroup, ChartSpec
+from .measure import finding_per_site, in_site_order, leading_names, measure, news_dates, page_frame
+from .sections import section_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from .lastmod_trust import Histories
+    from .measure import Measure
+    from .tables import SnapshotTables
+
+NEWS, FIRST_SEEN, LASTMOD = "news", "first seen", "lastmod"
+_COLUMN = "first_seen"  # of the pages of an archive or a state
+# freq -> pandas alias, the precisions that are too coarse, and how a period is written.
+_FREQS = {
+    "day": ("D", ("year", "month"), "{:%Y-%m-%d}"),
+    "week": ("W-SUN", ("year", "month"), "the week of {:%Y-%m-%d}"),
+    "month": ("M", ("year",), "{:%Y-%m}"),
+}
+_MAX_PERIODS = 5_000
+
+
+def _first_seen(snapshot: SnapshotTables) -> pd.Series[Any]:
+    """When each page was first seen; null for all pages of a Snapshot that does not know."""
+    if _COLUMN in snapshot.pages.columns:
+        dates: pd.Series[Any] = snapshot.pages.to_pandas([_COLUMN])[_COLUMN]
+        return dates
+    return _no_date(len(snapshot.pages))
+
+
+def _no_date(rows: int) -> pd.Series[Any]:
+    return pd.Series(pd.NaT, index=range(rows), dtype="datetime64[us, UTC]")
+
+
+# --- calendar ----------------------------------------------------------------------------------------------------
+
+
+def calendar(snapshot: SnapshotTables, freq: str, histories: Histories) -> Measure:
+    """See Snapshot.calendar()."""
+    if freq not in [*_FREQS]:  # a list: the value may be unhashable
+        raise UsageError(f"freq is one of {', '.join(_FREQS)}, and not {freq!r}")
+    alias, too_coarse, _ = _FREQS[freq]
+    pages = _published(snapshot, histories)
+    left_out = {
+        "without such a date": pages["date"].isna(),
+        f"with one that states no {freq}": pages["precision"].isin(too_coarse),
+        "with one in the future": pages["date"] > snapshot.at + DAY,
+    }
+    counted = pages[~pd.concat(left_out, axis=1).any(axis=1)]
+    periods = counted["date"].dt.tz_localize(None).dt.to_period(alias)
+    counted = counted.assign(period=periods.dt.start_time)
+    counts = counted.groupby(["site", "source", periods.rename("period")], sort=False).size()
+    empty = pd.DataFrame({"site": [], "period": [], "source": [], "pages": []}).astype({"period": "datetime64[us]"})
+    frame = pd.concat([_filled(part, keys) for keys, part in counts.groupby(level=[0, 1], sort=False)] or [empty])
+    frame = in_site_order(frame.sort_values(["source", "period"], key=_order, kind="stable"), snapshot)
+    totals = pages.groupby("site", sort=False).size()
+    describe = partial(_dated, counted=counted, totals=totals, freq=freq)
+    finding = finding_per_site(frame, snapshot.sites, describe, "no page states when it was published")
+    title = f"{freq} of publication (UTC)"
+    spec = ChartSpec(
+        "columns", x="period", y="pages", x_title=title, y_title="pages", period=freq, comparison="bands", size="pages"
+    )
+    rule = (
+        f"Pages by the {freq} (UTC) of the first of these dates that is known: the publication date of news; when the "
+        "page was first seen in the archive or state, that is after the reading before; the lastmod, if those of its "
+        f"sitemap can be trusted ({TRUSTED_SCORE:g} or more), which is the last change and not the first, and not if "
+        f"it is later than the first page seen as new. Dated: {_by_source(counted) or 'no page'}."
+    )
+    parts = [f"{count_of(int(where.sum()), 'page')} {words}" for words, where in left_out.items() if where.any()]
+    rule += f" Not counted: {', '.join(parts)}." if parts else ""
+    return measure(frame, rule=rule, finding=finding, spec=spec)
+
+
+def _order(column: pd.Series[Any]) -> pd.Series[Any]:
+    rank = {name: number for number, name in enumerate((NEWS, FIRST_SEEN, LASTMOD))}
+    return column.map(rank) if column.name == "source" else column
+
+
+def _published(snapshot: SnapshotTables, histories: Histories) -> pd.DataFrame:
+    """A row per page: `site date precision source`, null without a date."""
+    pages = page_frame(snapshot, "sitemap", "lastmod", "lastmod_precision")
+    seen = _first_seen(snapshot)
+    news, news_precision = news_dates(snapshot)
+    scores = {key: judge_history(history).score or 0.0 for key, history in histories.items()}
+    trusted = [key for key, score in scores.items() if score >= TRUSTED_SCORE]
+    is_trusted = pd.MultiIndex.from_frame(pages[["site", "sitemap"]].fillna({"sitemap": ""})).isin(trusted)
+    # A page of the oldest state with a later lastmod was updated then, and published before.
+    began = seen.groupby(pages["site"]).transform("min")
+    lastmod = pages["lastmod"].where(is_trusted & ~(pages["lastmod"] > began))
+    dates = {NEWS: (news, news_precision), FIRST_SEEN: (seen, "second"), LASTMOD: (lastmod, pages["lastmod_precision"])}
+    found = pages[["site"]].assign(date=_no_date(len(pages)), precision=None, source=None)
+    found = found.astype({"precision": "str", "source": "str"})
+    for source, (date, precision) in dates.items():
+        is_new = found["date"].isna() & date.notna()
+        found = found.assign(
+            date=found["date"].where(~is_new, date),
+            precision=found["precision"].where(~is_new, precision),
+            source=found["source"].mask(is_new, source),
+        )
+    return found
+
+
+def _filled(counts: Any, keys: tuple[str, str]) -> pd.DataFrame:
+    """A row per period, 0 for those without a page; only periods with pages if the range exceeds the limit."""
+    counts = counts.droplevel([0, 1]).sort_index()
+    periods = pd.period_range(counts.index[0], counts.index[-1], name="period")
+    if len(periods) <= _MAX_PERIODS:
+        counts = counts.reindex(periods, fill_value=0)
+    frame = counts.rename("pages").reset_index().assign(site=keys[0], source=keys[1])
+    return frame.assign(period=frame["period"].dt.start_time)[["site", "period", "source", "pages"]]
+
+
+def _by_source(counted: pd.DataFrame) -> str:
+    """How many pages each source dated: `12 by news, 3 by lastmod`."""
+    counts = counted["source"].value_counts()
+    return ", ".join(f"{counts[name]:,} by {name}" for name in (NEWS, FIRST_SEEN, LASTMOD) if counts.get(name))
+
+
+def _dated(part: pd.DataFrame, *, counted: pd.DataFrame, totals: pd.Series[int], freq: str) -> str:
+    site = part["site"].iloc[0]
+    pages = counted[counted["site"] == site]
+    dated = f"{len(pages):,} of {count_of(int(totals[site]), 'page')} dated ({_by_source(pages)})"
+    published = part[part["source"] != LASTMOD]
+    changed = not len(published)
+    if not changed:  # of these dates: a lastmod says when a page changed last
+        pages = pages[pages["source"] != LASTMOD]
+    periods = (part if changed else published).groupby("period", sort=False)["pages"].sum().reset_index()
+    top = periods[periods["pages"] == periods["pages"].max()]
+    names = leading_names(top.assign(period=top["period"].map(_FREQS[freq][2].format)), "period")
+    most = int(top["pages"].iloc[0])
+    number = f"{most:,} each" if len(top) > 1 else f"{most:,}{_batch(pages, top['period'].iloc[0], freq)}"
+    words = "all" if len(periods[periods["pages"] > 0]) == 1 else "most"
+    return f"{dated}; {words} {'last changed' if changed else 'published'} in {names} ({number})"
+
+
+def _batch(pages: pd.DataFrame, period: Any, freq: str) -> str:
+    """`, of which 118 on 2026-03-04`, if half of the pages of a period or more have one day, or one time of a day."""
+    dates = pages.loc[pages["period"] == period, "date"]
+    moments = dates if freq == "day" else dates.dt.floor("D")
+    counts = moments.value_counts()
+    if len(dates) < 2 or counts.iloc[0] < len(dates) / 2:
+        return ""
+    moment = counts.index[0]
+    when = f"at {moment:%H:%M} UTC" if freq == "day" else f"on {moment:%Y-%m-%d}"
+    return f", {counts.iloc[0]:,} of them {when}"
+
+
+# --- new ---------------------------------------------------------------------------------------------------------
+
+
+def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) -> Measure:
+    """See Snapshot.new()."""
+    start = make_window(since, None, "keep", snapshot.at).since
+    if start is None:
+        raise UsageError("since is a date such as 2026-05-31 or an age such as 7d, and not None")
+    pages = page_frame(snapshot)
+    pages["section"] = section_of(snapshot, depth, by_language=by_language)
+    seen = _first_seen(snapshot)
+    news, precision = news_dates(snapshot)
+    news_end = news.where(precision != "day", news + DAY)  # a day counts if any part of it is within
+    is_seen, is_news = seen >= start, seen.isna() & (news_end > start)
+    began = _history_starts(snapshot, seen, pages["site"])
+    is_known = seen.notna() | news.notna() | (began <= start)
+    pages = pages.assign(new=is_seen | is_news, unknown=~is_known, _seen=is_seen, _news=is_news)
+    by = pages.groupby(["site", "section"], sort=False)
+    frame = by.agg(new=("new", "sum"), pages=("new", "size"), unknown=("unknown", "sum")).reset_index()
+    sources = zip(by["_seen"].any(), by["_news"].any(), strict=True)
+    frame["source"] = pd.Series([", ".join(_sources(*pair)) or None for pair in sources], dtype="str")
+    frame = frame.sort_values(["new", "pages", "section"], ascending=[False, False, True])
+    frame = in_site_order(frame, snapshot)
+    finding = finding_per_site(frame, snapshot.sites, partial(_new_found, start=start))
+    rule = (
+        f"Pages that were first seen in the archive or state, or else published as news, since {start:%Y-%m-%d %H:%M} "
+        "UTC, by section. A page that was first seen then appeared after the reading before, which may be earlier. "
+        "Unknown: pages without such a date, unless the history of the site began before."
+    )
+    spec = ChartSpec(
+        "rows",
+        x="new",
+        y="section",
+        x_title="new pages",
+        max_rows=15,
+        comparison="stack",
+        groups=(CellGroup("new", "section", whole=("new",)),),
+        matrix_title="share of the site's new pages",
+        size="new",
+    )
+    return measure(frame, rule=rule, finding=finding, spec=spec)
+
+
+def _history_starts(snapshot: SnapshotTables, seen: pd.Series[Any], sites: pd.Series[str]) -> pd.Series[Any]:
+    """For each page a time at which its site was read before: the oldest state if known, else the first new page."""
+    earlier = [each for each in getattr(snapshot, "earlier", ()) if each.read_at is not None]
+    began: pd.Series[Any] = seen.groupby(sites).transform("min")
+    for each in reversed(earlier):
+        began = began.mask(sites.isin(each.sites), pd.Timestamp(each.read_at))
+    return began
+
+
+def _sources(is_seen: bool, is_news: bool) -> list[str]:
+    return [*([FIRST_SEEN] if is_seen else []), *([NEWS] if is_news else [])]
+
+
+def _new_found(part: pd.DataFrame, *, start: datetime) -> str:
+    count, total, unknown = (int(part[name].sum()) for name in ("new", "pages", "unknown"))
+    if unknown == total:
+        return f"unknown what is new: no page has a date of first seeing or of news ({count_of(total, 'page')})"
+    rest = f"; unknown for {unknown:,}" if unknown else ""
+    found = f"{count:,} of {count_of(total, 'page')} new since {start:%Y-%m-%d}"
+    if not count:
+        return f"{found}{rest}"
+    top = int(part["new"].max())
+    each = " each" if int((part["new"] == top).sum()) > 1 else ""
+    most = "all" if top == count else "most"
+    return f"{found}, {most} in {leading_names(part, 'section', 'new')} ({top:,}{each}){rest}"

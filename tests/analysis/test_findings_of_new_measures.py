@@ -1,0 +1,117 @@
+"""The sentence of a finding is true of the frame under it: languages, words, gaps, dates and sitemaps."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_measures_of_words import AT, snapshot
+
+import sitemap_reader as sr
+from sitemap_reader.model.problems import percent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = st.sampled_from(["de", "fr", "it", "ny", "shop", "red-hat", "red-boat", "blue-hat", "the-sea", "caf%C3%A9"])
+DATES = st.none() | st.integers(0, 60).map(
+    lambda days: datetime(2026, 4, 1, tzinfo=UTC) + timedelta(days=days // 9 * 9)
+)
+
+
+def record(path: list[str], published: datetime | None, language: str | None) -> sr.UrlRecord:
+    loc = "https://a.example/" + "/".join(path)
+    news = sr.News(
+        publication_date=published, publication_date_precision="second" if published else None, language=language
+    )
+    return sr.UrlRecord(loc, news=news if published or language else None, sitemap="s")
+
+
+RECORDS = st.lists(
+    st.builds(record, st.lists(NAMES, max_size=3), DATES, st.sampled_from([None, None, "en"])),
+    min_size=1,
+    max_size=14,
+    unique_by=lambda each: each.loc,
+)
+
+
+def numbers(text: str) -> list[int]:
+    return [int(each.replace(",", "")) for each in re.findall(r"(?<![-\d.:])\d[\d,]*(?![-\d.%:])", text)]
+
+
+def named(text: str, column: Any, values: Any) -> None:
+    """The text names all rows with the largest value, or three and how many more, and says that they are tied."""
+    top = [str(name) for name in column[values == values.max()]]
+    assert ("(tied)" in text) == (len(top) > 1)
+    for name in top[:3]:
+        assert name in text
+    if len(top) > 3:
+        assert f"and {len(top) - 3} more (tied)" in text
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(RECORDS, RECORDS)
+def test_findings_are_true_of_their_frames(
+    tmp_path: Path, first: list[sr.UrlRecord], second: list[sr.UrlRecord]
+) -> None:
+    site = snapshot(tmp_path, a=first)
+    total = len(first)
+
+    made = site.languages()
+    known = made[made["language"] != "unknown"]
+    assert made["pages"].sum() == total
+    if len(known):
+        assert numbers(made.finding)[0] == len(known)
+        assert f"{percent(known['share'].max())} of {total} page" in made.finding
+        named(made.finding, known["language"], known["pages"])
+    else:
+        assert made.finding == f"no language is known of {total} page{'s' * (total > 1)}"
+
+    made = site.topics()
+    if len(made):
+        named(made.finding.partition(";")[0], made["topic"], made["pages"])
+        assert f"({made['pages'].max()} page" in made.finding
+        assert f"{len(made)} word" in made.finding
+        assert f"in {made['cluster'].nunique()} cluster" in made.finding
+        assert {*made["cluster"]} <= {*made["topic"]}
+
+    made = site.calendar()
+    if len(made):
+        sums = made.groupby("period")["pages"].sum()
+        assert made.finding.startswith(f"{made['pages'].sum()} of {total} page")
+        named(made.finding, sums.index.strftime("%Y-%m"), sums.to_numpy())
+        assert ("; all published in" in made.finding) == ((sums > 0).sum() == 1)
+        assert f"({sums.max()}" in made.finding
+    else:
+        assert made.finding == "no page states when it was published"
+
+    made = site.new("40d")
+    since = AT - timedelta(days=40)
+    truth = sum(bool(each.news and each.news.publication_date and each.news.publication_date > since) for each in first)
+    assert made["new"].sum() == truth
+    if made["unknown"].sum() < total:
+        assert made.finding.startswith(f"{truth} of {total} page")
+        if truth:
+            named(made.finding.partition(";")[0], made["section"], made["new"])
+
+    made = site.tree()
+    assert numbers(made.finding)[:4] == [
+        len(made),
+        made["depth"].max() + 1,
+        (made["urls"] > 0).sum(),
+        made["urls"].sum(),
+    ]
+
+    market = snapshot(tmp_path, a=first, b=second, name="market")
+    for by in ("path", "slug", "topic"):
+        gaps, shared = market.gaps("a", by), market.shared("a", by)  # type: ignore[arg-type]
+        whole = len(gaps) + len(shared)
+        for made in (gaps, shared) if whole else ():
+            assert numbers(made.finding)[:2] == [len(made), whole]
+            assert not len(made) or f"({percent(len(made) / whole)})" in made.finding
+        assert not {*gaps["key"]} & {*shared["key"]}
+        if by == "topic" and len(gaps):
+            named(gaps.finding, gaps["key"], gaps["pages"])

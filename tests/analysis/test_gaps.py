@@ -1,0 +1,106 @@
+"""What other sites have that ours lacks, or has too, compared with sets made here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from test_measures_of_words import pages, rows, snapshot
+
+import sitemap_reader as sr
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OURS = ["", "a/red-shoe", "de/b/blue-shoe", "fr/b/blue-shoe", "caf%C3%A9", "x/same?y=1"]
+THEIRS = [
+    "",
+    "a/red-shoe/",
+    "en/b/blue-shoe",
+    "en/b/green-shoe",
+    "fr/b/green-shoe",
+    "en",
+    "fr/",
+    "caf%c3%a9",
+    "A/red-shoe",
+    "x/same",
+]
+
+
+def market(folder: Path) -> sr.Snapshot:
+    return snapshot(
+        folder, ours=pages(*OURS), theirs=pages(*THEIRS, host="b.example"), third=pages("q", host="c.example")
+    )
+
+
+def locs(*paths: str, host: str = "b.example") -> set[str]:
+    return {f"https://{host}/{path}" for path in paths}
+
+
+EXPECTED: dict[str, set[str]] = {
+    "path": locs("en/b/green-shoe", "fr/b/green-shoe", "A/red-shoe") | locs("q", host="c.example"),
+    "slug": locs("en/b/green-shoe", "fr/b/green-shoe") | locs("q", host="c.example"),
+}
+
+
+@pytest.mark.parametrize("by", EXPECTED)
+def test_gaps_and_shared_pages_are_exact(by: Any, tmp_path: Path) -> None:
+    some = market(tmp_path)
+    gaps, shared = some.gaps("ours", by), some.shared("ours", by)
+    assert {*gaps["loc"]} == EXPECTED[by]
+    others = locs(*THEIRS) | locs("q", host="c.example")
+    without_slug = locs("", "en", "fr/") if by == "slug" else set()
+    assert {*shared["loc"]} == others - EXPECTED[by] - without_slug
+    assert len(gaps) + len(shared) == len(others) - len(without_slug)
+    assert ("Not compared: 3 pages without a slug." in gaps.rule) == (by == "slug")
+
+
+def test_rows_name_the_key_its_pages_and_the_first_page_of_ours(tmp_path: Path) -> None:
+    some = market(tmp_path)
+    gaps = some.gaps("ours")
+    assert rows(gaps, "site", "key", "pages")[:3] == [
+        ("theirs", "/b/green-shoe", 2),
+        ("theirs", "/b/green-shoe", 2),
+        ("theirs", "/A/red-shoe", 1),
+    ]
+    shared = dict(rows(some.shared("ours"), "loc", "ours"))
+    assert shared["https://b.example/en/b/blue-shoe"] == "https://a.example/de/b/blue-shoe"
+    assert shared["https://b.example/en"] == "https://a.example/"
+    assert gaps.finding == (
+        "theirs: 3 of 10 pages (30%) with a path that no page of ours has | "
+        "third: 1 of 1 page (100%) with a path that no page of ours has"
+    )
+
+
+def test_ours_may_be_several_sites_or_another_snapshot(tmp_path: Path) -> None:
+    some = market(tmp_path)
+    assert {*some.gaps(["ours", "theirs"])["site"]} == {"third"}
+    other = snapshot(tmp_path, *pages("q"), name="other", site="other")
+    gaps = some.gaps(other)
+    assert {*gaps["site"]} == {"ours", "theirs"}
+    assert "that no page of other has" in gaps.finding
+    assert "third: 0 of 1 page with a path" in gaps.finding
+    assert (
+        some.only(site="ours").gaps(some.only(site="ours", include="/a/")).finding.endswith("that no page of ours has")
+    )
+    assert some.shared(some)["loc"].nunique() == len(some.pages)
+    assert "has only some URLs (include '/a/')" in some.gaps(some.only(include="/a/")).rule
+
+
+def test_a_topic_is_a_gap_only_if_no_page_of_ours_has_it(tmp_path: Path) -> None:
+    """Also of ours in titles, as a stop word, and once in a thousand pages."""
+    ours = [*pages(*(f"p/common-{number}" for number in range(1_000))), *pages("p/rare", "p/the-hat")]
+    ours[-1].images = (sr.Image("i", title="A Titled One"),)
+    theirs = pages("rare-hat", "titled-boat", "boat-of-the-sea", "17-boats", host="b.example")
+    some = snapshot(tmp_path, ours=ours, theirs=theirs)
+    gaps, shared = some.gaps("ours", "topic"), some.shared("ours", "topic")
+    assert rows(gaps, "key", "pages", "loc") == [
+        ("boat", 2, "https://b.example/titled-boat"),
+        ("boats", 1, "https://b.example/17-boats"),
+        ("sea", 1, "https://b.example/boat-of-the-sea"),
+    ]
+    assert {*shared["key"]} == {"rare", "hat", "titled"}
+    assert dict(rows(shared, "key", "ours"))["rare"] == "https://a.example/p/rare"
+    assert gaps.finding == '3 of 6 topics (50%) that no page of ours has; most frequent is "boat" (2 pages)'
+    assert {*some.gaps("theirs", "topic")["key"]} == {"common", "one"}
+    assert some.gaps(some, "topic").finding.endswith("that no page of ours has")

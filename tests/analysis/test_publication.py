@@ -1,0 +1,186 @@
+"""When pages appeared: publication dates of news, first-seen dates, trusted lastmods."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from test_measures_of_words import AT, rows, snapshot
+
+import sitemap_reader as sr
+from sitemap_reader.analysis.snapshot import Snapshot, loaded
+from sitemap_reader.analysis.tables import SnapshotMetadata, Tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def day(month: int, number: int = 1, hour: int = 0) -> datetime:
+    return datetime(2026, month, number, hour, tzinfo=UTC)
+
+
+def page(
+    name: str,
+    lastmod: datetime | None = None,
+    published: datetime | None = None,
+    precision: Any = "second",
+    **more: Any,
+) -> sr.UrlRecord:
+    news = sr.News(publication_date=published, publication_date_precision=precision) if published else None
+    return sr.UrlRecord(
+        f"https://a.example/{name}", lastmod, "second" if lastmod else None, news=news, sitemap="s", **more
+    )
+
+
+def seen(site: sr.Snapshot, **dates: datetime) -> sr.Snapshot:
+    """With a column first_seen, by the last segment of the path."""
+    import pyarrow as pa
+
+    urls = site.urls.stored
+    column = [dates.get(loc.rpartition("/")[2]) for loc in urls["loc"].to_pylist()]
+    urls = urls.append_column("first_seen", pa.array(column, pa.timestamp("us", "UTC")))
+    tables = Tables(urls, site.sitemaps.stored, site.problems.stored)
+    return Snapshot(site.name, partial(loaded, tables), SnapshotMetadata(at=AT))
+
+
+def test_the_calendar_takes_the_first_date_that_is_known(tmp_path: Path) -> None:
+    some = snapshot(
+        tmp_path, page("n", day(5), day(2, 3)), page("s", day(5)), page("l", day(1)), page("late", day(5)), page("none")
+    )
+    made = seen(some, n=day(4), s=day(3, 9)).calendar()
+    assert rows(made, "period", "source", "pages") == [
+        (day(2).replace(tzinfo=None), "news", 1),
+        (day(3).replace(tzinfo=None), "first seen", 1),
+        (day(1).replace(tzinfo=None), "lastmod", 1),
+    ]
+    assert "Dated: 1 by news, 1 by first seen, 1 by lastmod. Not counted: 2 pages without such a date." in made.rule
+    assert made.finding == (
+        "3 of 5 pages dated (1 by news, 1 by first seen, 1 by lastmod)"
+        "; most published in 2026-02 and 2026-03 (tied) (1 each)"
+    )
+    assert rows(some.calendar(), "source", "pages")[0] == ("news", 1)
+    assert some.calendar()["pages"].sum() == 4  # without a history, a later lastmod counts
+
+
+def test_lastmods_count_only_where_they_are_trusted(tmp_path: Path) -> None:
+    built = [page(str(number), day(5)) for number in range(20)]
+    spread = [page(f"x{number}", day(5) - timedelta(days=9 * number)) for number in range(20)]
+    made = snapshot(tmp_path, built=built, spread=spread).calendar()
+    assert {*made["site"]} == {"spread"}
+    assert made["pages"].sum() == 20
+    assert "most last changed in" in made.finding
+
+
+@pytest.mark.parametrize(("freq", "periods"), [("day", 10), ("week", 3), ("month", 2)])
+def test_periods_without_a_page_have_a_row(freq: Any, periods: int, tmp_path: Path) -> None:
+    dates = [day(1, 27), day(2, 5)]  # a Tuesday; a Thursday of the week after next
+    if freq == "week":
+        dates[1] = day(2, 10)
+    made = snapshot(tmp_path, *[page(str(number), published=when) for number, when in enumerate(dates)]).calendar(freq)
+    assert len(made) == periods
+    assert made["pages"].sum() == 2
+
+
+def test_a_calendar_leaves_out_coarse_and_future_dates(tmp_path: Path) -> None:
+    some = snapshot(
+        tmp_path,
+        page("y", published=day(1), precision="year"),
+        page("m", published=day(1), precision="month"),
+        page("f", published=AT + timedelta(days=2)),
+        page("d", published=day(1), precision="day"),
+    )
+    assert some.calendar()["pages"].sum() == 2
+    assert some.calendar("day")["pages"].sum() == 1
+    assert "2 pages with one that states no day, 1 page with one in the future" in some.calendar("day").rule
+
+
+BATCHES = {
+    "one day": (
+        [day(3, 4, hour) for hour in range(4)],
+        "month",
+        "all published in 2026-03 (4, 4 of them on 2026-03-04)",
+    ),
+    "half on one day": (
+        [day(3, 4, 1), day(3, 4, 2), day(3, 5), day(3, 6), day(1)],
+        "month",
+        "most published in 2026-03 (4, 2 of them on 2026-03-04)",
+    ),
+    "fewer": ([day(3, 4), day(3, 4, 1), day(3, 5), day(3, 6), day(3, 7)], "month", "all published in 2026-03 (5)"),
+    "one time": ([day(3, 4, 5)] * 3 + [day(3, 4, 6)], "day", "all published in 2026-03-04 (4, 3 of them at 05:00 UTC)"),
+    "a week": ([day(3, 4), day(3, 5), day(3, 6)], "week", "all published in the week of 2026-03-02 (3)"),
+}
+
+
+@pytest.mark.parametrize("case", BATCHES)
+def test_the_largest_period_is_named_with_its_batch(case: str, tmp_path: Path) -> None:
+    dates, freq, expected = BATCHES[case]
+    made = snapshot(tmp_path, *[page(str(number), published=when) for number, when in enumerate(dates)]).calendar(freq)  # type: ignore[arg-type]
+    assert made.finding.endswith(f"; {expected}")
+
+
+# --- new ---
+
+
+def test_new_pages_are_those_first_seen_or_published_since(tmp_path: Path) -> None:
+    names = ("a/just", "a/before", "b/oldest", "b/n", "c/old-news")
+    records = [page(name) for name in names[:3]] + [
+        page("b/n", published=day(5, 2)),
+        page("c/old-news", published=day(1)),
+    ]
+    since = day(5)
+    some = seen(snapshot(tmp_path, *records), just=since, before=since - timedelta(seconds=1))
+    made = some.new(since)
+    assert rows(made, "section", "new", "pages", "unknown") == [("/a/", 1, 2, 0), ("/b/", 1, 2, 0), ("/c/", 0, 1, 0)]
+    assert made["source"].tolist()[:2] == ["first seen", "news"]
+    assert made.finding == "2 of 5 pages new since 2026-05-01, most in /a/ and /b/ (tied) (1 each)"
+    assert some.new("2026-05-01").equals(made)
+    assert some.new(AT - since).equals(made)
+
+
+def test_what_is_older_than_the_history_is_unknown(tmp_path: Path) -> None:
+    some = seen(snapshot(tmp_path, page("a/new"), page("a/oldest")), new=day(4))
+    assert some.new(day(4))["unknown"].sum() == 0
+    early = some.new(day(4) - timedelta(seconds=1))
+    assert early["unknown"].sum() == 1
+    assert early.finding == "1 of 2 pages new since 2026-03-31, all in /a/ (1); unknown for 1"
+    some.earlier = (snapshot(tmp_path, page("a/oldest"), at=day(2), name="old", site="a.example"),)  # type: ignore[attr-defined]
+    assert some.new(day(3))["unknown"].sum() == 0
+    assert some.new(day(1))["unknown"].sum() == 1
+
+
+def test_without_history_and_news_nothing_is_known(tmp_path: Path) -> None:
+    made = snapshot(tmp_path, page("a", day(5)), page("b")).new("30d")
+    assert made.finding == "unknown what is new: no page has a date of first seeing or of news (2 pages)"
+    assert made["new"].sum() == 0
+
+
+def test_a_published_day_counts_if_any_part_of_it_is_within(tmp_path: Path) -> None:
+    some = snapshot(tmp_path, page("a", published=day(5, 1), precision="day"))
+    assert some.new(day(5, 1, 23))["new"].sum() == 1
+    assert some.new(day(5, 2))["new"].sum() == 0
+
+
+# --- news in the measures of lastmods ---
+
+
+def test_news_without_a_lastmod_count_by_their_publication_date(tmp_path: Path) -> None:
+    some = snapshot(
+        tmp_path,
+        page("n", published=AT - timedelta(days=3)),
+        page("m", published=day(3), precision="month"),
+        page("l", day(4), day(1)),
+        page("x"),
+    )
+    cadence = some.cadence()
+    assert {f"{when:%m}": pages for when, pages in rows(cadence, "period", "pages") if pages} == {
+        "03": 1,
+        "04": 1,
+        "06": 1,
+    }
+    assert some.weekday_hour()["pages"].sum() == 2
+    assert dict(rows(some.freshness(), "age", "pages"))["undated"] == 1
+    for made in (cadence, some.weekday_hour(), some.freshness()):
+        assert "For 2 news pages without a lastmod the publication date counts." in made.rule
+    assert "news" not in snapshot(tmp_path, page("l", day(4), day(1)), name="dated").cadence().rule
