@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from browser import chromium, show  # noqa: F401 - fixtures
 from servers import NginxServer, SiteServer, nginx_program, run_nginx
 from tiers import FULL, examples
 
@@ -31,6 +32,7 @@ SLOW = (
     "tests/analysis/test_charts.py::test_chart_shows_the_numbers_of_the_frame",
     "tests/analysis/test_charts.py::test_chart_shows_the_finding_and_the_counts",
     "tests/analysis/test_every_measure.py::test_pages_without_optional_fields_are_counted",
+    "tests/analysis/test_report_browser.py",
     "tests/checks/test_audit.py::test_a_large_site_is_the_same_by_several_threads_and_by_a_dump",
     "tests/checks/test_browser.py",
     "tests/checks/test_crawled.py::test_a_crawl_takes_little_memory",

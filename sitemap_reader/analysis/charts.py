@@ -49,7 +49,10 @@ class Chart:
         height: int | None = None,
         theme: Theme = "light",
     ) -> None:
-        """Created by Measure.chart(). `notes` stand below the title. UsageError without the extra `analysis`."""
+        """Created by Measure.chart(). `notes` stand below the title, without which the background is transparent.
+
+        UsageError without the extra `analysis`.
+        """
         canvas = make_canvas(width, height, theme)
         _require_altair()
         self.title = title
@@ -106,11 +109,12 @@ def _chart(rows: pd.DataFrame, spec: ChartSpec, finding: str, notes: Sequence[st
 
     colors = canvas.colors
     drawing = _drawing(_printable(rows), spec, canvas)
-    width = max(drawing.width, _MIN_WIDTH)
+    width = max(drawing.width, _MIN_WIDTH if finding else 0)
     chars, small_chars = int(width / _TITLE_CHAR_PIXELS), int(width / _RULE_CHAR_PIXELS)
-    title = alt.TitleParams(
+    small = [line for note in (*notes, *drawing.left_out) for line in _wrapped(note, small_chars)]
+    texts = alt.TitleParams(
         _wrapped(finding, chars),
-        subtitle=[line for note in (*notes, *drawing.left_out) for line in _wrapped(note, small_chars)],
+        subtitle=small,
         anchor="start",
         frame="bounds",
         fontSize=15,
@@ -123,7 +127,11 @@ def _chart(rows: pd.DataFrame, spec: ChartSpec, finding: str, notes: Sequence[st
     axis = {"labelColor": colors.ink, "titleColor": colors.quiet, "labelFontSize": 12, "titleFontSize": 12}
     lines = {"domainColor": colors.grid, "gridColor": colors.grid, "tickColor": colors.grid}
     return (
-        drawing.chart.properties(title=title, background=colors.background, padding=padding)
+        drawing.chart.properties(
+            background=colors.background if finding else "transparent",
+            padding=padding,
+            **({"title": texts} if finding or small else {}),
+        )
         .configure_view(stroke=None)
         .configure_axis(titleFontWeight="normal", **axis, **lines)
     )

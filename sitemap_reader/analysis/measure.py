@@ -74,11 +74,13 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
         width: int | None = None,
         height: int | None = None,
         theme: Theme = "light",
+        titled: bool = True,
     ) -> Chart:
         """The chart of this measure, titled with its finding; `rows`: other rows to draw, such as a subset.
 
         `width` and `height` are those of the area of the marks, in pixels, without title and labels; `theme` is "light"
-        or "dark". UsageError if a column is missing that the chart needs. Needs the extra `analysis`.
+        or "dark". With `titled=False` the finding and the rule are left out. UsageError if a column is missing that the
+        chart needs. Needs the extra `analysis`.
         """
         if self._spec is None:
             raise UsageError("this frame has no chart: measures of a Snapshot have one")
@@ -87,8 +89,9 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
         shown = self if rows is None else _like(self._texts, rows)
         if missing := missing_columns(shown, self._spec, self._measured):
             raise UsageError(f"the chart needs columns that are missing or of another type: {', '.join(missing)}")
-        notes = [self.rule, *([self.verdict] if self.verdict else [])]
-        return Chart(shown, self._spec, title=shown.finding, notes=notes, width=width, height=height, theme=theme)
+        notes = [self.rule, *([self.verdict] if self.verdict else [])] if titled else []
+        title = shown.finding if titled else ""
+        return Chart(shown, self._spec, title=title, notes=notes, width=width, height=height, theme=theme)
 
     def _repr_html_(self) -> str:
         if self._spec is None:

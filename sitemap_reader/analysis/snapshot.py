@@ -108,6 +108,21 @@ class Snapshot(SnapshotTables):
         """Writes Parquet (zstd) that load() reads: the URLs to a file `….parquet`, or all tables to a folder."""
         write(self._with_sites, attrs.evolve(self._metadata, complete=self.complete), Path(path))
 
+    def report(self, path: str | os.PathLike[str], *, ours: str | None = None) -> None:
+        """Writes one self-contained HTML page that compares the sites, or describes the only one.
+
+        It has size, growth, sections, rhythm, languages, trust in lastmods, topics, what the other sites have and
+        `ours` (by default the first site) has not, and what is new: each with its rule, a chart and a table. The page
+        loads nothing. OSError if it cannot be written. Needs the extra `analysis`.
+        """
+        require_pandas()
+        from .report.page import render_report
+
+        file = Path(path)
+        if file.suffix.lower() not in (".html", ".htm"):
+            raise UsageError(f"{file}: a report is HTML: name a file that ends in .html")
+        file.write_text(render_report(self, ours), encoding="utf-8")
+
     @property
     def _with_sites(self) -> Tables:
         """The stored columns of the tables, with each site named."""
@@ -131,7 +146,7 @@ class Snapshot(SnapshotTables):
         """How far the lastmods of each site can be trusted: `lastmods are doubtful (0.60): 40% within 3 min on …`."""
         from .lastmod_trust import verdict
 
-        return verdict(self._site_histories)
+        return verdict(self.site_histories)
 
     @cached_property
     def _sitemap_histories(self) -> Histories:
@@ -141,7 +156,7 @@ class Snapshot(SnapshotTables):
         return sitemap_histories(self)
 
     @cached_property
-    def _site_histories(self) -> dict[str, History]:
+    def site_histories(self) -> dict[str, History]:
         require_pandas()
         from .lastmod_trust import site_histories
 
@@ -157,18 +172,18 @@ class Snapshot(SnapshotTables):
 
         `freq` is "day", "week" (from Monday), "month", "quarter" or "year", or the first letter of it.
         """
-        return self._measure("dates", "cadence", freq, histories=self._site_histories)
+        return self._measure("dates", "cadence", freq, histories=self.site_histories)
 
     def weekday_hour(self, tz: str = "UTC") -> Measure:
         """Pages by weekday and hour of their lastmod: `site weekday hour pages`. `tz` is a zone such as "Europe/Oslo".
 
         A lastmod without a time has a weekday, and no hour.
         """
-        return self._measure("dates", "weekday_hour", tz, histories=self._site_histories)
+        return self._measure("dates", "weekday_hour", tz, histories=self.site_histories)
 
     def freshness(self) -> Measure:
         """Pages by the age of their lastmod: `site age pages share`, from "0-7 days" to "older", then "undated"."""
-        return self._measure("dates", "freshness", histories=self._site_histories)
+        return self._measure("dates", "freshness", histories=self.site_histories)
 
     def lastmod_trust(self) -> Measure:
         """How reliable each sitemap's lastmods are, with a `score` from 0 to 1.

@@ -254,6 +254,26 @@ def audit(**arguments: Any) -> Exit:
 
 
 @main.command(
+    epilog="sitemap-reader compare example.com broken.example -o market.html\n"
+    "sitemap-reader compare monday.jsonl -o monday.html --at 2026-11-02",
+)
+@options.targets
+@options.output_file
+@options.quiet
+@options.comparison
+@network_options.network
+def compare(**arguments: Any) -> Exit:
+    """Compare sites on one HTML page: size, sections, rhythm, languages, topics, gaps.
+
+    The page shows what the other sites have and the first TARGET has not. TARGETs may also be dumps, sitemap files,
+    states of `sync`, folders and patterns of files. It needs the extra `analysis`.
+    """
+    from .compare import run
+
+    return run(**arguments)
+
+
+@main.command(
     epilog="sitemap-reader diff monday.jsonl tuesday.jsonl\n"
     "sitemap-reader diff old.jsonl new.jsonl --on lastmod --format jsonl | jq -r 'select(.change == \"new\") | .loc'",
 )

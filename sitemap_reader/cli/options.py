@@ -232,13 +232,14 @@ def record_format(default: str) -> Callable[[Any], Any]:
 unique = flag("Output", "--unique", help="Write each URL once, however many sitemaps list it.")
 
 
-def scope(default: str) -> Callable[[Any], Any]:
-    """--scope, with the default of the command."""
+def scope(default: str | None, default_is: str | None = None) -> Callable[[Any], Any]:
+    """--scope, with the default of the command; `default_is` describes None."""
     return option(
         "Filter",
         "--scope",
         type=click.Choice(SCOPES),
         default=default,
+        default_is=default_is,
         help="URLs that a sitemap may list: by the protocol's host and path rules, on its host, on its domain, or any.",
     )
 
@@ -453,6 +454,15 @@ url_patterns = stacked(
     scope("protocol"),
 )
 url_query = stacked(_DATES, url_patterns)
+comparison = stacked(
+    option(
+        "Comparison",
+        "--at",
+        metavar="WHEN",
+        help="When files were read, from which ages are computed: a date, or name: the date in each file's name.",
+    ),
+    scope(None, "protocol; any for files"),
+)
 
 
 def _targets(*, required: bool) -> Callable[[Any], Any]:

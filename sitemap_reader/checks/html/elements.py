@@ -16,7 +16,7 @@ from ...model.errors import printable
 SHOWN_CHARS = 500
 # Longer URLs are not sure to work in every browser.
 MAX_LINK_CHARS = 2_048
-_VOID = frozenset({"meta", "link", "input"})
+_VOID = frozenset({"meta", "link", "input", "img", "source"})
 _ADDRESS = re.compile(r"(https?://[^\s<>\"`]*[^\s<>\"`.,;:)])")
 
 

@@ -1,0 +1,204 @@
+"""Renders a Snapshot as one self-contained HTML page: a table of its sites, then a part for each question about them.
+
+A part has a measure's finding, its chart, its rule, and its rows as a table. Charts are pictures in the page, in two
+versions: light and dark.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ...checks.html.document import html_document, resource
+from ...checks.html.elements import Html, element, prose, site_text
+from ...client.summary import count_of
+from ...frontier.lastmod_trust import judge_history, trust_in_words
+from ...model.errors import UsageError
+from ...version import __version__
+from ..charts import SITE_SEPARATOR
+from .tables import frame_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import pandas as pd
+
+    from ..chart_spec import Theme
+    from ..measure import Measure
+    from ..snapshot import Snapshot
+
+_CHART_WIDTH = 860  # pixels of the area of the marks
+_NEW_DAYS = 30
+_NAMED_SITES = 3
+
+
+@attrs.frozen
+class Part:
+    """A part of the page: its id, its title, and its measures; none of them where they do not apply."""
+
+    name: str
+    title: str
+    measures: Callable[[Snapshot], Iterator[Measure]]
+
+
+def render_report(snapshot: Snapshot, ours: str | None = None) -> str:
+    """The page as an HTML document, to be written as UTF-8. `ours`: the site whose gaps are shown, else the first."""
+    if ours is not None and ours not in snapshot.sites:
+        raise UsageError(f"there is no site {ours}; there are {', '.join(snapshot.sites) or 'none'}")
+    parts = [(part, [*part.measures(snapshot)]) for part in _parts(ours or next(iter(snapshot.sites), ""))]
+    shown = [(part, measures) for part, measures in parts if measures]
+    main = element(
+        "main",
+        _head(snapshot, [part for part, _ in shown]),
+        _score(snapshot),
+        _notes(snapshot),
+        _sites(snapshot),
+        *(_section(part, measures) for part, measures in shown),
+    )
+    foot = element("footer", element("p", f"sitemap-reader {__version__}"))
+    style = Html(resource("sitemap_reader.checks.html", "page.css") + resource(__package__, "report.css"))
+    script = resource(__package__, "report.js")
+    title = f"Sitemaps of {', '.join(snapshot.sites)}"
+    return html_document(title, main, foot, style=style, script=script, has_images=True)
+
+
+def _parts(ours: str) -> tuple[Part, ...]:
+    return (
+        Part("growth", "Growth", _growth),
+        Part("sections", "Sections", lambda site: iter([site.sections()])),
+        Part("rhythm", "Rhythm", lambda site: iter([site.calendar(), site.weekday_hour(), site.freshness()])),
+        Part("languages", "Languages", lambda site: iter([site.languages()])),
+        Part("trust", "Trust in lastmods", lambda site: iter([site.lastmod_trust()])),
+        Part("topics", "Topics", lambda site: iter([site.topics()])),
+        Part("gaps", f"What others have and {ours} has not", lambda site: _gaps(site, ours)),
+        Part("new", f"New within {_NEW_DAYS} days", _new),
+    )
+
+
+def _growth(snapshot: Snapshot) -> Iterator[Measure]:
+    if snapshot.earlier:
+        yield snapshot.growth()
+
+
+def _gaps(snapshot: Snapshot, ours: str) -> Iterator[Measure]:
+    if len(snapshot.sites) > 1:
+        yield snapshot.overlap()
+        yield snapshot.gaps(ours, "topic")
+        yield snapshot.gaps(ours)
+
+
+def _new(snapshot: Snapshot) -> Iterator[Measure]:
+    yield snapshot.new(snapshot.at - timedelta(days=_NEW_DAYS))
+
+
+# --- head ---
+
+
+def _head(snapshot: Snapshot, parts: list[Part]) -> Html:
+    links = [element("a", part.title, href=f"#{part.name}") for part in parts]
+    nav = element("nav", element("a", "Sites", href="#sites"), *links, aria_label="Parts of this page")
+    return element(
+        "header",
+        element("div", element("p", "Sitemaps compared", class_="eyebrow"), class_="bar"),
+        element("h1", _names(snapshot), class_="long" if len(snapshot.sites) > 1 else "short"),
+        element("p", f"Read {snapshot.read_on}" if snapshot.read_on else "Time of reading unknown", class_="when"),
+        _state(snapshot),
+        nav,
+        class_="top",
+    )
+
+
+def _names(snapshot: Snapshot) -> str:
+    shown = ", ".join(snapshot.sites[:_NAMED_SITES])
+    more = len(snapshot.sites) - _NAMED_SITES
+    return f"{shown} and {more:,} more" if more > 0 else shown or snapshot.name
+
+
+_STATES = {
+    True: ("complete", "All sitemaps were read completely."),
+    False: ("partial", "Partial: sitemaps could not be read, or only in part; URLs may be missing."),
+    None: ("unknown", "Completeness unknown: the source does not state it."),
+}
+
+
+def _state(snapshot: Snapshot) -> Html:
+    css_class, words = _STATES[snapshot.complete]
+    return element("p", words, class_=f"state {css_class}")
+
+
+def _score(snapshot: Snapshot) -> Html:
+    sitemaps = snapshot.urls.stored["sitemap"].drop_null().unique()
+    counts = [("Sites", len(snapshot.sites)), ("Pages", len(snapshot.pages)), ("Listings", len(snapshot.urls))]
+    counts.append(("Sitemaps with URLs", len(sitemaps)))
+    pairs = [element("div", element("dt", name), element("dd", f"{count:,}")) for name, count in counts]
+    return element("dl", *pairs, class_="score")
+
+
+def _notes(snapshot: Snapshot) -> Html | None:
+    if not snapshot.notes:
+        return None
+    notes = element("ul", *(element("li", site_text(note)) for note in snapshot.notes))
+    return element("section", element("h2", "Notes"), notes, class_="notes")
+
+
+# --- the sites beside each other ---
+
+
+def _sites(snapshot: Snapshot) -> Html:
+    frame = sites_frame(snapshot)
+    table = frame_table(frame, "The sites beside each other")
+    return element("section", element("h2", "Sites"), table, id="sites", class_="part")
+
+
+def sites_frame(snapshot: Snapshot) -> pd.DataFrame:
+    """A row per site: `site pages sitemaps sections dated_share newest lastmods`, the last how far to trust them."""
+    sections = snapshot.sections()
+    by_site = sections.groupby("site", sort=False)
+    frame = by_site.agg(pages=("pages", "sum"), sections=("section", "size"), newest=("newest", "max"))
+    frame["dated_share"] = by_site["dated"].sum() / frame["pages"]
+    listed = snapshot.urls.to_pandas(["site", "sitemap"]).groupby("site")["sitemap"].nunique()
+    frame["sitemaps"] = listed.reindex(frame.index)
+    trust = {site: trust_in_words(judge_history(history)) for site, history in snapshot.site_histories.items()}
+    frame["lastmods"] = [trust[site] for site in frame.index]
+    columns = ["pages", "sitemaps", "sections", "dated_share", "newest", "lastmods"]
+    return frame[columns].reset_index()
+
+
+# --- parts ---
+
+
+def _section(part: Part, measures: list[Measure]) -> Html:
+    inside = [element("article", *_measured(made, part.title)) for made in measures]
+    return element("section", element("h2", part.title), *inside, id=part.name, class_="part")
+
+
+def _measured(made: Measure, title: str) -> Iterator[Html | None]:
+    for line in made.finding.split(SITE_SEPARATOR):
+        yield element("p", site_text(line), class_="finding-text")
+    if _is_drawn(made):
+        yield _picture(made)
+    yield element("p", prose(made.rule), class_="rule")
+    if len(made):
+        yield element("details", element("summary", count_of(len(made), "row")), frame_table(made, title))
+
+
+def _is_drawn(made: Measure) -> bool:
+    """Whether a chart says more than the table: not of a list of URLs, nor where nothing is new."""
+    is_list = made._spec is None or made._spec.y == "loc"
+    return len(made) > 0 and not is_list and ("new" not in made or bool(made["new"].any()))
+
+
+def _picture(made: Measure) -> Html:
+    """The chart, light and dark, in a box that scrolls where it is wider than the window."""
+    dark = element("source", srcset=_data_url(made, "dark"), media="(prefers-color-scheme: dark)")
+    light = element("img", src=_data_url(made, "light"), alt=made.finding)
+    name = f"Chart: {made.finding}"
+    return element("div", element("picture", dark, light), class_="drawn", tabindex="0", role="region", aria_label=name)
+
+
+def _data_url(made: Measure, theme: Theme) -> str:
+    svg = made.chart(width=_CHART_WIDTH, theme=theme, titled=False).to_svg()
+    return f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}"

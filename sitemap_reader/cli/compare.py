@@ -1,0 +1,59 @@
+"""`compare`: reads several sites, or files of them, and writes an HTML page that compares them."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from ..client.summary import count_of
+from ..model.errors import NothingFound, ReadError, UsageError
+from .exits import Exit
+from .messages import Console, read_each, read_targets
+from .output import is_terminal, open_outputs
+from .tables import encoding_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..analysis.snapshot import Snapshot
+
+
+def run(
+    *, targets: Sequence[str], output: str | None, at: str | None, scope: str | None, quiet: bool, **reading: Any
+) -> Exit:
+    """Writes the page; `reading` are keywords of sitemap_reader.snapshot()."""
+    from ..analysis.site_crawls import STOPPED
+    from ..analysis.sources import snapshot
+
+    console, started = Console(quiet=quiet), time.monotonic()
+    if is_terminal(output):
+        raise UsageError("the page is for a browser: give -o market.html")
+    names = read_targets(targets)
+    options = reading if scope is None else {**reading, "scope": scope}
+    snapshots: list[Snapshot] = []
+
+    def read(_: str) -> Exit:
+        try:  # after an interrupt it returns what was read by then
+            site = snapshot(names, at=at, show_progress=not quiet, **options)
+        except ReadError as exc:
+            console.error(str(exc))
+            return Exit.NOTHING if isinstance(exc, NothingFound) else Exit.UNREADABLE
+        snapshots.append(site)
+        for note in site.notes:
+            console.error(note)
+        if STOPPED in site.notes:
+            return Exit.INTERRUPTED
+        return Exit.PARTIAL if site.complete is False else Exit.COMPLETE
+
+    with open_outputs(output) as outputs:
+        codes = read_each([", ".join(names)], console, read)
+        outputs.decide(codes)
+        if not snapshots:
+            return console.end(None, None, codes)
+        from ..analysis.report.page import render_report
+
+        outputs.records.write(render_report(snapshots[0]).encode(encoding_of(output), "replace"))
+    sites = snapshots[0]
+    pages, compared = count_of(len(sites.pages), "page"), count_of(len(sites.sites), "site")
+    summary = f"{pages} of {compared}; {time.monotonic() - started:.1f} s"
+    return console.end(summary, "partial: some sitemaps could not be read", codes)

@@ -1,0 +1,113 @@
+"""The page that compares sites: its parts, its tables, and text of sites as text."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import sitemap_reader as sr
+
+pytest.importorskip("altair")
+
+from sitemap_reader.analysis.report import tables
+from sitemap_reader.analysis.report.page import render_report, sites_frame
+
+MARKET = [Path(__file__).parents[2] / "corpus" / "market" / name for name in ("tealeaf", "kettle")]
+AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
+
+
+def dumped(path: Path, pages: dict[str, list[sr.UrlRecord]]) -> Path:
+    path.write_bytes(b"".join(sr.json_line(page, site=site) for site, some in pages.items() for page in some))
+    return path
+
+
+@pytest.fixture(scope="module")
+def market() -> sr.Snapshot:
+    return sr.snapshot(MARKET, show_progress=False)
+
+
+@pytest.fixture(scope="module")
+def page(market: sr.Snapshot) -> str:
+    return render_report(market)
+
+
+def text_of(html: str) -> str:
+    return re.sub(r"<[^>]+>", "", re.sub(r'(src|srcset)="[^"]+"', "", html))
+
+
+def test_each_part_has_finding_rule_and_chart(page: str, market: sr.Snapshot) -> None:
+    parts = re.findall(r'<section id="(\w+)" class="part">', page)
+    assert parts == ["sites", "sections", "rhythm", "languages", "trust", "topics", "gaps", "new"]
+    assert re.findall(r'<a href="#(\w+)">', page) == parts
+    shown = text_of(page)
+    measures = [market.sections(), market.weekday_hour(), market.languages(), market.topics()]
+    for made in [*measures, market.gaps("tealeaf.example", "topic")]:
+        assert all(line in shown.replace("&quot;", '"') for line in made.finding.split(" | "))
+        assert made.rule.split(". ")[0].replace("`", "") in shown.replace("&quot;", '"').replace("&#x27;", "'")
+    assert page.count("<img ") == page.count("<source ") == 9
+
+
+def test_sites_stand_beside_each_other_with_the_numbers_of_their_pages(market: sr.Snapshot) -> None:
+    rows = sites_frame(market).set_index("site")
+    assert [*rows.index] == ["tealeaf.example", "kettle.example"]
+    pages = market.pages.to_pandas(["site", "lastmod"])
+    for site, row in rows.iterrows():
+        mine = pages[pages["site"] == site]
+        assert (row["pages"], row["dated_share"]) == (len(mine), mine["lastmod"].notna().mean())
+    assert rows.loc["kettle.example", "lastmods"] == "can be trusted (1.00)"
+
+
+def test_one_site_has_no_gaps(tmp_path: Path) -> None:
+    one = sr.load(dumped(tmp_path / "one.jsonl", {"a.example": [sr.UrlRecord("https://a.example/")]}))
+    parts = re.findall(r'<section id="(\w+)"', render_report(one))
+    assert "gaps" not in parts
+    empty = sr.load(dumped(tmp_path / "none.jsonl", {}))
+    assert "there is no page" in text_of(render_report(empty))
+
+
+def test_states_of_a_site_have_their_growth(tmp_path: Path) -> None:
+    for day, count in ((1, 2), (2, 5)):
+        pages = [sr.UrlRecord(f"https://a.example/{each}") for each in range(count)]
+        dumped(tmp_path / f"2026-05-0{day}.jsonl", {"a.example": pages})
+    shown = text_of(render_report(sr.load(tmp_path / "*.jsonl", at="name")))
+    assert "from 2 to 5 pages (+3, +150%) in 1 day" in shown
+    assert "New within 30 days" in shown
+
+
+def test_text_of_a_site_is_text(tmp_path: Path) -> None:
+    bad = "<script>alert(1)</script>"
+    pages = {bad: [sr.UrlRecord(f"https://a.example/{bad}/{n}", AT - timedelta(days=n), "day") for n in range(12)]}
+    html = render_report(sr.load(dumped(tmp_path / "bad.jsonl", {**pages, "b": pages[bad]}), at=AT))
+    assert html.count("<script") == 1
+    assert "<script>alert" not in html
+    assert "javascript:" not in html
+
+
+def test_a_table_shows_at_most_so_many_rows_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    import pandas as pd
+
+    names, shares = [f"s{n}" for n in range(12)], [n / 12 for n in range(12)]
+    frame = pd.DataFrame({"site": names, "pages": range(12), "share": shares})
+    monkeypatch.setattr(tables, "MAX_ROWS", 11)
+    html = tables.frame_table(frame, "Some")
+    assert html.count("<tr>") == 12
+    assert "1 more rows are not shown." in html
+    assert 'type="search"' in html
+    assert "under 1%" not in html
+    assert ">83%<" in html
+    monkeypatch.setattr(tables, "MAX_ROWS", 12)
+    assert "more rows" not in tables.frame_table(frame, "Some")
+    assert 'type="search"' not in tables.frame_table(frame.head(9), "Few")
+
+
+def test_wrong_names_are_errors_before_anything_is_written(market: sr.Snapshot, tmp_path: Path) -> None:
+    with pytest.raises(sr.UsageError, match="there is no site c"):
+        market.report(tmp_path / "m.html", ours="c.example")
+    with pytest.raises(sr.UsageError, match=r"m\.png: a report is HTML"):
+        market.report(tmp_path / "m.png")
+    assert [*tmp_path.iterdir()] == []
+    market.report(tmp_path / "m.html", ours="kettle.example")
+    assert "What others have and kettle.example has not" in (tmp_path / "m.html").read_text("utf-8")

@@ -1,0 +1,57 @@
+"""The page that compares sites in a browser: phones, light and dark, print; it requests nothing and logs no error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sitemap_reader as sr
+
+pytest.importorskip("altair")
+
+from sitemap_reader.analysis.report.page import render_report
+
+MARKET = [Path(__file__).parents[2] / "corpus" / "market" / name for name in ("tealeaf", "kettle", "samovar")]
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return render_report(sr.snapshot(MARKET, show_progress=False))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_it_fits_the_window_and_every_chart_is_loaded(show: Any, page: str, width: int, scheme: str) -> None:
+    tab = show(page, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    images = tab.evaluate("[...document.images].map((each) => [each.complete, each.naturalWidth, each.currentSrc])")
+    assert len(images) == 9
+    assert all(complete and pixels > 300 for complete, pixels, _ in images)
+    light = tab.evaluate("[...document.images].map((each) => each.src)")
+    assert [source == each for each, (*_, source) in zip(light, images, strict=True)] == [scheme == "light"] * 9
+
+
+def test_search_hides_the_other_rows(show: Any, page: str) -> None:
+    tab = show(page, viewport={"width": 1440, "height": 900})
+    tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+    part = tab.locator("#topics .searchable")
+    rows = part.locator("tbody tr:visible").count()
+    part.locator("input").fill("samovar MATCHA")
+    shown = part.locator("tbody tr:visible")
+    assert 0 < shown.count() < rows
+    assert all("matcha" in text and "samovar" in text for text in shown.all_inner_texts())
+    assert part.locator("[role=status]").inner_text() == f"{shown.count()} of {rows} rows"
+    part.locator("input").press("Escape")
+    assert part.locator("tbody tr:visible").count() == rows
+    tab.emulate_media(media="print")
+    assert not part.locator("input").is_visible()
+
+
+def test_without_its_script_all_rows_are_shown(show: Any, page: str) -> None:
+    tab = show(page, java_script_enabled=False)
+    assert not tab.locator(".filters").first.is_visible()
+    assert tab.locator("#sites tbody tr").count() == 3
