@@ -27,7 +27,7 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
     """A Runner in a folder with the files that the examples read."""
     with DocsSite(tmp_path) as site:
         runner = Runner(tmp_path, site)
-        for name in ("urls", "old", "monday"):
+        for name in ("urls", "old", "monday", "rival"):
             shutil.copy(SITES / "shop.jsonl", runner.folder / f"{name}.jsonl")
         for name in ("new", "tuesday"):
             lines = (SITES / "shop.jsonl").read_text("utf-8").splitlines(keepends=True)

@@ -25,8 +25,8 @@ def source(cell: dict[str, Any]) -> str:
     return "".join(cell["source"])
 
 
-def test_there_are_three_notebooks() -> None:
-    assert [path.stem for path in NOTEBOOKS] == ["01_one_site", "02_competitors", "03_over_time"]
+def test_there_are_four_notebooks() -> None:
+    assert [path.stem for path in NOTEBOOKS] == ["01_one_site", "02_competitors", "03_over_time", "04_changes"]
 
 
 def test_the_extra_has_what_notebooks_and_their_page_import() -> None:
@@ -34,7 +34,7 @@ def test_the_extra_has_what_notebooks_and_their_page_import() -> None:
     installed = {re.split(r"[\[>]", name)[0] for name in [*extras["notebook"], *extras["analysis"]]}
     texts = [source(cell) for path in NOTEBOOKS for cell in cells(path)]
     texts.append((ROOT / "docs/analysis.md").read_text("utf-8"))
-    imported = {name for text in texts for name in re.findall(r"^(?:import|from) (\w+)", text, re.MULTILINE)}
+    imported = {name for text in texts for name in re.findall(r"^(?:import|from) ([a-z]\w+)", text, re.MULTILINE)}
     assert {"polars", "duckdb"} <= imported
     assert imported - {*sys.stdlib_module_names, "sitemap_reader"} <= installed
 
@@ -48,7 +48,7 @@ def test_outputs_are_not_stored(notebook: Path) -> None:
 def test_notebook_begins_with_the_sites_to_replace(notebook: Path) -> None:
     first = source(cells(notebook)[0])
     assert "own" in first
-    assert any(name in first for name in ("TARGET = ", "TARGETS = ", "FOLDER = "))
+    assert any(name in first for name in ("TARGET = ", "TARGETS = ", "FOLDER = ", "STATE = "))
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)

@@ -116,12 +116,11 @@ class Snapshot(SnapshotTables):
         loads nothing. OSError if it cannot be written. Needs the extra `analysis`.
         """
         require_pandas()
-        from .report.page import render_report
-
         file = Path(path)
         if file.suffix.lower() not in (".html", ".htm"):
             raise UsageError(f"{file}: a report is HTML: name a file that ends in .html")
-        file.write_text(render_report(self, ours), encoding="utf-8")
+        page = import_module(".report.page", __package__).render_report(self, ours)
+        file.write_text(page, encoding="utf-8")
 
     @property
     def _with_sites(self) -> Tables:

@@ -40,7 +40,7 @@ def run(
             return Exit.NOTHING if isinstance(exc, NothingFound) else Exit.UNREADABLE
         snapshots.append(site)
         for note in site.notes:
-            console.error(note)
+            console.note(note)
         if STOPPED in site.notes:
             return Exit.INTERRUPTED
         return Exit.PARTIAL if site.complete is False else Exit.COMPLETE

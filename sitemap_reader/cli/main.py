@@ -254,7 +254,7 @@ def audit(**arguments: Any) -> Exit:
 
 
 @main.command(
-    epilog="sitemap-reader compare example.com broken.example -o market.html\n"
+    epilog="sitemap-reader compare example.com rival.jsonl -o market.html\n"
     "sitemap-reader compare monday.jsonl -o monday.html --at 2026-11-02",
 )
 @options.targets
