@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..client.summary import count_of
-from ..model.problems import percent
 from .chart_spec import CellGroup, ChartSpec
-from .measure import finding_per_site, in_site_order, leading_names, measure, share_of_site
+from .measure import finding_per_site, in_site_order, measure, most_frequent, part_of, share_of_site
 from .page_language import SOURCES, X_DEFAULT, hreflang_links, own_links, page_languages
 
 if TYPE_CHECKING:
@@ -64,11 +63,9 @@ def _languages_found(part: pd.DataFrame) -> str:
     total, unknown = int(part["pages"].sum()), int(part["pages"].sum() - known["pages"].sum())
     if not len(known):
         return f"no language is known of {count_of(total, 'page')}"
-    rest = f"; unknown for {percent(unknown / total)}" if unknown else ""
-    share = f"{percent(known['share'].max())} of {count_of(total, 'page')}"
-    if len(known) == 1:
-        return f"1 language, {known['language'].iloc[0]}: {share}{rest}"
-    return f"{len(known)} languages, most pages in {leading_names(known, 'language')} ({share}){rest}"
+    rest = f"; unknown for {part_of(unknown, total)}" if unknown else ""
+    first = most_frequent(known.set_index("language")["pages"], total, "page")
+    return f"{count_of(len(known), 'language')}; {first}{rest}"
 
 
 # --- hreflang ----------------------------------------------------------------------------------------------------
@@ -114,4 +111,4 @@ def _returned(part: pd.DataFrame) -> str:
     languages = sorted({*part["language"], *part["alternate"]} - {_NONE, X_DEFAULT})
     names = ", ".join([*languages[:6], *(["…"] if len(languages) > 6 else [])])
     found = f"{count_of(len(languages), 'language')}{f' ({names})' if names else ''}"
-    return f"{found}; {percent(returned / links)} of {count_of(links, 'link')} returned"
+    return f"{found}; {part_of(int(returned), int(links), 'link')} returned"

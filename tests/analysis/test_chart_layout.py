@@ -273,6 +273,13 @@ def test_parts_of_a_bar_are_the_shares_of_its_sections(tmp_path: Path) -> None:
     assert {row["_size"] for row in parts} == {"4 pages in 2 sections", "16 pages in 14 sections"}
 
 
+def test_parts_of_a_bar_are_shares_of_the_whole(tmp_path: Path) -> None:
+    pages = {"a": [page("a", str(n), age=3, sitemap=f"s{n % 2}") for n in range(5)]}
+    pages["b"] = [page("b", "1", age=3, sitemap="t")]
+    parts = marks(load(tmp_path, pages).tree(), "_from")
+    assert [(row["_to"], row["_text"]) for row in parts if row["site"] == "a"] == [(0.6, "s0 60%"), (1.0, "s1 40%")]
+
+
 def test_the_site_with_the_least_score_is_first(tmp_path: Path) -> None:
     same = [page("bad", str(n), age=3, sitemap="t") for n in range(20)]
     good = [page("good", str(n), age=n, sitemap="u") for n in range(20)]

@@ -65,8 +65,11 @@ def test_findings_are_true_of_their_frames(
     assert made["pages"].sum() == total
     if len(known):
         assert numbers(made.finding)[0] == len(known)
-        assert f"{percent(known['share'].max())} of {total} page" in made.finding
-        named(made.finding, known["language"], known["pages"])
+        most, ties = int(known["pages"].max()), int((known["pages"] == known["pages"].max()).sum())
+        share = f"{percent(most / total)}{' each' if ties > 1 else ''} ({most} of {total} page"
+        assert share in made.finding
+        first = [name for name in known["language"] if known.set_index("language")["pages"][name] == most]
+        assert f"; {first[0]}{' has ' if ties == 1 else ''}" in made.finding
     else:
         assert made.finding == f"no language is known of {total} page{'s' * (total > 1)}"
 

@@ -131,7 +131,7 @@ def test_hreflang_is_trusted_most_and_news_least(tmp_path: Path) -> None:
     ]
     assert some["source"].isna().tolist() == [False, False, False, True]
     assert some.rule.endswith("Found: 1 page by hreflang, 2 pages by path, 1 page by news.")
-    assert some.finding == "3 languages, most pages in de (40% of 5 pages); unknown for 20%"
+    assert some.finding == "3 languages; de has 40% (2 of 5 pages); unknown for 20% (1 of 5)"
 
 
 def test_hreflang_shows_which_codes_of_a_path_are_languages(tmp_path: Path) -> None:
@@ -141,8 +141,8 @@ def test_hreflang_shows_which_codes_of_a_path_are_languages(tmp_path: Path) -> N
 
 
 TIES: dict[str, tuple[list[str], str]] = {
-    "all known": (["de/a", "de/b"], "1 language, de: 100% of 2 pages"),
-    "a tie": (["de/a", "de/b", "fr/a", "fr/b"], "2 languages, most pages in de and fr (tied) (50% of 4 pages)"),
+    "all known": (["de/a", "de/b"], "1 language; de has 100% (2 of 2 pages)"),
+    "a tie": (["de/a", "de/b", "fr/a", "fr/b"], "2 languages; de and fr have 50% each (2 of 4 pages)"),
     "nothing": (["a"], "no language is known of 1 page"),
 }
 
