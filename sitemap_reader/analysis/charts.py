@@ -167,7 +167,9 @@ def _with_texts(frame: pd.DataFrame, spec: ChartSpec) -> pd.DataFrame:
 
 def _wrapped(text: str, chars: int) -> list[str]:
     """The text in lines of at most `chars` characters; each site begins a line."""
-    return [part for line in printable(text).split(SITE_SEPARATOR) for part in wrap(line, chars)]
+    return [
+        part for line in printable(text).split(SITE_SEPARATOR) for part in wrap(line, chars, break_on_hyphens=False)
+    ]
 
 
 def _printable(rows: pd.DataFrame) -> pd.DataFrame:

@@ -263,9 +263,10 @@ def audit(**arguments: Any) -> Exit:
 @options.comparison
 @network_options.network
 def compare(**arguments: Any) -> Exit:
-    """Compare sites on one HTML page: size, sections, rhythm, languages, topics, gaps.
+    """Compare sites on one HTML page.
 
-    The page shows what the other sites have and the first TARGET has not. TARGETs may also be dumps, sitemap files,
+    It has their sections, rhythm, languages, trust in lastmods and topics, and what the other sites have and the first
+    TARGET has not. TARGETs may also be dumps, sitemap files,
     states of `sync`, folders and patterns of files. It needs the extra `analysis`.
     """
     from .compare import run
