@@ -29,9 +29,9 @@ from .chart_spec import (
     cell_percent,
     json_rows,
     label_width,
-    period_name,
     short_label,
 )
+from .periods import period_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

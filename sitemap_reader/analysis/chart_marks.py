@@ -18,10 +18,8 @@ from .chart_spec import (
     Drawing,
     json_rows,
     label_width,
-    period_count,
-    period_ends,
-    period_name,
 )
+from .periods import period_count, period_ends, period_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -114,8 +112,6 @@ def rows(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
 
     if spec.split is None:
         return _bars(frame, spec, canvas)
-    if spec.ends is None:
-        spec = attrs.evolve(spec, ends=(0, float(frame[spec.x].max())))
     half = attrs.evolve(canvas, width=(canvas.width or WIDTH) // 2)
     panels = [(attrs.evolve(spec, y_title=str(name)), part) for name, part in frame.groupby(spec.split, sort=False)]
     drawings = [_bars(part, each, half) for each, part in panels]

@@ -215,31 +215,3 @@ def _json_value(value: Any) -> Any:
     if pd.isna(value):
         return None
     return value.item() if hasattr(value, "item") else value
-
-
-# --- periods -----------------------------------------------------------------------------------------------------
-
-# Length of a period -> its alias in pandas, and its name for its first day.
-_PERIODS: dict[str, tuple[str, Any]] = {
-    "day": ("D", lambda day: f"{day.year:04}-{day.month:02}-{day.day:02}"),
-    "week": ("W-SUN", lambda day: f"{day.year:04}-{day.month:02}-{day.day:02}"),
-    "month": ("M", lambda day: f"{day.year:04}-{day.month:02}"),
-    "quarter": ("Q", lambda day: f"{day.year:04}-Q{day.quarter}"),
-    "year": ("Y", lambda day: f"{day.year:04}"),
-}
-
-
-def period_name(start: pd.Timestamp, period: str) -> str:
-    """The name of the period that begins at that time: `2026-10`."""
-    return str(_PERIODS[period][1](start))
-
-
-def period_ends(starts: pd.Series[Any], period: str) -> pd.Series[Any]:
-    """The end of each of these periods, as times with the unit of the starts."""
-    return (starts.dt.to_period(_PERIODS[period][0]) + 1).dt.start_time.astype(starts.dtype)
-
-
-def period_count(starts: pd.Series[Any], period: str) -> int:
-    """How many periods there are from the first to the last."""
-    periods = starts.dt.to_period(_PERIODS[period][0])
-    return int((periods.max() - periods.min()).n) + 1

@@ -142,6 +142,10 @@ def _drawing(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     if not len(frame):
         return _empty(canvas)
     is_comparison = spec.is_by_site and frame["site"].nunique() > 1
+    if spec.kind == "columns":  # a measure may have several rows of a period, such as one for each source of dates
+        frame = (
+            frame.groupby(["site", spec.x], sort=False)[spec.y].sum().reset_index().sort_values(spec.x, kind="stable")
+        )
     if not (is_comparison and spec.comparison in ("matrix", "stack")):
         frame = _with_texts(frame, spec)
     draw = COMPARISONS[spec.comparison] if is_comparison else KINDS[spec.kind]

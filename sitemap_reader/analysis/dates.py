@@ -6,11 +6,11 @@ treated as more precise than it was stated: one without a day has no weekday, on
 
 from __future__ import annotations
 
+from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import attrs
 import pandas as pd
 
 from ..client.summary import count_of
@@ -32,7 +32,9 @@ from .measure import (
     news_rule,
     part_of,
     share_of_site,
+    without,
 )
+from .periods import MAX_PERIODS, PERIODS, counts_by_period, freq_name, period_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -59,6 +61,18 @@ def _distrust(history: History) -> str | None:
     return None if trust.score >= _LEAST_SCORE else f"no conclusion: lastmods {trust_in_words(trust)}"
 
 
+def _if_trusted(
+    histories: Mapping[str, History], describe: Callable[[pd.DataFrame, History], str]
+) -> Callable[[pd.DataFrame], str]:
+    """What describes the rows of a site, or says why its dates allow no conclusion."""
+
+    def conclude(part: pd.DataFrame) -> str:
+        history = histories[part["site"].iloc[0]]
+        return _distrust(history) or describe(part, history)
+
+    return conclude
+
+
 def _stands_out(top: float, total: float, values: int) -> bool:
     """Whether a count is too great for chance, if `total` dates were spread evenly over so many values."""
     share = 1 / values
@@ -80,54 +94,24 @@ def _peak(counts: pd.Series[Any], noun: str, history: History) -> str:
 # --- cadence -----------------------------------------------------------------------------------------------------
 
 
-@attrs.frozen
-class _Freq:
-    """A pandas period alias, the lastmod precisions too coarse for it, and how a period is written."""
-
-    alias: str
-    too_coarse: tuple[str, ...]
-    name: Callable[[Any], str]
-
-
-def _day(period: Any) -> str:
-    return f"{period.year:04}-{period.month:02}-{period.day:02}"
-
-
-_FREQS = {
-    "day": _Freq("D", ("year", "month"), _day),
-    "week": _Freq("W-SUN", ("year", "month"), lambda week: _day(week.asfreq("D", "start"))),
-    "month": _Freq("M", ("year",), lambda month: f"{month.year:04}-{month.month:02}"),
-    "quarter": _Freq("Q", ("year",), lambda quarter: f"{quarter.year:04}-Q{quarter.quarter}"),
-    "year": _Freq("Y", (), lambda year: f"{year.year:04}"),
-}
-_MAX_PERIODS = 5_000
-
-
 def cadence(snapshot: SnapshotTables, freq: str, *, histories: Mapping[str, History]) -> Measure:
     """See Snapshot.cadence()."""
-    freq = _freq_name(freq)
-    period = _FREQS[freq]
+    freq = freq_name(freq, PERIODS)
+    period = PERIODS[freq]
     pages = dated_pages(snapshot)
     left_out = {
-        "no lastmod": pages["lastmod"].isna(),
-        f"one that states no {freq}": pages["lastmod_precision"].isin(period.too_coarse),
-        "one in the future": pages["lastmod"] > snapshot.at + DAY,
+        "with no lastmod": pages["lastmod"].isna(),
+        f"with one that states no {freq}": pages["lastmod_precision"].isin(period.too_coarse),
+        "with one in the future": pages["lastmod"] > snapshot.at + DAY,
     }
-    counted = pages[~pd.concat(left_out, axis=1).any(axis=1)]
-    periods = counted["lastmod"].dt.tz_localize(None).dt.to_period(period.alias)
-    counts = counted.groupby(["site", periods.rename("period")], sort=False).size()
-    frame = pd.concat([_filled(part, site) for site, part in counts.groupby(level=0, sort=False)] or [_NO_PERIODS])
-    frame = in_site_order(frame, snapshot)
+    counted, not_counted = without(pages, left_out)
+    frame = in_site_order(counts_by_period(counted[["site", "lastmod"]], "lastmod", period), snapshot)
     rule = f"Pages by the {freq} of their lastmod (UTC). A lastmod is the last change only: earlier ones are unknown."
-    rule += news_rule(pages) + _not_counted(left_out)
-
-    def describe(part: pd.DataFrame) -> str:
-        history = histories[part["site"].iloc[0]]
-        return _distrust(history) or _busiest(part, freq, period.name, history)
-
+    rule += news_rule(pages) + not_counted
+    describe = _if_trusted(histories, partial(_busiest, freq=freq))
     finding = finding_per_site(frame, snapshot.sites, describe, f"no page states a {freq}")
     if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
-        rule += f" The dates span more than {_MAX_PERIODS:,} {freq}s: those without a page have no row."
+        rule += f" The dates span more than {MAX_PERIODS:,} {freq}s: those without a page have no row."
     frame["period"] = frame["period"].dt.start_time
     spec = ChartSpec(
         "columns",
@@ -142,38 +126,18 @@ def cadence(snapshot: SnapshotTables, freq: str, *, histories: Mapping[str, Hist
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
 
-def _freq_name(freq: str) -> str:
-    """The name in _FREQS of a value such as "month" or "M"."""
-    for name in _FREQS:
-        if str(freq).lower() in (name, name[0]):
-            return name
-    raise UsageError(f"freq is one of {', '.join(_FREQS)} or the first letter of one, and not {freq!r}")
-
-
-_NO_PERIODS = pd.DataFrame({"site": [], "period": pd.PeriodIndex([], freq="D"), "pages": []})
-
-
-def _filled(counts: Any, site: str) -> pd.DataFrame:
-    """A row per period, 0 for those without a page; only periods with pages if the range exceeds the limit."""
-    counts = counts.droplevel(0).sort_index()
-    periods = pd.period_range(counts.index[0], counts.index[-1], name="period")
-    if len(periods) <= _MAX_PERIODS:
-        counts = counts.reindex(periods, fill_value=0)
-    return counts.rename("pages").reset_index().assign(site=site)[["site", "period", "pages"]]
-
-
 def _has_gaps(periods: pd.Series[Any]) -> bool:
     return bool((periods.iloc[-1] - periods.iloc[0]).n + 1 > len(periods))
 
 
-def _busiest(part: pd.DataFrame, freq: str, name: Callable[[Any], str], history: History) -> str:
+def _busiest(part: pd.DataFrame, history: History, *, freq: str) -> str:
     counts = part.set_index("period")["pages"]
     counts = counts[counts > 0]
     total, top, first = int(counts.sum()), int(counts.max()), leaders(counts)
+    names = name_some([period_name(period.start_time, freq) for period in first])
     if len(counts) == 1:
-        return f"all {count_of(total, 'dated page')} in {name(first[0])}{_batch_in(first[0], history)}"
+        return f"all {count_of(total, 'dated page')} in {names}{_batch_in(first[0], history)}"
     which = "" if len(counts) == len(part) and not _has_gaps(part["period"]) else " that has any"
-    names = name_some([name(period) for period in first])
     each, batch = (" each", "") if len(first) > 1 else ("", _batch_in(first[0], history))
     median = f"{counts.median():,g} {'page' if counts.median() == 1 else 'pages'}"
     return f"{median} in the median {freq}{which}, most in {names}: {part_of(top, total, each=each)}{batch}"
@@ -185,13 +149,6 @@ def _batch_in(period: Any, history: History) -> str:
         if period.start_time.timestamp() <= batch.first <= period.end_time.timestamp():
             return f", where {batch.count:,} lastmods are {batch}"
     return ""
-
-
-def _not_counted(left_out: dict[str, Any]) -> str:
-    """The sentence that says how many pages are not counted, and why."""
-    counts = {words: int(where.sum()) for words, where in left_out.items()}
-    parts = [f"{count_of(count, 'page')} with {words}" for words, count in counts.items() if count]
-    return f" Not counted: {', '.join(parts)}." if parts else ""
 
 
 # --- weekday and hour --------------------------------------------------------------------------------------------
@@ -208,12 +165,13 @@ def weekday_hour(snapshot: SnapshotTables, tz: str, *, histories: Mapping[str, H
         raise UsageError(f'tz is a time zone such as "Europe/Oslo" or "UTC", and not {tz!r}') from None
     pages = dated_pages(snapshot)
     left_out = {
-        "no lastmod": pages["lastmod"].isna(),
-        "one that states no day": pages["lastmod_precision"].isin(["year", "month"]),
-        "one in the future": pages["lastmod"] > snapshot.at + DAY,
-        "one in the year 1": pages["lastmod"].dt.year == 1,  # in another zone that may be year 0, which datetime lacks
+        "with no lastmod": pages["lastmod"].isna(),
+        "with one that states no day": pages["lastmod_precision"].isin(["year", "month"]),
+        "with one in the future": pages["lastmod"] > snapshot.at + DAY,
+        # In another zone that may be year 0, which datetime lacks.
+        "with one in the year 1": pages["lastmod"].dt.year == 1,
     }
-    counted = pages[~pd.concat(left_out, axis=1).any(axis=1)]
+    counted, not_counted = without(pages, left_out)
     has_time = counted["lastmod_precision"].isin(TIMED)
     local = counted["lastmod"].dt.tz_convert(zone)
     # A stated day is that day in every time zone.
@@ -224,14 +182,10 @@ def weekday_hour(snapshot: SnapshotTables, tz: str, *, histories: Mapping[str, H
     rank = {weekday: number for number, weekday in enumerate(_WEEKDAYS)}
     frame = frame.assign(_rank=frame["weekday"].map(rank)).sort_values(["_rank", "hour"]).drop(columns="_rank")
     frame = in_site_order(frame, snapshot)
-
-    def describe(part: pd.DataFrame) -> str:
-        history = histories[part["site"].iloc[0]]
-        return _distrust(history) or _busiest_hours(part, tz, history)
-
+    describe = _if_trusted(histories, partial(_busiest_hours, tz=tz))
     finding = finding_per_site(frame, snapshot.sites, describe, "no page states a day")
     rule = f"Pages by weekday and hour ({tz}) of their lastmod; a lastmod without a time has no hour."
-    rule += news_rule(pages) + _not_counted(left_out)
+    rule += news_rule(pages) + not_counted
     return measure(frame, rule=rule, finding=finding, spec=_hours_spec(tz), verdict=verdict(histories))
 
 
@@ -254,7 +208,7 @@ def _hours_spec(tz: str) -> ChartSpec:
     )
 
 
-def _busiest_hours(part: pd.DataFrame, tz: str, history: History) -> str:
+def _busiest_hours(part: pd.DataFrame, history: History, *, tz: str) -> str:
     days = part.groupby("weekday")["pages"].sum().reindex([*_WEEKDAYS], fill_value=0)
     timed = part.dropna(subset="hour")
     if timed.empty:
@@ -280,11 +234,7 @@ def freshness(snapshot: SnapshotTables, *, histories: Mapping[str, History]) -> 
     frame = counts.reindex(rows, fill_value=0).reset_index()
     frame["share"] = share_of_site(frame)
     frame = frame[(frame["pages"] > 0) | (frame["age"] != _FUTURE)]
-
-    def describe(part: pd.DataFrame) -> str:
-        return _distrust(histories[part["site"].iloc[0]]) or _recent_shares(part)
-
-    finding = finding_per_site(frame, snapshot.sites, describe)
+    finding = finding_per_site(frame, snapshot.sites, _if_trusted(histories, _recent_shares))
     rule = (
         f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The age of a "
         "day counts from its end, that of a month or a year from its start."
@@ -314,7 +264,7 @@ def _age_class(pages: pd.DataFrame, snapshot: SnapshotTables) -> Any:
     return age.mask(is_future(pages, snapshot.at), _FUTURE).mask(lastmod.isna(), _UNDATED)
 
 
-def _recent_shares(part: pd.DataFrame) -> str:
+def _recent_shares(part: pd.DataFrame, _: History) -> str:
     pages = part.set_index("age")["pages"].reindex([*_AGE_CLASSES], fill_value=0)
     ages, total = [*_AGES], int(pages.sum())
     dated = total - int(pages[_UNDATED])

@@ -273,6 +273,17 @@ def news_rule(pages: pd.DataFrame) -> str:
     return f" For {count_of(count, 'news page')} without a lastmod the publication date counts." if count else ""
 
 
+def without(pages: pd.DataFrame, left_out: dict[str, Any]) -> tuple[pd.DataFrame, str]:
+    """The pages in none of these classes, and the sentence that says how many are in which; it may be empty.
+
+    `left_out` maps the words of a class, such as "with no lastmod", to whether each page is in it.
+    """
+    counts = {words: int(where.sum()) for words, where in left_out.items()}
+    parts = [f"{count_of(count, 'page')} {words}" for words, count in counts.items() if count]
+    sentence = f" Not counted: {', '.join(parts)}." if parts else ""
+    return pages[~pd.concat(left_out, axis=1).any(axis=1)], sentence
+
+
 NEWEST_RULE = "The newest lastmod is the latest one that states a day and is not in the future."
 
 

@@ -17,8 +17,10 @@ from ..frontier.lastmod_trust import TRUSTED_SCORE, judge_history
 from ..model.errors import UsageError
 from ..parser.normalise.dates import DAY
 from .chart_spec import CellGroup, ChartSpec
-from .measure import finding_per_site, in_site_order, leading_names, measure, news_dates, page_frame
+from .measure import finding_per_site, in_site_order, leading_names, measure, news_dates, page_frame, without
+from .periods import PERIODS, counts_by_period
 from .sections import section_of
+from .tables import FIRST_SEEN
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -27,21 +29,14 @@ if TYPE_CHECKING:
     from .measure import Measure
     from .tables import SnapshotTables
 
-NEWS, FIRST_SEEN, LASTMOD = "news", "first seen", "lastmod"
-_COLUMN = "first_seen"  # of the pages of an archive or a state
-# freq -> pandas alias, the precisions that are too coarse, and how a period is written.
-_FREQS = {
-    "day": ("D", ("year", "month"), "{:%Y-%m-%d}"),
-    "week": ("W-SUN", ("year", "month"), "the week of {:%Y-%m-%d}"),
-    "month": ("M", ("year",), "{:%Y-%m}"),
-}
-_MAX_PERIODS = 5_000
+NEWS, SEEN, LASTMOD = "news", "first seen", "lastmod"
+_FREQS = ("day", "week", "month")
 
 
 def _first_seen(snapshot: SnapshotTables) -> pd.Series[Any]:
     """When each page was first seen; null for all pages of a Snapshot that does not know."""
-    if _COLUMN in snapshot.pages.columns:
-        dates: pd.Series[Any] = snapshot.pages.to_pandas([_COLUMN])[_COLUMN]
+    if FIRST_SEEN in snapshot.pages.columns:
+        dates: pd.Series[Any] = snapshot.pages.to_pandas([FIRST_SEEN])[FIRST_SEEN]
         return dates
     return _no_date(len(snapshot.pages))
 
@@ -55,21 +50,19 @@ def _no_date(rows: int) -> pd.Series[Any]:
 
 def calendar(snapshot: SnapshotTables, freq: str, histories: Histories) -> Measure:
     """See Snapshot.calendar()."""
-    if freq not in [*_FREQS]:  # a list: the value may be unhashable
+    if freq not in _FREQS:
         raise UsageError(f"freq is one of {', '.join(_FREQS)}, and not {freq!r}")
-    alias, too_coarse, _ = _FREQS[freq]
+    period = PERIODS[freq]
     pages = _published(snapshot, histories)
     left_out = {
         "without such a date": pages["date"].isna(),
-        f"with one that states no {freq}": pages["precision"].isin(too_coarse),
+        f"with one that states no {freq}": pages["precision"].isin(period.too_coarse),
         "with one in the future": pages["date"] > snapshot.at + DAY,
     }
-    counted = pages[~pd.concat(left_out, axis=1).any(axis=1)]
-    periods = counted["date"].dt.tz_localize(None).dt.to_period(alias)
-    counted = counted.assign(period=periods.dt.start_time)
-    counts = counted.groupby(["site", "source", periods.rename("period")], sort=False).size()
-    empty = pd.DataFrame({"site": [], "period": [], "source": [], "pages": []}).astype({"period": "datetime64[us]"})
-    frame = pd.concat([_filled(part, keys) for keys, part in counts.groupby(level=[0, 1], sort=False)] or [empty])
+    counted, not_counted = without(pages, left_out)
+    frame = counts_by_period(counted[["site", "source", "date"]], "date", period)
+    frame = frame.assign(period=frame["period"].dt.start_time)[["site", "period", "source", "pages"]]
+    counted = counted.assign(period=counted["date"].dt.tz_localize(None).dt.to_period(period.alias).dt.start_time)
     frame = in_site_order(frame.sort_values(["source", "period"], key=_order, kind="stable"), snapshot)
     totals = pages.groupby("site", sort=False).size()
     describe = partial(_dated, counted=counted, totals=totals, freq=freq)
@@ -84,13 +77,11 @@ def calendar(snapshot: SnapshotTables, freq: str, histories: Histories) -> Measu
         f"sitemap can be trusted ({TRUSTED_SCORE:g} or more), which is the last change and not the first, and not if "
         f"it is later than the first page seen as new. Dated: {_by_source(counted) or 'no page'}."
     )
-    parts = [f"{count_of(int(where.sum()), 'page')} {words}" for words, where in left_out.items() if where.any()]
-    rule += f" Not counted: {', '.join(parts)}." if parts else ""
-    return measure(frame, rule=rule, finding=finding, spec=spec)
+    return measure(frame, rule=rule + not_counted, finding=finding, spec=spec)
 
 
 def _order(column: pd.Series[Any]) -> pd.Series[Any]:
-    rank = {name: number for number, name in enumerate((NEWS, FIRST_SEEN, LASTMOD))}
+    rank = {name: number for number, name in enumerate((NEWS, SEEN, LASTMOD))}
     return column.map(rank) if column.name == "source" else column
 
 
@@ -105,7 +96,7 @@ def _published(snapshot: SnapshotTables, histories: Histories) -> pd.DataFrame:
     # A page of the oldest state with a later lastmod was updated then, and published before.
     began = seen.groupby(pages["site"]).transform("min")
     lastmod = pages["lastmod"].where(is_trusted & ~(pages["lastmod"] > began))
-    dates = {NEWS: (news, news_precision), FIRST_SEEN: (seen, "second"), LASTMOD: (lastmod, pages["lastmod_precision"])}
+    dates = {NEWS: (news, news_precision), SEEN: (seen, "second"), LASTMOD: (lastmod, pages["lastmod_precision"])}
     found = pages[["site"]].assign(date=_no_date(len(pages)), precision=None, source=None)
     found = found.astype({"precision": "str", "source": "str"})
     for source, (date, precision) in dates.items():
@@ -118,20 +109,10 @@ def _published(snapshot: SnapshotTables, histories: Histories) -> pd.DataFrame:
     return found
 
 
-def _filled(counts: Any, keys: tuple[str, str]) -> pd.DataFrame:
-    """A row per period, 0 for those without a page; only periods with pages if the range exceeds the limit."""
-    counts = counts.droplevel([0, 1]).sort_index()
-    periods = pd.period_range(counts.index[0], counts.index[-1], name="period")
-    if len(periods) <= _MAX_PERIODS:
-        counts = counts.reindex(periods, fill_value=0)
-    frame = counts.rename("pages").reset_index().assign(site=keys[0], source=keys[1])
-    return frame.assign(period=frame["period"].dt.start_time)[["site", "period", "source", "pages"]]
-
-
 def _by_source(counted: pd.DataFrame) -> str:
     """How many pages each source dated: `12 by news, 3 by lastmod`."""
     counts = counted["source"].value_counts()
-    return ", ".join(f"{counts[name]:,} by {name}" for name in (NEWS, FIRST_SEEN, LASTMOD) if counts.get(name))
+    return ", ".join(f"{counts[name]:,} by {name}" for name in (NEWS, SEEN, LASTMOD) if counts.get(name))
 
 
 def _dated(part: pd.DataFrame, *, counted: pd.DataFrame, totals: pd.Series[int], freq: str) -> str:
@@ -144,7 +125,8 @@ def _dated(part: pd.DataFrame, *, counted: pd.DataFrame, totals: pd.Series[int],
         pages = pages[pages["source"] != LASTMOD]
     periods = (part if changed else published).groupby("period", sort=False)["pages"].sum().reset_index()
     top = periods[periods["pages"] == periods["pages"].max()]
-    names = leading_names(top.assign(period=top["period"].map(_FREQS[freq][2].format)), "period")
+    written = ("the week of " if freq == "week" else "") + top["period"].map(PERIODS[freq].name)
+    names = leading_names(top.assign(period=written), "period")
     most = int(top["pages"].iloc[0])
     number = f"{most:,} each" if len(top) > 1 else f"{most:,}{_batch(pages, top['period'].iloc[0], freq)}"
     words = "all" if len(periods[periods["pages"] > 0]) == 1 else "most"
@@ -208,7 +190,7 @@ def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) 
 
 def _history_starts(snapshot: SnapshotTables, seen: pd.Series[Any], sites: pd.Series[str]) -> pd.Series[Any]:
     """For each page a time at which its site was read before: the oldest state if known, else the first new page."""
-    earlier = [each for each in getattr(snapshot, "earlier", ()) if each.read_at is not None]
+    earlier = [each for each in snapshot.earlier if each.read_at is not None]
     began: pd.Series[Any] = seen.groupby(sites).transform("min")
     for each in reversed(earlier):
         began = began.mask(sites.isin(each.sites), pd.Timestamp(each.read_at))
@@ -216,7 +198,7 @@ def _history_starts(snapshot: SnapshotTables, seen: pd.Series[Any], sites: pd.Se
 
 
 def _sources(is_seen: bool, is_news: bool) -> list[str]:
-    return [*([FIRST_SEEN] if is_seen else []), *([NEWS] if is_news else [])]
+    return [*([SEEN] if is_seen else []), *([NEWS] if is_news else [])]
 
 
 def _new_found(part: pd.DataFrame, *, start: datetime) -> str:

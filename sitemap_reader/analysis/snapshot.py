@@ -20,16 +20,14 @@ from .tables import SnapshotTables, Tables, as_reusable, select_rows, selection_
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     import pandas as pd
 
     from ..frontier.filters import Moment, Pattern
     from ..frontier.lastmod_trust import History
-    from ..serialize.dumps import DumpFile
     from .lastmod_trust import Histories
     from .measure import Measure
-    from .tables import SnapshotMetadata
 
 
 # A letter is short for the word, as in pandas; any case is accepted.
@@ -52,20 +50,7 @@ class Snapshot(SnapshotTables):
     has a column `first_seen`: the time of the first state that lists the loc; null for those that the oldest one lists.
     """
 
-    def __init__(
-        self,
-        name: str,
-        load: Callable[[], Tables],
-        metadata: SnapshotMetadata,
-        *,
-        file: DumpFile | None = None,
-        site: str | None = None,
-        main_host: str | None = None,
-        earlier: Iterable[Snapshot] = (),
-    ) -> None:
-        """Created by snapshot() and load()."""
-        super().__init__(name, load, metadata, file=file, site=site, main_host=main_host)
-        self.earlier: tuple[Snapshot, ...] = (*earlier,)
+    earlier: tuple[Snapshot, ...]
 
     def only(
         self,

@@ -389,14 +389,19 @@ class SnapshotTables(Dump):
         file: DumpFile | None = None,
         site: str | None = None,
         main_host: str | None = None,
+        earlier: Iterable[SnapshotTables] = (),
     ) -> None:
-        """Created by snapshot() and load(). `main_host` names a site without a name; None: that of most URLs."""
+        """Created by snapshot() and load().
+
+        `main_host` names a site without a name; None: that of most URLs. `earlier` are the states before, oldest first.
+        """
         self._name = name
         self._load = load
         self._metadata = metadata
         self._file = file
         self._site = site
         self._main_host = main_host
+        self.earlier = tuple(earlier)
 
     # --- metadata ---
 

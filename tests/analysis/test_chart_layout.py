@@ -292,6 +292,18 @@ def test_the_site_with_the_least_score_is_first(tmp_path: Path) -> None:
 # --- time ---
 
 
+def test_rows_of_one_period_are_one_bar(tmp_path: Path) -> None:
+    """Of a calendar, which has a row for each source of dates."""
+    news = sr.News(publication_date=AT - timedelta(days=1), publication_date_precision="day")
+    published = sr.UrlRecord("https://a.example/n", news=news, sitemap="s")
+    changed = [page("a", str(n), age=1 + 31 * n) for n in range(3)]
+    made = load(tmp_path, {"a": [published, *changed]}).calendar()
+    assert made["source"].nunique() == 2
+    bars = marks(made, "_name")
+    assert [(row["_name"], row["pages"]) for row in bars] == [("2026-04", 1), ("2026-05", 1), ("2026-06", 2)]
+    assert [row["_text"] for row in bars] == ["1", "1", "2"]
+
+
 def test_a_single_period_is_a_bar_with_its_name_on_the_axis(tmp_path: Path) -> None:
     site = load(tmp_path, {"a": [page("a", "1", age=1)]})
     for freq, name in (("D", "2026-06-14"), ("W", "2026-06-08"), ("M", "2026-06"), ("Q", "2026-Q2"), ("Y", "2026")):

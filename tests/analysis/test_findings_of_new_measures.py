@@ -68,8 +68,8 @@ def test_findings_are_true_of_their_frames(
         most, ties = int(known["pages"].max()), int((known["pages"] == known["pages"].max()).sum())
         share = f"{percent(most / total)}{' each' if ties > 1 else ''} ({most} of {total} page"
         assert share in made.finding
-        first = [name for name in known["language"] if known.set_index("language")["pages"][name] == most]
-        assert f"; {first[0]}{' has ' if ties == 1 else ''}" in made.finding
+        leading = known.loc[known["pages"] == most, "language"].iloc[0]
+        assert f"; {leading}{' has ' if ties == 1 else ''}" in made.finding
     else:
         assert made.finding == f"no language is known of {total} page{'s' * (total > 1)}"
 

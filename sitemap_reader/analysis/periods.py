@@ -1,0 +1,89 @@
+"""Periods of time, from a day to a year: PERIODS names them, and frames of dates are counted by them.
+
+A period is known by its length and its start; starts are times in UTC without a zone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pandas as pd
+
+from ..model.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+# A range of more periods than this has no rows for those without a page.
+MAX_PERIODS = 5_000
+
+
+@attrs.frozen
+class Period:
+    """An alias of pandas, the precisions of dates that are too coarse for it, and the name of one by its start."""
+
+    alias: str
+    too_coarse: tuple[str, ...]
+    name: Callable[[Any], str]
+
+
+def _day(start: Any) -> str:
+    return f"{start.year:04}-{start.month:02}-{start.day:02}"
+
+
+PERIODS = {
+    "day": Period("D", ("year", "month"), _day),
+    "week": Period("W-SUN", ("year", "month"), _day),
+    "month": Period("M", ("year",), lambda start: f"{start.year:04}-{start.month:02}"),
+    "quarter": Period("Q", ("year",), lambda start: f"{start.year:04}-Q{start.quarter}"),
+    "year": Period("Y", (), lambda start: f"{start.year:04}"),
+}
+
+
+def freq_name(freq: str, allowed: Collection[str]) -> str:
+    """The name in PERIODS of a value such as "month" or "M"; UsageError for one that is not `allowed`."""
+    for name in allowed:
+        if str(freq).lower() in (name, name[0]):
+            return name
+    raise UsageError(f"freq is one of {', '.join(allowed)} or the first letter of one, and not {freq!r}")
+
+
+def counts_by_period(dated: pd.DataFrame, date: str, period: Period) -> pd.DataFrame:
+    """`…, period, pages`: a row per period of the column `date`, for each value of the columns before it.
+
+    From the first to the last period of these values, with 0 for those without a page; only those with pages if there
+    are more than MAX_PERIODS.
+    """
+    keys = [name for name in dated if name != date]
+    periods = dated[date].dt.tz_localize(None).dt.to_period(period.alias)
+    counts = dated.groupby([*keys, periods.rename("period")], sort=False).size().rename("pages")
+    levels = [*range(len(keys))]
+    parts = [_filled(part.droplevel(levels), keys, values) for values, part in counts.groupby(level=levels, sort=False)]
+    none = {**dict.fromkeys(keys, ()), "period": pd.PeriodIndex([], freq="D"), "pages": ()}
+    return pd.concat(parts) if parts else pd.DataFrame(none)
+
+
+def _filled(counts: pd.Series[int], keys: list[str], values: tuple[Any, ...]) -> pd.DataFrame:
+    counts = counts.sort_index()
+    periods = pd.period_range(counts.index[0], counts.index[-1], name="period")
+    if len(periods) <= MAX_PERIODS:
+        counts = counts.reindex(periods, fill_value=0)
+    frame = counts.reset_index().assign(**dict(zip(keys, values, strict=True)))
+    return frame[[*keys, "period", "pages"]]
+
+
+def period_name(start: pd.Timestamp, period: str) -> str:
+    """The name of the period that begins at that time: `2026-10`."""
+    return PERIODS[period].name(start)
+
+
+def period_ends(starts: pd.Series[Any], period: str) -> pd.Series[Any]:
+    """The end of each of these periods, as times with the unit of the starts."""
+    return (starts.dt.to_period(PERIODS[period].alias) + 1).dt.start_time.astype(starts.dtype)
+
+
+def period_count(starts: pd.Series[Any], period: str) -> int:
+    """How many periods there are from the first to the last."""
+    periods = starts.dt.to_period(PERIODS[period].alias)
+    return int((periods.max() - periods.min()).n) + 1
