@@ -49,8 +49,13 @@ def _compared(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool) 
     else:
         own, own_sites = snapshot, _own_sites(snapshot, ours)
         sites, name = [site for site in snapshot.sites if site not in own_sites], ", ".join(own_sites)
-    theirs, note = _keys(snapshot, sites, by, is_own=False)
-    mine, _ = _keys(own, own_sites, by, is_own=True)
+    if by == "topic":
+        theirs, note = _topics(snapshot, sites, is_own=False)
+        mine, _ = _topics(own, own_sites, is_own=True)
+    else:
+        keyed = _keyed_pages(snapshot, by)
+        theirs, note = _pages_of(keyed, sites)
+        mine, _ = _pages_of(keyed if own is snapshot else _keyed_pages(own, by), own_sites)
     first = mine.drop_duplicates("key").set_index("key")["loc"]
     frame = theirs[is_in(theirs["key"], first.index) == is_shared]
     frame = in_site_order(frame.sort_values(["pages", "key"], ascending=[False, True], kind="stable"), snapshot)
@@ -108,17 +113,19 @@ def _described(part: pd.DataFrame, total: int, *, by: str, name: str, is_shared:
 # --- keys --------------------------------------------------------------------------------------------------------
 
 
-def _keys(snapshot: SnapshotTables, sites: list[str], by: str, *, is_own: bool) -> tuple[pd.DataFrame, str]:
-    """`site key pages loc` of these sites, and what the rule has to say about them."""
-    if by == "topic":
-        return _topics(snapshot, sites, is_own=is_own)
+def _keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
+    """`site loc key` of all pages; the key, a path or a slug, may be null."""
     pages = page_frame(snapshot, "loc", "path", "slug", "depth")
     level = language_level(snapshot)
-    pages["key"] = (_paths if by == "path" else _slugs)(pages, level)
-    pages = pages[pages["site"].isin(sites)]
+    return pages.assign(key=(_paths if by == "path" else _slugs)(pages, level))[["site", "loc", "key"]]
+
+
+def _pages_of(keyed: pd.DataFrame, sites: list[str]) -> tuple[pd.DataFrame, str]:
+    """`site key pages loc` of these sites, and what the rule has to say about them."""
+    pages = keyed[keyed["site"].isin(sites)]
     without = int(pages["key"].isna().sum())
     pages = pages[pages["key"].notna()]
-    pages["pages"] = pages.groupby(["site", "key"], sort=False)["loc"].transform("size")
+    pages = pages.assign(pages=pages.groupby(["site", "key"], sort=False)["loc"].transform("size"))
     note = f" Not compared: {count_of(without, 'page')} without a slug." if without else ""
     return pages[_COLUMNS], note
 
@@ -153,16 +160,14 @@ def _decoded(texts: pd.Series[str]) -> pd.Series[str]:
 
 
 def _topics(snapshot: SnapshotTables, sites: list[str], *, is_own: bool) -> tuple[pd.DataFrame, str]:
-    """Of our own pages all words: a stop word of one language is a topic in another."""
+    """As _pages_of(), by word. Of our own pages all words: a stop word of one language is a topic in another."""
     stated = {} if is_own else stated_languages(snapshot)
     locs = snapshot.pages.stored["loc"]
     frames, used = [pd.DataFrame(columns=_COLUMNS)], {}
-    for site, found in site_words(snapshot):
-        if site not in sites:
-            continue
+    for site, found in site_words(snapshot, sites):
         counts = found.counts()
         if not is_own:
-            stops, used[site] = stop_words_of(counts, found, stated.get(site, ()))
+            stops, used[site] = stop_words_of(counts, found.pages, stated.get(site, ()))
             counts = counts[~counts["word"].isin(stops)]
         first = locs.take(counts["first"].to_numpy()).to_pandas()
         frames.append(counts.assign(site=site, key=counts["word"], loc=first.array)[_COLUMNS])

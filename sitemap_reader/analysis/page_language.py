@@ -41,7 +41,7 @@ _TWO_LETTERS = re.compile("[a-z]{2}")
 
 def page_languages(snapshot: SnapshotTables) -> pd.DataFrame:
     """One row per page: `site`, `language` (a tag in lower case) and `source`, one of SOURCES; both null if unknown."""
-    pages = _coded_pages(snapshot)
+    pages = snapshot.language_codes
     columns = {HREFLANG: pages["own"], PATH: pages["segment"], HOST: pages["label"], NEWS: _news_languages(snapshot)}
     language = pd.Series(None, index=pages.index, dtype="str")
     source = pd.Series(None, index=pages.index, dtype="str")
@@ -53,7 +53,7 @@ def page_languages(snapshot: SnapshotTables) -> pd.DataFrame:
 
 def language_level(snapshot: SnapshotTables) -> pd.Series[int]:
     """Which segment of each page's path states its language: 1 in /de/shop/, 2 in /docs/de/; 0 if none does."""
-    levels: pd.Series[int] = _with_segments(_with_own(snapshot), snapshot)["level"]
+    levels: pd.Series[int] = snapshot.language_codes["level"]
     return levels
 
 
@@ -87,12 +87,12 @@ def own_links(links: pd.DataFrame) -> pd.DataFrame:
 # --- codes in paths and hosts ------------------------------------------------------------------------------------
 
 
-def _coded_pages(snapshot: SnapshotTables) -> pd.DataFrame:
-    """One row per page: `site`; the languages `own` (hreflang), `segment` and `label`, each null if there is none."""
+def language_codes(snapshot: SnapshotTables) -> pd.DataFrame:
+    """See SnapshotTables.language_codes."""
     pages = _with_segments(_with_own(snapshot), snapshot)
     labels = pd.Series({host: _label(host, domain) for host, domain in _hosts(pages)}, dtype="str")
     labelled = pages.assign(code=_looked_up(pages["host"], labels), group=pages["domain"])
-    return pages.assign(label=_accepted(labelled, _HOSTS))
+    return pages[["site", "own", "segment", "level"]].assign(label=_accepted(labelled, _HOSTS))
 
 
 def _with_own(snapshot: SnapshotTables) -> pd.DataFrame:

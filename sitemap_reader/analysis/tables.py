@@ -515,6 +515,15 @@ class SnapshotTables(Dump):
         """One row per problem: the fields of Problem."""
         return Table("problems", with_site(self._tables.problems, self._default_site))
 
+    @cached_property
+    def language_codes(self) -> pd.DataFrame:
+        """One row per page: `site`; the languages `own` (hreflang), `segment` (of the path) and `label` (of the host).
+
+        Each is null if there is none. `level` says which segment of the path it is, 0 for none.
+        """
+        codes: pd.DataFrame = import_module(".page_language", __package__).language_codes(self)
+        return codes
+
     def sql(self, query: str) -> pd.DataFrame:
         """The result of a query of DuckDB over `urls`, `pages`, `sitemaps` and `problems`, as a pandas.DataFrame.
 

@@ -17,7 +17,7 @@ from .page_language import page_languages
 from .words import MAX_TEXT_WORDS, Words, find_stop_words, lower, split_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from .measure import Measure
     from .tables import SnapshotTables
@@ -42,7 +42,8 @@ def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[st
         found = split_words(_as_arrow(counts.index), is_encoded=True)
         weights = counts.to_numpy()
         if stop_words:
-            stops, used[site] = _stop_words(found, weights, len(part), stated.get(site, ()))
+            counted = page_counts(found.distinct(), weights)
+            stops, used[site] = stop_words_of(counted, len(part), stated.get(site, ()))
             found = found.without(stops)
         numbers = page_counts(found.without(skipped).ngrams(n).distinct(), weights)
         frame = _most_frequent(numbers, top).rename(columns={"word": "words"})
@@ -54,17 +55,21 @@ def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[st
         f"{row}, of the first {MAX_TEXT_WORDS} in the slug (the last segment of the path), decoded, in lower case. "
         f"Numbers are not words, and separate the words around them. A page counts once for each row.{stop_rule(used)}"
     )
-    spec = ChartSpec(
+    return measure(frame, rule=rule, finding=finding, spec=_rank_spec("words", top, max_rows=top))
+
+
+def _rank_spec(name: str, top: int, *, max_rows: int) -> ChartSpec:
+    """The chart of the `top` values of the column `name`: as bars of pages, and of several sites as shares."""
+    return ChartSpec(
         "rows",
         x="pages",
-        y="words",
+        y=name,
         x_title="pages",
-        max_rows=top,
+        max_rows=max_rows,
         comparison="ranks",
-        groups=(CellGroup("share", "words"),),
+        groups=(CellGroup("share", name),),
         matrix_title=f"share of the site's pages; empty if not in its first {top}",
     )
-    return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
 def _check_top(top: int) -> None:
@@ -97,10 +102,8 @@ def _most_frequent(counts: pd.DataFrame, top: int) -> pd.DataFrame:
     return counts.sort_values(["pages", "word"], ascending=[False, True]).head(top)
 
 
-def _stop_words(
-    words: Words, weights: np.ndarray[Any, Any], pages: int, stated: Iterable[str]
-) -> tuple[frozenset[str], list[str]]:
-    counts = page_counts(words.distinct(), weights)
+def stop_words_of(counts: pd.DataFrame, pages: int, stated: Iterable[str]) -> tuple[frozenset[str], list[str]]:
+    """The stop words of a site whose words have these counts, `word pages`, and the languages whose lists they are."""
     return find_stop_words(dict(zip(counts["word"], counts["pages"], strict=True)), pages, stated)
 
 
@@ -167,11 +170,13 @@ class SiteWords:
         return frame[(frame["pages"] > 0) & ~self.words.is_number[frame["code"]]]
 
 
-def site_words(snapshot: SnapshotTables) -> Iterator[tuple[str, SiteWords]]:
-    """(site, words) of each site of the Snapshot."""
+def site_words(snapshot: SnapshotTables, sites: Collection[str] | None = None) -> Iterator[tuple[str, SiteWords]]:
+    """(site, words) of each site of the Snapshot, or of some."""
     pages = page_frame(snapshot, "slug")
     titles = _titles(snapshot)
     for site, part in pages.groupby("site", sort=False):
+        if sites is not None and site not in sites:
+            continue
         rows = part.index.to_numpy()
         of_site = titles[titles["page"].isin(part.index)] if snapshot.sites[1:] else titles
         yield site, _site_words(rows, part["slug"], of_site)
@@ -256,7 +261,7 @@ def topics(snapshot: SnapshotTables, *, top: int, skip: Iterable[str], stop_word
     for site, found in site_words(snapshot):
         counts = found.counts()
         if stop_words:
-            stops, used[site] = stop_words_of(counts, found, stated.get(site, ()))
+            stops, used[site] = stop_words_of(counts, found.pages, stated.get(site, ()))
             counts = counts[~counts["word"].isin(stops)]
         counts = _most_frequent(counts[~counts["word"].isin(skipped)], top)
         counts = counts.assign(site=site, topic=counts["word"], share=counts["pages"] / found.pages)
@@ -270,22 +275,7 @@ def topics(snapshot: SnapshotTables, *, top: int, skip: Iterable[str], stop_word
         "frequent one with which it shares most pages, if these are half of its own and "
         f"{_MIN_LIFT:g} times as many as by chance."
     )
-    spec = ChartSpec(
-        "rows",
-        x="pages",
-        y="topic",
-        x_title="pages",
-        max_rows=20,
-        comparison="ranks",
-        groups=(CellGroup("share", "topic"),),
-        matrix_title=f"share of the site's pages; empty if not in its first {top}",
-    )
-    return measure(frame, rule=rule, finding=finding, spec=spec)
-
-
-def stop_words_of(counts: pd.DataFrame, found: SiteWords, stated: Iterable[str]) -> tuple[frozenset[str], list[str]]:
-    """The stop words of a site with these counts, and the languages whose lists they are."""
-    return find_stop_words(dict(zip(counts["word"], counts["pages"], strict=True)), found.pages, stated)
+    return measure(frame, rule=rule, finding=finding, spec=_rank_spec("topic", top, max_rows=20))
 
 
 def _clusters(found: SiteWords, counts: pd.DataFrame) -> list[str]:

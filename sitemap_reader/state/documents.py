@@ -348,7 +348,6 @@ def _row(row: tuple[Any, ...]) -> DocumentRow:
 
 
 def _history(stored: dict[str, Any]) -> History:
-    stored.pop("identical", None)  # of states that were written before `batches`
     return History(**{**stored, "batches": tuple(Batch(**batch) for batch in stored.get("batches", ()))})
 
 

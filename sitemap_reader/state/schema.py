@@ -165,6 +165,7 @@ ALTER TABLE site ADD COLUMN baseline INTEGER;
 UPDATE site SET baseline = (SELECT min(id) FROM run WHERE run.site = site.id AND complete);
 ALTER TABLE entry ADD COLUMN first_run INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE unlisted ADD COLUMN first_run INTEGER NOT NULL DEFAULT 0;
+UPDATE document SET history = json_remove(history, '$.identical'); -- counted in `dense`
 """,
 )
 

@@ -51,7 +51,7 @@ def test_each_part_has_finding_rule_and_chart(page: str, market: sr.Snapshot) ->
 
 
 def test_sites_stand_beside_each_other_with_the_numbers_of_their_pages(market: sr.Snapshot) -> None:
-    rows = sites_frame(market).set_index("site")
+    rows = sites_frame(market, market.sections()).set_index("site")
     assert [*rows.index] == ["tealeaf.example", "kettle.example"]
     pages = market.pages.to_pandas(["site", "lastmod"])
     for site, row in rows.iterrows():

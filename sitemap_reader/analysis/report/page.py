@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ...checks.html.document import html_document, resource
+from ...checks.html.document import html_document, labelled_count, notes_section, resource
 from ...checks.html.elements import Html, element, prose, site_text
 from ...client.summary import count_of
 from ...frontier.lastmod_trust import judge_history, trust_in_words
@@ -48,14 +48,16 @@ def render_report(snapshot: Snapshot, ours: str | None = None) -> str:
     """The page as an HTML document, to be written as UTF-8. `ours`: the site whose gaps are shown, else the first."""
     if ours is not None and ours not in snapshot.sites:
         raise UsageError(f"there is no site {ours}; there are {', '.join(snapshot.sites) or 'none'}")
-    parts = [(part, [*part.measures(snapshot)]) for part in _parts(ours or next(iter(snapshot.sites), ""))]
+    sections = snapshot.sections()
+    first = next(iter(snapshot.sites), "")
+    parts = [(part, [*part.measures(snapshot)]) for part in _parts(ours or first, sections)]
     shown = [(part, measures) for part, measures in parts if measures]
     main = element(
         "main",
         _head(snapshot, [part for part, _ in shown]),
         _score(snapshot),
-        _notes(snapshot),
-        _sites(snapshot),
+        notes_section(snapshot.notes),
+        _sites(snapshot, sections),
         *(_section(part, measures) for part, measures in shown),
     )
     foot = element("footer", element("p", f"sitemap-reader {__version__}"))
@@ -65,10 +67,10 @@ def render_report(snapshot: Snapshot, ours: str | None = None) -> str:
     return html_document(title, main, foot, style=style, script=script, has_images=True)
 
 
-def _parts(ours: str) -> tuple[Part, ...]:
+def _parts(ours: str, sections: Measure) -> tuple[Part, ...]:
     return (
         Part("growth", "Growth", _growth),
-        Part("sections", "Sections", lambda site: iter([site.sections()])),
+        Part("sections", "Sections", lambda _: iter([sections])),
         Part("rhythm", "Rhythm", lambda site: iter([site.calendar(), site.weekday_hour(), site.freshness()])),
         Part("languages", "Languages", lambda site: iter([site.languages()])),
         Part("trust", "Trust in lastmods", lambda site: iter([site.lastmod_trust()])),
@@ -133,38 +135,26 @@ def _score(snapshot: Snapshot) -> Html:
     sitemaps = snapshot.urls.stored["sitemap"].drop_null().unique()
     counts = [("Sites", len(snapshot.sites)), ("Pages", len(snapshot.pages)), ("Listings", len(snapshot.urls))]
     counts.append(("Sitemaps with URLs", len(sitemaps)))
-    pairs = [element("div", element("dt", name), element("dd", f"{count:,}")) for name, count in counts]
-    return element("dl", *pairs, class_="score")
-
-
-def _notes(snapshot: Snapshot) -> Html | None:
-    if not snapshot.notes:
-        return None
-    notes = element("ul", *(element("li", site_text(note)) for note in snapshot.notes))
-    return element("section", element("h2", "Notes"), notes, class_="notes")
+    return element("dl", *(labelled_count(*pair) for pair in counts), class_="score")
 
 
 # --- the sites beside each other ---
 
 
-def _sites(snapshot: Snapshot) -> Html:
-    frame = sites_frame(snapshot)
+def _sites(snapshot: Snapshot, sections: Measure) -> Html:
+    frame = sites_frame(snapshot, sections)
     table = frame_table(frame, "The sites beside each other")
     return element("section", element("h2", "Sites"), table, id="sites", class_="part")
 
 
-def sites_frame(snapshot: Snapshot) -> pd.DataFrame:
+def sites_frame(snapshot: Snapshot, sections: Measure) -> pd.DataFrame:
     """A row per site: `site pages sitemaps sections dated_share newest lastmods`, the last how far to trust them."""
-    sections = snapshot.sections()
-    by_site = sections.groupby("site", sort=False)
-    frame = by_site.agg(pages=("pages", "sum"), sections=("section", "size"), newest=("newest", "max"))
-    frame["dated_share"] = by_site["dated"].sum() / frame["pages"]
-    listed = snapshot.urls.to_pandas(["site", "sitemap"]).groupby("site")["sitemap"].nunique()
-    frame["sitemaps"] = listed.reindex(frame.index)
+    frame = snapshot.growth(()).set_index("site")
+    frame["sections"] = sections.groupby("site").size()
+    frame["dated_share"] = frame["dated"] / frame["pages"]
     trust = {site: trust_in_words(judge_history(history)) for site, history in snapshot.site_histories.items()}
-    frame["lastmods"] = [trust[site] for site in frame.index]
-    columns = ["pages", "sitemaps", "sections", "dated_share", "newest", "lastmods"]
-    return frame[columns].reset_index()
+    frame["lastmods"] = frame.index.map(trust)
+    return frame[["pages", "sitemaps", "sections", "dated_share", "newest", "lastmods"]].reset_index()
 
 
 # --- parts ---

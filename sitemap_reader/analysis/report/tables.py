@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ...checks.html.document import scrolling_table
 from ...checks.html.elements import Html, element, is_address, link, site_text
 from ...model.problems import percent
 
@@ -23,23 +24,13 @@ _SHARES = ("share", "coverage")
 def frame_table(frame: pd.DataFrame, title: str) -> Html:
     """The first rows as a table in a box that scrolls, with a search field if there are many."""
     shown = frame.head(MAX_ROWS)
-    columns = [str(name) for name in frame]
-    renderers = [_renderer(name, frame[name]) for name in columns]
-    head = [
-        element("th", name.replace("_", " "), scope="col", class_="number" if is_number else None)
-        for name, (_, is_number) in zip(columns, renderers, strict=True)
-    ]
+    renderers = [_renderer(str(name), frame[name]) for name in frame]
+    columns = [(str(name).replace("_", " "), is_number) for name, (_, is_number) in zip(frame, renderers, strict=True)]
     rows = [_row(values, renderers) for values in shown.itertuples(index=False, name=None)]
-    table = element(
-        "table",
-        element("caption", title, class_="aside"),
-        element("thead", element("tr", *head)),
-        element("tbody", *rows),
-    )
     more = len(frame) - len(shown)
     left_out = element("p", f"{more:,} more rows are not shown.", class_="more") if more else None
-    box = element("div", table, class_="scroll", tabindex="0", role="region", aria_label=title)
-    return element("div", _search(title, len(shown)), box, left_out, class_="searchable")
+    table = scrolling_table(title, columns, rows)
+    return element("div", _search(title, len(shown)), table, left_out, class_="searchable")
 
 
 def _search(title: str, rows: int) -> Html | None:
@@ -76,11 +67,11 @@ def _text(value: Any) -> Html:
     return link(written) if is_address(written) else site_text(written)
 
 
-def _row(values: Sequence[Any], renderers: Sequence[tuple[Callable[[Any], Html | str], bool]]) -> Html:
+def _row(values: Sequence[Any], renderers: Sequence[tuple[Callable[[Any], Html | str], bool]]) -> list[Html]:
     cells = []
     for number, (value, (render, is_number)) in enumerate(zip(values, renderers, strict=True)):
         is_missing = not isinstance(value, list | tuple) and pd.isna(value)
         inside = _NONE if is_missing else render(value)
         name, scope = ("td", None) if number else ("th", "row")
         cells.append(element(name, inside, scope=scope, class_="number" if is_number else None))
-    return element("tr", *cells)
+    return cells

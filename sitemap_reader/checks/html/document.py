@@ -9,9 +9,13 @@ from __future__ import annotations
 from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from ...model.errors import printable
-from .elements import Html, element, shortened
+from .elements import Html, element, shortened, site_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _TITLE_CHARS = 200
 
@@ -48,3 +52,31 @@ def resource(package: str, name: str) -> Html:
 
 def _hash_of(inline: str) -> str:
     return f"'sha256-{b64encode(sha256(inline.encode()).digest()).decode()}'"
+
+
+# --- parts of pages ---
+
+
+def labelled_count(name: str, count: int | None, css_class: str | None = None) -> Html:
+    """A number with its name; None is shown as a dash."""
+    return element("div", element("dt", name), element("dd", "–" if count is None else f"{count:,}"), class_=css_class)
+
+
+def notes_section(notes: Sequence[str]) -> Html | None:
+    """The notes as a list under a heading; None without any."""
+    if not notes:
+        return None
+    items = element("ul", *(element("li", site_text(note)) for note in notes))
+    return element("section", element("h2", "Notes"), items, class_="notes")
+
+
+def scrolling_table(title: str, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[Html]]) -> Html:
+    """A table in a box that scrolls sideways where the table is wider, also by keyboard."""
+    head = [element("th", name, scope="col", class_="number" if right else None) for name, right in columns]
+    table = element(
+        "table",
+        element("caption", title, class_="aside"),
+        element("thead", element("tr", *head)),
+        element("tbody", *(element("tr", *row) for row in rows)),
+    )
+    return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=title)

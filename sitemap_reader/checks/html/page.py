@@ -10,8 +10,8 @@ from ...version import __version__
 from ..findings import SEVERITIES
 from ..rule_docs import explain
 from .cards import WORDS, findings_part, how_to_fix, mark, nothing, overview, place, sentence, sitemaps, words
-from .document import html_document, resource
-from .elements import Html, element, joined, link, prose, site_text
+from .document import html_document, labelled_count, notes_section, resource
+from .elements import Html, element, joined, link, prose
 from .tables import figures_part, sitemaps_part
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def render_page(result: AuditResult) -> str:
         _head(result, _contents(has_figures=figures is not None)),
         _score(result),
         overview(result),
-        _notes(result),
+        notes_section(result.notes),
         findings_part(result),
         sitemaps_part(result),
         figures,
@@ -53,7 +53,7 @@ def render_fragment(result: AuditResult) -> str:
         element("p", element("strong", "Sitemap audit"), " of ", link(result.target), ", as of ", _time(result)),
         element("p", _state(result), class_="state"),
         _score(result),
-        _notes(result),
+        notes_section(result.notes),
         element("ol", *map(_item, shown)) if shown else nothing(result),
         element("p", f"{count_of(more, 'more finding')}: to_html() has all.") if more else None,
         class_="sitemap-reader-audit",
@@ -103,23 +103,10 @@ def _score(result: AuditResult) -> Html:
     ]
     return element(
         "dl",
-        *(_count(name, count, f"of-{severity}" if count else None) for name, count, severity in problems),
-        *(_count(name, count) for name, count in rest),
+        *(labelled_count(name, count, f"of-{severity}" if count else None) for name, count, severity in problems),
+        *(labelled_count(name, count) for name, count in rest),
         class_="score",
     )
-
-
-def _count(name: str, count: int | None, css_class: str | None = None) -> Html:
-    """A number with its name; None is shown as a dash."""
-    return element("div", element("dt", name), element("dd", "–" if count is None else f"{count:,}"), class_=css_class)
-
-
-def _notes(result: AuditResult) -> Html | None:
-    if not result.notes:
-        return None
-    heading = element("h2", "Notes")
-    notes = element("ul", *(element("li", site_text(note)) for note in result.notes))
-    return element("section", heading, notes, class_="notes")
 
 
 def _contents(*, has_figures: bool) -> Html:

@@ -9,6 +9,7 @@ from ...client.summary import count_of
 from ...model.records import Precision
 from ...statistics.facts import as_stated
 from .charts import INSTALL, MAX_SLOWEST, draw, figures, slowest
+from .document import scrolling_table
 from .elements import Html, element, joined, link, site_text
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def sitemaps_part(result: AuditResult) -> Html:
     unread = _UNKNOWN if result.complete is None else _COMPLETE["unread"]
     rows = [_row(row, root, unread) for row, root in _with_roots(shown)]
     hint = element("p", "The table scrolls sideways.", class_="hint")
-    table = _table("The sitemaps, each below the one that lists it", _COLUMNS, rows)
-    return element("section", title, hint, table, _left_out(len(result.sitemaps), len(shown)), id="sitemaps")
+    box = scrolling_table("The sitemaps, each below the one that lists it", _COLUMNS, rows)
+    return element("section", title, hint, box, _left_out(len(result.sitemaps), len(shown)), id="sitemaps")
 
 
 def _chosen(rows: Sequence[TreeRow]) -> list[TreeRow]:
@@ -187,7 +188,7 @@ def _numbers(figure: Figure) -> Html:
         for bar in figure.bars
         if (count := bar.count)
     ]
-    return _table(figure.title, columns, rows)
+    return scrolling_table(figure.title, columns, rows)
 
 
 def _slowest(result: AuditResult) -> Html | None:
@@ -196,23 +197,11 @@ def _slowest(result: AuditResult) -> Html | None:
         return None
     rows = [[element("th", link(url), scope="row"), _number(f"{seconds:.2f}")] for url, seconds in pairs]
     title = f"The {MAX_SLOWEST} slowest sitemaps" if len(pairs) == MAX_SLOWEST else "Sitemaps, the slowest first"
-    table = _table(title, (("Sitemap", False), ("Seconds", True)), rows)
-    return element("details", element("summary", title), table, class_="slowest")
+    box = scrolling_table(title, (("Sitemap", False), ("Seconds", True)), rows)
+    return element("details", element("summary", title), box, class_="slowest")
 
 
 # --- tables ---
-
-
-def _table(title: str, columns: Sequence[tuple[str, bool]], rows: Sequence[Sequence[Html]]) -> Html:
-    """A table in a box that scrolls sideways where the table is wider, also by keyboard."""
-    head = [element("th", name, scope="col", class_="number" if right else None) for name, right in columns]
-    table = element(
-        "table",
-        element("caption", title, class_="aside"),
-        element("thead", element("tr", *head)),
-        element("tbody", *(element("tr", *row) for row in rows)),
-    )
-    return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=title)
 
 
 def _cell(inside: str) -> Html:
