@@ -142,7 +142,8 @@ def _drawing(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     if not len(frame):
         return _empty(canvas)
     is_comparison = spec.is_by_site and frame["site"].nunique() > 1
-    if spec.kind == "columns":  # a measure may have several rows of a period, such as one for each source of dates
+    # A measure may have several rows of a period, such as one for each source of dates: they are one bar.
+    if spec.kind == "columns" and frame.duplicated(["site", spec.x]).any():
         frame = (
             frame.groupby(["site", spec.x], sort=False)[spec.y].sum().reset_index().sort_values(spec.x, kind="stable")
         )
