@@ -137,7 +137,8 @@ def test_little_of_a_body_waits_in_memory():
     waiting, chunks = asyncio.run(run())
     assert b"".join(chunks) == body
     assert max(map(len, chunks)) <= CHUNK_BYTES
-    assert waiting <= 5 * CHUNK_BYTES
+    # aiohttp stops reading above twice its buffer size; the read before may have brought asyncio's 256 KiB.
+    assert waiting <= 2 * CHUNK_BYTES + asyncio.selector_events._SelectorSocketTransport.max_size
 
 
 @pytest.mark.parametrize("field", ["connect_seconds", "read_seconds"])
