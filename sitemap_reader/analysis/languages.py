@@ -77,8 +77,8 @@ _RULE = (
 )
 
 
-def hreflang_matrix(snapshot: SnapshotTables) -> Measure:
-    """See Snapshot.hreflang_matrix()."""
+def hreflang(snapshot: SnapshotTables) -> Measure:
+    """See Snapshot.hreflang()."""
     links = hreflang_links(snapshot)
     own = own_links(links).set_index("page")["hreflang"]
     links = links[links["loc"] != links["href"]]

@@ -133,17 +133,17 @@ def _media_shares(part: pd.DataFrame) -> str:
     return ", ".join(parts) or "no page has any"
 
 
-_HINTS = ("changefreq", "priority")
+_FIELDS = ("changefreq", "priority")
 _NONE = "none"
 
 
-def hints(snapshot: SnapshotTables) -> Measure:
-    """See Snapshot.hints()."""
+def changefreq_priority(snapshot: SnapshotTables) -> Measure:
+    """See Snapshot.changefreq_priority()."""
     pages = page_frame(snapshot, "changefreq", "priority", "lastmod", "lastmod_precision")
     states_day = ~pages["lastmod_precision"].isin(["year", "month"])
     pages["age"] = days_between(pages["lastmod"], snapshot.at).where(states_day)
     pages["priority"] = pages["priority"].map("{:g}".format, na_action="ignore")
-    frame = pd.concat([_values(pages, name) for name in _HINTS])
+    frame = pd.concat([_values(pages, name) for name in _FIELDS])
     frame = in_site_order(frame, snapshot)
     frame["median_age_days"] = frame["median_age_days"].round(1)
     finding = finding_per_site(frame, snapshot.sites, _stated_shares)
@@ -157,9 +157,9 @@ def hints(snapshot: SnapshotTables) -> Measure:
         y="value",
         x_title="share of pages",
         format=".1%",
-        split="hint",
+        split="field",
         ends=(0, 1),
-        groups=tuple(CellGroup("share", "value", where=("hint", name)) for name in _HINTS),
+        groups=tuple(CellGroup("share", "value", where=("field", name)) for name in _FIELDS),
         matrix_title="share of the site's pages, by changefreq and by priority",
     )
     return measure(frame, rule=rule, finding=finding, spec=spec)
@@ -169,15 +169,15 @@ def _values(pages: pd.DataFrame, name: str) -> pd.DataFrame:
     value = pages[name].astype(object).fillna(_NONE).rename("value")
     by = pages.groupby(["site", value], sort=False)["age"]
     frame = by.agg(pages="size", median_age_days="median").reset_index()
-    frame.insert(1, "hint", name)
+    frame.insert(1, "field", name)
     frame.insert(4, "share", share_of_site(frame))
     return frame.sort_values(["pages", "value"], ascending=[False, True])
 
 
 def _stated_shares(part: pd.DataFrame) -> str:
     parts = []
-    for name in _HINTS:
-        rows = part[part["hint"] == name]
+    for name in _FIELDS:
+        rows = part[part["field"] == name]
         values = rows[rows["value"] != _NONE]
         stated = part_of(int(values["pages"].sum()), int(rows["pages"].sum()), "page")
         different = count_of(len(values), "value")

@@ -52,7 +52,7 @@ class Snapshot(SnapshotTables):
 
     earlier: tuple[Snapshot, ...]
 
-    def only(
+    def filter(
         self,
         *,
         site: str | Iterable[str] | None = None,
@@ -68,10 +68,10 @@ class Snapshot(SnapshotTables):
         sites = None if site is None else [site] if isinstance(site, str) else [*site]
         subset = select_rows(self._with_sites, sites, include, exclude)
         choices = [self.choice, selection_text({"site": sites, "include": include, "exclude": exclude})]
-        choice = "; ".join(filter(None, choices)) or None
+        choice = "; ".join(text for text in choices if text) or None
         name = ", ".join(sites) if sites else self.name
         earlier = [
-            each.only(site=sites and [site for site in sites if site in each.sites], include=include, exclude=exclude)
+            each.filter(site=sites and [site for site in sites if site in each.sites], include=include, exclude=exclude)
             for each in self.earlier
             if sites is None or not {*sites}.isdisjoint(each.sites)
         ]
@@ -217,9 +217,9 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("sections", "media_coverage", depth, by_language=by_language)
 
-    def hints(self) -> Measure:
-        """Pages by the values of changefreq and priority: `site hint value pages share median_age_days`."""
-        return self._measure("sections", "hints")
+    def changefreq_priority(self) -> Measure:
+        """Pages by the values of changefreq and priority: `site field value pages share median_age_days`."""
+        return self._measure("sections", "changefreq_priority")
 
     def languages(self) -> Measure:
         """Pages by language, from hreflang, path, host or news: `site language pages share source`.
@@ -244,9 +244,9 @@ class Snapshot(SnapshotTables):
         """
         return self._measure("topics", "topics", top=top, skip=skip, stop_words=stop_words)
 
-    def hreflang_matrix(self) -> Measure:
+    def hreflang(self) -> Measure:
         """hreflang links from language to language: `site language alternate links returned`."""
-        return self._measure("languages", "hreflang_matrix")
+        return self._measure("languages", "hreflang")
 
     def overlap(self, by: Literal["path", "slug"] = "path") -> Measure:
         """Paths that sites share: `site other paths shared share`, one row per ordered pair of sites.

@@ -84,7 +84,7 @@ def snapshot(
     files = next((name for name, found in arguments if isinstance(found, Found)), None)
     if files is not None and (wrong := [name for name in _FOR_SITES if given.get(name) is not None]):
         raise UsageError(
-            f"{wrong[0]} is for sites, and {files} is on the disk: only(include=…, exclude=…) selects URLs"
+            f"{wrong[0]} is for sites, and {files} is on the disk: filter(include=…, exclude=…) selects URLs"
         )
     for name, found in arguments:
         if at is not None and not isinstance(found, Found) and (found.replay is None or at == BY_NAME):
@@ -302,4 +302,4 @@ def _check_scope(sources: Iterable[Source], scope: ScopeMode | None) -> None:
             raise UsageError(f'{what}: give "any", or "host" or "domain" to keep the URLs of the site')
         if kind.name != "sitemap" and kind.read is not None and scope not in (None, "any"):
             what = f"scope is for sitemaps, and {source.path} holds URLs that are read already"
-            raise UsageError(f"{what}: only(include=…) keeps some of them")
+            raise UsageError(f"{what}: filter(include=…) keeps some of them")

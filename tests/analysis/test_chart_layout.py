@@ -79,8 +79,8 @@ def cells(measure: sr.Measure) -> dict[tuple[str, str], str]:
 MEASURES: dict[str, Callable[[sr.Snapshot], sr.Measure]] = {
     name: lambda site, name=name: getattr(site, name)()  # type: ignore[misc]
     for name in (
-        *("cadence", "weekday_hour", "freshness", "lastmod_trust", "sections", "media_coverage", "hints"),
-        *("slug_ngrams", "hreflang_matrix", "overlap", "growth"),
+        *("cadence", "weekday_hour", "freshness", "lastmod_trust", "sections", "media_coverage", "changefreq_priority"),
+        *("slug_ngrams", "hreflang", "overlap", "growth"),
     )
 }
 MEASURES["churn"] = lambda site: site.churn(site)
@@ -97,7 +97,7 @@ def test_sites_are_rows_of_one_chart(name: str, three: sr.Snapshot) -> None:
     assert {row.get("site") for row in rows} >= {*SIZES}
 
 
-@pytest.mark.parametrize("name", ["weekday_hour", "freshness", "media_coverage", "hreflang_matrix", "sections"])
+@pytest.mark.parametrize("name", ["weekday_hour", "freshness", "media_coverage", "hreflang", "sections"])
 def test_the_largest_site_is_first(name: str, three: sr.Snapshot) -> None:
     assert axis(MEASURES[name](three), "y")["scale"]["domain"] == BY_SIZE
 
@@ -114,7 +114,7 @@ def test_overlap_has_one_order_for_rows_and_columns(three: sr.Snapshot) -> None:
 
 
 def test_languages_have_one_order_for_rows_and_columns(tmp_path: Path) -> None:
-    made = load(tmp_path, {"a": pages("a", 6)}).hreflang_matrix()
+    made = load(tmp_path, {"a": pages("a", 6)}).hreflang()
     rows, columns = (axis(made, name)["scale"]["domain"] for name in "yx")
     assert [name for name in rows if name in columns] == [name for name in columns if name in rows]
 
@@ -152,7 +152,7 @@ def test_media_of_sections_are_weighted_by_their_pages(tmp_path: Path) -> None:
 
 def test_equal_values_of_changefreq_and_priority_are_two_columns(tmp_path: Path) -> None:
     rows = [page("a", "1", changefreq="daily"), page("a", "2", priority=0.5), page("a", "3")]
-    made = load(tmp_path, {"a": rows, "b": rows[:1]}).hints()
+    made = load(tmp_path, {"a": rows, "b": rows[:1]}).changefreq_priority()
     shown = {(row["site"], row["_x"]): row["_text"] for row in marks(made, "_x")}
     assert shown == {
         ("a", "none"): "67%", ("a", "daily"): "33%", ("b", "daily"): "100%",
@@ -167,11 +167,11 @@ def test_links_of_a_language_show_the_share_that_is_returned(tmp_path: Path) -> 
         return page(site, path, alternates=tuple(sr.Alternate(name, href) for name, href in hrefs.items()))
 
     rows = [linked("a", "en", "en", "de", "fr"), linked("a", "de", "en", "de"), page("a", "fr")]
-    alone = load(tmp_path, {"a": rows}).hreflang_matrix()
+    alone = load(tmp_path, {"a": rows}).hreflang()
     assert {(row["language"], row["alternate"]): row["_text"] for row in marks(alone, "_x")} == {
         ("en", "de"): "100%\nof 1", ("de", "en"): "100%\nof 1", ("en", "fr"): "0%\nof 1"
     }  # fmt: skip
-    both = load(tmp_path, {"a": rows, "b": [linked("b", "en", "en", "de")]}).hreflang_matrix()
+    both = load(tmp_path, {"a": rows, "b": [linked("b", "en", "en", "de")]}).hreflang()
     assert cells(both) == {("a", "en"): "100%", ("a", "de"): "100%", ("a", "fr"): "0%", ("b", "de"): "0%"}
 
 

@@ -72,15 +72,15 @@ MEASURES: dict[str, Callable[[sr.Snapshot, sr.Snapshot], Measure]] = {
     "lastmod_trust": lambda new, old: new.lastmod_trust(),
     "sections": lambda new, old: new.sections(),
     "media_coverage": lambda new, old: new.media_coverage(),
-    "hints": lambda new, old: new.hints(),
+    "changefreq_priority": lambda new, old: new.changefreq_priority(),
     "slug_ngrams": lambda new, old: new.slug_ngrams(),
-    "hreflang_matrix": lambda new, old: new.hreflang_matrix(),
+    "hreflang": lambda new, old: new.hreflang(),
     "languages": lambda new, old: new.languages(),
     "topics": lambda new, old: new.topics(),
     "calendar": lambda new, old: new.calendar(),
     "new": lambda new, old: new.new("300d"),
     "tree": lambda new, old: new.tree(),
-    "gaps": lambda new, old: old.gaps(new.only(include="/en/")),
+    "gaps": lambda new, old: old.gaps(new.filter(include="/en/")),
     "shared": lambda new, old: old.shared(new),
     "overlap": lambda new, old: new.overlap(),
     "growth": lambda new, old: new.growth(old),
@@ -144,9 +144,9 @@ SHOWN = {
     "freshness": ("site", "age", "share"),
     "lastmod_trust": ("site", "sitemap", "score", "reasons"),
     "sections": ("site", "section", "pages"),
-    "hints": ("site", "hint", "value", "share"),
+    "changefreq_priority": ("site", "field", "value", "share"),
     "slug_ngrams": ("site", "words", "pages"),
-    "hreflang_matrix": ("site", "language", "alternate", "links", "returned"),
+    "hreflang": ("site", "language", "alternate", "links", "returned"),
     "languages": ("site", "language", "share"),
     "topics": ("site", "topic", "pages"),
     "calendar": ("site", "period", "source", "pages"),
@@ -206,7 +206,7 @@ def test_hours_are_in_their_columns(snapshots: Snapshots) -> None:
         ("sections", lambda row: f"{row['pages']:,}"),
         ("media_coverage", lambda row: cell_percent(row["share"])),
         ("churn", lambda row: f"{row['pages']:,}"),
-        ("hreflang_matrix", lambda row: f"{cell_percent(row['returned'] / row['links'])}\nof {row['links']:,}"),
+        ("hreflang", lambda row: f"{cell_percent(row['returned'] / row['links'])}\nof {row['links']:,}"),
     ],
 )
 def test_each_mark_has_its_number_beside_it(name: str, written: Callable[[Any], str], snapshots: Snapshots) -> None:
@@ -326,7 +326,7 @@ import sys
 from xml.etree import ElementTree
 import sitemap_reader as sr
 snapshot = sr.load(sys.argv[1])
-for made in (snapshot.sections(), snapshot.hreflang_matrix(), snapshot.lastmod_trust(), snapshot.growth([])):
+for made in (snapshot.sections(), snapshot.hreflang(), snapshot.lastmod_trust(), snapshot.growth([])):
     ElementTree.fromstring(made.chart().to_svg())
     print(type(made).__name__)
 """

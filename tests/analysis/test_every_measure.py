@@ -32,9 +32,9 @@ COLUMNS = {
     "sections": "site section pages share dated newest",
     "media_coverage": "site section pages images videos news alternates "
     "images_share videos_share news_share alternates_share",
-    "hints": "site hint value pages share median_age_days",
+    "changefreq_priority": "site field value pages share median_age_days",
     "slug_ngrams": "site words pages share",
-    "hreflang_matrix": "site language alternate links returned",
+    "hreflang": "site language alternate links returned",
     "languages": "site language pages share source",
     "topics": "site topic pages share slugs titles cluster",
     "calendar": "site period source pages",

@@ -111,11 +111,11 @@ def check_weekdays(frame: Any) -> None:
             assert counts.max() >= 10
 
 
-def check_hints(frame: Any) -> None:
-    stated = frame[frame["value"] != "none"].groupby("hint")["pages"].sum()
-    total = frame.groupby("hint")["pages"].sum()
+def check_changefreq_priority(frame: Any) -> None:
+    stated = frame[frame["value"] != "none"].groupby("field")["pages"].sum()
+    total = frame.groupby("field")["pages"].sum()
     shares = [(number(part), number(whole)) for _, part, whole in SHARE.findall(frame.finding)]
-    assert shares == [(stated[hint], total[hint]) for hint in ("changefreq", "priority") if hint in stated]
+    assert shares == [(stated[field], total[field]) for field in ("changefreq", "priority") if field in stated]
 
 
 def check_media(frame: Any) -> None:
@@ -129,7 +129,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
     "freshness": check_freshness,
     "cadence": check_cadence,
     "weekday_hour": check_weekdays,
-    "hints": check_hints,
+    "changefreq_priority": check_changefreq_priority,
     "media_coverage": check_media,
 }
 

@@ -80,11 +80,10 @@ def test_ours_may_be_several_sites_or_another_snapshot(tmp_path: Path) -> None:
     assert {*gaps["site"]} == {"ours", "theirs"}
     assert "that no page of other has" in gaps.finding
     assert "third: 0 of 1 page with a path" in gaps.finding
-    assert (
-        some.only(site="ours").gaps(some.only(site="ours", include="/a/")).finding.endswith("that no page of ours has")
-    )
+    ours = some.filter(site="ours")
+    assert ours.gaps(ours.filter(include="/a/")).finding.endswith("that no page of ours has")
     assert some.shared(some)["loc"].nunique() == len(some.pages)
-    assert "has only some URLs (include '/a/')" in some.gaps(some.only(include="/a/")).rule
+    assert "has only some URLs (include '/a/')" in some.gaps(some.filter(include="/a/")).rule
 
 
 def test_a_topic_is_a_gap_only_if_no_page_of_ours_has_it(tmp_path: Path) -> None:

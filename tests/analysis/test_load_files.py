@@ -173,7 +173,7 @@ def test_scope_that_a_file_cannot_have_is_reported(tmp_path: Path) -> None:
     for call in (sr.load, sr.snapshot):
         with pytest.raises(sr.UsageError, match=r'and a file has none: give "any", or "host" or "domain"'):
             call(tmp_path, scope="protocol")
-    with pytest.raises(sr.UsageError, match=r"scope is for sitemaps, and .*only\(include=…\)"):
+    with pytest.raises(sr.UsageError, match=r"scope is for sitemaps, and .*filter\(include=…\)"):
         sr.load(SITES / "shop.jsonl", scope="host")
     with pytest.raises(sr.UsageError, match="scope must be one of protocol, host"):
         sr.load(tmp_path, scope="site")  # type: ignore[arg-type]
@@ -276,7 +276,7 @@ def test_wrong_path_is_reported_with_what_is_accepted(path: str, message: str, t
 
 def test_keywords_that_select_urls_are_refused_for_files(tmp_path: Path) -> None:
     write(tmp_path, a__xml=urlset("x"))
-    with pytest.raises(sr.UsageError, match=r"include is for sites, and .* is on the disk: only\(include="):
+    with pytest.raises(sr.UsageError, match=r"include is for sites, and .* is on the disk: filter\(include="):
         sr.snapshot(tmp_path, include="x")
     with pytest.raises(sr.UsageError, match=r"at is for files, and a\.example is a site"):
         sr.snapshot("a.example", at="2026-01-01")
@@ -390,7 +390,7 @@ def test_files_of_one_date_are_a_state_and_the_newest_has_the_earlier_ones(tmp_p
 
 def test_first_seen_and_earlier_survive_what_is_done_with_a_snapshot(tmp_path: Path) -> None:
     newest = sr.load(archive(tmp_path / "in"), at="name")
-    some = newest.only(include="/[35]$")
+    some = newest.filter(include="/[35]$")
     assert first_seen(some) == {"3": "2026-02", "5": "2026-03"}
     assert some.growth()["pages"].tolist() == [1, 2]
     for name in ("stored", "urls.parquet"):
@@ -439,8 +439,8 @@ def test_newest_state_has_the_newest_of_each_site(tmp_path: Path) -> None:
     assert loaded.sites == ("a.example", "b.example")
     assert first_seen(loaded) == {"1": None, "2": "2026-02", "3": None}
     assert [len(each.urls) for each in loaded.earlier] == [1]
-    assert loaded.only(site="a.example").growth()["pages"].tolist() == [1, 2]
-    assert loaded.only(site="b.example").earlier == ()
+    assert loaded.filter(site="a.example").growth()["pages"].tolist() == [1, 2]
+    assert loaded.filter(site="b.example").earlier == ()
 
 
 def test_state_that_cannot_be_read_is_left_out_with_a_note(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
         assert hours["pages"].sum() == 1
         assert "1 page with one in the future, 1 page with one in the year 1" in hours.rule
     assert snapshot.sections()["newest"].tolist() == [pd.Timestamp(ends[2])]
-    assert snapshot.hints()["pages"].sum() == 6
+    assert snapshot.changefreq_priority()["pages"].sum() == 6
     assert snapshot.lastmod_trust()["future"].tolist() == [1]
 
 
@@ -324,15 +324,15 @@ def test_media_are_counted_by_page_and_section(load: Load) -> None:
     assert load(page(1)).media_coverage().finding == "no page has any"
 
 
-def test_hints_have_the_share_and_the_age_of_each_value(load: Load) -> None:
+def test_changefreq_and_priority_have_the_share_and_the_age_of_each_value(load: Load) -> None:
     frame = load(
         page(1, AT - timedelta(days=2), changefreq="daily", priority=0.5),
         page(2, AT - timedelta(days=4), changefreq="daily", priority=1.0),
         page(5, AT - timedelta(days=20), changefreq="daily", priority=1.0),
         page(3, AT - timedelta(days=9), changefreq="never"),
         page(4),
-    ).hints()
-    reported = {tuple(row[:2]): tuple(row[2:]) for row in rows(frame, "hint", "value", "pages", "share")}
+    ).changefreq_priority()
+    reported = {tuple(row[:2]): tuple(row[2:]) for row in rows(frame, "field", "value", "pages", "share")}
     assert reported == {
         ("changefreq", "daily"): (3, 0.6),
         ("changefreq", "never"): (1, 0.2),
@@ -341,11 +341,11 @@ def test_hints_have_the_share_and_the_age_of_each_value(load: Load) -> None:
         ("priority", "1"): (2, 0.4),
         ("priority", "0.5"): (1, 0.2),
     }
-    ages = {(hint, value): age for hint, value, age in rows(frame, "hint", "value", "median_age_days")}
+    ages = {(field, value): age for field, value, age in rows(frame, "field", "value", "median_age_days")}
     assert ages["changefreq", "daily"] == pytest.approx(4)
     assert ages["priority", "none"] == pytest.approx(9)
     assert pd.isna(ages["changefreq", "none"])
     assert frame.finding == (
         "80% (4 of 5 pages) state a changefreq (2 values), 60% (3 of 5 pages) state a priority (2 values)"
     )
-    assert load(page(1)).hints().finding == "none states a changefreq, none states a priority"
+    assert load(page(1)).changefreq_priority().finding == "none states a changefreq, none states a priority"

@@ -137,7 +137,7 @@ def by_hand(records: list[sr.UrlRecord]) -> dict[tuple[str, str], tuple[int, int
 
 
 def test_links_are_counted_by_the_language_of_both_pages(tmp_path: Path) -> None:
-    made = snapshot(tmp_path, *LINKED).hreflang_matrix()
+    made = snapshot(tmp_path, *LINKED).hreflang()
     reported = {tuple(row[:2]): tuple(row[2:]) for row in rows(made, "language", "alternate", "links", "returned")}
     assert reported == by_hand(LINKED)
     assert reported["en", "de"] == (3, 1)
@@ -148,7 +148,7 @@ def test_links_are_counted_by_the_language_of_both_pages(tmp_path: Path) -> None
 
 def test_a_site_without_alternates_has_no_links(tmp_path: Path) -> None:
     for records in ([sr.UrlRecord(PAGE(1))], [sr.UrlRecord(PAGE(6), alternates=(sr.Alternate(None, PAGE(7)),))]):
-        made = snapshot(tmp_path, *records).hreflang_matrix()
+        made = snapshot(tmp_path, *records).hreflang()
         assert len(made) == 0
         assert list(made.columns) == ["site", "language", "alternate", "links", "returned"]
         assert made.finding == "no page has an alternate"
@@ -156,7 +156,7 @@ def test_a_site_without_alternates_has_no_links(tmp_path: Path) -> None:
 
 def test_alternates_of_one_site_are_returned_by_another(tmp_path: Path) -> None:
     """A language may have a domain of its own."""
-    made = snapshot(tmp_path, one=[LINKED[0]], two=[LINKED[1]]).hreflang_matrix()
+    made = snapshot(tmp_path, one=[LINKED[0]], two=[LINKED[1]]).hreflang()
     assert made["returned"].sum() == 2
     assert rows(made, "site", "language", "alternate", "links") == [("one", "en", "de", 1), ("two", "de", "en", 1)]
 

@@ -118,22 +118,22 @@ def test_options_of_the_reader_are_accepted() -> None:
 
 def test_slice_is_a_snapshot() -> None:
     both = sr.snapshot([SITES / "shop", SITES / "nesting"], show_progress=False)
-    one = both.only(site="nesting.example")
+    one = both.filter(site="nesting.example")
     assert (one.sites, len(one.urls), one.at) == (("nesting.example",), 3, RECORDED)
     assert set(one.sitemaps.to_pandas()["site"]) == set(one.problems.to_pandas()["site"]) == {"nesting.example"}
-    assert both.only(site=["shop.example", "nesting.example"]).sites == both.sites
-    magazine = both.only(include="/magazine/", exclude=["kitchen", r"-\d$"])
+    assert both.filter(site=["shop.example", "nesting.example"]).sites == both.sites
+    magazine = both.filter(include="/magazine/", exclude=["kitchen", r"-\d$"])
     named = [record.loc for record in both if "/magazine/" in record.loc]
     expected = [loc for loc in named if "kitchen" not in loc and loc[-2] != "-"]
     assert [record.loc for record in magazine] == expected
     assert 0 < len(expected) < len(named) - 9
     assert len(magazine.sitemaps) == len(both.sitemaps)
     assert magazine.sections()["section"].tolist() == ["/magazine/"]
-    assert len(both.only(include="nowhere").pages) == 0
+    assert len(both.filter(include="nowhere").pages) == 0
     with pytest.raises(sr.UsageError, match=r"there is no site a\.example; there are nesting\.example, shop\.example"):
-        both.only(site="a.example")
+        both.filter(site="a.example")
     with pytest.raises(sr.UsageError, match=r"include: '\*' is no regular expression"):
-        both.only(include="*")
+        both.filter(include="*")
 
 
 def test_interrupted_snapshot_keeps_what_was_read(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_stats_and_snapshot_have_the_same_verdict_on_dates(folder: Path) -> None
 
 def test_filters_are_named_in_repr_card_and_measures(tmp_path: Path) -> None:
     site = sr.snapshot(SHOP, show_progress=False)
-    posts = site.only(include="/blog/")
+    posts = site.filter(include="/blog/")
     assert (len(posts.urls), posts.choice, posts.complete) == (25, "include '/blog/'", True)
     assert posts.notes == ("only some of the URLs: include '/blog/'",)
     assert "include &#x27;/blog/&#x27;" in posts._repr_html_()
@@ -121,7 +121,7 @@ def test_filters_are_named_in_repr_card_and_measures(tmp_path: Path) -> None:
 def test_urls_that_filters_dropped_are_counted() -> None:
     site = sr.snapshot(SHOP, show_progress=False, include="/blog/", since="2020-01-01")
     assert site.choice == "since '2020-01-01', include '/blog/'"
-    assert site.only(exclude="post-1").choice == "since '2020-01-01', include '/blog/'; exclude 'post-1'"
+    assert site.filter(exclude="post-1").choice == "since '2020-01-01', include '/blog/'; exclude 'post-1'"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_filters_are_described_in_words(requested: dict[str, Any], choice: str) 
 
 def test_filters_on_several_sites_are_described_in_words() -> None:
     market = sr.snapshot([MARKET / "tealeaf", MARKET / "kettle"], show_progress=False)
-    both = market.only(site=iter(["kettle.example", "tealeaf.example"]))
+    both = market.filter(site=iter(["kettle.example", "tealeaf.example"]))
     rule = both.growth(market).rule
     assert "has only some URLs (site 'kettle.example' or 'tealeaf.example')" in rule
     assert "[" not in rule
@@ -150,15 +150,15 @@ def test_an_iterator_of_patterns_holds_for_every_site() -> None:
     some = sr.snapshot([MARKET / "tealeaf", MARKET / "kettle"], show_progress=False, include=iter(["/no-such-page/"]))
     assert (len(some.urls), some.choice) == (0, "include '/no-such-page/'")
     market = sr.snapshot(MARKET / "kettle", show_progress=False)
-    assert market.only(include=iter(["/blog/"])).choice == "include '/blog/'"
+    assert market.filter(include=iter(["/blog/"])).choice == "include '/blog/'"
 
 
 def test_one_site_of_several_has_its_own_name() -> None:
     market = sr.snapshot([MARKET / "tealeaf", MARKET / "kettle"], show_progress=False)
-    one = market.only(site="kettle.example")
+    one = market.filter(site="kettle.example")
     assert (one.name, one.sites, len(one.urls)) == ("kettle.example", ("kettle.example",), 142)
     with pytest.raises(sr.UsageError, match=r"no site nobody.example; there are kettle.example, tealeaf.example"):
-        market.only(site="nobody.example")
+        market.filter(site="nobody.example")
 
 
 # --- arguments of snapshot() ---
@@ -256,6 +256,6 @@ def test_of_many_languages_those_with_most_links_are_drawn(tmp_path: Path) -> No
 
     rare = [page(number, f"a{number}") for number in range(40)]
     frequent = [page(100 + number, "zh") for number in range(5)]
-    picture = sr.load(dumped(tmp_path / "urls.jsonl", rare + frequent)).hreflang_matrix().chart().to_svg()
+    picture = sr.load(dumped(tmp_path / "urls.jsonl", rare + frequent)).hreflang().chart().to_svg()
     assert ">zh<" in picture
     assert "11 more columns in the table" in picture

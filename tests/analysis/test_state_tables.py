@@ -81,10 +81,10 @@ def test_first_seen_survives_pages_subsets_and_files(changed: Path, tmp_path: Pa
     for again in (snapshot, sr.load(tmp_path / "urls.parquet"), sr.load(tmp_path / "folder")):
         assert first_seen(again.pages) == known
         assert again.urls.stored.equals(snapshot.urls.stored)
-        assert first_seen(again.only(include="/a").urls) == {page: known[page] for page in ("a2", "a3")}
+        assert first_seen(again.filter(include="/a").urls) == {page: known[page] for page in ("a2", "a3")}
         assert (again.at, again.complete, again.sites) == (THIRD, True, (NAME,))
     assert sr.load(tmp_path / "folder").sitemaps.to_arrow().equals(snapshot.sitemaps.to_arrow())
-    again.only(include="/b").to_parquet(tmp_path / "some.parquet")
+    again.filter(include="/b").to_parquet(tmp_path / "some.parquet")
     assert first_seen(sr.load(tmp_path / "some.parquet").urls) == {"b1": None, "b2": THIRD}
     assert all(FIRST_SEEN not in line for line in again.dicts())  # no key of a JSON line
 
@@ -233,7 +233,7 @@ def test_all_sites_of_a_state_are_one_snapshot(site: World, state: Path) -> None
     snapshot = sr.load(state)
     assert snapshot.sites == (NAME, f"{NAME}/b.xml")
     assert (snapshot.at, snapshot.complete) == (SECOND, True)
-    assert len(snapshot.only(site=f"{NAME}/b.xml").urls) == 1
+    assert len(snapshot.filter(site=f"{NAME}/b.xml").urls) == 1
     assert [row["site"] for row in snapshot.sitemaps.to_arrow().to_pylist()] == [NAME] * 3 + [f"{NAME}/b.xml"]
 
 

@@ -514,7 +514,7 @@ def test_baseline_snapshot_of_several_sites_is_reduced_to_the_audited_one() -> N
     both = sr.snapshot([SITES / "shop", SITES / "broken"], show_progress=False)
     with pytest.raises(sr.UsageError, match=r"is not in shop\.example, broken\.example, which has "):
         sr.audit(SITES / "shop", baseline=both)
-    report = sr.audit(SITES / "shop", baseline=both.only(site="shop.example"))
+    report = sr.audit(SITES / "shop", baseline=both.filter(site="shop.example"))
     assert (report.notes, "X01" in {finding.code for finding in report.findings}) == ((), False)
 
 
