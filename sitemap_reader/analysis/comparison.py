@@ -196,15 +196,15 @@ def _sections(snapshot: SnapshotTables, depth: int) -> pd.DataFrame:
 
 def _changes(snapshot: SnapshotTables, other: SnapshotTables) -> Iterable[dict[str, Any]]:
     """The JSON objects of diff() from `other` to `snapshot`, with a common name for the site."""
-    with diff(_page_objects(other, _site_names(other, snapshot)), _page_objects(snapshot, {})) as changes:
+    with diff(_listings(other, _site_names(other, snapshot)), _listings(snapshot, {})) as changes:
         yield from changes.dicts()
 
 
-def _page_objects(snapshot: SnapshotTables, names: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """The JSON object of each page, with its site renamed."""
+def _listings(snapshot: SnapshotTables, names: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """The JSON object of each URL, with its site renamed."""
     none = snapshot.urls.stored.schema.empty_table()
-    for page in json_objects(Tables(snapshot.pages.stored, none, none)):
-        yield {**page, "site": names.get(page["site"], page["site"])} if names else page
+    for url in json_objects(Tables(snapshot.urls.stored, none, none)):
+        yield {**url, "site": names.get(url["site"], url["site"])} if names else url
 
 
 def _site_names(other: SnapshotTables, snapshot: SnapshotTables) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..client.summary import count_of
 from .chart_spec import CellGroup, ChartSpec
 from .measure import finding_per_site, in_site_order, measure, most_frequent, part_of, share_of_site
-from .page_language import SOURCES, X_DEFAULT, hreflang_links, own_links, page_languages
+from .page_language import SOURCES, X_DEFAULT, hreflang_links, own_languages, page_languages
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,9 +80,8 @@ _RULE = (
 def hreflang(snapshot: SnapshotTables) -> Measure:
     """See Snapshot.hreflang()."""
     links = hreflang_links(snapshot)
-    own = own_links(links).set_index("page")["hreflang"]
+    links = links.assign(language=own_languages(links, links).fillna(_NONE))
     links = links[links["loc"] != links["href"]]
-    links = links.assign(language=own.reindex(links["page"]).array).fillna({"language": _NONE})
     # Across the sites of the Snapshot: a language may have its own domain.
     back = links[["href", "loc"]].set_axis(["loc", "href"], axis=1).drop_duplicates()
     links = links.merge(back.assign(returned=True), how="left", on=["loc", "href"])

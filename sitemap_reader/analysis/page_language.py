@@ -15,6 +15,7 @@ import attrs
 import pandas as pd
 
 from .measure import is_in
+from .tables import PAGE_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,17 +59,16 @@ def language_level(snapshot: SnapshotTables) -> pd.Series[int]:
 
 
 def hreflang_links(snapshot: SnapshotTables) -> pd.DataFrame:
-    """One row per alternate with a language: `page` (row number) `site loc hreflang href`; hreflang in lower case."""
+    """One row per different link with a language, of all listings: `site loc hreflang href`; hreflang in lower case."""
     import pyarrow as pa
     from pyarrow import compute
 
-    stored = snapshot.pages.stored.select(["site", "loc", "alternates"]).combine_chunks()
+    stored = snapshot.urls.stored.select(["site", "loc", "alternates"]).combine_chunks()
     alternates = stored["alternates"]
     rows = compute.list_parent_indices(alternates)
     items: Any = compute.list_flatten(alternates)
     table = pa.table(
         {
-            "page": rows,
             "site": stored["site"].take(rows),
             "loc": stored["loc"].take(rows),
             "hreflang": compute.utf8_lower(compute.struct_field(items, "hreflang")),
@@ -76,12 +76,14 @@ def hreflang_links(snapshot: SnapshotTables) -> pd.DataFrame:
         }
     )
     frame: pd.DataFrame = table.filter(compute.is_valid(table["hreflang"])).to_pandas()
-    return frame
+    return frame.drop_duplicates(ignore_index=True)
 
 
-def own_links(links: pd.DataFrame) -> pd.DataFrame:
-    """Of `hreflang_links()` the first link of each page to itself that states a language."""
-    return links[(links["loc"] == links["href"]) & (links["hreflang"] != X_DEFAULT)].drop_duplicates("page")
+def own_languages(links: pd.DataFrame, pages: pd.DataFrame) -> pd.Series[str]:
+    """For each of `pages` (`site loc`) the language that it states of itself: that of its first link to itself."""
+    own = links[(links["loc"] == links["href"]) & (links["hreflang"] != X_DEFAULT)].drop_duplicates(PAGE_KEY)
+    found = pages[PAGE_KEY].merge(own[[*PAGE_KEY, "hreflang"]], how="left", on=PAGE_KEY)["hreflang"]
+    return found.set_axis(pages.index).astype("str")
 
 
 # --- codes in paths and hosts ------------------------------------------------------------------------------------
@@ -96,9 +98,9 @@ def language_codes(snapshot: SnapshotTables) -> pd.DataFrame:
 
 
 def _with_own(snapshot: SnapshotTables) -> pd.DataFrame:
-    pages: pd.DataFrame = snapshot.pages.to_pandas(["site", "host", "domain", "path"])
-    own = own_links(hreflang_links(snapshot)).set_index("page")["hreflang"]
-    return pages.assign(row=pages.index, own=own.reindex(pages.index).astype("str"))
+    pages: pd.DataFrame = snapshot.pages.to_pandas([*PAGE_KEY, "host", "domain", "path"])
+    own = own_languages(hreflang_links(snapshot), pages)
+    return pages.drop(columns="loc").assign(row=pages.index, own=own)
 
 
 def _with_segments(pages: pd.DataFrame, snapshot: SnapshotTables) -> pd.DataFrame:

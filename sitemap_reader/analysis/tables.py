@@ -132,10 +132,6 @@ class Table:
         """The first rows, as a pandas.DataFrame."""
         return self._all_columns.slice(0, rows).to_pandas()
 
-    def take(self, rows: Sequence[int]) -> Table:
-        """The rows with these numbers."""
-        return Table(self.name, self.stored.take(rows), self._derive)
-
     def renamed(self, name: str) -> Table:
         """The same table under another name in sql(); derived columns are computed once for both."""
         table = Table(name, self.stored, self._derive)
@@ -350,6 +346,7 @@ def _rows_of_sites(table: Any, sites: list[str] | None) -> Any:
 _HOST_SAMPLE_ROWS = 10_000
 # What identifies a page; `urls` may list it several times.
 PAGE_KEY = ["site", "loc"]
+_OF_ANY_LISTING = ("alternates", "images", "videos", "news")  # see SnapshotTables.pages
 
 
 def site_label(name: str) -> str:
@@ -501,9 +498,13 @@ class SnapshotTables(Dump):
 
     @cached_property
     def pages(self) -> Table:
-        """One row per page, with the columns of `urls`: of several listings, the first with the newest lastmod."""
-        rows = _page_rows(self.urls.stored)
-        return self.urls.renamed("pages") if rows is None else self.urls.take(rows).renamed("pages")
+        """One row per page, with the columns of `urls`: of several listings, the first with the newest lastmod.
+
+        `alternates`, `images`, `videos` and `news` are those of the first listing that has any, as many sites have
+        sitemaps of their own for them.
+        """
+        pages = _pages(self.urls.stored)
+        return self.urls.renamed("pages") if pages is None else Table("pages", pages, _url_parts)
 
     @cached_property
     def sitemaps(self) -> Table:
@@ -548,15 +549,24 @@ def _url_parts(table: Any) -> dict[str, Any]:
     return url_part_columns(table["loc"])
 
 
-def _page_rows(urls: Any) -> Any:
-    """The row numbers of a pyarrow.Table of URLs to keep, one per page; None for all."""
-    import pyarrow as pa
+def _pages(urls: Any) -> Any:
+    """The pyarrow.Table of pages for that of URLs; None if no page is listed twice."""
+    import pandas as pd
 
     listings = urls.select([*PAGE_KEY, "lastmod"]).to_pandas()
     if not listings.duplicated(PAGE_KEY).any():
         return None
-    newest_first = listings.sort_values("lastmod", ascending=False, kind="stable", na_position="last")
-    return pa.array(newest_first.drop_duplicates(PAGE_KEY).index.sort_values())
+    order = listings["lastmod"].sort_values(ascending=False, kind="stable", na_position="last").index
+    numbers = listings.groupby(PAGE_KEY, sort=False, dropna=False).ngroup().loc[order]  # row -> number of the page
+    newest = numbers.drop_duplicates()
+    rows = pd.Series(newest.index, index=newest).sort_values()  # number of the page -> row
+    pages = urls.take(rows.to_numpy())
+    for at, name in enumerate(urls.column_names):
+        if name in _OF_ANY_LISTING:
+            stated = numbers[has_any(urls[name]).to_numpy()[numbers.index]].drop_duplicates()
+            of_column = pd.Series(stated.index, index=stated).reindex(rows.index).fillna(rows).astype("int64")
+            pages = pages.set_column(at, urls.schema.field(at), urls[name].take(of_column.to_numpy()))
+    return pages
 
 
 def with_site(table: Any, site: str | None) -> Any:

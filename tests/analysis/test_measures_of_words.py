@@ -284,6 +284,44 @@ def test_churn_names_incomplete_snapshots(tmp_path: Path) -> None:
     assert "new.jsonl was not read completely: pages missing there count as removed" in cut.churn(old).rule
 
 
+def test_a_page_has_what_any_listing_of_it_states(tmp_path: Path) -> None:
+    """Its lastmod is the newest; images and news come from the sitemaps that state them."""
+    day = datetime(2026, 2, 1, tzinfo=UTC)
+    news = sr.News("Name", "de", "Title", day, "day")
+    listings = [
+        *pages("a", images=(sr.Image(PAGE("1.png")),), sitemap=PAGE("images.xml")),
+        *pages("a", lastmod=day, lastmod_precision="day", priority=0.5, sitemap=PAGE("pages.xml")),
+        *pages("b", lastmod=day, lastmod_precision="day"),
+        *pages("a", news=news, priority=0.9, images=(sr.Image(PAGE("2.png")),), sitemap=PAGE("news.xml")),
+    ]
+    made = snapshot(tmp_path, *listings)
+    first, second = made.pages.to_arrow().to_pylist()
+    assert [first["sitemap"], first["lastmod"], first["priority"]] == [PAGE("pages.xml"), day, 0.5]
+    assert [first["images"][0]["loc"], first["news"]["title"]] == [PAGE("1.png"), "Title"]
+    assert [second["lastmod"], second["priority"], second["news"], second["images"]] == [day, None, None, None]
+    assert made.media_coverage()[["pages", "images", "news"]].to_numpy().tolist() == [[2, 1, 1]]
+    assert rows(made.languages(), "language", "pages", "source")[0] == ("de", 1, "news")
+    assert ("news", 1) in rows(made.calendar(), "source", "pages")
+
+
+def test_links_of_all_listings_of_a_page_count(tmp_path: Path) -> None:
+    """A page that two sitemaps list with other links; the same link in both counts once."""
+    own = sr.Alternate("en", PAGE("a"))
+    listings = [
+        *pages("a", alternates=(own, sr.Alternate("de", PAGE("b")))),
+        *pages("a", alternates=(own, sr.Alternate("de", PAGE("b")), sr.Alternate("fr", PAGE("c")))),
+        *pages("b", alternates=(sr.Alternate("de", PAGE("b")), sr.Alternate("en", PAGE("a")))),
+        *pages("c", alternates=(sr.Alternate("fr", PAGE("c")), sr.Alternate("en", PAGE("a")))),
+    ]
+    made = snapshot(tmp_path, *listings)
+    assert rows(made.hreflang(), "language", "alternate", "links", "returned") == [
+        ("de", "en", 1, 1),
+        ("en", "de", 1, 1),
+        ("en", "fr", 1, 1),
+        ("fr", "en", 1, 1),
+    ]
+
+
 def test_churn_is_counted_by_site(tmp_path: Path) -> None:
     old = snapshot(tmp_path, one=pages("a/1"), two=pages("a/1", "a/2"), name="old")
     new = snapshot(tmp_path, one=pages("a/1", "a/2"), two=pages("a/1"), name="new")
