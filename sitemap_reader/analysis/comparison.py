@@ -13,6 +13,7 @@ from ..client.summary import count_of
 from ..compare.diff import diff
 from ..model.errors import UsageError
 from .chart_spec import CellGroup, ChartSpec
+from .gaps import KEYS, keyed_pages
 from .measure import NEWEST_RULE, finding_per_site, in_site_order, measure, page_frame, pages_with_newest, part_of
 from .sections import section_of
 from .tables import PAGE_KEY, Tables, json_objects
@@ -25,20 +26,17 @@ if TYPE_CHECKING:
 
 # --- overlap -----------------------------------------------------------------------------------------------------
 
-_OVERLAPS = {
-    "path": "paths (without host and query)",
-    "slug": "slugs (the last segment of the path, without its extension)",
-}
+_OVERLAPS = ("path", "slug")
 
 
 def overlap(snapshot: SnapshotTables, by: str) -> Measure:
     """See Snapshot.overlap()."""
-    if by not in [*_OVERLAPS]:  # a list: the value may be unhashable
+    if by not in _OVERLAPS:
         raise UsageError(f"by is one of {', '.join(_OVERLAPS)}, and not {by!r}")
     if len(snapshot.sites) < 2:
         raise UsageError('overlap() needs two sites or more: sr.snapshot(["a.example", "b.example"])')
-    pages = page_frame(snapshot, by).dropna()
-    values = {site: frozenset(pages.loc[pages["site"] == site, by]) for site in snapshot.sites}
+    pages = keyed_pages(snapshot, by).dropna()
+    values = {site: frozenset(pages.loc[pages["site"] == site, "key"]) for site in snapshot.sites}
     rows = [
         (site, other, len(mine), len(mine & theirs), len(mine & theirs) / (len(mine) or nan))
         for (site, mine), (other, theirs) in permutations(values.items(), 2)
@@ -50,7 +48,7 @@ def overlap(snapshot: SnapshotTables, by: str) -> Measure:
         first, more = tied.iloc[0], f" (and {len(tied) - 1:,} more pairs as much)" if len(tied) > 1 else ""
         share = part_of(first["shared"], first[by + "s"], by)
         finding = f"largest overlap: {first['other']} has {share} of {first['site']}{more}"
-    rule = f"How many of a site's distinct {_OVERLAPS[by]} another site has too."
+    rule = f"How many different {by}s of a site another site has too, by {KEYS[by]}."
     spec = ChartSpec(
         "heat",
         x="other",

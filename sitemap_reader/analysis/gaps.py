@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ["site", "key", "pages", "loc"]
 _MAX_NAMED = 3
-_KEYS = {
+KEYS = {
     "path": "path (decoded, in its case; without host, query, slash at the end, and segment that states a language)",
     "slug": "slug (decoded, in its case; the last segment of the path, without its extension)",
     "topic": "topic (a word of slugs and of the titles of news, videos and images, in lower case; no number)",
@@ -41,8 +41,8 @@ def shared(snapshot: SnapshotTables, ours: Any, by: str) -> Measure:
 
 
 def _compared(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool) -> Measure:
-    if by not in [*_KEYS]:  # a list: the value may be unhashable
-        raise UsageError(f"by is one of {', '.join(_KEYS)}, and not {by!r}")
+    if by not in [*KEYS]:  # a list: the value may be unhashable
+        raise UsageError(f"by is one of {', '.join(KEYS)}, and not {by!r}")
     if hasattr(ours, "pages"):
         own, own_sites, sites = ours, [*ours.sites], [*snapshot.sites]
         name = "ours" if {*own_sites} & {*sites} or len(own_sites) > _MAX_NAMED else ", ".join(own_sites)
@@ -53,9 +53,9 @@ def _compared(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool) 
         theirs, note = _topics(snapshot, sites, is_own=False)
         mine, _ = _topics(own, own_sites, is_own=True)
     else:
-        keyed = _keyed_pages(snapshot, by)
+        keyed = keyed_pages(snapshot, by)
         theirs, note = _pages_of(keyed, sites)
-        mine, _ = _pages_of(keyed if own is snapshot else _keyed_pages(own, by), own_sites)
+        mine, _ = _pages_of(keyed if own is snapshot else keyed_pages(own, by), own_sites)
     first = mine.drop_duplicates("key").set_index("key")["loc"]
     frame = theirs[is_in(theirs["key"], first.index) == is_shared]
     frame = in_site_order(frame.sort_values(["pages", "key"], ascending=[False, True], kind="stable"), snapshot)
@@ -66,7 +66,7 @@ def _compared(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool) 
     findings = {site: describe(frame[frame["site"] == site], totals[site]) for site in sites if site in totals}
     what = f"{name} has too" if is_shared else f"no page of {name} has"
     row = "A row is a word" if by == "topic" else "A row is a page"
-    rule = f"What other sites have that {what}, by {_KEYS[by]}. All pages of both are compared. {row}.{note}"
+    rule = f"What other sites have that {what}, by {KEYS[by]}. All pages of both are compared. {row}.{note}"
     for each in {id(side): side for side in (snapshot, own)}.values():
         rule += f" {each.name} has only some URLs ({each.choice})." if each.choice else ""
         rule += f" {each.name} was not read completely." if each.complete is False else ""
@@ -113,7 +113,7 @@ def _described(part: pd.DataFrame, total: int, *, by: str, name: str, is_shared:
 # --- keys --------------------------------------------------------------------------------------------------------
 
 
-def _keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
+def keyed_pages(snapshot: SnapshotTables, by: str) -> pd.DataFrame:
     """`site loc key` of all pages; the key, a path or a slug, may be null."""
     pages = page_frame(snapshot, "loc", "path", "slug", "depth")
     level = language_level(snapshot)

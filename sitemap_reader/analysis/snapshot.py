@@ -251,7 +251,8 @@ class Snapshot(SnapshotTables):
     def overlap(self, by: Literal["path", "slug"] = "path") -> Measure:
         """Paths that sites share: `site other paths shared share`, one row per ordered pair of sites.
 
-        With by="slug" the last names of the paths are compared, and the third column is `slugs`.
+        With by="slug" the last names of the paths are compared, and the third column is `slugs`. Equal are paths that
+        gaps() takes as equal.
         """
         return self._measure("comparison", "overlap", by)
 

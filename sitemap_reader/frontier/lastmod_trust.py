@@ -369,7 +369,7 @@ class LastmodTrust:
             return "none (no entry has a lastmod)"
         dated = [] if self.coverage in (None, 1.0) else [f"only {percent(self.coverage)} have a lastmod"]
         details = [*dated, *self.reasons]
-        return f"{self.score:.2f}" + (f" ({'; '.join(details)})" if details else "")
+        return _rounded_down(self.score) + (f" ({'; '.join(details)})" if details else "")
 
 
 @attrs.frozen
@@ -446,10 +446,18 @@ def trust_in_words(trust: LastmodTrust) -> str:
 
     >>> trust_in_words(LastmodTrust(0.95)), trust_in_words(LastmodTrust(None))
     ('can be trusted (0.95)', 'are missing')
+    >>> trust_in_words(LastmodTrust(0.498)), trust_in_words(LastmodTrust(0.5))
+    ('cannot be trusted (0.49)', 'are doubtful (0.50)')
     """
     if trust.score is None:
         return "are missing"
-    return next(f"{words} ({trust.score:.2f})" for min_score, words in _VERDICTS if trust.score >= min_score)
+    words = next(words for min_score, words in _VERDICTS if trust.score >= min_score)
+    return f"{words} ({_rounded_down(trust.score)})"
+
+
+def _rounded_down(score: float) -> str:
+    """With two digits; 0.498 is 0.49, as from 0.5 on the verdict is another."""
+    return f"{int(round(score * 1000) / 10) / 100:.2f}"
 
 
 def is_proven(history: History) -> bool:

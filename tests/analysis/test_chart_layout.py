@@ -108,7 +108,7 @@ def test_sites_of_bands_are_in_order_of_size(three: sr.Snapshot) -> None:
 
 
 def test_overlap_has_one_order_for_rows_and_columns(three: sr.Snapshot) -> None:
-    made = three.overlap()
+    made = three.overlap(by="slug")
     assert axis(made, "x")["scale"]["domain"] == axis(made, "y")["scale"]["domain"] == BY_SIZE
     assert {row["_text"] for row in marks(made, "_x") if row["site"] == "small"} == {"100%"}
 

@@ -72,6 +72,14 @@ def test_rows_name_the_key_its_pages_and_the_first_page_of_ours(tmp_path: Path) 
     )
 
 
+@pytest.mark.parametrize("by", ["path", "slug"])
+def test_overlap_compares_the_same_keys(by: Any, tmp_path: Path) -> None:
+    some = market(tmp_path)
+    counted = {(site, other): shared for site, other, shared in rows(some.overlap(by), "site", "other", "shared")}
+    assert counted["theirs", "ours"] == some.shared("ours", by).query("site == 'theirs'")["key"].nunique() > 3
+    assert counted["ours", "theirs"] == counted["theirs", "ours"]
+
+
 def test_ours_may_be_several_sites_or_another_snapshot(tmp_path: Path) -> None:
     some = market(tmp_path)
     assert {*some.gaps(["ours", "theirs"])["site"]} == {"third"}
