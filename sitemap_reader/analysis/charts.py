@@ -123,13 +123,12 @@ def _chart(rows: pd.DataFrame, spec: ChartSpec, finding: str, notes: Sequence[st
         subtitleFontSize=11.5,
         offset=14,
     )
-    padding = {"left": 14, "top": 14, "bottom": 14, "right": 14 + width - drawing.width}
     axis = {"labelColor": colors.ink, "titleColor": colors.quiet, "labelFontSize": 12, "titleFontSize": 12}
     lines = {"domainColor": colors.grid, "gridColor": colors.grid, "tickColor": colors.grid}
     return (
         drawing.chart.properties(
             background=colors.background if finding else "transparent",
-            padding=padding,
+            padding=14,
             **({"title": texts} if finding or small else {}),
         )
         .configure_view(stroke=None)
