@@ -73,18 +73,20 @@ def _languages_found(part: pd.DataFrame) -> str:
 _NONE = "none"
 _RULE = (
     "hreflang links between pages. The language of a page is that of its link to itself (none if it has no such link). "
-    "A link is returned if the page it points to is listed, by any of these sites, and links back."
+    "A link is returned if the page it points to is listed, by any of these sites, and links back in any listing."
 )
 
 
 def hreflang(snapshot: SnapshotTables) -> Measure:
     """See Snapshot.hreflang()."""
-    links = hreflang_links(snapshot)
+    links = hreflang_links(snapshot.pages)
     own = own_links(links).set_index("page")["hreflang"]
     links = links[links["loc"] != links["href"]]
     links = links.assign(language=own.reindex(links["page"]).array).fillna({"language": _NONE})
-    # Across the sites of the Snapshot: a language may have its own domain.
-    back = links[["href", "loc"]].set_axis(["loc", "href"], axis=1).drop_duplicates()
+    # Across the sites of the Snapshot: a language may have its own domain. A page that is listed twice, with different
+    # alternates, links to all of them.
+    every = hreflang_links(snapshot.urls) if len(snapshot.urls) > len(snapshot.pages) else links
+    back = every[["href", "loc"]].set_axis(["loc", "href"], axis=1).drop_duplicates()
     links = links.merge(back.assign(returned=True), how="left", on=["loc", "href"])
     links["returned"] = links["returned"].eq(True)
     by = links.groupby(["site", "language", "hreflang"])["returned"]

@@ -19,7 +19,7 @@ from .measure import is_in
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .tables import SnapshotTables
+    from .tables import SnapshotTables, Table
 
 X_DEFAULT = "x-default"
 HREFLANG, PATH, HOST, NEWS = "hreflang", "path", "host", "news"
@@ -57,16 +57,19 @@ def language_level(snapshot: SnapshotTables) -> pd.Series[int]:
     return levels
 
 
-def hreflang_links(snapshot: SnapshotTables) -> pd.DataFrame:
-    """One row per alternate with a language: `page` (row number) `site loc hreflang href`; hreflang in lower case."""
+def hreflang_links(table: Table) -> pd.DataFrame:
+    """One row per alternate with a language: `page` (row number) `site loc hreflang href`; hreflang in lower case.
+
+    The table is `pages`, or `urls` for the links of all listings.
+    """
     import pyarrow as pa
     from pyarrow import compute
 
-    stored = snapshot.pages.stored.select(["site", "loc", "alternates"]).combine_chunks()
+    stored = table.stored.select(["site", "loc", "alternates"]).combine_chunks()
     alternates = stored["alternates"]
     rows = compute.list_parent_indices(alternates)
     items: Any = compute.list_flatten(alternates)
-    table = pa.table(
+    links = pa.table(
         {
             "page": rows,
             "site": stored["site"].take(rows),
@@ -75,7 +78,7 @@ def hreflang_links(snapshot: SnapshotTables) -> pd.DataFrame:
             "href": compute.struct_field(items, "href"),
         }
     )
-    frame: pd.DataFrame = table.filter(compute.is_valid(table["hreflang"])).to_pandas()
+    frame: pd.DataFrame = links.filter(compute.is_valid(links["hreflang"])).to_pandas()
     return frame
 
 
@@ -97,7 +100,7 @@ def language_codes(snapshot: SnapshotTables) -> pd.DataFrame:
 
 def _with_own(snapshot: SnapshotTables) -> pd.DataFrame:
     pages: pd.DataFrame = snapshot.pages.to_pandas(["site", "host", "domain", "path"])
-    own = own_links(hreflang_links(snapshot)).set_index("page")["hreflang"]
+    own = own_links(hreflang_links(snapshot.pages)).set_index("page")["hreflang"]
     return pages.assign(row=pages.index, own=own.reindex(pages.index).astype("str"))
 
 

@@ -161,6 +161,13 @@ def test_alternates_of_one_site_are_returned_by_another(tmp_path: Path) -> None:
     assert rows(made, "site", "language", "alternate", "links") == [("one", "en", "de", 1), ("two", "de", "en", 1)]
 
 
+def test_a_page_that_is_listed_twice_returns_the_links_of_both_listings(tmp_path: Path) -> None:
+    twice = [linked("en", en="en", de="de/1"), linked("en", en="en", de="de/2")]
+    back = [linked(f"de/{number}", de=f"de/{number}", en="en") for number in (1, 2)]
+    made = snapshot(tmp_path, *twice, *back).hreflang()
+    assert rows(made, "language", "alternate", "links", "returned") == [("de", "en", 2, 2), ("en", "de", 1, 1)]
+
+
 # --- overlap ---
 
 
