@@ -4,9 +4,9 @@
     python -m benchmarks.questions --ours FOLDER --theirs FOLDER [--archive 'FOLDER/*.xml.gz']
 
 The programs are in programs/LIBRARY/NAME.py; a library without the program cannot answer the question. Each runs in a
-fresh process, in turn, and prints its answer, which is compared with ours. Seconds are those of CPU: each program works
-in one thread at a time, and a busy machine does not change them much. The sites are generated, or consist of the
-sitemaps in the given folders; both are served on loopback, as advertools and pandas read URLs.
+fresh process, in turn, and prints its answer, which is compared with ours. Seconds are those of CPU, of all threads,
+which a busy machine changes little. The sites are generated, or consist of the sitemaps in the given folders; both are
+served on loopback, as advertools and pandas read URLs.
 """
 
 from __future__ import annotations
