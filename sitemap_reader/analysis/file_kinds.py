@@ -1,7 +1,7 @@
 """What a path is: paths, folders and patterns in; the sources that load() reads out, each with its kind and reader.
 
-Files are recognised by their content, so that a name says nothing but its date. KINDS is the table of all kinds: a new
-one is a row there.
+Files are recognised by their content, so that a name says nothing but its date. FOLDERS and FILES are the tables of all
+kinds: a new one is a row there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import attrs
 
 from ..client.summary import count_of
 from ..client.targets import find_target
-from ..fetch.replay import is_recording
+from ..fetch.replay import SEEDS_FILE
 from ..frontier.filters import make_moment
 from ..frontier.seeds import SCHEME
 from ..model.errors import UsageError
@@ -64,7 +64,7 @@ _BOM = b"\xef\xbb\xbf"
 
 @attrs.frozen
 class Kind:
-    """A kind of file, or of folder. `recognises` gets the path, and of a file its first bytes, decompressed.
+    """A kind of folder or file. `recognises` gets the path, and of a file its first bytes, decompressed.
 
     `read` gets one path, of sitemaps all paths of one state of a site; None: it is read as a site is, by its fetcher.
     `is_lazy`: a single one is read when its tables are needed, or line by line. `stored_time`: the time of reading that
@@ -72,7 +72,6 @@ class Kind:
     """
 
     name: str
-    is_folder: bool
     recognises: Callable[[Path, bytes], bool]
     read: Reader | None
     is_sitemap: bool = False
@@ -80,7 +79,7 @@ class Kind:
     stored_time: Callable[[Path], object] = lambda _: None
 
 
-@attrs.frozen
+@attrs.define
 class Source:
     """A file or folder to read; of the kind SITE, `path` is a Target.
 
@@ -96,15 +95,11 @@ class Source:
 
 @attrs.frozen
 class Found:
-    """The sources that one argument names, in groups of one site each, and files left out as they are of no kind.
-
-    `is_file`: the argument is one file, so that the children of an index are looked for beside it.
-    """
+    """The sources that one argument names, in groups of one site each, and files left out as they are of no kind."""
 
     name: str
-    groups: tuple[tuple[Source, ...], ...]
-    left_out: tuple[Path, ...] = ()
-    is_file: bool = False
+    groups: Sequence[Sequence[Source]]
+    left_out: Sequence[Path] = ()
 
     @property
     def has_files(self) -> bool:
@@ -160,12 +155,8 @@ def _shard(folder: HarvestFolder, shard: int) -> Tables:
     return Tables(**{name: read_table(folder.table(name, shard), name) for name in attrs.fields_dict(Tables)})
 
 
-def _is_harvest(folder: Path, _: bytes) -> bool:
-    return (folder / "harvest.json").is_file()
-
-
-def _is_snapshot(folder: Path, _: bytes) -> bool:
-    return (folder / f"urls{PARQUET}").is_file()
+def _holds(name: str) -> Callable[[Path, bytes], bool]:
+    return lambda folder, _: (folder / name).is_file()
 
 
 def _is_parquet(path: Path, head: bytes) -> bool:
@@ -193,41 +184,38 @@ def _stored(path: Path) -> object:
     return read_metadata(path).at
 
 
-KINDS = (
-    Kind("recording", True, lambda path, _: is_recording(path), None, stored_time=_recorded),
-    Kind("Snapshot", True, _is_snapshot, _read_tables, is_lazy=True, stored_time=_stored),
-    Kind("harvest", True, _is_harvest, _read_harvest, stored_time=lambda _: True),
-    Kind("WARC", False, lambda path, _: is_warc_name(path.name), None, stored_time=_recorded),
-    Kind("Parquet", False, _is_parquet, _read_tables, is_lazy=True, stored_time=_stored),
-    Kind("State", False, lambda _, head: head.startswith(SQLITE), _read_state, stored_time=lambda _: True),
-    DUMP := Kind("dump", False, _is_dump, _read_tables, is_lazy=True),
-    Kind("sitemap", False, _is_sitemap, read_sitemaps, is_sitemap=True),
+FOLDERS = (
+    Kind("recording", _holds(SEEDS_FILE), None, stored_time=_recorded),
+    Kind("Snapshot", _holds(f"urls{PARQUET}"), _read_tables, is_lazy=True, stored_time=_stored),
+    Kind("harvest", _holds("harvest.json"), _read_harvest, stored_time=lambda _: True),
+)
+FILES = (
+    Kind("WARC", lambda path, _: is_warc_name(path.name), None, stored_time=_recorded),
+    Kind("Parquet", _is_parquet, _read_tables, is_lazy=True, stored_time=_stored),
+    Kind("State", lambda _, head: head.startswith(SQLITE), _read_state, stored_time=lambda _: True),
+    DUMP := Kind("dump", _is_dump, _read_tables, is_lazy=True),
+    Kind("sitemap", _is_sitemap, read_sitemaps, is_sitemap=True),
 )
 # What snapshot() reads by the network; and files that are left out.
-SITE, OTHER = (Kind(name, False, lambda *_: False, None) for name in ("site", "other"))
+SITE, OTHER = (Kind(name, lambda *_: False, None) for name in ("site", "other"))
 
 
 def kind_of(path: Path) -> Kind:
     """The kind of an existing file or folder; OTHER if it is of none."""
-    is_folder = path.is_dir()
-    head = b"" if is_folder else _head(path)
-    return next((kind for kind in KINDS if kind.is_folder == is_folder and kind.recognises(path, head)), OTHER)
+    kinds, head = (FOLDERS, b"") if path.is_dir() else (FILES, _head(path))
+    return next((kind for kind in kinds if kind.recognises(path, head)), OTHER)
 
 
 def _head(path: Path) -> bytes:
     """The first bytes of a file, decompressed where that is possible; empty if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(_HEAD_BYTES)
-            compression = next((name for name, magic in MAGIC.items() if raw.startswith(magic)), None)
-            if compression is None:
-                return raw
-            file.seek(0)
+    with suppress(OSError), path.open("rb") as file:
+        raw = file.read(_HEAD_BYTES)
+        file.seek(0)
+        for compression in [name for name, magic in MAGIC.items() if raw.startswith(magic)]:
             with suppress(UsageError, *damage()):
                 return bytes(decompressed(file, compression, str(path)).read1(_HEAD_BYTES))
-            return raw
-    except OSError:
-        return b""
+        return raw
+    return b""
 
 
 # --- paths, folders, patterns ----------------------------------------------------------------------------------------
@@ -239,32 +227,34 @@ def find_sources(name: str | os.PathLike[str], at: Moment | None = None) -> Foun
     The files that a pattern matches are of one site; each folder that it matches is a site of its own, or, if their
     names state the time, a state of the same one.
     """
-    text, path = os.fspath(name), Path(name)
-    if SCHEME.match(text):
-        raise UsageError(f"{text} is a URL, and load() reads files: sr.snapshot({text!r}) reads a site")
-    if os.path.isdir(path):
-        groups = [_sources_in(path, (path.absolute().name,))]
-        hint = f"; {str(path / '**')!r} also takes its folders" if any(each.is_dir() for each in path.iterdir()) else ""
-        nothing = f"there is neither a sitemap nor a dump in {path}{hint}"
-    elif os.path.exists(path):
-        groups, nothing = [[_single(path)]], f"{path} is neither a sitemap nor a dump"
-    elif glob.has_magic(text):
-        groups, nothing = _matching(text), f"of what {text} matches, nothing is a sitemap or a dump"
-    else:
-        raise UsageError(f"there is no file or folder {path}; load() takes {ACCEPTED}")
+    groups, nothing = _groups(os.fspath(name))
     if at == BY_NAME:
         groups = [[source for group in groups for source in group]]
     known = [[source for source in group if source.kind is not OTHER] for group in groups]
     if not any(known):
         raise UsageError(f"{nothing}; load() takes {ACCEPTED}")
     time = {} if at is None or at == BY_NAME else _time(at)
-    dated = [
-        tuple(attrs.evolve(each, time=_time_in_name(each) if at == BY_NAME else time) for each in group)
-        for group in known
-        if group
-    ]
+    for source in [source for group in known for source in group]:
+        source.time = _time_in_name(source) if at == BY_NAME else time
     left_out = [source.path for group in groups for source in group if source.kind is OTHER]
-    return Found(text, tuple(dated), tuple(left_out), is_file=os.path.isfile(path))
+    return Found(os.fspath(name), [group for group in known if group], left_out)
+
+
+def _groups(name: str) -> tuple[list[list[Source]], str]:
+    """What a name means, also what is of no kind, and what to say if nothing else is there."""
+    path = Path(name)
+    if SCHEME.match(name):
+        raise UsageError(f"{name} is a URL, and load() reads files: sr.snapshot({name!r}) reads a site")
+    if os.path.isdir(path):
+        has_folders = any(each.is_dir() for each in path.iterdir())
+        hint = f"; {str(path / '**')!r} also takes its folders" if has_folders else ""
+        nothing = f"there is neither a sitemap nor a dump in {path}{hint}"
+        return [_sources_in(path, (path.absolute().name,))], nothing
+    if os.path.exists(path):
+        return [[_single(path)]], f"{path} is neither a sitemap nor a dump"
+    if glob.has_magic(name):
+        return _matching(name), f"of what {name} matches, nothing is a sitemap or a dump"
+    raise UsageError(f"there is no file or folder {path}; load() takes {ACCEPTED}")
 
 
 def _single(path: Path) -> Source:

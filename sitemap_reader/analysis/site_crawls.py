@@ -33,27 +33,22 @@ STOPPED = "stopped before the end: only what was read until then is here"
 
 @attrs.define
 class _Site:
-    """What is read of one site, and from when to when."""
+    """What is read of one site; `metadata` is None until its end, or that of the whole where that was stopped."""
 
     name: str
     target: Target
     builder: TableBuilder = attrs.field(factory=TableBuilder)
-    started: datetime | None = None
-    ended: datetime | None = None
+    metadata: SnapshotMetadata | None = None
     notes: list[str] = attrs.field(factory=list)
-    complete: bool = True
     failure: ReadError | None = None
 
-    def begin(self) -> None:
-        """Takes the time."""
-        self.started = self.target.recorded or datetime.now(UTC)
-
     def end(self, run: CrawlRun) -> None:
-        """Takes what the run states at its end, or where it was stopped."""
-        builder = run.summary_builder
-        self.complete = builder.complete
+        """Takes what the run states at its end, or where it was stopped; the run is not kept."""
+        builder, recorded = run.summary_builder, self.target.recorded
+        self.metadata = SnapshotMetadata(
+            recorded or run.began, recorded or datetime.now(UTC), complete=builder.complete
+        )
         self.notes = [*omissions(run.summary(), builder.outcomes, builder.problems)]
-        self.ended = self.target.recorded or datetime.now(UTC)
 
 
 @attrs.frozen
@@ -86,7 +81,6 @@ def read_sites(
     reader = SitesReader(
         targets,
         [site.name for site in sites],
-        on_begin=lambda number: sites[number].begin(),
         on_item=on_item,
         on_progress=on_progress,
         show_progress=show_progress,
@@ -119,11 +113,11 @@ def _crawled(sites: list[_Site], is_stopped: bool, options: dict[str, Any]) -> C
     choice = selection_text({name: options.get(name) for name in FILTERS}) or None
     parts = []
     for number, site in enumerate(sites):
-        if site.ended is not None and not site.failure:
-            complete = site.complete and not is_stopped and not failures
-            metadata = SnapshotMetadata(site.started or site.ended, site.ended, complete=complete, choice=choice)
+        if site.metadata is not None and not site.failure:
+            complete = site.metadata.complete and not is_stopped and not failures
+            metadata = attrs.evolve(site.metadata, complete=complete, choice=choice)
             parts.append(Part(site.builder.tables(), metadata, number))
-    names = tuple(site.name for site in sites if site.started is not None)
+    names = tuple(site.name for site in sites if site.metadata is not None)
     return CrawledSites(names, tuple(parts), tuple(notes), failures, is_stopped)
 
 

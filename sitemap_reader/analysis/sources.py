@@ -148,7 +148,7 @@ def _site(name: str | Path, at: Moment | None) -> Found:
     target = find_target(name)
     if at is not None:
         raise UsageError(f"at is for files, and {name} is a site, which is read now: leave it out")
-    return Found(str(name), ((Source(target, SITE),),))
+    return Found(str(name), [[Source(target, SITE)]])
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -162,8 +162,8 @@ def _read(
     by_time: bool,
 ) -> Snapshot:
     """The Snapshot of all sources; what cannot be read is a note, if anything can. All sites are read at once."""
-    groups = [(group, each.is_file) for each in found for group in each.groups]
-    sources = [source for group, _ in groups for source in group]
+    groups = [(each.name, group) for each in found for group in each.groups]
+    sources = [source for _, group in groups for source in group]
     _check_scope(sources, options.scope)
     if len(sources) == len(found) == 1 and sources[0].kind.is_lazy:
         return _lazy(sources[0], options.site)
@@ -171,14 +171,15 @@ def _read(
     parts: list[Part] = []
     failures: list[SitemapReaderError] = []
     sites: list[tuple[int, Source]] = []
-    for number, (group, is_file) in enumerate(groups):
+    for number, (name, group) in enumerate(groups):
+        file_options = attrs.evolve(options, with_children=os.path.isfile(name))
         for alike in _batches(group):
             source = alike[0]
             if source.kind.read is None:
                 sites.append((number, source))
                 continue
             try:
-                part = source.kind.read([each.path for each in alike], attrs.evolve(options, with_children=is_file))
+                part = source.kind.read([each.path for each in alike], file_options)
             except SitemapReaderError as exc:
                 failures.append(exc)
             else:

@@ -209,6 +209,12 @@ def test_many_absent_children_are_counted(tmp_path: Path) -> None:
     assert note.endswith("https://a.example/2.xml; and 2 more")
 
 
+def test_an_age_is_one_time_for_all_files(tmp_path: Path) -> None:
+    write(tmp_path, map__xml=index("de.xml"), de__xml=urlset("1"))
+    loaded = sr.load(tmp_path, at="7d")
+    assert (locs(loaded), loaded.notes) == (["1"], ())
+
+
 # --- several sites, folders, patterns ---
 
 
@@ -231,6 +237,7 @@ def test_every_kind_can_be_loaded_at_once(tmp_path: Path) -> None:
     assert len(loaded.urls) == 640 + 3 + 1 + 146
     mixed = sr.snapshot([tmp_path / "map.xml", SITES / "shop"], show_progress=False)
     assert mixed.sites == ("b.example", "shop.example")
+    assert mixed.name == f"{tmp_path / 'map.xml'}, shop.example"
 
 
 def test_recorded_site_is_loaded_as_a_snapshot() -> None:
@@ -239,7 +246,18 @@ def test_recorded_site_is_loaded_as_a_snapshot() -> None:
     assert loaded.urls.to_arrow().equals(usual.urls.to_arrow())
     assert (loaded.notes, loaded.read_at, loaded.complete) == (usual.notes, RECORDED, False)
     assert len(sr.load(SITES / "broken", scope="any").urls) > len(usual.urls)
-    assert sr.load(SITES / "shop", at="2026-01-01").read_on == "2026-01-01"
+    for call in (sr.load, sr.snapshot):
+        assert call(SITES / "shop", at="2026-01-01").read_on == "2026-01-01"
+        assert call(str(SITES / "shop"), at="name").read_at == usual.read_at
+
+
+def test_recordings_in_dated_folders_are_states(tmp_path: Path) -> None:
+    for day in ("2026-01-01", "2026-02-01"):
+        shutil.copytree(SITES / "nesting", tmp_path / day)
+    for call in (sr.load, sr.snapshot):
+        loaded = call(tmp_path / "*", at="name")
+        assert (loaded.name, loaded.sites) == ("nesting.example", ("nesting.example",))
+        assert loaded.growth()["pages"].tolist() == [3, 3]
 
 
 def test_files_of_a_recorded_site_that_a_pattern_matches_are_not_read_twice(tmp_path: Path) -> None:
