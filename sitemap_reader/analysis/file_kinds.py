@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     Reader = Callable[[Sequence[Path], FileOptions], Part]
     Names = tuple[str, ...]
 
-# What load() takes, for messages.
+# What can be loaded, for messages.
 ACCEPTED = (
     "sitemaps (XML, text, RSS, Atom; also .gz), dumps (.jsonl, .jsonl.gz, .parquet), folders and patterns of these, "
-    "states of sync, folders of to_parquet(), of a harvest, or of a recorded site"
+    "states of sync, or the folder of a saved Snapshot, a harvest or a recorded site"
 )
 
 # The value of `at` with which each name states its time.
@@ -143,7 +143,7 @@ def _read_harvest(paths: Sequence[Path], _: FileOptions) -> Part:
     if plan is None:  # it was removed meanwhile
         raise UsageError(f"there is no harvest in {path}")
     pending = folder.pending_shards(plan.shards)
-    missing = f"{count_of(len(pending), 'shard')} of {plan.shards:,} not done: harvest(…, resume=True) reads them"
+    missing = f"{count_of(len(pending), 'shard')} of {plan.shards:,} not done: a harvest with resume=True reads them"
     shards = [shard for shard in range(plan.shards) if shard not in {*pending}]
     tables = [read_state(folder.state(each))[0] if plan.has_state else _shard(folder, each) for each in shards]
     started, complete = datetime.fromisoformat(plan.started), False if pending else None
@@ -232,7 +232,7 @@ def find_sources(name: str | os.PathLike[str], at: Moment | None = None) -> Foun
         groups = [[source for group in groups for source in group]]
     known = [[source for source in group if source.kind is not OTHER] for group in groups]
     if not any(known):
-        raise UsageError(f"{nothing}; load() takes {ACCEPTED}")
+        raise UsageError(f"{nothing}; give {ACCEPTED}")
     time = {} if at is None or at == BY_NAME else _time(at)
     for source in [source for group in known for source in group]:
         source.time = _time_in_name(source) if at == BY_NAME else time
@@ -254,7 +254,7 @@ def _groups(name: str) -> tuple[list[list[Source]], str]:
         return [[_single(path)]], f"{path} is neither a sitemap nor a dump"
     if glob.has_magic(name):
         return _matching(name), f"of what {name} matches, nothing is a sitemap or a dump"
-    raise UsageError(f"there is no file or folder {path}; load() takes {ACCEPTED}")
+    raise UsageError(f"there is no file or folder {path}; give {ACCEPTED}")
 
 
 def _single(path: Path) -> Source:
@@ -280,7 +280,7 @@ def _matching(pattern: str) -> list[list[Source]]:
     """What a pattern matches: a group of its files, then each folder of which no file is matched itself."""
     matches = [Path(match) for match in sorted(glob.glob(pattern, recursive=True))]
     if not matches:
-        raise UsageError(f"no file matches {pattern}; load() takes {ACCEPTED}")
+        raise UsageError(f"no file matches {pattern}; give {ACCEPTED}")
     parts = Path(pattern).parts
     fixed = next(number for number, part in enumerate(parts) if glob.has_magic(part))
     special = {path for path in matches if path.is_dir() and kind_of(path) is not OTHER}
@@ -306,6 +306,6 @@ def _time_in_name(source: Source) -> dict[str, Any]:
     """The time that the name states, or none where one is stored in the source; UsageError without either."""
     date = next(filter(None, map(date_in_path, source.dated)), None)
     if date is None and not source.kind.stored_time(source.path):
-        what = f"{source.path} has no date in its name, as at={BY_NAME!r} needs"
+        what = f'{source.path} has no date in its name, as at="{BY_NAME}" needs'
         raise UsageError(f"{what}: a date is written {ACCEPTED_DATES}; or give at= the time itself")
     return {} if date is None else _time(date)

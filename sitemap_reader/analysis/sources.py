@@ -113,7 +113,7 @@ def load(
 # Argument -> what it is, and what to give where it is empty.
 _ARGUMENTS = {
     "target": ("a host, a URL, a file or a folder", "name a site, such as example.com"),
-    "path": ("a file, a folder or a pattern", f"load() takes {ACCEPTED}"),
+    "path": ("a file, a folder or a pattern", f"give {ACCEPTED}"),
 }
 
 
@@ -147,7 +147,7 @@ def _is_on_disk(name: str | Path) -> bool:
 def _site(name: str | Path, at: Moment | None) -> Found:
     target = find_target(name)
     if at is not None:
-        raise UsageError(f"at is for files, and {name} is a site, which is read now: leave it out")
+        raise UsageError(f"at= is for files, and {name} is a site, which is read now: leave it out")
     return Found(str(name), [[Source(target, SITE)]])
 
 
@@ -219,8 +219,7 @@ def _check_scope(sources: Iterable[Source], scope: ScopeMode | None) -> None:
         if source.kind.read is None or scope in (None, "any"):
             continue
         if not source.kind.is_sitemap:
-            what = f"scope is for sitemaps, and {source.path} holds URLs that are read already"
-            raise UsageError(f"{what}: filter(include=…) keeps some of them")
+            raise UsageError(f"scope= is for sitemaps, and {source.path} holds URLs that are read already: leave it out")
         if scope == "protocol":
-            what = 'scope "protocol" compares each URL with that of its sitemap, and a file has none'
-            raise UsageError(f'{what}: give "any", or "host" or "domain" to keep the URLs of the site')
+            what = 'scope="protocol" compares each URL with that of its sitemap, and a file has none'
+            raise UsageError(f'{what}: scope="host" and scope="domain" keep the URLs of the site')
