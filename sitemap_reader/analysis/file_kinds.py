@@ -26,20 +26,18 @@ from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.parser import SitemapParser
 from ..serialize.byte_streams import MAGIC, damage, decompressed
 from ..serialize.dumps import DUMP_SUFFIXES, SQLITE, is_warc_name, open_file
-from .export import PARQUET, read, read_metadata, read_table
+from .export import PARQUET, read, read_metadata
 from .notes import named
 from .path_dates import ACCEPTED as ACCEPTED_DATES
 from .path_dates import date_in_path
 from .sitemap_files import read_sitemaps
 from .state_tables import read_state
-from .states import Part, join_tables
-from .tables import SnapshotMetadata, Tables
+from .states import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..frontier.filters import Moment
-    from ..scale.folder import HarvestFolder
     from .sitemap_files import FileOptions
 
     Reader = Callable[[Sequence[Path], FileOptions], Part]
@@ -131,28 +129,10 @@ def _read_state(paths: Sequence[Path], _: FileOptions) -> Part:
 
 
 def _read_harvest(paths: Sequence[Path], _: FileOptions) -> Part:
-    """The tables of all shards, at the time when the harvest began; its missing shards are a note.
-
-    A harvest with a state has changes in its tables: then those of its states are read.
-    """
-    from ..scale.folder import HarvestFolder  # here: few folders are one
+    from .harvest_tables import read_harvest  # here: few folders are one
 
     (path,) = paths
-    folder = HarvestFolder(path)
-    plan = folder.plan()
-    if plan is None:  # it was removed meanwhile
-        raise UsageError(f"there is no harvest in {path}")
-    pending = folder.pending_shards(plan.shards)
-    missing = f"{count_of(len(pending), 'shard')} of {plan.shards:,} not done: a harvest with resume=True reads them"
-    shards = [shard for shard in range(plan.shards) if shard not in {*pending}]
-    tables = [read_state(folder.state(each))[0] if plan.has_state else _shard(folder, each) for each in shards]
-    started, complete = datetime.fromisoformat(plan.started), False if pending else None
-    metadata = SnapshotMetadata(started, started, complete=complete, notes=(missing,) if pending else ())
-    return Part(join_tables(tables), metadata)
-
-
-def _shard(folder: HarvestFolder, shard: int) -> Tables:
-    return Tables(**{name: read_table(folder.table(name, shard), name) for name in attrs.fields_dict(Tables)})
+    return Part(*read_harvest(path))
 
 
 def _holds(name: str) -> Callable[[Path, bytes], bool]:

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.keywords import PatternOptions
 from ..client.parallel import SitesReader
 from .notes import omissions
 from .states import Part
-from .tables import SnapshotMetadata, TableBuilder, selection_text, site_label
+from .tables import SnapshotMetadata, TableBuilder, filter_text, site_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from ..model.errors import ReadError
     from ..model.records import Item
 
-# Keywords that filter URLs, in the order in which a Snapshot names them.
-FILTERS = ("since", "until", *PatternOptions.__annotations__)
 STOPPED = "stopped before the end: only what was read until then is here"
 
 
@@ -110,7 +107,7 @@ def _crawled(sites: list[_Site], is_stopped: bool, options: dict[str, Any]) -> C
     for site in sites:
         if not site.failure:
             notes += [f"{site.name}: {note}" if len(sites) > 1 else note for note in site.notes]
-    choice = selection_text({name: options.get(name) for name in FILTERS}) or None
+    choice = filter_text(options)
     parts = []
     for number, site in enumerate(sites):
         if site.metadata is not None and not site.failure:

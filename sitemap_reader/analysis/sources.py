@@ -23,11 +23,11 @@ from ..serialize.arrow import require_pyarrow
 from ..serialize.dumps import DumpFile, is_dump_name, is_warc_name
 from .export import read, read_metadata
 from .file_kinds import ACCEPTED, BY_NAME, SITE, Found, Source, find_sources
-from .site_crawls import FILTERS, read_sites
+from .site_crawls import read_sites
 from .sitemap_files import FileOptions
 from .snapshot import Snapshot
 from .states import combine
-from .tables import SnapshotMetadata, as_reusable
+from .tables import FILTERS, SnapshotMetadata, as_reusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -219,7 +219,9 @@ def _check_scope(sources: Iterable[Source], scope: ScopeMode | None) -> None:
         if source.kind.read is None or scope in (None, "any"):
             continue
         if not source.kind.is_sitemap:
-            raise UsageError(f"scope= is for sitemaps, and {source.path} holds URLs that are read already: leave it out")
+            raise UsageError(
+                f"scope= is for sitemaps, and {source.path} holds URLs that are read already: leave it out"
+            )
         if scope == "protocol":
             what = 'scope="protocol" compares each URL with that of its sitemap, and a file has none'
             raise UsageError(f'{what}: scope="host" and scope="domain" keep the URLs of the site')

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import shutil
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,14 @@ import pytest
 pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
+import pyarrow.parquet as pq
 from recorded import RECORDED, SITES, dump, snapshot
 
 import sitemap_reader as sr
 from sitemap_reader.analysis import sitemap_files
 from sitemap_reader.analysis.path_dates import date_in_name, date_in_path
 from sitemap_reader.model.url_batch import UrlBatch
-from sitemap_reader.scale.folder import SUMS, HarvestFolder, HarvestPlan, ShardWriter
+from sitemap_reader.scale.folder import SUMS, HarvestFolder, HarvestPlan, HostRow, ShardWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -307,15 +309,21 @@ def test_keywords_that_select_urls_are_refused_for_files(tmp_path: Path) -> None
 # --- harvests ---
 
 
-def harvested(folder: Path, *, state: bool = False) -> Path:
-    """A harvest of one shard with one host, as its folder is written."""
+# When the host of each shard was read.
+READ = [datetime(2026, 1, 15, 11, tzinfo=UTC), datetime(2026, 1, 15, 12, tzinfo=UTC)]
+
+
+def harvested(folder: Path, **settings: Any) -> Path:
+    """A harvest of two shards with one host each, as its folder is written."""
     harvest = HarvestFolder(folder, "run")
-    plan = HarvestPlan(2, "0", 2, {"state": state}, {}, "2026-01-15T10:43:46Z")
+    plan = HarvestPlan(2, "0", 2, {"state": False, **settings}, {}, "2026-01-15T10:43:46Z")
     harvest.begin(plan, [["a.example"], ["b.example"]])
     harvest.clean_up(2)
     for shard, site in enumerate(["a.example", "b.example"]):
-        writer = ShardWriter(harvest, shard, state_shared_by=1 if state else None)
+        writer = ShardWriter(harvest, shard, state_shared_by=None)
         writer.add_urls(UrlBatch(None, records=[sr.UrlRecord(f"https://{site}/x")]), site)
+        writer.add_item(sr.Outcome(f"https://{site}/sitemap.xml"), site)
+        writer.add_host(HostRow(site, site, "complete", None, 1, 1, 0, 10, READ[shard], 1.5))
         writer.publish({"hosts": 1, "verdicts": {}, "given_up": [], **dict.fromkeys(SUMS, 0)})
         writer.close()
     return folder
@@ -330,6 +338,36 @@ def test_all_shards_of_a_harvest_are_loaded_at_its_start(tmp_path: Path) -> None
     part = sr.load(tmp_path / "harvest")
     assert (part.sites, part.complete) == (("a.example",), False)
     assert part.notes == ("1 shard of 2 not done: a harvest with resume=True reads them",)
+
+
+def test_each_site_of_a_harvest_has_its_time(tmp_path: Path) -> None:
+    loaded = sr.load(harvested(tmp_path / "harvest"))
+    assert loaded.read_until == READ[1] + timedelta(seconds=1.5)
+    for table in (loaded.urls, loaded.sitemaps):
+        assert table["read_at"].tolist() == READ
+    loaded.to_parquet(tmp_path / "stored")
+    again = sr.load(tmp_path / "stored")
+    assert again.sitemaps["read_at"].tolist() == again.urls["read_at"].tolist() == READ
+    assert all("read_at" not in line for line in again.dicts())
+
+
+def test_harvest_of_an_older_version_has_no_times_of_sites(tmp_path: Path) -> None:
+    folder = harvested(tmp_path / "harvest")
+    for file in (folder / "hosts").iterdir():
+        pq.write_table(pq.read_table(file).drop_columns("read_at"), file)
+        manifest = folder / "manifests" / f"{file.stem}.json"
+        sizes = json.loads(manifest.read_text())
+        sizes["bytes"]["hosts"] = file.stat().st_size
+        manifest.write_text(json.dumps(sizes))
+    loaded = sr.load(folder)
+    assert (loaded.sites, loaded.read_until) == (("a.example", "b.example"), loaded.read_at)
+    assert "read_at" not in loaded.urls.columns
+
+
+def test_filters_of_a_harvest_are_stated(tmp_path: Path) -> None:
+    settings = {"since": "7d", "until": None, "include": ["/p/"], "exclude": [], "scope": "any"}
+    assert sr.load(harvested(tmp_path / "some", **settings)).choice == "since '7d', include '/p/'"
+    assert sr.load(harvested(tmp_path / "all")).choice is None
 
 
 # --- states by name ---
