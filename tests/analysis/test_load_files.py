@@ -434,6 +434,8 @@ def test_files_of_one_date_are_a_state_and_the_newest_has_the_earlier_ones(tmp_p
     assert sorted(locs(newest)) == ["1", "2", "3", "4", "5"]
     assert [each.read_on for each in (*newest.earlier, newest)] == ["2026-01-01", "2026-02-01", "2026-03-01"]
     assert newest.earlier[0].earlier == ()
+    assert repr(newest) == f"<Snapshot of {newest.name}; 2 earlier states since 2026-01-01>"
+    assert "read 2026-03-01: complete; 2 earlier states since 2026-01-01<" in newest._repr_html_()
     assert newest.growth()["pages"].tolist() == [2, 2, 5]
     assert newest.growth([])["pages"].tolist() == [5]
     assert newest.churn()[["new", "removed", "unchanged"]].to_numpy().tolist() == [[3, 0, 2]]
@@ -495,6 +497,7 @@ def test_newest_state_has_the_newest_of_each_site(tmp_path: Path) -> None:
     assert loaded.sites == ("a.example", "b.example")
     assert first_seen(loaded) == {"1": None, "2": "2026-02", "3": None}
     assert [len(each.urls) for each in loaded.earlier] == [1]
+    assert repr(loaded).endswith("; 1 earlier state since 2026-01-01>")
     assert loaded.filter(site="a.example").growth()["pages"].tolist() == [1, 2]
     assert loaded.filter(site="b.example").earlier == ()
 
