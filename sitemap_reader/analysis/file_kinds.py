@@ -27,6 +27,7 @@ from ..parser.parser import SitemapParser
 from ..serialize.byte_streams import MAGIC, damage, decompressed
 from ..serialize.dumps import DUMP_SUFFIXES, SQLITE, is_warc_name, open_file
 from .export import PARQUET, read, read_metadata
+from .harvest_tables import read_harvest
 from .notes import named
 from .path_dates import ACCEPTED as ACCEPTED_DATES
 from .path_dates import date_in_path
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from ..frontier.filters import Moment
     from .sitemap_files import FileOptions
+    from .tables import SnapshotMetadata, Tables
 
     Reader = Callable[[Sequence[Path], FileOptions], Part]
     Names = tuple[str, ...]
@@ -116,23 +118,14 @@ class Found:
 # --- the kinds -------------------------------------------------------------------------------------------------------
 
 
-def _read_tables(paths: Sequence[Path], _: FileOptions) -> Part:
+def _alone(read: Callable[[Path], tuple[Tables, SnapshotMetadata]]) -> Reader:
+    """The reader of a kind that gets one path."""
+    return lambda paths, _: Part(*read(*paths))
+
+
+def _read_tables(path: Path) -> tuple[Tables, SnapshotMetadata]:
     """A dump, or what to_parquet() wrote."""
-    (path,) = paths
-    return Part(read(path), read_metadata(path))
-
-
-def _read_state(paths: Sequence[Path], _: FileOptions) -> Part:
-    """The state of sync."""
-    (path,) = paths
-    return Part(*read_state(path))
-
-
-def _read_harvest(paths: Sequence[Path], _: FileOptions) -> Part:
-    from .harvest_tables import read_harvest  # here: few folders are one
-
-    (path,) = paths
-    return Part(*read_harvest(path))
+    return read(path), read_metadata(path)
 
 
 def _holds(name: str) -> Callable[[Path, bytes], bool]:
@@ -166,14 +159,14 @@ def _stored(path: Path) -> object:
 
 FOLDERS = (
     Kind("recording", _holds(SEEDS_FILE), None, stored_time=_recorded),
-    Kind("Snapshot", _holds(f"urls{PARQUET}"), _read_tables, is_lazy=True, stored_time=_stored),
-    Kind("harvest", _holds("harvest.json"), _read_harvest, stored_time=lambda _: True),
+    Kind("Snapshot", _holds(f"urls{PARQUET}"), _alone(_read_tables), is_lazy=True, stored_time=_stored),
+    Kind("harvest", _holds("harvest.json"), _alone(read_harvest), stored_time=lambda _: True),
 )
 FILES = (
     Kind("WARC", lambda path, _: is_warc_name(path.name), None, stored_time=_recorded),
-    Kind("Parquet", _is_parquet, _read_tables, is_lazy=True, stored_time=_stored),
-    Kind("State", lambda _, head: head.startswith(SQLITE), _read_state, stored_time=lambda _: True),
-    DUMP := Kind("dump", _is_dump, _read_tables, is_lazy=True),
+    Kind("Parquet", _is_parquet, _alone(_read_tables), is_lazy=True, stored_time=_stored),
+    Kind("State", lambda _, head: head.startswith(SQLITE), _alone(read_state), stored_time=lambda _: True),
+    DUMP := Kind("dump", _is_dump, _alone(_read_tables), is_lazy=True),
     Kind("sitemap", _is_sitemap, read_sitemaps, is_sitemap=True),
 )
 # What snapshot() reads by the network; and files that are left out.
@@ -238,12 +231,12 @@ def _groups(name: str) -> tuple[list[list[Source]], str]:
 
 
 def _single(path: Path) -> Source:
-    # A pipe cannot be read twice. A file that is named as a dump is reported as one, with the line that is wrong.
-    kind = DUMP if path.is_fifo() else kind_of(path)
-    if not path.is_fifo():
+    kind = DUMP
+    if not path.is_fifo():  # which cannot be read twice
         open_file(path).close()  # UsageError if it cannot be read
+        kind = kind_of(path)
     if kind is OTHER and path.name.lower().endswith(DUMP_SUFFIXES):
-        kind = DUMP
+        kind = DUMP  # it is reported as one, with the line that is wrong
     return Source(path, kind, ((path.name,), (path.absolute().parent.name,)))
 
 

@@ -34,6 +34,7 @@ class _Site:
 
     name: str
     target: Target
+    choice: str | None
     builder: TableBuilder = attrs.field(factory=TableBuilder)
     metadata: SnapshotMetadata | None = None
     notes: list[str] = attrs.field(factory=list)
@@ -42,9 +43,8 @@ class _Site:
     def end(self, run: CrawlRun) -> None:
         """Takes what the run states at its end, or where it was stopped; the run is not kept."""
         builder, recorded = run.summary_builder, self.target.recorded
-        self.metadata = SnapshotMetadata(
-            recorded or run.began, recorded or datetime.now(UTC), complete=builder.complete
-        )
+        began, ended = recorded or run.began, recorded or datetime.now(UTC)
+        self.metadata = SnapshotMetadata(began, ended, complete=builder.complete, choice=self.choice)
         self.notes = [*omissions(run.summary(), builder.outcomes, builder.problems)]
 
 
@@ -55,10 +55,10 @@ class CrawledSites:
     `notes` are those of the whole: with the name of the site in front if there are several.
     """
 
-    names: tuple[str, ...]
-    parts: tuple[Part, ...]
-    notes: tuple[str, ...]
-    failures: tuple[ReadError, ...]
+    names: Sequence[str]
+    parts: Sequence[Part]
+    notes: Sequence[str]
+    failures: Sequence[ReadError]
     is_stopped: bool
 
 
@@ -70,7 +70,8 @@ def read_sites(
     options: dict[str, Any],
 ) -> CrawledSites:
     """Reads the sites at once; the `group` of each Part is the place of its target."""
-    sites = [_Site(_site_name(target), target) for target in targets]
+    choice = filter_text(options)
+    sites = [_Site(_site_name(target), target, choice) for target in targets]
 
     def on_item(number: int, item: Item) -> None:
         sites[number].builder.add_item(item, sites[number].name)
@@ -97,25 +98,19 @@ def read_sites(
         is_stopped = True
     for number, run in reader.runs.items():
         sites[number].end(run)
-    return _crawled(sites, is_stopped, options)
+    return _crawled(sites, is_stopped=is_stopped)
 
 
-def _crawled(sites: list[_Site], is_stopped: bool, options: dict[str, Any]) -> CrawledSites:
-    failures = tuple(site.failure for site in sites if site.failure)
-    notes = [STOPPED] if is_stopped else []
-    notes += map(str, failures)
-    for site in sites:
-        if not site.failure:
-            notes += [f"{site.name}: {note}" if len(sites) > 1 else note for note in site.notes]
-    choice = filter_text(options)
+def _crawled(sites: Sequence[_Site], *, is_stopped: bool) -> CrawledSites:
+    failures = [site.failure for site in sites if site.failure]
+    notes = [STOPPED] * is_stopped + [*map(str, failures)]
     parts = []
     for number, site in enumerate(sites):
         if site.metadata is not None and not site.failure:
-            complete = site.metadata.complete and not is_stopped and not failures
-            metadata = attrs.evolve(site.metadata, complete=complete, choice=choice)
-            parts.append(Part(site.builder.tables(), metadata, number))
-    names = tuple(site.name for site in sites if site.metadata is not None)
-    return CrawledSites(names, tuple(parts), tuple(notes), failures, is_stopped)
+            parts.append(Part(site.builder.tables(), site.metadata, number))
+            notes += [f"{site.name}: {note}" if len(sites) > 1 else note for note in site.notes]
+    names = [site.name for site in sites if site.metadata is not None]
+    return CrawledSites(names, parts, notes, failures, is_stopped)
 
 
 def _site_name(target: Target) -> str:

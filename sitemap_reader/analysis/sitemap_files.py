@@ -80,10 +80,11 @@ class _Reading:
             known = len(self._refs)
             self._read_file(path)
             refs = self._refs[known:]
-            for child in _children_beside(path, refs) if self._options.with_children else ():
-                if child not in files:
-                    files[child] = None
-                    waiting.append(child)
+            if refs and self._options.with_children:
+                beside = FileNames(file for file in sorted(path.parent.iterdir()) if file.is_file())
+                children = dict.fromkeys(file for ref in refs for file in beside.find(ref) if file not in files)
+                files |= children
+                waiting += children
         if verdict := self._summary_builder.verdict(", ".join(map(str, paths[:MAX_NAMED]))):
             raise verdict
         names = FileNames(files)
@@ -173,12 +174,6 @@ class FileNames:
 
 def _bare(name: str) -> str:
     return name.lower().removesuffix(".gz")
-
-
-def _children_beside(path: Path, refs: Sequence[SitemapRef]) -> list[Path]:
-    """The files beside an index that may be its children."""
-    names = FileNames(file for file in sorted(path.parent.iterdir()) if file.is_file()) if refs else FileNames(())
-    return [*dict.fromkeys(file for ref in refs for file in names.find(ref))]
 
 
 def _absence(refs: Sequence[SitemapRef]) -> Iterator[str]:

@@ -193,7 +193,7 @@ def _read(
     if failures and not crawled.is_stopped and not any(len(part.tables.urls) for part in parts):
         raise failures[0]
     names = dict.fromkeys([*(each.name for each in found if each.has_files), *crawled.names])
-    is_partial = bool(failures) and not by_time  # a state that cannot be read is left out
+    is_partial = crawled.is_stopped or (bool(failures) and not by_time)  # a state that cannot be read is left out
     return combine(parts, name=", ".join(names), site=options.site, by_time=by_time, is_partial=is_partial, notes=notes)
 
 
@@ -215,13 +215,10 @@ def _lazy(source: Source, site: str | None) -> Snapshot:
 
 def _check_scope(sources: Iterable[Source], scope: ScopeMode | None) -> None:
     """UsageError for a scope that files of a kind cannot have."""
-    for source in sources:
-        if source.kind.read is None or scope in (None, "any"):
-            continue
-        if not source.kind.is_sitemap:
-            raise UsageError(
-                f"scope= is for sitemaps, and {source.path} holds URLs that are read already: leave it out"
-            )
-        if scope == "protocol":
+    for source in sources if scope not in (None, "any") else ():
+        if source.kind.read and not source.kind.is_sitemap:
+            what = f"scope= is for sitemaps, and {source.path} holds URLs that are read already"
+            raise UsageError(f"{what}: leave it out")
+        if source.kind.is_sitemap and scope == "protocol":
             what = 'scope="protocol" compares each URL with that of its sitemap, and a file has none'
             raise UsageError(f'{what}: scope="host" and scope="domain" keep the URLs of the site')
