@@ -40,7 +40,15 @@ def card(snapshot: SnapshotTables, verdict: str) -> str:
 
 def _when(snapshot: SnapshotTables) -> str:
     read = f"read {snapshot.read_on}" if snapshot.read_on else "time of reading unknown"
-    return f"{snapshot.name}, {read}: {_COMPLETENESS[snapshot.complete]}"
+    return "; ".join([f"{snapshot.name}, {read}: {_COMPLETENESS[snapshot.complete]}", *earlier_states(snapshot)])
+
+
+def earlier_states(snapshot: SnapshotTables) -> Iterator[str]:
+    """`43 earlier states since 2026-01-15`; nothing without any."""
+    if snapshot.earlier:
+        first = snapshot.earlier[0].read_at
+        since = f" since {first:%Y-%m-%d}" if first else ""
+        yield f"{count_of(len(snapshot.earlier), 'earlier state')}{since}"
 
 
 _COMPLETENESS = {

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from ..serialize.projection import Fields
     from .tables import SnapshotTables
 
 PARQUET = ".parquet"
@@ -104,12 +105,12 @@ def _read_file(path: Path) -> Tables:
     return builder.tables()
 
 
-def read_table(path: Path, name: str) -> Any:
-    """The table with the columns of our schema; None for URLs in another layout, which are read row by row instead."""
+def read_table(path: Path, name: str, fields: Fields | None = None) -> Any:
+    """The table with our columns, or `fields`; None for URLs in another layout, which are read row by row instead."""
     import pyarrow as pa
     from pyarrow import parquet
 
-    schema = arrow_schema(fields_of(_RECORDS[name]))
+    schema = arrow_schema(fields or fields_of(_RECORDS[name]))
     if not path.is_file():
         return schema.empty_table()
     try:
@@ -117,7 +118,7 @@ def read_table(path: Path, name: str) -> Any:
         if "type" in table.column_names or ("loc" not in table.column_names and name == "urls"):
             return None
         for optional in (FIRST_SEEN, READ_AT):
-            if name == "urls" and optional in table.column_names:
+            if optional in table.column_names and optional not in schema.names:
                 schema = schema.append(pa.field(optional, pa.timestamp("us", "UTC")))
         missing = pa.nulls(table.num_rows)
         if name == "urls" and table["loc"].null_count:

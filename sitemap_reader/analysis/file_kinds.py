@@ -1,7 +1,7 @@
 """What a path is: paths, folders and patterns in; the sources that load() reads out, each with its kind and reader.
 
-Files are recognised by their content, so that a name says nothing but its date. KINDS is the table of all kinds: a new
-one is a row there.
+Files are recognised by their content, so that a name says nothing but its date. FOLDERS and FILES are the tables of all
+kinds: a new one is a row there.
 """
 
 from __future__ import annotations
@@ -10,38 +10,50 @@ import glob
 import os
 import re
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from ..client.summary import count_of
 from ..client.targets import find_target
-from ..fetch.replay import is_recording
+from ..fetch.replay import SEEDS_FILE
+from ..frontier.filters import make_moment
+from ..frontier.seeds import SCHEME
 from ..model.errors import UsageError
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.parser import SitemapParser
 from ..serialize.byte_streams import MAGIC, damage, decompressed
 from ..serialize.dumps import DUMP_SUFFIXES, SQLITE, is_warc_name, open_file
-from .export import PARQUET, read, read_metadata, read_table
-from .notes import MAX_NAMED
+from .export import PARQUET, read, read_metadata
+from .harvest_tables import read_harvest
+from .notes import named
+from .path_dates import ACCEPTED as ACCEPTED_DATES
+from .path_dates import date_in_path
 from .sitemap_files import read_sitemaps
 from .state_tables import read_state
-from .states import Part, join_parts
-from .tables import SnapshotMetadata, Tables
+from .states import Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
-    from ..scale.folder import HarvestFolder
+    from ..frontier.filters import Moment
     from .sitemap_files import FileOptions
+    from .tables import SnapshotMetadata, Tables
 
-# What load() takes, for messages.
+    Reader = Callable[[Sequence[Path], FileOptions], Part]
+    Names = tuple[str, ...]
+
+# What can be loaded, for messages.
 ACCEPTED = (
     "sitemaps (XML, text, RSS, Atom; also .gz), dumps (.jsonl, .jsonl.gz, .parquet), folders and patterns of these, "
-    "states of sync, folders of to_parquet(), of a harvest, or of a recorded site"
+    "states of sync, or the folder of a saved Snapshot, a harvest or a recorded site"
 )
+
+# The value of `at` with which each name states its time.
+BY_NAME = "name"
+_DAY = re.compile(r"[0-9]{4}(-[0-9]{1,2}){0,2}")
 
 _HEAD_BYTES = 16 * 1024
 _SITEMAP_SUFFIXES, _TEXT_SUFFIXES = (".xml", ".xml.gz"), (".txt", ".txt.gz")
@@ -52,112 +64,72 @@ _BOM = b"\xef\xbb\xbf"
 
 @attrs.frozen
 class Kind:
-    """A kind of file, or of folder. `recognises` gets the path, and of a file its first bytes, decompressed.
+    """A kind of folder or file. `recognises` gets the path, and of a file its first bytes, decompressed.
 
-    `read` gets the paths of the kind in one state of one site; None: it is read as a site is, by its fetcher.
-    `is_tolerant`: it gets all of them at once, and makes a note of each that cannot be read; otherwise it raises, and
-    gets one at a time. `is_lazy`: a single one is read when its tables are needed, or line by line. `states_time`:
-    whether the time of reading is stored in it.
+    `read` gets one path, of sitemaps all paths of one state of a site; None: it is read as a site is, by its fetcher.
+    `is_lazy`: a single one is read when its tables are needed, or line by line. `stored_time`: the time of reading that
+    is stored in it, or True if there always is one.
     """
 
     name: str
-    is_folder: bool
     recognises: Callable[[Path, bytes], bool]
-    read: Callable[[Sequence[Path], FileOptions], Part] | None
-    is_tolerant: bool = False
+    read: Reader | None
+    is_sitemap: bool = False
     is_lazy: bool = False
-    states_time: Callable[[Path], bool] = lambda _: False
+    stored_time: Callable[[Path], object] = lambda _: None
 
 
-@attrs.frozen
+@attrs.define
 class Source:
-    """A file or folder to read. `dated`: paths as names from outside; the first with a date states the time."""
+    """A file or folder to read; of the kind SITE, `path` is a Target.
 
-    path: Path
+    `dated`: paths as names from outside, of which the first with a date states the time for at="name". `time`: fields
+    of SnapshotMetadata that `at` states; none where the time counts that is stored in the source.
+    """
+
+    path: Any
     kind: Kind
-    dated: tuple[tuple[str, ...], ...]
+    dated: tuple[Names, ...] = ()
+    time: dict[str, Any] = attrs.field(factory=dict)
 
 
 @attrs.frozen
 class Found:
-    """The sources that one argument names, in groups of one site each, and files left out as they are of no kind.
+    """The sources that one argument names, in groups of one site each, and files left out as they are of no kind."""
 
-    `is_file`: the argument is one file, so that the children of an index are looked for beside it.
-    """
+    name: str
+    groups: Sequence[Sequence[Source]]
+    left_out: Sequence[Path] = ()
 
-    groups: tuple[tuple[Source, ...], ...]
-    left_out: tuple[Path, ...] = ()
-    is_file: bool = False
+    @property
+    def has_files(self) -> bool:
+        """Whether some of it is not read as a site is."""
+        return any(source.kind.read for group in self.groups for source in group)
 
     @property
     def notes(self) -> list[str]:
         """A sentence on what was left out."""
-        names = [path.name for path in self.left_out[:MAX_NAMED]]
-        more = [f"and {len(self.left_out) - MAX_NAMED:,} more"] if len(self.left_out) > MAX_NAMED else []
-        count = count_of(len(self.left_out), "file")
-        return [f"{count} left out, neither sitemap nor dump: {', '.join([*names, *more])}"] if names else []
+        if not self.left_out:
+            return []
+        names = named([path.name for path in self.left_out], ", ")
+        return [f"{count_of(len(self.left_out), 'file')} left out, neither sitemap nor dump: {names}"]
 
 
 # --- the kinds -------------------------------------------------------------------------------------------------------
 
 
-def _read_tables(paths: Sequence[Path], options: FileOptions) -> Part:
-    """Dumps, and what to_parquet() wrote."""
-    return join_parts([Part(read(path), read_metadata(path)) for path in paths])
+def _alone(read: Callable[[Path], tuple[Tables, SnapshotMetadata]]) -> Reader:
+    """The reader of a kind that gets one path."""
+    return lambda paths, _: Part(*read(*paths))
 
 
-def _is_harvest(folder: Path, _: bytes) -> bool:
-    return (folder / "harvest.json").is_file()
+def _read_tables(path: Path) -> tuple[Tables, SnapshotMetadata]:
+    """A dump, or what to_parquet() wrote."""
+    return read(path), read_metadata(path)
 
 
-def _read_harvests(paths: Sequence[Path], options: FileOptions) -> Part:
-    """The tables of all shards, at the time when the harvest began; its missing shards are a note."""
-    return join_parts([_read_harvest(path, options) for path in paths])
-
-
-def _read_harvest(path: Path, options: FileOptions) -> Part:
-    from ..scale.folder import HarvestFolder  # here: few folders are one
-
-    folder = HarvestFolder(path)
-    plan = folder.plan()
-    if plan is None:  # it was removed meanwhile
-        raise UsageError(f"there is no harvest in {path}")
-    pending = folder.pending_shards(plan.shards)
-    shards = [shard for shard in range(plan.shards) if shard not in {*pending}]
-    started = datetime.fromisoformat(plan.started)
-    notes = (
-        [f"{count_of(len(pending), 'shard')} of {plan.shards:,} not done: harvest(…, resume=True) reads them"]
-        if pending
-        else []
-    )
-    if plan.has_state:
-        part = _read_states([folder.state(shard) for shard in shards], options)
-    else:
-        part = join_parts([_shard(folder, shard) for shard in shards])
-    complete = False if pending else None
-    return attrs.evolve(part, metadata=SnapshotMetadata(started, started, complete=complete, notes=tuple(notes)))
-
-
-def _shard(folder: HarvestFolder, shard: int) -> Part:
-    tables = {name: read_table(folder.table(name, shard), name) for name in attrs.fields_dict(Tables)}
-    return Part(Tables(**tables), SnapshotMetadata())
-
-
-def _read_states(paths: Sequence[Path], options: FileOptions) -> Part:
-    """States of sync, and those of a harvest, whose tables are changes."""
-    return join_parts([Part(*read_state(path)) for path in paths])
-
-
-def _is_snapshot(folder: Path, _: bytes) -> bool:
-    return (folder / f"urls{PARQUET}").is_file()
-
-
-def _is_stored_with_time(path: Path) -> bool:
-    return read_metadata(path).at is not None
-
-
-def _is_recorded_with_time(path: Path) -> bool:
-    return find_target(path).recorded is not None
+def _holds(name: str) -> Callable[[Path, bytes], bool]:
+    return lambda folder, _: (folder / name).is_file()
 
 
 def _is_parquet(path: Path, head: bytes) -> bool:
@@ -177,124 +149,136 @@ def _is_sitemap(path: Path, head: bytes) -> bool:
     return parser.format in SITEMAP_FORMATS or path.name.lower().endswith(_SITEMAP_SUFFIXES)
 
 
-KINDS = (
-    Kind("recording", True, lambda path, _: is_recording(path), None, states_time=_is_recorded_with_time),
-    Kind("Snapshot", True, _is_snapshot, _read_tables, is_lazy=True, states_time=_is_stored_with_time),
-    Kind("harvest", True, _is_harvest, _read_harvests, states_time=lambda _: True),
-    Kind("WARC", False, lambda path, _: is_warc_name(path.name), None, states_time=_is_recorded_with_time),
-    Kind("Parquet", False, _is_parquet, _read_tables, is_lazy=True, states_time=_is_stored_with_time),
-    Kind("State", False, lambda _, head: head.startswith(SQLITE), _read_states, states_time=lambda _: True),
-    Kind("dump", False, _is_dump, _read_tables, is_lazy=True),
-    Kind("sitemap", False, _is_sitemap, read_sitemaps, is_tolerant=True),
+def _recorded(path: Path) -> object:
+    return find_target(path).recorded
+
+
+def _stored(path: Path) -> object:
+    return read_metadata(path).at
+
+
+FOLDERS = (
+    Kind("recording", _holds(SEEDS_FILE), None, stored_time=_recorded),
+    Kind("Snapshot", _holds(f"urls{PARQUET}"), _alone(_read_tables), is_lazy=True, stored_time=_stored),
+    Kind("harvest", _holds("harvest.json"), _alone(read_harvest), stored_time=lambda _: True),
 )
+FILES = (
+    Kind("WARC", lambda path, _: is_warc_name(path.name), None, stored_time=_recorded),
+    Kind("Parquet", _is_parquet, _alone(_read_tables), is_lazy=True, stored_time=_stored),
+    Kind("State", lambda _, head: head.startswith(SQLITE), _alone(read_state), stored_time=lambda _: True),
+    DUMP := Kind("dump", _is_dump, _alone(_read_tables), is_lazy=True),
+    Kind("sitemap", _is_sitemap, read_sitemaps, is_sitemap=True),
+)
+# What snapshot() reads by the network; and files that are left out.
+SITE, OTHER = (Kind(name, lambda *_: False, None) for name in ("site", "other"))
 
 
-def kind_of(path: Path) -> Kind | None:
-    """The kind of an existing file or folder; None if it is of none."""
-    is_folder = path.is_dir()
-    head = b"" if is_folder else _head(path)
-    return next((kind for kind in KINDS if kind.is_folder == is_folder and kind.recognises(path, head)), None)
+def kind_of(path: Path) -> Kind:
+    """The kind of an existing file or folder; OTHER if it is of none."""
+    kinds, head = (FOLDERS, b"") if path.is_dir() else (FILES, _head(path))
+    return next((kind for kind in kinds if kind.recognises(path, head)), OTHER)
 
 
 def _head(path: Path) -> bytes:
     """The first bytes of a file, decompressed where that is possible; empty if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(_HEAD_BYTES)
-            compression = next((name for name, magic in MAGIC.items() if raw.startswith(magic)), None)
-            if compression is None:
-                return raw
-            file.seek(0)
+    with suppress(OSError), path.open("rb") as file:
+        raw = file.read(_HEAD_BYTES)
+        file.seek(0)
+        for compression in [name for name, magic in MAGIC.items() if raw.startswith(magic)]:
             with suppress(UsageError, *damage()):
                 return bytes(decompressed(file, compression, str(path)).read1(_HEAD_BYTES))
-            return raw
-    except OSError:
-        return b""
+        return raw
+    return b""
 
 
 # --- paths, folders, patterns ----------------------------------------------------------------------------------------
 
 
-def find_sources(name: str | os.PathLike[str], *, as_states: bool = False) -> Found:
+def find_sources(name: str | os.PathLike[str], at: Moment | None = None) -> Found:
     """The sources that a path or pattern names. UsageError, with what is accepted, where there is none.
 
-    The files that a pattern matches are of one site; each folder that it matches is a site of its own, or with
-    `as_states` a state of the same one.
+    The files that a pattern matches are of one site; each folder that it matches is a site of its own, or, if their
+    names state the time, a state of the same one.
     """
+    groups, nothing = _groups(os.fspath(name))
+    if at == BY_NAME:
+        groups = [[source for group in groups for source in group]]
+    known = [[source for source in group if source.kind is not OTHER] for group in groups]
+    if not any(known):
+        raise UsageError(f"{nothing}; give {ACCEPTED}")
+    time = {} if at is None or at == BY_NAME else _time(at)
+    for source in [source for group in known for source in group]:
+        source.time = _time_in_name(source) if at == BY_NAME else time
+    left_out = [source.path for group in groups for source in group if source.kind is OTHER]
+    return Found(os.fspath(name), [group for group in known if group], left_out)
+
+
+def _groups(name: str) -> tuple[list[list[Source]], str]:
+    """What a name means, also what is of no kind, and what to say if nothing else is there."""
     path = Path(name)
-    try:
-        exists = path.exists()
-    except (OSError, ValueError):  # too long, or with a NUL
-        exists = False
-    if exists and path.is_dir():
-        return _in_folder(path)
-    if exists:
-        return _single(path)
-    if glob.has_magic(os.fspath(name)):
-        return _matching(os.fspath(name), as_states=as_states)
-    raise UsageError(f"there is no file or folder {path}; load() takes {ACCEPTED}")
+    if SCHEME.match(name):
+        raise UsageError(f"{name} is a URL, and load() reads files: sr.snapshot({name!r}) reads a site")
+    if os.path.isdir(path):
+        has_folders = any(each.is_dir() for each in path.iterdir())
+        hint = f"; {str(path / '**')!r} also takes its folders" if has_folders else ""
+        nothing = f"there is neither a sitemap nor a dump in {path}{hint}"
+        return [_sources_in(path, (path.absolute().name,))], nothing
+    if os.path.exists(path):
+        return [[_single(path)]], f"{path} is neither a sitemap nor a dump"
+    if glob.has_magic(name):
+        return _matching(name), f"of what {name} matches, nothing is a sitemap or a dump"
+    raise UsageError(f"there is no file or folder {path}; give {ACCEPTED}")
 
 
-def _single(path: Path) -> Found:
-    # A pipe cannot be read twice. A file that is named as a dump is reported as one, with the line that is wrong.
-    kind = None if path.is_fifo() else kind_of(path)
-    if path.is_fifo() or (kind is None and path.name.lower().endswith(DUMP_SUFFIXES)):
-        kind = next(kind for kind in KINDS if kind.name == "dump")
-    if not path.is_fifo():
+def _single(path: Path) -> Source:
+    kind = DUMP
+    if not path.is_fifo():  # which cannot be read twice
         open_file(path).close()  # UsageError if it cannot be read
-    if kind is None:
-        raise UsageError(f"{path} is neither a sitemap nor a dump; load() takes {ACCEPTED}")
-    return Found(((Source(path, kind, ((path.name,), (path.absolute().parent.name,))),),), is_file=True)
+        kind = kind_of(path)
+    if kind is OTHER and path.name.lower().endswith(DUMP_SUFFIXES):
+        kind = DUMP  # it is reported as one, with the line that is wrong
+    return Source(path, kind, ((path.name,), (path.absolute().parent.name,)))
 
 
-def _in_folder(folder: Path) -> Found:
-    sources, left_out = _sources_in(folder, (folder.absolute().name,))
-    if sources:
-        return Found((tuple(sources),), tuple(left_out))
-    hint = ""
-    if any(path.is_dir() for path in folder.iterdir()):
-        hint = f"; {os.path.join(folder, '**')!r} also takes its folders"
-    raise UsageError(f"there is neither a sitemap nor a dump in {folder}{hint}; load() takes {ACCEPTED}")
-
-
-def _sources_in(folder: Path, names: tuple[str, ...]) -> tuple[list[Source], list[Path]]:
-    """The folder, if it is of a kind, or else its files; and the files that are of none."""
+def _sources_in(folder: Path, names: Names) -> list[Source]:
+    """The folder, if it is of a kind, or else its files."""
     kind = kind_of(folder)
-    if kind is not None:
-        return [Source(folder, kind, (names,))], []
+    if kind is not OTHER:
+        return [Source(folder, kind, (names,))]
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
-    return _of_a_kind((path, ((*names, path.name),)) for path in files)
+    return [Source(path, kind_of(path), ((*names, path.name),)) for path in files]
 
 
-def _of_a_kind(files: Iterable[tuple[Path, tuple[tuple[str, ...], ...]]]) -> tuple[list[Source], list[Path]]:
-    sources, left_out = [], []
-    for path, dated in files:
-        if kind := kind_of(path):
-            sources.append(Source(path, kind, dated))
-        else:
-            left_out.append(path)
-    return sources, left_out
-
-
-def _matching(pattern: str, *, as_states: bool) -> Found:
-    """What a pattern matches: files, and folders of which no file is matched itself."""
+def _matching(pattern: str) -> list[list[Source]]:
+    """What a pattern matches: a group of its files, then each folder of which no file is matched itself."""
     matches = [Path(match) for match in sorted(glob.glob(pattern, recursive=True))]
     if not matches:
-        raise UsageError(f"no file matches {pattern}; load() takes {ACCEPTED}")
+        raise UsageError(f"no file matches {pattern}; give {ACCEPTED}")
     parts = Path(pattern).parts
     fixed = next(number for number, part in enumerate(parts) if glob.has_magic(part))
-    special = {path for path in matches if path.is_dir() and kind_of(path)}
+    special = {path for path in matches if path.is_dir() and kind_of(path) is not OTHER}
     outside = [path for path in matches if special.isdisjoint(path.parents)]
     parents = {parent for path in outside for parent in path.parents}
     files = [path for path in outside if path.is_file()]
-    found, left_out = _of_a_kind((path, (path.parts[fixed:], parts[fixed - 1 : fixed])) for path in files)
-    groups = [found]
-    for folder in [path for path in outside if path.is_dir() and (path in special or path not in parents)]:
-        sources, others = _sources_in(folder, folder.parts[fixed:])
-        groups.append(sources)
-        left_out += others
-    if as_states:
-        groups = [[source for group in groups for source in group]]
-    if not any(groups):
-        raise UsageError(f"of what {pattern} matches, nothing is a sitemap or a dump; load() takes {ACCEPTED}")
-    return Found(tuple(map(tuple, filter(None, groups))), tuple(left_out))
+    folders = [path for path in outside if path.is_dir() and (path in special or path not in parents)]
+    in_pattern = [Source(path, kind_of(path), (path.parts[fixed:], parts[fixed - 1 : fixed])) for path in files]
+    return [in_pattern, *(_sources_in(folder, folder.parts[fixed:]) for folder in folders)]
+
+
+# --- the time of reading ---------------------------------------------------------------------------------------------
+
+
+def _time(at: Moment) -> dict[str, Any]:
+    """The fields of SnapshotMetadata for a time that is stated; of a day, or a longer period, it is the end."""
+    moment = make_moment("at", at, datetime.now(UTC)).astimezone(UTC)
+    is_day = not isinstance(at, datetime | timedelta) and bool(_DAY.fullmatch(str(at)))
+    return {"at": moment, "until": moment, "is_day": is_day}
+
+
+def _time_in_name(source: Source) -> dict[str, Any]:
+    """The time that the name states, or none where one is stored in the source; UsageError without either."""
+    date = next(filter(None, map(date_in_path, source.dated)), None)
+    if date is None and not source.kind.stored_time(source.path):
+        what = f'{source.path} has no date in its name, as at="{BY_NAME}" needs'
+        raise UsageError(f"{what}: a date is written {ACCEPTED_DATES}; or give at= the time itself")
+    return {} if date is None else _time(date)

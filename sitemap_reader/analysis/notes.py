@@ -9,7 +9,7 @@ from ..frontier.filters import UNWANTED
 from ..parser.content.sniff import Format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..client.summary import Problems, Summary
     from ..model.records import Outcome
@@ -45,6 +45,15 @@ def omissions(summary: Summary, outcomes: Iterable[Outcome], problems: Problems)
 def _named_documents(broken: list[Outcome], noun: str, what: str) -> Iterator[str]:
     """`2 sitemaps could not be read: F01 https://…: 404 Not Found; …`."""
     if broken:
-        reasons = [first_reason([outcome]) or str(outcome.url) for outcome in broken[:MAX_NAMED]]
-        more = [f"and {len(broken) - MAX_NAMED:,} more"] if len(broken) > MAX_NAMED else []
-        yield f"{count_of(len(broken), noun)} {what}: {'; '.join([*reasons, *more])}"
+        reasons = [first_reason([outcome]) or str(outcome.url) for outcome in broken]
+        yield f"{count_of(len(broken), noun)} {what}: {named(reasons)}"
+
+
+def named(names: Sequence[str], separator: str = "; ") -> str:
+    """The first three names, and how many more there are.
+
+    >>> named("abc", ", "), named("abcde", ", ")
+    ('a, b, c', 'a, b, c, and 2 more')
+    """
+    more = [f"and {len(names) - MAX_NAMED:,} more"] if len(names) > MAX_NAMED else []
+    return separator.join([*names[:MAX_NAMED], *more])

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..client.keywords import PatternOptions
 from ..client.parallel import SitesReader
 from .notes import omissions
 from .states import Part
-from .tables import SnapshotMetadata, TableBuilder, selection_text, site_label
+from .tables import SnapshotMetadata, TableBuilder, filter_text, site_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,34 +25,27 @@ if TYPE_CHECKING:
     from ..model.errors import ReadError
     from ..model.records import Item
 
-# Keywords that filter URLs, in the order in which a Snapshot names them.
-FILTERS = ("since", "until", *PatternOptions.__annotations__)
 STOPPED = "stopped before the end: only what was read until then is here"
 
 
 @attrs.define
 class _Site:
-    """What is read of one site, and from when to when."""
+    """What is read of one site; `metadata` is None until its end, or that of the whole where that was stopped."""
 
     name: str
     target: Target
+    choice: str | None
     builder: TableBuilder = attrs.field(factory=TableBuilder)
-    started: datetime | None = None
-    ended: datetime | None = None
+    metadata: SnapshotMetadata | None = None
     notes: list[str] = attrs.field(factory=list)
-    complete: bool = True
     failure: ReadError | None = None
 
-    def begin(self) -> None:
-        """Takes the time."""
-        self.started = self.target.recorded or datetime.now(UTC)
-
     def end(self, run: CrawlRun) -> None:
-        """Takes what the run states at its end, or where it was stopped."""
-        builder = run.summary_builder
-        self.complete = builder.complete
+        """Takes what the run states at its end, or where it was stopped; the run is not kept."""
+        builder, recorded = run.summary_builder, self.target.recorded
+        began, ended = recorded or run.began, recorded or datetime.now(UTC)
+        self.metadata = SnapshotMetadata(began, ended, complete=builder.complete, choice=self.choice)
         self.notes = [*omissions(run.summary(), builder.outcomes, builder.problems)]
-        self.ended = self.target.recorded or datetime.now(UTC)
 
 
 @attrs.frozen
@@ -63,10 +55,10 @@ class CrawledSites:
     `notes` are those of the whole: with the name of the site in front if there are several.
     """
 
-    names: tuple[str, ...]
-    parts: tuple[Part, ...]
-    notes: tuple[str, ...]
-    failures: tuple[ReadError, ...]
+    names: Sequence[str]
+    parts: Sequence[Part]
+    notes: Sequence[str]
+    failures: Sequence[ReadError]
     is_stopped: bool
 
 
@@ -78,7 +70,8 @@ def read_sites(
     options: dict[str, Any],
 ) -> CrawledSites:
     """Reads the sites at once; the `group` of each Part is the place of its target."""
-    sites = [_Site(_site_name(target), target) for target in targets]
+    choice = filter_text(options)
+    sites = [_Site(_site_name(target), target, choice) for target in targets]
 
     def on_item(number: int, item: Item) -> None:
         sites[number].builder.add_item(item, sites[number].name)
@@ -86,7 +79,6 @@ def read_sites(
     reader = SitesReader(
         targets,
         [site.name for site in sites],
-        on_begin=lambda number: sites[number].begin(),
         on_item=on_item,
         on_progress=on_progress,
         show_progress=show_progress,
@@ -106,25 +98,19 @@ def read_sites(
         is_stopped = True
     for number, run in reader.runs.items():
         sites[number].end(run)
-    return _crawled(sites, is_stopped, options)
+    return _crawled(sites, is_stopped=is_stopped)
 
 
-def _crawled(sites: list[_Site], is_stopped: bool, options: dict[str, Any]) -> CrawledSites:
-    failures = tuple(site.failure for site in sites if site.failure)
-    notes = [STOPPED] if is_stopped else []
-    notes += map(str, failures)
-    for site in sites:
-        if not site.failure:
-            notes += [f"{site.name}: {note}" if len(sites) > 1 else note for note in site.notes]
-    choice = selection_text({name: options.get(name) for name in FILTERS}) or None
+def _crawled(sites: Sequence[_Site], *, is_stopped: bool) -> CrawledSites:
+    failures = [site.failure for site in sites if site.failure]
+    notes = [STOPPED] * is_stopped + [*map(str, failures)]
     parts = []
     for number, site in enumerate(sites):
-        if site.ended is not None and not site.failure:
-            complete = site.complete and not is_stopped and not failures
-            metadata = SnapshotMetadata(site.started or site.ended, site.ended, complete=complete, choice=choice)
-            parts.append(Part(site.builder.tables(), metadata, number))
-    names = tuple(site.name for site in sites if site.started is not None)
-    return CrawledSites(names, tuple(parts), tuple(notes), failures, is_stopped)
+        if site.metadata is not None and not site.failure:
+            parts.append(Part(site.builder.tables(), site.metadata, number))
+            notes += [f"{site.name}: {note}" if len(sites) > 1 else note for note in site.notes]
+    names = [site.name for site in sites if site.metadata is not None]
+    return CrawledSites(names, parts, notes, failures, is_stopped)
 
 
 def _site_name(target: Target) -> str:

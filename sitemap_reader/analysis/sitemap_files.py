@@ -21,7 +21,7 @@ from ..model.url_batch import batched
 from ..parser.normalise.scope import SCOPE_MODES
 from ..parser.parser import SitemapParser
 from ..pipeline.feedparser_process import feedparser_fallback
-from .notes import MAX_NAMED, omissions
+from .notes import MAX_NAMED, named, omissions
 from .states import Part
 from .tables import SnapshotMetadata, TableBuilder, main_host
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from ..model.problems import Problem
     from ..model.url_batch import BatchItem
     from ..parser.normalise.scope import ScopeMode
 
@@ -59,13 +60,8 @@ def read_sitemaps(paths: Sequence[Path], options: FileOptions) -> Part:
     """The sitemaps, in the order given. NothingReadable or NothingFound where there is no sitemap."""
     if options.scope in (None, "any"):
         return _Reading(options, ()).read(paths)
-    site = options.site
-    if site is None:
-        part = _Reading(options, ()).read(paths)
-        site = main_host(part.tables.urls)
-        if site is None:
-            return part
-    return _Reading(options, (f"http://{site}/", f"https://{site}/")).read(paths)
+    site = options.site or main_host(_Reading(options, ()).read(paths).tables.urls)
+    return _Reading(options, (f"http://{site}/", f"https://{site}/") if site else ()).read(paths)
 
 
 class _Reading:
@@ -84,10 +80,11 @@ class _Reading:
             known = len(self._refs)
             self._read_file(path)
             refs = self._refs[known:]
-            for child in _children_beside(path, refs) if self._options.with_children else ():
-                if child not in files:
-                    files[child] = None
-                    waiting.append(child)
+            if refs and self._options.with_children:
+                beside = FileNames(file for file in sorted(path.parent.iterdir()) if file.is_file())
+                children = dict.fromkeys(file for ref in refs for file in beside.find(ref) if file not in files)
+                files |= children
+                waiting += children
         if verdict := self._summary_builder.verdict(", ".join(map(str, paths[:MAX_NAMED]))):
             raise verdict
         names = FileNames(files)
@@ -107,19 +104,19 @@ class _Reading:
             extras=self._options.extras,
             feed_fallback=feedparser_fallback,
         )
+        failed: Problem | None = None
         try:
             for items in _batches(path, parser):
                 self._add(items)
         except OSError as exc:
             message = f"{exc.strerror or exc}; give a file that you may read"
-            problem = report(_UNREADABLE, message, sitemap=str(path))
-            self._add(batched(parser.close(cut=True)))
-            outcome = parser.outcome
-            problems, samples = {**outcome.problems, problem.code: 1}, (problem, *outcome.samples)
+            failed = report(_UNREADABLE, message, sitemap=str(path))
+            self._add([*batched(parser.close(cut=True)), failed])
+        outcome = attrs.evolve(parser.outcome, final_url=str(path))
+        if failed:
+            problems, samples = {**outcome.problems, failed.code: 1}, (failed, *outcome.samples)
             outcome = attrs.evolve(outcome, complete=False, problems=problems, samples=samples)
-            self._add([problem, attrs.evolve(outcome, final_url=str(path))])
-        else:
-            self._add([attrs.evolve(parser.outcome, final_url=str(path))])
+        self._add([outcome])
 
     def _add(self, items: Iterable[BatchItem]) -> None:
         for urls in self._summary_builder.record(items):
@@ -179,18 +176,11 @@ def _bare(name: str) -> str:
     return name.lower().removesuffix(".gz")
 
 
-def _children_beside(path: Path, refs: Sequence[SitemapRef]) -> list[Path]:
-    """The files beside an index that may be its children."""
-    names = FileNames(file for file in sorted(path.parent.iterdir()) if file.is_file()) if refs else FileNames(())
-    return [*dict.fromkeys(file for ref in refs for file in names.find(ref))]
-
-
 def _absence(refs: Sequence[SitemapRef]) -> Iterator[str]:
     """`2 sitemaps of maps/index.xml are not among the files: https://a.example/1.xml; https://a.example/2.xml`."""
     if refs:
         indexes = [*dict.fromkeys(str(ref.sitemap) for ref in refs)]
         of = indexes[0] if len(indexes) == 1 else f"{len(indexes):,} indexes"
-        named = [ref.loc for ref in refs[:MAX_NAMED]]
-        more = [f"and {len(refs) - MAX_NAMED:,} more"] if len(refs) > MAX_NAMED else []
         verb = "is" if len(refs) == 1 else "are"
-        yield f"{count_of(len(refs), 'sitemap')} of {of} {verb} not among the files: {'; '.join([*named, *more])}"
+        locs = named([ref.loc for ref in refs])
+        yield f"{count_of(len(refs), 'sitemap')} of {of} {verb} not among the files: {locs}"

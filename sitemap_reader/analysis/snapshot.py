@@ -113,10 +113,12 @@ class Snapshot(SnapshotTables):
         return Tables(self.urls.stored, self.sitemaps.stored, self.problems.stored)
 
     def __repr__(self) -> str:
+        from .card import earlier_states
+
         more = len(self.notes) - _REPR_NOTES
         notes = [shorten(note, _REPR_NOTE_CHARS, placeholder="…") for note in self.notes[:_REPR_NOTES]]
         notes += [f"{more:,} more notes"] if more > 0 else []
-        return f"<Snapshot of {'; '.join([self.name, *notes])}>"
+        return f"<Snapshot of {'; '.join([self.name, *earlier_states(self), *notes])}>"
 
     def _repr_html_(self) -> str:
         from .card import card

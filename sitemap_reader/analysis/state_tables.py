@@ -17,7 +17,7 @@ from ..serialize.arrow import arrow_schema, require_pyarrow
 from ..serialize.projection import all_fields, fields_of
 from ..state.rows import CODED, SCALE, unpack_stated
 from ..state.state import State
-from .tables import FIRST_SEEN, SnapshotMetadata, Tables, site_label
+from .tables import FIRST_SEEN, SnapshotMetadata, Tables, filter_text, site_label
 
 if TYPE_CHECKING:
     import os
@@ -47,6 +47,7 @@ def read_state(path: str | os.PathLike[str]) -> tuple[Tables, SnapshotMetadata]:
         sites = sorted(last_runs)
         batches = [_batch(columns, site, urls) for site in sites for columns in state.columns(site)]
         rows = [_sitemap_row(document, site) for site in sites for document in state.documents(site)]
+        choices = dict.fromkeys(filter(None, map(filter_text, state.settings().values())))
         notes = [*_notes(last_runs)] + [_NO_NESTED] * state.has_nested()
     tables = Tables(
         pa.Table.from_batches(batches, urls),
@@ -55,7 +56,7 @@ def read_state(path: str | os.PathLike[str]) -> tuple[Tables, SnapshotMetadata]:
     )
     at = max((run.ended or run.started for run in last_runs.values()), default=None)
     complete = all(run.complete for run in last_runs.values()) if last_runs else None
-    return tables, SnapshotMetadata(at, at, complete=complete, notes=tuple(notes))
+    return tables, SnapshotMetadata(at, at, False, complete, "; ".join(choices) or None, tuple(notes))
 
 
 def _notes(last_runs: dict[str, StoredRun]) -> Iterator[str]:

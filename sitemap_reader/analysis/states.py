@@ -16,7 +16,8 @@ from .snapshot import Snapshot, loaded
 from .tables import FIRST_SEEN, SnapshotMetadata, TableBuilder, Tables, main_host, with_site
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
+    from datetime import datetime
 
 
 @attrs.frozen
@@ -27,53 +28,55 @@ class Part:
     metadata: SnapshotMetadata
     group: int = 0
 
+    def placed(self, group: int, time: dict[str, Any]) -> Part:
+        """The Part in this group, with fields of its metadata replaced by those of `time`."""
+        return attrs.evolve(self, group=group, metadata=attrs.evolve(self.metadata, **time))
+
 
 def combine(
-    parts: Sequence[Part], *, name: str, site: str | None, by_time: bool, notes: Sequence[str] = ()
+    parts: Sequence[Part],
+    *,
+    name: str,
+    site: str | None,
+    by_time: bool = False,
+    is_partial: bool = False,
+    notes: Sequence[str] = (),
 ) -> Snapshot:
-    """The Snapshot of all parts; `by_time`: of the newest state, with the others as `earlier`.
+    """The Snapshot of all parts, in the order of their groups; `by_time`: of the newest state, the others `earlier`.
 
     `site` names the sites that have no name; without it, each group is named after the most frequent host of its newest
-    part. `notes` are about all of them.
+    parts. `notes` are about all of them; `is_partial`: something that is not among the parts could not be read.
     """
+    parts = sorted(parts, key=lambda part: part.group)
     times = sorted({part.metadata.at for part in parts if part.metadata.at}) if by_time else []
-    if len(times) <= 1:
-        return _joined(parts, name, site, notes)
-    hosts: dict[int, str] = {}
-    for part in sorted(parts, key=_time_of, reverse=True):
-        if part.group not in hosts and (host := main_host(part.tables.urls)):
-            hosts[part.group] = host
-    is_one = (
-        len({part.group for part in parts}) == 1
-    )  # the rows keep their nulls: they are named after a host, and not by the caller
-    named = parts if is_one else [_named(part, site or hosts.get(part.group)) for part in parts]
-    main = next(iter(hosts.values()), None) if is_one else None
-    groups = _with_newest_of_each_site([[part for part in named if part.metadata.at == time] for time in times])
-    tables = with_first_seen([(group[0].metadata.at, _join_tables(group)) for group in groups])
+    states = [[part for part in parts if part.metadata.at == time] for time in times] if len(times) > 1 else [parts]
+    hosts = _main_hosts(states)
+    if len(hosts) > 1:
+        states = [[_named(part, site or hosts[part.group]) for part in state] for state in states]
+    # The rows of a single group keep their nulls: it is named after a host, and not by the caller.
+    main = next(iter(hosts.values()), None)
+    states = _with_newest_of_each_site(states)
+    tables = [join_tables([part.tables for part in state]) for state in states]
+    if len(states) > 1:
+        tables = with_first_seen([state[0].metadata.at for state in states], tables)
     snapshots: list[Snapshot] = []
-    for number, (group, joined) in enumerate(zip(groups, tables, strict=True)):
-        is_newest = number == len(groups) - 1
-        metadata = _join_metadata(group, notes if is_newest else ())
+    for state, joined in zip(states, tables, strict=True):
+        is_newest = state is states[-1]
+        metadata = _join_metadata(state, notes if is_newest else (), is_partial=is_partial)
         title = name if is_newest else f"{name} ({stamp(metadata.at)})"
         earlier = tuple(snapshots) if is_newest else ()
         snapshots.append(Snapshot(title, partial(loaded, joined), metadata, site=site, main_host=main, earlier=earlier))
     return snapshots[-1]
 
 
-def _joined(parts: Sequence[Part], name: str, site: str | None, notes: Sequence[str]) -> Snapshot:
-    """One Snapshot of all parts."""
-    groups = {part.group for part in parts}
-    if len(groups) > 1 and site is None:
-        parts = [_named(part, _main_host_of(parts, part.group)) for part in parts]
-    return Snapshot(name, partial(loaded, _join_tables(parts)), _join_metadata(parts, notes), site=site)
-
-
-def _main_host_of(parts: Iterable[Part], group: int) -> str | None:
-    return main_host(_join_tables([part for part in parts if part.group == group]).urls)
-
-
-def _time_of(part: Part) -> float:
-    return part.metadata.at.timestamp() if part.metadata.at else 0.0
+def _main_hosts(states: Sequence[Sequence[Part]]) -> dict[int, str | None]:
+    """Group -> the most frequent host of its rows without a site in the newest state that has one."""
+    hosts: dict[int, str | None] = {part.group: None for state in states for part in state}
+    for state in reversed(states):
+        for group in [group for group, host in hosts.items() if host is None]:
+            tables = [part.tables for part in state if part.group == group]
+            hosts[group] = main_host(join_tables(tables).urls) if tables else None
+    return hosts
 
 
 def _named(part: Part, site: str | None) -> Part:
@@ -85,31 +88,24 @@ def _named(part: Part, site: str | None) -> Part:
 # --- joining ---------------------------------------------------------------------------------------------------------
 
 
-def join_parts(parts: Sequence[Part]) -> Part:
-    """One Part with the rows of all, in their order."""
-    return Part(_join_tables(parts), _join_metadata(parts, ()))
-
-
-def _join_tables(parts: Sequence[Part]) -> Tables:
-    """The rows of all parts, in their order; a column that only some have is null for the others."""
+def join_tables(tables: Sequence[Tables]) -> Tables:
+    """The rows of all, in their order; a column that only some have is null for the others."""
     import pyarrow as pa
 
-    if len(parts) == 1:
-        return parts[0].tables
-    tables = [part.tables for part in parts] or [TableBuilder().tables()]
+    tables = tables or [TableBuilder().tables()]
     joined = [
         pa.concat_tables([getattr(each, name) for each in tables], promote_options="default")
         for name in attrs.fields_dict(Tables)
     ]
-    return Tables(*joined)
+    return Tables(*joined) if len(tables) > 1 else tables[0]
 
 
-def _join_metadata(parts: Sequence[Part], notes: Sequence[str]) -> SnapshotMetadata:
+def _join_metadata(parts: Sequence[Part], notes: Sequence[str], *, is_partial: bool) -> SnapshotMetadata:
     """What holds for all parts: from the first beginning to the last end; unknown where it is unknown for one."""
     metadata = [part.metadata for part in parts]
     starts, ends = [each.at for each in metadata if each.at], [each.until for each in metadata if each.until]
     is_known = len(starts) == len(metadata)
-    states = [each.complete for each in metadata]
+    states = [each.complete for each in metadata] + [False] * is_partial
     all_notes = dict.fromkeys([*notes, *(note for each in metadata for note in each.notes)])
     return SnapshotMetadata(
         at=min(starts, default=None) if is_known else None,
@@ -141,11 +137,11 @@ def _sites(part: Part) -> list[str | None]:
 # --- several states --------------------------------------------------------------------------------------------------
 
 
-def with_first_seen(states: Sequence[tuple[Any, Tables]]) -> list[Tables]:
+def with_first_seen(moments: Sequence[datetime | None], states: Sequence[Tables]) -> list[Tables]:
     """The tables of each state, oldest first, with a column FIRST_SEEN in `urls`.
 
-    `states` are (time, Tables). The time of a URL is that of the first state in which its site lists it; null where
-    that is the oldest state of the site.
+    The time of a URL is that of the first state in which its site lists it; null where that is the oldest state of the
+    site.
     """
     import pyarrow as pa
     from pyarrow import compute
@@ -154,12 +150,12 @@ def with_first_seen(states: Sequence[tuple[Any, Tables]]) -> list[Tables]:
     known_urls, known_times = pa.array([], text), pa.array([], kind)
     known_sites = pa.array([], pa.string())
     found = []
-    for time, tables in states:
+    for moment, tables in zip(moments, states, strict=True):
         sites = compute.fill_null(tables.urls["site"].combine_chunks(), "")
         locs = tables.urls["loc"].cast(text).combine_chunks()
         urls = compute.binary_join_element_wise(sites.cast(text), locs, pa.scalar(" ", text))
         is_first = compute.invert(compute.is_in(sites, known_sites))
-        now = compute.if_else(is_first, pa.scalar(None, kind), pa.scalar(time, kind))
+        now = compute.if_else(is_first, pa.scalar(None, kind), pa.scalar(moment, kind))
         rows = compute.index_in(urls, known_urls)
         times = compute.if_else(compute.is_null(rows), now, known_times.take(rows))
         column = pa.chunked_array([times])

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import attrs
 
+from ..client.keywords import PatternOptions
 from ..frontier.filters import make_patterns
 from ..model.errors import UsageError, install_hint
 from ..model.problems import Problem
@@ -41,8 +42,9 @@ if TYPE_CHECKING:
 
 
 _SHOWN_ROWS = 5
-# Columns of `urls` that only some sources have, both timestamps. `first_seen`: the time of the first known state of the
-# site that lists the loc; null if that is the oldest, as it may have been listed before. `read_at`: of the reading.
+# Columns that only some sources have, both timestamps. `first_seen`, of `urls`: the time of the first known state of
+# the site that lists the loc; null if that is the oldest, as it may have been listed before. `read_at`, of `urls` and
+# `sitemaps`: when the reading of the site began, in a harvest of many.
 FIRST_SEEN, READ_AT = "first_seen", "read_at"
 
 
@@ -257,8 +259,8 @@ def _table(batches: Batches) -> Any:
 
 def json_objects(tables: Tables) -> Iterator[JsonObject]:
     """The JSON lines that the tables were built from, as dicts: URLs, then problems and outcomes."""
-    urls = tables.urls.select([name for name in tables.urls.column_names if name not in (FIRST_SEEN, READ_AT)])
-    for kind, table in ((None, urls), ("problem", tables.problems), ("outcome", tables.sitemaps)):
+    for kind, whole in ((None, tables.urls), ("problem", tables.problems), ("outcome", tables.sitemaps)):
+        table = whole.select([name for name in whole.column_names if name not in (FIRST_SEEN, READ_AT)])
         for batch in table.to_batches(max_chunksize=1024):
             for row in batch.to_pylist():
                 yield row_object(row) if kind is None else {"type": kind, **_report_object(row)}
@@ -280,6 +282,8 @@ def _report_object(row: JsonObject) -> JsonObject:
 
 # --- subsets -----------------------------------------------------------------------------------------------------
 
+# Keywords that filter URLs, in the order in which a Snapshot names them.
+FILTERS = ("since", "until", *PatternOptions.__annotations__)
 # How many values of a keyword selection_text() names.
 _MAX_NAMED = 5
 
@@ -316,6 +320,12 @@ def selection_text(keywords: dict[str, Any]) -> str:
     "site 'a.example' or 'b.example', include '/x/'"
     """
     return ", ".join(f"{name} {_in_words(value)}" for name, value in keywords.items() if value is not None)
+
+
+def filter_text(keywords: Mapping[str, Any]) -> str | None:
+    """The filters among keywords of snapshot() as text; None without any."""
+    given = {name: keywords.get(name) for name in FILTERS}
+    return selection_text({name: value for name, value in given.items() if value != []}) or None
 
 
 def _in_words(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..client.summary import count_of
 from ..model.errors import NothingFound, ReadError, UsageError
 from .exits import Exit
-from .messages import Console, read_each, read_targets
+from .messages import Console, read_each, read_targets, with_options
 from .output import is_terminal, open_outputs
 from .tables import encoding_of
 
@@ -38,12 +38,11 @@ def run(
         except ReadError as exc:
             console.error(str(exc))
             return Exit.NOTHING if isinstance(exc, NothingFound) else Exit.UNREADABLE
+        code = Exit.PARTIAL if site.complete is False else Exit.COMPLETE  # reads a file that is read on first use
         snapshots.append(site)
         for note in site.notes:
-            console.note(note)
-        if STOPPED in site.notes:
-            return Exit.INTERRUPTED
-        return Exit.PARTIAL if site.complete is False else Exit.COMPLETE
+            console.note(with_options(note))
+        return Exit.INTERRUPTED if STOPPED in site.notes else code
 
     with open_outputs(output) as outputs:
         codes = read_each([", ".join(names)], console, read)

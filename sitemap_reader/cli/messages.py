@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from ..model.records import Item
 
 
-# Keywords in messages of the library: `full=True`, `scope="any"`, `state=FILE`, `record=`.
+# Keywords in messages of the library: `full=True`, `scope="any"`, `state=FILE`, `at=`.
 _KEYWORD = re.compile(
-    r"(?<![^\s(])(scope|record|resume|full|crawl|baseline|baseline_crawl|state)="
+    r"(?<![^\s(])(scope|at|record|resume|full|crawl|baseline|baseline_crawl|state)="
     r"""(?:True|"(?P<text>\w+)"|(?P<what>[A-Z]+))?(?![\w"])"""
 )
 

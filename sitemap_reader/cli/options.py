@@ -115,6 +115,11 @@ def when(context: click.Context, param: click.Parameter, text: str | None) -> st
     return text
 
 
+def when_read(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
+    """A date, an age, or the word name, unchanged."""
+    return text if text == "name" else when(context, param, text)
+
+
 @contextmanager
 def _as_bad_parameter(context: click.Context, param: click.Parameter) -> Iterator[None]:
     """Turns UsageError of the library into an error about this option."""
@@ -459,6 +464,7 @@ comparison = stacked(
         "Comparison",
         "--at",
         metavar="WHEN",
+        callback=when_read,
         help="When files were read, from which ages are computed: a date, or name: the date in each file's name.",
     ),
     scope(None, "protocol; any for files"),

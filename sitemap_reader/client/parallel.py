@@ -10,6 +10,7 @@ import asyncio
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from ..model.records import Item
     from ..model.url_batch import UrlBatch
-    from ..pipeline.document_parser import Batch
     from .streams import CrawlRun
     from .targets import Target
 
@@ -45,7 +45,6 @@ class SitesReader:
         targets: Sequence[Target],
         names: Sequence[str],
         *,
-        on_begin: Callable[[int], None],
         on_item: Callable[[int, Item], None],
         on_progress: Callable[[Progress], None] | None = None,
         show_progress: bool = False,
@@ -58,10 +57,9 @@ class SitesReader:
             options["concurrency"] = options.get("concurrency", _CONCURRENCY) // self._at_once
         self._reader, self._query = reader_and_rest(options)  # type: ignore[arg-type] # it has the keys of UrlsOptions
         UrlQuery(**self._query).plan_fields(datetime.now(UTC))
-        self._on_begin, self._on_item, self._on_progress = on_begin, on_item, on_progress
+        self._on_item, self._on_progress = on_item, on_progress
         self._show_progress = show_progress
         self._finished = Progress()
-        self._positions: dict[int, int] = {}
         self._endings: dict[int, ExitStack] = {}
         self.runs: dict[int, CrawlRun] = {}  # those that have begun, and not ended
 
@@ -99,37 +97,38 @@ class SitesReader:
     async def _read_some(self, waiting: Iterator[list[int]], put: Callable[[Any], Awaitable[None]]) -> None:
         for group in waiting:
             for number in group:
-                query = UrlQuery(**self._query, on_item=partial(self._on_item, number))
-                run = self._reader.crawl_run(self._targets[number], query)
-                await put((number, run, ()))
-                await run.crawl.run(partial(_put_with, put, number, run))
-                await put((number, run, None))
+                await self._read_site(number, put)
+
+    async def _read_site(self, number: int, put: Callable[[Any], Awaitable[None]]) -> None:
+        query = UrlQuery(**self._query, on_item=partial(self._on_item, number))
+        run = self._reader.crawl_run(self._targets[number], query)
+        await put((number, run, ()))
+        await run.crawl.run(lambda batch: put((number, run, batch)))
+        await put((number, run, None))
 
     # --- in the thread of the caller ---
 
     def _handle(self, number: int, run: CrawlRun, batch: Any) -> Iterator[tuple[int, CrawlRun, UrlBatch | None]]:
         if number not in self.runs:
             self._begin(number, run)
-            self._on_begin(number)
         if batch is not None:
             for urls in run.url_batches(batch):
                 yield number, run, urls
             return
         run.report_progress()
         self._endings.pop(number).close()
-        del self.runs[number], self._positions[number]
+        del self.runs[number]
         _add_progress(self._finished, run.progress())
         yield number, run, None
 
     def _begin(self, number: int, run: CrawlRun) -> None:
-        taken = {*self._positions.values()}
-        position = next(each for each in range(len(taken) + 1) if each not in taken)
         if self._show_progress:
+            taken = {other.bar.position for other in self.runs.values() if other.bar}
             noun = "sitemaps" if len(self._targets) == 1 else f"{self._names[number]}: sitemaps"
-            run.bar = ProgressBar(noun, position=position)
+            run.bar = ProgressBar(noun, position=next(each for each in count() if each not in taken))
         if (on_progress := self._on_progress) is not None:
             run.on_progress = lambda _: on_progress(self.progress())
-        self.runs[number], self._positions[number] = run, position
+        self.runs[number] = run
         self._endings[number] = ExitStack()
         self._endings[number].enter_context(run.reading())
 
@@ -146,10 +145,6 @@ class SitesReader:
             self._endings = {}
 
 
-def _put_with(put: Callable[[Any], Awaitable[None]], number: int, run: CrawlRun, batch: Batch) -> Awaitable[None]:
-    return put((number, run, batch))
-
-
 def _groups_by_domain(targets: Sequence[Target]) -> list[list[int]]:
     """The numbers of the targets, those of one registrable domain together; recordings have no host to protect."""
     groups: dict[object, list[int]] = {}
@@ -159,12 +154,12 @@ def _groups_by_domain(targets: Sequence[Target]) -> list[list[int]]:
     return [*groups.values()]
 
 
-def _sites_at_once(count: int, options: dict[str, Any]) -> int:
+def _sites_at_once(groups: int, options: dict[str, Any]) -> int:
     """How many sites leave each the requests at once that one host may have."""
     concurrency, per_host = options.get("concurrency", _CONCURRENCY), options.get("per_host", _PER_HOST)
     if not all(isinstance(number, int) and number > 0 for number in (concurrency, per_host)):
         return 1  # SitemapReader reports it
-    at_once: int = min(count, concurrency // per_host)
+    at_once: int = min(groups, concurrency // per_host)
     return max(1, at_once)
 
 

@@ -52,7 +52,7 @@ class ProgressBar:
         self, noun: str = "sitemaps", to_state: Callable[[Any], BarState] = _sitemaps, *, position: int = 0
     ) -> None:
         self._bar: Any = None
-        self._position = position
+        self.position = position
         self._noun = noun
         self._to_state = to_state
         self._state = _sitemaps(Progress())
@@ -75,7 +75,7 @@ class ProgressBar:
         """Shows the bar in a notebook or on a terminal."""
         if self._bar is None:
             with suppress(OSError, ValueError):  # stderr is closed
-                self._bar = _new_bar(self._position)
+                self._bar = _new_bar(self.position)
             self._draw()
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ import asyncio
 import time
 import weakref
 from contextlib import aclosing, closing, contextmanager, nullcontext
+from datetime import UTC, datetime
 from functools import partial
 from inspect import GEN_CLOSED, GEN_RUNNING, getgeneratorstate
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -60,7 +61,8 @@ class CrawlRun:
     summary_builder: SummaryBuilder
     on_progress: Callable[[Progress], None] | None = None
     bar: ProgressBar | None = None
-    started: float = 0.0
+    started: float = 0.0  # of the monotonic clock
+    began: datetime | None = None
 
     def progress(self) -> Progress:
         """The numbers so far."""
@@ -82,7 +84,7 @@ class CrawlRun:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """A context around the whole run; at its end the last items of a frontier that stopped early are recorded."""
-        self.started = time.monotonic()
+        self.started, self.began = time.monotonic(), datetime.now(UTC)
         with self.bar or nullcontext():
             try:
                 yield

@@ -64,7 +64,7 @@ SUMS = ("urls", "sitemaps", "problems", "bytes_wire")
 
 @attrs.define
 class HostRow:
-    """A row of the table of hosts: the result of reading one. `seconds` is the time from beginning to end."""
+    """A row of the table of hosts: the result of reading one, from `read_at` on, which took `seconds`."""
 
     site: str
     domain: str
@@ -74,13 +74,14 @@ class HostRow:
     sitemaps: int
     problems: int
     bytes_wire: int
+    read_at: datetime
     seconds: float
 
 
-_NUMBERS: dict[str, Kind] = {"int": "integer", "float": "number"}
+_KINDS: dict[str, Kind] = {"int": "integer", "float": "number", "datetime": "moment"}
 _HOSTS = Fields(
     tuple(
-        Column(field.name, Scalar(_NUMBERS.get(str(field.type), "text")), itemgetter(field.name))
+        Column(field.name, Scalar(_KINDS.get(str(field.type), "text")), itemgetter(field.name))
         for field in attrs.fields(HostRow)
     )
 )

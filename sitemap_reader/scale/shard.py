@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import ExitStack, aclosing
+from datetime import UTC, datetime
 from errno import EMFILE, ENFILE, ENOMEM, ENOSPC
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ class _HostReader:
     _progress: ShardProgress
 
     async def read(self) -> HostRow:
-        started = time.monotonic()
+        started, read_at = time.monotonic(), datetime.now(UTC)
         async with SitemapReader(**self._config.reader_options) as reader:
             run = await self._worker_thread.run(self._crawl_run, reader)
             verdict, why = await self._read_run(run)
@@ -66,6 +67,7 @@ class _HostReader:
             sitemaps=summary.sitemaps,
             problems=summary.problems,
             bytes_wire=run.progress().bytes_wire,
+            read_at=read_at,
             seconds=round(time.monotonic() - started, 3),
         )
 

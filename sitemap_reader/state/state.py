@@ -6,11 +6,12 @@ State locks the file.
 
 from __future__ import annotations
 
+import json
 import os
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import attrs
 import orjson
@@ -166,6 +167,11 @@ class State:
         """Whether any URL has images, news or other nested values, of which a state has only digests."""
         with sqlite_errors(self.name):
             return self.db.execute("SELECT 1 FROM entry WHERE nested IS NOT NULL LIMIT 1").fetchone() is not None
+
+    def settings(self) -> dict[str, dict[str, Any]]:
+        """Site -> the scope and the patterns under which it was last read; names are those of runs()."""
+        with sqlite_errors(self.name):
+            return {name: json.loads(text) for name, text in self.db.execute("SELECT name, settings FROM site")}
 
     def runs(self, site: str | None = None) -> list[StoredRun]:
         """The runs of one site, or of all, latest first."""

@@ -140,7 +140,7 @@ def test_null_type_is_ignored(tmp_path: Path) -> None:
 def test_missing_file_is_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(sr.UsageError, match=r"there is no file .*nothing\.jsonl"):
         sr.load(tmp_path / "nothing.jsonl")
-    with pytest.raises(sr.UsageError, match=r"there is neither a sitemap nor a dump in .*; load\(\) takes sitemaps"):
+    with pytest.raises(sr.UsageError, match=r"there is neither a sitemap nor a dump in .*; give sitemaps "):
         sr.load(tmp_path)
 
 

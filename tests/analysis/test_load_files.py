@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import shutil
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +15,14 @@ import pytest
 pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
+import pyarrow.parquet as pq
 from recorded import RECORDED, SITES, dump, snapshot
 
 import sitemap_reader as sr
 from sitemap_reader.analysis import sitemap_files
 from sitemap_reader.analysis.path_dates import date_in_name, date_in_path
 from sitemap_reader.model.url_batch import UrlBatch
-from sitemap_reader.scale.folder import SUMS, HarvestFolder, HarvestPlan, ShardWriter
+from sitemap_reader.scale.folder import SUMS, HarvestFolder, HarvestPlan, HostRow, ShardWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -171,9 +173,9 @@ def test_scope_keeps_the_urls_of_the_site(scope: Any, site: str | None, kept: li
 def test_scope_that_a_file_cannot_have_is_reported(tmp_path: Path) -> None:
     write(tmp_path, a__xml=urlset("x"))
     for call in (sr.load, sr.snapshot):
-        with pytest.raises(sr.UsageError, match=r'and a file has none: give "any", or "host" or "domain"'):
+        with pytest.raises(sr.UsageError, match='and a file has none: scope="host" and scope="domain" keep'):
             call(tmp_path, scope="protocol")
-    with pytest.raises(sr.UsageError, match=r"scope is for sitemaps, and .*filter\(include=…\)"):
+    with pytest.raises(sr.UsageError, match=r"scope= is for sitemaps, and .* read already: leave it out"):
         sr.load(SITES / "shop.jsonl", scope="host")
     with pytest.raises(sr.UsageError, match="scope must be one of protocol, host"):
         sr.load(tmp_path, scope="site")  # type: ignore[arg-type]
@@ -209,6 +211,12 @@ def test_many_absent_children_are_counted(tmp_path: Path) -> None:
     assert note.endswith("https://a.example/2.xml; and 2 more")
 
 
+def test_an_age_is_one_time_for_all_files(tmp_path: Path) -> None:
+    write(tmp_path, map__xml=index("de.xml"), de__xml=urlset("1"))
+    loaded = sr.load(tmp_path, at="7d")
+    assert (locs(loaded), loaded.notes) == (["1"], ())
+
+
 # --- several sites, folders, patterns ---
 
 
@@ -231,6 +239,7 @@ def test_every_kind_can_be_loaded_at_once(tmp_path: Path) -> None:
     assert len(loaded.urls) == 640 + 3 + 1 + 146
     mixed = sr.snapshot([tmp_path / "map.xml", SITES / "shop"], show_progress=False)
     assert mixed.sites == ("b.example", "shop.example")
+    assert mixed.name == f"{tmp_path / 'map.xml'}, shop.example"
 
 
 def test_recorded_site_is_loaded_as_a_snapshot() -> None:
@@ -239,7 +248,18 @@ def test_recorded_site_is_loaded_as_a_snapshot() -> None:
     assert loaded.urls.to_arrow().equals(usual.urls.to_arrow())
     assert (loaded.notes, loaded.read_at, loaded.complete) == (usual.notes, RECORDED, False)
     assert len(sr.load(SITES / "broken", scope="any").urls) > len(usual.urls)
-    assert sr.load(SITES / "shop", at="2026-01-01").read_on == "2026-01-01"
+    for call in (sr.load, sr.snapshot):
+        assert call(SITES / "shop", at="2026-01-01").read_on == "2026-01-01"
+        assert call(str(SITES / "shop"), at="name").read_at == usual.read_at
+
+
+def test_recordings_in_dated_folders_are_states(tmp_path: Path) -> None:
+    for day in ("2026-01-01", "2026-02-01"):
+        shutil.copytree(SITES / "nesting", tmp_path / day)
+    for call in (sr.load, sr.snapshot):
+        loaded = call(tmp_path / "*", at="name")
+        assert (loaded.name, loaded.sites) == ("nesting.example", ("nesting.example",))
+        assert loaded.growth()["pages"].tolist() == [3, 3]
 
 
 def test_files_of_a_recorded_site_that_a_pattern_matches_are_not_read_twice(tmp_path: Path) -> None:
@@ -260,10 +280,10 @@ def test_folder_named_as_a_host_is_a_host_for_snapshot_only(tmp_path: Path, monk
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("none.xml", "there is no file or folder .*none.xml; load\\(\\) takes sitemaps"),
-        ("*.none", "no file matches .*none; load\\(\\) takes sitemaps"),
-        ("note.md", "note.md is neither a sitemap nor a dump; load\\(\\) takes sitemaps"),
-        ("*.md", "of what .* matches, nothing is a sitemap or a dump; load\\(\\) takes"),
+        ("none.xml", "there is no file or folder .*none.xml; give sitemaps"),
+        ("*.none", "no file matches .*none; give sitemaps"),
+        ("note.md", "note.md is neither a sitemap nor a dump; give sitemaps"),
+        ("*.md", "of what .* matches, nothing is a sitemap or a dump; give sitemaps"),
         ("outer", "there is neither a sitemap nor a dump in .*outer; '.*outer/\\*\\*' also takes its folders"),
     ],
 )
@@ -278,7 +298,7 @@ def test_keywords_that_select_urls_are_refused_for_files(tmp_path: Path) -> None
     write(tmp_path, a__xml=urlset("x"))
     with pytest.raises(sr.UsageError, match=r"include is for sites, and .* is on the disk: filter\(include="):
         sr.snapshot(tmp_path, include="x")
-    with pytest.raises(sr.UsageError, match=r"at is for files, and a\.example is a site"):
+    with pytest.raises(sr.UsageError, match=r"at= is for files, and a\.example is a site"):
         sr.snapshot("a.example", at="2026-01-01")
     with pytest.raises(sr.UsageError, match=r"https://a\.example/ is a URL, and load"):
         sr.load("https://a.example/")
@@ -289,15 +309,21 @@ def test_keywords_that_select_urls_are_refused_for_files(tmp_path: Path) -> None
 # --- harvests ---
 
 
-def harvested(folder: Path, *, state: bool = False) -> Path:
-    """A harvest of one shard with one host, as its folder is written."""
+# When the host of each shard was read.
+READ = [datetime(2026, 1, 15, 11, tzinfo=UTC), datetime(2026, 1, 15, 12, tzinfo=UTC)]
+
+
+def harvested(folder: Path, **settings: Any) -> Path:
+    """A harvest of two shards with one host each, as its folder is written."""
     harvest = HarvestFolder(folder, "run")
-    plan = HarvestPlan(2, "0", 2, {"state": state}, {}, "2026-01-15T10:43:46Z")
+    plan = HarvestPlan(2, "0", 2, {"state": False, **settings}, {}, "2026-01-15T10:43:46Z")
     harvest.begin(plan, [["a.example"], ["b.example"]])
     harvest.clean_up(2)
     for shard, site in enumerate(["a.example", "b.example"]):
-        writer = ShardWriter(harvest, shard, state_shared_by=1 if state else None)
+        writer = ShardWriter(harvest, shard, state_shared_by=None)
         writer.add_urls(UrlBatch(None, records=[sr.UrlRecord(f"https://{site}/x")]), site)
+        writer.add_item(sr.Outcome(f"https://{site}/sitemap.xml"), site)
+        writer.add_host(HostRow(site, site, "complete", None, 1, 1, 0, 10, READ[shard], 1.5))
         writer.publish({"hosts": 1, "verdicts": {}, "given_up": [], **dict.fromkeys(SUMS, 0)})
         writer.close()
     return folder
@@ -311,7 +337,37 @@ def test_all_shards_of_a_harvest_are_loaded_at_its_start(tmp_path: Path) -> None
     (tmp_path / "harvest" / "manifests" / "part-00001.json").unlink()
     part = sr.load(tmp_path / "harvest")
     assert (part.sites, part.complete) == (("a.example",), False)
-    assert part.notes == ("1 shard of 2 not done: harvest(…, resume=True) reads them",)
+    assert part.notes == ("1 shard of 2 not done: a harvest with resume=True reads them",)
+
+
+def test_each_site_of_a_harvest_has_its_time(tmp_path: Path) -> None:
+    loaded = sr.load(harvested(tmp_path / "harvest"))
+    assert loaded.read_until == READ[1] + timedelta(seconds=1.5)
+    for table in (loaded.urls, loaded.sitemaps):
+        assert table["read_at"].tolist() == READ
+    loaded.to_parquet(tmp_path / "stored")
+    again = sr.load(tmp_path / "stored")
+    assert again.sitemaps["read_at"].tolist() == again.urls["read_at"].tolist() == READ
+    assert all("read_at" not in line for line in again.dicts())
+
+
+def test_harvest_of_an_older_version_has_no_times_of_sites(tmp_path: Path) -> None:
+    folder = harvested(tmp_path / "harvest")
+    for file in (folder / "hosts").iterdir():
+        pq.write_table(pq.read_table(file).drop_columns("read_at"), file)
+        manifest = folder / "manifests" / f"{file.stem}.json"
+        sizes = json.loads(manifest.read_text())
+        sizes["bytes"]["hosts"] = file.stat().st_size
+        manifest.write_text(json.dumps(sizes))
+    loaded = sr.load(folder)
+    assert (loaded.sites, loaded.read_until) == (("a.example", "b.example"), loaded.read_at)
+    assert "read_at" not in loaded.urls.columns
+
+
+def test_filters_of_a_harvest_are_stated(tmp_path: Path) -> None:
+    settings = {"since": "7d", "until": None, "include": ["/p/"], "exclude": [], "scope": "any"}
+    assert sr.load(harvested(tmp_path / "some", **settings)).choice == "since '7d', include '/p/'"
+    assert sr.load(harvested(tmp_path / "all")).choice is None
 
 
 # --- states by name ---
@@ -378,6 +434,8 @@ def test_files_of_one_date_are_a_state_and_the_newest_has_the_earlier_ones(tmp_p
     assert sorted(locs(newest)) == ["1", "2", "3", "4", "5"]
     assert [each.read_on for each in (*newest.earlier, newest)] == ["2026-01-01", "2026-02-01", "2026-03-01"]
     assert newest.earlier[0].earlier == ()
+    assert repr(newest) == f"<Snapshot of {newest.name}; 2 earlier states since 2026-01-01>"
+    assert "read 2026-03-01: complete; 2 earlier states since 2026-01-01<" in newest._repr_html_()
     assert newest.growth()["pages"].tolist() == [2, 2, 5]
     assert newest.growth([])["pages"].tolist() == [5]
     assert newest.churn()[["new", "removed", "unchanged"]].to_numpy().tolist() == [[3, 0, 2]]
@@ -411,7 +469,7 @@ def test_single_state_has_no_earlier_one(tmp_path: Path) -> None:
 
 def test_name_without_a_date_is_reported(tmp_path: Path) -> None:
     write_all(tmp_path, {"2026-01-01.xml": urlset("1"), "now.xml": urlset("2")})
-    with pytest.raises(sr.UsageError, match=r"now\.xml has no date in its name, .* 20260115 or 2026-01; or give at="):
+    with pytest.raises(sr.UsageError, match=r"now\.xml has no date in its name, .* or 2026-01; or give at="):
         sr.load(tmp_path, at="name")
 
 
@@ -439,6 +497,7 @@ def test_newest_state_has_the_newest_of_each_site(tmp_path: Path) -> None:
     assert loaded.sites == ("a.example", "b.example")
     assert first_seen(loaded) == {"1": None, "2": "2026-02", "3": None}
     assert [len(each.urls) for each in loaded.earlier] == [1]
+    assert repr(loaded).endswith("; 1 earlier state since 2026-01-01>")
     assert loaded.filter(site="a.example").growth()["pages"].tolist() == [1, 2]
     assert loaded.filter(site="b.example").earlier == ()
 

@@ -99,7 +99,7 @@ def test_snapshot_of_sites_without_sitemaps_raises(nothing: Path, tmp_path: Path
 
 @pytest.mark.parametrize("target", ["urls.jsonl", ["a.example", "old.parquet"], Path("urls.jsonl.gz")])
 def test_snapshot_of_a_missing_dump_is_reported(target: Any) -> None:
-    with pytest.raises(sr.UsageError, match=r"there is no file or folder (urls|old)\..*; load\(\) takes "):
+    with pytest.raises(sr.UsageError, match=r"there is no file or folder (urls|old)\..*; give sitemaps "):
         sr.snapshot(target, show_progress=False)
 
 

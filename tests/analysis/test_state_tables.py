@@ -96,6 +96,15 @@ def test_other_snapshots_have_no_such_column(tmp_path: Path) -> None:
     assert sr.load(tmp_path / "other.parquet").urls.to_pandas("loc")["loc"].to_list() == ["https://a.example/"]
 
 
+def test_patterns_of_a_state_are_stated(site: World, state: Path) -> None:
+    site.run(state, include="a[12]", no_follow=["/x/", "/y/"])
+    snapshot = sr.load(state)
+    assert snapshot.choice == "include 'a[12]', no_follow '/x/' or '/y/'"
+    assert snapshot.notes[0] == f"only some of the URLs: {snapshot.choice}"
+    site.run(state, full=True)
+    assert sr.load(state).choice is None
+
+
 # --- the other columns ---
 
 

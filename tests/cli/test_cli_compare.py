@@ -54,12 +54,38 @@ def test_a_part_that_cannot_be_read_is_a_note_and_exit_3(tmp_path: Path) -> None
     [
         (["127.0.0.1:1", "--allow-private", "--retries", "0"], Exit.UNREADABLE, "connection refused by 127.0.0.1:1"),
         (["missing.jsonl"], Exit.USAGE, "there is no file or folder missing.jsonl"),
-        (["example.com", "--at", "2026-01-01"], Exit.USAGE, "at is for files, and example.com is a site"),
+        (["example.com", "--at", "2026-01-01"], Exit.USAGE, "error: --at is for files, and example.com is a site"),
+        (["a.xml", "--at", "never"], Exit.USAGE, "Invalid value for '--at': 'never' is neither a date"),
+        (["a.xml", "--at", "name"], Exit.USAGE, "as --at name needs: "),
+        (["a.xml", "--at", "name"], Exit.USAGE, "or give --at the time itself"),
+        (["a.xml", "--scope", "protocol"], Exit.USAGE, "error: --scope protocol compares each URL with"),
+        (["a.xml", "--scope", "protocol"], Exit.USAGE, "--scope host and --scope domain keep"),
+        (["a.jsonl", "--scope", "host"], Exit.USAGE, "error: --scope is for sitemaps, and a.jsonl holds"),
     ],
 )
-def test_nothing_read_is_an_error_and_no_page(arguments: list[str], code: Exit, words: str, tmp_path: Path) -> None:
+def test_nothing_read_is_an_error_and_no_page(
+    arguments: list[str], code: Exit, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     page = tmp_path / "m.html"
+    monkeypatch.chdir(tmp_path)
+    lines(tmp_path / "a.jsonl", "a.example", 1)
+    (tmp_path / "a.xml").write_text("<urlset><url><loc>https://a.example/</loc></url></urlset>")
     result = run("compare", *arguments, "-o", page)
     assert (result.exit_code, page.exists()) == (code, False)
     assert words in result.stderr
-    assert "Traceback" not in result.stderr
+    for python in ("Traceback", "=", "load()", "snapshot()"):
+        assert python not in result.stderr
+
+
+def test_notes_name_options(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("https://a.example/1\nhttps://a.example/2\nhttps://b.example/\n")
+    result = run("compare", tmp_path / "a.txt", "--scope", "host", "-o", tmp_path / "m.html")
+    assert "out of scope: 1 dropped (host 1; --scope any keeps it)" in result.stderr
+
+
+def test_file_that_is_damaged_is_reported_once(tmp_path: Path) -> None:
+    damaged = tmp_path / "a.jsonl"
+    damaged.write_text('{"loc":"https://a.example/"}\nhello\n')
+    result = run("compare", damaged, "-o", tmp_path / "m.html")
+    assert (result.exit_code, result.stderr.count("no JSON object")) == (Exit.USAGE, 1)
+    assert not (tmp_path / "m.html").exists()

@@ -62,7 +62,7 @@ def _path(folder):
 
 
 def _lasting(row):
-    return {name: value for name, value in row.items() if name != "seconds"}
+    return {name: value for name, value in row.items() if name not in ("read_at", "seconds")}
 
 
 def tables(folder):

@@ -6,6 +6,7 @@ import shutil
 import sys
 import threading
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
 
@@ -49,7 +50,7 @@ def publish(folder, shard, name, *, has_state=True):
     """Publishes a shard of one host with one URL, both called `name`, and its state."""
     with closing(ShardWriter(folder, shard, state_shared_by=1 if has_state else None)) as writer:
         writer.add_urls(UrlBatch(None, records=[UrlRecord(name)]), name)
-        writer.add_host(HostRow(name, name, "complete", None, 1, 0, 0, 10, 0.1))
+        writer.add_host(HostRow(name, name, "complete", None, 1, 0, 0, 10, datetime.now(UTC), 0.1))
         if writer.state is not None:
             sql = "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, '', '', 0, 0)"
             writer.state.db.execute(sql, (name,))

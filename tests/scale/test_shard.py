@@ -6,6 +6,7 @@ import errno
 import itertools
 import re
 import shutil
+from datetime import UTC, datetime
 
 import attrs
 import pytest
@@ -143,8 +144,11 @@ def test_the_host_as_it_was_spelled_is_the_site_of_its_rows(site, out):
 
 
 def test_each_kind_of_host_has_its_verdict(farm, hosts, out):
+    before = datetime.now(UTC)
     folder, manifest = one_shard(out, [hosts[kind] for kind in READABLE + OTHERS], host_seconds=1.5)
     read = verdicts(folder)
+    moments = [row["read_at"] for row in pq.read_table(folder.path / "hosts").to_pylist()]
+    assert all(before <= moment <= datetime.now(UTC) for moment in moments)
     assert {kind: read[hosts[kind].target] for kind in READABLE + OTHERS} == {
         **dict.fromkeys(READABLE, "complete"),
         "none": "nothing",
