@@ -66,7 +66,10 @@ def calendar(snapshot: SnapshotTables, freq: str, histories: Histories) -> Measu
     frame = in_site_order(frame.sort_values(["source", "period"], key=_order, kind="stable"), snapshot)
     totals = pages.groupby("site", sort=False).size()
     describe = partial(_dated, counted=counted, totals=totals, freq=freq)
-    share = ("pages with such a date", lambda part: part["pages"].sum() / totals[part["site"].iloc[0]])
+    share = (
+        "pages with a date of publication, or of a trusted change",
+        lambda part: part["pages"].sum() / totals[part["site"].iloc[0]],
+    )
     finding = finding_per_site(frame, snapshot.sites, describe, "no page states when it was published", share)
     spec = pages_over_time(freq, f"{freq} of publication (UTC)")
     rule = (
