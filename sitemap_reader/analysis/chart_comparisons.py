@@ -5,6 +5,7 @@ A prepared frame, its ChartSpec and a Canvas in; a Drawing out. Numbers that a r
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -49,11 +50,13 @@ _REASON_CHARS = 48
 
 def _sites_by_size(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> tuple[list[str], tuple[str, ...]]:
     """The sites to show, the largest first, and the sentence about the others."""
-    if spec.size is None:
-        sites = [*frame["site"].drop_duplicates()]
+    if spec.size is not None:
+        sizes = frame.groupby("site", sort=False)[spec.size].sum()
+    elif spec.comparison == "ranks":  # the numbers and their shares of the site
+        sizes = (frame[spec.x] / frame[spec.groups[0].part]).groupby(frame["site"], sort=False).max()
     else:
-        sums = frame.groupby("site", sort=False)[spec.size].sum()
-        sites = [*sums.sort_values(ascending=False, kind="stable").index]
+        sizes = pd.Series(1, index=frame["site"].unique())
+    sites = [*sizes.sort_values(ascending=False, kind="stable").index]
     limit = canvas.max_rows(_MAX_SITES)
     return sites[:limit], left_out_text(len(sites) - limit, "site")
 
@@ -124,14 +127,15 @@ def ranks(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
         return matrix(frame, spec, canvas)
     sites, left_out = _sites_by_size(frame, spec, canvas)
     group = spec.groups[0]
-    frame = frame[frame["site"].isin(sites)].sort_values(group.part, ascending=False, kind="stable")
-    place = frame.groupby("site").cumcount() + 1
-    frame = frame[place <= _MAX_RANKS]
-    names = [_beginning(str(name), _RANK_CHARS) for name in frame[group.by]]
-    texts = [f"{name} {cell_percent(share)}" for name, share in zip(names, frame[group.part], strict=True)]
-    cells = frame.assign(_x=place.astype(str), _y=frame["site"], _value=frame[group.part], _text=texts)
+    cells = _cells(frame[frame["site"].isin(sites)], group, 0)[0].sort_values("_value", ascending=False, kind="stable")
+    place = cells.groupby("site").cumcount() + 1
+    cells = cells.assign(_place=place.astype(str), _y=cells["site"])[place <= _MAX_RANKS]
+    numbers = cells["_count"].str.strip() if group.is_counted else cells["_value"].map(cell_percent)
+    cells = cells.assign(
+        _text=cells["_x"].map(partial(_beginning, chars=_RANK_CHARS)) + " " + numbers, _x=cells["_place"]
+    )
     x_order = [str(number + 1) for number in range(int(place.clip(upper=_MAX_RANKS).max()))]
-    title = f"the most frequent {spec.y}, with their share of the site's pages"
+    title = f"the first of each site, with the {(spec.matrix_title or '').partition(';')[0]}"
     titled = attrs.evolve(spec, x_title=title, y_title=None)
     return squares(cells, x_order, sites, float(cells["_value"].max()) or 1.0, titled, canvas, left_out)
 

@@ -168,6 +168,45 @@ class ChartSpec:
         return shown if self.text is None else shown.str.cat(frame[self.text], sep="  ").str.rstrip()
 
 
+def pages_over_time(period: str, title: str) -> ChartSpec:
+    """Bars of the columns `period pages`."""
+    size = "pages"
+    return ChartSpec(
+        "columns", x="period", y=size, x_title=title, y_title=size, period=period, comparison="bands", size=size
+    )
+
+
+def shares_of_pages(name: str, matrix_title: str, *groups: CellGroup) -> ChartSpec:
+    """Bars of the column `share` for the values of the column `name`."""
+    return ChartSpec(
+        "rows",
+        x="share",
+        y=name,
+        x_title="share of pages",
+        format=".1%",
+        ends=(0.0, 1.0),
+        groups=groups,
+        matrix_title=matrix_title,
+        size="pages",
+    )
+
+
+def parts_of_sites(count: str, name: str, noun: str, max_rows: int) -> ChartSpec:
+    """Bars of the column `count` for the values of the column `name`; of several sites the shares of each."""
+    return ChartSpec(
+        "rows",
+        x=count,
+        y=name,
+        x_title=noun,
+        y_title=name,
+        max_rows=max_rows,
+        comparison="stack",
+        groups=(CellGroup(count, name, whole=(count,)),),
+        matrix_title=f"share of the site's {noun}",
+        size=count,
+    )
+
+
 # --- labels ------------------------------------------------------------------------------------------------------
 
 # Widths of a character in the widest fonts: which font the viewer has is unknown.

@@ -79,7 +79,8 @@ def growth(snapshot: SnapshotTables, others: SnapshotTables | Iterable[SnapshotT
     partial = sum(each.complete is False for each in snapshots)
     if partial:
         rule += f" {partial} could not be read completely."
-    finding = finding_per_site(frame, snapshot.sites, _grown)
+    share = ("change in pages", lambda part: part["pages"].iloc[-1] / part["pages"].iloc[0] - 1)
+    finding = finding_per_site(frame, snapshot.sites, _grown, share=share if len(snapshots) > 1 else None)
     spec = ChartSpec(
         "lines", x="at", y="pages", x_title="read at (UTC)", y_title="pages", comparison="bands", size="pages"
     )
@@ -162,7 +163,8 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> Measur
     pages = sections.merge(changed, how="left", on=PAGE_KEY)
     pages["change"] = pages["change"].fillna("unchanged")
     counts = pages.groupby(["site", "section", "change"], sort=False).size().unstack(fill_value=0)
-    frame = counts.reindex(columns=[*_CHANGE_KINDS, "unchanged"], fill_value=0).rename_axis(columns=None).reset_index()
+    counted = (*_CHANGE_KINDS, "unchanged")
+    frame = counts.reindex(columns=[*counted], fill_value=0).rename_axis(columns=None).reset_index()
     frame["_changed"] = frame[[*_CHANGE_KINDS]].sum(axis=1)
     frame = frame.sort_values(["_changed", "section"], ascending=[False, True]).drop(columns="_changed")
     frame = in_site_order(frame, snapshot)
@@ -170,8 +172,11 @@ def churn(snapshot: SnapshotTables, other: SnapshotTables, depth: int) -> Measur
     for side, change in ((other, "new"), (snapshot, "removed")):
         if side.complete is False:
             rule += f" {side.name} was not read completely: pages missing there count as {change}."
-    finding = finding_per_site(frame, snapshot.sites, _churned)
-    counted = (*_CHANGE_KINDS, "unchanged")
+    share = (
+        "pages that are new, updated or removed",
+        lambda part: 1 - part["unchanged"].sum() / part[[*counted]].to_numpy().sum(),
+    )
+    finding = finding_per_site(frame, snapshot.sites, _churned, share=share)
     spec = ChartSpec(
         "heat",
         x="change",

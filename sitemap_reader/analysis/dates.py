@@ -17,7 +17,7 @@ from ..client.summary import count_of
 from ..frontier.lastmod_trust import judge_history, trust_in_words
 from ..model.errors import UsageError
 from ..parser.normalise.dates import DAY, TIMED
-from .chart_spec import CellGroup, ChartSpec
+from .chart_spec import CellGroup, ChartSpec, pages_over_time, shares_of_pages
 from .lastmod_trust import verdict
 from .measure import (
     dated_pages,
@@ -25,10 +25,9 @@ from .measure import (
     finding_per_site,
     in_site_order,
     is_future,
-    leaders,
+    leading,
     measure,
     most_frequent,
-    name_some,
     news_rule,
     part_of,
     share_of_site,
@@ -51,6 +50,7 @@ _LEAST_SCORE = 0.5
 # A value stands out if chance would make it as frequent in one of some hundred sites: its distance from the mean, in
 # standard deviations of evenly spread dates. Fewer dates than this may be chance in any case.
 _LEAST_DEVIATION, _LEAST_DATES = 3.0, 10
+_WHERE_TRUSTED = ", where lastmods allow a conclusion"
 
 
 def _distrust(history: History) -> str | None:
@@ -62,13 +62,15 @@ def _distrust(history: History) -> str | None:
 
 
 def _if_trusted(
-    histories: Mapping[str, History], describe: Callable[[pd.DataFrame, History], str]
-) -> Callable[[pd.DataFrame], str]:
-    """What describes the rows of a site, or says why its dates allow no conclusion."""
+    histories: Mapping[str, History], describe: Callable[[pd.DataFrame, History], Any], *, is_share: bool = False
+) -> Callable[[pd.DataFrame], Any]:
+    """What describes the rows of a site; where its dates allow no conclusion it says why, or has no share."""
 
-    def conclude(part: pd.DataFrame) -> str:
+    def conclude(part: pd.DataFrame) -> Any:
         history = histories[part["site"].iloc[0]]
-        return _distrust(history) or describe(part, history)
+        if distrust := _distrust(history):
+            return None if is_share else distrust
+        return describe(part, history)
 
     return conclude
 
@@ -79,15 +81,26 @@ def _stands_out(top: float, total: float, values: int) -> bool:
     return top >= _LEAST_DATES and top - total * share >= _LEAST_DEVIATION * sqrt(total * share * (1 - share))
 
 
+def _largest_batch(history: History) -> int:
+    return history.batches[0].count if history.batches else 0
+
+
+def _is_clear(counts: pd.Series[Any], history: History) -> bool:
+    """Whether a value stands out, also without the largest batch."""
+    batch = _largest_batch(history)
+    return _stands_out(int(counts.max()) - batch, int(counts.sum()) - batch, len(counts))
+
+
 def _peak(counts: pd.Series[Any], noun: str, history: History) -> str:
     """Which values are the most frequent ones, if any stands out, also without the largest batch."""
     total, top, least = int(counts.sum()), int(counts.max()), counts.idxmin()
     most = most_frequent(counts, total)
-    batch = history.batches[0].count if history.batches else 0
-    if _stands_out(top - batch, total - batch, len(counts)):
+    if total < _LEAST_DATES:
+        return f"too few dates ({total}) to compare {noun}s"
+    if _is_clear(counts, history):
         return most
     if _stands_out(top, total, len(counts)):
-        return f"no {noun} stands out beyond one batch: {batch:,} lastmods are {history.batches[0]}"
+        return f"no {noun} stands out beyond one batch: {_largest_batch(history):,} lastmods are {history.batches[0]}"
     return f"no {noun} stands out: {most}, {least} {part_of(int(counts.min()), total)}"
 
 
@@ -109,20 +122,13 @@ def cadence(snapshot: SnapshotTables, freq: str, *, histories: Mapping[str, Hist
     rule = f"Pages by the {freq} of their lastmod (UTC). A lastmod is the last change only: earlier ones are unknown."
     rule += news_rule(pages) + not_counted
     describe = _if_trusted(histories, partial(_busiest, freq=freq))
-    finding = finding_per_site(frame, snapshot.sites, describe, f"no page states a {freq}")
+    of_busiest = _if_trusted(histories, lambda part, _: part["pages"].max() / part["pages"].sum(), is_share=True)
+    share = (f"dated pages in the busiest {freq}{_WHERE_TRUSTED}", of_busiest)
+    finding = finding_per_site(frame, snapshot.sites, describe, f"no page states a {freq}", share)
     if any(_has_gaps(part["period"]) for _, part in frame.groupby("site", sort=False)):
         rule += f" The dates span more than {MAX_PERIODS:,} {freq}s: those without a page have no row."
     frame["period"] = frame["period"].dt.start_time
-    spec = ChartSpec(
-        "columns",
-        x="period",
-        y="pages",
-        x_title=f"{freq} of lastmod (UTC)",
-        y_title="pages",
-        period=freq,
-        comparison="bands",
-        size="pages",
-    )
+    spec = pages_over_time(freq, f"{freq} of lastmod (UTC)")
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
 
@@ -133,12 +139,12 @@ def _has_gaps(periods: pd.Series[Any]) -> bool:
 def _busiest(part: pd.DataFrame, history: History, *, freq: str) -> str:
     counts = part.set_index("period")["pages"]
     counts = counts[counts > 0]
-    total, top, first = int(counts.sum()), int(counts.max()), leaders(counts)
-    names = name_some([period_name(period.start_time, freq) for period in first])
+    total, top, batch = int(counts.sum()), int(counts.max()), _batch_in(counts.idxmax(), history)
+    names, each = leading(counts, lambda period: period_name(period.start_time, freq))
     if len(counts) == 1:
-        return f"all {count_of(total, 'dated page')} in {names}{_batch_in(first[0], history)}"
+        return f"all {count_of(total, 'dated page')} in {names}{batch}"
     which = "" if len(counts) == len(part) and not _has_gaps(part["period"]) else " that has any"
-    each, batch = (" each", "") if len(first) > 1 else ("", _batch_in(first[0], history))
+    batch = "" if each else batch
     median = f"{counts.median():,g} {'page' if counts.median() == 1 else 'pages'}"
     return f"{median} in the median {freq}{which}, most in {names}: {part_of(top, total, each=each)}{batch}"
 
@@ -183,7 +189,9 @@ def weekday_hour(snapshot: SnapshotTables, tz: str, *, histories: Mapping[str, H
     frame = frame.assign(_rank=frame["weekday"].map(rank)).sort_values(["_rank", "hour"]).drop(columns="_rank")
     frame = in_site_order(frame, snapshot)
     describe = _if_trusted(histories, partial(_busiest_hours, tz=tz))
-    finding = finding_per_site(frame, snapshot.sites, describe, "no page states a day")
+    of_clear = _if_trusted(histories, _share_of_clear_weekday, is_share=True)
+    share = (f"dated pages on a weekday that stands out{_WHERE_TRUSTED}", of_clear)
+    finding = finding_per_site(frame, snapshot.sites, describe, "no page states a day", share)
     rule = f"Pages by weekday and hour ({tz}) of their lastmod; a lastmod without a time has no hour."
     rule += news_rule(pages) + not_counted
     return measure(frame, rule=rule, finding=finding, spec=_hours_spec(tz), verdict=verdict(histories))
@@ -208,8 +216,17 @@ def _hours_spec(tz: str) -> ChartSpec:
     )
 
 
+def _by_weekday(part: pd.DataFrame) -> pd.Series[int]:
+    return part.groupby("weekday")["pages"].sum().reindex([*_WEEKDAYS], fill_value=0)
+
+
+def _share_of_clear_weekday(part: pd.DataFrame, history: History) -> float:
+    days = _by_weekday(part)
+    return float(days.max() / days.sum()) if _is_clear(days, history) else 0.0
+
+
 def _busiest_hours(part: pd.DataFrame, history: History, *, tz: str) -> str:
-    days = part.groupby("weekday")["pages"].sum().reindex([*_WEEKDAYS], fill_value=0)
+    days = _by_weekday(part)
     timed = part.dropna(subset="hour")
     if timed.empty:
         return f"{_peak(days, 'weekday', history)}; no lastmod states a time"
@@ -234,23 +251,16 @@ def freshness(snapshot: SnapshotTables, *, histories: Mapping[str, History]) -> 
     frame = counts.reindex(rows, fill_value=0).reset_index()
     frame["share"] = share_of_site(frame)
     frame = frame[(frame["pages"] > 0) | (frame["age"] != _FUTURE)]
-    finding = finding_per_site(frame, snapshot.sites, _if_trusted(histories, _recent_shares))
+    of_recent = _if_trusted(histories, _share_of_recent, is_share=True)
+    share = (f"dated pages that changed within 30 days{_WHERE_TRUSTED}", of_recent)
+    finding = finding_per_site(frame, snapshot.sites, _if_trusted(histories, _recent_shares), share=share)
     rule = (
         f"Pages by the age of their lastmod on {snapshot.at:%Y-%m-%d}, each in the first class that fits. The age of a "
         "day counts from its end, that of a month or a year from its start."
     )
     rule += news_rule(pages)
-    spec = ChartSpec(
-        "rows",
-        x="share",
-        y="age",
-        x_title="share of pages",
-        format=".1%",
-        ends=(0.0, 1.0),
-        groups=(CellGroup("share", "age", order=(*_AGES, _OLDER, _UNDATED)),),
-        matrix_title="age of the lastmod; share of the site's pages",
-        size="pages",
-    )
+    group = CellGroup("share", "age", order=(*_AGES, _OLDER, _UNDATED))
+    spec = shares_of_pages("age", "age of the lastmod; share of the site's pages", group)
     return measure(frame, rule=rule, finding=finding, spec=spec, verdict=verdict(histories))
 
 
@@ -262,6 +272,11 @@ def _age_class(pages: pd.DataFrame, snapshot: SnapshotTables) -> Any:
     for name, days in reversed(_AGES.items()):
         age = age.mask(days_old <= days, name)
     return age.mask(is_future(pages, snapshot.at), _FUTURE).mask(lastmod.isna(), _UNDATED)
+
+
+def _share_of_recent(part: pd.DataFrame, _: History) -> float:
+    pages = part.set_index("age")["pages"]
+    return float(pages.reindex([*_AGES][:2]).sum() / pages.drop(_UNDATED).sum())
 
 
 def _recent_shares(part: pd.DataFrame, _: History) -> str:

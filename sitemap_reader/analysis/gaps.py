@@ -13,7 +13,7 @@ from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..model.problems import percent
 from .chart_spec import CellGroup, ChartSpec
-from .measure import in_site_order, is_in, join_findings, leading_names, measure, page_frame
+from .measure import finding_per_site, in_site_order, is_in, leading, measure, page_frame
 from .page_language import language_level
 from .topics import site_words, stated_languages, stop_rule, stop_words_of
 
@@ -57,14 +57,16 @@ def _compared(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool) 
         theirs, note = _pages_of(keyed, sites)
         mine, _ = _pages_of(keyed if own is snapshot else keyed_pages(own, by), own_sites)
     first = mine.drop_duplicates("key").set_index("key")["loc"]
-    frame = theirs[is_in(theirs["key"], first.index) == is_shared]
+    theirs = theirs.assign(_found=is_in(theirs["key"], first.index) == is_shared)
+    frame = theirs.loc[theirs["_found"], _COLUMNS]
     frame = in_site_order(frame.sort_values(["pages", "key"], ascending=[False, True], kind="stable"), snapshot)
     if is_shared:
         frame["ours"] = first.reindex(frame["key"]).array
-    totals = theirs.groupby("site").size().to_dict()
-    describe = partial(_described, by=by, name=name, is_shared=is_shared)
-    findings = {site: describe(frame[frame["site"] == site], totals[site]) for site in sites if site in totals}
     what = f"{name} has too" if is_shared else f"no page of {name} has"
+    things = f"topics that {what}" if by == "topic" else f"pages with a {by} that {what}"
+    describe = partial(_described, by=by, name=name, is_shared=is_shared)
+    share = (things, lambda part: part["_found"].mean())
+    finding = finding_per_site(theirs, sites, describe, f"no page has a {by}", share)
     row = "A row is a word" if by == "topic" else "A row is a page"
     rule = f"What other sites have that {what}, by {KEYS[by]}. All pages of both are compared. {row}.{note}"
     for each in {id(side): side for side in (snapshot, own)}.values():
@@ -78,11 +80,10 @@ def _compared(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool) 
         x_title=f"pages of the site with this {by}",
         max_rows=20,
         comparison="ranks",
-        groups=(CellGroup("pages", label, whole=("pages",)),),
-        matrix_title="share of what the site has",
+        groups=(CellGroup("pages", label, whole=("pages",), is_counted=True),),
+        matrix_title="number of pages of the site; share of all in this table",
         size="pages",
     )
-    finding = join_findings(findings, sites) or f"no page of another site has a {by}"
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -98,7 +99,9 @@ def _own_sites(snapshot: SnapshotTables, ours: Any) -> list[str]:
     return sites
 
 
-def _described(part: pd.DataFrame, total: int, *, by: str, name: str, is_shared: bool) -> str:
+def _described(part: pd.DataFrame, *, by: str, name: str, is_shared: bool) -> str:
+    """What was found of the keys of a site, which are the rows of `part`."""
+    total, part = len(part), part[part["_found"]]
     has = f"{name} has" if is_shared else f"no page of {name} has"
     share = f" ({percent(len(part) / total)})" if len(part) else ""
     if by != "topic":
@@ -106,8 +109,10 @@ def _described(part: pd.DataFrame, total: int, *, by: str, name: str, is_shared:
     found = f"{len(part):,} of {count_of(total, 'topic')}{share} that {has}"
     if not len(part):
         return found
-    words = leading_names(part.assign(key='"' + part["key"] + '"'), "key")
-    return f"{found}; most frequent is {words} ({count_of(int(part['pages'].max()), 'page')})"
+    words, each = leading(part.set_index("key")["pages"].sort_index(), '"{}"'.format)
+    return (
+        f"{found}; most frequent {'are' if each else 'is'} {words} ({count_of(int(part['pages'].max()), 'page')}{each})"
+    )
 
 
 # --- keys --------------------------------------------------------------------------------------------------------

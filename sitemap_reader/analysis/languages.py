@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..client.summary import count_of
-from .chart_spec import CellGroup, ChartSpec
+from .chart_spec import CellGroup, ChartSpec, shares_of_pages
 from .measure import finding_per_site, in_site_order, measure, most_frequent, part_of, share_of_site
 from .page_language import SOURCES, X_DEFAULT, hreflang_links, own_languages, page_languages
 
@@ -37,18 +37,9 @@ def languages(snapshot: SnapshotTables) -> Measure:
     frame = in_site_order(frame, snapshot)
     stated = [f"{count_of(int(counts[name]), 'page')} by {name}" for name in SOURCES if counts.get(name)]
     rule = f"{_LANGUAGES_RULE} Found: {', '.join(stated) or 'none'}."
-    spec = ChartSpec(
-        "rows",
-        x="share",
-        y="language",
-        x_title="share of pages",
-        format=".1%",
-        ends=(0.0, 1.0),
-        groups=(CellGroup("share", "language"),),
-        matrix_title="language; share of the site's pages",
-        size="pages",
-    )
-    finding = finding_per_site(frame, snapshot.sites, _languages_found)
+    spec = shares_of_pages("language", "language; share of the site's pages", CellGroup("share", "language"))
+    share = ("pages of a known language", lambda part: part.loc[part["language"] != UNKNOWN, "share"].sum())
+    finding = finding_per_site(frame, snapshot.sites, _languages_found, share=share)
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -89,7 +80,7 @@ def hreflang(snapshot: SnapshotTables) -> Measure:
     by = links.groupby(["site", "language", "hreflang"])["returned"]
     frame = by.agg(links="size", returned="sum").reset_index().rename(columns={"hreflang": "alternate"})
     frame = in_site_order(frame, snapshot)
-    finding = finding_per_site(frame, snapshot.sites, _returned, "no page has an alternate")
+    finding = finding_per_site(frame, snapshot.sites, _returned, "no page has an alternate", _RETURNED_SHARE)
     spec = ChartSpec(
         "heat",
         x="alternate",
@@ -103,6 +94,9 @@ def hreflang(snapshot: SnapshotTables) -> Measure:
         size="links",
     )
     return measure(frame, rule=_RULE, finding=finding, spec=spec)
+
+
+_RETURNED_SHARE = ("links that are returned", lambda part: part["returned"].sum() / part["links"].sum())
 
 
 def _returned(part: pd.DataFrame) -> str:

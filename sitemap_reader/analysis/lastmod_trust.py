@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ..client.summary import count_of
 from ..frontier.lastmod_trust import History, LastmodEvidence, judge_history, total, trust_in_words
 from ..model.problems import percent
 from ..model.url_batch import PRECISION_CODES, SUBSECOND
 from .chart_spec import ChartSpec
-from .measure import in_site_order, join_findings, measure
+from .measure import MAX_SITES, in_site_order, join_findings, measure, name_some
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,10 +80,23 @@ def site_histories(histories: Histories, snapshot: SnapshotTables) -> dict[str, 
 
 
 def verdict(sites: Mapping[str, History]) -> str:
-    """See Snapshot.verdict."""
+    """See Snapshot.verdict; of many sites how many have which."""
+    if len(sites) > MAX_SITES:
+        return _verdict_of_many(sites)
     return (
         join_findings({site: f"lastmods {_verdict(history)}" for site, history in sites.items()}, [*sites]) or _NO_URLS
     )
+
+
+def _verdict_of_many(sites: Mapping[str, History]) -> str:
+    """`lastmods can be trusted at 2 sites (a.example and b.example), are missing at 5 sites (…)`, the best first."""
+    trusts = {site: judge_history(history) for site, history in sites.items()}
+    scores = pd.Series({site: trust.score for site, trust in trusts.items()}, dtype=float)
+    same: dict[str, list[str]] = {}
+    for site in scores.sort_values(ascending=False, kind="stable").index:
+        same.setdefault(trust_in_words(trusts[site]).partition(" (")[0], []).append(site)
+    parts = (f"{words} at {count_of(len(names), 'site')} ({name_some(names)})" for words, names in same.items())
+    return f"lastmods {', '.join(parts)}"
 
 
 def _verdict(history: History) -> str:

@@ -152,11 +152,16 @@ def _row_hashes(frame: pd.DataFrame, columns: list[str]) -> list[int]:
 
 # --- findings in words ---
 
+# Findings of more sites than this are one sentence about all of them.
 MAX_SITES = 4
+# Words for a share of each site, and how it follows from the rows of a site; None where it is unknown.
+Share = tuple[str, "Callable[[pd.DataFrame], float | None]"]
 
 
 def join_findings(findings: dict[str, str], sites: Sequence[str]) -> str:
     """The findings of all sites in one line: `a.example: x | b.example: y`, or `x` for a Snapshot of one site.
+
+    Of more than MAX_SITES sites those with one finding stand together, and the most frequent findings are shown.
 
     >>> join_findings({"a.example": "12 pages"}, ["a.example"])
     '12 pages'
@@ -165,9 +170,15 @@ def join_findings(findings: dict[str, str], sites: Sequence[str]) -> str:
     """
     if len(sites) <= 1:
         return next(iter(findings.values()), "")
-    parts = [f"{site}: {words}" for site, words in findings.items()]
-    more = len(parts) - MAX_SITES
-    return SITE_SEPARATOR.join([*parts[:MAX_SITES], *([f"{more} more"] if more > 0 else [])])
+    if len(sites) <= MAX_SITES:
+        return SITE_SEPARATOR.join(f"{site}: {words}" for site, words in findings.items())
+    same: dict[str, list[str]] = {}
+    for site, words in findings.items():
+        same.setdefault(words, []).append(site)
+    groups = sorted(same.items(), key=lambda group: -len(group[1]))
+    parts = [f"{name_some(names)}: {words}" for words, names in groups[:MAX_SITES]]
+    more = sum(len(names) for _, names in groups[MAX_SITES:])
+    return SITE_SEPARATOR.join([*parts, *([f"{count_of(more, 'more site')}"] if more else [])])
 
 
 def finding_per_site(
@@ -175,11 +186,41 @@ def finding_per_site(
     sites: Sequence[str],
     describe: Callable[[pd.DataFrame], str],
     if_empty: str = "there is no page",
+    share: Share | None = None,
 ) -> str:
-    """The finding that `describe` gives for the rows of each site, joined; `if_empty` for a site without rows."""
+    """The finding that `describe` gives for the rows of each site, joined; `if_empty` for a site without rows.
+
+    Of more than MAX_SITES sites, how the `share` is spread over them.
+    """
     parts = dict([*frame.groupby("site", sort=False)])
+    if share is not None and len(sites) > MAX_SITES:
+        return spread_over_sites({site: share[1](parts[site]) if site in parts else None for site in sites}, share[0])
     findings = {site: describe(parts[site]) if site in parts else if_empty for site in sites}
     return join_findings(findings, sites) or if_empty
+
+
+def spread_over_sites(shares: dict[str, float | None], what: str) -> str:
+    """The median of a share, and the sites with the least and the greatest; None where it is unknown.
+
+    >>> spread_over_sites({"a": 0.1, "b": 0.5, "c": 1.0, "d": 1.0, "e": None}, "pages that are new")
+    'pages that are new: from 10% (a) to 100% (c and d), 75% in the median of 4 sites; no number for e'
+    >>> spread_over_sites({"a": 0.5, "b": 0.5}, "pages that are new")
+    'pages that are new: 50% for each of 2 sites'
+    """
+    known = pd.Series(shares, dtype=float).dropna()
+    if known.empty:
+        return f"{what}: no number for any of {count_of(len(shares), 'site')}"
+    unknown = [site for site in shares if site not in known.index]
+    rest = f"; no number for {_few_or_count(unknown)}" if unknown else ""
+    least, most = known.min(), known.max()
+    if least == most:
+        return f"{what}: {percent(most)} for each of {count_of(len(known), 'site')}{rest}"
+    low, high = (f"{percent(end)} ({_few_or_count([*known.index[known == end]])})" for end in (least, most))
+    return f"{what}: from {low} to {high}, {percent(known.median())} in the median of {len(known):,} sites{rest}"
+
+
+def _few_or_count(sites: Sequence[str]) -> str:
+    return name_some(sites) if len(sites) <= 2 else f"{len(sites):,} sites"
 
 
 def part_of(part: int, whole: int, noun: str = "", *, each: str = "") -> str:
@@ -192,12 +233,17 @@ def part_of(part: int, whole: int, noun: str = "", *, each: str = "") -> str:
     return f"{percent(part / whole if whole else 0.0)}{each} ({part:,} of {counted})"
 
 
-def leaders(counts: pd.Series[Any]) -> list[Any]:
-    """The labels of the greatest value: several if they tie."""
-    return [*counts.index[counts == counts.max()]]
+def leading(counts: pd.Series[Any], write: Callable[[Any], str] = str) -> tuple[str, str]:
+    """The labels of the greatest count, as `write` has them, and what follows its number: " each" if several tie.
+
+    >>> leading(pd.Series({"/blog/": 5, "/shop/": 2})), leading(pd.Series({"Mon": 4, "Tue": 4}))
+    (('/blog/', ''), ('Mon and Tue', ' each'))
+    """
+    names = [write(label) for label in counts.index[counts == counts.max()]]
+    return name_some(names), " each" if len(names) > 1 else ""
 
 
-def most_frequent(counts: pd.Series[Any], whole: int, noun: str = "") -> str:
+def most_frequent(counts: pd.Series[Any], whole: int, noun: str = "", write: Callable[[Any], str] = str) -> str:
     """Which label has the greatest count, or which have, and its share of the whole.
 
     >>> most_frequent(pd.Series({"/blog/": 5, "/shop/": 2}), 8, "page")
@@ -205,9 +251,8 @@ def most_frequent(counts: pd.Series[Any], whole: int, noun: str = "") -> str:
     >>> most_frequent(pd.Series({"Mon": 4, "Tue": 4}), 8)
     'Mon and Tue have 50% each (4 of 8)'
     """
-    first = leaders(counts)
-    verb, each = ("have", " each") if len(first) > 1 else ("has", "")
-    return f"{name_some(first)} {verb} {part_of(int(counts.max()), whole, noun, each=each)}"
+    names, each = leading(counts, write)
+    return f"{names} {'have' if each else 'has'} {part_of(int(counts.max()), whole, noun, each=each)}"
 
 
 def name_some(names: Sequence[str]) -> str:
@@ -216,21 +261,11 @@ def name_some(names: Sequence[str]) -> str:
     >>> name_some(["a", "b"]), name_some(["a", "b", "c", "d", "e"])
     ('a and b', 'a, b, c and 2 more')
     """
-    shown = [*names[:_MAX_TIES], *([f"{len(names) - _MAX_TIES:,} more"] if len(names) > _MAX_TIES else [])]
+    shown = [*names[:_MAX_NAMES], *([f"{len(names) - _MAX_NAMES:,} more"] if len(names) > _MAX_NAMES else [])]
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
-_MAX_TIES = 3
-
-
-def leading_names(rows: pd.DataFrame, name: str, by: str = "pages") -> str:
-    """The values of the column `name` in the rows with the greatest `by`.
-
-    >>> leading_names(pd.DataFrame({"section": ["/a/", "/b/", "/c/"], "pages": [5, 5, 1]}), "section")
-    '/a/ and /b/ (tied)'
-    """
-    first = [str(value) for value in leaders(rows.set_index(name)[by])]
-    return name_some(first) + (" (tied)" if len(first) > 1 else "")
+_MAX_NAMES = 3
 
 
 # --- the pages of a Snapshot ---

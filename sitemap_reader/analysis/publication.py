@@ -16,8 +16,8 @@ from ..frontier.filters import make_window
 from ..frontier.lastmod_trust import TRUSTED_SCORE, judge_history
 from ..model.errors import UsageError
 from ..parser.normalise.dates import DAY
-from .chart_spec import CellGroup, ChartSpec
-from .measure import finding_per_site, in_site_order, leading_names, measure, news_dates, page_frame, without
+from .chart_spec import pages_over_time, parts_of_sites
+from .measure import finding_per_site, in_site_order, leading, measure, news_dates, page_frame, without
 from .periods import PERIODS, counts_by_period
 from .sections import section_of
 from .tables import FIRST_SEEN
@@ -66,11 +66,12 @@ def calendar(snapshot: SnapshotTables, freq: str, histories: Histories) -> Measu
     frame = in_site_order(frame.sort_values(["source", "period"], key=_order, kind="stable"), snapshot)
     totals = pages.groupby("site", sort=False).size()
     describe = partial(_dated, counted=counted, totals=totals, freq=freq)
-    finding = finding_per_site(frame, snapshot.sites, describe, "no page states when it was published")
-    title = f"{freq} of publication (UTC)"
-    spec = ChartSpec(
-        "columns", x="period", y="pages", x_title=title, y_title="pages", period=freq, comparison="bands", size="pages"
+    share = (
+        "pages with a date of publication, or of a trusted change",
+        lambda part: part["pages"].sum() / totals[part["site"].iloc[0]],
     )
+    finding = finding_per_site(frame, snapshot.sites, describe, "no page states when it was published", share)
+    spec = pages_over_time(freq, f"{freq} of publication (UTC)")
     rule = (
         f"Pages by the {freq} (UTC) of the first of these dates that is known: the publication date of news; when the "
         "page was first seen in the archive or state, that is after the reading before; the lastmod, if those of its "
@@ -123,18 +124,16 @@ def _dated(part: pd.DataFrame, *, counted: pd.DataFrame, totals: pd.Series[int],
     changed = not len(published)
     if not changed:  # of these dates: a lastmod says when a page changed last
         pages = pages[pages["source"] != LASTMOD]
-    periods = (part if changed else published).groupby("period", sort=False)["pages"].sum().reset_index()
-    top = periods[periods["pages"] == periods["pages"].max()]
-    written = ("the week of " if freq == "week" else "") + top["period"].map(PERIODS[freq].name)
-    names = leading_names(top.assign(period=written), "period")
-    most = int(top["pages"].iloc[0])
-    number = f"{most:,} each" if len(top) > 1 else f"{most:,}{_batch(pages, top['period'].iloc[0], freq)}"
-    words = "all" if len(periods[periods["pages"] > 0]) == 1 else "most"
+    counts = (part if changed else published).groupby("period", sort=False)["pages"].sum()
+    week = "the week of " if freq == "week" else ""
+    names, each = leading(counts, lambda period: week + PERIODS[freq].name(period))
+    number = f"{counts.max():,}{each or _batch(pages, counts.idxmax(), freq)}"
+    words = "all" if (counts > 0).sum() == 1 else "most"
     return f"{dated}; {words} {'last changed' if changed else 'published'} in {names} ({number})"
 
 
 def _batch(pages: pd.DataFrame, period: Any, freq: str) -> str:
-    """`, of which 118 on 2026-03-04`, if half of the pages of a period or more have one day, or one time of a day."""
+    """`, 118 of them on 2026-03-04`, if half of the pages of a period or more have one day, or one time of a day."""
     dates = pages.loc[pages["period"] == period, "date"]
     moments = dates if freq == "day" else dates.dt.floor("D")
     counts = moments.value_counts()
@@ -142,7 +141,7 @@ def _batch(pages: pd.DataFrame, period: Any, freq: str) -> str:
         return ""
     moment = counts.index[0]
     when = f"at {moment:%H:%M} UTC" if freq == "day" else f"on {moment:%Y-%m-%d}"
-    return f", {counts.iloc[0]:,} of them {when}"
+    return f", {'all' if counts.iloc[0] == len(dates) else f'{counts.iloc[0]:,} of them'} {when}"
 
 
 # --- new ---------------------------------------------------------------------------------------------------------
@@ -168,23 +167,14 @@ def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) 
     frame["source"] = pd.Series([", ".join(_sources(*pair)) or None for pair in sources], dtype="str")
     frame = frame.sort_values(["new", "pages", "section"], ascending=[False, False, True])
     frame = in_site_order(frame, snapshot)
-    finding = finding_per_site(frame, snapshot.sites, partial(_new_found, start=start))
+    share = (f"pages that are new since {start:%Y-%m-%d}", _share_of_new)
+    finding = finding_per_site(frame, snapshot.sites, partial(_new_found, start=start), share=share)
     rule = (
         f"Pages that were first seen in the archive or state, or else published as news, since {start:%Y-%m-%d %H:%M} "
         "UTC, by section. A page that was first seen then appeared after the reading before, which may be earlier. "
         "Unknown: pages without such a date, unless the history of the site began before."
     )
-    spec = ChartSpec(
-        "rows",
-        x="new",
-        y="section",
-        x_title="new pages",
-        max_rows=15,
-        comparison="stack",
-        groups=(CellGroup("new", "section", whole=("new",)),),
-        matrix_title="share of the site's new pages",
-        size="new",
-    )
+    spec = parts_of_sites("new", "section", "new pages", max_rows=15)
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -201,6 +191,11 @@ def _sources(is_seen: bool, is_news: bool) -> list[str]:
     return [*([SEEN] if is_seen else []), *([NEWS] if is_news else [])]
 
 
+def _share_of_new(part: pd.DataFrame) -> float | None:
+    sums = part[["new", "pages", "unknown"]].sum()
+    return None if sums["unknown"] == sums["pages"] else float(sums["new"] / sums["pages"])
+
+
 def _new_found(part: pd.DataFrame, *, start: datetime) -> str:
     count, total, unknown = (int(part[name].sum()) for name in ("new", "pages", "unknown"))
     if unknown == total:
@@ -209,7 +204,7 @@ def _new_found(part: pd.DataFrame, *, start: datetime) -> str:
     found = f"{count:,} of {count_of(total, 'page')} new since {start:%Y-%m-%d}"
     if not count:
         return f"{found}{rest}"
-    top = int(part["new"].max())
-    each = " each" if int((part["new"] == top).sum()) > 1 else ""
-    most = "all" if top == count else "most"
-    return f"{found}, {most} in {leading_names(part, 'section', 'new')} ({top:,}{each}){rest}"
+    sections = part.set_index("section")["new"]
+    names, each = leading(sections)
+    most = "all" if sections.max() == count else "most"
+    return f"{found}, {most} in {names} ({sections.max():,}{each}){rest}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import attrs
 import pandas as pd
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
-from .chart_spec import CellGroup, ChartSpec
+from .chart_spec import CellGroup, ChartSpec, parts_of_sites, shares_of_pages
 from .measure import (
     NEWEST_RULE,
     days_between,
@@ -64,23 +65,17 @@ def sections(snapshot: SnapshotTables, depth: int, *, by_language: bool) -> Meas
     frame = by.agg(pages=("site", "size"), dated=("lastmod", "count"), newest=("newest", "max")).reset_index()
     frame.insert(3, "share", share_of_site(frame))
     frame = in_site_order(frame.sort_values(["pages", "section"], ascending=[False, True]), snapshot)
-    finding = finding_per_site(frame, snapshot.sites, _largest_section)
+    finding = finding_per_site(
+        frame,
+        snapshot.sites,
+        _largest_section,
+        share=("pages in the largest section", lambda part: part["share"].max()),
+    )
     rule = (
         f"Pages by {_section_text(depth, by_language=by_language)}; / for those in none. The last segment of a path is "
         f"the page. {NEWEST_RULE}"
     )
-    spec = ChartSpec(
-        "rows",
-        x="pages",
-        y="section",
-        x_title="pages",
-        y_title="section",
-        max_rows=_MAX_ROWS,
-        comparison="stack",
-        groups=(CellGroup("share", "section"),),
-        matrix_title="share of the site's pages",
-        size="pages",
-    )
+    spec = parts_of_sites("pages", "section", "pages", max_rows=_MAX_ROWS)
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -151,17 +146,9 @@ def changefreq_priority(snapshot: SnapshotTables) -> Measure:
         "Pages by the changefreq and priority of their entry; none if it states none. The median age is that of "
         f"lastmods that state a day, on {snapshot.at:%Y-%m-%d}. Search engines say that they ignore both."
     )
-    spec = ChartSpec(
-        "rows",
-        x="share",
-        y="value",
-        x_title="share of pages",
-        format=".1%",
-        split="field",
-        ends=(0, 1),
-        groups=tuple(CellGroup("share", "value", where=("field", name)) for name in _FIELDS),
-        matrix_title="share of the site's pages, by changefreq and by priority",
-    )
+    groups = (CellGroup("share", "value", where=("field", name)) for name in _FIELDS)
+    title = "share of the site's pages, by changefreq and by priority"
+    spec = attrs.evolve(shares_of_pages("value", title, *groups), split="field", size=None)
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 

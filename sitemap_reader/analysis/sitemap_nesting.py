@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ..client.summary import count_of
-from .chart_spec import CellGroup, ChartSpec
+from .chart_spec import parts_of_sites
 from .measure import NEWEST_RULE, finding_per_site, in_site_order, is_newest, measure
 
 if TYPE_CHECKING:
@@ -35,18 +35,8 @@ def tree(snapshot: SnapshotTables) -> Measure:
     frame = documents.loc[order["row"]].reset_index(drop=True)
     frame = frame.assign(depth=order["depth"].astype("int64"), parent=order["parent"].astype("str"))
     frame = in_site_order(frame[_COLUMNS], snapshot)
-    finding = finding_per_site(frame, snapshot.sites, _counted, "there is no sitemap")
-    spec = ChartSpec(
-        "rows",
-        x="urls",
-        y="sitemap",
-        x_title="URLs",
-        max_rows=20,
-        comparison="stack",
-        groups=(CellGroup("urls", "sitemap", whole=("urls",)),),
-        matrix_title="share of the site's URLs",
-        size="urls",
-    )
+    finding = finding_per_site(frame, snapshot.sites, _counted, "there is no sitemap", _COMPLETE_SHARE)
+    spec = parts_of_sites("urls", "sitemap", "URLs", max_rows=20)
     rule = f"{_RULE} {NEWEST_RULE}"
     rule += f" Only some URLs are here: {snapshot.choice}." if snapshot.choice else ""
     return measure(frame, rule=rule, finding=finding, spec=spec)
@@ -89,6 +79,12 @@ def _parent(name: str, listed: Any, rows: dict[str, int]) -> str | None:
     """The first other document that lists it, of those in the Snapshot."""
     parents = listed if isinstance(listed, list) or hasattr(listed, "tolist") else ()
     return next((parent for parent in parents if parent in rows and parent != name), None)
+
+
+_COMPLETE_SHARE = (
+    "documents that were read completely",
+    lambda part: None if part["complete"].isna().any() else part["complete"].mean(),
+)
 
 
 def _counted(part: pd.DataFrame) -> str:

@@ -10,9 +10,8 @@ import pandas as pd
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
-from ..model.problems import percent
 from .chart_spec import CellGroup, ChartSpec
-from .measure import finding_per_site, in_site_order, leading_names, measure, page_frame
+from .measure import finding_per_site, in_site_order, measure, most_frequent, page_frame
 from .page_language import page_languages
 from .words import MAX_TEXT_WORDS, Words, find_stop_words, lower, split_words
 
@@ -49,7 +48,7 @@ def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[st
         frame = _most_frequent(numbers, top).rename(columns={"word": "words"})
         frames.append(frame.assign(site=site, share=frame["pages"] / len(part))[["site", "words", "pages", "share"]])
     frame = in_site_order(pd.concat(frames[1:] or frames), snapshot)
-    finding = finding_per_site(frame, snapshot.sites, _first_words, "no page has a slug with words")
+    finding = finding_per_site(frame, snapshot.sites, _first_words, "no page has a slug with words", _SHARE_OF_FIRST)
     row = "Words" if n == 1 else f"{n} words in a row"
     rule = (
         f"{row}, of the first {MAX_TEXT_WORDS} in the slug (the last segment of the path), decoded, in lower case. "
@@ -121,9 +120,12 @@ def stop_rule(used: dict[str, list[str]]) -> str:
     )
 
 
-def _first_words(part: pd.DataFrame) -> str:
-    names = leading_names(part.assign(words='"' + part["words"] + '"'), "words")
-    return f"most frequent is {names} ({percent(part['share'].max())} of pages)"
+_SHARE_OF_FIRST = ("pages with the most frequent word", lambda part: part["share"].max())
+
+
+def _first_words(part: pd.DataFrame, name: str = "words") -> str:
+    pages = part.set_index(name)["pages"]
+    return most_frequent(pages, round(pages.max() / part["share"].max()), "page", '"{}"'.format)
 
 
 # --- topics ------------------------------------------------------------------------------------------------------
@@ -139,8 +141,8 @@ _COLUMNS = ["site", "topic", "pages", "share", "slugs", "titles", "cluster"]
 class SiteWords:
     """The words of the pages of one site.
 
-    Pages with one slug and no title are one document. `words.texts` are numbers of documents, each word once per
-    document; `in_slug` and `in_title` say where it stands. `weights` are the pages of each document, `first` the
+    Pages with one slug and no title are one document. `words.texts` are numbers of documents in order, each word once
+    per document; `in_slug` and `in_title` say where it stands. `weights` are the pages of each document, `first` the
     row of its first page.
     """
 
@@ -186,7 +188,8 @@ def _site_words(rows: np.ndarray[Any, Any], slugs: pd.Series[str], titles: pd.Da
     """`rows` are the row numbers of the pages, in order; `titles` has `page` (a row number) and `title`."""
     codes, names = pd.factorize(slugs)
     codes = np.where(codes < 0, len(names), codes)  # the last one: pages without a slug
-    titled = np.unique(np.searchsorted(rows, titles["page"].to_numpy()))
+    titled_rows = np.searchsorted(rows, titles["page"].to_numpy())
+    titled = np.unique(titled_rows)
     documents = codes.copy()
     documents[titled] = len(names) + 1 + np.arange(len(titled))
     count = len(names) + 1 + len(titled)
@@ -196,37 +199,39 @@ def _site_words(rows: np.ndarray[Any, Any], slugs: pd.Series[str], titles: pd.Da
     texts, title_names = pd.factorize(titles["title"])
     of_slugs = split_words(_as_arrow(names), is_encoded=True)
     of_titles = split_words(_as_arrow(title_names), is_encoded=False)
-    vocabulary = pd.Index([*dict.fromkeys([*of_slugs.vocabulary, *of_titles.vocabulary])], dtype="str")
+    vocabulary = [*dict.fromkeys([*of_slugs.vocabulary, *of_titles.vocabulary])]
+    codes_of_titles = pd.Index(vocabulary, dtype="str").get_indexer(of_titles.vocabulary)[of_titles.codes]
     pairs = [
-        (of_slugs.texts, vocabulary.get_indexer(of_slugs.vocabulary)[of_slugs.codes], 1),
-        (*_joined(documents[titled], codes[titled], of_slugs, vocabulary), 1),
-        (*_joined(documents[np.searchsorted(rows, titles["page"].to_numpy())], texts, of_titles, vocabulary), 2),
+        (of_slugs.texts, of_slugs.codes, False),
+        (*_joined(documents[titled], codes[titled], of_slugs.texts, of_slugs.codes), False),
+        (*_joined(documents[titled_rows], texts, of_titles.texts, codes_of_titles), True),
     ]
-    return _merged(pairs, [*vocabulary], weights, first, len(rows))
+    return _merged(pairs, vocabulary, weights, first, len(rows))
 
 
 def _joined(
-    documents: np.ndarray[Any, Any], texts: np.ndarray[Any, Any], words: Words, vocabulary: pd.Index
+    documents: np.ndarray[Any, Any], texts: np.ndarray[Any, Any], of: np.ndarray[Any, Any], codes: np.ndarray[Any, Any]
 ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """(document, code) for each word of the text of each document."""
-    starts = np.searchsorted(words.texts, texts)
-    counts = np.searchsorted(words.texts, texts, "right") - starts
+    """(document, code) for each word of the text of each document; `of` are the texts, in order, of the `codes`."""
+    starts = np.searchsorted(of, texts)
+    counts = np.searchsorted(of, texts, "right") - starts
     places = np.repeat(starts - np.append(0, np.cumsum(counts)[:-1]), counts) + np.arange(counts.sum())
-    codes = vocabulary.get_indexer(words.vocabulary)
-    return np.repeat(documents, counts), codes[words.codes[places]]
+    return np.repeat(documents, counts), codes[places]
 
 
 def _merged(
-    pairs: list[tuple[Any, Any, int]], vocabulary: list[str], weights: Any, first: Any, pages: int
+    pairs: list[tuple[Any, Any, bool]], vocabulary: list[str], weights: Any, first: Any, pages: int
 ) -> SiteWords:
-    """The pairs (document, code, 1 for a slug or 2 for a title), each document and code once."""
+    """The pairs (document, code, whether in a title), each document and code once, in order."""
     size = len(vocabulary) or 1
-    keys = np.concatenate([np.asarray(texts, np.int64) * size + codes for texts, codes, _ in pairs])
-    flags = np.concatenate([np.full(len(texts), flag, np.int8) for texts, _, flag in pairs])
-    numbers, distinct = pd.factorize(keys)
-    in_slug, in_title = np.zeros(len(distinct), bool), np.zeros(len(distinct), bool)
-    in_slug[numbers[flags == 1]] = True
-    in_title[numbers[flags == 2]] = True
+    # One number for all three: sorted, those of a document and code are beside each other, that of the slug first.
+    keys = np.sort(
+        np.concatenate([(np.asarray(texts, np.int64) * size + codes) * 2 + flag for texts, codes, flag in pairs])
+    )
+    pairs_of_keys = keys >> 1
+    is_first, is_last = (np.diff(pairs_of_keys, **edge) != 0 for edge in ({"prepend": -1}, {"append": -1}))
+    in_slug, in_title = keys[is_first] & 1 == 0, keys[is_last] & 1 == 1
+    distinct = pairs_of_keys[is_first]
     keep = weights[distinct // size] > 0  # a slug of which all pages have titles is no document
     distinct = distinct[keep]
     words = Words(distinct // size, distinct % size, vocabulary)
@@ -267,7 +272,8 @@ def topics(snapshot: SnapshotTables, *, top: int, skip: Iterable[str], stop_word
         counts = counts.assign(site=site, topic=counts["word"], share=counts["pages"] / found.pages)
         frames.append(counts.assign(cluster=_clusters(found, counts))[_COLUMNS])
     frame = in_site_order(pd.concat(frames[1:] or frames), snapshot)
-    finding = finding_per_site(frame, snapshot.sites, _topics_found, "no page has a slug or a title with words")
+    none = "no page has a slug or a title with words"
+    finding = finding_per_site(frame, snapshot.sites, _topics_found, none, _SHARE_OF_FIRST)
     rule = (
         f"Pages by the words of their slugs and of the titles of their news, videos and images: of the first "
         f"{MAX_TEXT_WORDS} of each, decoded, in lower case, without numbers. A page counts once for each word."
@@ -305,23 +311,20 @@ def _together(found: SiteWords, codes: np.ndarray[Any, Any]) -> np.ndarray[Any, 
     places[codes] = np.arange(len(codes))
     column = places[found.words.codes]
     keep = column >= 0
-    numbers, documents = pd.factorize(found.words.texts[keep])
-    column, weights = column[keep], found.weights[documents]
-    order = np.argsort(numbers, kind="stable")
-    numbers, column = numbers[order], column[order]
+    column, texts = column[keep], found.words.texts[keep]
+    is_first = np.diff(texts, prepend=-1) > 0
+    numbers, weights = np.cumsum(is_first) - 1, found.weights[texts[is_first]]
     total = np.zeros((len(codes), len(codes)))
-    for start in range(0, len(documents), _BLOCK):
+    for start in range(0, len(weights), _BLOCK):
         low, high = np.searchsorted(numbers, [start, start + _BLOCK])
-        block = np.zeros((min(_BLOCK, len(documents) - start), len(codes)), np.float32)
+        block = np.zeros((min(_BLOCK, len(weights) - start), len(codes)), np.float32)
         block[numbers[low:high] - start, column[low:high]] = 1
         total += block.T @ (block * weights[start : start + _BLOCK, None].astype(np.float32))
     return total
 
 
 def _topics_found(part: pd.DataFrame) -> str:
-    share, pages = percent(part["share"].max()), count_of(int(part["pages"].max()), "page")
     clusters = part.groupby("cluster", sort=False).size()
     several = int((clusters > 1).sum())
-    quoted = leading_names(part.assign(topic='"' + part["topic"] + '"'), "topic")
     found = f"{count_of(len(part), 'word')} in {count_of(len(clusters), 'cluster')}, {several:,} of several words"
-    return f"most frequent is {quoted} ({pages}, {share}); {found}"
+    return f"{_first_words(part, 'topic')}; {found}"

@@ -119,8 +119,7 @@ def words_of_text(text: str, *, is_encoded: bool = False) -> list[str]:
     ['café', "o'clock", '2']
     """
     text = lower(unquote(text, errors="replace") if is_encoded else text)
-    parts = "".join(char if _is_word_char(char) else " " for char in text).split()
-    return [word for part in parts if (word := part.strip(_APOSTROPHES))]
+    return [word for part in text.translate(_BLANKED).split() if (word := part.strip(_APOSTROPHES))]
 
 
 def lower(text: str) -> str:
@@ -128,8 +127,16 @@ def lower(text: str) -> str:
     return normalize("NFC", text.lower())
 
 
-def _is_word_char(char: str) -> bool:
-    return char.isalnum() or char in _APOSTROPHES or category(char)[0] == "M"
+class _Blanked(dict[int, str]):
+    """For str.translate(): the characters of words are themselves, all others blanks."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        is_of_word = char.isalnum() or char in _APOSTROPHES or category(char)[0] == "M"
+        return self.setdefault(code, char if is_of_word else " ")
+
+
+_BLANKED = _Blanked()
 
 
 # --- stop words --------------------------------------------------------------------------------------------------

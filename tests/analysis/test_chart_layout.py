@@ -207,6 +207,17 @@ def test_the_most_frequent_words_of_many_sites_are_in_their_order(count: int, tm
     assert shown["s6", "1"] == "wordg 100%"
 
 
+def test_what_many_others_have_is_shown_with_numbers_of_pages_the_largest_site_first(tmp_path: Path) -> None:
+    sites = {f"s{n}": [page(f"s{n}", f"{x}-word{'abcdefgh'[n]}") for x in range(n + 1)] for n in range(8)}
+    market = load(tmp_path, sites)
+    made = market.gaps("s0", by="topic")
+    assert {row["site"]: row["_text"] for row in marks(made, "_x")}["s7"] == "wordh 8"
+    assert made.finding == "topics that no page of s0 has: 100% for each of 7 sites"
+    assert market.topics().finding == "pages with the most frequent word: 100% for each of 8 sites"
+    for each in (made, market.topics()):
+        assert axis(each, "y")["scale"]["domain"][:2] == ["s7", "s6"]
+
+
 def test_the_first_word_of_each_site_has_a_column(tmp_path: Path) -> None:
     """As the finding names it, whatever other sites share."""
     common = [f"c{chr(97 + n)}" for n in range(24)]

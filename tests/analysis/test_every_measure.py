@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.analysis.measure import Measure, join_findings
+from sitemap_reader.analysis.measure import Measure, finding_per_site, join_findings
 from sitemap_reader.model.problems import percent
 
 if TYPE_CHECKING:
@@ -271,4 +271,22 @@ def test_finding_names_a_few_of_many_sites() -> None:
     assert join_findings({"a": "x", "b": "y"}, ["a", "b"]) == "a: x | b: y"
     assert join_findings({"a": "x"}, ["a", "b"]) == "a: x"  # the other one has no finding
     many: dict[str, Any] = {f"s{number}": "x" for number in range(6)}
-    assert join_findings(many, [*many]) == "s0: x | s1: x | s2: x | s3: x | 2 more"
+    assert join_findings(many, [*many]) == "s0, s1, s2 and 3 more: x"
+    many |= {f"t{number}": number for number in range(5)}
+    assert join_findings(many, [*many]) == "s0, s1, s2 and 3 more: x | t0: 0 | t1: 1 | t2: 2 | 2 more sites"
+
+
+def test_finding_of_many_sites_is_how_its_share_is_spread() -> None:
+    sizes = {"a": 1, "b": 3, "c": 4, "d": 4}
+    rows = pd.DataFrame([(site, part) for site, count in sizes.items() for part in range(count)], columns=["site", "x"])
+
+    def finding(*sites: str) -> str:
+        share = ("rows of each", lambda part: None if len(part) == 1 else len(part) / 8)
+        return finding_per_site(rows, sites, lambda part: f"{len(part)} rows", "none", share)
+
+    assert finding("b", "c", "d", "a") == "b: 3 rows | c: 4 rows | d: 4 rows | a: 1 rows"  # four at most
+    assert finding("a", "b", "c", "d", "e") == (
+        "rows of each: from 38% (b) to 50% (c and d), 50% in the median of 3 sites; no number for a and e"
+    )
+    assert finding("a", "e", "f", "g", "h") == "rows of each: no number for any of 5 sites"
+    assert finding("c", "d", "e", "f", "g") == "rows of each: 50% for each of 2 sites; no number for 3 sites"

@@ -93,7 +93,7 @@ def test_changes_in_place_withdraw_the_finding(sections: sr.Measure) -> None:
 
 
 def test_missing_columns_of_rows_are_named(sections: sr.Measure) -> None:
-    with pytest.raises(sr.UsageError, match=r"or of another type: pages, section, share$"):
+    with pytest.raises(sr.UsageError, match=r"or of another type: pages, section$"):
         sections.chart(sections[["site"]])
     with pytest.raises(sr.UsageError, match=r"or of another type: pages$"):
         sections.chart(sections.astype({"pages": str}))

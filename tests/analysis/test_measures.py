@@ -153,8 +153,7 @@ def test_peak_of_the_week_is_in_the_finding(load: Load) -> None:
 
 def test_no_weekday_stands_out_by_chance(load: Load) -> None:
     few = [page(n, day(1, 6) + timedelta(days=7 * n), "day") for n in range(9)]
-    expected = "no weekday stands out: Tue has 100% (9 of 9), Mon 0% (0 of 9); no lastmod states a time"
-    assert load(*few).weekday_hour().finding == expected
+    assert load(*few).weekday_hour().finding == "too few dates (9) to compare weekdays; no lastmod states a time"
     even = [page(n, day(1, 1) + timedelta(days=n), "day") for n in range(70)]
     name = "Mon, Tue, Wed and 4 more have 14% each (10 of 70)"
     assert load(*even).weekday_hour().finding.startswith(f"no weekday stands out: {name}, Mon 14% (10 of 70)")

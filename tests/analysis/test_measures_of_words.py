@@ -82,7 +82,7 @@ def test_a_page_counts_once_for_each_and_shares_are_of_all_pages(tmp_path: Path)
     some = snapshot(tmp_path, *pages("a/red-red-shoes", "b/red-shoes", "c/blue-shoes/", "d/17", ""))
     made = some.slug_ngrams()
     assert rows(made, "words", "pages", "share") == [("shoes", 3, 0.6), ("red", 2, 0.4), ("blue", 1, 0.2)]
-    assert made.finding == 'most frequent is "shoes" (60% of pages)'
+    assert made.finding == '"shoes" has 60% (3 of 5 pages)'
     assert words(some.slug_ngrams(2)) == {"red shoes": 2, "red red": 1, "blue shoes": 1}
 
 

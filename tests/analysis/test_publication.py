@@ -58,7 +58,7 @@ def test_the_calendar_takes_the_first_date_that_is_known(tmp_path: Path) -> None
     assert "Dated: 1 by news, 1 by first seen, 1 by lastmod. Not counted: 2 pages without such a date." in made.rule
     assert made.finding == (
         "3 of 5 pages dated (1 by news, 1 by first seen, 1 by lastmod)"
-        "; most published in 2026-02 and 2026-03 (tied) (1 each)"
+        "; most published in 2026-02 and 2026-03 (1 each)"
     )
     assert rows(some.calendar(), "source", "pages")[0] == ("news", 1)
     assert some.calendar()["pages"].sum() == 4  # without a history, a later lastmod counts
@@ -100,7 +100,7 @@ BATCHES = {
     "one day": (
         [day(3, 4, hour) for hour in range(4)],
         "month",
-        "all published in 2026-03 (4, 4 of them on 2026-03-04)",
+        "all published in 2026-03 (4, all on 2026-03-04)",
     ),
     "half on one day": (
         [day(3, 4, 1), day(3, 4, 2), day(3, 5), day(3, 6), day(1)],
@@ -134,7 +134,7 @@ def test_new_pages_are_those_first_seen_or_published_since(tmp_path: Path) -> No
     made = some.new(since)
     assert rows(made, "section", "new", "pages", "unknown") == [("/a/", 1, 2, 0), ("/b/", 1, 2, 0), ("/c/", 0, 1, 0)]
     assert made["source"].tolist()[:2] == ["first seen", "news"]
-    assert made.finding == "2 of 5 pages new since 2026-05-01, most in /a/ and /b/ (tied) (1 each)"
+    assert made.finding == "2 of 5 pages new since 2026-05-01, most in /a/ and /b/ (1 each)"
     assert some.new("2026-05-01").equals(made)
     assert some.new(AT - since).equals(made)
 

@@ -52,7 +52,7 @@ def test_each_part_has_finding_rule_and_chart(page: str, market: sr.Snapshot) ->
 
 def test_sites_stand_beside_each_other_with_the_numbers_of_their_pages(market: sr.Snapshot) -> None:
     rows = sites_frame(market, market.sections()).set_index("site")
-    assert [*rows.index] == ["tealeaf.example", "kettle.example"]
+    assert [*rows.index] == ["kettle.example", "tealeaf.example"]  # the largest first
     pages = market.pages.to_pandas(["site", "lastmod"])
     for site, row in rows.iterrows():
         mine = pages[pages["site"] == site]
@@ -98,6 +98,9 @@ def test_a_table_shows_at_most_so_many_rows_and_says_so(monkeypatch: pytest.Monk
     assert 'type="search"' in html
     assert "under 1%" not in html
     assert ">83%<" in html
+    two = pd.DataFrame({"site": ["a"] * 9 + ["b"] * 9, "page": [f"{site}{n}" for site in "ab" for n in range(9)]})
+    shown = re.findall(">([ab][0-9])<", tables.frame_table(two, "Two"))
+    assert shown == [*(f"a{n}" for n in range(6)), *(f"b{n}" for n in range(5))]  # the first ones of each site
     monkeypatch.setattr(tables, "MAX_ROWS", 12)
     assert "more rows" not in tables.frame_table(frame, "Some")
     assert 'type="search"' not in tables.frame_table(frame.head(9), "Few")

@@ -37,7 +37,7 @@ def test_topics_count_pages_in_slugs_and_titles_once(tmp_path: Path) -> None:
     assert dict(rows(made, "topic", "titles"))["wool"] == 1
     assert "20scarf" in [*made["topic"]]  # a title is not percent-encoded
     assert "100" not in [*made["topic"]]
-    assert made.finding.startswith('most frequent is "hat" and "red" (tied) (4 pages, 80%); ')
+    assert made.finding.startswith('"hat" and "red" have 80% each (4 of 5 pages); ')
     assert len(snapshot(tmp_path, *some).topics(top=1)) == 1
 
 

@@ -148,13 +148,17 @@ def _sites(snapshot: Snapshot, sections: Measure) -> Html:
 
 
 def sites_frame(snapshot: Snapshot, sections: Measure) -> pd.DataFrame:
-    """A row per site: `site pages sitemaps sections dated_share newest lastmods`, the last how far to trust them."""
+    """`site pages sitemaps sections dated_share newest lastmods`, the last how far to trust them; largest first."""
     frame = snapshot.growth(()).set_index("site")
     frame["sections"] = sections.groupby("site").size()
     frame["dated_share"] = frame["dated"] / frame["pages"]
     trust = {site: trust_in_words(judge_history(history)) for site, history in snapshot.site_histories.items()}
     frame["lastmods"] = frame.index.map(trust)
-    return frame[["pages", "sitemaps", "sections", "dated_share", "newest", "lastmods"]].reset_index()
+    return (
+        frame[["pages", "sitemaps", "sections", "dated_share", "newest", "lastmods"]]
+        .reset_index()
+        .sort_values("pages", ascending=False, kind="stable")
+    )
 
 
 # --- parts ---

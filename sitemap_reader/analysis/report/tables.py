@@ -22,8 +22,9 @@ _SHARES = ("share", "coverage")
 
 
 def frame_table(frame: pd.DataFrame, title: str) -> Html:
-    """The first rows as a table in a box that scrolls, with a search field if there are many."""
-    shown = frame.head(MAX_ROWS)
+    """The first rows of each site as a table in a box that scrolls, with a search field if there are many."""
+    place = frame.groupby("site", sort=False).cumcount()
+    shown = frame.iloc[sorted(place.argsort(kind="stable")[:MAX_ROWS])]
     renderers = [_renderer(str(name), frame[name]) for name in frame]
     columns = [(str(name).replace("_", " "), is_number) for name, (_, is_number) in zip(frame, renderers, strict=True)]
     rows = [_row(values, renderers) for values in shown.itertuples(index=False, name=None)]
