@@ -1,25 +1,30 @@
 """UrlBatches or JSON objects -> Arrow record batches, and from these a Parquet file.
 
-Batches converts objects row by row, and UrlBatches column by column; ParquetSink writes row groups as they fill. Types
-are those of schema.py, never inferred. pyarrow is imported on first use. Never opens a file.
+Batches converts objects row by row, and UrlBatches column by column, except for what only some URLs have. ParquetSink
+writes row groups as they fill. Types are those of schema.py, never inferred. pyarrow is imported on first use. Never
+opens a file.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
+import attrs
 import orjson
 
 from ..model.errors import UsageError, install_hint
-from ..model.records import Change
 from ..model.url_batch import SUBSECOND, UrlBatch, changefreq_of, precision_of
 from .byte_streams import Sink
-from .jsonl import Misfit, convert, to_dict
+from .jsonl import Misfit, add_details, convert, to_dict
 from .schema import Many, Object, Scalar, Shape
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ..model.records import Change, UrlRecord
     from .byte_streams import Blocks
     from .projection import Fields
     from .schema import Kind
@@ -90,72 +95,26 @@ def _typed_dict(name: str, hints: dict[str, Any]) -> Any:
 
 # Either ends a batch: as Python objects, rows take some ten times the memory that they take in a batch.
 BATCH_ROWS, BATCH_BYTES = 1_024, 1 << 20
-# Fewer URLs are added as rows: a record batch takes milliseconds.
-MIN_COLUMN_URLS = 64
+# What a UrlBatch has as columns; its other columns are made of records.
+_PLAIN = ("loc", "lastmod", "lastmod_precision", "changefreq", "priority", "line", "sitemap", "site", "change")
 
 
-class Batches:
-    """Collects JSON objects and UrlBatches; take() returns batches, rows in the order added."""
+class _Cells:
+    """The values of JSON objects by column, with their types checked."""
 
     def __init__(self, fields: Fields) -> None:
         from msgspec import defstruct
         from msgspec.structs import astuple
 
-        self.schema = arrow_schema(fields)
         self._fields = fields
         self._counts = [number for number, column in enumerate(fields.columns) if column.shape == Scalar("counts")]
         # A Struct, as msgspec prepares the types of its fields only once.
         cells = [(f"cell_{number}", _json_type(column.shape)) for number, column in enumerate(fields.columns)]
         self._row_type = defstruct("Row", cells, array_like=True)
         self._cells_of = astuple
-        self.ready: list[Any] = []
-        self.ready_rows = self.ready_bytes = 0  # of the batches in `ready`
-        self._rows: list[tuple[Any, ...]] = []
-        self._row_bytes = 0
 
-    def add(self, json_object: dict[str, Any]) -> None:
-        """Adds a JSON object; UsageError, and nothing added, for a value that is not of its column's type."""
-        row = self._cells(json_object)
-        self._rows.append(row)
-        self._row_bytes += len(orjson.dumps(row))
-
-    def add_urls(self, urls: UrlBatch, *, site: str | None = None, is_new: bool = False) -> None:
-        """Adds URLs; with `is_new` as Changes, if the columns are theirs."""
-        if urls.is_plain and len(urls) >= MIN_COLUMN_URLS:
-            self.end()
-            self._append(_plain_batch(urls, self.schema, {"site": site, "change": "new" if is_new else None}))
-            return
-        for record in urls.records():
-            self.add(to_dict(Change("new", record) if is_new else record, site=site))
-            if self.is_full:
-                self.end()
-
-    @property
-    def is_full(self) -> bool:
-        """Whether enough is collected to call end()."""
-        return len(self._rows) >= BATCH_ROWS or self._row_bytes >= BATCH_BYTES
-
-    def end(self) -> None:
-        """Makes a batch of all rows that are collected."""
-        import pyarrow as pa
-
-        if self._rows:
-            rows, self._rows, self._row_bytes = self._rows, [], 0
-            cells = zip(zip(*rows, strict=True), self.schema.types, strict=True)
-            self._append(pa.record_batch([pa.array(column, kind) for column, kind in cells], schema=self.schema))
-
-    def _append(self, batch: Any) -> None:
-        self.ready.append(batch)
-        self.ready_rows += batch.num_rows
-        self.ready_bytes += batch.nbytes
-
-    def take(self) -> list[Any]:
-        """The batches that are ready."""
-        ready, self.ready, self.ready_rows, self.ready_bytes = self.ready, [], 0, 0
-        return ready
-
-    def _cells(self, json_object: dict[str, Any]) -> tuple[Any, ...]:
-        """The values of a JSON object by column; UsageError, with URL and key, for one of another type."""
+    def of(self, json_object: dict[str, Any]) -> tuple[Any, ...]:
+        """The values of a JSON object; UsageError, with URL and key, for one of another type."""
         values = self._fields.values(json_object)
         for number in self._counts:
             if type(values[number]) is dict:
@@ -168,28 +127,113 @@ class Batches:
             raise UsageError(f"{place}: {self._fields.names[int(cell)]}{path}: {misfit.finding}") from None
 
 
-def _plain_batch(urls: UrlBatch, schema: Any, constants: dict[str, str | None]) -> Any:
-    """A pyarrow.RecordBatch of URLs without extensions."""
-    import pyarrow as pa
+class Batches:
+    """Collects JSON objects and UrlBatches; take() returns batches, rows in the order added."""
 
-    locs, lastmods, precisions, changefreqs, priorities, lines = urls.columns
-    dates = zip(lastmods, precisions, strict=True)
-    columns: dict[str, Any] = {
-        "loc": locs,
-        "lastmod": [each * 1_000_000 if each is not None and code != SUBSECOND else each for each, code in dates],
-        "lastmod_precision": [*map(precision_of, precisions)],
-        "changefreq": [*map(changefreq_of, changefreqs)],
-        "priority": priorities,
-        "line": lines,
-    }
-    constants = {**constants, "sitemap": urls.sitemap}
+    def __init__(self, fields: Fields) -> None:
+        self.schema = arrow_schema(fields)
+        self._cells = _Cells(fields)
+        self._details = attrs.evolve(fields, columns=tuple(each for each in fields.columns if each.name not in _PLAIN))
+        self._detail_cells = _Cells(self._details)
+        self.ready: list[Any] = []
+        self.ready_rows = self.ready_bytes = 0  # of the batches in `ready`
+        # What waits: rows, or else UrlBatches of one site with the cells of their details, None for a URL without any.
+        self._rows: list[tuple[Any, ...]] = []
+        self._urls: list[UrlBatch] = []
+        self._urls_details: list[tuple[Any, ...] | None] = []
+        self._constants: dict[str, str | None] = {}
+        self._bytes = 0
 
-    def array(name: str, kind: Any) -> Any:
-        if name in columns:
-            return pa.array(columns[name], kind)
-        return pa.repeat(pa.scalar(constants.get(name), kind), len(locs))
+    def add(self, json_object: dict[str, Any]) -> None:
+        """Adds a JSON object; UsageError, and nothing added, for a value that is not of its column's type."""
+        row = self._cells.of(json_object)
+        if self._urls:
+            self.end()
+        self._rows.append(row)
+        self._bytes += len(orjson.dumps(row))
 
-    return pa.record_batch([array(field.name, field.type) for field in schema], schema=schema)
+    def add_urls(self, urls: UrlBatch, *, site: str | None = None, is_new: bool = False) -> None:
+        """Adds URLs; with `is_new` as Changes, if the columns are theirs. Makes a batch once there are enough."""
+        constants = {"site": site, "change": "new" if is_new else None}
+        if self._rows or constants != self._constants:
+            self.end()
+            self._constants = constants
+        self._add_columns(urls)
+        self._urls_details += [None] * len(urls) if urls.is_plain else map(self._details_of, urls.records())
+        if self.is_full:
+            self.end()
+
+    def _add_columns(self, urls: UrlBatch) -> None:
+        """Keeps the columns; of the next part of the same block together with those of the part before."""
+        before = self._urls[-1].block if self._urls else None
+        if before and urls.block and before[0] is urls.block[0] and before[2] == urls.block[1]:
+            self._urls[-1] = UrlBatch(urls.sitemap, block=(before[0], before[1], urls.block[2]))
+        else:
+            self._urls.append(urls)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether enough is collected to call end()."""
+        return len(self._rows) + len(self._urls_details) >= BATCH_ROWS or self._bytes >= BATCH_BYTES
+
+    def end(self) -> None:
+        """Makes a batch of all rows that are collected."""
+        import pyarrow as pa
+
+        columns: Iterable[Any] = ()
+        if self._rows:
+            columns = map(pa.array, zip(*self._rows, strict=True), self.schema.types)
+        elif self._urls_details:
+            columns = self._url_columns()
+        if columns:
+            self._append(pa.record_batch([*columns], schema=self.schema))
+        self._rows, self._urls, self._urls_details, self._bytes = [], [], [], 0
+
+    def _details_of(self, record: UrlRecord) -> tuple[Any, ...] | None:
+        details: dict[str, Any] = {}
+        add_details(details, record)
+        if not details:
+            return None
+        cells = self._detail_cells.of({"loc": record.loc, **details})
+        self._bytes += len(orjson.dumps(cells))
+        return cells
+
+    def _url_columns(self) -> Iterator[Any]:
+        """The columns of the UrlBatches that wait."""
+        import pyarrow as pa
+
+        locs, lastmods, precisions, changefreqs, priorities, lines = (
+            [*chain(*parts)] for parts in zip(*(urls.columns for urls in self._urls), strict=True)
+        )
+        dates = zip(lastmods, precisions, strict=True)
+        columns: dict[str, Any] = {
+            "loc": locs,
+            "lastmod": [each * 1_000_000 if each is not None and code != SUBSECOND else each for each, code in dates],
+            "lastmod_precision": [*map(precision_of, precisions)],
+            "changefreq": [*map(changefreq_of, changefreqs)],
+            "priority": priorities,
+            "line": lines,
+            "sitemap": [*chain(*([urls.sitemap] * len(urls) for urls in self._urls))],
+        }
+        if any(self._urls_details):
+            without = (None,) * len(self._details.columns)
+            cells = zip(*(each or without for each in self._urls_details), strict=True)
+            columns |= zip(self._details.names, cells, strict=True)
+        for field in self.schema:
+            if field.name in columns:
+                yield pa.array(columns[field.name], field.type)
+            else:
+                yield pa.repeat(pa.scalar(self._constants.get(field.name), field.type), len(locs))
+
+    def _append(self, batch: Any) -> None:
+        self.ready.append(batch)
+        self.ready_rows += batch.num_rows
+        self.ready_bytes += batch.nbytes
+
+    def take(self) -> list[Any]:
+        """The batches that are ready."""
+        ready, self.ready, self.ready_rows, self.ready_bytes = self.ready, [], 0, 0
+        return ready
 
 
 # --- Parquet ----------------------------------------------------------------------------------------------------------

@@ -135,6 +135,12 @@ def _url_fields(record: UrlRecord, lastmod: datetime | str | None) -> dict[str, 
         "sitemap": record.sitemap,
         "line": record.line,
     }
+    add_details(json_object, record)
+    return json_object
+
+
+def add_details(json_object: dict[str, Any], record: UrlRecord) -> None:
+    """Adds the keys of what only some URLs have: extensions, extras and Problems."""
     nested = _nested_of(record)
     if nested != _NOTHING_NESTED:
         for name, value in zip(NESTED, nested):  # noqa: B905 - strict takes longer
@@ -142,7 +148,6 @@ def _url_fields(record: UrlRecord, lastmod: datetime | str | None) -> dict[str, 
                 json_object[name] = _plain(value)
     if record.problems:
         json_object["problems"] = _short(record.problems)
-    return json_object
 
 
 _nested_of = attrgetter(*NESTED)

@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import attrs
@@ -32,7 +33,7 @@ from sitemap_reader.serialize.jsonl import encode_urls
 from sitemap_reader.serialize.projection import Fields, all_fields, fields_of, parse_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
 CHANGES = fields_of(Change)
@@ -223,17 +224,18 @@ def test_batch_is_full_by_rows_or_row_bytes(monkeypatch: pytest.MonkeyPatch) -> 
 # --- UrlBatches ---
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _few_urls_are_columns_too() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(room, "MIN_COLUMN_URLS", 0)
-        yield
-
-
 SITEMAP = "https://a.example/map.xml"
-batched_records = st.lists(records, max_size=4).map(
-    lambda made: UrlBatch(SITEMAP, records=[attrs.evolve(record, sitemap=SITEMAP) for record in made])
-)
+
+
+def as_parsed(record: sr.UrlRecord) -> sr.UrlRecord:
+    """A fraction of a second is in lastmods of that precision only."""
+    lastmod = record.lastmod
+    if lastmod and record.lastmod_precision != "subsecond":
+        lastmod = lastmod.replace(microsecond=0)
+    return attrs.evolve(record, lastmod=lastmod, sitemap=SITEMAP)
+
+
+batched_records = st.lists(records.map(as_parsed), max_size=4).map(lambda made: UrlBatch(SITEMAP, records=made))
 
 
 @given(batched_records, st.none() | st.sampled_from(HOSTILE), st.booleans())
@@ -262,6 +264,27 @@ def test_selected_columns_of_urls_are_those_of_their_records(fields: str) -> Non
                 one_by_one.add(sr.to_dict(record, site="a.example"))
             at_once.add_urls(batch, site="a.example")
             assert through(at_once).to_pylist() == through(one_by_one).to_pylist()
+
+
+@pytest.mark.parametrize("full", [1, 3, 1_000])
+def test_parts_of_a_scanned_block_give_the_rows_of_their_records(full: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Entries with and without images alternate, so that each is a part of its own; one has a Problem."""
+    monkeypatch.setattr(room, "BATCH_ROWS", full)
+    image = "<image:image><image:loc>https://a.example/i</image:loc></image:image>"
+    entries = [f"<url><loc>https://a.example/{n}</loc>{image if n % 2 else ''}</url>" for n in range(9)]
+    entries[4] = entries[4].replace("</loc>", "</loc><priority>7</priority>")
+    names = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" '
+    names += 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
+    body = f"<urlset {names}>{''.join(entries)}</urlset>".encode()
+    parser, at_once, one_by_one = sr.SitemapParser(url=SITEMAP), Batches(all_fields()), Batches(all_fields())
+    for item in chain(*parser.batches(body), batched(parser.close())):
+        if isinstance(item, UrlBatch):
+            at_once.add_urls(item)
+    for record in sr.parse(body, url=SITEMAP).urls:
+        one_by_one.add(sr.to_dict(record))
+    made = through(at_once)
+    assert made.to_pylist() == through(one_by_one).to_pylist()
+    assert len(made) == parser.outcome.urls == 9
 
 
 def test_urls_stand_in_the_order_in_which_they_were_added(monkeypatch: pytest.MonkeyPatch) -> None:
