@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 # Below it lastmods cannot be trusted: their dates say nothing about the pages.
 _LEAST_SCORE = 0.5
 # A value stands out if chance would make it as frequent in one of some hundred sites: its distance from the mean, in
-# standard deviations of evenly spread dates. Fewer dates than this may be chance in any case.
+# standard deviations of evenly spread days. Fewer dates than this may be chance in any case.
 _LEAST_DEVIATION, _LEAST_DATES = 3.0, 10
 _WHERE_TRUSTED = ", where lastmods allow a conclusion"
 
@@ -75,33 +75,39 @@ def _if_trusted(
     return conclude
 
 
-def _stands_out(top: float, total: float, values: int) -> bool:
-    """Whether a count is too great for chance, if `total` dates were spread evenly over so many values."""
-    share = 1 / values
-    return top >= _LEAST_DATES and top - total * share >= _LEAST_DEVIATION * sqrt(total * share * (1 - share))
+def _stands_out(counts: pd.Series[Any], sizes: pd.Series[Any]) -> bool:
+    """Whether the most frequent value is too frequent for chance, also without its largest day.
+
+    `sizes` are the pages of each day, by value and day. Pages of a day are no independent dates, as one edit or import
+    changes many: the days are spread evenly over the values, each with all its pages. Days of equal size count as so
+    many dates, a few large ones as fewer than there are.
+    """
+    largest, share, squares = int(sizes[counts.idxmax()].max()), 1 / len(counts), int((sizes**2).sum())
+    if counts.max() * counts.sum() / squares < _LEAST_DATES:
+        return False
+    top, total = counts.max() - largest, counts.sum() - largest
+    return bool(top - total * share >= _LEAST_DEVIATION * sqrt(share * (1 - share) * (squares - largest**2)))
 
 
-def _largest_batch(history: History) -> int:
-    return history.batches[0].count if history.batches else 0
-
-
-def _is_clear(counts: pd.Series[Any], history: History) -> bool:
-    """Whether a value stands out, also without the largest batch."""
-    batch = _largest_batch(history)
-    return _stands_out(int(counts.max()) - batch, int(counts.sum()) - batch, len(counts))
-
-
-def _peak(counts: pd.Series[Any], noun: str, history: History) -> str:
-    """Which values are the most frequent ones, if any stands out, also without the largest batch."""
-    total, top, least = int(counts.sum()), int(counts.max()), counts.idxmin()
+def _peak(pages: pd.DataFrame, noun: str) -> str:
+    """Which values are the most frequent ones, if any stands out."""
+    counts, sizes = _counts_and_sizes(pages, noun)
+    total, least = int(counts.sum()), counts.idxmin()
     most = most_frequent(counts, total)
     if total < _LEAST_DATES:
         return f"too few dates ({total}) to compare {noun}s"
-    if _is_clear(counts, history):
+    if _stands_out(counts, sizes):
         return most
-    if _stands_out(top, total, len(counts)):
-        return f"no {noun} stands out beyond one batch: {_largest_batch(history):,} lastmods are {history.batches[0]}"
+    of_most = sizes[counts.idxmax()]
+    if (largest := int(of_most.max())) > counts.max() / 2:
+        return f"no {noun} stands out: {most}, {largest:,} of them on {of_most.idxmax():%Y-%m-%d}"
     return f"no {noun} stands out: {most}, {least} {part_of(int(counts.min()), total)}"
+
+
+def _counts_and_sizes(pages: pd.DataFrame, noun: str) -> tuple[pd.Series[Any], pd.Series[Any]]:
+    """The pages by weekday or by hour, and by that and day; of a frame of pages by `weekday hour day`."""
+    sizes = pages.dropna(subset=noun).groupby([noun, "day"])["pages"].sum()
+    return sizes.groupby(level=0).sum().reindex(_VALUES[noun], fill_value=0), sizes
 
 
 # --- cadence -----------------------------------------------------------------------------------------------------
@@ -160,6 +166,8 @@ def _batch_in(period: Any, history: History) -> str:
 # --- weekday and hour --------------------------------------------------------------------------------------------
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_HOURS = {hour: f"{hour:02}:00" for hour in range(24)}
+_VALUES = {"weekday": [*_WEEKDAYS], "hour": [*_HOURS.values()]}
 _NO_HOUR = "none"
 
 
@@ -183,13 +191,19 @@ def weekday_hour(snapshot: SnapshotTables, tz: str, *, histories: Mapping[str, H
     # A stated day is that day in every time zone.
     weekday = local.dt.day_of_week.where(has_time, counted["lastmod"].dt.day_of_week)
     hour = local.dt.hour.where(has_time).astype("Int64")
-    by = [counted["site"], weekday.map(dict(enumerate(_WEEKDAYS))).rename("weekday"), hour.rename("hour")]
-    frame = counted.groupby(by, sort=False, dropna=False).size().rename("pages").reset_index()
+    counted = counted.assign(
+        weekday=weekday.map(dict(enumerate(_WEEKDAYS))),
+        hour=hour,
+        day=local.dt.tz_localize(None).where(has_time, counted["lastmod"].dt.tz_localize(None)).dt.normalize(),
+    )
+    by_day = counted.groupby(["site", "weekday", "hour", "day"], dropna=False).size().rename("pages").reset_index()
+    frame = by_day.groupby(["site", "weekday", "hour"], dropna=False)["pages"].sum().reset_index()
     rank = {weekday: number for number, weekday in enumerate(_WEEKDAYS)}
     frame = frame.assign(_rank=frame["weekday"].map(rank)).sort_values(["_rank", "hour"]).drop(columns="_rank")
     frame = in_site_order(frame, snapshot)
-    describe = _if_trusted(histories, partial(_busiest_hours, tz=tz))
-    of_clear = _if_trusted(histories, _share_of_clear_weekday, is_share=True)
+    parts = dict(iter(by_day.groupby("site")))
+    describe = _if_trusted(histories, lambda part, _: _busiest_hours(parts[part["site"].iloc[0]], tz))
+    of_clear = _if_trusted(histories, lambda part, _: _share_of_weekday(parts[part["site"].iloc[0]]), is_share=True)
     share = (f"dated pages on a weekday that stands out{_WHERE_TRUSTED}", of_clear)
     finding = finding_per_site(frame, snapshot.sites, describe, "no page states a day", share)
     rule = f"Pages by weekday and hour ({tz}) of their lastmod; a lastmod without a time has no hour."
@@ -216,23 +230,16 @@ def _hours_spec(tz: str) -> ChartSpec:
     )
 
 
-def _by_weekday(part: pd.DataFrame) -> pd.Series[int]:
-    return part.groupby("weekday")["pages"].sum().reindex([*_WEEKDAYS], fill_value=0)
+def _share_of_weekday(pages: pd.DataFrame) -> float:
+    """The share of the most frequent weekday; 0 if none stands out."""
+    counts, sizes = _counts_and_sizes(pages, "weekday")
+    return float(counts.max() / counts.sum()) if _stands_out(counts, sizes) else 0.0
 
 
-def _share_of_clear_weekday(part: pd.DataFrame, history: History) -> float:
-    days = _by_weekday(part)
-    return float(days.max() / days.sum()) if _is_clear(days, history) else 0.0
-
-
-def _busiest_hours(part: pd.DataFrame, history: History, *, tz: str) -> str:
-    days = _by_weekday(part)
-    timed = part.dropna(subset="hour")
-    if timed.empty:
-        return f"{_peak(days, 'weekday', history)}; no lastmod states a time"
-    hours = timed.groupby("hour")["pages"].sum().reindex(range(24), fill_value=0)
-    hours.index = [f"{hour:02}:00" for hour in hours.index]
-    return f"{_peak(days, 'weekday', history)}; {_peak(hours, 'hour', history)} ({tz})"
+def _busiest_hours(pages: pd.DataFrame, tz: str) -> str:
+    if pages["hour"].isna().all():
+        return f"{_peak(pages, 'weekday')}; no lastmod states a time"
+    return f"{_peak(pages, 'weekday')}; {_peak(pages.assign(hour=pages['hour'].map(_HOURS.get)), 'hour')} ({tz})"
 
 
 # --- freshness ---------------------------------------------------------------------------------------------------

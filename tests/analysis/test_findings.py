@@ -101,8 +101,6 @@ def check_weekdays(frame: Any) -> None:
         if finding.startswith("no lastmod"):
             assert timed.empty
             continue
-        if "beyond one batch" in finding:
-            continue
         if finding.startswith("too few"):
             assert f"too few dates ({counts.sum()})" in finding
             assert counts.sum() < 10

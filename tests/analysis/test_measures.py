@@ -159,11 +159,24 @@ def test_no_weekday_stands_out_by_chance(load: Load) -> None:
     assert load(*even).weekday_hour().finding.startswith(f"no weekday stands out: {name}, Mon 14% (10 of 70)")
 
 
+def test_pages_of_a_day_are_one_date_for_the_rhythm(load: Load) -> None:
+    """Three Mondays with twelve pages each among twelve days: chance, which twelve such Mondays are not."""
+    others = [page(f"x{n}", day(1, 6) + timedelta(days=8 * n), "day") for n in range(12)]
+    mondays = [page(f"{n}-{m}", day(1, 5) + timedelta(days=7 * n), "day") for n in range(12) for m in range(12)]
+    few = load(*mondays[:36], *others).weekday_hour().finding
+    assert few.startswith("no weekday stands out: Mon has 77% (37 of 48)")
+    many = load(*mondays, *others).weekday_hour().finding
+    assert many.startswith("Mon has 93% (145 of 156)")
+    hours = [page(f"{n}-{m}", day(1, n + 1, 9), "second") for n in range(2) for m in range(5)]
+    timed = [page(f"t{n}", day(2, 1, n % 24) + timedelta(days=n), "second") for n in range(24)]
+    assert "no hour stands out: 09:00 has 32% (11 of 34)" in load(*hours, *timed).weekday_hour().finding
+
+
 def test_neither_untrusted_dates_nor_one_batch_allow_a_conclusion(load: Load) -> None:
     spread = [page(n, day(1, 1) + timedelta(days=n), "day") for n in range(70)]
     batch = [page(f"b{n}", day(3, 3), "day") for n in range(50)]
     some = load(*spread, *batch)
-    reason = "no weekday stands out beyond one batch: 51 lastmods are 2026-03-03"
+    reason = "no weekday stands out: Tue has 50% (60 of 120), 51 of them on 2026-03-03"
     assert some.weekday_hour().finding == f"{reason}; no lastmod states a time"
     month = "31 pages in the median month, most in 2026-03: 51% (61 of 120), where 51 lastmods are 2026-03-03"
     assert some.cadence().finding == month
