@@ -16,7 +16,7 @@ from ..client.summary import SummaryBuilder, count_of
 from ..model.errors import UsageError
 from ..model.limits import CHUNK_BYTES, Limits
 from ..model.problems import report
-from ..model.records import SitemapRef
+from ..model.records import Outcome, SitemapRef
 from ..model.url_batch import batched
 from ..parser.normalise.scope import SCOPE_MODES
 from ..parser.parser import SitemapParser
@@ -73,6 +73,7 @@ class _Reading:
         self._builder = TableBuilder()
         self._summary_builder = SummaryBuilder(on_item=self._add_item)
         self._refs: list[SitemapRef] = []
+        self._outcomes: dict[str, Outcome] = {}  # by file
 
     def read(self, paths: Sequence[Path]) -> Part:
         waiting, files = [*paths], dict.fromkeys(paths)
@@ -82,13 +83,15 @@ class _Reading:
             refs = self._refs[known:]
             if refs and self._options.with_children:
                 beside = FileNames(file for file in sorted(path.parent.iterdir()) if file.is_file())
-                children = dict.fromkeys(file for ref in refs for file in beside.find(ref) if file not in files)
-                files |= children
-                waiting += children
+                more = dict.fromkeys(file for ref in refs for file in beside.find(ref) if file not in files)
+                files |= more
+                waiting += more
         if verdict := self._summary_builder.verdict(", ".join(map(str, paths[:MAX_NAMED]))):
             raise verdict
         names = FileNames(files)
-        absent = [ref for ref in self._refs if not names.find(ref)]
+        children = [names.find(ref) for ref in self._refs]
+        absent = [ref for ref, found in zip(self._refs, children, strict=True) if not found]
+        self._add_outcomes(children)
         builder = self._summary_builder
         notes = [*omissions(builder.summary(), builder.outcomes, builder.problems), *_absence(absent)]
         metadata = SnapshotMetadata(complete=builder.complete and not absent, notes=tuple(notes))
@@ -118,6 +121,15 @@ class _Reading:
             outcome = attrs.evolve(outcome, complete=False, problems=problems, samples=samples)
         self._add([outcome])
 
+    def _add_outcomes(self, children: Sequence[Sequence[Path]]) -> None:
+        """Adds the outcomes, with the indexes that list the files; `children` are the files of each reference."""
+        for ref, files in zip(self._refs, children, strict=True):
+            for file in files:
+                parents = self._outcomes[str(file)].parents
+                parents += [ref.sitemap] if ref.sitemap and ref.sitemap not in parents else []
+        for outcome in self._outcomes.values():
+            self._builder.add_item(outcome)
+
     def _add(self, items: Iterable[BatchItem]) -> None:
         for urls in self._summary_builder.record(items):
             self._builder.add_urls(self._summary_builder.count_batch(urls))
@@ -125,6 +137,8 @@ class _Reading:
     def _add_item(self, item: object) -> None:
         if isinstance(item, SitemapRef):
             self._refs.append(item)
+        elif isinstance(item, Outcome):
+            self._outcomes[str(item.final_url)] = item
         else:
             self._builder.add_item(item)  # type: ignore[arg-type] # any other item
 

@@ -16,6 +16,7 @@ import attrs
 
 from ..model.errors import UsageError, install_hint
 from .export import advertools_frame, write
+from .notes import named
 from .tables import SnapshotTables, Tables, as_reusable, select_rows, selection_text
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Snapshot(SnapshotTables):
         subset = select_rows(self._with_sites, sites, include, exclude)
         choices = [self.choice, selection_text({"site": sites, "include": include, "exclude": exclude})]
         choice = "; ".join(text for text in choices if text) or None
-        name = ", ".join(sites) if sites else self.name
+        name = named(sites, ", ") if sites else self.name
         earlier = [
             each.filter(site=sites and [site for site in sites if site in each.sites], include=include, exclude=exclude)
             for each in self.earlier

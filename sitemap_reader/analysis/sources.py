@@ -23,6 +23,7 @@ from ..serialize.arrow import require_pyarrow
 from ..serialize.dumps import DumpFile, is_dump_name, is_warc_name
 from .export import read, read_metadata
 from .file_kinds import ACCEPTED, BY_NAME, SITE, Found, Source, find_sources
+from .notes import named
 from .site_crawls import read_sites
 from .sitemap_files import FileOptions
 from .snapshot import Snapshot
@@ -193,8 +194,9 @@ def _read(
     if failures and not crawled.is_stopped and not any(len(part.tables.urls) for part in parts):
         raise failures[0]
     names = dict.fromkeys([*(each.name for each in found if each.has_files), *crawled.names])
+    name = named([*names], ", ")
     is_partial = crawled.is_stopped or (bool(failures) and not by_time)  # a state that cannot be read is left out
-    return combine(parts, name=", ".join(names), site=options.site, by_time=by_time, is_partial=is_partial, notes=notes)
+    return combine(parts, name=name, site=options.site, by_time=by_time, is_partial=is_partial, notes=notes)
 
 
 def _batches(group: Iterable[Source]) -> Iterable[list[Source]]:

@@ -202,7 +202,19 @@ def test_children_beside_a_single_index_are_read(tmp_path: Path) -> None:
     write(tmp_path, fr__xml=urlset("2"), other__xml=urlset("3"))
     loaded = sr.load(tmp_path / "map.xml")
     assert (sorted(locs(loaded)), loaded.complete) == (["1", "2"], True)
-    assert len(loaded.sitemaps) == 4
+    parents = loaded.sitemaps.to_pandas(["url", "parents"]).set_index("url")["parents"]
+    listed = {"map.xml": [], "en.xml": ["map.xml"], "sub.xml": ["map.xml"], "fr.xml": ["sub.xml"]}
+    assert {url: [*names] for url, names in parents.items()} == {
+        str(tmp_path / url): [str(tmp_path / name) for name in names] for url, names in listed.items()
+    }
+    assert loaded.tree()["depth"].tolist() == [0, 1, 1, 2]
+
+
+def test_names_of_many_files_are_counted(tmp_path: Path) -> None:
+    files = [tmp_path / f"{name}.xml" for name in "abcde"]
+    for file in files:
+        file.write_text(urlset(file.stem))
+    assert sr.load(files).name == f"{files[0]}, {files[1]}, {files[2]}, and 2 more"
 
 
 def test_many_absent_children_are_counted(tmp_path: Path) -> None:
