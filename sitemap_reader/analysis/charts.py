@@ -146,6 +146,9 @@ def _drawing(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
         frame = (
             frame.groupby(["site", spec.x], sort=False)[spec.y].sum().reset_index().sort_values(spec.x, kind="stable")
         )
+    # gaps() and shared() have a row for each page: those with the same key are one bar.
+    if spec.kind == "rows":
+        frame = frame.drop_duplicates([name for name in ("site", spec.split, spec.y) if name])
     if not (is_comparison and spec.comparison in ("matrix", "stack")):
         frame = _with_texts(frame, spec)
     draw = COMPARISONS[spec.comparison] if is_comparison else KINDS[spec.kind]

@@ -72,15 +72,14 @@ def _compared(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool) 
     for each in {id(side): side for side in (snapshot, own)}.values():
         rule += f" {each.name} has only some URLs ({each.choice})." if each.choice else ""
         rule += f" {each.name} was not read completely." if each.complete is False else ""
-    label = "key" if by == "topic" else "loc"
     spec = ChartSpec(
         "rows",
         x="pages",
-        y=label,
+        y="key",
         x_title=f"pages of the site with this {by}",
         max_rows=20,
         comparison="ranks",
-        groups=(CellGroup("pages", label, whole=("pages",), is_counted=True),),
+        groups=(CellGroup("pages", "key", whole=("pages",), is_counted=True),),
         matrix_title="number of pages of the site; share of all in this table",
         size="pages",
     )

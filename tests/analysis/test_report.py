@@ -47,7 +47,7 @@ def test_each_part_has_finding_rule_and_chart(page: str, market: sr.Snapshot) ->
     for made in [*measures, market.gaps("tealeaf.example", "topic")]:
         assert all(line in shown.replace("&quot;", '"') for line in made.finding.split(" | "))
         assert made.rule.split(". ")[0].replace("`", "") in shown.replace("&quot;", '"').replace("&#x27;", "'")
-    assert page.count("<img ") == page.count("<source ") == 9
+    assert page.count("<img ") == page.count("<source ") == 10
 
 
 def test_sites_stand_beside_each_other_with_the_numbers_of_their_pages(market: sr.Snapshot) -> None:

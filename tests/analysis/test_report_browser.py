@@ -29,10 +29,10 @@ def test_it_fits_the_window_and_every_chart_is_loaded(show: Any, page: str, widt
     tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     images = tab.evaluate("[...document.images].map((each) => [each.complete, each.naturalWidth, each.currentSrc])")
-    assert len(images) == 9
+    assert len(images) == 10
     assert all(complete and pixels > 300 for complete, pixels, _ in images)
     light = tab.evaluate("[...document.images].map((each) => each.src)")
-    assert [source == each for each, (*_, source) in zip(light, images, strict=True)] == [scheme == "light"] * 9
+    assert [source == each for each, (*_, source) in zip(light, images, strict=True)] == [scheme == "light"] * 10
 
 
 def test_search_hides_the_other_rows(show: Any, page: str) -> None:

@@ -180,8 +180,8 @@ def _measured(made: Measure, title: str) -> Iterator[Html | None]:
 
 
 def _is_drawn(made: Measure) -> bool:
-    """Whether a chart says more than the table: not of a list of URLs, nor where nothing is new."""
-    is_list = made._spec is None or made._spec.y == "loc"
+    """Whether a chart says more than the table: not of URLs that all differ, nor where nothing is new."""
+    is_list = made._spec is None or ("loc" in made and made["pages"].max() <= 1)
     return len(made) > 0 and not is_list and ("new" not in made or bool(made["new"].any()))
 
 
