@@ -75,9 +75,8 @@ def test_rows_name_the_key_its_pages_and_the_first_page_of_ours(tmp_path: Path) 
 def test_pages_with_the_same_key_are_one_bar_of_the_chart(tmp_path: Path) -> None:
     gaps = market(tmp_path).filter(site=["ours", "theirs"]).gaps("ours")
     assert gaps["key"].tolist().count("/b/green-shoe") == 2
-    bars = gaps.chart().altair.to_dict()["layer"][0]["encoding"]["y"]["sort"]
-    assert bars == ["/b/green-shoe", "/A/red-shoe"]
-    assert gaps.chart().to_svg().count("/b/green-shoe") == gaps.chart().to_svg().count("/A/red-shoe")
+    bars = gaps.chart().altair.to_dict()["data"]["values"]
+    assert [bar["key"] for bar in bars] == ["/b/green-shoe", "/A/red-shoe"]
 
 
 @pytest.mark.parametrize("by", ["path", "slug"])
