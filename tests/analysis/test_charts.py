@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
+from corpus_cases import CORPUS
 from test_every_measure import COLUMNS
 
 import sitemap_reader as sr
@@ -115,6 +116,11 @@ def drawn(chart: Chart) -> list[dict[str, Any]]:
 
 def test_the_chart_of_each_measure_is_tested() -> None:
     assert {name.partition(" ")[0] for name in MEASURES} == {*COLUMNS}
+
+
+def test_the_docs_show_the_chart_of_each_measure() -> None:
+    headings = re.findall("^## (\\w+)$", (CORPUS.parent / "docs" / "charts.md").read_text(), re.MULTILINE)
+    assert {*headings} == {*COLUMNS}
 
 
 @every
