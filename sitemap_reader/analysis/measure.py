@@ -206,6 +206,8 @@ def spread_over_sites(shares: dict[str, float | None], what: str) -> str:
     'pages that are new: from 10% (a) to 100% (c and d), 75% in the median of 4 sites; no number for e'
     >>> spread_over_sites({"a": 0.5, "b": 0.5}, "pages that are new")
     'pages that are new: 50% for each of 2 sites'
+    >>> spread_over_sites({"a": 0.5, "b": None, "c": None, "d": None}, "pages that are new")
+    'pages that are new: 50% for a; no number for 3 sites'
     """
     known = pd.Series(shares, dtype=float).dropna()
     if known.empty:
@@ -214,7 +216,8 @@ def spread_over_sites(shares: dict[str, float | None], what: str) -> str:
     rest = f"; no number for {_few_or_count(unknown)}" if unknown else ""
     least, most = known.min(), known.max()
     if least == most:
-        return f"{what}: {percent(most)} for each of {count_of(len(known), 'site')}{rest}"
+        where = known.index[0] if len(known) == 1 else f"each of {len(known):,} sites"
+        return f"{what}: {percent(most)} for {where}{rest}"
     low, high = (f"{percent(end)} ({_few_or_count([*known.index[known == end]])})" for end in (least, most))
     return f"{what}: from {low} to {high}, {percent(known.median())} in the median of {len(known):,} sites{rest}"
 
