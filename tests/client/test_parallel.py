@@ -76,7 +76,7 @@ def test_sites_are_read_at_once_and_stay_in_their_order() -> None:
     fetcher = Sites(slow="site-0.example")
     some = read(hosts(4), fetcher)
     assert some.sites == tuple(hosts(4))
-    assert some.name == ", ".join(hosts(4))
+    assert some.name == f"{', '.join(hosts(3))}, and 1 more"
     assert Counter(some.urls.to_pandas("site")["site"]) == dict.fromkeys(hosts(4), URLS)
     assert fetcher.most["all"] > 4
     assert (some.complete, some.notes) == (True, ())
