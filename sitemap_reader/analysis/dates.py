@@ -201,11 +201,10 @@ def weekday_hour(snapshot: SnapshotTables, tz: str, *, histories: Mapping[str, H
     rank = {weekday: number for number, weekday in enumerate(_WEEKDAYS)}
     frame = frame.assign(_rank=frame["weekday"].map(rank)).sort_values(["_rank", "hour"]).drop(columns="_rank")
     frame = in_site_order(frame, snapshot)
-    parts = dict(iter(by_day.groupby("site")))
-    describe = _if_trusted(histories, lambda part, _: _busiest_hours(parts[part["site"].iloc[0]], tz))
-    of_clear = _if_trusted(histories, lambda part, _: _share_of_weekday(parts[part["site"].iloc[0]]), is_share=True)
+    describe = _if_trusted(histories, partial(_busiest_hours, tz=tz))
+    of_clear = _if_trusted(histories, _share_of_weekday, is_share=True)
     share = (f"dated pages on a weekday that stands out{_WHERE_TRUSTED}", of_clear)
-    finding = finding_per_site(frame, snapshot.sites, describe, "no page states a day", share)
+    finding = finding_per_site(by_day, snapshot.sites, describe, "no page states a day", share)
     rule = f"Pages by weekday and hour ({tz}) of their lastmod; a lastmod without a time has no hour."
     rule += news_rule(pages) + not_counted
     return measure(frame, rule=rule, finding=finding, spec=_hours_spec(tz), verdict=verdict(histories))
@@ -230,13 +229,13 @@ def _hours_spec(tz: str) -> ChartSpec:
     )
 
 
-def _share_of_weekday(pages: pd.DataFrame) -> float:
+def _share_of_weekday(pages: pd.DataFrame, _: History) -> float:
     """The share of the most frequent weekday; 0 if none stands out."""
     counts, sizes = _counts_and_sizes(pages, "weekday")
     return float(counts.max() / counts.sum()) if _stands_out(counts, sizes) else 0.0
 
 
-def _busiest_hours(pages: pd.DataFrame, tz: str) -> str:
+def _busiest_hours(pages: pd.DataFrame, _: History, *, tz: str) -> str:
     if pages["hour"].isna().all():
         return f"{_peak(pages, 'weekday')}; no lastmod states a time"
     return f"{_peak(pages, 'weekday')}; {_peak(pages.assign(hour=pages['hour'].map(_HOURS.get)), 'hour')} ({tz})"
