@@ -29,7 +29,7 @@ import sitemap_reader as sr
 from .tables import aligned
 
 SMALL, LARGE = 120_000, 480_000
-MAX_GROWTH, MAX_SECONDS_PER_MB = 4.5, 2.0
+MAX_GROWTH, MAX_SECONDS_PER_MB = 4.5, 1.0
 FLOOR_SECONDS = 0.2  # below which growth is noise
 HANG_SECONDS = 60.0  # without an answer from a process: it is killed
 MEASURED_AGAIN = 3
