@@ -11,7 +11,7 @@ from ..elements import XML_BASE
 from ..entry_builder import EventParser
 from ..scan import declared_namespaces, local, names_location
 from .characters import CharacterReader, special_in
-from .tokenizer import CONTAINERS, ENTRIES, FIELDS, HTML, KNOWN, PREFIXES, ROOTS, Attribute, Token, declares_namespace
+from .tokenizer import CONTAINERS, FIELDS, HTML, KNOWN, PREFIXES, ROOTS, Attribute, Token, declares_namespace
 
 if TYPE_CHECKING:
     from ....model.limits import Limits
@@ -123,11 +123,11 @@ class EventSource(EventParser):
         self.StartElementHandler(event_name, values)
         self._declares_inside = bool(namespaces) or (self._declares_inside and bool(self.inner))
         if is_entry:
-            is_location = names_location(name)
-            self.inner.append(OpenElement(name, local(name), event_name, self.CurrentByteIndex, namespaces, is_location))
+            own, is_location = local(name), names_location(name)
+            self.inner.append(OpenElement(name, own, event_name, self.CurrentByteIndex, namespaces, is_location))
         else:
             self.outer.append(name)
-            self._event_names = {}
+            self._event_names = {} if namespaces else self._event_names
 
     def give_field(self, name: bytes, content: bytes, offset: int) -> None:
         """Gives a field without attributes to the builder, whose text begins at an offset. Raises NoCharacter."""
@@ -158,7 +158,7 @@ class EventSource(EventParser):
     def pop_outer(self) -> None:
         """Gives the end of the innermost element around entries to the builder."""
         self.outer.pop()
-        self._event_names = {}
+        self._event_names = {} if self._builder.declares_namespaces else self._event_names
         self.EndElementHandler("")
 
     def rename(self, name: bytes) -> None:
@@ -207,13 +207,13 @@ class EventSource(EventParser):
             self._event_names[name] = found
         return found
 
-    def tag_of(self, token: Token) -> str:
-        """The builder's tag for a start tag; "" for a prefix that is not declared."""
-        declares = b"xmlns" in token.rest
-        if not (declares or self._declares_inside) and token.name in self._event_names:
-            return self._builder.vocabulary.tag_of(self._event_names[token.name])
-        namespaces = declared_namespaces(token.written) if declares else {}
-        prefix, _, own = token.name.decode().rpartition(":")
+    def tag_of(self, name: bytes, written: bytes = b"") -> str:
+        """The builder's tag for a start tag as written; "" for a prefix that is not declared."""
+        declares = b"xmlns" in written
+        if not (declares or self._declares_inside) and name in self._event_names:
+            return self._builder.vocabulary.tag_of(self._event_names[name])
+        namespaces = declared_namespaces(written) if declares else {}
+        prefix, _, own = name.decode().rpartition(":")
         namespace = self._namespace_of(prefix, namespaces)
         return "" if namespace is None else self._builder.vocabulary.tag_of(f"{namespace}}}{own}" if namespace else own)
 

@@ -200,15 +200,19 @@ class StructureRules(EventSource):
 
     # --- start tags ---
 
-    def _imply(self, token: Token, entry: str) -> None:
-        """Begins the entry that a location outside of any belongs to; the location is read after that."""
+    def _implies_entry(self, location: bytes, written: bytes = b"") -> bool:
+        """Begins the entry that a location outside of any belongs to; False where it is no location."""
+        vocabulary = self._builder.vocabulary
+        entry = vocabulary.implied_entry
+        if not entry or self.tag_of(location, written) != vocabulary.location:
+            return False
         self._is_damaged = True
         self._begin_entry()
-        prefix, colon, _ = token.name.rpartition(b":")
+        prefix, colon, _ = location.rpartition(b":")
         name = prefix + colon + entry.encode()
         self.push(name, {}, is_entry=True)
         self._missing(b"<" + name + b">", "before the entry's first field")
-        self._read_again(token)
+        return True
 
     def _start_inside(self, token: Token) -> None:
         innermost = self.inner[-1]

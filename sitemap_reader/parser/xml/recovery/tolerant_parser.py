@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ....model.problems import report
 from ..errors import CHECK_STEPS, LEVEL_STEPS, TOKEN_STEPS, Misplaced, Stop
 from ..scan import end_tag, local, names_location
-from .characters import NoCharacter, has_controls, special_in
+from .characters import NoCharacter, has_controls
 from .event_source import UndeclaredPrefix
 from .structure import StructureRules, lacks_end
 from .tokenizer import (
@@ -172,7 +172,7 @@ class TolerantParser(StructureRules):
 
     def _is_misplaced(self, names: list[bytes], token: Token) -> bool:
         if len(names) == 1:
-            return self.tag_of(token) in self._builder.vocabulary.entries
+            return self.tag_of(token.name, token.written) in self._builder.vocabulary.entries
         return _is_void(names[-1]) and token.local in KNOWN
 
     def _is_beyond_limits(self, depth: int, token: Token) -> bool:
@@ -225,7 +225,7 @@ class TolerantParser(StructureRules):
 
     def _concerns_rules(self, name: bytes, content: bytes) -> bool:
         """Whether a field is to be read tag by tag; before any other one, what cannot contain it is closed."""
-        if not self.inner:
+        if not (self.inner or self._implies_entry(name)):
             return True
         innermost = self.inner[-1]
         if name in DATA and len(self.inner) == 1:  # most of them
@@ -364,15 +364,14 @@ class TolerantParser(StructureRules):
             self._open(token, is_empty=token.is_empty)
 
     def _start_outside(self, token: Token) -> None:
-        vocabulary = self._builder.vocabulary
         if not (token.is_plain or self._is_tag(token)):
             self._literal(token, b"&lt;" + token.written[1:], sure=self._is_in_text)
-        elif (tag := self.tag_of(token)) in vocabulary.entries:
+        elif self.tag_of(token.name, token.written) in self._builder.vocabulary.entries:
             self._is_damaged = None if token.is_well_formed else True
             self._begin_entry()
             self._open(token, is_empty=token.is_empty, is_entry=True)
-        elif vocabulary.implied_entry and tag == vocabulary.location:
-            self._imply(token, vocabulary.implied_entry)
+        elif self._implies_entry(token.name, token.written):
+            self._read_again(token)
         else:
             is_empty = token.is_empty and (token.is_closed or token.local not in ROOTS)
             self._open(token, is_empty=is_empty or lacks_end(token))
