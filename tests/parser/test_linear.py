@@ -77,6 +77,8 @@ DAMAGE = {
     "many bare &": entry(b"& "),
     "many stray end tags": entry(b"</b>"),
     "many stray <": entry(b"< "),
+    "many fields that are containers": entry(b"<image:image>x</image:image>", last=b"</b></url>" + END),
+    "many fields in fields": entry(b"<lastmod>2026-01-01<priority>0.5</priority>"),
     "many elements": entry(b"<a/>"),
     "an entry without end": entry(b"<i>x</i>", last=b""),
     "many sections that quote": entry(b"<![CDATA[</x>]]>", last=b""),

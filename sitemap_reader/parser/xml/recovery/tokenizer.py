@@ -195,7 +195,8 @@ _FIELD = (
     rb"([^<\]]*+)</\2\s*+>"
 )
 FIELD = re.compile(_FIELD)
-_FIELDS = re.compile(b"([^<\\]]*+)((?:%s)++)" % _FIELD.replace(rb"\2", rb"\4"))
+# No more of them are one token, as those behind one that a rule concerns are matched again.
+_FIELDS = re.compile(b"([^<\\]]*+)((?:%s){1,16}+)" % _FIELD.replace(rb"\2", rb"\4"))
 
 
 _RESERVED = frozenset((b"xmlns:xml", b"xmlns:xmlns"))  # not to be declared (Namespaces 3)
@@ -298,8 +299,9 @@ def _end_of(name: bytes) -> re.Pattern[bytes]:
 
 
 class TokenReader:
-    """The tokens of the buffer, each read once. Raises Stop above max_token_bytes and max_entry_bytes.
+    """The tokens of the buffer, each read once; Stop above max_token_bytes and max_entry_bytes.
 
+    Some fields that follow each other, which have text only, are one token: `written` is that of all.
     Of a section, `rest` is the content. Its `next` is `element` where it ends with that, `unsure` where it may end
     earlier, or `unended`.
     """
