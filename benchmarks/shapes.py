@@ -2,8 +2,8 @@
 
 A shape is a head, a unit or two that are repeated in turn, and a tail, all of random tokens: the protocol's tags, whole
 and broken, references, sections, comments, odd characters and bytes. Each is read at 120 and at 480 KB, in processes of
-its own, one for each core. CPU time is measured: no shape may take over 4.5 times as long for four
-times the bytes, nor over 1 s a MB; what seems to is measured again. One that does not end is killed, and reported.
+its own, one for each core. CPU time is measured: no shape may take over 4.5 times as long for four times the bytes, nor
+over 1 s a MB; what seems to is measured again. One that does not end is killed, and reported.
 
 `python -m benchmarks.shapes --seed 1 --only 17` reads the 17th shape of seed 1 alone; with `--save FILE` the document
 of 480 KB goes to a file.

@@ -2,9 +2,12 @@
 
 An entry whose tags match is read as it stands, but for its characters and undeclared prefixes; any other one by rules
 for broken structure, each with a Problem. A URL is never guessed: where markup breaks inside a <loc> (or link, guid),
-the entry is Lost. Where a rule would concern a tag, the rest of the entry is searched, once, for tags that do not
-match. So every byte is searched once and read once at most; what waits for more bytes is looked at again when there
-are twice as many.
+the entry is Lost.
+
+Linear: each byte becomes part of a token once. The tokens of an entry are looked at up to the first that does not
+match, and each is read once, but for one that a rule puts back or splits; what waits for more bytes is looked at again
+when there are twice as many. Entries that are begun inside another are looked at again for each, of which there are
+`max_xml_depth` at most.
 """
 
 from __future__ import annotations
@@ -118,7 +121,7 @@ class TolerantParser(StructureRules):
     # --- tokens ---
 
     def _read_ahead(self, *, final: bool) -> bool:
-        """Whether the next token is known; else none is looked for until there are twice as many bytes."""
+        """Whether the next token is in `ahead`; else none is looked for until there are twice as many bytes."""
         unread = self._buffer.end - self.position
         if unread < self._wake_bytes and not final:
             return False
@@ -210,7 +213,7 @@ class TolerantParser(StructureRules):
         first, is_damaged = token.start, self._is_damaged is not False
         for match in FIELD.finditer(token.written):
             text, name, content = match.groups()
-            if text:
+            if match.start():  # the text before the first one is that of the token
                 self._text, self._text_start = text, self.position
             start = match.start(2) - 1
             self.CurrentByteIndex = first + start
