@@ -127,6 +127,8 @@ class TolerantParser(StructureRules):
             return False
         if self.inner and self._is_damaged is None:
             self._is_damaged = self._is_mismatched(final=final)
+            if self._is_damaged:
+                self.count_fault(self._entry_start)
         if not self.inner or self._is_damaged is not None:
             self._wake_bytes = 0
             if self._tokens.look(0, final=final):
