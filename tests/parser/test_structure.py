@@ -12,8 +12,7 @@ from damaged_entries import PLACES
 import sitemap_reader as sr
 from sitemap_reader.parser.xml.expat_driver import ExpatDriver
 from sitemap_reader.parser.xml.recovery import tokenizer
-from sitemap_reader.parser.xml.recovery.tokenizer import TokenReader, attributes, is_misspelling, next_token
-from sitemap_reader.parser.xml.replay_buffer import ReplayBuffer
+from sitemap_reader.parser.xml.recovery.tokenizer import attributes, is_misspelling, next_token
 
 if TYPE_CHECKING:
     from sitemap_reader.model.records import Item
@@ -279,48 +278,6 @@ def test_opening_of_a_section_is_no_other_token_while_it_is_incomplete(opening: 
 def test_token_is_returned_once_no_further_byte_can_change_it(written: bytes, kind: str | None, length: int) -> None:
     token = next_token(written, 0)
     assert (token and token.kind, len(token.written) if token else 0) == (kind, length)
-
-
-def tokens_of(data: bytes) -> TokenReader:
-    buffer = ReplayBuffer(1, sr.Limits())
-    buffer.data += data
-    return TokenReader(buffer, sr.Limits())
-
-
-def test_fields_that_follow_each_other_are_one_token_of_bounded_length() -> None:
-    """Else those behind each field that a rule concerns would be matched once more: in quadratic time."""
-    tokens = tokens_of(b" <a>1</a>" * 100 + b"<b>")
-    read = [tokens.look(index, final=True) for index in range(8)]
-    assert [(token.kind, token.written.count(b"<a>")) for token in read if token] == [("fields", 16)] * 6 + [
-        ("fields", 4), ("start", 0),
-    ]  # fmt: skip
-    assert b"".join(token.text + token.written for token in read if token) == b" <a>1</a>" * 100 + b"<b>"
-
-
-def test_field_is_split_into_its_tags_and_the_fields_behind_it_stay_together() -> None:
-    tokens = tokens_of(b"x<a>1</a> <b>2</b>\n<c>3</c> <d>4</d></url>")
-    fields = tokens.look(0, final=True)
-    tokens.look(1, final=True)
-    assert fields is not None
-    assert (fields.text, fields.start) == (b"x", 1)
-    tokens.ahead.popleft()
-    tokens.split(fields, 9, 17, b" ")
-    assert [(token.kind, token.text, token.written, token.start) for token in tokens.ahead] == [
-        ("start", b" ", b"<b>", 10),
-        ("stop", b"2", b"</b>", 14),
-        ("fields", b"\n", b"<c>3</c> <d>4</d>", 19),
-        ("stop", b"", b"</url>", 36),
-    ]
-
-
-def test_reading_goes_on_at_an_offset_with_the_tokens_that_are_behind_it() -> None:
-    tokens = tokens_of(b"<url>\n</loc> </b></url>")
-    for index in range(4):
-        tokens.look(index, final=True)
-    tokens.go_on(13)
-    assert [(token.text, token.written) for token in tokens.ahead] == [(b"", b"</b>"), (b"", b"</url>")]
-    tokens.go_on(15)
-    assert not tokens.ahead
 
 
 @pytest.mark.parametrize(

@@ -160,11 +160,6 @@ class EntryBuilder:
             found |= ancestor.namespaces
         return found
 
-    @property
-    def declares_namespaces(self) -> bool:
-        """Whether the innermost of them does."""
-        return bool(self._ancestors and self._ancestors[-1].namespaces)
-
     def namespace_of(self, prefix: str) -> str | None:
         """The namespace of a prefix there; None where it is not declared."""
         declaring = (each.namespaces for each in reversed(self._ancestors) if prefix in each.namespaces)

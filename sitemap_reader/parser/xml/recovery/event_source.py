@@ -11,7 +11,7 @@ from ..elements import XML_BASE
 from ..entry_builder import EventParser
 from ..scan import declared_namespaces, local, names_location
 from .characters import CharacterReader, special_in
-from .tokenizer import CONTAINERS, FIELDS, HTML, KNOWN, PREFIXES, ROOTS, Attribute, Token, declares_namespace
+from .tokenizer import CONTAINERS, ENTRIES, FIELDS, HTML, KNOWN, PREFIXES, ROOTS, Attribute, Token, declares_namespace
 
 if TYPE_CHECKING:
     from ....model.limits import Limits
@@ -23,12 +23,11 @@ if TYPE_CHECKING:
 _XML_NAMESPACE = XML_BASE.partition("}")[0]
 _MAX_NAMES = 1_000  # more than a real document has
 _URL_NAMES = frozenset((b"href", b"url"))
-_NO_ATTRIBUTES: dict[str, str] = {}
 
 
 @attrs.define
 class OpenElement:
-    """An open element of the entry: its name as written, without prefix and for the events, and where it begins.
+    """An open element of the entry: its name as written, without prefix and for the events, and where its tag is.
 
     `namespaces` are those that it declares, by prefix.
     """
@@ -37,6 +36,7 @@ class OpenElement:
     local: bytes
     event_name: str
     start: int
+    stop: int
     namespaces: dict[str, str]
     is_location: bool
     has_text: bool = False
@@ -49,7 +49,7 @@ class OpenElement:
 
     def ends_before(self, name: bytes) -> bool:
         """Whether it holds text only, so that a tag of this name can only follow it."""
-        if self.local in CONTAINERS or self.namespaces:
+        if self.local in ENTRIES or self.local in CONTAINERS or self.namespaces:
             return False
         holds_text = self.has_text or self.local in FIELDS
         if name in FIELDS or name in CONTAINERS:
@@ -103,7 +103,7 @@ class EventSource(EventParser):
     def give_start(self, token: Token, attributes: list[Attribute], *, is_entry: bool) -> None:
         """Gives a start tag to the builder: of an entry or in one, or around entries. Raises NoCharacter."""
         texts = self._attribute_texts(token, attributes) if attributes else {}
-        self.push(token.name, texts, is_entry=is_entry)
+        self.push(token.name, token.end, texts, is_entry=is_entry)
 
     def _attribute_texts(self, token: Token, attributes: list[Attribute]) -> dict[bytes, str]:
         first = self.CurrentByteIndex + token.written.find(token.name) + len(token.name)
@@ -113,8 +113,8 @@ class EventSource(EventParser):
             for each in attributes
         }
 
-    def push(self, name: bytes, texts: dict[bytes, str], *, is_entry: bool) -> None:
-        """Gives the start tag of a name to the builder."""
+    def push(self, name: bytes, stop: int, texts: dict[bytes, str], *, is_entry: bool) -> None:
+        """Gives the start tag of a name to the builder, which ends at `stop` in the buffer."""
         namespaces = _declared(texts) if texts else {}
         event_name = self.event_name(name, namespaces)
         values = self._attributes(texts, namespaces) if texts else {}
@@ -123,17 +123,16 @@ class EventSource(EventParser):
         self.StartElementHandler(event_name, values)
         self._declares_inside = bool(namespaces) or (self._declares_inside and bool(self.inner))
         if is_entry:
-            own, is_location = local(name), names_location(name)
-            self.inner.append(OpenElement(name, own, event_name, self.CurrentByteIndex, namespaces, is_location))
+            places = self.CurrentByteIndex, self._buffer.start + stop
+            self.inner.append(OpenElement(name, local(name), event_name, *places, namespaces, names_location(name)))
         else:
             self.outer.append(name)
-            self._event_names = {} if namespaces else self._event_names
+            self._event_names = {}
 
     def give_field(self, name: bytes, content: bytes, offset: int) -> None:
         """Gives a field without attributes to the builder, whose text begins at an offset. Raises NoCharacter."""
-        event_name = self._event_names.get(name) if not self._declares_inside else None
-        event_name = event_name or self.event_name(name, {})
-        self.StartElementHandler(event_name, _NO_ATTRIBUTES)
+        event_name = self.event_name(name, {})
+        self.StartElementHandler(event_name, {})
         if special_in(content):
             self.CharacterDataHandler(self._characters.text(content, offset, is_exact=names_location(name)))
         else:
@@ -158,7 +157,7 @@ class EventSource(EventParser):
     def pop_outer(self) -> None:
         """Gives the end of the innermost element around entries to the builder."""
         self.outer.pop()
-        self._event_names = {} if self._builder.declares_namespaces else self._event_names
+        self._event_names = {}
         self.EndElementHandler("")
 
     def rename(self, name: bytes) -> None:
@@ -185,11 +184,11 @@ class EventSource(EventParser):
 
     def knows(self, name: bytes) -> bool:
         """Whether a name has a meaning here: an element of the dialect, of a known extension, or of HTML."""
-        prefix, colon, own = name.rpartition(b":")
-        if own not in KNOWN or own in ROOTS:
-            return own in ROOTS or name.lower() in HTML
-        around = (*self.outer, *(element.name for element in self.inner[:1]))
-        return not prefix or prefix in PREFIXES or any(other.startswith(prefix + colon) for other in around)
+        prefix, _, own = name.rpartition(b":")
+        is_known = not prefix or prefix in PREFIXES
+        around = () if is_known else (*self.outer, *(element.name for element in self.inner[:1]))
+        is_known = is_known or any(other.startswith(prefix + b":") for other in around)
+        return (own in KNOWN and is_known) or own in ROOTS or name.lower() in HTML
 
     def event_name(self, name: bytes, namespaces: dict[str, str], *, is_attribute: bool = False) -> str:
         """The name as expat gives it, of an element that declares these namespaces, or of its attribute."""
@@ -207,13 +206,12 @@ class EventSource(EventParser):
             self._event_names[name] = found
         return found
 
-    def tag_of(self, name: bytes, written: bytes = b"") -> str:
-        """The builder's tag for a start tag as written; "" for a prefix that is not declared."""
-        declares = b"xmlns" in written
-        if not (declares or self._declares_inside) and name in self._event_names:
-            return self._builder.vocabulary.tag_of(self._event_names[name])
-        namespaces = declared_namespaces(written) if declares else {}
-        prefix, _, own = name.decode().rpartition(":")
+    def tag_of(self, token: Token) -> str:
+        """The builder's tag for a start tag; "" for a prefix that is not declared."""
+        if not self.inner and not token.rest and token.name in self._event_names:
+            return self._builder.vocabulary.tag_of(self._event_names[token.name])
+        namespaces = declared_namespaces(token.written) if b"xmlns" in token.rest else {}
+        prefix, _, own = token.name.decode().rpartition(":")
         namespace = self._namespace_of(prefix, namespaces)
         return "" if namespace is None else self._builder.vocabulary.tag_of(f"{namespace}}}{own}" if namespace else own)
 

@@ -22,7 +22,6 @@ from .tokenizer import (
     TEXTS,
     Attributes,
     Token,
-    TokenReader,
     attributes,
     is_element_name,
     is_misspelling,
@@ -71,8 +70,7 @@ class StructureRules(EventSource):
         self, limits: Limits, budget: Budget, buffer: ReplayBuffer, builder: EntryBuilder, repairs: RepairLog
     ) -> None:
         super().__init__(limits, budget, buffer, builder, repairs)
-        self.position = 0  # all up to there is read
-        self._tokens = TokenReader(buffer, limits)
+        self.position = 0  # where the next token is looked for
         self._limits = limits
         self._budget = budget
         self._fault: XmlFault | None = None  # what expat refused, until it is repaired
@@ -187,11 +185,6 @@ class StructureRules(EventSource):
         if element := self.open_location:
             raise self._broken(element)
 
-    def _read_again(self, token: Token) -> None:
-        """Makes the present token the next one."""
-        self._tokens.put_back(token)
-        self.position = self.CurrentByteIndex
-
     def _give_pending(self) -> None:
         """Gives the text before the token to the builder, once."""
         if self._text:
@@ -200,48 +193,45 @@ class StructureRules(EventSource):
 
     # --- start tags ---
 
-    def _implies_entry(self, location: bytes, written: bytes = b"") -> bool:
-        """Begins the entry that a location outside of any belongs to; False where it is no location."""
-        vocabulary = self._builder.vocabulary
-        entry = vocabulary.implied_entry
-        if not entry or self.tag_of(location, written) != vocabulary.location:
-            return False
+    def _imply(self, token: Token, entry: str) -> None:
+        """Begins the entry that a location outside of any belongs to; the location is read after that."""
         self._is_damaged = True
         self._begin_entry()
-        prefix, colon, _ = location.rpartition(b":")
+        prefix, colon, _ = token.name.rpartition(b":")
         name = prefix + colon + entry.encode()
-        self.push(name, {}, is_entry=True)
+        self.push(name, token.start, {}, is_entry=True)
         self._missing(b"<" + name + b">", "before the entry's first field")
-        return True
+        self.position = self.CurrentByteIndex
 
     def _start_inside(self, token: Token) -> None:
         innermost = self.inner[-1]
-        is_same = token.name == innermost.name
-        if is_same and self._is_end_tag_without_slash(token):
+        if self._is_end_tag_without_slash(token):
             self._stop_innermost(token)
-        elif is_same and innermost.is_empty:
+        elif token.name == innermost.name and innermost.is_empty:
             self._skip(token, "is doubled")
         elif token.local in ENTRIES:
             self._begin_another_entry(token)
-        elif self._has_fields and self._is_location_of_another_entry(token):
-            self._close_entry(token, sure=False)
-        elif not (token.is_plain or self._is_tag(token)):  # `a <b and`
+        elif self._is_location_of_another_entry(token):
+            self._close_entry(sure=False)
+        elif not self._is_tag(token):  # `a <b and`
             self._literal(token, b"&lt;" + token.written[1:], sure=self._is_in_text)
         elif self._close_before(token):
-            self._read_again(token)
+            self.position = self.CurrentByteIndex
         else:
             self._open(token, is_empty=token.is_empty or token.is_void or lacks_end(token))
 
     def _is_tag(self, token: Token) -> bool:
         """Whether it is a start tag, and no text that begins with `<`."""
+        if token.is_plain:
+            return True
         is_known = token.has_attributes and self.knows(token.name) and token.name not in HTML
         return is_element_name(token.name) and (token.is_closed or is_known or token.local in ROOTS)
 
     def _begin_another_entry(self, token: Token) -> None:
         """Ends the entry before another one; one that holds nothing is skipped."""
         entry = self.inner[0]
-        if len(self.inner) > 1 or not entry.is_empty:
-            self._close_entry(token)
+        if len(self.inner) > 1 or not entry.is_empty or entry.stop == self._entry_start:
+            self._close_entry()
             return
         self.abandon_entry()
         self._begin_entry()
@@ -251,7 +241,7 @@ class StructureRules(EventSource):
 
     def _is_end_tag_without_slash(self, token: Token) -> bool:
         """Whether the slash is missing: `<loc>https://example.com/a<loc>`, and nothing follows that could be inside."""
-        if token.local not in KNOWN:
+        if token.name != self.inner[-1].name or token.local not in KNOWN:
             return False
         if token.local in ENTRIES:
             after, is_end = local(token.next.lstrip(b"</")), token.next.startswith(b"</")
@@ -276,17 +266,14 @@ class StructureRules(EventSource):
             names = [element.name for element in self.inner]
             if token.name in names:
                 self._close_to(names.index(token.name))
-        self._close_fields_before(token.name)
-        return len(self.inner) < depth
-
-    def _close_fields_before(self, name: bytes) -> None:
-        while len(self.inner) > 1 and self.inner[-1].ends_before(name):
+        while self.inner and self.inner[-1].ends_before(token.name):
             self._close_to(len(self.inner) - 1)
+        return len(self.inner) < depth
 
     def _open(self, token: Token, *, is_empty: bool, is_entry: bool = False) -> None:
         """Gives a start tag to the builder, and its end where it `is_empty`."""
         found, written, is_whole, _ = attributes(token.rest) if token.rest else _NO_ATTRIBUTES
-        read = b"<%s%s%s" % (token.name, written, b"/>" if is_empty else b">")
+        read = b"<" + token.name + written + (b"/>" if is_empty else b">")
         is_inside = bool(self.inner)
         if is_inside and not is_whole and _URL_ATTRIBUTE.search(token.rest):
             raise self._lost(f"the URL of {shown(token.written)} is not certain")
@@ -323,7 +310,7 @@ class StructureRules(EventSource):
             self._close_to(len(names) - names[::-1].index(token.name))
             self._stop_innermost(token)
         elif token.name in self.outer or token.local in ROOTS:
-            self._close_entry(token)
+            self._close_entry()
         elif self._is_misspelling(token, names[-1]):
             self._rename_unknown(token)
             self._stop_innermost(token)
@@ -362,10 +349,10 @@ class StructureRules(EventSource):
         if len(self.inner) == 1 and element.local in LOCATIONS and element.has_text:
             self._has_location = True
 
-    def _close_entry(self, token: Token, *, sure: bool = True) -> None:
+    def _close_entry(self, *, sure: bool = True) -> None:
         """Ends the entry before this token, which is read after that."""
         self._close_to(0, sure=sure)
-        self._read_again(token)
+        self.position = self.CurrentByteIndex
 
     def _close_to(self, depth: int, *, sure: bool = True) -> None:
         """Closes the open elements from this depth on, innermost first; not where a location holds markup."""

@@ -1,13 +1,12 @@
 """Tokenizer for markup that may not be well-formed, and the element names of all dialects.
 
-Each token is matched at its beginning only, and where it does not match, up to the next `<` at most: so each byte is
-looked at a few times.
+next_token() takes bytes and an offset and returns the next token that is not text. Each token is matched at its
+beginning only, and where it does not match, up to the next `<` at most: so each byte is looked at a few times.
 """
 
 from __future__ import annotations
 
 import re
-from collections import deque
 from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,12 +28,12 @@ LOCATIONS = frozenset(b"loc link guid".split())
 CONTAINERS = {extension.name.encode() for extension in EXTENSIONS.values()} - LOCATIONS
 VOID_EXTENSIONS = {extension.name.encode() for extension in EXTENSIONS.values() if extension.is_void} - LOCATIONS
 CONTAINERS |= frozenset(b"publication tvshow group content".split())
-DATA = frozenset(b"lastmod changefreq priority pubDate".split())
-FIELDS = LOCATIONS | DATA | frozenset(b"title description summary updated published id author category".split())
+_DATA = frozenset(b"lastmod changefreq priority pubDate".split())
+FIELDS = LOCATIONS | _DATA | frozenset(b"title description summary updated published id author category".split())
 VOID = frozenset(b"br hr img input meta wbr".split())  # HTML's, which have no end tag
 HTML = VOID | frozenset(b"a b body center code div em font head html i li ol p pre span strong ul".split())
 KNOWN = ROOTS | ENTRIES | CONTAINERS | FIELDS | {part.rpartition(":")[2].encode() for part in INNER_TAGS}
-TEXTS = KNOWN - ROOTS - ENTRIES - CONTAINERS - LOCATIONS - DATA  # fields of free text
+TEXTS = KNOWN - ROOTS - ENTRIES - CONTAINERS - LOCATIONS - _DATA  # fields of free text
 PREFIXES = {extension.prefix.encode() for extension in EXTENSIONS.values()} | {b"media", b"dc", b"atom", b"content"}
 
 # The ratio of difflib from which on a name is a misspelling: `lok` is one of `loc`, `b` is not.
@@ -45,10 +44,10 @@ _MAX_COMPARED_BYTES = 20
 
 _NAME_OF_ASCII = rb"[A-Za-z_][\w.-]*+(?::[A-Za-z_][\w.-]*+)?+"
 _PLAIN_NAME = rb"(?!xmlns:)" + _NAME_OF_ASCII
+_TEXT = re.compile(rb"(?:[^<\]]++|\](?!\]>))*+")
 # A token matches only where no further byte could change it.
 _TOKEN = re.compile(
     rb"""
-    (?P<text> (?: [^<\]]++ | \](?!\]>) )*+ ) (?:
     # Nearly all tags are well-formed.
       </ (?P<ended> %(plain)s ) \s*+ >
     | < (?P<begun> %(plain)s )
@@ -73,19 +72,19 @@ _TOKEN = re.compile(
                    | <\s*+ (?=\[.{7})                               # no section: `[CDATA [` would be as long
                    | <\s*+[/\\]++\s*+(?=[^\sA-Za-z_\x80-\xff])
                    | <!(?=[^<>]*+<) ) (?=(?P<after>.)) | \]\]> )
-    )"""
+    """
     % {b"plain": _PLAIN_NAME, b"name": NAME, b"known": b"|".join(sorted(KNOWN))},
     re.VERBOSE | re.DOTALL,
 )
-# The kind of token for each last group, and the groups of the text, of its name, its rest and what follows.
+# The kind of token for each last group, and the groups of its name, its rest and what follows.
 _KINDS = {
-    **{kind: (kind, ("text", "name", "rest", "next")) for kind in ("comment", "instruction", "section", "declaration")},
-    "misspelled": ("misspelled", ("text", "name", "rest", "next")),
-    "ended": ("stop", ("text", "ended", "rest", "next")),
-    "follows": ("start", ("text", "begun", "exact", "follows")),
-    "start": ("start", ("text", "name", "attributes", "next")),
-    "stop": ("stop", ("text", "stopped", "rest", "next")),
-    "stray": ("stray", ("text", "name", "rest", "after")),
+    **{kind: (kind, ("name", "rest", "next")) for kind in ("comment", "instruction", "section", "declaration")},
+    "misspelled": ("misspelled", ("name", "rest", "next")),
+    "ended": ("stop", ("ended", "rest", "next")),
+    "follows": ("start", ("begun", "exact", "follows")),
+    "start": ("start", ("name", "attributes", "next")),
+    "stop": ("stop", ("stopped", "rest", "next")),
+    "stray": ("stray", ("name", "rest", "after")),
 }
 _PLAIN = frozenset(("ended", "follows"))
 # After a stray `<`: it is doubled, or begins a tag of a template language.
@@ -108,7 +107,7 @@ _UNLIMITED = 1 << 40
 
 
 class Token(NamedTuple):
-    """A piece of markup, with the text before it; `kind` is the name of a group of _TOKEN, or "fields"."""
+    """A piece of markup, with the text before it; `kind` is the name of a group of _TOKEN."""
 
     kind: str
     text: bytes
@@ -162,41 +161,38 @@ class Token(NamedTuple):
         return self.next in _HARMLESS
 
 
-_token = tuple.__new__  # the constructor of a NamedTuple takes twice as long
-_NO_NAMES = b"", b"", b"", b"", True
-
-
-def next_token(
-    data: bytes | bytearray, start: int, *, first: int = 0, final: bool = False, max_bytes: int = _UNLIMITED
-) -> Token | None:
-    """The next token at or after `start`; None where there is none, or where it has not ended.
-
-    `first` is the offset of the data in the document. `final`: no further bytes follow, so that a start tag is one
-    whatever would have followed it. One that has more than `max_bytes` has not ended.
-    """
-    match = _TOKEN.match(data, start)
-    last = (match and match.lastgroup) or ""
-    if match is None or last not in _KINDS:
-        return None
-    kind, groups = _KINDS[last]
-    text, name, rest, following = match.group(*groups)
-    begun, end = start + len(text), match.end()
-    if end - begun > max_bytes or (last == "start" and following is None and not final):
-        return None
-    name = name or b""
-    own = local(name) if b":" in name else name
-    places = first + begun, first + end, bytes(data[begun:end])
-    return _token(Token, (kind, text, *places, name, own, rest or b"", following or b"", last in _PLAIN))
-
-
 # Nearly all fields: text in a start tag without attributes and its end tag. Their names are none of an entry.
-_FIELD = (
+_PLAIN_FIELD = (
     rb"([^<\]]*+)<((?:(?!(?i:url|sitemap)>|item>|entry>|[\w.-]++:(?i:url|sitemap|item|entry)>)" + _PLAIN_NAME + rb"))>"
     rb"([^<\]]*+)</\2\s*+>"
 )
-FIELD = re.compile(_FIELD)
-# No more of them are one token, as those behind one that a rule concerns are matched again.
-_FIELDS = re.compile(b"([^<\\]]*+)((?:%s){1,16}+)" % _FIELD.replace(rb"\2", rb"\4"))
+PLAIN_FIELD = re.compile(_PLAIN_FIELD)
+PLAIN_FIELDS = re.compile(b"(?:%s)++" % _PLAIN_FIELD)
+_token = tuple.__new__  # the constructor of a NamedTuple takes twice as long
+
+
+def next_token(
+    data: bytes | bytearray, start: int, *, final: bool = False, max_bytes: int = _UNLIMITED
+) -> Token | None:
+    """The next token at or after `start`; None where there is none, or where it has not ended.
+
+    `final`: no further bytes follow, so that a start tag is one whatever would have followed it. `max_bytes` are those
+    of a token and of what has to follow it.
+    """
+    text = _TEXT.match(data, start)
+    begun = text.end() if text else start
+    match = _TOKEN.match(data, begun, begun + max_bytes)
+    last = (match and match.lastgroup) or ""
+    if not (text and match and last in _KINDS):
+        return None
+    kind, groups = _KINDS[last]
+    name, rest, following = match.group(*groups)
+    if last == "start" and following is None and not (final and len(data) - begun <= max_bytes):
+        return None
+    name = name or b""
+    own = local(name) if b":" in name else name
+    parts = match.group(), name, own, rest or b"", following or b"", last in _PLAIN
+    return _token(Token, (kind, text.group(), begun, match.end(), *parts))
 
 
 _RESERVED = frozenset((b"xmlns:xml", b"xmlns:xmlns"))  # not to be declared (Namespaces 3)
@@ -299,70 +295,25 @@ def _end_of(name: bytes) -> re.Pattern[bytes]:
 
 
 class TokenReader:
-    """The tokens of the buffer, each read once; Stop above max_token_bytes and max_entry_bytes.
-
-    Some fields that follow each other, which have text only, are one token: `written` is that of all.
-    Of a section, `rest` is the content. Its `next` is `element` where it ends with that, `unsure` where it may end
-    earlier, or `unended`.
-    """
+    """Reads tokens from the buffer, sections with their ends; Stop above max_token_bytes and max_entry_bytes."""
 
     def __init__(self, buffer: ReplayBuffer, limits: Limits) -> None:
         self._buffer = buffer
         self._max_bytes = limits.max_token_bytes
-        self.ahead: deque[Token] = deque()  # the next ones that are read
-        self._reached = 0  # the offset behind them
-        self._begun = b"", 0  # the last start tag: its name, and the offset behind it
         self._no_section_end = 0, 0  # offsets between which there is no `]]>`
 
-    def go_on(self, offset: int) -> None:
-        """Goes on at an offset."""
-        ahead = self.ahead
-        while ahead and ahead[0].start < offset:
-            ahead.popleft()
-        if ahead and ahead[0].start == offset:
-            ahead[0] = ahead[0]._replace(text=b"")
-        else:
-            ahead.clear()
-            self._reached = offset
+    def at(self, position: int, own: bytes | None, *, final: bool) -> Token | None:
+        """The next token from an offset on; None where more bytes are needed. `own` is the element that begins there.
 
-    def look(self, index: int, *, final: bool) -> Token | None:
-        """The token of `ahead` at an index, which is read if it is the next one; None where more bytes are needed."""
-        if index < len(self.ahead):
-            return self.ahead[index]
-        token = self._read(final=final)
-        if token is not None:
-            self._reached = token.end
-            self.ahead.append(token)
-        return token
-
-    def put_back(self, token: Token) -> None:
-        """Makes a token the next one, without the text before it."""
-        self.ahead.appendleft(token._replace(text=b""))
-
-    def split(self, fields: Token, start: int, end: int, text: bytes) -> None:
-        """Makes the tags of one of the fields, behind a text, the next tokens, and then the fields that follow it."""
-        data, first = self._buffer.data, self._buffer.start
-        if match := _FIELDS.match(fields.written, end):
-            text_behind, written = match.group(1, 2)
-            self.ahead.appendleft(fields._replace(text=text_behind, start=fields.start + match.end(1), written=written))
-        opened = next_token(data, fields.start + start - first, first=first, final=True)
-        closed = opened and next_token(data, opened.end - first, first=first)
-        if opened and closed:
-            self.ahead.extendleft((closed, opened._replace(text=text)))
-
-    def _read(self, *, final: bool) -> Token | None:
-        data, first = self._buffer.data, self._buffer.start
-        start = self._reached - first
-        if match := _FIELDS.match(data, start):
-            text, written = match.group(1, 2)
-            return _token(Token, ("fields", text, first + match.end(1), first + match.end(), written, *_NO_NAMES))
-        token = next_token(data, start, first=first, final=final, max_bytes=self._max_bytes)
+        Of a section, `rest` is the content. `next` is `element` where it ends with that, `unsure` where it may end
+        earlier, or `unended`.
+        """
+        data, start = self._buffer.data, position - self._buffer.start
+        token = next_token(data, start, final=final, max_bytes=self._max_bytes)
         if token is None:
             self._check_unended(data.find(b"<", start))
-        elif token.kind == "start" and not token.is_empty:
-            self._begun = token.name, token.end
         elif token.kind == "section":
-            return self._whole_section(token, final=final)
+            return self._whole_section(token, own, final=final)
         return token
 
     def _check_unended(self, begun: int) -> None:
@@ -374,36 +325,33 @@ class TokenReader:
         if begun >= 0 and buffer.end - reached > self._max_bytes:
             raise buffer.unended_token(reached)
 
-    def _whole_section(self, opening: Token, *, final: bool) -> Token | None:
+    def _whole_section(self, opening: Token, own: bytes | None, *, final: bool) -> Token | None:
         """The section whose opening was found, its content as `rest`; None where its end needs more bytes.
 
-        It ends with its `]]>`, or with the element that it begins: where there is no `]]>`, or where another section
-        begins before it and the end of this element does not follow. Without either, it is the opening alone.
+        It ends with its `]]>`, or with the element `own` that it begins: where there is no `]]>`, or where another
+        section begins before it and the end of this element does not follow. Without either, it is the opening alone.
         """
-        data, first = self._buffer.data, self._buffer.start
-        start = opening.end - first
-        limit = opening.start - first + _MAX_CHARACTER_BYTES * self._max_bytes  # the builder counts characters
+        data, start = self._buffer.data, opening.end
+        limit = opening.start + _MAX_CHARACTER_BYTES * self._max_bytes  # the builder counts characters
         end = self._section_end(start)
         is_closed = 0 <= end <= limit - len(b"]]>")
         if not is_closed and len(data) <= limit and not final:
             return None
-        own, begun = self._begun
-        is_first = begun == self._reached and len(own) <= _MAX_SECTION_NAME and not opening.text.strip()
+        is_first = own is not None and len(own) <= _MAX_SECTION_NAME and not opening.text.strip()
         after, holds_another = end + len(b"]]>"), False
-        quoted = _end_of(own).search(data, start, end if is_closed else limit) if is_first else None
-        if quoted and quoted.group("own"):
+        quoted = _end_of(own).search(data, start, end if is_closed else limit) if own and is_first else None
+        if own and quoted and quoted.group("own"):
             holds_another = is_closed and data.find(SECTION, quoted.end(), end) >= 0
             following = _FOLLOWING.match(data, after) if holds_another else None
             if holds_another and following is None and len(data) - after <= limit and not final:
                 return None
             if not is_closed or (holds_another and not (following and following.group(1) == own)):
                 content = bytes(data[start : quoted.start()])
-                return opening._replace(end=first + quoted.start(), rest=content, next=b"element")
+                return opening._replace(end=quoted.start(), rest=content, next=b"element")
         if is_closed:
-            content = bytes(data[start:end])
-            return opening._replace(end=first + after, rest=content, next=b"unsure" if holds_another else b"")
+            return opening._replace(end=after, rest=bytes(data[start:end]), next=b"unsure" if holds_another else b"")
         if len(data) > limit:
-            raise self._buffer.unended_token(opening.start)
+            raise self._buffer.unended_token(self._buffer.start + opening.start)
         return opening._replace(next=b"unended")
 
     def _section_end(self, start: int) -> int:

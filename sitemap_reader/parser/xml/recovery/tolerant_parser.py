@@ -2,12 +2,9 @@
 
 An entry whose tags match is read as it stands, but for its characters and undeclared prefixes; any other one by rules
 for broken structure, each with a Problem. A URL is never guessed: where markup breaks inside a <loc> (or link, guid),
-the entry is Lost.
-
-Linear: each byte becomes part of a token once. The tokens of an entry are looked at up to the first that does not
-match, and each is read once, but for one that a rule puts back or splits; what waits for more bytes is looked at again
-when there are twice as many. Entries that are begun inside another are looked at again for each, of which there are
-`max_xml_depth` at most.
+the entry is Lost. Where a rule would concern a tag, the rest of the entry is searched, once, for tags that do not
+match. So every byte is searched once and read once at most; what waits for more bytes is looked at again when there
+are twice as many.
 """
 
 from __future__ import annotations
@@ -18,21 +15,22 @@ from typing import TYPE_CHECKING
 from ....model.problems import report
 from ..errors import CHECK_STEPS, LEVEL_STEPS, TOKEN_STEPS, Misplaced, Stop
 from ..scan import end_tag, local, names_location
-from .characters import NoCharacter, has_controls
+from .characters import NoCharacter, has_controls, special_in
 from .event_source import UndeclaredPrefix
-from .structure import StructureRules, lacks_end
+from .structure import NO_TOKEN, StructureRules, lacks_end
 from .tokenizer import (
     CONTAINERS,
-    DATA,
     ENTRIES,
-    FIELD,
     HTML,
     KNOWN,
     LOCATIONS,
+    PLAIN_FIELD,
+    PLAIN_FIELDS,
     ROOTS,
     SECTION,
     VOID_EXTENSIONS,
     Token,
+    TokenReader,
     attributes,
     declares_namespace,
     shown,
@@ -47,7 +45,6 @@ if TYPE_CHECKING:
     from ..errors import Budget, XmlFault
     from ..repair_log import RepairLog
     from ..replay_buffer import ReplayBuffer
-    from .event_source import OpenElement
 
 
 _DTD = re.compile(rb"<!doctype\b.*\[", re.IGNORECASE | re.DOTALL)  # with an internal subset
@@ -66,6 +63,7 @@ class TolerantParser(StructureRules):
         self, limits: Limits, budget: Budget, buffer: ReplayBuffer, builder: EntryBuilder, repairs: RepairLog
     ) -> None:
         super().__init__(limits, budget, buffer, builder, repairs)
+        self._tokens = TokenReader(buffer, limits)
         self._wake_bytes = 0  # so many unread bytes are waited for
         self._unended_names: set[bytes] = set()  # without an end tag in the rest of the document
         self._follows_entry = False  # the present token
@@ -81,17 +79,15 @@ class TolerantParser(StructureRules):
         """Reads on from the beginning of the buffer, between two entries."""
         self.abandon_entry()
         self.position = self.CurrentByteIndex = self._buffer.start
-        self._tokens.go_on(self.position)
         self._follows_entry = self._builder.after_entry
         self._made_before, self._structural_repairs, self._wake_bytes = self._repairs.made, 0, 0
         self._expect_entry()
 
     def read(self, *, final: bool) -> bool:
         """Reads all tokens that have ended; False where more bytes are needed. Raises Lost, and Stop above a limit."""
-        ahead = self._tokens.ahead
         try:
-            while (ahead and self._is_damaged is not None) or self._read_ahead(final=final):
-                if self._read_token(ahead.popleft()):
+            while token := self._next_token(final=final):
+                if self._read_token(token):
                     return True
         except NoCharacter as reference:
             raise self._lost(str(reference), line=self._buffer.line_at(reference.offset)) from None
@@ -120,148 +116,150 @@ class TolerantParser(StructureRules):
 
     # --- tokens ---
 
-    def _read_ahead(self, *, final: bool) -> bool:
-        """Whether the next token is in `ahead`; else none is looked for until there are twice as many bytes."""
-        unread = self._buffer.end - self.position
-        if unread < self._wake_bytes and not final:
-            return False
-        if self.inner and self._is_damaged is None:
-            self._is_damaged = self._is_mismatched(final=final)
-            if self._is_damaged:
+    def _next_token(self, *, final: bool) -> Token | None:
+        """The next token; without it, no other is looked for until there are twice as many bytes."""
+        buffer = self._buffer
+        if self._wake_bytes and buffer.end - self.position < self._wake_bytes and not final:
+            return None
+        inner = self.inner
+        if inner and (len(inner) == 1 or inner[-1].local in _HOLD_FIELDS) and self._depth < self._limits.max_xml_depth:
+            self._read_fields()
+        token = self._tokens.at(self.position, self._own, final=final)
+        if token and self._is_damaged is None and inner and not self._fits(token):
+            self._is_damaged = self._is_mismatch(token, final=final)
+            if self._is_damaged is None:
+                token = None
+            elif self._is_damaged:
                 self.count_fault(self._entry_start)
-        if not self.inner or self._is_damaged is not None:
-            self._wake_bytes = 0
-            if self._tokens.look(0, final=final):
-                return True
-        self._budget.spend(TOKEN_STEPS + unread)
-        self._wake_bytes = max(2 * unread, _MIN_WAKE_BYTES)
-        return False
+        self._wake_bytes = 0
+        if token is None:
+            unread = buffer.end - self.position
+            self._budget.spend(TOKEN_STEPS + unread)
+            self._wake_bytes = max(2 * unread, _MIN_WAKE_BYTES)
+        return token
 
-    def _is_mismatched(self, *, final: bool) -> bool | None:
-        """Whether the tags of the entry that has begun do not match; None: more bytes are needed.
+    def _fits(self, token: Token) -> bool:
+        """Whether a token of an entry is what is expected, so that the rules would read it as it stands."""
+        innermost = self.inner[-1]
+        if token.kind == "stop":
+            is_broken = innermost.is_location and (innermost.has_markup or b">" in token.text)
+            return token.name == innermost.name and token.is_well_formed and not is_broken
+        if token.kind == "start":
+            holds_fields = len(self.inner) == 1 or (innermost.local in _HOLD_FIELDS and token.local not in CONTAINERS)
+            is_other = token.local in ENTRIES or self._is_location_of_another_entry(token)
+            return holds_fields and not is_other and token.is_well_formed and (token.is_empty or not token.is_void)
+        return token.is_well_formed
 
-        One that is cut, or that ends reading by a limit, is read as it stands.
+    @property
+    def _own(self) -> bytes | None:
+        """The name of the innermost element of the entry, if that begins here."""
+        return self.inner[-1].name if self.inner and self.inner[-1].stop == self.position else None
+
+    def _is_mismatch(self, token: Token, *, final: bool) -> bool | None:
+        """Whether the tags of the entry do not match, from a token on; None: more bytes are needed.
+
+        An entry that is cut, or that ends reading by a limit, is read as it stands.
         """
-        names, elements, index = [element.name for element in self.inner], 0, 0
-        while elements <= self._limits.max_entry_elements:
+        names, own = [element.name for element in self.inner], self._own
+        matches = self._is_beyond_limits(names, token) or self._matches(names, token)
+        elements, most = self._builder.count_elements(), self._limits.max_entry_elements
+        position, data, first = self.position, self._buffer.data, self._buffer.start
+        following: Token | None = token
+        while matches and names and elements <= most and not self._buffer.is_too_long(position):
+            if self._may_hold_fields(names) and (fields := PLAIN_FIELDS.match(data, position - first)):
+                elements += data.count(b"</", fields.start(), fields.end())
+                position, own = first + fields.end(), None
+                continue
             try:
-                token = self._tokens.look(index, final=final)
+                following = self._tokens.at(position, own, final=final)
             except Stop:  # once more where it is read
-                return False
-            index += 1
-            self._budget.spend(CHECK_STEPS)
-            if token is None:
-                return False if final else None
-            if token.kind == "fields":
-                elements += token.written.count(b"</")
-                if _is_void(names[-1]) and any(local(each[1]) in KNOWN for each in FIELD.findall(token.written)):
-                    return True
-            elif token.kind == "start":
-                if not token.is_well_formed or self._is_misplaced(names, token):
-                    return True
-                if self._is_beyond_limits(len(names), token):
-                    return False
-                elements += 1
-                if not token.is_empty:
-                    names.append(token.name)
-            elif token.kind == "stop":
-                if token.name != names.pop() or not token.is_well_formed:
-                    return True
-                if not names:
-                    return False
-            elif not token.is_well_formed:
-                return True
-            elif token.next == b"unended":
-                return False
-        return False
+                break
+            if not following or following.next == b"unended" or self._is_beyond_limits(names, following):
+                break
+            matches = self._matches(names, following)
+            position, own = first + following.end, None
+            elements += following.kind == "start"
+            if following.kind == "start" and not following.is_empty:
+                own = following.name
+                names.append(own)
+            elif following.kind == "stop":
+                names.pop()
+        self._budget.spend_on_markup(data, self.position - first, position - first, CHECK_STEPS)
+        return not matches if following or final else None
+
+    def _may_hold_fields(self, names: list[bytes]) -> bool:
+        """Whether the builder accepts any field inside of these elements."""
+        return len(self.outer) + len(names) < self._limits.max_xml_depth and not _is_void(names[-1])
+
+    def _matches(self, names: list[bytes], token: Token) -> bool:
+        """Whether a token is well-formed and the builder accepts it inside of these elements."""
+        if token.kind == "stop" and token.name != names[-1]:
+            return False
+        return token.is_well_formed and not (token.kind == "start" and self._is_misplaced(names, token))
+
+    def _is_beyond_limits(self, names: list[bytes], token: Token) -> bool:
+        """Whether the builder raises Stop at a well-formed start tag inside of these elements."""
+        is_too_deep = len(self.outer) + len(names) >= self._limits.max_xml_depth
+        has_many = token.rest.count(b"=") > self._limits.max_attributes
+        if token.kind != "start" or not (is_too_deep or has_many) or not token.is_well_formed:
+            return False
+        others = [each for each in attributes(token.rest).found if not declares_namespace(each.name)]
+        return is_too_deep or len(others) > self._limits.max_attributes
 
     def _is_misplaced(self, names: list[bytes], token: Token) -> bool:
         if len(names) == 1:
-            return self.tag_of(token.name, token.written) in self._builder.vocabulary.entries
+            return self.tag_of(token) in self._builder.vocabulary.entries
         return _is_void(names[-1]) and token.local in KNOWN
-
-    def _is_beyond_limits(self, depth: int, token: Token) -> bool:
-        """Whether the builder raises Stop at a well-formed start tag inside of so many elements of the entry."""
-        if len(self.outer) + depth >= self._limits.max_xml_depth:
-            return True
-        most = self._limits.max_attributes
-        return token.rest.count(b"=") > most and most < sum(
-            not declares_namespace(each.name) for each in attributes(token.rest).found
-        )
 
     def _read_token(self, token: Token) -> bool:
         """Reads a token and the text before it; whether expat can go on behind it."""
-        buffer, inner, text = self._buffer, self.inner, token.text
-        self._token, self._text, self._text_start = token, text, self.position
-        self.position, self.CurrentByteIndex = token.end, token.start
-        if buffer.is_too_long(token.start):
+        buffer = self._buffer
+        self._token, self._text = token, token.text
+        self._text_start, self.position = self.position, buffer.start + token.end
+        self.CurrentByteIndex = buffer.start + token.start
+        if buffer.is_too_long(self.CurrentByteIndex):
             raise buffer.too_long()
-        self._budget.spend(TOKEN_STEPS + LEVEL_STEPS * len(inner) + token.end - self._text_start)
-        if text and not text.isspace():
-            if inner:
-                inner[-1].has_text = True
+        self._budget.spend(TOKEN_STEPS + LEVEL_STEPS * len(self.inner) + self.position - self._text_start)
+        was_inside = bool(self.inner)
+        if token.text and not token.text.isspace():
+            if was_inside:
+                self.inner[-1].has_text = True
             elif not self._builder.root_seen:
-                line = buffer.line_at(token.start - len(text.lstrip()))
+                line = buffer.line_at(self.CurrentByteIndex - len(token.text.lstrip()))
                 raise self._lost("text stands before the root element", line=line)
-        was_inside = bool(inner)
         _RULES[token.kind](self, token)
         if self._text:
             self._give_pending()
         self._follows_entry = was_inside and not self.inner
         return not self.inner and self._settle()
 
-    def _fields(self, token: Token) -> None:
-        """Reads fields at once, up to one that a rule concerns: its tags are read next."""
-        first, is_damaged = token.start, self._is_damaged is not False
-        for match in FIELD.finditer(token.written):
+    def _read_fields(self) -> None:
+        """Reads the fields that come next in the entry or a container, as long as no rule concerns them."""
+        data, first, element = self._buffer.data, self._buffer.start, self.inner[-1]
+        is_entry = len(self.inner) == 1
+        begun, self._token = self.position, NO_TOKEN
+        while match := PLAIN_FIELD.match(data, self.position - first):
             text, name, content = match.groups()
-            if match.start():  # the text before the first one is that of the token
-                self._text, self._text_start = text, self.position
-            start = match.start(2) - 1
-            self.CurrentByteIndex = first + start
-            if is_damaged and self._concerns_rules(name, content):
-                self._tokens.split(token, start, match.end(), self._text)
-                self._text, self.position = b"", self._text_start
-                return
-            if self._text:
-                self._give_pending()
-            self.position = first + match.end()
+            own = local(name) if b":" in name else name
+            is_location = own in LOCATIONS
+            is_other = (is_entry and self._may_locate_another_entry(name)) if is_location else own in CONTAINERS
+            is_unusual = is_other or (b">" in content and names_location(name))
+            concerns_rules = special_in(text) or (is_unusual and self._is_damaged is not False)
+            if concerns_rules or self._buffer.is_too_long(first + match.end(3)):
+                break
+            if text:
+                self.CharacterDataHandler(text.decode())
+                element.has_text = element.has_text or not text.isspace()
+            self.CurrentByteIndex = first + match.start(2) - 1
+            self._text_start, self.position = self.position, first + match.end()
+            element.has_markup = True
+            if not is_location:
+                self._has_fields = self._has_location
+            elif is_entry and content and not content.isspace():
+                self._has_location = True
             self.give_field(name, content, first + match.start(3))
-
-    def _concerns_rules(self, name: bytes, content: bytes) -> bool:
-        """Whether a field is to be read tag by tag; before any other one, what cannot contain it is closed."""
-        if not (self.inner or self._implies_entry(name)):
-            return True
-        innermost = self.inner[-1]
-        if name in DATA and len(self.inner) == 1:  # most of them
-            innermost.has_markup = True
-            self._has_fields = self._has_location
-            return False
-        own = local(name)
-        is_location = own in LOCATIONS
-        if name == innermost.name or own in CONTAINERS or (is_location and self._may_locate_another_entry(name)):
-            return True
-        if b">" in content and names_location(name):
-            return True
-        if self._text and not self._text.isspace():
-            innermost.has_text = True
-        if not self._may_hold_fields(innermost):
-            self._close_fields_before(name)
-            innermost = self.inner[-1]
-            if not self._may_hold_fields(innermost):
-                return True
-        innermost.has_markup = True
-        if not is_location:
-            self._has_fields = self._has_location
-        elif len(self.inner) == 1 and content and not content.isspace():
-            self._has_location = True
-        return False
-
-    def _may_hold_fields(self, element: OpenElement) -> bool:
-        """Whether fields may be in the innermost element of a damaged entry."""
-        depth = len(self.inner)
-        is_container = depth == 1 or element.local in _HOLD_FIELDS
-        return is_container and len(self.outer) + depth < self._limits.max_xml_depth
+            self._budget.spend(TOKEN_STEPS)
+        self._budget.spend(self.position - begun)
 
     def _settle(self) -> bool:
         """Drops what was read, up to a token outside entries; whether expat can go on behind it."""
@@ -369,14 +367,15 @@ class TolerantParser(StructureRules):
             self._open(token, is_empty=token.is_empty)
 
     def _start_outside(self, token: Token) -> None:
-        if not (token.is_plain or self._is_tag(token)):
+        vocabulary = self._builder.vocabulary
+        if not self._is_tag(token):
             self._literal(token, b"&lt;" + token.written[1:], sure=self._is_in_text)
-        elif self.tag_of(token.name, token.written) in self._builder.vocabulary.entries:
+        elif (tag := self.tag_of(token)) in vocabulary.entries:
             self._is_damaged = None if token.is_well_formed else True
             self._begin_entry()
             self._open(token, is_empty=token.is_empty, is_entry=True)
-        elif self._implies_entry(token.name, token.written):
-            self._read_again(token)
+        elif vocabulary.implied_entry and tag == vocabulary.location:
+            self._imply(token, vocabulary.implied_entry)
         else:
             is_empty = token.is_empty and (token.is_closed or token.local not in ROOTS)
             self._open(token, is_empty=is_empty or lacks_end(token))
@@ -420,7 +419,6 @@ def _is_void(name: bytes) -> bool:
 
 
 _RULES: dict[str, Callable[[TolerantParser, Token], None]] = {
-    "fields": TolerantParser._fields,
     "comment": TolerantParser._comment,
     "instruction": TolerantParser._instruction,
     "section": TolerantParser._section,
