@@ -217,6 +217,7 @@ class TableBuilder:
     def __init__(self) -> None:
         self._urls = Batches(all_fields())
         self._others = {"outcome": Batches(fields_of(Outcome)), "problem": Batches(fields_of(Problem))}
+        self._outcomes: list[tuple[Outcome, str | None]] = []  # of a run, which adds parents to them until it ends
 
     def add_urls(self, urls: UrlBatch, site: str | None = None) -> None:
         """Adds URLs."""
@@ -224,7 +225,9 @@ class TableBuilder:
 
     def add_item(self, item: Item, site: str | None = None) -> None:
         """Adds a problem or an outcome; other items are ignored."""
-        if isinstance(item, Problem | Outcome):
+        if isinstance(item, Outcome):
+            self._outcomes.append((item, site))
+        elif isinstance(item, Problem):
             self._add_object(to_dict(item, site=site))
 
     def add_dump(self, stream: BinaryIO, name: str) -> None:
@@ -237,6 +240,9 @@ class TableBuilder:
 
     def tables(self) -> Tables:
         """All rows that were added."""
+        for outcome, site in self._outcomes:
+            self._add_object(to_dict(outcome, site=site))
+        self._outcomes = []
         tables = []
         for batches in (self._urls, *self._others.values()):
             batches.end()
