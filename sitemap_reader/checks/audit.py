@@ -26,6 +26,7 @@ from ..state.state import site_name
 from .baseline import BaselineCheck, open_baseline
 from .crawled import CrawlCheck, UnchangedContentCheck
 from .findings import SAMPLES, Findings
+from .occurrences import KnownFindings
 from .runner import AuditRunner
 from .urls import DisallowedUrls
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from ..state.state import State
     from .baseline import Source
     from .findings import Check
+    from .occurrences import Occurrence
     from .report import Report
 
     DumpItem = UrlRecord | SitemapRef | Problem | Outcome
@@ -200,6 +202,11 @@ _AUDIT_KEYWORDS = {
     "select": ("()", 'Codes to report, or beginnings of codes: "L" is all of hreflang, "D,L" two groups.'),
     "ignore": ("()", "Codes not to report, as in `select`."),
     "samples": (str(SAMPLES), "How many examples of each finding are kept; its count is exact."),
+    "known": (
+        "None",
+        "The occurrences of an earlier audit, a file of JSON lines: Finding.new counts those that it lacks.",
+    ),
+    "on_occurrence": ("None", "Called with each Occurrence: every place in which a problem was found, as it is found."),
     "as_of": (
         "None",
         "The time from which ages are computed: a date, a datetime or text; None: now, or the time of a recording.",
@@ -223,6 +230,8 @@ def audit(
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
     samples: int = SAMPLES,
+    known: str | os.PathLike[str] | None = None,
+    on_occurrence: Callable[[Occurrence], None] | None = None,
     as_of: Moment | None = None,
     on_outcome: Callable[[Outcome], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
@@ -240,7 +249,7 @@ def audit(
     _check_source(source)
     now = datetime.now(UTC)
     moment = None if as_of is None else make_moment("as_of", as_of, now).astimezone(UTC)
-    findings = make_findings(select, ignore, samples)
+    findings = make_findings(select, ignore, samples, known, on_occurrence)
     compared_with = ComparisonSources(crawl, baseline, state, baseline_crawl)
     compared_with.validate(parse_codes(select))
     if not isinstance(source, Dump) and not is_dump_name(os.fspath(source)):
@@ -260,11 +269,23 @@ def _check_source(source: object) -> None:
         raise UsageError(f"the source is a site (host, URL or folder) or a dump (file), not {source!r}")
 
 
-def make_findings(select: str | Iterable[str], ignore: str | Iterable[str], samples: int) -> Findings:
-    """An empty collector; UsageError for unknown codes and for a negative number of samples."""
+def make_findings(
+    select: str | Iterable[str],
+    ignore: str | Iterable[str],
+    samples: int,
+    known: str | os.PathLike[str] | None = None,
+    on_occurrence: Callable[[Occurrence], None] | None = None,
+) -> Findings:
+    """An empty collector; UsageError for unknown codes, a negative number of samples, and another file than known."""
     if type(samples) is not int or samples < 0:
         raise UsageError(f"samples must be a number, 0 or more, not {samples!r}")
-    return Findings(select=parse_codes(select), ignore=parse_codes(ignore), samples=samples)
+    return Findings(
+        select=parse_codes(select),
+        ignore=parse_codes(ignore),
+        samples=samples,
+        known=None if known is None else KnownFindings.read(known),
+        on_occurrence=on_occurrence,
+    )
 
 
 def _never_stop() -> bool:

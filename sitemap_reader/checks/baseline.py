@@ -238,11 +238,15 @@ class BaselineCheck(Check):
             if missing:
                 self.notes.append(f"{summary}; `sitemap-reader diff` lists them")
             return
-        with closing(self._baseline.listings()) as places:
-            first = next((entry for entry in places if hash(entry.loc) in self._missing), None)
-        if first is not None:
-            entry: Any = {"sitemap": self._baseline.name, "line": first.line, "field": "loc", "raw": first.loc}
-            findings.report("X01", f"{summary}, such as {first.loc}", **entry, count=missing)
+        with closing(self._baseline.listings()) as listings:
+            for entry in listings:
+                if self._missing.pop(hash(entry.loc), None) is None:
+                    continue
+                at: Any = {"sitemap": self._baseline.name, "line": entry.line, "field": "loc", "url": entry.loc}
+                if not findings.needs_each:
+                    findings.report("X01", f"{summary}, such as {entry.loc}", **at, raw=entry.loc, count=missing)
+                    return
+                findings.report("X01", f"{entry.loc} is no longer listed; {summary}", **at, raw=entry.loc)
 
 
 def _host(url: str) -> str:

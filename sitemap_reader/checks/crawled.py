@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..model.records import Outcome, Precision
     from .baseline import Baseline
     from .crawl_file import CrawledPage
-    from .findings import CheckedUrls, Findings, Location
+    from .findings import CheckedUrls, Findings, Location, Place
 
 
 _BITS = 3  # for the index of a precision
@@ -166,7 +166,7 @@ class CrawlCheck(Check):
         elif self._has_common_url:
             self._report_uncrawled(at, 1, findings)
         else:
-            self._uncrawled.setdefault(batch.sitemap, _Uncrawled(at)).count += 1
+            self._uncrawled.setdefault(batch.sitemap, _Uncrawled()).add(at, keeps_each=findings.needs_each)
 
     def _report_uncrawled(self, at: Location, number: int, findings: Findings) -> None:
         findings.report("C05", f"{at['raw']} is listed, and not in {self._file.name}", **at, count=number)
@@ -174,7 +174,8 @@ class CrawlCheck(Check):
     def _report_missing(self, findings: Findings) -> None:
         """Reports the URLs received before the first one that is in the crawl."""
         for missing in self._uncrawled.values():
-            self._report_uncrawled(missing.first, missing.count, findings)
+            for at in missing.places:
+                self._report_uncrawled(at, 1 if findings.needs_each else missing.count, findings)
         self._uncrawled.clear()
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
@@ -202,7 +203,7 @@ class CrawlCheck(Check):
                 continue
             unlisted += 1
             message = f"{row.url} is indexable, and no sitemap lists it"
-            findings.report("C06", message, sitemap=self._file.name, line=row.line, field="url", raw=row.url)
+            findings.report("C06", message, sitemap=self._file.name, line=row.line, field="url", url=row.url)
         if elsewhere:
             pages = count_of(elsewhere, "page")
             self.notes.append(f"{self._file.name}: {pages} on hosts that no sitemap lists, left out of C06")
@@ -212,10 +213,16 @@ class CrawlCheck(Check):
 
 @attrs.define
 class _Uncrawled:
-    """The number of URLs of a sitemap that are not in the crawl, and the first of them."""
+    """The number of URLs of a sitemap that are not in the crawl, and the first of them, or all."""
 
-    first: Location
+    places: list[Location] = attrs.field(factory=list)
     count: int = 0
+
+    def add(self, at: Location, *, keeps_each: bool) -> None:
+        """Adds a URL."""
+        self.count += 1
+        if keeps_each or not self.places:
+            self.places.append(at)
 
 
 def _faults_of(row: CrawledPage) -> tuple[int | None, bool, int | None, str] | None:
@@ -282,7 +289,8 @@ class UnchangedContentCheck(Check):
                 loc, line = batch.locs[index], batch.lines[index]
                 before, now = self._crawls
                 message = f"{loc}: the lastmod was {earlier}, and the content is the same in {before} and {now}"
-                findings.report("X03", message, sitemap=batch.sitemap, line=line, field="lastmod", raw=stamp(lastmod))
+                place: Place = {"sitemap": batch.sitemap, "line": line, "url": loc}
+                findings.report("X03", message, **place, field="lastmod", raw=stamp(lastmod))
 
 
 def _same_content(before: CrawlFile, now: CrawlFile) -> set[int]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..frontier.lastmod_trust import History
     from ..model.records import Outcome, SitemapRef, UrlRecord
     from ..statistics.facts import Fact
-    from .findings import CheckedUrls, Findings
+    from .findings import CheckedUrls, Findings, Place
 
 _YEAR = timedelta(days=365)
 _MIN_PRIORITIES = 10
@@ -46,7 +46,7 @@ class FutureDates(Check):
             if lastmod is not None and is_future(lastmod, precision, now):
                 date = format_date(lastmod, precision)
                 message = f"{loc}: lastmod {date} is in the future"
-                findings.report("D02", message, sitemap=batch.sitemap, line=line, field="lastmod", raw=date)
+                findings.report("D02", message, sitemap=batch.sitemap, line=line, field="lastmod", raw=date, url=loc)
 
 
 @attrs.define
@@ -122,7 +122,7 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
             return
         date = format_date(ref.lastmod, ref.lastmod_precision)
         message = f"{sitemap} has the index lastmod {date}, but an entry of {format_date(*newest)}"
-        findings.report("D05", message, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date)
+        findings.report("D05", message, sitemap=ref.sitemap, line=ref.line, field="lastmod", raw=date, url=sitemap)
 
 
 def _dense(history: History, _: datetime | None) -> str:
@@ -151,6 +151,7 @@ class _Newest:
 
     end: datetime
     date: str
+    loc: str
     sitemap: str
     line: int | None
 
@@ -168,20 +169,21 @@ class StaleSite(Check):
         """Finds the newest lastmod; stops looking once one is new enough."""
         if self._newest is not None and self._now - self._newest.end <= _YEAR:
             return
-        rows = zip(batch.lastmods, batch.precisions, batch.lines, strict=True)
-        for lastmod, precision, line in rows:
+        rows = zip(batch.locs, batch.lastmods, batch.precisions, batch.lines, strict=True)
+        for loc, lastmod, precision, line in rows:
             if lastmod is None:
                 continue
             end = period_end(lastmod, precision or "second")
             if self._newest is None or end > self._newest.end:
-                self._newest = _Newest(end, format_date(lastmod, precision), batch.sitemap, line)
+                self._newest = _Newest(end, format_date(lastmod, precision), loc, batch.sitemap, line)
 
     def on_end(self, findings: Findings) -> None:
         """Checks the newest lastmod."""
         newest = self._newest
         if newest is not None and self._now - newest.end > _YEAR:
             message = f"the newest lastmod of all is {newest.date}"
-            findings.report("D08", message, sitemap=newest.sitemap, line=newest.line, field="lastmod", raw=newest.date)
+            place: Place = {"sitemap": newest.sitemap, "line": newest.line, "url": newest.loc}
+            findings.report("D08", message, **place, field="lastmod", raw=newest.date)
 
 
 class EqualPriorities(PerSitemapCheck[Counter[float]]):

@@ -113,10 +113,10 @@ class _SitemapKeys:
 
 @attrs.define
 class _SharedUrls:
-    """The number of URLs that two sitemaps share, and the first of them."""
+    """The number of URLs that two sitemaps share, and the first of them, or all."""
 
     urls: int
-    first: Location
+    places: list[Location]
 
 
 class DuplicateUrls(Check):
@@ -167,7 +167,7 @@ class DuplicateUrls(Check):
                 self._report_repeated(batch, index, here, findings)
             else:
                 here.elsewhere.add(key)
-                self._count_shared((first, batch.sitemap), batch.at(index))
+                self._count_shared((first, batch.sitemap), batch.at(index), findings)
 
     def _report_repeated(self, batch: CheckedUrls, index: int, here: _SitemapKeys, findings: Findings) -> None:
         def message() -> str:
@@ -178,14 +178,16 @@ class DuplicateUrls(Check):
 
         findings.report("U06", message, **batch.at(index))
 
-    def _count_shared(self, pair: tuple[str, str], at: Location) -> None:
+    def _count_shared(self, pair: tuple[str, str], at: Location, findings: Findings) -> None:
         if pair not in self._shared and len(self._shared) >= _MAX_PAIRS:
             pair = pair[0], ""  # beyond the limit: by the first sitemap only
         shared = self._shared.get(pair)
         if shared is None:
-            self._shared[pair] = _SharedUrls(1, at)
-        else:
-            shared.urls += 1
+            self._shared[pair] = _SharedUrls(1, [at])
+            return
+        shared.urls += 1
+        if findings.needs_each:
+            shared.places.append(at)
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
         """Remembers news sitemaps."""
@@ -201,10 +203,12 @@ class DuplicateUrls(Check):
     def on_end(self, findings: Findings) -> None:
         """Reports each pair of sitemaps that share URLs, at the sitemap that was read later."""
         for pair, shared in self._shared.items():
-            if self._news_and_feeds.isdisjoint(pair):
-                others = f" and {shared.urls - 1:,} more are" if shared.urls > 1 else " is"
-                message = f"{shared.first['raw']}{others} in {pair[0]} too"
-                findings.report("U07", message, **shared.first, count=shared.urls)
+            if not self._news_and_feeds.isdisjoint(pair):
+                continue
+            for at in shared.places:
+                here = 1 if findings.needs_each else shared.urls
+                others = f" and {here - 1:,} more are" if here > 1 else " is"
+                findings.report("U07", f"{at['url']}{others} in {pair[0]} too", **at, count=here)
 
 
 @attrs.define

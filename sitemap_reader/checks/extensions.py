@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..model.records import Alternate, News, Outcome, UrlRecord, Video
     from .documents import DuplicateUrls
-    from .findings import Findings
+    from .findings import Findings, Place
 
 
 # --- hreflang ---
@@ -103,6 +103,10 @@ def _hint(other: str | None) -> str:
     return f"; {other} is meant" if other else ""
 
 
+def _place(record: UrlRecord) -> Place:
+    return {"sitemap": record.sitemap, "line": record.line, "url": record.loc}
+
+
 DEFAULT = "x-default"
 _UNREACHABLE = 1_000_000  # counts as pages that are still missing: the set is never complete
 
@@ -120,9 +124,9 @@ class HreflangAttributes(Check):
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
         """Checks the alternates of a record."""
         for code, message, field, raw in self._faults(record):
-            findings.report(code, message, sitemap=record.sitemap, line=record.line, field=field, raw=raw)
+            findings.report(code, message, **_place(record), field=field, raw=raw)
 
-    def _faults(self, record: UrlRecord) -> Iterator[tuple[str, str, str, str]]:
+    def _faults(self, record: UrlRecord) -> Iterator[tuple[str, str, str, str | None]]:
         """Code, message, field and raw text of each problem."""
         loc, alternates = record.loc, translations(record)
         if not alternates:
@@ -133,10 +137,10 @@ class HreflangAttributes(Check):
             if fault:
                 yield "L01", f'hreflang "{code}" of {loc}: {fault}', "xhtml:link hreflang", code
         if loc not in {each.href for each in alternates}:
-            yield "L02", f"{loc} is not among its own alternates", "xhtml:link href", loc
+            yield "L02", f"{loc} is not among its own alternates", "xhtml:link href", None
         if len(alternates) > 1 and not any(code.lower() == DEFAULT for code in codes):
             message = f"{loc} has {len(alternates):,} alternates, and none is the x-default"
-            yield "L04", message, "xhtml:link hreflang", loc
+            yield "L04", message, "xhtml:link hreflang", None
         for code, hrefs in _ambiguous(alternates):
             message = f"{loc} has {len(hrefs):,} pages for {code}: {', '.join(sorted(hrefs)[:3])}"
             yield "L05", message, "xhtml:link href", code
@@ -256,7 +260,7 @@ class HreflangReturnTags(Check):
         db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?, ?, ?)", rows)
         for loc, code, href, sitemap, line in db.execute(_MISSING_RETURN):
             message = f"{loc} names {href} for {code}, which does not link back"
-            findings.report("L03", message, sitemap=sitemap, line=line, field="xhtml:link href", raw=href)
+            findings.report("L03", message, sitemap=sitemap, line=line, field="xhtml:link href", raw=href, url=loc)
 
 
 def _entries(db: sqlite3.Connection) -> Iterator[tuple[int, int, int, list[tuple[str, str]]]]:
@@ -317,9 +321,9 @@ class NewsItems(Check):
             return
         for code, field, detail, raw in (*_missing_of_news(record.news, record), *self._faults(record.news)):
             message = f"{record.loc}: {detail}"
-            findings.report(code, message, sitemap=record.sitemap, line=record.line, field=f"news:{field}", raw=raw)
+            findings.report(code, message, **_place(record), field=f"news:{field}", raw=raw)
 
-    def _faults(self, news: News) -> Iterator[tuple[str, str, str, str]]:
+    def _faults(self, news: News) -> Iterator[tuple[str, str, str, str | None]]:
         date, precision = news.publication_date, news.publication_date_precision or "second"
         if date is not None and self._now - period_end(date, precision) > MAX_NEWS_AGE:
             day = format_date(date, precision)
@@ -328,7 +332,7 @@ class NewsItems(Check):
             yield "N04", "language", f'"{news.language}" is no ISO 639 code', news.language
 
 
-def _missing_of_news(news: News, record: UrlRecord) -> Iterator[tuple[str, str, str, str]]:
+def _missing_of_news(news: News, record: UrlRecord) -> Iterator[tuple[str, str, str, str | None]]:
     """Missing fields; a date that is there but unreadable is D01 instead."""
     unreadable = {problem.field for problem in record.problems if problem.code == "D01"}
     missing = [
@@ -337,7 +341,7 @@ def _missing_of_news(news: News, record: UrlRecord) -> Iterator[tuple[str, str, 
         if not getattr(news, field) and f"news:{field}" not in unreadable
     ]
     if missing:
-        yield "N03", "news", f"no {', '.join(missing)}", record.loc
+        yield "N03", "news", f"no {', '.join(missing)}", None
 
 
 def is_publication_language(code: str) -> bool:
@@ -356,7 +360,7 @@ class Videos(Check):
         for video in record.videos:
             for code, field, detail in _video_faults(video, record.loc):
                 message = f"{record.loc}: {detail}"
-                findings.report(code, message, sitemap=record.sitemap, line=record.line, field=field, raw=record.loc)
+                findings.report(code, message, **_place(record), field=field)
 
 
 def _video_faults(video: Video, page: str) -> Iterator[tuple[str, str, str]]:
@@ -383,6 +387,4 @@ class Images(Check):
         count = len(record.images)
         if count > MAX_IMAGES:
             message = f"{record.loc}: {count:,} images; Google reads {MAX_IMAGES:,}"
-            findings.report(
-                "I01", message, sitemap=record.sitemap, line=record.line, field="image:image", raw=record.loc
-            )
+            findings.report("I01", message, **_place(record), field="image:image")

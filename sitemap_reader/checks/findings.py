@@ -16,6 +16,7 @@ import attrs
 from ..client.summary import count_of
 from ..model.problems import CATALOGUE, Problem, Severity, report
 from ..model.url_batch import precision_of
+from .occurrences import Occurrence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ..model.records import Outcome, Precision, SitemapRef, UrlRecord
     from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
+    from .occurrences import KnownFindings
 
 
 # In the order of a report. Problems of severity `info` are shown as notices.
@@ -40,7 +42,8 @@ _NOT_IN_SITEMAPS = ("F", "C06", "X01")
 class Finding:
     """All problems of one code and severity: their exact count, the number of documents that have it, and samples.
 
-    A code that can have two severities (S01: repaired, or entries lost) gives two findings.
+    A code that can have two severities (S01: repaired, or entries lost) gives two findings. `new` counts those that the
+    known findings lack; None without such.
     """
 
     code: str
@@ -48,6 +51,7 @@ class Finding:
     count: int
     documents: int
     samples: tuple[Problem, ...]
+    new: int | None = None
 
     @property
     def title(self) -> str:
@@ -65,15 +69,32 @@ class Findings:
     """Collects problems by code and severity: add() or report() each, then ranked().
 
     With `select` only those codes count; codes in `ignore` never do. Both take codes or their first letters. `samples`
-    is the number of samples kept for each code.
+    is the number of samples kept for each code. `on_occurrence` is called with each problem; `known` are the findings
+    of an earlier audit.
     """
 
-    def __init__(self, *, select: Collection[str] = (), ignore: Collection[str] = (), samples: int = SAMPLES) -> None:
+    def __init__(
+        self,
+        *,
+        select: Collection[str] = (),
+        ignore: Collection[str] = (),
+        samples: int = SAMPLES,
+        on_occurrence: Callable[[Occurrence], None] | None = None,
+        known: KnownFindings | None = None,
+    ) -> None:
         self._codes = {
             code for code in CATALOGUE if (not select or _matches(code, select)) and not _matches(code, ignore)
         }
         self._max_samples = samples
+        self._on_occurrence = on_occurrence
+        self._known = known
+        self._pending: list[tuple[Problem, int]] | None = None  # of an empty_copy(): merge() passes them on
         self._by_code: dict[tuple[str, Severity], _Collected] = {}
+
+    @property
+    def needs_each(self) -> bool:
+        """Whether a check reports each problem by itself, where it could report the first with their number."""
+        return self._on_occurrence is not None or self._known is not None or self._pending is not None
 
     def includes(self, codes: Iterable[str]) -> bool:
         """Whether any of these codes counts."""
@@ -88,6 +109,7 @@ class Findings:
         line: int | None = None,
         field: str | None = None,
         raw: str | None = None,
+        url: str | None = None,
         count: int = 1,
     ) -> None:
         """Adds a problem that the audit found; with `count`, so many of them, of which this is the first.
@@ -97,24 +119,38 @@ class Findings:
         if code not in self._codes:
             return
         collected = self._collected(code, CATALOGUE[code].severity)
-        if collected.keeps(sitemap, self._max_samples):
+        if self.needs_each or collected.keeps(sitemap, self._max_samples):
             text = message if isinstance(message, str) else message()
-            problem = report(code, text, sitemap=sitemap, line=line, field=field, raw=raw)
-            collected.keep(problem, self._max_samples)
-        collected.documents[sitemap] += count
+            problem = report(code, text, sitemap=sitemap, line=line, field=field, raw=raw, url=url)
+            self._add(problem, collected, count)
+        else:
+            collected.documents[sitemap] += count
 
     def add(self, problem: Problem) -> None:
         """Adds a problem that the parser or the crawl reported."""
         if problem.code in self._codes:
-            collected = self._collected(problem.code, problem.severity)
-            if collected.keeps(problem.sitemap, self._max_samples):
-                collected.keep(problem, self._max_samples)
-            collected.documents[problem.sitemap] += 1
+            self._add(problem, self._collected(problem.code, problem.severity))
+
+    def _add(self, problem: Problem, collected: _Collected, count: int = 1) -> None:
+        if collected.keeps(problem.sitemap, self._max_samples):
+            collected.keep(problem, self._max_samples)
+        collected.documents[problem.sitemap] += count
+        if self._pending is not None:
+            self._pending.append((problem, count))
+        elif self.needs_each:
+            self._add_occurrence(problem, collected, count)
+
+    def _add_occurrence(self, problem: Problem, collected: _Collected, count: int) -> None:
+        is_new = None if self._known is None else problem not in self._known
+        collected.new += count if is_new else 0
+        if self._on_occurrence is not None:
+            self._on_occurrence(Occurrence.of(problem, count=count, new=is_new))
 
     def empty_copy(self) -> Findings:
-        """An empty collector with the same codes and number of samples."""
+        """An empty collector with the same codes and number of samples, whose problems merge() passes on."""
         other = Findings(samples=self._max_samples)
         other._codes = self._codes
+        other._pending = [] if self.needs_each else None
         return other
 
     def merge(self, other: Findings, limits: Mapping[str, int] | None = None) -> None:
@@ -129,6 +165,15 @@ class Findings:
                     collected.keep(sample, self._max_samples)
             for document, count in theirs.documents.items():
                 collected.documents[document] += min(count, limit)
+        self._merge_pending(other, limits)
+
+    def _merge_pending(self, other: Findings, limits: Mapping[str, int] | None) -> None:
+        """Passes on the first problems of each code, as many as `limits` states; without it all."""
+        passed: Counter[str] = Counter()
+        for problem, count in other._pending or ():
+            passed[problem.code] += 1
+            if limits is None or passed[problem.code] <= limits.get(problem.code, 0):
+                self._add_occurrence(problem, self._collected(problem.code, problem.severity), count)
 
     def by_document(self) -> Counter[str | None]:
         """Document -> number of problems."""
@@ -140,7 +185,14 @@ class Findings:
     def ranked(self) -> tuple[Finding, ...]:
         """The findings: errors first, within a severity the most frequent first."""
         findings = [
-            Finding(code, severity, each.documents.total(), len(each.documents), tuple(each.samples))
+            Finding(
+                code,
+                severity,
+                each.documents.total(),
+                len(each.documents),
+                tuple(each.samples),
+                None if self._known is None else each.new,
+            )
             for (code, severity), each in self._by_code.items()
         ]
         return tuple(sorted(findings, key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.code)))
@@ -154,10 +206,11 @@ class Findings:
 
 @attrs.define
 class _Collected:
-    """The problems of one code and severity: their number in each document, and samples."""
+    """The problems of one code and severity: their number in each document, samples, and how many are new."""
 
     documents: Counter[str | None] = attrs.field(factory=Counter)
     samples: list[Problem] = attrs.field(factory=list)
+    new: int = 0
     is_spread: bool = False  # each sample is of another document
 
     def keeps(self, sitemap: str | None, limit: int) -> bool:
@@ -185,11 +238,17 @@ def _matches(code: str, prefixes: Iterable[str]) -> bool:
 # --- checks ---
 
 
-class Location(TypedDict):
-    """Where a problem is, as keywords of Findings.report()."""
+class Place(TypedDict):
+    """The listing that has a problem, as keywords of Findings.report()."""
 
-    sitemap: str
+    sitemap: str | None
     line: int | None
+    url: str
+
+
+class Location(Place):
+    """The listed URL that is the problem, as keywords of Findings.report()."""
+
     field: str
     raw: str
 
@@ -269,7 +328,8 @@ class CheckedUrls:
 
     def at(self, index: int) -> Location:
         """The location of a URL."""
-        return {"sitemap": self.sitemap, "line": self.lines[index], "field": "loc", "raw": self.locs[index]}
+        loc = self.locs[index]
+        return {"sitemap": self.sitemap, "line": self.lines[index], "url": loc, "field": "loc", "raw": loc}
 
 
 def _path_at(loc: str) -> int:
@@ -325,14 +385,24 @@ class AuditResult:
         """The number of problems of a severity, over all findings."""
         return sum(finding.count for finding in self.findings if finding.severity == severity)
 
+    def count_new(self, severity: Severity) -> int:
+        """The number of problems of a severity that the known findings lack; all, without known findings."""
+        found = [finding for finding in self.findings if finding.severity == severity]
+        return sum(finding.count if finding.new is None else finding.new for finding in found)
+
     @property
     def headline(self) -> str:
-        """`2 errors, 14 warnings and 3 notices in 640 URLs`."""
+        """`2 errors, 14 warnings and 3 notices in 640 URLs`; with known findings `2 errors (1 new), …`."""
         counts = {severity: self.count(severity) for severity in SEVERITY_NAMES}
         if not any(counts.values()):
             return f"nothing found in {count_of(self.urls, 'URL')}"
-        errors, warnings, notices = (count_of(count, SEVERITY_NAMES[severity]) for severity, count in counts.items())
+        errors, warnings, notices = (self._counted(count, severity) for severity, count in counts.items())
         return f"{errors}, {warnings} and {notices} in {count_of(self.urls, 'URL')}"
+
+    def _counted(self, count: int, severity: Severity) -> str:
+        words = count_of(count, SEVERITY_NAMES[severity])
+        has_known = any(finding.new is not None for finding in self.findings)
+        return f"{words} ({self.count_new(severity):,} new)" if has_known and count else words
 
     @property
     def missing(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -11,21 +11,26 @@ import attrs
 
 from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings, parse_codes
 from ..checks.findings import SEVERITIES
+from ..checks.occurrences import Occurrence
 from ..checks.rule_docs import explain_all
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
+from ..serialize.projection import columns_of
+from ..serialize.writers import check_format, make_sink
 from .exits import Exit
 from .messages import Console, read_each
-from .options import REPORT_FORMATS
-from .output import display_name, format_for, is_terminal, open_input, open_outputs
+from .options import OCCURRENCE_FORMATS, REPORT_FORMATS
+from .output import display_name, format_for, is_terminal, open_input, open_outputs, suffix_formats
 from .tables import encoding_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..checks.report import Report
     from ..model.problems import Severity
+    from ..serialize.byte_streams import Sink
+    from ..serialize.projection import Fields
     from .output import Outputs
 
 # --fail-on -> the severities that make the command fail.
@@ -47,8 +52,11 @@ def run(
     target: str | None,
     output: str | None,
     format: str | None,
+    findings: str | None,
+    no_formula_guard: bool,
     samples: int,
     fail_on: str,
+    known: str | None,
     select: Sequence[str],
     ignore: Sequence[str],
     as_of: str | None,
@@ -67,23 +75,69 @@ def run(
         return _explain(explain, output)
     if target is None:
         raise UsageError("give a TARGET or a dump, or --explain CODE, FAMILY or all")
-    format = format_for(output, format, REPORT_FORMATS) or "text"
+    format = format_for(output, format, (*REPORT_FORMATS, *OCCURRENCE_FORMATS)) or "text"
     if format == "html" and is_terminal(output):
         raise UsageError("html is for a browser: give -o report.html")
-    rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples}
+    rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples, "known": known}
     reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl)
-    with open_outputs(output) as outputs:
+    with _open_outputs(output, format, findings, guard=not no_formula_guard) as (outputs, sinks):
+        if sinks:
+            rules["on_occurrence"] = _writer(sinks)
         auditor = _Auditor(console, outputs, rules, reference_files, as_of, reading)
         ended = read_each([target], console, auditor.file if is_dump_name(target) else auditor.site)
         report = auditor.report
         if report is not None:
-            outputs.records.write(_WRITERS[format](report).encode(encoding_of(output), "replace"))
-            if any(map(report.count, _FAILING[fail_on])):
+            if format in _WRITERS:
+                outputs.records.write(_WRITERS[format](report).encode(encoding_of(output), "replace"))
+            outputs.keep()
+            if any(map(report.count_new, _FAILING[fail_on])):
                 ended.append(Exit.THRESHOLD)
     if report is None:
         return console.end(None, None, ended)
     summary = None if is_terminal(output) else f"{report.headline}; {auditor.seconds:.1f} s"
     return console.end(summary, f"partial: {report.partial}", ended)
+
+
+@contextmanager
+def _open_outputs(
+    output: str | None, format: str, findings: str | None, *, guard: bool
+) -> Iterator[tuple[Outputs, list[Sink]]]:
+    """Opens -o and --findings; also returns the sinks for occurrences."""
+    file_format = None if findings is None else _occurrence_format(findings)
+    own = format if format in OCCURRENCE_FORMATS else "jsonl"
+    with open_outputs(
+        output, findings, format=own, fields=_fields(own), guard=guard, report_format=file_format
+    ) as outputs:
+        sinks = [outputs.sink] if format in OCCURRENCE_FORMATS else []
+        if outputs.report is not None and file_format is not None:
+            sinks.append(make_sink(file_format, outputs.report, fields=_fields(file_format), guard=guard))
+        yield outputs, sinks
+        if outputs.report is not None:
+            sinks[-1].close()
+
+
+def _fields(format: str) -> Fields | None:
+    """The columns of occurrences; None for JSON lines, which have the whole object."""
+    return None if format == "jsonl" else columns_of(Occurrence)
+
+
+def _writer(sinks: Sequence[Sink]) -> Callable[[Occurrence], None]:
+    def write(found: Occurrence) -> None:
+        row = found.to_dict()
+        for sink in sinks:
+            sink.write(row)
+
+    return write
+
+
+def _occurrence_format(file: str) -> str:
+    """The format by the suffix of --findings; UsageError for another."""
+    format = next((each for each in suffix_formats(file) if each in OCCURRENCE_FORMATS), None)
+    if format is None:
+        suffixes = ", ".join(f".{name}" for name in OCCURRENCE_FORMATS)
+        raise UsageError(f"--findings {file}: give a name that ends in {suffixes}")
+    check_format(format)
+    return format
 
 
 @attrs.define

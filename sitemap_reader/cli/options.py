@@ -137,8 +137,9 @@ SCOPES = ("protocol", "host", "domain", "any")
 # Formats of tables.
 ROWS_FORMATS = ("table", "tsv", "csv", "jsonl")
 
-# Formats of reports.
+# Formats of reports, and of rows with every occurrence of a finding.
 REPORT_FORMATS = ("text", "json", "html")
+OCCURRENCE_FORMATS = ("csv", "jsonl", "parquet")
 
 FILE = FileName()
 
@@ -337,17 +338,31 @@ findings = stacked(
     option(
         "Output",
         "--format",
-        type=click.Choice(REPORT_FORMATS),
+        type=click.Choice([*REPORT_FORMATS, *OCCURRENCE_FORMATS]),
         default_is="by the suffix of -o, else text",
-        help="Output format of the report; html is a self-contained page.",
+        help="Output format of the report; html is a self-contained page; csv, jsonl and parquet have a row for every "
+        "occurrence of a finding.",
     ),
+    option(
+        "Output",
+        "--findings",
+        type=FILE,
+        help="Also write every occurrence to FILE, as CSV, JSON lines or Parquet by its suffix.",
+    ),
+    _FORMULA_GUARD,
     number("Output", "--samples", least=0, default=5, help="Show N examples of each finding."),
     option(
         "Output",
         "--fail-on",
         type=click.Choice(["error", "warning", "info", "never"]),
         default="error",
-        help="Exit with 1 if there is a finding of this severity or a worse one.",
+        help="Exit with 1 if there is a finding of this severity or a worse one; with --known a new one.",
+    ),
+    option(
+        "Output",
+        "--known",
+        type=FILE,
+        help="Occurrences that an earlier audit wrote as JSON lines: count what is new since.",
     ),
 )
 rules = stacked(

@@ -385,20 +385,22 @@ def open_outputs(
     fields: Fields | None = None,
     guard: bool = True,
     in_place: bool = False,
+    report_format: str | None = None,
 ) -> Iterator[Outputs]:
     """Opens -o and --report. A path that cannot be written fails here, before any request.
 
-    `format`, `fields` and `guard` are those of make_sink(). With `in_place`, -o is the named file itself from the first
+    `format`, `fields` and `guard` are those of make_sink(). `report_format` is that of `report`, if it is not the JSONL
+    of --report. With `in_place`, -o is the named file itself from the first
     record on, so that what was written stays however the command ends.
     """
     output = output or STDOUT
-    _refuse(output, report, format)
+    _refuse(output, report, format, report_format)
     check_format(format, fields)
     names = dict.fromkeys(each for each in (output, report) if each)
     with Interrupts() as interrupts, ExitStack() as files:
         opened = {}
         for name in names:
-            is_binary = name == output and FORMATS[format].is_binary
+            is_binary = FORMATS[format if name == output else report_format or "jsonl"].is_binary
             opened[name] = _open(name, interrupts, files, is_binary, in_place and name == output)
         records = opened[output].blocks
         sink = make_sink(format, records, fields=fields, guard=guard)
@@ -428,13 +430,14 @@ def _open(name: str, interrupts: Interrupts, files: ExitStack, is_binary: bool, 
     return _Output(name, blocks, stream, compressed, is_binary or compressed is not None)
 
 
-def _refuse(output: str, report: str | None, format: str) -> None:
+def _refuse(output: str, report: str | None, format: str, report_format: str | None) -> None:
     """Raises UsageError for outputs that exclude each other."""
     if report is not None and report != STDOUT and Path(report).resolve() == Path(output).resolve():
-        raise UsageError(f"-o and --report are the same file, {report}; give it to one of them")
+        option = "--findings" if report_format else "--report"
+        raise UsageError(f"-o and {option} are the same file, {report}; give it to one of them")
     if report == output == STDOUT and format != "jsonl":
         raise UsageError(f"--report - writes JSONL to stdout, where the {format} goes; give -o FILE or --report FILE")
-    if {*suffix_formats(report)} - _REPORTS:
+    if report_format is None and {*suffix_formats(report)} - _REPORTS:
         raise UsageError(f"--report {report}: a report is JSONL; give a name in .jsonl")
     if FORMATS[format].is_binary and is_terminal(output):
         raise UsageError(f"{format} is binary: give -o FILE")

@@ -46,9 +46,9 @@ class Events:
 
         `incomplete`: entries of the document may be missing.
         """
-        line, raw = (ref.line, ref.loc) if ref else (None, None)
-        url, decided = document.original_url, document.report
-        problem = report(code, message, sitemap=url, line=line, field=field, raw=raw, severity=severity)
+        line, loc = (ref.line, ref.loc) if ref else (None, None)
+        sitemap, decided = document.original_url, document.report
+        problem = report(code, message, sitemap=sitemap, line=line, field=field, raw=loc, url=loc, severity=severity)
         decided.tally.add(problem)
         decided.is_incomplete = decided.is_incomplete or incomplete
         if decided.outcome:  # it has ended, but for robots.txt verification

@@ -128,6 +128,9 @@ CATALOGUE: dict[str, Rule] = {
 class Problem:
     """One fault in one place; `raw` is the text at fault, cut at 500 characters. A message has 2,000 at most.
 
+    `url` is the listed URL, of a page or a sitemap, whose entry has the fault; None where the document has it, and
+    where the entry has no usable URL.
+
     >>> print(report("D01", 'lastmod "Mon" is no date', sitemap="https://e.com/blog.xml", line=31))
     D01 https://e.com/blog.xml:31: lastmod "Mon" is no date
     """
@@ -139,6 +142,7 @@ class Problem:
     line: int | None = None
     field: str | None = None
     raw: str | None = None
+    url: str | None = None
 
     def __str__(self) -> str:
         return f"{self.code} {self.place}: {self.message}"
@@ -158,6 +162,7 @@ def report(
     line: int | None = None,
     field: str | None = None,
     raw: str | None = None,
+    url: str | None = None,
     severity: Severity | None = None,
 ) -> Problem:
     """A Problem with the severity that the catalogue gives its code, unless another is given."""
@@ -166,7 +171,7 @@ def report(
     if len(message) > MAX_MESSAGE_CHARACTERS:
         half = MAX_MESSAGE_CHARACTERS // 2
         message = f"{message[: half - 1]}…{message[-half:]}"
-    return Problem(code, severity or CATALOGUE[code].severity, message, sitemap, line, field, raw)
+    return Problem(code, severity or CATALOGUE[code].severity, message, sitemap, line, field, raw, url)
 
 
 def first_error(problems: Iterable[Problem]) -> Problem | None:
@@ -174,12 +179,11 @@ def first_error(problems: Iterable[Problem]) -> Problem | None:
     return min(problems, key=lambda problem: problem.severity != "error", default=None)
 
 
-def placed(problem: Problem, *, sitemap: str | None = None, line: int | None = None) -> Problem:
-    """The problem with this document and line; None keeps its own. Ten times as fast as attrs.evolve()."""
+def placed(problem: Problem, *, sitemap: str | None = None, line: int | None = None, url: str | None = None) -> Problem:
+    """The problem with this document, line and URL; None keeps its own. Ten times as fast as attrs.evolve()."""
     each = problem
-    return Problem(
-        each.code, each.severity, each.message, sitemap or each.sitemap, line or each.line, each.field, each.raw
-    )
+    sitemap, line, url = sitemap or each.sitemap, line or each.line, url or each.url
+    return Problem(each.code, each.severity, each.message, sitemap, line, each.field, each.raw, url)
 
 
 def counted(number: int, what: str) -> str:

@@ -293,7 +293,7 @@ def in_batches(items: Iterable[Item]) -> Iterator[list[BatchItem]]:
 
 
 # Types of lines that a dump does not have -> what a file of them lists.
-_OTHER_LISTS = {"change": "changes", "candidate": "sitemaps"}
+_OTHER_LISTS = {"change": "changes", "candidate": "sitemaps", "finding": "findings"}
 
 
 def only_dump_lines(numbered: Iterable[tuple[int, JsonObject]], name: str) -> Iterator[tuple[int, JsonObject]]:

@@ -328,7 +328,9 @@ def _restored(short: ShortProblem, record: UrlRecord | SitemapRef, number: int) 
     rule = CATALOGUE.get(short.code)
     if rule is None:
         raise Misfit(f".problems[{number}].code", f"{_shown(short.code)} is no problem code")
-    return Problem(short.code, rule.severity, rule.title, record.sitemap, record.line, short.field, short.raw)
+    return Problem(
+        short.code, rule.severity, rule.title, record.sitemap, record.line, short.field, short.raw, record.loc
+    )
 
 
 # --- what msgspec does not know of our lines ---

@@ -15,7 +15,7 @@ import attrs
 
 from ..model.errors import UsageError
 from ..model.records import UrlRecord
-from .schema import Many, Object, Shape, line_shape
+from .schema import Many, Object, Shape, class_shape, line_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -112,9 +112,19 @@ def fields_of(record: type) -> Fields:
 
     >>> from sitemap_reader import Problem
     >>> fields_of(Problem).names
-    ('code', 'severity', 'message', 'sitemap', 'line', 'field', 'raw', 'site')
+    ('code', 'severity', 'message', 'sitemap', 'line', 'field', 'raw', 'url', 'site')
     """
-    fields = [field for field in line_shape(record).fields if field.name != "type"]
+    return _columns(line_shape(record))
+
+
+@cache
+def columns_of(kind: type) -> Fields:
+    """The fields of an attrs class that has no line of its own, such as the rows of a report."""
+    return _columns(class_shape(kind))
+
+
+def _columns(shape: Object) -> Fields:
+    fields = [field for field in shape.fields if field.name != "type"]
     return Fields(tuple(Column(field.name, field.shape, methodcaller("get", field.name)) for field in fields))
 
 

@@ -145,7 +145,12 @@ def _shape(hint: Any) -> Shape:
         return _SCALARS[hint]
     if get_origin(hint) in _CONTAINERS:
         return _CONTAINERS[get_origin(hint)](*get_args(hint))
-    return Object(hint.__name__, tuple(_field(name, each) for name, each in get_type_hints(hint).items()))
+    return class_shape(hint)
+
+
+def class_shape(kind: type) -> Object:
+    """The shape of an attrs class, by the hints of its fields."""
+    return Object(kind.__name__, tuple(_field(name, each) for name, each in get_type_hints(kind).items()))
 
 
 # --- columns: DuckDB, polars, Arrow ---

@@ -105,12 +105,12 @@ class Normaliser:
         base = _resolved(self._base, raw.bases) if raw.bases else self._base
         loc = self._loc(raw, base, problems)
         if loc is None:
-            return [*problems.finish()]
+            return [*problems.finish(None)]
         self.kept += 1
         record = self._record(raw, loc, base, problems)
         if not problems.found:
             return [record]
-        found = problems.finish()
+        found = problems.finish(loc)
         record.problems = tuple(found)
         return [*found, record]
 
@@ -138,7 +138,7 @@ class Normaliser:
             return url
         self.dropped[reason] += 1
         code, message = _DROPS[reason]
-        problems.add(code, f"{url[:MAX_RAW_CHARACTERS]} {message}: dropped", "loc", text)
+        problems.add(code, f"{url[:MAX_RAW_CHARACTERS]} {message}: dropped", "loc", text, url)
         return None
 
     def _record(self, raw: RawEntry, loc: str, base: str | None, problems: _EntryProblems) -> UrlRecord | SitemapRef:
@@ -181,20 +181,20 @@ class _EntryProblems:
         self._unreported = 0
         for problem in raw.problems:
             if self._count(problem.code):
-                self.found.append(placed(problem, sitemap=self._normaliser.sitemap))
+                self.found.append(problem)
 
-    def add(self, code: str, message: str, field: str | None = None, text: str | None = None) -> None:
+    def add(
+        self, code: str, message: str, field: str | None = None, text: str | None = None, url: str | None = None
+    ) -> None:
         if self._count(code):
-            sitemap = self._normaliser.sitemap
-            self.found.append(report(code, message, sitemap=sitemap, line=self._line, field=field, raw=text))
+            self.found.append(report(code, message, line=self._line, field=field, raw=text, url=url))
 
-    def finish(self) -> list[Problem]:
-        """The problems to report; the last one counts those left out."""
+    def finish(self, url: str | None) -> list[Problem]:
+        """The problems of the entry with this URL; the last one counts those left out."""
         if self._unreported:
             what = f"{self._unreported:,} more problems of this entry; raise max_entry_problems to see each"
-            last = report("S16", what, sitemap=self._normaliser.sitemap, line=self._line, severity="warning")
-            self.found.append(last)
-        return self.found
+            self.found.append(report("S16", what, line=self._line, severity="warning"))
+        return [placed(problem, sitemap=self._normaliser.sitemap, url=url) for problem in self.found]
 
     def _count(self, code: str) -> bool:
         """Whether one more problem may be reported; if not, it is counted."""

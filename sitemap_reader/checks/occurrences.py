@@ -1,0 +1,91 @@
+"""Occurrences of findings as rows: a Problem in; its row, and whether an earlier audit has found it, out.
+
+A row has one form in CSV, JSON lines and Parquet. KnownFindings reads JSON lines back.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import attrs
+
+from ..model.errors import UsageError
+from ..model.problems import CATALOGUE, Severity
+from ..serialize.dumps import DumpFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..model.problems import Problem
+    from ..serialize.dumps import JsonObject
+
+
+@attrs.frozen
+class Occurrence:
+    """One place in which an audit found a problem.
+
+    `url` is the listed URL that has the problem, else the sitemap; None if neither is known. `value` is the text at
+    fault, cut at 500 characters. `rule` is the title of the code. `count` is 1, but for U11 between origins, where one
+    row stands for all URLs of an origin. `new` is False if the file of known findings has it, None without such a file.
+
+    """
+
+    code: str
+    severity: Severity
+    url: str | None
+    value: str | None
+    sitemap: str | None
+    line: int | None
+    rule: str
+    message: str
+    field: str | None = None
+    count: int = 1
+    new: bool | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, *, count: int = 1, new: bool | None = None) -> Occurrence:
+        """The row of a problem."""
+        each = problem
+        url, rule = each.url or each.sitemap, CATALOGUE[each.code].title
+        fields = (each.code, each.severity, url, each.raw, each.sitemap, each.line, rule, each.message, each.field)
+        return cls(*fields, count, new)
+
+    def to_dict(self) -> JsonObject:
+        """The row as the JSON object of a line."""
+        return {"type": "finding", **attrs.asdict(self)}
+
+
+# Codes whose value changes from day to day while the fault is the same: a count, or the newest of some dates.
+_MOVING_VALUES = ("D", "N02", "X")
+
+
+class KnownFindings:
+    """The findings of an earlier audit: a finding is known if one had the same code, URL and value.
+
+    The value does not count for dates (D), the age of news (N02) and changes (X), where it changes from day to day.
+    Lines never count: an entry above moves them. Keeps a 64-bit hash of each.
+    """
+
+    def __init__(self, keys: Iterable[int]) -> None:
+        self._keys = frozenset(keys)
+
+    @classmethod
+    def read(cls, file: str | os.PathLike[str]) -> Self:
+        """Those in a file that an audit wrote as JSON lines; UsageError for another."""
+        name = os.fspath(file)
+        return cls(_key_of_row(row, f"{name}:{number}") for number, row in DumpFile(Path(name)).numbered())
+
+    def __contains__(self, problem: Problem) -> bool:
+        return _key(problem.code, problem.url or problem.sitemap, problem.raw) in self._keys
+
+
+def _key_of_row(row: JsonObject, place: str) -> int:
+    if row.get("type") != "finding" or not {"code", "url", "value"} <= row.keys():
+        raise UsageError(f"{place}: not a finding, as `sitemap-reader audit TARGET --findings FILE.jsonl` writes them")
+    return _key(str(row["code"]), row["url"], row["value"])
+
+
+def _key(code: str, url: Any, value: Any) -> int:
+    return hash((code, url, None if code.startswith(_MOVING_VALUES) else value or None))
