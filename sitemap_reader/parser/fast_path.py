@@ -203,7 +203,7 @@ class BlockNormaliser:
         self,
         normaliser: Normaliser,
         read_raw: Callable[[RawEntry], list[Item]],
-        count_problem: Callable[[Problem], Problem],
+        count_problem: Callable[[Problem, str], Problem],
     ) -> None:
         self._normaliser = normaliser
         self._read_raw = read_raw
@@ -236,7 +236,7 @@ class BlockNormaliser:
         if not is_odd and block.template.kind == "url":
             self._count(1)
             (record,) = block.records(at, at + 1, self._normaliser.sitemap)
-            record.problems = tuple(map(self._count_problem, problems))
+            record.problems = tuple(self._count_problem(problem, record.loc) for problem in problems)
             return [*record.problems, record]
         loc, lastmod, changefreq, priority = block.texts(at)
         items = self._read_raw(

@@ -326,9 +326,9 @@ class SitemapParser:
                 self._tally.add(item)
         return items
 
-    def _reported(self, problem: Problem) -> Problem:
+    def _reported(self, problem: Problem, url: str | None = None) -> Problem:
         self._budget.count(PROBLEM_STEPS)
-        problem = placed(problem, sitemap=self._url)
+        problem = placed(problem, sitemap=self._url, url=url)
         self._tally.add(problem)
         return problem
 

@@ -65,6 +65,7 @@ problems = st.builds(
     lines,
     maybe_texts,
     maybe_texts,
+    maybe_texts,
 )
 
 
@@ -73,7 +74,10 @@ def with_problems(draw: st.DrawFn, records: st.SearchStrategy[Any]) -> Any:
     """A record with problems at its own place, with messages of the catalogue."""
     record = draw(records)
     record.problems = tuple(
-        report(code, sr.model.CATALOGUE[code].title, sitemap=record.sitemap, line=record.line, field=field, raw=raw)
+        report(
+            code, sr.model.CATALOGUE[code].title,
+            sitemap=record.sitemap, line=record.line, field=field, raw=raw, url=record.loc,
+        )
         for code, field, raw in draw(st.lists(st.tuples(codes, maybe_texts, maybe_texts), max_size=3))
     )
     return record
@@ -178,7 +182,7 @@ def test_every_line_of_the_corpus_is_written_as_it_was_read() -> None:
 def test_problems_of_a_record_come_back_with_the_words_of_the_catalogue() -> None:
     problem = report(
         "D06", 'lastmod "2024-1-2": one-digit month or day', sitemap="https://example.com/s.xml", line=3,
-        field="lastmod", raw="2024-1-2", severity="info",
+        field="lastmod", raw="2024-1-2", url="https://example.com/", severity="info",
     )  # fmt: skip
     record = sr.UrlRecord("https://example.com/", sitemap="https://example.com/s.xml", line=3, problems=(problem,))
     (read,) = sr.from_json(sr.json_line(record)).problems  # type: ignore[union-attr, misc]
