@@ -34,6 +34,20 @@ if TYPE_CHECKING:
 SEVERITY_NAMES: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
 SEVERITIES = tuple(SEVERITY_NAMES)
 SAMPLES = 5
+# What problems cost, the gravest first.
+IMPACTS = {
+    "unread": "Sitemaps that cannot be read",
+    "lost": "URLs lost",
+    "signal": "Wrong signals",
+    "notice": "Notices",
+}
+# Problems of errors and warnings by what they cost, also to search engines, which have the limits of the protocol. The
+# others are wrong signals.
+_IMPACT_OF_CODE = {
+    **dict.fromkeys(("F01", "F02", "F04", "F05", "F07", "F08", "F11", "F12", "F13", "F14", "F15", "F17"), "unread"),
+    **dict.fromkeys(("F18", "S03", "S04", "S09", "S14", "S15", "S16", "X02"), "unread"),
+    **dict.fromkeys(("S01", "S11", "U01", "U02", "U04", "U05", "U15", "X01"), "lost"),
+}
 # Problems of these are in robots.txt, in what a server sent instead of a sitemap, or in the file compared with.
 _NOT_IN_SITEMAPS = ("F", "C06", "X01")
 
@@ -59,10 +73,19 @@ class Finding:
         return CATALOGUE[self.code].title
 
     @property
+    def impact(self) -> str:
+        """What it costs: a key of IMPACTS. A repaired S01 has lost nothing."""
+        if self.severity == "info":
+            return "notice"
+        is_repaired = self.code == "S01" and self.severity == "warning"
+        return "signal" if is_repaired else _IMPACT_OF_CODE.get(self.code, "signal")
+
+    @property
     def occurrences(self) -> str:
-        """`1,200 occurrences in 3 sitemaps`."""
+        """`1,200 occurrences in 3 sitemaps`; with known findings also how many are new."""
         unit = "document" if self.code.startswith(_NOT_IN_SITEMAPS) else "sitemap"
-        return f"{count_of(self.count, 'occurrence')} in {count_of(self.documents, unit)}"
+        new = "" if self.new is None else f", {self.new:,} new"
+        return f"{count_of(self.count, 'occurrence')} in {count_of(self.documents, unit)}{new}"
 
 
 class Findings:
@@ -183,7 +206,7 @@ class Findings:
         return total
 
     def ranked(self) -> tuple[Finding, ...]:
-        """The findings: errors first, within a severity the most frequent first."""
+        """The findings by impact, then by severity, then the most frequent first."""
         findings = [
             Finding(
                 code,
@@ -195,13 +218,20 @@ class Findings:
             )
             for (code, severity), each in self._by_code.items()
         ]
-        return tuple(sorted(findings, key=lambda each: (SEVERITIES.index(each.severity), -each.count, each.code)))
+        return tuple(sorted(findings, key=_rank))
 
     def _collected(self, code: str, severity: Severity) -> _Collected:
         collected = self._by_code.get((code, severity))
         if collected is None:
             collected = self._by_code[code, severity] = _Collected()
         return collected
+
+
+def _rank(finding: Finding) -> tuple[int, int, int, str]:
+    return _IMPACT_ORDER[finding.impact], SEVERITIES.index(finding.severity), -finding.count, finding.code
+
+
+_IMPACT_ORDER = {impact: number for number, impact in enumerate(IMPACTS)}
 
 
 @attrs.define

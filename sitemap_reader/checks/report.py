@@ -17,10 +17,11 @@ from .html.page import render_fragment, render_page
 from .rule_docs import explain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ..client.sitemap_tree import TreeRow
     from .findings import Finding
+    from .occurrences import Occurrence
 
 _COLUMNS = 100
 _MAX_RAW_CHARS = 160
@@ -32,11 +33,11 @@ class Report(AuditResult):
 
     `at` is the time that ages are computed from: of a recording, when it was made. `urls` counts listed URLs, `pages`
     unique ones. `complete` is False if a sitemap or a part of one could not be read, so that findings may be missing;
-    None if the source, such as a dump of URLs alone, does not state it. `findings`: errors first, within a severity the
-    most frequent first. `sitemaps` are the rows of the sitemap tree; their `problems` count those of all findings.
-    `facts` are counts in the groups `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (first folders of the
-    path), `formats`, and `lastmod` and `lastmod verdict` as in stats. `lastmod_trust` has the verdict on each sitemap
-    that lists URLs: its URL -> score and reasons. `notes` are sentences on what was not checked, or only for a sample.
+    None if the source, such as a dump of URLs alone, does not state it. `findings`: by what they cost (sitemaps that
+    cannot be read, URLs lost, wrong signals, notices), then by severity, then the most frequent first. `sitemaps` are
+    the rows of the sitemap tree; their `problems` count those of all findings. `facts` are counts in the groups
+    `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (first folders of the path), `formats`, and `lastmod`
+    and `lastmod verdict` as in stats. `lastmod_trust` has the verdict on each sitemap that lists URLs: its URL -> score and reasons. `notes` are sentences on what was not checked, or only for a sample.
     `unnamed` are the outcomes of incomplete documents without a URL, as `parse --report -` writes them for a file: they
     have no row.
 
@@ -78,9 +79,13 @@ class Report(AuditResult):
         except TypeError:  # the name of a file is not UTF-8
             return orjson.dumps(_in_utf8(report), option=options).decode()
 
-    def to_html(self) -> str:
-        """A self-contained HTML page: it loads nothing from the network or from other files."""
-        return render_page(self)
+    def to_html(self, occurrences: Sequence[Occurrence] = (), *, file: str | None = None) -> str:
+        """A self-contained HTML page: it loads nothing from the network or from other files.
+
+        With `occurrences`, those that `on_occurrence` got, it has a searchable list of all of them in place of the
+        samples: some 200 bytes each. `file` is the name of a file that has more, to which the page links.
+        """
+        return render_page(self, occurrences, file)
 
     def _repr_html_(self) -> str:
         return render_fragment(self)
@@ -169,11 +174,13 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
     return {
         "code": finding.code,
         "severity": finding.severity,
+        "impact": finding.impact,
         "title": finding.title,
         "rule": explanation.rule,
         "fix": explanation.fix,
         "source": explanation.source,
         "count": finding.count,
+        "new": finding.new,
         "documents": finding.documents,
         "samples": samples,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -40,11 +41,13 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
     "info": SEVERITIES,
     "never": (),
 }
-_WRITERS: dict[str, Callable[[Report], str]] = {
-    "text": lambda report: report.to_text(),
-    "json": lambda report: report.to_json(),
-    "html": lambda report: report.to_html(),
+_WRITERS: dict[str, Callable[[Report, _Rows], str]] = {
+    "text": lambda report, rows: report.to_text(),
+    "json": lambda report, rows: report.to_json(),
+    "html": lambda report, rows: report.to_html(rows.kept, file=rows.file and Path(rows.file).name),
 }
+# The rows that an HTML page has: some 10 MB.
+MAX_PAGE_ROWS = 50_000
 
 
 def run(
@@ -80,15 +83,15 @@ def run(
         raise UsageError("html is for a browser: give -o report.html")
     rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples, "known": known}
     reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl)
-    with _open_outputs(output, format, findings, guard=not no_formula_guard) as (outputs, sinks):
-        if sinks:
-            rules["on_occurrence"] = _writer(sinks)
+    with _open_outputs(output, format, findings, guard=not no_formula_guard) as (outputs, rows):
+        if rows.sinks or rows.keeps:
+            rules["on_occurrence"] = rows.add
         auditor = _Auditor(console, outputs, rules, reference_files, as_of, reading)
         ended = read_each([target], console, auditor.file if is_dump_name(target) else auditor.site)
         report = auditor.report
         if report is not None:
             if format in _WRITERS:
-                outputs.records.write(_WRITERS[format](report).encode(encoding_of(output), "replace"))
+                outputs.records.write(_WRITERS[format](report, rows).encode(encoding_of(output), "replace"))
             outputs.keep()
             if any(map(report.count_new, _FAILING[fail_on])):
                 ended.append(Exit.THRESHOLD)
@@ -98,36 +101,62 @@ def run(
     return console.end(summary, f"partial: {report.partial}", ended)
 
 
+@attrs.define
+class _Rows:
+    """The occurrences: written to sinks, and kept for a page up to its limit.
+
+    `beside` is the sink of a file that gets all of them once there are more than a page holds.
+    """
+
+    sinks: list[Sink] = attrs.field(factory=list)
+    keeps: bool = False
+    file: str | None = None
+    beside: Sink | None = None
+    kept: list[Occurrence] = attrs.field(factory=list)
+
+    def add(self, found: Occurrence) -> None:
+        """Writes and keeps an occurrence."""
+        if self.keeps and len(self.kept) < MAX_PAGE_ROWS:
+            self.kept.append(found)
+        elif self.beside is not None:
+            self.sinks.append(self.beside)
+            for each in self.kept:
+                self.beside.write(each.to_dict())
+            self.beside = None
+        if self.sinks:
+            row = found.to_dict()
+            for sink in self.sinks:
+                sink.write(row)
+
+
 @contextmanager
 def _open_outputs(
     output: str | None, format: str, findings: str | None, *, guard: bool
-) -> Iterator[tuple[Outputs, list[Sink]]]:
-    """Opens -o and --findings; also returns the sinks for occurrences."""
+) -> Iterator[tuple[Outputs, _Rows]]:
+    """Opens -o and --findings; a page has a file of its name beside it for occurrences beyond its limit."""
+    rows = _Rows(keeps=format == "html", file=findings)
     file_format = None if findings is None else _occurrence_format(findings)
+    if rows.keeps and findings is None and output is not None:
+        rows.file, file_format = f"{Path(output).with_suffix('')}.findings.jsonl", "jsonl"
     own = format if format in OCCURRENCE_FORMATS else "jsonl"
-    with open_outputs(
-        output, findings, format=own, fields=_fields(own), guard=guard, report_format=file_format
-    ) as outputs:
-        sinks = [outputs.sink] if format in OCCURRENCE_FORMATS else []
-        if outputs.report is not None and file_format is not None:
-            sinks.append(make_sink(file_format, outputs.report, fields=_fields(file_format), guard=guard))
-        yield outputs, sinks
-        if outputs.report is not None:
-            sinks[-1].close()
+    options: dict[str, Any] = {"report_format": file_format, "may_lack_report": findings is None, "guard": guard}
+    with open_outputs(output, rows.file, format=own, fields=_fields(own), **options) as outputs:
+        rows.sinks = [outputs.sink] if format in OCCURRENCE_FORMATS else []
+        if outputs.report is None or file_format is None:
+            yield outputs, rows
+            return
+        beside = make_sink(file_format, outputs.report, fields=_fields(file_format), guard=guard)
+        if findings is None:
+            rows.beside = beside
+        else:
+            rows.sinks.append(beside)
+        yield outputs, rows
+        beside.close()
 
 
 def _fields(format: str) -> Fields | None:
     """The columns of occurrences; None for JSON lines, which have the whole object."""
     return None if format == "jsonl" else columns_of(Occurrence)
-
-
-def _writer(sinks: Sequence[Sink]) -> Callable[[Occurrence], None]:
-    def write(found: Occurrence) -> None:
-        row = found.to_dict()
-        for sink in sinks:
-            sink.write(row)
-
-    return write
 
 
 def _occurrence_format(file: str) -> str:

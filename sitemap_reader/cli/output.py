@@ -310,6 +310,7 @@ class Outputs:
     sink: Sink
     interrupts: Interrupts
     _outputs: tuple[_Output, ...] = ()
+    _may_lack_report: bool = False
     _keep: bool | None = None
     _has_tried: bool = False
 
@@ -371,7 +372,8 @@ class Outputs:
         with ExitStack() as rest:
             for each in self._outputs:
                 is_report = each.blocks is not self.records
-                rest.callback(each.close, keep or (is_report and each.blocks.has_begun))
+                is_needed = keep and not (is_report and self._may_lack_report)
+                rest.callback(each.close, is_needed or (is_report and each.blocks.has_begun))
             if keep or (self._has_tried and self._outputs[0].name == STDOUT):
                 self.sink.close()
 
@@ -386,12 +388,13 @@ def open_outputs(
     guard: bool = True,
     in_place: bool = False,
     report_format: str | None = None,
+    may_lack_report: bool = False,
 ) -> Iterator[Outputs]:
     """Opens -o and --report. A path that cannot be written fails here, before any request.
 
     `format`, `fields` and `guard` are those of make_sink(). `report_format` is that of `report`, if it is not the JSONL
-    of --report. With `in_place`, -o is the named file itself from the first
-    record on, so that what was written stays however the command ends.
+    of --report; with `may_lack_report` a file is made only if something is written to it. With `in_place`, -o is the
+    named file itself from the first record on, so that what was written stays however the command ends.
     """
     output = output or STDOUT
     _refuse(output, report, format, report_format)
@@ -405,7 +408,7 @@ def open_outputs(
         records = opened[output].blocks
         sink = make_sink(format, records, fields=fields, guard=guard)
         reported = opened[report].blocks if report else None
-        outputs = Outputs(records, reported, sink, interrupts, tuple(opened.values()))
+        outputs = Outputs(records, reported, sink, interrupts, tuple(opened.values()), may_lack_report)
         try:
             yield outputs
         finally:

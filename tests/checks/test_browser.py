@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
-from reports import EMPTY, hostile, large, of_urls, small, stamped
+from reports import EMPTY, SHOP, hostile, large, of_urls, small, stamped
 
 from sitemap_reader.checks.html.page import render_fragment, render_page
+from sitemap_reader.checks.occurrences import Occurrence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -97,7 +98,7 @@ def test_filters_work_by_mouse(show):
     assert count(tab) == 6
     tab.get_by_role("button", name="Errors").click()
     assert count(tab) == 3
-    assert tab.locator(".group:visible").count() == 2
+    assert tab.locator(".group:visible").count() == 2  # wrong signals, notices
     assert tab.get_by_role("button", name="Errors").get_attribute("aria-pressed") == "false"
     assert tab.get_by_role("status").inner_text() == "3 of 6 findings shown"
     tab.get_by_role("button", name="Errors").click()
@@ -129,17 +130,17 @@ def test_headings_count_the_cards_that_are_shown(show):
     tab = show(render_page(small()))
     whole = tallies(tab)
     assert whole == [
-        "◆ Errors · 3 findings, 1,333 occurrences",
-        "▲ Warnings · 2 findings, 211 occurrences",
-        "● Notices · 1 finding, 4 occurrences",
+        "Sitemaps that cannot be read · 1 finding, 1 occurrence",
+        "Wrong signals · 4 findings, 1,543 occurrences",
+        "Notices · 1 finding, 4 occurrences",
     ]
     tab.get_by_label("Search").fill("products")
-    assert tallies(tab) == ["◆ Errors · 2 findings, 1,332 occurrences"]
+    assert tallies(tab) == ["Wrong signals · 2 findings, 1,332 occurrences"]
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     with in_print(tab):
         assert tallies(tab) == whole
     tab.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert tallies(tab) == ["◆ Errors · 2 findings, 1,332 occurrences"]
+    assert tallies(tab) == ["Wrong signals · 2 findings, 1,332 occurrences"]
 
 
 def test_count_of_one_finding_is_singular(show):
@@ -154,7 +155,7 @@ def test_a_line_of_the_overview_leads_to_its_card_also_where_that_is_filtered_aw
     line.click()
     assert card.evaluate("(card) => card.matches(':target')")
     tab.get_by_role("button", name="Warnings").click()
-    tab.get_by_label("Search").fill("nothing has this")
+    tab.get_by_label("Search").fill("zzyzx")
     assert count(tab) == 0
     line.click()
     assert count(tab) == 3
@@ -168,6 +169,86 @@ def test_the_overview_is_aligned(show):
         edges = tab.locator(".overview .title").evaluate_all("(all) => all.map((each) => each.offsetLeft)")
         assert len(edges) == 40
         assert len(set(edges)) == 1
+
+
+# --- every occurrence ---
+
+
+def found(number: int, **fields: object) -> Occurrence:
+    row: dict[str, object] = {
+        "code": "D01", "severity": "error", "url": f"{SHOP}/{number}", "value": f"day {number}",
+        "sitemap": f"{SHOP}/{number % 3}.xml", "line": number, "rule": "Unreadable lastmod",
+        "message": f"lastmod no. {number}", "field": "lastmod",
+    }  # fmt: skip
+    return Occurrence(**{**row, **fields})  # type: ignore[arg-type]
+
+
+def with_all(rows: list[Occurrence], **options: Any) -> str:
+    (dates,) = (each for each in small().findings if each.code == "D01")
+    return render_page(attrs.evolve(small(), findings=(attrs.evolve(dates, count=len(rows)),)), rows, **options)
+
+
+def messages(tab: Any) -> list[str]:
+    return tab.locator("#D01 .message").all_inner_texts()
+
+
+def test_a_card_has_pages_of_all_occurrences(show):
+    tab = show(with_all([found(number) for number in range(60)]))
+    shown = tab.locator("#D01 .range")
+    assert shown.inner_text() == "1–25 of 60 occurrences"
+    assert messages(tab) == [f"lastmod no. {number}" for number in range(25)]
+    assert tab.locator("#D01 li").nth(1).inner_text().split("\n") == [
+        f"{SHOP}/1.xml:1", "lastmod no. 1", "lastmod: day 1"
+    ]  # fmt: skip
+    previous, following = (tab.get_by_role("button", name=name) for name in ("Previous", "Next"))
+    assert previous.is_disabled()
+    following.click()
+    following.click()
+    assert shown.inner_text() == "51–60 of 60 occurrences"
+    assert following.is_disabled()
+    previous.click()
+    assert messages(tab)[0] == "lastmod no. 25"
+
+
+def test_the_search_finds_occurrences_on_all_pages(show):
+    tab = show(with_all([found(number) for number in range(60)]))
+    tab.get_by_label("Search").fill("NO. 47 2.xml")
+    assert messages(tab) == ["lastmod no. 47"]
+    assert tab.locator("#D01 .range").inner_text() == "1 occurrence"
+    tab.get_by_label("Search").fill("D01 no. 4")  # the code is in the head of the card
+    assert len(messages(tab)) == 15
+    tab.get_by_label("Search").fill("zzyzx")
+    assert count(tab) == 0
+    tab.keyboard.press("Escape")
+    assert tab.locator("#D01 .range").inner_text() == "1–25 of 60 occurrences"
+
+
+def test_few_occurrences_have_no_pages_and_new_ones_are_marked(show):
+    tab = show(with_all([found(1, new=True), found(2, new=False, sitemap=None, line=None)]))
+    assert count(tab, ".pages:visible") == 0
+    assert tab.locator("#D01 li").all_inner_texts() == [
+        f"new\n{SHOP}/1.xml:1\nlastmod no. 1\nlastmod: day 1", "-\nlastmod no. 2\nlastmod: day 2"
+    ]  # fmt: skip
+
+
+def test_hostile_occurrences_stay_text(show):
+    end = "</script><script>document.title = 'bad'</script>"
+    rows = [found(1, message=f"{BAD}{end}", sitemap="javascript:alert(1)", value=f"{end}&amp;", field=BAD)]
+    tab = show(with_all(rows))
+    assert tab.title().startswith("Sitemap audit: shop.example")
+    assert tab.evaluate("document.scripts.length") == 2
+    assert messages(tab) == [f"{BAD}{end}".replace("\u202e", "\\u202e")]
+    assert tab.locator("#D01 .place").inner_text() == "javascript:alert(1):1"
+    assert count(tab, "#D01 .place a") == 0
+
+
+def test_a_page_that_has_not_all_leads_to_the_file_that_has(show):
+    (dates,) = (each for each in small().findings if each.code == "D01")
+    result = attrs.evolve(small(), findings=(attrs.evolve(dates, count=9),))
+    page = show(render_page(result, [found(1)], "a report.findings.jsonl"))
+    line = page.locator(".more", has_text="occurrences")
+    assert line.inner_text() == "This page has 1 of 9 occurrences; all are in a report.findings.jsonl."
+    assert line.locator("a").get_attribute("href") == "a%20report.findings.jsonl"
 
 
 def luminance(colour: str) -> float:

@@ -270,7 +270,8 @@ def test_cards_are_named_by_their_code_and_the_second_of_one_by_its_severity_too
 
 def test_headings_count_findings_and_places():
     shown = Parsed(page(small())).text
-    assert "Errors · 3 findings, 1,333 occurrences" in shown
+    assert "Sitemaps that cannot be read · 1 finding, 1 occurrence" in shown
+    assert "Wrong signals · 4 findings, 1,543 occurrences" in shown
     assert "Notices · 1 finding, 4 occurrences" in shown
 
 

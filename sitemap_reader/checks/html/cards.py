@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import orjson
 
 from ...client.summary import count_of
+from ...model.errors import printable
 from ...parser.content.sniff import Format
-from ..findings import SEVERITIES
+from ..findings import IMPACTS, SEVERITIES
 from ..rule_docs import explain
-from .elements import Html, element, is_address, joined, link, prose, site_text
+from .elements import Html, element, is_address, joined, link, prose, shortened, site_text
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Sequence
+
     from ...model.problems import Problem, Severity
     from ..findings import AuditResult, Finding
+    from ..occurrences import Occurrence
 
     Names = dict[tuple[str, Severity], str]
 
@@ -26,18 +33,34 @@ _UNREAD = {
     False: " Documents that could not be read may have some.",
     None: " Documents that were not read, if any, may have some.",
 }
+_OPEN_CARDS = 3
 # So that severities differ without colours, too.
 _SHAPES: dict[Severity, str] = {"error": "◆", "warning": "▲", "info": "●"}
 
 
-def findings_part(result: AuditResult) -> Html:
-    """The cards of all findings by severity; a sentence if there are none."""
+def findings_part(result: AuditResult, occurrences: int = 0, file: str | None = None) -> Html:
+    """The cards of all findings by impact, the first ones open; a sentence if there are none.
+
+    The page has the data of so many `occurrences`, and `file` has those beyond them.
+    """
     title = element("h2", "Findings")
     if not result.findings:
         return element("section", title, nothing(result), id="findings")
-    names = _names(result)
-    groups = [_group(severity, found, names) for severity, found in _by_severity(result)]
-    return element("section", title, _filters(result), *groups, id="findings")
+    names, opened = _names(result), {*result.findings[:_OPEN_CARDS]}
+    groups = [_group(impact, found, names, opened) for impact, found in _by_impact(result)]
+    more = _more(result, occurrences, file) if occurrences else None
+    return element("section", title, _filters(result), more, *groups, id="findings")
+
+
+def _more(result: AuditResult, occurrences: int, file: str | None) -> Html | None:
+    """A sentence on the occurrences that are not on the page."""
+    total = sum(finding.count for finding in result.findings)
+    if file is None or total <= occurrences:
+        return None
+    name = element("a", file, href=quote(file))
+    return element(
+        "p", f"This page has {occurrences:,} of {total:,} occurrences; all are in ", name, ".", class_="more"
+    )
 
 
 def overview(result: AuditResult) -> Html | None:
@@ -45,7 +68,7 @@ def overview(result: AuditResult) -> Html | None:
     if not result.findings:
         return None
     names = _names(result)
-    lines = [_line(finding, names) for _, found in _by_severity(result) for finding in found]
+    lines = [_line(finding, names) for finding in result.findings]
     return element("ol", *lines, class_="overview", role="list", aria_label="All findings")
 
 
@@ -97,17 +120,17 @@ def sentence(title: str) -> str:
     return title[:1].upper() + title[1:]
 
 
-def _by_severity(result: AuditResult) -> list[tuple[Severity, list[Finding]]]:
-    groups = [(severity, [each for each in result.findings if each.severity == severity]) for severity in SEVERITIES]
-    return [(severity, found) for severity, found in groups if found]
+def _by_impact(result: AuditResult) -> list[tuple[str, list[Finding]]]:
+    groups = [(impact, [each for each in result.findings if each.impact == impact]) for impact in IMPACTS]
+    return [(impact, found) for impact, found in groups if found]
 
 
 def _names(result: AuditResult) -> Names:
     """The id of each finding's card: `D03`; of the second one of a code `S01-warning`."""
     names: Names = {}
-    for severity, found in _by_severity(result):
-        for code in (finding.code for finding in found):
-            names[code, severity] = f"{code}-{severity}" if code in names.values() else code
+    for finding in result.findings:
+        code, severity = finding.code, finding.severity
+        names[code, severity] = f"{code}-{severity}" if code in names.values() else code
     return names
 
 
@@ -129,9 +152,11 @@ def _line(finding: Finding, names: Names) -> Html:
 def _filters(result: AuditResult) -> Html:
     """Buttons and a search field, hidden until the script shows them: they need it to work."""
     pressed: dict[str, str] = {"type": "button", "aria-pressed": "true"}
+    found = {finding.severity for finding in result.findings}
     buttons = [
         element("button", mark(severity, WORDS[severity][1]), data_severity=severity, **pressed)
-        for severity, _ in _by_severity(result)
+        for severity in SEVERITIES
+        if severity in found
     ]
     field = element("input", type="search", id="filter-text", placeholder="code, URL, word", autocomplete="off")
     label = element("label", element("span", "Search"), field, for_="filter-text")
@@ -140,48 +165,78 @@ def _filters(result: AuditResult) -> Html:
     return element("div", group, label, status, class_="filters", hidden=True)
 
 
-def _group(severity: Severity, found: list[Finding], names: Names) -> Html:
-    """The cards of one severity; the script updates the tally while cards are hidden."""
+def _group(impact: str, found: list[Finding], names: Names, opened: Container[Finding]) -> Html:
+    """The cards of findings of one impact; the script updates the tally while cards are hidden."""
     occurrences_of_all = sum(finding.count for finding in found)
     tally = f"· {count_of(len(found), 'finding')}, {count_of(occurrences_of_all, 'occurrence')}"
-    heading = element("h3", mark(severity, WORDS[severity][1]), " ", element("span", tally, class_="tally"))
-    cards = [_card(finding, names[finding.code, severity]) for finding in found]
-    return element("section", heading, *cards, class_="group", data_severity=severity)
+    heading = element("h3", IMPACTS[impact], " ", element("span", tally, class_="tally"))
+    cards = [_card(finding, names[finding.code, finding.severity], is_open=finding in opened) for finding in found]
+    return element("section", heading, *cards, class_="group")
 
 
-def _card(finding: Finding, name: str) -> Html:
+def _card(finding: Finding, name: str, *, is_open: bool) -> Html:
     explanation = explain(finding.code)
     head = element(
-        "header",
-        element("p", mark(finding.severity), " ", element("code", finding.code), class_="label"),
-        element("h4", element("a", sentence(finding.title), href=f"#{name}")),
-        element("p", finding.occurrences, class_="amount"),
+        "summary",
+        element("span", mark(finding.severity), " ", element("code", finding.code), class_="label"),
+        element("span", finding.occurrences, class_="amount"),
+        element("h4", sentence(finding.title)),
+    )
+    inside = element(
+        "div",
+        element("p", "Expected: ", prose(explanation.rule), class_="rule"),
+        element("p", element("strong", "Why it matters: "), prose(explanation.why), class_="why"),
+        how_to_fix(finding),
+        element("p", _source(explanation.source), class_="source"),
+        _samples(finding),
+        class_="inside",
     )
     return element(
         "article",
-        head,
-        element("p", "Expected: ", prose(explanation.rule), class_="rule"),
-        _samples(finding),
-        how_to_fix(finding),
-        element("p", _source(explanation.source), class_="source"),
+        element("details", head, inside, open=is_open),
         class_=f"finding {finding.severity}",
         id=name,
+        data_severity=finding.severity,
         data_count=str(finding.count),
     )
 
 
 def _samples(finding: Finding) -> Html | None:
+    """The samples, which the script replaces by pages of all occurrences where the page has their data."""
     if not finding.samples:
         return None
     items = [
         element("li", element("span", place(each), class_="place"), element("span", words(each), class_="words"))
         for each in finding.samples
     ]
-    shown = len(items)
     total = count_of(finding.count, "occurrence")
-    summary = total if shown >= finding.count else f"{shown:,} of {total}"
-    is_open = finding.severity != "info"
-    return element("details", element("summary", summary), element("ul", *items), class_="samples", open=is_open)
+    shown = total if len(items) >= finding.count else f"{len(items):,} of {total}"
+    return element("div", element("p", shown, class_="range"), element("ul", *items), class_="occurrences")
+
+
+def occurrence_data(result: AuditResult, occurrences: Sequence[Occurrence]) -> Html:
+    """The occurrences as data of the script: sitemaps, and id of a card -> rows.
+
+    A sitemap is its text, and whether that is a link. A row is the index of its sitemap, or null, its line, message,
+    field and raw text, null where the message has it, and 1 where it is new.
+    """
+    names = _names(result)
+    sitemaps: dict[str, int] = {}
+    rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in names.values()}
+    for each in occurrences:
+        number = None if each.sitemap is None else sitemaps.setdefault(each.sitemap, len(sitemaps))
+        raw = _plain(each.value) if each.value and each.value not in each.message else None
+        row = (number, each.line, _plain(each.message), each.field if raw else None, raw, int(bool(each.new)))
+        rows[names[each.code, each.severity]].append(row)
+    data = {"sitemaps": [(url if is_address(url) else _plain(url), is_address(url)) for url in sitemaps], "rows": rows}
+    # Nothing in it can end the element: `<` is escaped.
+    json = orjson.dumps(data, default=str).decode().replace("<", "\\u003c")
+    return element("script", Html(json), type="application/json", id="occurrences")
+
+
+def _plain(text: str) -> str:
+    """Text of a site as the script shows it: cut, invisible characters by their numbers, in UTF-8."""
+    return printable(shortened(text)).encode("utf-8", "replace").decode()
 
 
 def _source(source: str) -> Html:

@@ -1,5 +1,8 @@
-// The filters of the findings: three buttons and a field hide the others. Without this script, all are shown.
+// The findings: three buttons and a field hide the others, and each card has pages of its occurrences, if the page has
+// their data. Without this script all cards are shown, with samples.
 const filters = document.querySelector(".filters");
+const data = JSON.parse(document.querySelector("#occurrences")?.textContent ?? '{"sitemaps": [], "rows": {}}');
+const PAGE_ROWS = 25;
 
 const many = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
@@ -9,16 +12,139 @@ function tally(group, findings) {
   group.querySelector(".tally").textContent = `· ${many(findings.length, "finding")}, ${many(places, "occurrence")}`;
 }
 
+// --- occurrences ---
+
+const made = (name, text, className) => {
+  const element = document.createElement(name);
+  if (text !== undefined) element.textContent = text;
+  if (className) element.className = className;
+  return element;
+};
+
+// The text of a row in lower case, for the search.
+const textOf = ([sitemap, , message, field, raw]) =>
+  [data.sitemaps[sitemap]?.[0], message, field, raw].join(" ").toLowerCase();
+
+function place(sitemap, line) {
+  const span = made("span", undefined, "place");
+  const [url, isLink] = data.sitemaps[sitemap] ?? ["-", false];
+  const name = made("bdi", url);
+  if (isLink) {
+    const link = made("a");
+    link.href = url;
+    link.rel = "noopener noreferrer nofollow";
+    link.append(name);
+    span.append(link);
+  } else span.append(name);
+  if (line !== null) span.append(`:${line}`);
+  return span;
+}
+
+function item([sitemap, line, message, field, raw, isNew]) {
+  const words = made("span", undefined, "words");
+  const text = made("span", undefined, "message");
+  text.append(made("bdi", message));
+  words.append(text);
+  if (raw !== null) {
+    const shown = made("span", undefined, "raw");
+    const code = made("code");
+    code.append(made("bdi", raw));
+    if (field !== null) shown.append(made("bdi", field), ": ");
+    shown.append(code);
+    words.append(" ", shown);
+  }
+  const element = made("li");
+  element.append(place(sitemap, line), words);
+  if (isNew) element.prepend(made("span", "new", "new"));
+  return element;
+}
+
+// The pages of one card: rows() sets what is shown, from its first page on.
+class Pages {
+  constructor(box, rows, total) {
+    this.box = box;
+    this.all = rows;
+    this.total = total;
+    this.search = [];
+    this.range = box.querySelector(".range");
+    this.range.setAttribute("role", "status");
+    this.list = box.querySelector("ul");
+    this.buttons = [this.button("Previous", -1), this.button("Next", 1)];
+    const bar = made("p", undefined, "pages");
+    bar.append(...this.buttons);
+    box.append(bar);
+    this.rows(rows);
+  }
+
+  button(name, step) {
+    const button = made("button", name);
+    button.type = "button";
+    button.addEventListener("click", () => {
+      this.page += step;
+      this.draw();
+    });
+    return button;
+  }
+
+  matches(words) {
+    if (!this.texts) this.texts = this.all.map(textOf);
+    return this.all.filter((row, number) => words.every((word) => this.texts[number].includes(word)));
+  }
+
+  rows(rows) {
+    this.shown = rows;
+    this.page = 0;
+    this.draw();
+  }
+
+  draw() {
+    const start = this.page * PAGE_ROWS;
+    const end = Math.min(start + PAGE_ROWS, this.shown.length);
+    const count = this.shown.length === this.all.length ? this.total : this.shown.length;
+    this.range.textContent =
+      end - start === count
+        ? many(count, "occurrence")
+        : `${(start + 1).toLocaleString("en")}–${end.toLocaleString("en")} of ${many(count, "occurrence")}`;
+    this.list.replaceChildren(...this.shown.slice(start, end).map(item));
+    this.buttons[0].disabled = start === 0;
+    this.buttons[1].disabled = end === this.shown.length;
+    this.buttons[0].parentElement.hidden = this.shown.length <= PAGE_ROWS;
+  }
+}
+
+const pages = new Map();
+for (const finding of document.querySelectorAll(".finding")) {
+  const rows = data.rows[finding.id];
+  const box = finding.querySelector(".occurrences");
+  if (rows?.length && box) pages.set(finding, new Pages(box, rows, Number(finding.dataset.count)));
+}
+
+// --- filters ---
+
+// Shows the occurrences of a card that have all words; all of them where its own text has these. Whether any is left.
+function search(finding, words) {
+  const list = pages.get(finding);
+  if (!list) {
+    const text = finding.textContent.toLowerCase();
+    return words.every((word) => text.includes(word));
+  }
+  const head = finding.querySelector("summary").textContent.toLowerCase();
+  const rest = words.filter((word) => !head.includes(word));
+  const rows = rest.length ? list.matches(rest) : list.all;
+  if (rows.length !== list.shown.length || rest.join(" ") !== list.search.join(" ")) list.rows(rows.length ? rows : list.all);
+  list.search = rest;
+  return rows.length > 0;
+}
+
 function show() {
   const pressed = [...filters.querySelectorAll('[aria-pressed="true"]')].map((button) => button.dataset.severity);
-  const words = filters.querySelector("input").value.trim().toLowerCase().split(/\s+/);
+  const words = filters.querySelector("input").value.trim().toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;
   for (const group of document.querySelectorAll(".group")) {
-    const isPressed = pressed.includes(group.dataset.severity);
     const findings = [...group.querySelectorAll(".finding")];
     for (const finding of findings) {
-      const text = finding.textContent.toLowerCase();
-      finding.hidden = !(isPressed && words.every((word) => text.includes(word)));
+      const found = search(finding, words);
+      finding.hidden = !(found && pressed.includes(finding.dataset.severity));
     }
     const here = findings.filter((finding) => !finding.hidden);
     group.hidden = !here.length;
@@ -28,6 +154,14 @@ function show() {
   const all = document.querySelectorAll(".finding").length;
   filters.querySelector(".shown").textContent = `${shown} of ${many(all, "finding")} shown`;
 }
+
+// Opens the card that the address names.
+function open() {
+  const card = document.getElementById(location.hash.slice(1));
+  if (card?.matches(".finding")) card.querySelector("details").open = true;
+}
+addEventListener("hashchange", open);
+open();
 
 function clear() {
   filters.querySelector("input").value = "";
@@ -54,7 +188,10 @@ if (filters) {
   // A line of the overview leads to its card, also where that is filtered away.
   document.querySelector(".overview").addEventListener("click", (event) => {
     const line = event.target.closest("a");
-    if (line && document.getElementById(line.hash.slice(1)).hidden) clear();
+    if (!line) return;
+    const card = document.getElementById(line.hash.slice(1));
+    if (card.hidden) clear();
+    card.querySelector("details").open = true;
   });
   show();
 }

@@ -9,13 +9,28 @@ from ...serialize.jsonl import stamp
 from ...version import __version__
 from ..findings import SEVERITIES
 from ..rule_docs import explain
-from .cards import WORDS, findings_part, how_to_fix, mark, nothing, overview, place, sentence, sitemaps, words
+from .cards import (
+    WORDS,
+    findings_part,
+    how_to_fix,
+    mark,
+    nothing,
+    occurrence_data,
+    overview,
+    place,
+    sentence,
+    sitemaps,
+    words,
+)
 from .document import html_document, labelled_count, notes_section, resource
 from .elements import Html, element, joined, link, prose
 from .tables import figures_part, sitemaps_part
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..findings import AuditResult, Finding
+    from ..occurrences import Occurrence
 
 _COMPLETE = "All sitemaps were read completely."
 _UNKNOWN = "Completeness unknown: the source, such as a dump of URLs alone, does not state it."
@@ -25,8 +40,11 @@ _LONG_CHARS = 40
 FRAGMENT_FINDINGS = 50
 
 
-def render_page(result: AuditResult) -> str:
-    """The whole report as an HTML document, to be written as UTF-8."""
+def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), file: str | None = None) -> str:
+    """The whole report as an HTML document, to be written as UTF-8, with the data of these occurrences.
+
+    `file` is the name of the file that has those beyond them.
+    """
     figures = figures_part(result)
     main = element(
         "main",
@@ -34,13 +52,14 @@ def render_page(result: AuditResult) -> str:
         _score(result),
         overview(result),
         notes_section(result.notes),
-        findings_part(result),
+        findings_part(result, len(occurrences), file),
         sitemaps_part(result),
         figures,
     )
     foot = element("footer", element("p", f"sitemap-reader {__version__}"))
     style, script = resource(__package__, "page.css"), resource(__package__, "page.js")
-    return html_document(f"Sitemap audit: {result.target}", main, foot, style=style, script=script)
+    data = occurrence_data(result, occurrences) if occurrences else None
+    return html_document(f"Sitemap audit: {result.target}", main, foot, data, style=style, script=script)
 
 
 def render_fragment(result: AuditResult) -> str:
