@@ -83,7 +83,7 @@ class KnownFindings:
 
 def _key_of_row(row: JsonObject, place: str) -> int:
     if row.get("type") != "finding" or not {"code", "url", "value"} <= row.keys():
-        raise UsageError(f"{place}: not a finding, as `sitemap-reader audit TARGET --findings FILE.jsonl` writes them")
+        raise UsageError(f"{place}: not a finding, as an audit writes them as JSON lines")
     return _key(str(row["code"]), row["url"], row["value"])
 
 

@@ -28,7 +28,7 @@ BESIDE = {
     "baseline": ("baseline.jsonl",),
     "baseline_crawl": ("baseline-crawl.jsonl",),
 }
-SAMPLE_FIELDS = ("sitemap", "line", "field", "raw", "message")
+SAMPLE_FIELDS = ("sitemap", "line", "field", "raw", "url", "message")
 # More than any site has of a code; otherwise the choice of samples would be random.
 SAMPLES = 20
 

@@ -176,7 +176,7 @@ def test_unlisted_indexable_page_is_reported_at_its_crawl_line() -> None:
         f"C06 crawl.csv:4: {LAMP} is indexable, and no sitemap lists it",
         f"C06 crawl.csv:6: {CART} is indexable, and no sitemap lists it",
     ]
-    assert {(problem.severity, problem.field, problem.raw) for problem in problems} == {
+    assert {(problem.severity, problem.field, problem.url) for problem in problems} == {
         ("info", "url", LAMP), ("info", "url", CART)
     }  # fmt: skip
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, process, replay, run, urlset
 
+from sitemap_reader.cli import audit as audit_command
 from sitemap_reader.model.problems import CATALOGUE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 AUDITED = SITES.parent / "audit"
@@ -67,11 +70,10 @@ def test_html_is_one_page() -> None:
     assert "https://broken.example/maps/cut.xml.gz" in page
 
 
-@pytest.mark.parametrize("suffix", ["csv", "jsonl", "parquet"])
-def test_another_suffix_is_refused(tmp_path: Path, suffix: str) -> None:
-    result = run("audit", SHOP, "-o", tmp_path / f"x.{suffix}")
+def test_another_suffix_is_refused(tmp_path: Path) -> None:
+    result = run("audit", SHOP, "-o", tmp_path / "x.tsv")
     assert result.exit_code == 2
-    assert f"x.{suffix}: .{suffix} is not a format of this command; give --format text|json|html" in result.stderr
+    assert "x.tsv: .tsv is not a format of this command; give --format text|json|html|csv|jsonl" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -256,3 +258,90 @@ def test_help_loads_no_network_library() -> None:
     result = process("audit", "--help")
     assert result.returncode == 0
     assert "--explain CODE" in result.stdout
+
+
+# --- every occurrence ---
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return [*csv.DictReader(file)]
+
+
+def in_order(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Documents are read side by side."""
+    return sorted(rows, key=lambda row: [str(value) for value in row.values()])
+
+
+def test_formats_of_occurrences_have_the_same_rows(tmp_path: Path) -> None:
+    files = {name: tmp_path / f"x.{name}" for name in ("csv", "jsonl", "parquet")}
+    for file in files.values():
+        assert run("audit", BROKEN, "-o", file).exit_code == 1
+    lines = [json.loads(line) for line in files["jsonl"].read_text().splitlines()]
+    assert {line.pop("type") for line in lines} == {"finding"}
+    assert len(lines) == 28
+    parquet = pytest.importorskip("pyarrow.parquet")
+    texts = [{name: "" if value is None else str(value) for name, value in line.items()} for line in lines]
+    assert in_order(parquet.read_table(files["parquet"]).to_pylist()) == in_order(lines)
+    assert in_order(rows_of(files["csv"])) == in_order(texts)
+
+
+def test_findings_are_written_beside_the_report(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    result = run("audit", BROKEN, "--findings", file, "-q")
+    assert result.exit_code == 1
+    assert result.stdout.startswith(f"{BROKEN}: 5 errors")
+    assert len(rows_of(file)) == 28
+
+
+def test_a_site_without_findings_gives_a_header(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    assert run("audit", SHOP, "--ignore", "F10", "-o", file).exit_code == 0
+    assert file.read_text().startswith("code,severity,url,value,sitemap,line,rule,message,")
+    assert file.read_text().count("\n") == 1
+
+
+def test_text_that_a_spreadsheet_would_run_is_guarded(tmp_path: Path) -> None:
+    dump = tmp_path / "urls.jsonl"
+    dump.write_text('{"loc":"https://e.com/","problems":[{"code":"D01","field":"lastmod","raw":"=1+1"}]}\n')
+    values = []
+    for option in ([], ["--no-formula-guard"]):
+        run("audit", dump, "--format", "csv", "-o", tmp_path / "x.csv", *option)
+        values += [row["value"] for row in rows_of(tmp_path / "x.csv") if row["code"] == "D01"]
+    assert values == ["'=1+1", "=1+1"]
+
+
+@pytest.mark.parametrize("file", ["rows.txt", "rows", "-"])
+def test_another_suffix_of_findings_is_refused(tmp_path: Path, file: str) -> None:
+    result = run("audit", SHOP, "--findings", file if file == "-" else tmp_path / file)
+    assert result.exit_code == 2
+    assert "give a name that ends in .csv, .jsonl, .parquet" in result.stderr
+
+
+def test_only_new_findings_fail_where_some_are_known(tmp_path: Path) -> None:
+    known = tmp_path / "known.jsonl"
+    assert run("audit", BROKEN, "--findings", known).exit_code == 1
+    again = run("audit", BROKEN, "--known", known)
+    assert again.exit_code == 3
+    assert "5 errors (0 new), 18 warnings (0 new)" in again.stdout
+    kept = [line for line in known.read_text().splitlines(keepends=True) if '"F05"' not in line]
+    known.write_text("".join(kept))
+    assert run("audit", BROKEN, "--known", known, "--fail-on", "error").exit_code == 1
+
+
+def test_a_page_has_a_file_beside_it_only_beyond_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, beside = tmp_path / "report.html", tmp_path / "report.findings.jsonl"
+    monkeypatch.setattr(audit_command, "MAX_PAGE_ROWS", 28)
+    run("audit", BROKEN, "-o", page)
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+    assert "occurrences; all are in" not in page.read_text()
+    monkeypatch.setattr(audit_command, "MAX_PAGE_ROWS", 27)
+    run("audit", BROKEN, "-o", page)
+    assert len(beside.read_text().splitlines()) == 28
+    assert 'This page has 27 of 28 occurrences; all are in <a href="report.findings.jsonl">' in page.read_text()
+    own = tmp_path / "own.csv"
+    beside.unlink()
+    run("audit", BROKEN, "-o", page, "--findings", own)
+    assert len(rows_of(own)) == 28
+    assert 'all are in <a href="own.csv">' in page.read_text()
+    assert not beside.exists()

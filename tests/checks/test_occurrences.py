@@ -1,0 +1,197 @@
+"""Every occurrence of a finding as a row, and the findings that an earlier audit knows."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from corpus_cases import CORPUS
+
+import sitemap_reader as sr
+from sitemap_reader.checks.findings import Findings
+from sitemap_reader.checks.occurrences import KnownFindings, Occurrence
+from sitemap_reader.model.problems import report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+HOME = "https://e.com/"
+SITES = [*sorted((CORPUS / "sites").glob("*/")), *sorted((CORPUS / "audit").glob("*/"))]
+NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
+def occurrences(source: Any, **options: Any) -> list[Occurrence]:
+    rows: list[Occurrence] = []
+    sr.audit(source, on_occurrence=rows.append, **options)
+    return rows
+
+
+def counted(rows: Iterable[Occurrence]) -> Counter[tuple[str, str]]:
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        counts[row.code, row.severity] += row.count
+    return counts
+
+
+@pytest.mark.parametrize("site", SITES, ids=lambda site: f"{site.parent.name}/{site.name}")
+def test_rows_and_findings_have_the_same_counts(site: Path) -> None:
+    rows: list[Occurrence] = []
+    whole = sr.audit(site, on_occurrence=rows.append)
+    alone = sr.audit(site)
+    for result in (whole, alone):
+        assert counted(rows) == {(each.code, each.severity): each.count for each in result.findings}
+        assert [(each.documents, each.new) for each in result.findings] == [
+            (each.documents, None) for each in whole.findings
+        ]
+    assert {row.count for row in rows if row.code != "U11"} <= {1}
+
+
+def site(folder: Path, **documents: str) -> Path:
+    (folder / "site.toml").write_text('seeds = ["https://e.com/"]\n')
+    place = folder / "https" / "e.com"
+    place.mkdir(parents=True, exist_ok=True)
+    maps = "".join(f"Sitemap: https://e.com/{name}.xml\n" for name in documents)
+    (place / "robots.txt").write_text(maps)
+    for name, entries in documents.items():
+        (place / f"{name}.xml").write_text(f"<urlset {NS}>\n{entries}\n</urlset>")
+    return folder
+
+
+def entry(path: str, inside: str = "") -> str:
+    return f"<url><loc>https://e.com/{path}</loc>{inside}</url>"
+
+
+def test_a_row_has_the_url_the_value_and_the_place(tmp_path: Path) -> None:
+    folder = site(tmp_path, a="\n".join([entry("1"), entry("2", "<lastmod>soon</lastmod>")]))
+    (row,) = occurrences(folder, select="D01")
+    assert row == Occurrence(
+        "D01", "error", "https://e.com/2", "soon", "https://e.com/a.xml", 3, "Unreadable date",
+        'lastmod "soon" is no date', "lastmod",
+    )  # fmt: skip
+    assert row.to_dict() == {
+        "type": "finding", "code": "D01", "severity": "error", "url": "https://e.com/2", "value": "soon",
+        "sitemap": "https://e.com/a.xml", "line": 3, "rule": "Unreadable date",
+        "message": 'lastmod "soon" is no date', "field": "lastmod", "count": 1, "new": None,
+    }  # fmt: skip
+
+
+def test_the_url_of_a_fault_of_a_document_is_the_document(tmp_path: Path) -> None:
+    (row,) = occurrences(site(tmp_path, a=""), select="S06")
+    assert (row.url, row.sitemap, row.line) == ("https://e.com/a.xml", "https://e.com/a.xml", None)
+
+
+def test_each_url_that_two_sitemaps_share_has_a_row(tmp_path: Path) -> None:
+    pages = "\n".join(map(entry, ("1", "2", "3")))
+    folder = site(tmp_path, a=pages, b=pages)
+    rows = occurrences(folder, select="U07")
+    assert sorted((row.url, row.line, row.count) for row in rows) == [
+        (f"https://e.com/{number}", number + 1, 1) for number in (1, 2, 3)
+    ]
+    (finding,) = sr.audit(folder, select="U07").findings
+    assert finding.count == 3
+
+
+def test_each_removed_url_has_a_row(tmp_path: Path) -> None:
+    before = tmp_path / "before.jsonl"
+    urls = [sr.UrlRecord(f"https://e.com/{number}", sitemap="https://e.com/a.xml") for number in range(1_200)]
+    before.write_bytes(b"".join(map(sr.json_line, [*urls, urls[0]])))
+    now = site(tmp_path, a=entry("0"))
+    rows = occurrences(now, baseline=before, select="X01")
+    assert [row.url for row in rows] == [f"https://e.com/{number}" for number in range(1, 1_200)]
+
+
+def test_listed_urls_before_the_first_that_is_in_the_crawl_have_rows(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl.csv"
+    crawl.write_text("url,status\nhttps://e.com/3,200\n")
+    folder = site(tmp_path, a="\n".join(map(entry, "12")), b="\n".join(map(entry, "345")))
+    assert sorted(str(row.url) for row in occurrences(folder, crawl=crawl, select="C05")) == [
+        f"https://e.com/{number}" for number in (1, 2, 4, 5)
+    ]
+
+
+def test_merged_problems_have_rows_up_to_the_limit_of_their_code() -> None:
+    """URLs that are out of scope at first may be kept when their document is read again."""
+    rows: list[Occurrence] = []
+    findings = Findings(on_occurrence=rows.append)
+    of_document = findings.empty_copy()
+    for number in range(3):
+        for code in ("U04", "U05"):
+            of_document.add(report(code, "dropped", sitemap="s", line=number))
+    assert rows == []
+    findings.merge(of_document, {"U04": 2})
+    assert [(row.code, row.line) for row in rows] == [("U04", 0), ("U04", 1)]
+    assert [(each.code, each.count) for each in findings.ranked()] == [("U04", 2)]
+
+
+# --- known findings ---
+
+
+def write(path: Path, rows: Iterable[Occurrence]) -> Path:
+    path.write_text("".join(json.dumps(row.to_dict()) + "\n" for row in rows))
+    return path
+
+
+def test_only_what_the_file_lacks_is_new(tmp_path: Path) -> None:
+    bad = "<lastmod>soon</lastmod>"
+    known = write(tmp_path / "known.jsonl", occurrences(site(tmp_path, a=entry("1", bad))))
+    now = site(tmp_path, a="\n".join([entry("0"), entry("1", bad), entry("2", bad)]))
+    rows: list[Occurrence] = []
+    result = sr.audit(now, known=known, on_occurrence=rows.append)
+    assert [(row.url, row.new) for row in rows if row.code == "D01"] == [
+        ("https://e.com/1", False), ("https://e.com/2", True)
+    ]  # fmt: skip
+    dates = next(finding for finding in result.findings if finding.code == "D01")
+    assert (dates.count, dates.new) == (2, 1)
+    assert dates.occurrences == "2 occurrences in 1 sitemap, 1 new"
+    assert result.count_new("error") == 1
+    assert result.count("error") == 2
+    assert "2 errors (1 new)" in result.headline
+
+
+def test_nothing_is_new_in_a_second_audit(tmp_path: Path) -> None:
+    for name in ("broken", "trouble", "shop"):
+        folder = CORPUS / "sites" / name
+        known = write(tmp_path / "known.jsonl", occurrences(folder))
+        result = sr.audit(folder, known=known)
+        assert {finding.new for finding in result.findings} == {0}
+
+
+@pytest.mark.parametrize(
+    ("code", "raw", "is_known"),
+    [
+        ("D01", "soon", True),
+        ("D01", "later", True),  # of dates the URL counts alone
+        ("D02", "soon", False),
+        ("L01", "soon", True),
+        ("L01", "xx", False),
+    ],
+)
+def test_what_makes_a_finding_known(tmp_path: Path, code: str, raw: str, is_known: bool) -> None:
+    problems = [report(each, "before", sitemap="s", line=1, raw="soon", url=HOME) for each in ("D01", "L01")]
+    known = KnownFindings.read(write(tmp_path / "known.jsonl", map(Occurrence.of, problems)))
+    assert (report(code, "now", sitemap="t", line=9, raw=raw, url=HOME) in known) is is_known
+    assert report(code, "now", sitemap="t", raw=raw, url=f"{HOME}2") not in known
+
+
+@pytest.mark.parametrize("line", ['{"loc":"https://e.com/"}', '{"type":"finding","code":"D01","url":null}'])
+def test_another_file_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "known.jsonl"
+    path.write_text(f"{line}\n")
+    with pytest.raises(sr.UsageError, match=r"known\.jsonl:1: not a finding, as an audit writes them"):
+        sr.audit(CORPUS / "sites" / "shop", known=path)
+
+
+def test_messages_are_built_only_for_samples_and_rows() -> None:
+    built = []
+
+    def message() -> str:
+        built.append(1)
+        return "text"
+
+    for findings in (Findings(samples=1), Findings(samples=1, on_occurrence=lambda row: None)):
+        for number in range(3):
+            findings.report("U06", message, sitemap="s", line=number)
+    assert len(built) == 1 + 3
