@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,7 @@ from ..client.summary import count_of
 from ..model.errors import printable
 from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
-from .findings import SEVERITIES, SEVERITY_NAMES, AuditResult
+from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult
 from .html.page import render_fragment, render_page
 from .rule_docs import explain
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from .findings import Finding
     from .occurrences import Occurrence
 
-_COLUMNS = 100
+_COLUMNS = 80
 _MAX_RAW_CHARS = 160
 
 
@@ -67,9 +69,12 @@ class Report(AuditResult):
             "notes": list(self.notes),
         }
 
-    def to_text(self) -> str:
-        """Plain text for a terminal: a summary, a line for each finding, then the findings with samples."""
-        return "".join(f"{line}\n" for line in _text_lines(self))
+    def to_text(self, *, color: bool = False) -> str:
+        """Text of 80 columns: a summary, a line for each finding, then the findings with samples.
+
+        URLs are never broken. `color` marks severities by ANSI colours.
+        """
+        return "".join(f"{line}\n" for line in _text_lines(self, _styled if color else _plain))
 
     def to_json(self) -> str:
         """One JSON object, indented."""
@@ -94,18 +99,32 @@ class Report(AuditResult):
 # --- text ---
 
 
-def _text_lines(result: AuditResult) -> Iterator[str]:
-    yield printable(f"{result.target}: {result.headline}")
-    yield _scope(result)
+Style = Callable[[str, str], str]
+
+# SGR codes of ECMA-48 8.3.117.
+_STYLES = {"error": "31", "warning": "33", "info": "36", "heading": "1"}
+
+
+def _styled(text: str, style: str) -> str:
+    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+
+
+def _plain(text: str, style: str) -> str:
+    return text
+
+
+def _text_lines(result: AuditResult, styled: Style) -> Iterator[str]:
+    yield from (styled(line, "heading") for line in _wrapped(f"{result.target}: {result.headline}", ""))
+    yield from _wrapped(_scope(result), "")
     for note in result.notes:
         yield from _wrapped(f"note: {note}", "  ")
     if not result.findings:
         return
     yield ""
-    yield from _overview(result.findings)
+    yield from _overview(result.findings, styled)
     for finding in result.findings:
         yield ""
-        yield from _text_of(finding)
+        yield from _text_of(finding, styled)
 
 
 def _scope(result: AuditResult) -> str:
@@ -118,20 +137,27 @@ def _scope(result: AuditResult) -> str:
     return "; ".join(parts)
 
 
-def _overview(findings: tuple[Finding, ...]) -> Iterator[str]:
-    """One aligned line for each finding."""
+def _overview(findings: tuple[Finding, ...], styled: Style) -> Iterator[str]:
+    """One aligned line for each finding, under a heading for each impact."""
     width = max(len(f"{finding.count:,}") for finding in findings)
-    for finding in findings:
-        severity = SEVERITY_NAMES[finding.severity]
-        yield f"{severity:7}  {finding.code}  {finding.count:>{width},}  {finding.title}"
+    for impact, found in groupby(findings, lambda finding: finding.impact):
+        yield styled(IMPACTS[impact], "heading")
+        for finding in found:
+            severity = styled(f"{SEVERITY_NAMES[finding.severity]:7}", finding.severity)
+            new = "" if finding.new is None else f" ({finding.new:,} new)"
+            yield f"  {severity}  {finding.code}  {finding.count:>{width},}  {finding.title}{new}"
 
 
-def _text_of(finding: Finding) -> Iterator[str]:
+def _text_of(finding: Finding, styled: Style) -> Iterator[str]:
     explanation = explain(finding.code)
-    yield f"{finding.code} {SEVERITY_NAMES[finding.severity]}: {finding.title} ({finding.occurrences})"
+    name = f"{finding.code} {SEVERITY_NAMES[finding.severity]}: {finding.title}"
+    first, *rest = _wrapped(f"{name} ({finding.occurrences})", "")
+    yield styled(first, finding.severity)
+    yield from rest
     yield from _wrapped(f"Expected: {explanation.rule}", "  ")
     for sample in finding.samples:
-        yield printable(f"  - {sample.place}: {sample.message}")
+        yield printable(f"  - {sample.place}")
+        yield from _wrapped(sample.message, "    ")
         if sample.raw and sample.raw not in sample.message:
             yield printable(f"      {_shorten(sample.raw)}")
     more = finding.count - len(finding.samples)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -20,7 +21,7 @@ from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
 from ..serialize.projection import columns_of
 from ..serialize.writers import check_format, make_sink
 from .exits import Exit
-from .messages import Console, read_each
+from .messages import Console, read_each, takes_color
 from .options import OCCURRENCE_FORMATS, REPORT_FORMATS
 from .output import display_name, format_for, is_terminal, open_input, open_outputs, suffix_formats
 from .tables import encoding_of
@@ -42,7 +43,7 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
     "never": (),
 }
 _WRITERS: dict[str, Callable[[Report, _Rows], str]] = {
-    "text": lambda report, rows: report.to_text(),
+    "text": lambda report, rows: report.to_text(color=rows.color),
     "json": lambda report, rows: report.to_json(),
     "html": lambda report, rows: report.to_html(rows.kept, file=rows.file and Path(rows.file).name),
 }
@@ -110,6 +111,7 @@ class _Rows:
 
     sinks: list[Sink] = attrs.field(factory=list)
     keeps: bool = False
+    color: bool = False
     file: str | None = None
     beside: Sink | None = None
     kept: list[Occurrence] = attrs.field(factory=list)
@@ -134,7 +136,7 @@ def _open_outputs(
     output: str | None, format: str, findings: str | None, *, guard: bool
 ) -> Iterator[tuple[Outputs, _Rows]]:
     """Opens -o and --findings; a page has a file of its name beside it for occurrences beyond its limit."""
-    rows = _Rows(keeps=format == "html", file=findings)
+    rows = _Rows(keeps=format == "html", color=is_terminal(output) and takes_color(sys.stdout), file=findings)
     file_format = None if findings is None else _occurrence_format(findings)
     if rows.keeps and findings is None and output is not None:
         rows.file, file_format = f"{Path(output).with_suffix('')}.findings.jsonl", "jsonl"

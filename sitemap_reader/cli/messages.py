@@ -6,11 +6,13 @@ escaped, and a stderr that cannot be written stops nothing.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any
 
 import attrs
+import click
 
 from ..client.progressbar import ProgressBar, duration_of
 from ..client.summary import Problems, count_of
@@ -25,6 +27,7 @@ from .exits import Exit, worst
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import TextIO
 
     from ..client.summary import Summary
     from ..frontier.robots_policy import CrawlDelay
@@ -94,7 +97,7 @@ class Console:
             return
         with self._bar.hidden():
             try:
-                print(printable(text), file=sys.stderr, flush=True)
+                print(_colored(printable(text)), file=sys.stderr, flush=True)
             except OSError:  # stderr is closed or full: the data matters more
                 return
 
@@ -210,6 +213,23 @@ class Console:
         if code == Exit.INTERRUPTED:
             self.line(f"partial: interrupted (exit {code})")
         return code
+
+
+# First word of a line -> its colour.
+_COLORS = {"error": "red", "error:": "red", "warning": "yellow", "info": "cyan", "note": "cyan", "partial:": "red"}
+
+
+def takes_color(stream: TextIO | None) -> bool:
+    """Whether it is a terminal that shows colours, and $NO_COLOR is not set (no-color.org)."""
+    shows = os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+    return shows and stream is not None and stream.isatty()
+
+
+def _colored(line: str) -> str:
+    """The line with the colour of its first word, if stderr takes colours."""
+    first, space, rest = line.partition(" ")
+    color = _COLORS.get(first) if takes_color(sys.stderr) else None
+    return f"{click.style(first, fg=color)}{space}{rest}" if color else line
 
 
 def with_options(text: str) -> str:
