@@ -141,11 +141,11 @@ def _overview(findings: tuple[Finding, ...], styled: Style) -> Iterator[str]:
     """One aligned line for each finding, under a heading for each impact."""
     width = max(len(f"{finding.count:,}") for finding in findings)
     for impact, found in groupby(findings, lambda finding: finding.impact):
-        yield styled(IMPACTS[impact], "heading")
+        yield styled(f"{IMPACTS[impact]}:", "heading")
         for finding in found:
             severity = styled(f"{SEVERITY_NAMES[finding.severity]:7}", finding.severity)
             new = "" if finding.new is None else f" ({finding.new:,} new)"
-            yield f"  {severity}  {finding.code}  {finding.count:>{width},}  {finding.title}{new}"
+            yield f"{severity}  {finding.code}  {finding.count:>{width},}  {finding.title}{new}"
 
 
 def _text_of(finding: Finding, styled: Style) -> Iterator[str]:
