@@ -57,6 +57,15 @@ class Occurrence:
         return {"type": "finding", **attrs.asdict(self)}
 
 
+def with_url(message: str, url: str | None) -> str:
+    """The message, with the listed URL before it, unless the message names it.
+
+    >>> with_url('lastmod "soon" is no date', "https://e.com/")
+    'https://e.com/: lastmod "soon" is no date'
+    """
+    return message if url is None or url in message else f"{url}: {message}"
+
+
 # Codes whose value changes from day to day while the fault is the same: a count, or the newest of some dates.
 _MOVING_VALUES = ("D", "N02", "X")
 

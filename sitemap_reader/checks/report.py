@@ -16,6 +16,7 @@ from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
 from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult
 from .html.page import render_fragment, render_page
+from .occurrences import with_url
 from .rule_docs import explain
 
 if TYPE_CHECKING:
@@ -157,8 +158,9 @@ def _text_of(finding: Finding, styled: Style) -> Iterator[str]:
     yield from _wrapped(f"Expected: {explanation.rule}", "  ")
     for sample in finding.samples:
         yield printable(f"  - {sample.place}")
-        yield from _wrapped(sample.message, "    ")
-        if sample.raw and sample.raw not in sample.message:
+        message = with_url(sample.message, sample.url)
+        yield from _wrapped(message, "    ")
+        if sample.raw and sample.raw not in message:
             yield printable(f"      {_shorten(sample.raw)}")
     more = finding.count - len(finding.samples)
     if more > 0:

@@ -189,7 +189,7 @@ def with_all(rows: list[Occurrence], **options: Any) -> str:
 
 
 def messages(tab: Any) -> list[str]:
-    return tab.locator("#D01 .message").all_inner_texts()
+    return [text.split(": ", 1)[1] for text in tab.locator("#D01 .message").all_inner_texts()]
 
 
 def test_a_card_has_pages_of_all_occurrences(show):
@@ -198,7 +198,7 @@ def test_a_card_has_pages_of_all_occurrences(show):
     assert shown.inner_text() == "1–25 of 60 occurrences"
     assert messages(tab) == [f"lastmod no. {number}" for number in range(25)]
     assert tab.locator("#D01 li").nth(1).inner_text().split("\n") == [
-        f"{SHOP}/1.xml:1", "lastmod no. 1", "lastmod: day 1"
+        f"{SHOP}/1.xml:1", f"{SHOP}/1: lastmod no. 1", "lastmod: day 1"
     ]  # fmt: skip
     previous, following = (tab.get_by_role("button", name=name) for name in ("Previous", "Next"))
     assert previous.is_disabled()
@@ -227,7 +227,8 @@ def test_few_occurrences_have_no_pages_and_new_ones_are_marked(show):
     tab = show(with_all([found(1, new=True), found(2, new=False, sitemap=None, line=None)]))
     assert count(tab, ".pages:visible") == 0
     assert tab.locator("#D01 li").all_inner_texts() == [
-        f"new\n{SHOP}/1.xml:1\nlastmod no. 1\nlastmod: day 1", "-\nlastmod no. 2\nlastmod: day 2"
+        f"new\n{SHOP}/1.xml:1\n{SHOP}/1: lastmod no. 1\nlastmod: day 1",
+        f"-\n{SHOP}/2: lastmod no. 2\nlastmod: day 2",
     ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from ...client.summary import count_of
 from ...model.errors import printable
 from ...parser.content.sniff import Format
 from ..findings import IMPACTS, SEVERITIES
+from ..occurrences import with_url
 from ..rule_docs import explain
 from .elements import Html, element, is_address, joined, link, prose, shortened, site_text
 
@@ -107,9 +108,10 @@ def place(sample: Problem) -> Html:
 
 
 def words(sample: Problem) -> Html:
-    """The message of a sample, and the text at fault unless the message has it."""
-    message = element("span", site_text(sample.message), class_="message")
-    if not sample.raw or sample.raw in sample.message:
+    """The URL and the message of a sample, and the text at fault unless these have it."""
+    text = with_url(sample.message, sample.url)
+    message = element("span", site_text(text), class_="message")
+    if not sample.raw or sample.raw in text:
         return message
     field = None if sample.field is None else joined(site_text(sample.field), ": ")
     return joined(message, " ", element("span", field, element("code", site_text(sample.raw)), class_="raw"))
@@ -217,16 +219,17 @@ def _samples(finding: Finding) -> Html | None:
 def occurrence_data(result: AuditResult, occurrences: Sequence[Occurrence]) -> Html:
     """The occurrences as data of the script: sitemaps, and id of a card -> rows.
 
-    A sitemap is its text, and whether that is a link. A row is the index of its sitemap, or null, its line, message,
-    field and raw text, null where the message has it, and 1 where it is new.
+    A sitemap is its text, and whether that is a link. A row is the index of its sitemap, or null, its line, URL and
+    message, field and value, null where the message has it, and 1 where it is new.
     """
     names = _names(result)
     sitemaps: dict[str, int] = {}
     rows: dict[str, list[tuple[object, ...]]] = {name: [] for name in names.values()}
     for each in occurrences:
         number = None if each.sitemap is None else sitemaps.setdefault(each.sitemap, len(sitemaps))
-        raw = _plain(each.value) if each.value and each.value not in each.message else None
-        row = (number, each.line, _plain(each.message), each.field if raw else None, raw, int(bool(each.new)))
+        message = with_url(each.message, None if each.url == each.sitemap else each.url)
+        value = _plain(each.value) if each.value and each.value not in message else None
+        row = (number, each.line, _plain(message), each.field if value else None, value, int(bool(each.new)))
         rows[names[each.code, each.severity]].append(row)
     data = {"sitemaps": [(url if is_address(url) else _plain(url), is_address(url)) for url in sitemaps], "rows": rows}
     # Nothing in it can end the element: `<` is escaped.
