@@ -27,6 +27,7 @@ from .baseline import BaselineCheck, open_baseline
 from .crawled import CrawlCheck, UnchangedContentCheck
 from .findings import SAMPLES, Findings
 from .occurrences import KnownFindings
+from .policy import parse_codes
 from .runner import AuditRunner
 from .urls import DisallowedUrls
 
@@ -371,22 +372,3 @@ def audit_lines(
             return runner.report(complete=False, notes=[_STOPPED])
     dumped.end()
     return runner.report(complete=dumped.complete, notes=dumped.notes())
-
-
-def parse_codes(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """Codes or their first letters, in upper case, from a list or from text with commas or blanks between them.
-
-    >>> parse_codes("D03, l")
-    ('D03', 'L')
-    """
-    try:
-        names = wanted.replace(",", " ").split() if isinstance(wanted, str) else [*wanted]
-        findings = tuple(name.strip().upper() for name in names)
-    except (TypeError, AttributeError):
-        raise UsageError(f"codes are text or a list of texts, not {wanted!r}") from None
-    for name in findings:
-        if not name or not any(code.startswith(name) for code in CATALOGUE):
-            raise UsageError(
-                f"{name!r} is neither a code nor the beginning of one: U06 is a code, U stands for all URL codes"
-            )
-    return findings

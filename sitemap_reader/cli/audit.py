@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings, parse_codes
+from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings
 from ..checks.findings import SEVERITIES
 from ..checks.occurrences import Occurrence
+from ..checks.policy import parse_codes
 from ..checks.rule_docs import explain_all
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError

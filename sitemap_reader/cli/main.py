@@ -314,6 +314,7 @@ def convert(**arguments: Any) -> Exit:
 
 
 @main.command(
+    has_settings=False,
     epilog="sitemap-reader schema json -o line.schema.json\n"
     "duckdb -c \"SELECT loc FROM read_json('urls.jsonl', format='newline_delimited', "
     'columns=$(sitemap-reader schema duckdb))"',

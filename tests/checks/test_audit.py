@@ -11,7 +11,7 @@ import pytest
 from audit_cases import AUDITED, cases
 
 import sitemap_reader as sr
-from sitemap_reader.checks.audit import parse_codes
+from sitemap_reader.checks.policy import parse_codes
 from sitemap_reader.checks.findings import SEVERITIES
 from sitemap_reader.testing import make_site
 
