@@ -48,6 +48,16 @@ class ConfigFile:
     _text: str = attrs.field(repr=False)
     _above: Keys = ()
 
+    def value(self, keys: Keys) -> Any:
+        """The value of a setting; None if there is none."""
+        value: Any = self.settings
+        for key in keys:
+            try:
+                value = value[key]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return value
+
     def line(self, keys: Keys) -> int:
         """The line of a setting, or of the nearest table that holds it; 1 for the file itself."""
         full = (*self._above, *keys)

@@ -33,6 +33,7 @@ T = TypeVar("T")
 
 AUDIT = "audit"
 IGNORE = "ignore"
+POLICY_TABLES = ("severity", "thresholds")  # of codes, beside [[audit.ignore]]
 # Severity in a file -> Severity; None: the code is off.
 SEVERITY_VALUES: dict[str, Severity | None] = {
     "error": "error",
@@ -41,35 +42,46 @@ SEVERITY_VALUES: dict[str, Severity | None] = {
     "info": "info",
     "off": None,
 }
+_WORDS: dict[Severity | None, str] = {"error": "an error", "warning": "a warning", "info": "a notice", None: "off"}
 _MAX_KEYS = 8  # in an error
 _SHARE = re.compile(r"(\d{1,3}(?:\.\d{1,6})?) ?%")
 
 
 @attrs.frozen(cache_hash=True)
 class Ignore:
-    """Problems that are not reported: of these codes, or beginnings of codes, and with a URL that matches.
+    """Problems that are not reported: of these codes, or beginnings of codes, where both URLs match.
 
-    `urls` is matched with the listed URL, or with the sitemap's of a problem that is not of one URL; without patterns
-    all URLs match. `expires` is the last day on which it applies.
+    `urls` is matched with the listed URL, or with that of the document if the problem is not of one URL; `sitemaps` is
+    matched with that of the document. Without patterns all match. `expires` is the last day on which it applies.
     """
 
     codes: tuple[str, ...]
     reason: str
     urls: Patterns = attrs.field(factory=Patterns)
+    sitemaps: Patterns = attrs.field(factory=Patterns)
     expires: date | None = None
 
     def names(self, code: str) -> bool:
         """Whether it is about this code."""
         return not self.codes or code.startswith(self.codes)
 
-    def matches(self, url: str | None) -> bool:
+    def matches(self, url: str | None, sitemap: str | None) -> bool:
         """Whether a problem of one of the codes is ignored."""
-        return not self.urls or (url is not None and self.urls.find_in(url))
+        return _is_found(self.urls, url or sitemap) and _is_found(self.sitemaps, sitemap)
 
     def __str__(self) -> str:
         codes = ", ".join(self.codes) or "all codes"
-        where = f" in URLs matching {' or '.join(each.pattern for each in self.urls.patterns)}" if self.urls else ""
-        return f"{codes}{where}: {self.reason}"
+        urls = f" in URLs matching {_texts(self.urls)}" if self.urls else ""
+        sitemaps = f" in sitemaps matching {_texts(self.sitemaps)}" if self.sitemaps else ""
+        return f"{codes}{urls}{sitemaps}: {self.reason}"
+
+
+def _is_found(patterns: Patterns, url: str | None) -> bool:
+    return not patterns or (url is not None and patterns.find_in(url))
+
+
+def _texts(patterns: Patterns) -> str:
+    return " or ".join(each.pattern for each in patterns.patterns)
 
 
 @attrs.frozen
@@ -102,12 +114,12 @@ class Policy:
     expired: tuple[Ignore, ...] = ()
     file: str | None = None
 
-    def apply(self, code: str, severity: Severity, url: str | None, ignored: dict[Ignore, int]) -> Severity | None:
-        """The severity of a problem; None if it is ignored, which `ignored` counts. `url`: see Ignore."""
-        for ignore in self._ignores.get(code, ()):
-            if ignore.matches(url):
-                ignored[ignore] = ignored.get(ignore, 0) + 1
-                return None
+    def ignore_of(self, code: str, url: str | None, sitemap: str | None) -> Ignore | None:
+        """The first ignore that matches a problem."""
+        return next((ignore for ignore in self._ignores.get(code, ()) if ignore.matches(url, sitemap)), None)
+
+    def severity_of(self, code: str, severity: Severity) -> Severity | None:
+        """The severity of a code that has this one otherwise; None if it is off."""
         return self._severities.get(code, severity)
 
     @cached_property
@@ -140,8 +152,10 @@ class Policy:
 
     def notes(self, ignored: Mapping[Ignore, int]) -> Iterator[str]:
         """Sentences for a report: the file, what was ignored and why, what expired."""
-        if self.file is not None:
-            yield f"severities, ignores and thresholds are those of {self.file}"
+        rules = [f"{code} is {_WORDS[severity]}" for code, severity in self.severities.items()]
+        rules += [f"up to {each.to_json()} of {code} do not fail" for code, each in self.thresholds.items()]
+        if self.file is not None or rules:
+            yield f"settings of {self.file or 'the policy'}" + (f": {', '.join(rules)}" if rules else "")
         for ignore in self.ignores:
             until = f" (until {ignore.expires})" if ignore.expires else ""
             yield f"ignored {count_of(ignored.get(ignore, 0), 'occurrence')} of {ignore}{until}"
@@ -163,6 +177,7 @@ def _ignore_json(ignore: Ignore) -> dict[str, Any]:
     return {
         "codes": [*ignore.codes],
         "url": [each.pattern for each in ignore.urls.patterns],
+        "sitemap": [each.pattern for each in ignore.sitemaps.patterns],
         "reason": ignore.reason,
         "expires": None if ignore.expires is None else str(ignore.expires),
     }
@@ -184,26 +199,35 @@ def read_policy(policy: str | os.PathLike[str] | Policy, *, today: date | None =
     if not isinstance(policy, str | os.PathLike):
         raise UsageError(f"policy is a file, such as sitemap-reader.toml, or a Policy, not {policy!r}")
     file = read_config_file(policy)
-    made, faults = make_policy(file, today=today)
+    made, faults, _ = make_policy(file, today=today)
     for fault in faults:
         raise file.error(fault)
     return made
 
 
-def make_policy(file: ConfigFile, *, today: date | None = None) -> tuple[Policy, tuple[Fault, ...]]:
-    """The Policy of the valid settings of a file, and what is wrong with others. Ignores expire after `today`."""
+def make_policy(file: ConfigFile, *, today: date | None = None) -> tuple[Policy, list[Fault], list[Fault]]:
+    """The Policy of the valid settings of a file, what is wrong with others, and the ignores that have expired.
+
+    An ignore expires after its day has ended: `today`, by default that of UTC, is later.
+    """
     reader = _TableReader(file.settings.get(AUDIT, {}))
-    ignores = tuple(reader.ignores())
+    numbered = dict(reader.ignores())
     day = today or datetime.now(UTC).date()
-    expired = tuple(each for each in ignores if each.expires is not None and each.expires < day)
+    expired = {index: each for index, each in numbered.items() if each.expires is not None and each.expires < day}
     policy = Policy(
         reader.by_code("severity", _severity),
-        tuple(each for each in ignores if each not in expired),
+        tuple(each for index, each in numbered.items() if index not in expired),
         reader.by_code("thresholds", _threshold),
-        expired,
+        tuple(expired.values()),
         file.name,
     )
-    return policy, tuple(reader.faults)
+    old = [
+        Fault(
+            (AUDIT, IGNORE, index, "expires"), f"this ignore expired on {each.expires}: remove it, or give a later date"
+        )
+        for index, each in expired.items()
+    ]
+    return policy, reader.faults, old
 
 
 def is_ignore_list(value: object) -> bool:
@@ -235,12 +259,12 @@ class _TableReader:
                     found[known] = parse(value)
         return found
 
-    def ignores(self) -> Iterator[Ignore]:
-        """The tables [[audit.ignore]]."""
+    def ignores(self) -> Iterator[tuple[int, Ignore]]:
+        """The valid tables [[audit.ignore]], with their indexes."""
         given = self.tables.get(IGNORE) if isinstance(self.tables, dict) else None
         for index, table in enumerate(given if isinstance(given, list) and is_ignore_list(given) else ()):
             with self._noting(IGNORE, index):
-                yield self._ignore(index, _table(table, f"[{AUDIT}.{IGNORE}]"))
+                yield index, self._ignore(index, _table(table, f"[{AUDIT}.{IGNORE}]"))
 
     def _ignore(self, index: int, table: dict[str, Any]) -> Ignore:
         fields: dict[str, Any] = {}
@@ -250,8 +274,8 @@ class _TableReader:
                 fields[name] = parse(value)
         if "reason" not in table:
             raise UsageError('it has no reason: say why these problems are ignored, reason = "..."')
-        if table.keys().isdisjoint(("code", "url")):
-            raise UsageError("it has neither code nor url, and would ignore everything")
+        if table.keys().isdisjoint(("code", "url", "sitemap")):
+            raise UsageError("it has neither code nor url nor sitemap, and would ignore everything")
         return Ignore(**{"reason": "", "codes": (), **fields})
 
 
@@ -279,15 +303,15 @@ def _threshold(value: Any) -> Threshold:
 def _codes(value: Any) -> tuple[str, ...]:
     codes = parse_codes(value)
     if not codes:
-        raise UsageError("there is no code in it; without code, all problems of the URLs are ignored")
+        raise UsageError("there is no code in it; leave it out to ignore all codes")
     return codes
 
 
-def _urls(value: Any) -> Patterns:
+def _patterns(value: Any) -> Patterns:
     patterns = [value] if isinstance(value, str) else value
     if not isinstance(patterns, list) or not patterns or not all(each and isinstance(each, str) for each in patterns):
-        raise UsageError("url is a regular expression, or a list of them")
-    return make_patterns("url", patterns)
+        raise UsageError("this is a regular expression, or a list of them")
+    return make_patterns("this", patterns)
 
 
 def _reason(value: Any) -> str:
@@ -308,7 +332,8 @@ def _date(value: Any) -> date:
 # Key of [[audit.ignore]] -> field of Ignore, and what reads its value.
 _IGNORE_KEYS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "code": ("codes", _codes),
-    "url": ("urls", _urls),
+    "url": ("urls", _patterns),
+    "sitemap": ("sitemaps", _patterns),
     "reason": ("reason", _reason),
     "expires": ("expires", _date),
 }

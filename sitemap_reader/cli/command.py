@@ -87,7 +87,7 @@ class Command(click.Command):
         """Runs the command and exits with its code."""
         settings = current_settings(ctx)
         if settings is not None and (used := settings.used(ctx)) and not ctx.params.get("quiet"):
-            _note(f"{used}; --no-config ignores them")
+            _note(f"note {used}; --no-config ignores them")
         ctx.exit(self._code(ctx))
 
     def _code(self, ctx: click.Context) -> Exit:
@@ -162,12 +162,12 @@ def _use_settings(ctx: click.Context, param: click.Parameter, path: str | None) 
     """Makes the options of a config file the defaults of the command; help and completion read no file."""
     if ctx.resilient_parsing or _SETTINGS in ctx.meta:
         return
-    from .settings import settings_for  # imported late: --help does not need it
+    from .settings import LEFT_OUT, settings_for  # imported late: --help does not need it
 
     name = str(ctx.command.name)
     settings, left_out = settings_for(name, path, commands_with_settings(ctx))
     for file in left_out:
-        _note(f"{file} is not used: another user has put it into a folder of all users; --config {file} uses it")
+        _note(LEFT_OUT.format(file=file))
     ctx.meta[_SETTINGS] = settings
     if settings is not None:
         ctx.default_map = settings.default_map(name)
@@ -189,7 +189,7 @@ def current_settings(ctx: click.Context | None = None) -> Settings | None:
 def _note(text: str) -> None:
     from .messages import Console
 
-    Console().note(f"note {text}")
+    Console().note(text)
 
 
 def _error(text: str) -> None:

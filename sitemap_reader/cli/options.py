@@ -415,6 +415,10 @@ reference_files = stacked(
         help="Crawl at the time of --baseline; with --crawl, report pages whose lastmod changed, but not their hash.",
     ),
 )
+config_file = stacked(
+    option("Settings", "--config", type=FILE, default_is="the nearest file", help="The config file."),
+    flag("Settings", "--check", help="Only list what is wrong with the file; exit with 2 if anything is."),
+)
 exit_code = flag("Output", "--exit-code", help="Exit with 1 if there is a difference.")
 
 limit = number("Output", "--limit", default_is="no limit", help="Stop after N URLs.")

@@ -17,7 +17,7 @@ import attrs
 import click
 
 from ..checks.config_file import PYPROJECT, ConfigFile, Fault, Keys, has_settings, read_config_file
-from ..checks.policy import AUDIT, Policy, is_ignore_list, make_policy, unknown_key
+from ..checks.policy import AUDIT, IGNORE, POLICY_TABLES, Policy, is_ignore_list, make_policy, unknown_key
 from ..model.errors import UsageError, masked
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 FILE_NAME = "sitemap-reader.toml"
 TARGETS = "targets"
+LEFT_OUT = "note {file} is not used: it is another user's, in a folder of all users; --config {file} uses it"
 # Names of params: arguments that [targets] stands for, and options with secrets.
 _TARGET_PARAMS = ("targets", "target")
-_SECRETS = {"auth": "--auth USER:PASSWORD or --netrc", "headers": '-H "Authorization: $TOKEN"'}
+SECRETS = {"auth": "--auth USER:PASSWORD or --netrc", "headers": '-H "Authorization: $TOKEN"'}
 # Whom the program trusts, and what runs elsewhere. Other files than those of the user could misuse credentials.
 _ONLY_NAMED = ("netrc", "netrc_file", "proxy", "cacert", "insecure", "allow_private", "scheduler", "map")
 _MAY_HOLD_LOGINS = (*_TARGET_PARAMS, "proxy", "url")
-_POLICY_TABLES = ("severity", "thresholds")
 _GIVE_IT = "give it on the command line, or name the file with --config"
 _GIVE_TARGETS = "give the TARGET too, or --config"
 _FROM_FILE = click.core.ParameterSource.DEFAULT_MAP
@@ -114,6 +114,7 @@ class Settings:
     policy: Policy = attrs.field(factory=Policy)
     by_command: dict[str, dict[str, Setting]] = attrs.field(factory=dict)
     faults: list[Fault] = attrs.field(factory=list)
+    expired: list[Fault] = attrs.field(factory=list)  # ignores of the policy that apply no longer
 
     def check(self, names: Iterable[str]) -> Iterator[Fault]:
         """All that is wrong with the file, and with the values for these commands; each once."""
@@ -125,6 +126,15 @@ class Settings:
                 if fault is not None and (fault.keys, fault.text) not in reported:
                     reported.add((fault.keys, fault.text))
                     yield fault
+
+    def common(self) -> list[Setting]:
+        """The settings at the top of the file, each once."""
+        found = {each.keys: each for own in self.by_command.values() for each in own.values() if len(each.keys) == 1}
+        return [*found.values()]
+
+    def own(self, name: str) -> list[Setting]:
+        """The settings in the table of a command."""
+        return [each for each in self.by_command.get(name, {}).values() if len(each.keys) > 1]
 
     def default_map(self, name: str) -> dict[str, Any]:
         """Name of a param -> its value for click, of one command."""
@@ -143,7 +153,7 @@ class Settings:
     def protect_credentials(self, ctx: click.Context) -> None:
         """Raises UsageError if credentials of the command line would go to targets of a file that was found."""
         has_targets = any(each.param.name in _TARGET_PARAMS for each in self._taken(ctx))
-        given = [name for name in _SECRETS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+        given = [name for name in SECRETS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
         if has_targets and given and not self.is_named:
             raise UsageError(
                 f"credentials do not go to targets of a file that was only found: {_GIVE_TARGETS} {self.file.name}"
@@ -163,7 +173,7 @@ class Settings:
             for key, value in table.items():
                 if not (name == AUDIT and _is_policy(key, value)):
                     self._read_own(name, key, value)
-        self.policy, faults = make_policy(self.file)
+        self.policy, faults, self.expired = make_policy(self.file)
         self.faults += faults
 
     def _read_common(self, key: str, value: Any) -> None:
@@ -187,7 +197,7 @@ class Settings:
         if key in known:
             self._add(name, known[key], (name, key), value)
         else:
-            tables = (*_POLICY_TABLES, "ignore") if name == AUDIT else ()
+            tables = (*POLICY_TABLES, IGNORE) if name == AUDIT else ()
             self._fault((name, key), unknown_key(key, [*known, *tables], f"[{name}]"))
 
     def _add(self, name: str, param: click.Parameter, keys: Keys, stated: Any) -> None:
@@ -206,8 +216,8 @@ class Settings:
     def _permit(self, param: click.Parameter, stated: Any) -> None:
         """Raises UsageError for secrets, and for options that only a file named by --config may set."""
         texts = stated if isinstance(stated, list) else [stated]
-        if param.name in _SECRETS:
-            instead = _SECRETS[param.name]
+        if param.name in SECRETS:
+            instead = SECRETS[param.name]
             raise UsageError(
                 f"may hold a secret, which does not belong into a file: give {instead} on the command line"
             )
@@ -270,7 +280,7 @@ _TYPES_BY_METAVAR: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 def _is_policy(key: str, value: Any) -> bool:
-    return key in _POLICY_TABLES or (key == "ignore" and is_ignore_list(value))
+    return key in POLICY_TABLES or (key == IGNORE and is_ignore_list(value))
 
 
 def keys_of(command: click.Command) -> dict[str, click.Parameter]:
