@@ -37,31 +37,32 @@ def run(*, command: str | None, config: str | None, check: bool) -> Exit:
     for file in left_out:
         console.note(LEFT_OUT.format(file=file))
     if found is None:
-        console.note(f"note no config file: neither {FILE_NAME} nor [tool.sitemap-reader] in pyproject.toml")
-    settings = None if found is None else read_settings(found, commands, is_named=config is not None)
+        settings, faults = None, []
+        text = f"# no config file: neither {FILE_NAME} nor [tool.sitemap-reader] in pyproject.toml\n"
+    else:
+        settings = read_settings(found, commands, is_named=config is not None)
+        faults = [*settings.check(commands), *(settings.expired if check else ())]
+        text = f"# {settings.file.name}{': nothing is wrong' if check else ''}\n"
     if not check:
-        named = commands if command is None else {command: commands[command]}
-        _write(settings, named, with_defaults=command is not None)
-    if settings is None:
-        return Exit.COMPLETE
-    faults = [*settings.check(commands), *(settings.expired if check else ())]
+        text += _shown(settings, commands if command is None else {command: commands[command]}, is_all=bool(command))
+    if not (check and faults):
+        with open_outputs(None) as outputs:
+            outputs.records.write(text.encode())
     for fault in faults:
-        console.error(str(settings.file.error(fault)))
-    if check and not faults:
-        console.note(f"{settings.file.name}: nothing is wrong")
+        console.error(str(settings.file.error(fault)) if settings else fault.text)
     return Exit.USAGE if faults else Exit.COMPLETE
 
 
 Rows = list[tuple[str, str]]  # TOML, and where it is from
 
 
-def _write(settings: Settings | None, commands: Mapping[str, click.Command], *, with_defaults: bool) -> None:
-    """The settings as they are in the file; with defaults, all options of each command in its table."""
+def _shown(settings: Settings | None, commands: Mapping[str, click.Command], *, is_all: bool) -> str:
+    """The settings as they are in the file; with `is_all`, all options of each command in its table."""
     sections: list[tuple[str, Rows]] = []
-    if settings is not None and not with_defaults:
+    if settings is not None and not is_all:
         sections.append(("", [*_stated(settings, settings.common())]))
     for name, command in commands.items():
-        if with_defaults:
+        if is_all:
             rows = [*_options(name, command, settings)]
         else:
             rows = [*_stated(settings, settings.own(name))] if settings is not None else []
@@ -69,8 +70,7 @@ def _write(settings: Settings | None, commands: Mapping[str, click.Command], *, 
         if name == AUDIT and settings is not None:
             sections += _policy(settings.file)
     texts = [header + "".join(starmap(_line, rows)) for header, rows in sections if rows]
-    with open_outputs(None) as outputs:
-        outputs.records.write("\n".join(texts).encode())
+    return "\n".join(texts)
 
 
 def _line(text: str, source: str) -> str:

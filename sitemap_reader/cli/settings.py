@@ -31,7 +31,7 @@ LEFT_OUT = "note {file} is not used: it is another user's, in a folder of all us
 # Names of params: arguments that [targets] stands for, and options with secrets.
 _TARGET_PARAMS = ("targets", "target")
 SECRETS = {"auth": "--auth USER:PASSWORD or --netrc", "headers": '-H "Authorization: $TOKEN"'}
-# Whom the program trusts, and what runs elsewhere. Other files than those of the user could misuse credentials.
+# Decide which servers are trusted, and where code runs: a file of another author could misuse credentials.
 _ONLY_NAMED = ("netrc", "netrc_file", "proxy", "cacert", "insecure", "allow_private", "scheduler", "map")
 _MAY_HOLD_LOGINS = (*_TARGET_PARAMS, "proxy", "url")
 _GIVE_IT = "give it on the command line, or name the file with --config"
