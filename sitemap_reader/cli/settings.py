@@ -34,6 +34,7 @@ SECRETS = {"auth": "--auth USER:PASSWORD or --netrc", "headers": '-H "Authorizat
 # Decide which servers are trusted, and where code runs: a file of another author could misuse credentials.
 _ONLY_NAMED = ("netrc", "netrc_file", "proxy", "cacert", "insecure", "allow_private", "scheduler", "map")
 _MAY_HOLD_LOGINS = (*_TARGET_PARAMS, "proxy", "url")
+_ROOT = 0  # the user whose files all trust
 _GIVE_IT = "give it on the command line, or name the file with --config"
 _GIVE_TARGETS = "give the TARGET too, or --config"
 _FROM_FILE = click.core.ParameterSource.DEFAULT_MAP
@@ -75,7 +76,7 @@ def _may_be_foreign(file: Path) -> bool:
     if not hasattr(os, "getuid"):
         return False
     is_open = file.parent.stat().st_mode & stat.S_IWOTH
-    return bool(is_open) and file.lstat().st_uid not in (os.getuid(), 0)
+    return bool(is_open) and file.lstat().st_uid not in (os.getuid(), _ROOT)
 
 
 # --- its options ---
