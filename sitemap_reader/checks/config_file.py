@@ -111,12 +111,14 @@ def has_settings(path: Path) -> bool:
     if path.name != PYPROJECT:
         return True
     try:
-        text = path.read_bytes()[:MAX_BYTES].decode("utf-8", "replace")
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return False
+    try:
         return TOOL[1] in text and _tool_settings(tomllib.loads(text)) is not None
     except (tomllib.TOMLDecodeError, RecursionError):
         return f"{TOOL[0]}.{TOOL[1]}" in text
-    except OSError:
-        return False
 
 
 def _tool_settings(document: Mapping[str, Any]) -> Mapping[str, Any] | None:

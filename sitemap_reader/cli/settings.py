@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 FILE_NAME = "sitemap-reader.toml"
 TARGETS = "targets"
 LEFT_OUT = "note {file} is not used: it is another user's, in a folder of all users; --config {file} uses it"
-# Names of params: arguments that [targets] stands for, and options with secrets.
+# Names of params: arguments that `targets` stands for; options with secrets, and what to give instead.
 _TARGET_PARAMS = ("targets", "target")
 SECRETS = {"auth": "--auth USER:PASSWORD or --netrc", "headers": '-H "Authorization: $TOKEN"'}
 # Decide which servers are trusted, and where code runs: a file of another author could misuse credentials.
 _ONLY_NAMED = ("netrc", "netrc_file", "proxy", "cacert", "insecure", "allow_private", "scheduler", "map")
 _MAY_HOLD_LOGINS = (*_TARGET_PARAMS, "proxy", "url")
-_ROOT = 0  # the user whose files all trust
+_ROOT = 0  # root could read and write everything anyway
 _GIVE_IT = "give it on the command line, or name the file with --config"
 _GIVE_TARGETS = "give the TARGET too, or --config"
 _FROM_FILE = click.core.ParameterSource.DEFAULT_MAP
@@ -55,7 +55,7 @@ def find_config(folder: Path) -> tuple[Path | None, list[Path]]:
             if not os.path.isfile(file) or not has_settings(file):
                 continue
             if not _may_be_foreign(file):
-                return file, left_out
+                return Path(os.path.relpath(file)), left_out  # as it is shown, in reports too
             left_out.append(file)
     return None, left_out
 

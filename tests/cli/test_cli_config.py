@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +18,6 @@ from sitemap_reader.cli.settings import keys_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from click.testing import Result
 
@@ -292,6 +293,23 @@ def test_every_option_may_be_in_its_table(config: Callable[[str], Path], command
 
 def test_commands_without_a_table_are_known() -> None:
     assert {*main.commands} - {*COMMANDS} == {"schema", "config"}
+
+
+def test_the_example_of_the_docs_is_valid(folder: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "config.md").read_text("utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (folder / NAME).write_text(example)
+    result = run("config")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.count(" = ") == example.count(" = ")
+
+
+def test_the_docs_name_what_only_a_named_file_may_set() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "config.md").read_text("utf-8")
+    keys = {key: str(param.name) for command in COMMANDS.values() for key, param in keys_of(command).items()}
+    for key, name in keys.items():
+        if name in (*settings.SECRETS, *settings._ONLY_NAMED):
+            assert f"`{key}`" in page.partition("## Safety")[2]
 
 
 # --- safety ---
