@@ -115,9 +115,9 @@ class Findings:
         self._codes = {
             code for code in CATALOGUE if (not select or _matches(code, select)) and not _matches(code, ignore)
         }
-        if policy is not None:
-            self._codes -= policy.off
         self.policy = policy
+        self._ruled = policy.codes if policy is not None else frozenset()
+        self._codes -= policy.off if policy is not None else frozenset()
         self.ignored: Counter[tuple[Ignore, str]] = Counter()  # with the code
         self._max_samples = samples
         self._on_occurrence = on_occurrence
@@ -128,8 +128,11 @@ class Findings:
     @property
     def needs_each(self) -> bool:
         """Whether a check reports each problem by itself, where it could report the first with their number."""
-        depends_on_url = self.policy is not None and self.policy.needs_each
-        return depends_on_url or self._on_occurrence is not None or self._known is not None or self._pending is not None
+        return self._needs_problems or (self.policy is not None and self.policy.needs_each)
+
+    @property
+    def _needs_problems(self) -> bool:
+        return self._on_occurrence is not None or self._known is not None or self._pending is not None
 
     def includes(self, codes: Iterable[str]) -> bool:
         """Whether any of these codes counts."""
@@ -153,11 +156,13 @@ class Findings:
         """
         if code not in self._codes:
             return
-        severity = self._severity(code, CATALOGUE[code].severity, url, sitemap, count)
+        severity: Severity | None = CATALOGUE[code].severity
+        if code in self._ruled:
+            severity = self._severity(code, severity, url, sitemap, count)
         if severity is None:
             return
         collected = self._collected(code, severity)
-        if self.needs_each or collected.keeps(sitemap, self._max_samples):
+        if self._needs_problems or collected.keeps(sitemap, self._max_samples):
             text = message if isinstance(message, str) else message()
             problem = report(code, text, sitemap=sitemap, line=line, field=field, raw=raw, url=url, severity=severity)
             self._add(problem, collected, count)
@@ -168,22 +173,22 @@ class Findings:
         """Adds a problem that the parser or the crawl reported."""
         if problem.code not in self._codes:
             return
-        severity = self._severity(problem.code, problem.severity, problem.url, problem.sitemap)
+        severity: Severity | None = problem.severity
+        if problem.code in self._ruled:
+            severity = self._severity(problem.code, problem.severity, problem.url, problem.sitemap)
         if severity is not None:
             same = problem if severity == problem.severity else attrs.evolve(problem, severity=severity)
             self._add(same, self._collected(problem.code, severity))
 
     def _severity(
-        self, code: str, severity: Severity, url: str | None, sitemap: str | None, count: int = 1
+        self, code: str, severity: Severity | None, url: str | None, sitemap: str | None, count: int = 1
     ) -> Severity | None:
         """The severity of a problem by the policy; None if it is ignored."""
-        if self.policy is None:
-            return severity
-        ignore = self.policy.ignore_of(code, url, sitemap)
-        if ignore is None:
-            return self.policy.severity_of(code, severity)
-        self.ignored[ignore, code] += count
-        return None
+        ignore = None if self.policy is None else self.policy.ignore_of(code, url, sitemap)
+        if ignore is not None:
+            self.ignored[ignore, code] += count
+            return None
+        return severity if self.policy is None else self.policy.severity_of(code, severity)
 
     def _add(self, problem: Problem, collected: _Collected, count: int = 1) -> None:
         if collected.keeps(problem.sitemap, self._max_samples):
@@ -191,7 +196,7 @@ class Findings:
         collected.documents[problem.sitemap] += count
         if self._pending is not None:
             self._pending.append((problem, count))
-        elif self.needs_each:
+        elif self._needs_problems:
             self._add_occurrence(problem, collected, count)
 
     def _add_occurrence(self, problem: Problem, collected: _Collected, count: int) -> None:
@@ -204,7 +209,7 @@ class Findings:
         """An empty collector with the same codes and number of samples, whose problems merge() passes on."""
         other = Findings(samples=self._max_samples, policy=self.policy)
         other._codes = self._codes
-        other._pending = [] if self.needs_each else None
+        other._pending = [] if self._needs_problems else None
         return other
 
     def merge(self, other: Findings, limits: Mapping[str, int] | None = None) -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -118,7 +118,12 @@ class Policy:
         """The first ignore that matches a problem."""
         return next((ignore for ignore in self._ignores.get(code, ()) if ignore.matches(url, sitemap)), None)
 
-    def severity_of(self, code: str, severity: Severity) -> Severity | None:
+    @cached_property
+    def codes(self) -> frozenset[str]:
+        """The codes whose problems it may change or ignore."""
+        return frozenset((*self._ignores, *self._severities))
+
+    def severity_of(self, code: str, severity: Severity | None) -> Severity | None:
         """The severity of a code that has this one otherwise; None if it is off."""
         return self._severities.get(code, severity)
 
@@ -307,11 +312,11 @@ def _codes(value: Any) -> tuple[str, ...]:
     return codes
 
 
-def _patterns(value: Any) -> Patterns:
+def _patterns(key: str, value: Any) -> Patterns:
     patterns = [value] if isinstance(value, str) else value
     if not isinstance(patterns, list) or not patterns or not all(each and isinstance(each, str) for each in patterns):
-        raise UsageError("this is a regular expression, or a list of them")
-    return make_patterns("this", patterns)
+        raise UsageError(f"{key} is a regular expression, or a list of them")
+    return make_patterns(key, patterns)
 
 
 def _reason(value: Any) -> str:
@@ -332,8 +337,8 @@ def _date(value: Any) -> date:
 # Key of [[audit.ignore]] -> field of Ignore, and what reads its value.
 _IGNORE_KEYS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "code": ("codes", _codes),
-    "url": ("urls", _patterns),
-    "sitemap": ("sitemaps", _patterns),
+    "url": ("urls", partial(_patterns, "url")),
+    "sitemap": ("sitemaps", partial(_patterns, "sitemap")),
     "reason": ("reason", _reason),
     "expires": ("expires", _date),
 }

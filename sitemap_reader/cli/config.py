@@ -41,7 +41,7 @@ def run(*, command: str | None, config: str | None, check: bool) -> Exit:
         text = f"# no config file: neither {FILE_NAME} nor [tool.sitemap-reader] in pyproject.toml\n"
     else:
         settings = read_settings(found, commands, is_named=config is not None)
-        faults = [*settings.check(commands), *(settings.expired if check else ())]
+        faults = settings.check(commands, with_expired=check)
         text = f"# {settings.file.name}{': nothing is wrong' if check else ''}\n"
     if not check:
         text += _shown(settings, commands if command is None else {command: commands[command]}, is_all=bool(command))

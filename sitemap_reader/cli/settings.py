@@ -21,7 +21,7 @@ from ..checks.policy import AUDIT, IGNORE, POLICY_TABLES, Policy, is_ignore_list
 from ..model.errors import UsageError, masked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     Commands = Mapping[str, click.Command]
 
@@ -117,16 +117,11 @@ class Settings:
     faults: list[Fault] = attrs.field(factory=list)
     expired: list[Fault] = attrs.field(factory=list)  # ignores of the policy that apply no longer
 
-    def check(self, names: Iterable[str]) -> Iterator[Fault]:
-        """All that is wrong with the file, and with the values for these commands; each once."""
-        yield from self.faults
-        reported = set()
-        for name in names:
-            for setting in self.by_command.get(name, {}).values():
-                fault = setting.fault()
-                if fault is not None and (fault.keys, fault.text) not in reported:
-                    reported.add((fault.keys, fault.text))
-                    yield fault
+    def check(self, names: Iterable[str], *, with_expired: bool = False) -> list[Fault]:
+        """All that is wrong with the file, and with the values for these commands, each once, by line."""
+        values = [setting.fault() for name in names for setting in self.by_command.get(name, {}).values()]
+        faults = [*self.faults, *(fault for fault in values if fault), *(self.expired if with_expired else ())]
+        return sorted(dict.fromkeys(faults), key=lambda fault: self.file.line(fault.keys))
 
     def common(self) -> list[Setting]:
         """The settings at the top of the file, each once."""
@@ -184,8 +179,8 @@ class Settings:
             known = {each for command in self.commands.values() for each in keys_of(command)}
             self._fault((key,), unknown_key(key, sorted({*known, *self.commands}), "the file"))
         elif len({getattr(param, "help", "") for param in params.values()}) > 1:
-            tables = " or ".join(f"[{name}]" for name in params)
-            self._fault((key,), f"{key} means something else in each command: write it into {tables}")
+            table = next(iter(params))
+            self._fault((key,), f"{key} differs between commands: write it into their tables, such as [{table}]")
         else:
             for name, param in params.items():
                 if key == TARGETS and param.nargs == 1 and isinstance(value, list) and len(value) != 1:

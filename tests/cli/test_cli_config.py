@@ -223,7 +223,7 @@ def test_what_is_taken_from_a_file_that_was_found_is_noted(config: Callable[[str
         ("[dump]\nconfig = 'x'\n", "2: 'config' is no key of [dump]; "),
         ("[dump]\njobs = 3\n", "2: 'jobs' is no key of [dump]; "),
         ("audit = 1\n", "1: audit is a command: write its options into a table [audit]"),
-        ("format = 'csv'\n", "1: format means something else in each command: write it into [dump] or [parse] or"),
+        ("format = 'csv'\n", "1: format differs between commands: write it into their tables, such as [dump]"),
         ("[dump]\nlimit = 0\n", "2: limit: 0 is not in the range x>=1"),
         ("[dump]\nlimit = '3'\n", "2: limit is a whole number, not '3'"),
         ("[dump]\nlimit = true\n", "2: limit is a whole number, not True"),
@@ -259,8 +259,8 @@ def test_values_of_other_commands_stop_only_the_check(config: Callable[[str], Pa
 def test_a_fault_of_a_common_option_is_reported_once(config: Callable[[str], Path]) -> None:
     config("per-host = 0\nuser-agent = 1\n")
     assert run("config", "--check").stderr.splitlines() == [
-        f"error: {NAME}:2: user-agent is a text, not 1",
         f"error: {NAME}:1: per-host: 0 is not in the range x>=1",
+        f"error: {NAME}:2: user-agent is a text, not 1",
     ]
 
 
@@ -507,7 +507,7 @@ def test_check_lists_all_faults(config: Callable[[str], Path]) -> None:
     result = run("config", "--check")
     assert (result.exit_code, result.stdout) == (2, "")
     assert [line.removeprefix(f"error: {NAME}:").split(":")[0] for line in result.stderr.splitlines()] == [
-        "1", "4", "3", "7",
+        "1", "3", "4", "7",
     ]  # fmt: skip
     assert "7: this ignore expired on 2020-01-01: remove it, or give a later date" in result.stderr
     config(STATED)
