@@ -27,6 +27,7 @@ from .baseline import BaselineCheck, open_baseline
 from .crawled import CrawlCheck, UnchangedContentCheck
 from .findings import SAMPLES, Findings
 from .occurrences import KnownFindings
+from .policy import parse_codes, read_policy
 from .runner import AuditRunner
 from .urls import DisallowedUrls
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from .baseline import Source
     from .findings import Check
     from .occurrences import Occurrence
+    from .policy import Policy
     from .report import Report
 
     DumpItem = UrlRecord | SitemapRef | Problem | Outcome
@@ -207,6 +209,11 @@ _AUDIT_KEYWORDS = {
         "The occurrences of an earlier audit, a file of JSON lines: Finding.new counts those that it lacks.",
     ),
     "on_occurrence": ("None", "Called with each Occurrence: every place in which a problem was found, as it is found."),
+    "policy": (
+        "None",
+        "Severities, ignores and thresholds: the file that has them in its tables `[audit…]`, such as "
+        "sitemap-reader.toml, or a Policy. No file is looked for.",
+    ),
     "as_of": (
         "None",
         "The time from which ages are computed: a date, a datetime or text; None: now, or the time of a recording.",
@@ -231,6 +238,7 @@ def audit(
     ignore: str | Iterable[str] = (),
     samples: int = SAMPLES,
     known: str | os.PathLike[str] | None = None,
+    policy: str | os.PathLike[str] | Policy | None = None,
     on_occurrence: Callable[[Occurrence], None] | None = None,
     as_of: Moment | None = None,
     on_outcome: Callable[[Outcome], None] | None = None,
@@ -249,7 +257,7 @@ def audit(
     _check_source(source)
     now = datetime.now(UTC)
     moment = None if as_of is None else make_moment("as_of", as_of, now).astimezone(UTC)
-    findings = make_findings(select, ignore, samples, known, on_occurrence)
+    findings = make_findings(select, ignore, samples, known, on_occurrence, policy)
     compared_with = ComparisonSources(crawl, baseline, state, baseline_crawl)
     compared_with.validate(parse_codes(select))
     if not isinstance(source, Dump) and not is_dump_name(os.fspath(source)):
@@ -275,8 +283,9 @@ def make_findings(
     samples: int,
     known: str | os.PathLike[str] | None = None,
     on_occurrence: Callable[[Occurrence], None] | None = None,
+    policy: str | os.PathLike[str] | Policy | None = None,
 ) -> Findings:
-    """An empty collector; UsageError for unknown codes, a negative number of samples, and another file than known."""
+    """An empty collector; UsageError for unknown codes, a negative number of samples, and files of another kind."""
     if type(samples) is not int or samples < 0:
         raise UsageError(f"samples must be a number, 0 or more, not {samples!r}")
     return Findings(
@@ -285,6 +294,7 @@ def make_findings(
         samples=samples,
         known=None if known is None else KnownFindings.read(known),
         on_occurrence=on_occurrence,
+        policy=None if policy is None else read_policy(policy),
     )
 
 
@@ -371,22 +381,3 @@ def audit_lines(
             return runner.report(complete=False, notes=[_STOPPED])
     dumped.end()
     return runner.report(complete=dumped.complete, notes=dumped.notes())
-
-
-def parse_codes(wanted: str | Iterable[str]) -> tuple[str, ...]:
-    """Codes or their first letters, in upper case, from a list or from text with commas or blanks between them.
-
-    >>> parse_codes("D03, l")
-    ('D03', 'L')
-    """
-    try:
-        names = wanted.replace(",", " ").split() if isinstance(wanted, str) else [*wanted]
-        findings = tuple(name.strip().upper() for name in names)
-    except (TypeError, AttributeError):
-        raise UsageError(f"codes are text or a list of texts, not {wanted!r}") from None
-    for name in findings:
-        if not name or not any(code.startswith(name) for code in CATALOGUE):
-            raise UsageError(
-                f"{name!r} is neither a code nor the beginning of one: U06 is a code, U stands for all URL codes"
-            )
-    return findings

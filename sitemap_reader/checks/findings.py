@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
     from .occurrences import KnownFindings
+    from .policy import Ignore, Policy
 
 
 # In the order of a report. Problems of severity `info` are shown as notices.
@@ -68,6 +69,11 @@ class Finding:
     new: int | None = None
 
     @property
+    def counted(self) -> int:
+        """The number of new problems, or of all if there are no known findings."""
+        return self.count if self.new is None else self.new
+
+    @property
     def title(self) -> str:
         """The name of the problem, from CATALOGUE."""
         return CATALOGUE[self.code].title
@@ -93,7 +99,7 @@ class Findings:
 
     With `select` only those codes count; codes in `ignore` never do. Both take codes or their first letters. `samples`
     is the number of samples kept for each code. `on_occurrence` is called with each problem; `known` are the findings
-    of an earlier audit.
+    of an earlier audit. The `policy` may change the severity of a problem, or ignore it: `ignored` counts those.
     """
 
     def __init__(
@@ -104,10 +110,15 @@ class Findings:
         samples: int = SAMPLES,
         on_occurrence: Callable[[Occurrence], None] | None = None,
         known: KnownFindings | None = None,
+        policy: Policy | None = None,
     ) -> None:
         self._codes = {
             code for code in CATALOGUE if (not select or _matches(code, select)) and not _matches(code, ignore)
         }
+        self.policy = policy
+        self._ruled = policy.codes if policy is not None else frozenset()
+        self._codes -= policy.off if policy is not None else frozenset()
+        self.ignored: Counter[tuple[Ignore, str]] = Counter()  # with the code
         self._max_samples = samples
         self._on_occurrence = on_occurrence
         self._known = known
@@ -117,6 +128,10 @@ class Findings:
     @property
     def needs_each(self) -> bool:
         """Whether a check reports each problem by itself, where it could report the first with their number."""
+        return self._needs_problems or (self.policy is not None and self.policy.needs_each)
+
+    @property
+    def _needs_problems(self) -> bool:
         return self._on_occurrence is not None or self._known is not None or self._pending is not None
 
     def includes(self, codes: Iterable[str]) -> bool:
@@ -141,18 +156,39 @@ class Findings:
         """
         if code not in self._codes:
             return
-        collected = self._collected(code, CATALOGUE[code].severity)
-        if self.needs_each or collected.keeps(sitemap, self._max_samples):
+        severity: Severity | None = CATALOGUE[code].severity
+        if code in self._ruled:
+            severity = self._severity(code, severity, url, sitemap, count)
+        if severity is None:
+            return
+        collected = self._collected(code, severity)
+        if self._needs_problems or collected.keeps(sitemap, self._max_samples):
             text = message if isinstance(message, str) else message()
-            problem = report(code, text, sitemap=sitemap, line=line, field=field, raw=raw, url=url)
+            problem = report(code, text, sitemap=sitemap, line=line, field=field, raw=raw, url=url, severity=severity)
             self._add(problem, collected, count)
         else:
             collected.documents[sitemap] += count
 
     def add(self, problem: Problem) -> None:
         """Adds a problem that the parser or the crawl reported."""
-        if problem.code in self._codes:
-            self._add(problem, self._collected(problem.code, problem.severity))
+        if problem.code not in self._codes:
+            return
+        severity: Severity | None = problem.severity
+        if problem.code in self._ruled:
+            severity = self._severity(problem.code, problem.severity, problem.url, problem.sitemap)
+        if severity is not None:
+            same = problem if severity == problem.severity else attrs.evolve(problem, severity=severity)
+            self._add(same, self._collected(problem.code, severity))
+
+    def _severity(
+        self, code: str, severity: Severity | None, url: str | None, sitemap: str | None, count: int = 1
+    ) -> Severity | None:
+        """The severity of a problem by the policy; None if it is ignored."""
+        ignore = None if self.policy is None else self.policy.ignore_of(code, url, sitemap)
+        if ignore is not None:
+            self.ignored[ignore, code] += count
+            return None
+        return severity if self.policy is None else self.policy.severity_of(code, severity)
 
     def _add(self, problem: Problem, collected: _Collected, count: int = 1) -> None:
         if collected.keeps(problem.sitemap, self._max_samples):
@@ -160,7 +196,7 @@ class Findings:
         collected.documents[problem.sitemap] += count
         if self._pending is not None:
             self._pending.append((problem, count))
-        elif self.needs_each:
+        elif self._needs_problems:
             self._add_occurrence(problem, collected, count)
 
     def _add_occurrence(self, problem: Problem, collected: _Collected, count: int) -> None:
@@ -171,9 +207,9 @@ class Findings:
 
     def empty_copy(self) -> Findings:
         """An empty collector with the same codes and number of samples, whose problems merge() passes on."""
-        other = Findings(samples=self._max_samples)
+        other = Findings(samples=self._max_samples, policy=self.policy)
         other._codes = self._codes
-        other._pending = [] if self.needs_each else None
+        other._pending = [] if self._needs_problems else None
         return other
 
     def merge(self, other: Findings, limits: Mapping[str, int] | None = None) -> None:
@@ -188,6 +224,8 @@ class Findings:
                     collected.keep(sample, self._max_samples)
             for document, count in theirs.documents.items():
                 collected.documents[document] += min(count, limit)
+        for (ignore, code), count in other.ignored.items():
+            self.ignored[ignore, code] += count if limits is None else min(count, limits.get(code, 0))
         self._merge_pending(other, limits)
 
     def _merge_pending(self, other: Findings, limits: Mapping[str, int] | None) -> None:
@@ -204,6 +242,13 @@ class Findings:
         for collected in self._by_code.values():
             total.update(collected.documents)
         return total
+
+    def ignored_by_rule(self) -> dict[Ignore, int]:
+        """How many problems each ignore of the policy has suppressed."""
+        counts: Counter[Ignore] = Counter()
+        for (ignore, _), count in self.ignored.items():
+            counts[ignore] += count
+        return counts
 
     def ranked(self) -> tuple[Finding, ...]:
         """The findings by impact, then by severity, then the most frequent first."""
@@ -410,6 +455,8 @@ class AuditResult:
     notes: tuple[str, ...] = ()
     unnamed: tuple[Outcome, ...] = ()
     lastmod_trust: Mapping[str, LastmodTrust] = attrs.field(factory=dict, hash=False)
+    policy: Policy | None = None
+    ignored: Mapping[Ignore, int] = attrs.field(factory=dict, hash=False)
 
     def count(self, severity: Severity) -> int:
         """The number of problems of a severity, over all findings."""
@@ -418,7 +465,18 @@ class AuditResult:
     def count_new(self, severity: Severity) -> int:
         """The number of problems of a severity that the known findings lack; all, without known findings."""
         found = [finding for finding in self.findings if finding.severity == severity]
-        return sum(finding.count if finding.new is None else finding.new for finding in found)
+        return sum(finding.counted for finding in found)
+
+    def failing(self, severities: Collection[Severity]) -> tuple[Finding, ...]:
+        """The findings of these severities that are new, if there are known ones, and more than the policy allows."""
+        found = [finding for finding in self.findings if finding.severity in severities and finding.counted]
+        counts: Counter[str] = Counter()
+        for finding in found:  # S01 may have two
+            counts[finding.code] += finding.counted
+        policy = self.policy
+        return tuple(
+            each for each in found if policy is None or not policy.allows(each.code, counts[each.code], self.urls)
+        )
 
     @property
     def headline(self) -> str:

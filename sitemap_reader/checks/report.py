@@ -44,6 +44,9 @@ class Report(AuditResult):
     and reasons. `notes` are sentences on what was not checked, or only for a sample. `unnamed` are the outcomes of
     incomplete documents without a URL, as `parse --report -` writes them for a file: they have no row.
 
+    `policy` has the severities, ignores and thresholds that were used, if any; `ignored` is the number of problems that
+    each ignore has suppressed.
+
     str() is the text that the command line writes.
     """
 
@@ -68,6 +71,7 @@ class Report(AuditResult):
             "sitemaps": [_row_json(row) for row in self.sitemaps],
             "facts": [attrs.asdict(fact) for fact in self.facts],
             "notes": list(self.notes),
+            "policy": None if self.policy is None else self.policy.to_dict(self.ignored),
         }
 
     def to_text(self, *, color: bool = False) -> str:

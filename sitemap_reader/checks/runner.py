@@ -198,6 +198,8 @@ class AuditRunner:
         for check in self._checks:
             check.on_end(self.findings)
         check_notes = [note for check in self._checks for note in getattr(check, "notes", ())]
+        policy, ignored = self.findings.policy, self.findings.ignored_by_rule()
+        policy_notes = policy.notes(ignored) if policy is not None else ()
         return Report(
             target=self.target,
             at=self._now,
@@ -207,9 +209,11 @@ class AuditRunner:
             findings=self.findings.ranked(),
             sitemaps=tuple(self._rows()),
             facts=(*self._overview.facts(), *self._lastmods.facts()),
-            notes=(*notes, *check_notes),
+            notes=(*notes, *check_notes, *policy_notes),
             unnamed=tuple(self._unnamed),
             lastmod_trust={url: judge_history(history) for url, history in self._lastmods.histories.items()},
+            policy=policy,
+            ignored=ignored,
         )
 
     def _rows(self) -> Iterator[TreeRow]:

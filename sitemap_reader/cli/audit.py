@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings, parse_codes
+from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings
 from ..checks.findings import SEVERITIES
 from ..checks.occurrences import Occurrence
+from ..checks.policy import parse_codes
 from ..checks.rule_docs import explain_all
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError
@@ -29,6 +30,7 @@ from .tables import encoding_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from ..checks.policy import Policy
     from ..checks.report import Report
     from ..model.problems import Severity
     from ..serialize.byte_streams import Sink
@@ -71,6 +73,7 @@ def run(
     baseline_crawl: str | None,
     quiet: bool,
     verbose: bool,
+    policy: Policy | None = None,
     **reading: Any,
 ) -> Exit:
     """Writes the report of a TARGET or a FILE; `reading` are keywords of sitemap_reader.audit()."""
@@ -82,7 +85,13 @@ def run(
     format = format_for(output, format, (*REPORT_FORMATS, *OCCURRENCE_FORMATS)) or "text"
     if format == "html" and is_terminal(output):
         raise UsageError("html is for a browser: give -o report.html")
-    rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples, "known": known}
+    rules = {
+        "select": " ".join(select),
+        "ignore": " ".join(ignore),
+        "samples": samples,
+        "known": known,
+        "policy": policy,
+    }
     reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl)
     with _open_outputs(output, format, findings, guard=not no_formula_guard) as (outputs, rows):
         if rows.sinks or rows.keeps:
@@ -94,7 +103,7 @@ def run(
             if format in _WRITERS:
                 outputs.records.write(_WRITERS[format](report, rows).encode(encoding_of(output), "replace"))
             outputs.keep()
-            if any(map(report.count_new, _FAILING[fail_on])):
+            if report.failing(_FAILING[fail_on]):
                 ended.append(Exit.THRESHOLD)
     if report is None:
         return console.end(None, None, ended)

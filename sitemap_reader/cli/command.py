@@ -19,6 +19,8 @@ from .exits import Exit
 if TYPE_CHECKING:
     from typing import TextIO
 
+    from .settings import Settings
+
 
 class GroupedOption(click.Option):
     """An option under a heading of the help, which always states its default."""
@@ -33,8 +35,21 @@ class GroupedOption(click.Option):
         return {"default": words if isinstance(words, str) else super().get_help_extra(ctx).get("default", "none")}
 
 
+_SETTINGS = "sitemap_reader.settings"  # in the meta of a Context
+_NEAREST = "sitemap-reader.toml or [tool.sitemap-reader] of pyproject.toml"
+
+
 class Command(click.Command):
-    """A command whose function returns an Exit, with options under headings."""
+    """A command whose function returns an Exit, with options under headings, and defaults from a config file.
+
+    `has_settings=False`: it reads no config file.
+    """
+
+    def __init__(self, *args: Any, has_settings: bool = True, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.has_settings = has_settings
+        if has_settings:
+            self.params += _settings_options()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         headings: dict[str, list[tuple[str, str]]] = {}
@@ -56,13 +71,23 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Adds this command to usage errors, so that they can point to its help."""
         try:
-            return super().parse_args(ctx, args)
+            rest = super().parse_args(ctx, args)
+            settings = current_settings(ctx)
+            if settings is not None:
+                settings.protect_credentials(ctx)
+            return rest
         except click.UsageError as exc:
             exc.ctx = exc.ctx or ctx
             raise
+        except UsageError as exc:
+            _error(str(exc))
+            ctx.exit(Exit.USAGE)
 
     def invoke(self, ctx: click.Context) -> NoReturn:
         """Runs the command and exits with its code."""
+        settings = current_settings(ctx)
+        if settings is not None and (used := settings.used(ctx)) and not ctx.params.get("quiet"):
+            _note(f"note {used}; --no-config ignores them")
         ctx.exit(self._code(ctx))
 
     def _code(self, ctx: click.Context) -> Exit:
@@ -101,6 +126,70 @@ class CommandGroup(click.Group):
             code = Exit.INTERRUPTED
         flush_stderr()
         sys.exit(int(code or 0))
+
+
+# Eager options are processed before all others, --no-config before --config unless that stands first.
+
+
+def _settings_options() -> list[click.Parameter]:
+    shared: dict[str, Any] = {"heading": "Settings", "is_eager": True, "expose_value": False}
+    return [
+        GroupedOption(
+            ["--no-config"],
+            is_flag=True,
+            show_default="off",
+            callback=_use_none,
+            help="Read no config file.",
+            **shared,
+        ),
+        GroupedOption(
+            ["--config"],
+            metavar="FILE",
+            show_default=_NEAREST,
+            callback=_use_settings,
+            help="TOML file with options, and with severities and ignores of the audit.",
+            **shared,
+        ),
+    ]
+
+
+def _use_none(ctx: click.Context, param: click.Parameter, is_given: bool) -> None:
+    if is_given:
+        ctx.meta[_SETTINGS] = ctx.default_map = None
+
+
+def _use_settings(ctx: click.Context, param: click.Parameter, path: str | None) -> None:
+    """Makes the options of a config file the defaults of the command; help and completion read no file."""
+    if ctx.resilient_parsing or _SETTINGS in ctx.meta:
+        return
+    from .settings import LEFT_OUT, settings_for  # imported late: --help does not need it
+
+    name = str(ctx.command.name)
+    settings, left_out = settings_for(name, path, commands_with_settings(ctx))
+    for file in left_out:
+        _note(LEFT_OUT.format(file=file))
+    ctx.meta[_SETTINGS] = settings
+    if settings is not None:
+        ctx.default_map = settings.default_map(name)
+
+
+def commands_with_settings(ctx: click.Context) -> dict[str, click.Command]:
+    """The commands that read config files, by name."""
+    group = ctx.parent.command if ctx.parent else None
+    commands = group.commands if isinstance(group, click.Group) else {str(ctx.command.name): ctx.command}
+    return {name: each for name, each in commands.items() if getattr(each, "has_settings", False)}
+
+
+def current_settings(ctx: click.Context | None = None) -> Settings | None:
+    """The Settings of the running command; None without a config file."""
+    settings: Settings | None = (ctx or click.get_current_context()).meta.get(_SETTINGS)
+    return settings
+
+
+def _note(text: str) -> None:
+    from .messages import Console
+
+    Console().note(text)
 
 
 def _error(text: str) -> None:

@@ -12,7 +12,7 @@ import click
 from ..serialize.writers import FORMATS
 from ..version import __version__
 from . import network_options, options
-from .command import CommandGroup
+from .command import CommandGroup, current_settings
 
 if TYPE_CHECKING:
     from ..serialize.schema import Language
@@ -250,7 +250,8 @@ def audit(**arguments: Any) -> Exit:
     """
     from .audit import run
 
-    return run(**arguments)
+    settings = current_settings()
+    return run(policy=settings.policy if settings else None, **arguments)
 
 
 @main.command(
@@ -314,6 +315,25 @@ def convert(**arguments: Any) -> Exit:
 
 
 @main.command(
+    has_settings=False,
+    epilog="sitemap-reader config\nsitemap-reader config audit\nsitemap-reader config --check",
+)
+@click.argument("command", metavar="[COMMAND]", required=False)
+@options.config_file
+def config(**arguments: Any) -> Exit:
+    """Print what the config file sets, and where.
+
+    The file is the nearest sitemap-reader.toml, or pyproject.toml with a table [tool.sitemap-reader], of the working
+    folder, or of a folder above it in the same repository. With COMMAND all options of that command are printed,
+    defaults as comments. Options of the command line replace those of the file.
+    """
+    from .config import run
+
+    return run(**arguments)
+
+
+@main.command(
+    has_settings=False,
     epilog="sitemap-reader schema json -o line.schema.json\n"
     "duckdb -c \"SELECT loc FROM read_json('urls.jsonl', format='newline_delimited', "
     'columns=$(sitemap-reader schema duckdb))"',

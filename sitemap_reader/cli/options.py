@@ -21,7 +21,9 @@ from ..serialize.writers import FORMATS
 from .command import GroupedOption
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+
+    from click.core import ParameterSource
 
 
 # Callbacks of click: the text of an option -> its value. Values that the reader would refuse are refused here, so that
@@ -413,6 +415,10 @@ reference_files = stacked(
         help="Crawl at the time of --baseline; with --crawl, report pages whose lastmod changed, but not their hash.",
     ),
 )
+config_file = stacked(
+    option("Settings", "--config", type=FILE, default_is="the nearest file", help="The config file."),
+    flag("Settings", "--check", help="Only list what is wrong with the file; exit with 2 if anything is."),
+)
 exit_code = flag("Output", "--exit-code", help="Exit with 1 if there is a difference.")
 
 limit = number("Output", "--limit", default_is="no limit", help="Stop after N URLs.")
@@ -486,8 +492,17 @@ comparison = stacked(
 )
 
 
+class TargetsArgument(click.Argument):
+    """Any number of TARGETs; without one those of the config file."""
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
+        """As click does, for which no TARGETs are a value too."""
+        given = {name: value for name, value in opts.items() if name != self.name or value}
+        return super().consume_value(ctx, given)
+
+
 def _targets(*, required: bool) -> Callable[[Any], Any]:
-    return click.argument("targets", metavar="TARGET...", type=FILE, nargs=-1, required=required)
+    return click.argument("targets", cls=TargetsArgument, metavar="TARGET...", type=FILE, nargs=-1, required=required)
 
 
 targets = _targets(required=True)

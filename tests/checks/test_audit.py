@@ -11,8 +11,8 @@ import pytest
 from audit_cases import AUDITED, cases
 
 import sitemap_reader as sr
-from sitemap_reader.checks.audit import parse_codes
 from sitemap_reader.checks.findings import SEVERITIES
+from sitemap_reader.checks.policy import parse_codes
 from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:
@@ -319,6 +319,7 @@ def test_json_has_all_that_the_report_has() -> None:
     form = json.loads(report.to_json())
     assert list(form) == [
         "target", "at", "version", "complete", "urls", "pages", "problems", "findings", "sitemaps", "facts", "notes",
+        "policy",
     ]  # fmt: skip
     assert form["problems"] == {"error": 5, "warning": 18, "info": 5}
     first = form["findings"][0]

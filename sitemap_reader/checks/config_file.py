@@ -1,0 +1,192 @@
+"""A TOML file of settings, and the line of each of its keys.
+
+In: the path of a `sitemap-reader.toml`, or of a `pyproject.toml`, of which only [tool.sitemap-reader] is used. Out: a
+ConfigFile, or UsageError with file and line. What the settings mean is the concern of policy.py and of the command
+line. Nothing is searched for here.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..model.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PYPROJECT = "pyproject.toml"
+TOOL = ("tool", "sitemap-reader")
+# More than any settings need; a file that someone else wrote is not read without a limit.
+MAX_BYTES = 1 << 20
+
+Keys = tuple[str | int, ...]
+_PLACE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
+
+
+@attrs.frozen
+class Fault:
+    """What is wrong with the setting at `keys`, the path to it: `("audit", "ignore", 0, "url")`."""
+
+    keys: Keys
+    text: str
+
+
+@attrs.frozen
+class ConfigFile:
+    """The settings of a file; `name` is its path as it is shown."""
+
+    path: Path
+    name: str
+    settings: Mapping[str, Any]
+    _text: str = attrs.field(repr=False)
+    _above: Keys = ()
+
+    def value(self, keys: Keys) -> Any:
+        """The value of a setting; None if there is none."""
+        value: Any = self.settings
+        for key in keys:
+            try:
+                value = value[key]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return value
+
+    def line(self, keys: Keys) -> int:
+        """The line of a setting, or of the nearest table that holds it; 1 for the file itself."""
+        full = (*self._above, *keys)
+        return next((self._lines[full[:end]] for end in range(len(full), 0, -1) if full[:end] in self._lines), 1)
+
+    @cached_property
+    def _lines(self) -> dict[Keys, int]:
+        return dict(_lines(self._text))
+
+    def place(self, keys: Keys) -> str:
+        """`sitemap-reader.toml:12`."""
+        return f"{self.name}:{self.line(keys)}"
+
+    def error(self, fault: Fault) -> UsageError:
+        """The exception for a fault, with its place."""
+        return UsageError(f"{self.place(fault.keys)}: {fault.text}")
+
+
+def read_config_file(path: str | os.PathLike[str]) -> ConfigFile:
+    """Reads a file; UsageError if it cannot be read, is no TOML, or has no settings at all (a pyproject.toml)."""
+    name = _shown(path)
+    try:
+        with open(path, "rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as exc:
+        raise UsageError(f"cannot read {name}: {exc.strerror or exc}") from exc
+    if len(content) > MAX_BYTES:
+        raise UsageError(f"{name} has over {MAX_BYTES >> 20} MiB: it is no file of settings")
+    try:
+        text = content.decode("utf-8-sig")
+        document = tomllib.loads(text)
+    except UnicodeDecodeError as exc:
+        line = content[: exc.start].count(b"\n") + 1
+        raise UsageError(f"{name}:{line}: not UTF-8, as TOML has to be") from exc
+    except tomllib.TOMLDecodeError as exc:
+        where = _PLACE.search(str(exc))
+        line = int(where["line"]) if where and where["line"] else text.count("\n") + 1
+        raise UsageError(f"{name}:{line}: no TOML: {_PLACE.sub('', str(exc))}") from exc
+    except RecursionError as exc:
+        raise UsageError(f"{name}: no settings, as its values are nested too deeply") from exc
+    if Path(path).name != PYPROJECT:
+        return ConfigFile(Path(path), name, document, text)
+    settings = _tool_settings(document)
+    if settings is None:
+        raise UsageError(f"{name} has no table [tool.sitemap-reader]")
+    return ConfigFile(Path(path), name, settings, text, TOOL)
+
+
+def has_settings(path: Path) -> bool:
+    """Whether a file is for this program: a pyproject.toml only if it names it in a table of tools, or is damaged."""
+    if path.name != PYPROJECT:
+        return True
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return False
+    try:
+        return TOOL[1] in text and _tool_settings(tomllib.loads(text)) is not None
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return f"{TOOL[0]}.{TOOL[1]}" in text
+
+
+def _tool_settings(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The table [tool.sitemap-reader] of a pyproject.toml; None without it."""
+    tools = document.get(TOOL[0])
+    settings = tools.get(TOOL[1]) if isinstance(tools, dict) else None
+    return settings if isinstance(settings, dict) else None
+
+
+def _shown(path: str | os.PathLike[str]) -> str:
+    """The path as given, or from the working folder if it is below that."""
+    given = os.fspath(path)
+    try:
+        return str(Path(given).relative_to(Path.cwd()))
+    except (ValueError, OSError):
+        return given
+
+
+# What ends a value of several lines; most of its lines need no attempt.
+_MAY_END = re.compile("""[]}]|\"{3}|'{3}""")
+
+
+# tomllib states no places. A statement is the shortest run of lines that is TOML by itself: a table's header, or a key
+# with its value, which may go on over several lines.
+
+
+def _lines(text: str) -> Iterator[tuple[Keys, int]]:
+    """The path and the first line of each table and key of a valid document."""
+    table: Keys = ()
+    sizes: dict[Keys, int] = {}  # of arrays of tables
+    for number, statement, parsed in _statements(text):
+        if not parsed:
+            continue
+        if not statement.lstrip().startswith("["):
+            yield from ((keys, number) for keys in _paths(parsed, table))
+            continue
+        *_, names = _paths(parsed, ())  # the innermost table of the header
+        names, is_array = (names[:-1], True) if isinstance(names[-1], int) else (names, False)
+        table = ()
+        for index, name in enumerate(names):
+            table = (*table, name)
+            if is_array and index == len(names) - 1:
+                sizes[table] = sizes.get(table, 0) + 1
+            if table in sizes:
+                table = (*table, sizes[table] - 1)
+        yield table, number
+
+
+def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """First line, text and value of each statement; a comment or blank line gives an empty value."""
+    pending: list[str] = []
+    # TOML ends lines with LF or CR LF; splitlines() would cut at other characters too.
+    for number, line in enumerate(text.split("\n"), 1):
+        pending.append(line.removesuffix("\r"))
+        if len(pending) > 1 and not _MAY_END.search(line):
+            continue
+        statement = "\n".join(pending)
+        try:
+            parsed = tomllib.loads(statement)
+        except tomllib.TOMLDecodeError:
+            continue
+        yield number - len(pending) + 1, statement, parsed
+        pending.clear()
+
+
+def _paths(value: Any, above: Keys) -> Iterator[Keys]:
+    """The path of each table and key, outer ones first."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in pairs:
+        yield (*above, key)
+        yield from _paths(each, (*above, key))

@@ -1,0 +1,312 @@
+"""The config file of the commands: where it is looked for, and its options as defaults of click.
+
+In: the folder of the run or the name of a file, and the commands. Out: Settings, whose default_map() click takes for
+what the command line does not give; each value is checked by the option that it is for. A file that was found, and not
+named by --config, decides neither which host gets credentials nor what is written outside of its folder.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import click
+
+from ..checks.config_file import PYPROJECT, ConfigFile, Fault, Keys, has_settings, read_config_file
+from ..checks.policy import AUDIT, IGNORE, POLICY_TABLES, Policy, is_ignore_list, make_policy, unknown_key
+from ..model.errors import UsageError, masked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    Commands = Mapping[str, click.Command]
+
+FILE_NAME = "sitemap-reader.toml"
+TARGETS = "targets"
+LEFT_OUT = "note {file} is not used: it is another user's, in a folder of all users; --config {file} uses it"
+# Names of params: arguments that `targets` stands for; options with secrets, and what to give instead.
+_TARGET_PARAMS = ("targets", "target")
+SECRETS = {"auth": "--auth USER:PASSWORD or --netrc", "headers": '-H "Authorization: $TOKEN"'}
+# Decide which servers are trusted, and where code runs: a file of another author could misuse credentials.
+_ONLY_NAMED = ("netrc", "netrc_file", "proxy", "cacert", "insecure", "allow_private", "scheduler", "map")
+_MAY_HOLD_LOGINS = (*_TARGET_PARAMS, "proxy", "url")
+_ROOT = 0  # root could read and write everything anyway
+_GIVE_IT = "give it on the command line, or name the file with --config"
+_GIVE_TARGETS = "give the TARGET too, or --config"
+_FROM_FILE = click.core.ParameterSource.DEFAULT_MAP
+_NOT_IN_FILES = ("help", "config", "no-config", "explain")
+
+
+# --- the search ---
+
+
+def find_config(folder: Path) -> tuple[Path | None, list[Path]]:
+    """The nearest config file of a folder, and files that were left out, as other users may have put them there.
+
+    Parents are searched only inside a repository, up to its root: what lies above belongs to something else.
+    """
+    left_out: list[Path] = []
+    for each in _searched(folder):
+        for file in (each / FILE_NAME, each / PYPROJECT):
+            if not os.path.isfile(file) or not has_settings(file):
+                continue
+            if not _may_be_foreign(file):
+                return Path(os.path.relpath(file)), left_out  # as it is shown, in reports too
+            left_out.append(file)
+    return None, left_out
+
+
+def _searched(folder: Path) -> list[Path]:
+    """The folder, and those above it up to the root of its repository."""
+    try:
+        folder = folder.absolute()
+    except OSError:  # the working folder was removed
+        return []
+    folders = [folder, *folder.parents]
+    root = next((index for index, each in enumerate(folders) if os.path.lexists(each / ".git")), 0)
+    return folders[: root + 1]
+
+
+def _may_be_foreign(file: Path) -> bool:
+    """Whether another user owns the file, in a folder in which every user may create files, such as /tmp."""
+    if not hasattr(os, "getuid"):
+        return False
+    is_open = file.parent.stat().st_mode & stat.S_IWOTH
+    return bool(is_open) and file.lstat().st_uid not in (os.getuid(), _ROOT)
+
+
+# --- its options ---
+
+
+@attrs.frozen
+class Setting:
+    """An option of a command in a file: its value there, and the value for click."""
+
+    command: click.Command
+    param: click.Parameter
+    keys: Keys
+    stated: Any
+    value: Any
+
+    def fault(self) -> Fault | None:
+        """What the option itself finds wrong with the value."""
+        try:
+            self.param.process_value(click.Context(self.command, info_name=self.command.name), self.value)
+        except click.BadParameter as exc:
+            return Fault(self.keys, f"{self.keys[-1]}: {exc.message.rstrip('.') or 'it is empty'}")
+        return None
+
+
+@attrs.define
+class Settings:
+    """The settings of a file: `by_command` has those of each command, by name of their param.
+
+    `is_named`: the file was given by --config, not found. `faults` are those of the file itself, without those that
+    the options find in their values: check().
+    """
+
+    file: ConfigFile
+    is_named: bool
+    commands: Commands
+    policy: Policy = attrs.field(factory=Policy)
+    by_command: dict[str, dict[str, Setting]] = attrs.field(factory=dict)
+    faults: list[Fault] = attrs.field(factory=list)
+    expired: list[Fault] = attrs.field(factory=list)  # ignores of the policy that apply no longer
+
+    def check(self, names: Iterable[str], *, with_expired: bool = False) -> list[Fault]:
+        """All that is wrong with the file, and with the values for these commands, each once, by line."""
+        values = [setting.fault() for name in names for setting in self.by_command.get(name, {}).values()]
+        faults = [*self.faults, *(fault for fault in values if fault), *(self.expired if with_expired else ())]
+        return sorted(dict.fromkeys(faults), key=lambda fault: self.file.line(fault.keys))
+
+    def common(self) -> list[Setting]:
+        """The settings at the top of the file, each once."""
+        found = {each.keys: each for own in self.by_command.values() for each in own.values() if len(each.keys) == 1}
+        return [*found.values()]
+
+    def own(self, name: str) -> list[Setting]:
+        """The settings in the table of a command."""
+        return [each for each in self.by_command.get(name, {}).values() if len(each.keys) > 1]
+
+    def default_map(self, name: str) -> dict[str, Any]:
+        """Name of a param -> its value for click, of one command."""
+        return {param: setting.value for param, setting in self.by_command.get(name, {}).items()}
+
+    def _taken(self, ctx: click.Context) -> list[Setting]:
+        """The settings that the command line of a run does not replace."""
+        settings = self.by_command.get(str(ctx.command.name), {})
+        return [each for name, each in settings.items() if ctx.get_parameter_source(name) is _FROM_FILE]
+
+    def used(self, ctx: click.Context) -> str:
+        """What a run takes from a file that was found, as a sentence; empty if nothing, or if the file was named."""
+        taken = [] if self.is_named else self._taken(ctx)
+        return f"options from {self.file.name}: {', '.join(str(each.keys[-1]) for each in taken)}" if taken else ""
+
+    def protect_credentials(self, ctx: click.Context) -> None:
+        """Raises UsageError if credentials of the command line would go to targets of a file that was found."""
+        has_targets = any(each.param.name in _TARGET_PARAMS for each in self._taken(ctx))
+        given = [name for name in SECRETS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+        if has_targets and given and not self.is_named:
+            raise UsageError(
+                f"credentials do not go to targets of a file that was only found: {_GIVE_TARGETS} {self.file.name}"
+            )
+
+    # Reading: each key is put down for its commands, or as a fault.
+
+    def _read(self) -> None:
+        tables = {key: value for key, value in self.file.settings.items() if key in self.commands}
+        for key, value in self.file.settings.items():
+            if key not in tables:
+                self._read_common(key, value)
+        for name, table in tables.items():
+            if not isinstance(table, dict):
+                self._fault((name,), f"{name} is a command: write its options into a table [{name}]")
+                continue
+            for key, value in table.items():
+                if not (name == AUDIT and _is_policy(key, value)):
+                    self._read_own(name, key, value)
+        self.policy, faults, self.expired = make_policy(self.file)
+        self.faults += faults
+
+    def _read_common(self, key: str, value: Any) -> None:
+        """A key at the top, for all commands that have the option."""
+        params = {name: keys[key] for name, command in self.commands.items() if key in (keys := keys_of(command))}
+        if not params:
+            known = {each for command in self.commands.values() for each in keys_of(command)}
+            self._fault((key,), unknown_key(key, sorted({*known, *self.commands}), "the file"))
+        elif len({getattr(param, "help", "") for param in params.values()}) > 1:
+            table = next(iter(params))
+            self._fault((key,), f"{key} differs between commands: write it into their tables, such as [{table}]")
+        else:
+            for name, param in params.items():
+                if key == TARGETS and param.nargs == 1 and isinstance(value, list) and len(value) != 1:
+                    continue  # the command takes one: that is given on its command line
+                self._add(name, param, (key,), value)
+
+    def _read_own(self, name: str, key: str, value: Any) -> None:
+        """A key in the table of a command."""
+        known = keys_of(self.commands[name])
+        if key in known:
+            self._add(name, known[key], (name, key), value)
+        else:
+            tables = (*POLICY_TABLES, IGNORE) if name == AUDIT else ()
+            self._fault((name, key), unknown_key(key, [*known, *tables], f"[{name}]"))
+
+    def _add(self, name: str, param: click.Parameter, keys: Keys, stated: Any) -> None:
+        try:
+            self._permit(param, stated)
+            value = self._typed(param, stated)
+        except UsageError as exc:
+            if not self.faults or self.faults[-1].keys != keys:  # common options have it once
+                self._fault(keys, f"{keys[-1]} {exc}")
+            return
+        self.by_command.setdefault(name, {})[str(param.name)] = Setting(self.commands[name], param, keys, stated, value)
+
+    def _fault(self, keys: Keys, text: str) -> None:
+        self.faults.append(Fault(keys, text))
+
+    def _permit(self, param: click.Parameter, stated: Any) -> None:
+        """Raises UsageError for secrets, and for options that only a file named by --config may set."""
+        texts = stated if isinstance(stated, list) else [stated]
+        if param.name in SECRETS:
+            instead = SECRETS[param.name]
+            raise UsageError(
+                f"may hold a secret, which does not belong into a file: give {instead} on the command line"
+            )
+        if param.name in _MAY_HOLD_LOGINS and any(masked(each) != each for each in texts if isinstance(each, str)):
+            raise UsageError("has a password, which does not belong into a file: give --netrc, or --auth")
+        if param.name in _ONLY_NAMED and not self.is_named:
+            raise UsageError(f"is not taken from a file that was only found: {_GIVE_IT}")
+
+    def _typed(self, param: click.Parameter, stated: Any) -> Any:
+        """The value for click; UsageError if its type is not that of the option."""
+        if getattr(param, "is_flag", False):
+            if not isinstance(stated, bool):
+                raise UsageError(f"is true or false, not {stated!r}")
+            return stated
+        if param.multiple or param.nargs == -1:
+            return [self._one(param, each) for each in (stated if isinstance(stated, list) else [stated])]
+        if param.name == "target" and isinstance(stated, list) and len(stated) == 1:
+            stated = stated[0]
+        return self._one(param, stated)
+
+    def _one(self, param: click.Parameter, stated: Any) -> Any:
+        types, what = _TYPES.get(param.type.name, _TYPES_BY_METAVAR.get(str(param.metavar), ((str,), "a text")))
+        if not isinstance(stated, types) or isinstance(stated, bool):
+            raise UsageError(f"is {what}, not {stated!r}")
+        if isinstance(stated, date):
+            return stated.isoformat()
+        if isinstance(stated, str) and param.type.name == "file":
+            return self._path(param, stated)
+        return stated
+
+    def _path(self, param: click.Parameter, stated: str) -> str:
+        """A path in the file is relative to its folder; targets may also be hosts and URLs."""
+        if "\0" in stated:
+            raise UsageError("is no name of a file, as it holds a NUL")
+        folder = self.file.path.parent
+        path = os.path.join(folder, stated)
+        if stated == "-" or (param.name in _TARGET_PARAMS and not os.path.exists(path)):
+            return stated
+        if not self.is_named and param.name not in _TARGET_PARAMS and not _is_inside(Path(path), folder):
+            raise UsageError(f"is outside of the folder of {self.file.name}: {_GIVE_IT}")
+        return path
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Whether it is in the folder, links resolved, and not in the files of git, some of which are run."""
+    inside, top = path.resolve(), folder.resolve()
+    return inside.is_relative_to(top) and ".git" not in inside.relative_to(top).parts
+
+
+# Types of params -> types in TOML, in words. Those of click, else by metavar.
+_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "integer": ((int,), "a whole number"),
+    "integer range": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+}
+_TYPES_BY_METAVAR: dict[str, tuple[tuple[type, ...], str]] = {
+    "SIZE": ((str, int), 'a size such as "500M", or a number of bytes'),
+    "WHEN": ((str, date), "a date, or an age such as 7d"),
+}
+
+
+def _is_policy(key: str, value: Any) -> bool:
+    return key in POLICY_TABLES or (key == IGNORE and is_ignore_list(value))
+
+
+def keys_of(command: click.Command) -> dict[str, click.Parameter]:
+    """The keys that a table of a command may have: its long options, and its targets."""
+    keys: dict[str, click.Parameter] = {}
+    for param in command.params:
+        if isinstance(param, click.Option) and not param.hidden:
+            names = [name.removeprefix("--") for name in param.opts if name.startswith("--")]
+            keys |= {name: param for name in names if name not in _NOT_IN_FILES}
+        elif param.name in _TARGET_PARAMS:
+            keys[TARGETS] = param
+    return keys
+
+
+def read_settings(path: str | Path, commands: Commands, *, is_named: bool) -> Settings:
+    """The Settings of a file, with its faults; UsageError if it cannot be read."""
+    settings = Settings(read_config_file(path), is_named, commands)
+    settings._read()
+    return settings
+
+
+def settings_for(name: str, path: str | None, commands: Commands) -> tuple[Settings | None, list[Path]]:
+    """The Settings of a command, of a file given or found, or None, and files that were left out; see find_config().
+
+    UsageError, with file and line, for the first fault.
+    """
+    found, left_out = find_config(Path(os.curdir)) if path is None else (Path(path), list[Path]())
+    if found is None:
+        return None, left_out
+    settings = read_settings(found, commands, is_named=path is not None)
+    for fault in settings.check([name]):
+        raise settings.file.error(fault)
+    return settings, left_out
