@@ -114,7 +114,7 @@ def on_terminal(
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 24 if columns else 0, columns, 0, 0))
     stdout = subprocess.PIPE if pipes_stdout else other
     launch = [sys.executable, "-IS", "-c", _LAUNCH, *command]
-    env = {**os.environ, **(environment or {})}
+    env = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", **(environment or {})}
     process = subprocess.Popen(launch, stdin=other, stdout=stdout, stderr=other, start_new_session=True, env=env)
     os.close(other)
     terminal = Terminal(process, number, columns)

@@ -13,6 +13,7 @@ from ..lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from .findings import Finding as Finding
+    from .occurrences import Occurrence as Occurrence
     from .policy import Policy as Policy
     from .policy import read_policy as read_policy
     from .report import Report as Report
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     ".findings": ("Finding",),
+    ".occurrences": ("Occurrence",),
     ".policy": ("Policy", "read_policy"),
     ".report": ("Report",),
     ".rule_docs": ("Explanation",),

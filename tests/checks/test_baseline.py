@@ -155,7 +155,7 @@ def test_the_site_of_the_target_is_compared_in_a_dump_of_several() -> None:
     with pytest.raises(sr.UsageError) as error:
         against(path, some(locs(0, 30)), site="third.example")
     assert str(error.value) == "third.example is not in monday.jsonl, which has shop.example, other.example"
-    assert [each[:3] for each in against(path, some(locs(0, 30)))] == ["X01", "X02"]
+    assert [each[:3] for each in against(path, some(locs(0, 30)))] == ["X02", "X01"]
 
 
 # --- sitemaps ---
@@ -304,7 +304,7 @@ def test_a_state_is_a_baseline() -> None:
     assert {record.loc for record in baseline.listings()} == {*locs(0, 45)}
     assert against(path, some(locs(0, 30)), some(locs(30, 45), POSTS)) == []
     check = BaselineCheck.read(open_baseline(path, SITE))
-    x01, x02 = audit(check, some(locs(0, 10)))
+    x02, x01 = audit(check, some(locs(0, 10)))
     assert x01.message == f"35 of 45 URLs of state.db are no longer listed, such as {x01.raw}"
     assert (x01.sitemap, x01.line, x01.raw in locs(10, 45)) == ("state.db", None, True)
     assert str(x02) == f"X02 {POSTS}: no longer listed; URLs that it had in state.db: 15"

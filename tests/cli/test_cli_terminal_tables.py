@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from cli_runs import PROGRAM, SHOP
+from cli_runs import BROKEN, PROGRAM, SHOP
 from golden_tables import GOLDEN
 
 if sys.platform == "win32":
@@ -56,3 +56,34 @@ def test_stats_are_side_by_side_on_a_wide_terminal() -> None:
 def test_stats_end_with_shares_below_each_other() -> None:
     shares = [line for line in lines("stats", f"{SHOP}.jsonl", columns=60) if line.endswith("%")]
     assert len({len(line) for line in shares}) == 1
+
+
+COLORS = {"NO_COLOR": "", "TERM": "xterm"}
+
+
+def test_severities_have_colours_on_a_terminal() -> None:
+    with on_terminal([*PROGRAM, "audit", BROKEN], environment=COLORS) as terminal:
+        assert terminal.end() == 1
+        assert "\x1b[31merror  \x1b[0m  F01" in terminal.written
+        assert "\x1b[33mS01 warning: " in terminal.written
+        assert "\x1b[31mpartial:\x1b[0m 3 documents" in terminal.written
+
+
+@pytest.mark.parametrize("environment", [{**COLORS, "NO_COLOR": "1"}, {**COLORS, "TERM": "dumb"}])
+def test_colours_can_be_switched_off(environment: dict[str, str]) -> None:
+    with on_terminal([*PROGRAM, "audit", BROKEN], environment=environment) as terminal:
+        assert terminal.end() == 1
+        assert "\x1b[3" not in terminal.written
+
+
+def test_a_pipe_from_a_terminal_has_no_colours() -> None:
+    with on_terminal([*PROGRAM, "audit", BROKEN], pipes_stdout=True, environment=COLORS) as terminal:
+        assert terminal.end() == 1
+        assert b"\x1b" not in terminal.output
+        assert "\x1b[31mpartial:\x1b[0m" in terminal.written
+
+
+def test_an_audit_fits_80_columns() -> None:
+    with on_terminal([*PROGRAM, "audit", BROKEN, "-q"], columns=80) as terminal:
+        assert terminal.end() == 1
+        assert max(map(len, terminal.written.splitlines())) <= 80
