@@ -22,6 +22,12 @@ SCRIPTS = [block for block in blocks(PAGE) if block.language == "sh" and "_COMPL
 _WRITES = re.compile(r"(?:> |-o )(?P<file>[\w.]+)(?: --.*)?$")
 
 
+XML = (
+    '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+    "<url><loc>https://www.example.com/</loc><lastmod>2026-10-01</lastmod></url></urlset>"
+)
+
+
 @pytest.fixture
 def runner(tmp_path: Path) -> Iterator[Runner]:
     """A Runner in a folder with the files that the examples read."""
@@ -36,6 +42,8 @@ def runner(tmp_path: Path) -> Iterator[Runner]:
         crawled = "Address,Status Code,Indexability\nhttps://example.com/about/1,200,Indexable\n"
         (runner.folder / "internal_all.csv").write_text(crawled)
         (runner.folder / "sitemap.xml.gz").write_bytes(gzip.compress(site.pages["example.com", "/sitemap.xml"]))
+        (runner.folder / "public").mkdir()
+        (runner.folder / "public" / "sitemap.xml").write_text(XML)
         yield runner
 
 

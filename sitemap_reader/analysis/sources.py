@@ -64,14 +64,19 @@ def snapshot(
     `notes` says so. Of several sites one that cannot be read is a note too; NothingFound or NothingReadable if none
     can be read.
 
-    Files, folders and patterns are read as by load(), with `at`, `scope`, `extras` and `limits`. Needs the extra
+    Files, folders and patterns are read as by load(), with `at`, `scope`, `extras` and `limits`; with `base` a folder
+    or a file is read as the site at that URL. Needs the extra
     `analysis`. Memory is some 300 bytes per URL.
     """
     require_pyarrow("a Snapshot needs", "analysis")
     patterns = PatternOptions.__annotations__  # iterables, which are needed again for each site
     given: dict[str, Any] = {name: as_reusable(value) if name in patterns else value for name, value in options.items()}
     # All targets first: an invalid one is an error before anything is read.
-    found = [find_sources(name, at) if _is_on_disk(name) else _site(name, at) for name in _names(target)]
+    base = given.get("base")
+    found = [
+        find_sources(name, at) if base is None and _is_on_disk(name) else _site(name, at, base)
+        for name in _names(target)
+    ]
     files = next((each.name for each in found if each.has_files), None)
     if files is not None and (wrong := [name for name in _FOR_SITES if given.get(name) is not None]):
         raise UsageError(
@@ -145,8 +150,8 @@ def _is_on_disk(name: str | Path) -> bool:
     return is_dump_name(text) or (glob.has_magic(text) and ("*" in text or bool(glob.glob(text))))
 
 
-def _site(name: str | Path, at: Moment | None) -> Found:
-    target = find_target(name)
+def _site(name: str | Path, at: Moment | None, base: str | None) -> Found:
+    target = find_target(name, base)
     if at is not None:
         raise UsageError(f"at= is for files, and {name} is a site, which is read now: leave it out")
     return Found(str(name), [[Source(target, SITE)]])

@@ -15,13 +15,13 @@ import attrs
 
 from ..client.keywords import KEYWORDS, ReaderOptions, checked_keywords
 from ..client.summary import count_of
-from ..client.targets import find_target, reject_document
+from ..client.targets import Target, find_target, reject_document, reject_sitemap_file
 from ..frontier.filters import make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..model.problems import CATALOGUE, Problem, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.normalise.urls import clean_url, host, is_clean
-from ..serialize.dumps import Dump, DumpFile, in_batches, is_dump_name, numbered_records, only_dump_lines
+from ..serialize.dumps import STDIN, Dump, DumpFile, in_batches, is_dump_name, numbered_records, only_dump_lines
 from ..state.state import site_name
 from .baseline import BaselineCheck, open_baseline
 from .crawled import CrawlCheck, UnchangedContentCheck
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from ..client.summary import Progress
-    from ..client.targets import Target
     from ..frontier.filters import Moment
     from ..serialize.dumps import JsonObject
     from ..state.state import State
@@ -105,6 +104,8 @@ _NEEDS = (
 
 # Codes that cannot be checked on a dump -> what they need.
 _NOT_IN_A_DUMP = {"U12": "robots.txt", "D04": "the time of the request", "D05": "what an index states"}
+# Codes that cannot be checked on files without a server -> what they need.
+_NOT_IN_FILES = {"F10": "headers", "D04": "the time of the request"}
 # Codes that cannot be checked on URLs without a sitemap.
 _SITEMAP_CODES = ("U06", "U07", "D03", "D07", "H03", "N01")
 
@@ -228,7 +229,7 @@ _AUDIT_KEYWORDS = {
 
 @checked_keywords(ReaderOptions, meanings=_AUDIT_KEYWORDS)
 def audit(
-    source: str | os.PathLike[str] | Dump,
+    source: str | os.PathLike[str] | Dump | Target,
     *,
     crawl: str | os.PathLike[str] | None = None,
     baseline: str | os.PathLike[str] | Dump | State | None = None,
@@ -250,7 +251,7 @@ def audit(
     """A Report of what is wrong with the sitemaps of a site, or with those that a dump was made of.
 
     `source` is a target, as urls() takes it, or a dump: the name of a file, or what load() returns. The options
-    of SitemapReader are for a target only.
+    of SitemapReader are for a target only; with `base` the source is a folder or a file of a site that is not deployed.
 
     UsageError for values that are not allowed. Where there is no sitemap, or none can be read, the Report says so.
     """
@@ -260,10 +261,17 @@ def audit(
     findings = make_findings(select, ignore, samples, known, on_occurrence, policy)
     compared_with = ComparisonSources(crawl, baseline, state, baseline_crawl)
     compared_with.validate(parse_codes(select))
-    if not isinstance(source, Dump) and not is_dump_name(os.fspath(source)):
+    base = options.get("base")
+    if isinstance(source, Target) or (not isinstance(source, Dump) and _is_site(source, base)):
         reading: dict[str, Any] = {"on_outcome": on_outcome, "on_progress": on_progress, "show_progress": show_progress}
-        target = source if isinstance(source, str) else Path(source)
-        return _audit_site(target, findings, compared_with, moment, stop or _never_stop, {**reading, **options})
+        target = find_target(Path(source) if isinstance(source, os.PathLike) else source, base)
+        notes = []
+        if target.local is not None:
+            notes.append(_files_note(target.local, findings))
+            findings.exclude(_NOT_IN_FILES)
+        return _audit_site(target, findings, compared_with, moment, stop or _never_stop, {**reading, **options}, notes)
+    if not isinstance(source, Dump):
+        reject_sitemap_file(os.fspath(source))
     dump = source if isinstance(source, Dump) else DumpFile(Path(source))
     if options:
         raise UsageError(f"{', '.join(options)}: that applies to sites only, and {dump.name} is a dump")
@@ -273,8 +281,20 @@ def audit(
 
 def _check_source(source: object) -> None:
     reject_document(source)
-    if not isinstance(source, str | os.PathLike | Dump):
+    if not isinstance(source, str | os.PathLike | Dump | Target):
         raise UsageError(f"the source is a site (host, URL or folder) or a dump (file), not {source!r}")
+
+
+def _files_note(local: str, findings: Findings) -> str:
+    """`read from public/; not checked there: F10 (headers)`."""
+    needs = [f"{code} ({needed})" for code, needed in _NOT_IN_FILES.items() if findings.includes([code])]
+    place = "stdin" if local == STDIN else local
+    return f"read from {place}" + (f"; not checked there: {', '.join(needs)}" if needs else "")
+
+
+def _is_site(source: str | os.PathLike[str], base: str | None) -> bool:
+    """Whether a source is read as urls() reads it; otherwise it is a dump."""
+    return base is not None or not is_dump_name(os.fspath(source))
 
 
 def make_findings(
@@ -306,20 +326,24 @@ class _Stopped(Exception):
     """stop() returned True."""
 
 
+_STAGING_ROBOTS = (
+    "the robots.txt of the staging host forbids sitemaps, which that of production may not: --no-robots "
+    "(obey_robots=False) reads them"
+)
 _STOPPED = "stopped before the end: the report covers what was read by then"
 
 
 def _audit_site(
-    source: str | Path,
+    target: Target,
     findings: Findings,
     compared_with: ComparisonSources,
     as_of: datetime | None,
     stop: Callable[[], bool],
     reading: dict[str, Any],
+    notes: list[str],
 ) -> Report:
+    """The Report of a target; more `notes` are added to it."""
     from ..client.sync_api import batches  # a dump needs no network library
-
-    target = find_target(source)
 
     def fetched() -> datetime:
         return target.recorded or datetime.now(UTC)
@@ -339,7 +363,6 @@ def _audit_site(
             extra_checks=extra_checks,
             allowed_hosts=_named_hosts(target, reading),
         )
-        notes: list[str] = []
         try:
             for batch in stream:
                 runner.add(batch)
@@ -350,8 +373,10 @@ def _audit_site(
             pass  # the findings have the reason
         except _Stopped:
             runner.abort()
-            return runner.report(complete=False, notes=[_STOPPED])
-        return runner.report(complete=stream.complete, notes=notes)
+            return runner.report(complete=False, notes=[*notes, _STOPPED])
+        result = runner.report(complete=stream.complete, notes=notes)
+        is_forbidden = reading.get("host_map") and any(finding.code == "F02" for finding in result.findings)
+        return attrs.evolve(result, notes=(*result.notes, _STAGING_ROBOTS)) if is_forbidden else result
 
 
 def _named_hosts(target: Target, reading: dict[str, Any]) -> frozenset[str]:

@@ -134,6 +134,10 @@ class Findings:
     def _needs_problems(self) -> bool:
         return self._on_occurrence is not None or self._known is not None or self._pending is not None
 
+    def exclude(self, codes: Iterable[str]) -> None:
+        """Leaves these codes out from now on."""
+        self._codes -= {*codes}
+
     def includes(self, codes: Iterable[str]) -> bool:
         """Whether any of these codes counts."""
         return not self._codes.isdisjoint(codes)

@@ -16,13 +16,14 @@ from ..checks.findings import SEVERITIES
 from ..checks.occurrences import Occurrence
 from ..checks.policy import parse_codes
 from ..checks.rule_docs import explain_all
+from ..client.targets import reject_sitemap_file
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
 from ..serialize.projection import columns_of
 from ..serialize.writers import check_format, make_sink
 from .exits import Exit
-from .messages import Console, read_each, takes_color
+from .messages import Console, read_each, stdin_document, takes_color
 from .options import OCCURRENCE_FORMATS, REPORT_FORMATS
 from .output import display_name, format_for, is_terminal, open_input, open_outputs, suffix_formats
 from .tables import encoding_of
@@ -97,7 +98,8 @@ def run(
         if rows.sinks or rows.keeps:
             rules["on_occurrence"] = rows.add
         auditor = _Auditor(console, outputs, rules, reference_files, as_of, reading)
-        ended = read_each([target], console, auditor.file if is_dump_name(target) else auditor.site)
+        is_dump = reading["base"] is None and is_dump_name(target)
+        ended = read_each([target], console, auditor.file if is_dump else auditor.site)
         report = auditor.report
         if report is not None:
             if format in _WRITERS:
@@ -201,12 +203,15 @@ class _Auditor:
     def site(self, target: str) -> Exit:
         """Reads a target to its end."""
         callbacks: dict[str, Any] = {"on_outcome": self.console.show_document, "on_progress": self.console.progress()}
+        is_stdin = target == STDIN  # with a base: otherwise that is a dump
+        source = stdin_document(self.reading) if is_stdin else target
         given = {**self.rules, **attrs.asdict(self.reference_files), **callbacks, **self.reading}
         with self.outputs.interrupts.deferred():  # what was read by then is reported
-            return self._keep(audit(target, as_of=self.as_of, stop=self._stop, **given))
+            return self._keep(audit(source, as_of=self.as_of, stop=self._stop, **given))
 
     def file(self, file: str) -> Exit:
         """Reads a dump to its end."""
+        reject_sitemap_file(file)
         name = display_name(file)
         as_of = None if self.as_of is None else make_moment("as_of", self.as_of, datetime.now(UTC))
         findings = make_findings(**self.rules)

@@ -14,13 +14,14 @@ from ..model.records import Candidate, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..serialize.jsonl import json_line
 from .exits import Exit
-from .messages import Console, read_each, read_targets
+from .messages import Console, read_each, read_targets_at
 from .output import open_outputs, rows_format_for
 from .tables import rows_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from ..client.targets import Target
     from ..model.records import Item
 
 HEADER = ("site", *attrs.fields_dict(Candidate))
@@ -38,7 +39,7 @@ def run(
 ) -> Exit:
     """Writes a row for each candidate; `reading` are keywords of sitemap_reader.discover()."""
     console = Console(quiet=quiet, verbose=verbose)
-    names = read_targets(targets)
+    names = read_targets_at(targets, reading)
     format = rows_format_for(output, format)
     with open_outputs(output) as outputs:
         discovery = _Discovery(console, reading)
@@ -72,7 +73,7 @@ class _Discovery:
     reading: dict[str, Any]
     found: list[tuple[str, Candidate]] = attrs.field(factory=list)
 
-    def site(self, target: str) -> Exit:
+    def site(self, target: str | Target) -> Exit:
         """The candidates of one target."""
         builder = SummaryBuilder(on_item=self.console.show)
 
@@ -80,7 +81,7 @@ class _Discovery:
             if not isinstance(item, UrlRecord):  # there are none
                 builder.record([item])
 
-        site = find_target(target)
+        site = find_target(target, self.reading["base"])
         candidates = discover(site, on_item=take, **self.reading)
         self.found += [(site.name, candidate) for candidate in candidates]
         good = sum(candidate.format in SITEMAP_FORMATS for candidate in candidates)

@@ -13,13 +13,14 @@ from ..client.targets import find_target
 from ..serialize.projection import EXTRAS, SITE, parse_fields
 from ..serialize.writers import FORMATS
 from .exits import Exit, judge
-from .messages import Console, read_each, read_targets, summary_line, utf8
+from .messages import Console, read_each, read_targets_at, summary_line, utf8
 from .output import Outputs, format_for, is_terminal, open_outputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..client.summary import Summary
+    from ..client.targets import Target
 
 
 def run(
@@ -38,7 +39,7 @@ def run(
 ) -> Exit:
     """Reads the targets one after the other; `reading` are keywords of client.sync_api.url_batches()."""
     console = Console(quiet=quiet, verbose=verbose)
-    names = read_targets(targets)
+    names = read_targets_at(targets, reading)
     chosen = None if fields is None else parse_fields(fields)
     roots = chosen.roots if chosen else frozenset()
     names_sites = len(names) > 1 or SITE in roots
@@ -69,12 +70,12 @@ class _Dump:
     undated: int = 0
     total: Summary | None = None
 
-    def site(self, target: str) -> Exit:
+    def site(self, target: str | Target) -> Exit:
         """Reads one target, up to what is left of the limit."""
         left = None if self.limit is None else self.limit - (self.total.urls if self.total else 0)
         if left == 0:
             return Exit.COMPLETE
-        found = find_target(target)
+        found = find_target(target, self.reading["base"])
         site = utf8(found.name) if self.names_sites else None
         callbacks = self.outputs.callbacks(site, self.console)
         has_window = self.reading["since"] or self.reading["until"]

@@ -49,8 +49,8 @@ def _print_version(context: click.Context, option: click.Parameter, is_given: bo
 def main() -> None:
     """Read a site's sitemaps: every URL, with its data. Nothing is invented, nothing is dropped without a report.
 
-    A TARGET is a host (example.com); the URL of a site, of a sitemap or of a robots.txt; or a recording: a folder
-    written by --record, or a WARC file.
+    A TARGET is a host (example.com); the URL of a site, of a sitemap or of a robots.txt; a recording: a folder
+    written by --record, or a WARC file; or, with --base, the folder or a file of a site that is not deployed yet.
     """
 
 
@@ -67,6 +67,7 @@ def main() -> None:
     """,
 )
 @options.targets
+@options.base
 @options.output_file
 @options.record_format("by the suffix of -o, else jsonl")
 @options.unique
@@ -112,7 +113,7 @@ def dump(**arguments: Any) -> Exit:
 )
 @network_options.document_limits
 def parse(**arguments: Any) -> Exit:
-    """Read one document from a file or stdin, without the network.
+    """Read one document from a file or stdin, without the network; audit and dump with --base read a whole folder.
 
     URLs, and the child sitemaps of an index, are written as JSONL; the other formats have only the URLs. With
     --report - the problems are written too, all in document order, and the outcome at the end.
@@ -126,6 +127,7 @@ def parse(**arguments: Any) -> Exit:
     epilog="sitemap-reader discover example.com\nsitemap-reader discover - --format jsonl < hosts.txt",
 )
 @options.targets
+@options.base
 @options.table_output
 @network_options.network
 def discover(**arguments: Any) -> Exit:
@@ -142,6 +144,7 @@ def discover(**arguments: Any) -> Exit:
     epilog="sitemap-reader tree example.com\nsitemap-reader tree example.com | sort -t$'\\t' -k6",
 )
 @options.targets
+@options.base
 @options.table_output
 @options.scope("protocol")
 @network_options.network
@@ -159,6 +162,7 @@ def tree(**arguments: Any) -> Exit:
     epilog="sitemap-reader stats example.com\nsitemap-reader stats urls.jsonl --format jsonl | jq .",
 )
 @click.argument("target", metavar="TARGET|FILE", type=options.FILE)
+@options.base
 @options.table_output
 @options.url_query
 @network_options.network
@@ -178,6 +182,7 @@ def stats(**arguments: Any) -> Exit:
     "sitemap-reader sync --state sites.db --history",
 )
 @options.targets_if_any
+@options.base
 @options.state
 @options.sync_options
 @options.output_file
@@ -230,10 +235,12 @@ def harvest(**arguments: Any) -> Exit:
 @main.command(
     epilog="sitemap-reader audit example.com\n"
     "sitemap-reader audit example.com --crawl internal_all.csv -o report.html\n"
+    "sitemap-reader audit public/ --base https://www.example.com\n"
     "sitemap-reader audit urls.jsonl --select D,L --fail-on warning\n"
     "sitemap-reader audit --explain D03",
 )
 @click.argument("target", metavar="TARGET|FILE", type=options.FILE, required=False)
+@options.base
 @options.output_file
 @options.findings
 @options.quiet

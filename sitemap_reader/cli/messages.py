@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 import click
 
 from ..client.progressbar import ProgressBar, duration_of
 from ..client.summary import Problems, count_of
-from ..client.targets import read_target_list
+from ..client.targets import document_target, read_target_list
 from ..frontier.filters import UNWANTED
 from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable
 from ..model.problems import CATALOGUE, Problem
@@ -26,20 +26,25 @@ from ..serialize.dumps import STDIN
 from .exits import Exit, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TextIO
 
     from ..client.summary import Summary
+    from ..client.targets import Target
     from ..frontier.robots_policy import CrawlDelay
     from ..model.errors import ReadError
     from ..model.records import Item
 
 
+Named = TypeVar("Named", bound="str | Target")
+
 # Keywords in messages of the library: `full=True`, `scope="any"`, `state=FILE`, `at=`.
 _KEYWORD = re.compile(
-    r"(?<![^\s(])(scope|at|record|resume|full|crawl|baseline|baseline_crawl|state)="
-    r"""(?:True|"(?P<text>\w+)"|(?P<what>[A-Z]+))?(?![\w"])"""
+    r"(?<![^\s(])(scope|at|base|host_map|record|resume|full|crawl|baseline|baseline_crawl|state)="
+    r"""(?:True|"(?P<text>[^\s"]+)"|(?P<what>[A-Z]+))?(?![\w"])"""
 )
+
+_OPTION_NAMES = {"host_map": "map"}
 
 # A message of the library that ends with a remedy.
 _REMEDY = re.compile(r".*; ((?:check |raise |try |--).*)", re.DOTALL)
@@ -241,7 +246,8 @@ def with_options(text: str) -> str:
 
     def option(match: re.Match[str]) -> str:
         value = match["text"] or match["what"]
-        return f"--{match[1].replace('_', '-')}" + (f" {value}" if value else "")
+        name = _OPTION_NAMES.get(match[1], match[1].replace("_", "-"))
+        return f"--{name}" + (f" {value}" if value else "")
 
     return _KEYWORD.sub(option, text)
 
@@ -282,6 +288,13 @@ def summary_line(summary: Summary, limit: int | None) -> str:
     return "; ".join([*parts, f"{summary.seconds:.1f} s"])
 
 
+def read_targets_at(typed: Sequence[str], reading: Mapping[str, Any]) -> Sequence[str | Target]:
+    """As read_targets(); with a `base` in `reading`, the keywords of a SitemapReader, `-` is the document on stdin."""
+    if reading["base"] is None:
+        return read_targets(typed)
+    return [stdin_document(reading) if target == STDIN else target for target in typed]
+
+
 def read_targets(typed: Sequence[str]) -> list[str]:
     """The targets; `-` is replaced by the lines of stdin, without blank ones and # comments."""
     targets: list[str] = []
@@ -292,11 +305,16 @@ def read_targets(typed: Sequence[str]) -> list[str]:
     return targets
 
 
-def bytes_on_stdin() -> bytes:
-    """Reads stdin to its end."""
+def stdin_document(reading: Mapping[str, Any]) -> Target:
+    """The document on stdin as a Target at the `base` in `reading`; no more of it is read than its `limits` allow."""
+    return document_target(bytes_on_stdin(reading["limits"].max_wire_bytes + 1), reading["base"])
+
+
+def bytes_on_stdin(size: int = -1) -> bytes:
+    """Reads stdin to its end, or so many bytes."""
     if sys.stdin is None:
-        raise UsageError("stdin is closed: no targets can be read from it")
-    return sys.stdin.buffer.read()
+        raise UsageError("stdin is closed: nothing can be read from it")
+    return sys.stdin.buffer.read(size)
 
 
 def utf8(target: str) -> str:
@@ -304,7 +322,7 @@ def utf8(target: str) -> str:
     return target.encode("utf-8", "replace").decode()
 
 
-def read_each(targets: Sequence[str], console: Console, read: Callable[[str], Exit]) -> list[Exit]:
+def read_each(targets: Sequence[Named], console: Console, read: Callable[[Named], Exit]) -> list[Exit]:
     """Reads the targets one after the other; returns their exit codes. An error ends one target, an interrupt all."""
     codes: list[Exit] = []
     for target in targets:

@@ -54,6 +54,16 @@ _RECORD = option(
     type=FILE,
     help="Write every response to a folder, or to a WARC file; either can then be read as a TARGET.",
 )
+_MAP = option(
+    "Network",
+    "--map",
+    "host_map",
+    metavar="A=B",
+    callback=options.host_map,
+    multiple=True,
+    help="Send requests for host A to host B: https://www.example.com=https://staging.example.com. All that is written "
+    "has the URLs of A; --auth, --netrc and headers go to B only (repeatable).",
+)
 _NETWORK = (
     _CONCURRENCY,
     number("Network", "--per-host", default=4, help="Maximum number of requests in flight to one host."),
@@ -130,6 +140,7 @@ _NETWORK = (
         help="Try well-known paths such as /sitemap.xml; auto: only if robots.txt names no readable sitemap.",
     ),
     _RECORD,
+    _MAP,
     number(
         "Safety",
         "--max-depth",
@@ -170,9 +181,9 @@ def _network(decorators: Iterable[Callable[[Any], Any]]) -> Callable[[Callable[.
     return decorate
 
 
-# harvest reads many sites at once in other processes: --concurrency and --record have no meaning there.
+# harvest reads many sites at once in other processes: these options have no meaning there.
 network = _network(_NETWORK)
-harvest_network = _network(each for each in _NETWORK if each not in (_CONCURRENCY, _RECORD))
+harvest_network = _network(each for each in _NETWORK if each not in (_CONCURRENCY, _RECORD, _MAP))
 
 
 def _convert(kwargs: dict[str, Any]) -> None:

@@ -122,6 +122,29 @@ def when_read(context: click.Context, param: click.Parameter, text: str | None) 
     return text if text == "name" else when(context, param, text)
 
 
+def base_url(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
+    """The URL of a folder or a file, unchanged."""
+    from ..client.local_sites import clean_base
+
+    with _as_bad_parameter(context, param):
+        if text is not None:
+            clean_base(text)
+    return text
+
+
+def host_map(context: click.Context, param: click.Parameter, pairs: tuple[str, ...]) -> dict[str, str] | None:
+    """`https://www.example.com=https://staging.example.com` -> production: staging; None without any."""
+    from ..fetch.host_map import HostMap
+
+    for pair in pairs:
+        if "=" not in pair:
+            example = "https://www.example.com=https://staging.example.com"
+            raise click.BadParameter(f"there is no = between two hosts; write it as {example}", context, param)
+    with _as_bad_parameter(context, param):
+        made = HostMap.of(pair.partition("=")[::2] for pair in pairs)
+    return {**made.origins} if made else None
+
+
 @contextmanager
 def _as_bad_parameter(context: click.Context, param: click.Parameter) -> Iterator[None]:
     """Turns UsageError of the library into an error about this option."""
@@ -252,6 +275,15 @@ def scope(default: str | None, default_is: str | None = None) -> Callable[[Any],
     )
 
 
+base = option(
+    "Input",
+    "--base",
+    metavar="URL",
+    callback=base_url,
+    default_is="TARGETs are hosts, URLs or recordings",
+    help="Read TARGET, a folder or a file on the disk, as the site that will be at URL, without any request; - is then "
+    "one document on stdin.",
+)
 verbosity = stacked(_QUIET, _VERBOSE)
 table_output = stacked(output_file, table_format("table on a terminal, else tsv"), verbosity)
 quiet = flag("Output", "-q", "--quiet", help="Show errors only: no summary.")

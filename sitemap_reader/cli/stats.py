@@ -13,15 +13,15 @@ import attrs
 import orjson
 
 from ..client.summary import count_of
-from ..client.targets import Target, find_target
+from ..client.targets import Target, find_target, reject_sitemap_file
 from ..frontier.filters import Selection, make_selection
 from ..model.errors import UsageError, printable
 from ..model.problems import CATALOGUE
 from ..model.records import UrlRecord
-from ..serialize.dumps import in_batches, is_dump_name, numbered_objects, numbered_records
+from ..serialize.dumps import STDIN, in_batches, is_dump_name, numbered_objects, numbered_records
 from ..statistics.collector import Statistics
 from .exits import Exit, judge
-from .messages import Console, read_each
+from .messages import Console, read_each, stdin_document
 from .output import display_name, open_input, open_outputs, rows_format_for
 from .tables import encoding_of, padded, rows_as, width
 
@@ -103,10 +103,10 @@ def run(
     """
     console = Console(quiet=quiet, verbose=verbose)
     format = rows_format_for(output, format)
-    found = _found(target)
+    is_dump = reading["base"] is None and is_dump_name(target)
+    found = None if is_dump else _found(target, reading)
     now = (found and found.recorded) or _now()
     with open_outputs(output) as outputs:
-        is_dump = is_dump_name(target)
         statistics = Statistics(now, None if is_dump else lambda: (found and found.recorded) or _now())
         stats_run = _StatsRun(console, outputs, reading, now, statistics, found)
         codes = read_each([target], console, stats_run.file if is_dump else stats_run.site)
@@ -122,10 +122,11 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _found(target: str) -> Target | None:
-    """The target, None for a dump; a recording has the time from which ages are computed."""
+def _found(target: str, reading: Mapping[str, Any]) -> Target | None:
+    """The target; a recording has the time from which ages are computed. None if it is invalid."""
+    base = reading["base"]
     try:
-        return None if is_dump_name(target) else find_target(target)
+        return stdin_document(reading) if target == STDIN and base is not None else find_target(target, base)
     except UsageError:  # reported when it is read
         return None
 
@@ -162,6 +163,7 @@ class _StatsRun:
 
     def file(self, file: str) -> Exit:
         """Reads a dump to its end."""
+        reject_sitemap_file(file)
         name, started = display_name(file), time.monotonic()
         selection = _selection(name, self.reading, self.now)
         with open_input(file) as body:

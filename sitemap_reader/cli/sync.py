@@ -17,7 +17,7 @@ from ..serialize.dumps import STDIN
 from ..serialize.jsonl import encode_changes, stamp
 from ..state.state import State, site_name
 from .exits import Exit, any_read
-from .messages import Console, read_each, read_targets, utf8
+from .messages import Console, read_each, read_targets_at, utf8
 from .output import Outputs, is_terminal, open_outputs, rows_format_for
 from .tables import change_header, change_lines, encoding_of, rows_as
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..client.summary import Summary
+    from ..client.targets import Target
     from ..serialize.dumps import JsonObject
     from ..state.documents import StoredDocument
     from ..state.state import StoredRun
@@ -52,7 +53,7 @@ def run(
         raise UsageError("give a TARGET, or --history to list the runs in FILE")
     if state == STDIN:
         raise UsageError("--state names a file, which is read and written: it cannot be -")
-    names = read_targets(targets)
+    names = read_targets_at(targets, reading)
     reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
     # In place: changes that the state counts as delivered are in the file, also after a kill.
     with open_outputs(output, report, in_place=True) as outputs:
@@ -83,11 +84,11 @@ class _Sync:
     counts: ChangeCounts = attrs.field(factory=ChangeCounts)
     has_begun: bool = False
 
-    def site(self, target: str) -> Exit:
+    def site(self, target: str | Target) -> Exit:
         """Reads one target. Changes count as delivered when the next ones are requested, so they are written before
         that.
         """
-        found = find_target(target)
+        found = find_target(target, self.reading["base"])
         site = utf8(found.name) if self.names_sites else None
         callbacks = self.outputs.callbacks(site, self.console)
         callbacks["on_document"] = self._show_trust

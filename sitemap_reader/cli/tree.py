@@ -12,7 +12,7 @@ from ..client.sync_api import urls
 from ..client.targets import find_target
 from ..statistics.facts import as_stated
 from .exits import Interrupts, judge
-from .messages import Console, read_each, read_targets
+from .messages import Console, read_each, read_targets_at
 from .output import open_outputs, rows_format_for
 from .tables import encoding_of, rows_as
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from ..client.summary import Summary
+    from ..client.targets import Target
     from ..model.records import Item
     from .exits import Exit
 
@@ -39,7 +40,7 @@ def run(
 ) -> Exit:
     """Writes a row for each document; `reading` are keywords of sitemap_reader.urls()."""
     console = Console(quiet=quiet, verbose=verbose)
-    names = read_targets(targets)
+    names = read_targets_at(targets, reading)
     format = rows_format_for(output, format)
     with open_outputs(output) as outputs:
         trees = _Trees(console, outputs.interrupts, reading)
@@ -69,9 +70,9 @@ class _Trees:
     trees: list[tuple[str, SitemapTree]] = attrs.field(factory=list)
     total: Summary | None = None
 
-    def site(self, target: str) -> Exit:
+    def site(self, target: str | Target) -> Exit:
         """Reads one target."""
-        found, tree = find_target(target), SitemapTree()
+        found, tree = find_target(target, self.reading["base"]), SitemapTree()
 
         def take(item: Item) -> None:
             self.console.show(item)

@@ -63,6 +63,8 @@ class ReaderOptions(TypedDict, total=False):
     extras: bool
     feed_fallback: FeedFallback | None
     record: str | Path | None
+    base: str | None
+    host_map: Mapping[str, str] | None
 
 
 class PatternOptions(TypedDict, total=False):
@@ -172,6 +174,16 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
     "record": (
         "None",
         "A folder, or a file named .warc or .warc.gz, to which every response is written; it can be read as a target.",
+    ),
+    "base": (
+        "None",
+        "The URL that the target, a folder or a file on the disk, will have: it is read as that site, and no request "
+        "is made.",
+    ),
+    "host_map": (
+        "None",
+        'Where the requests for a site go, such as {"https://www.example.com": "https://staging.example.com"}: '
+        "records and problems have the URLs of the first; `headers`, `auth` and `netrc` go to the second only.",
     ),
     # of snapshot()
     "at": (

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 import attrs
 
 from ..fetch.client import AiohttpFetcher
+from ..fetch.host_map import HostMap, MappedFetcher
 from ..fetch.request_headers import RequestHeaders, make_headers
 from ..frontier.frontier import Frontier, Plan
 from ..frontier.revalidation import DocumentCache, Trust
@@ -88,6 +89,8 @@ class SitemapReader:
         extras: bool = False,
         feed_fallback: FeedFallback | None = feedparser_fallback,
         record: str | Path | None = None,
+        base: str | None = None,
+        host_map: Mapping[str, str] | None = None,
     ) -> None:
         """Opens no connection yet. UsageError for values that are not allowed."""
         check_choice("scope", scope, SCOPE_MODES)
@@ -123,6 +126,8 @@ class SitemapReader:
         self._extras = extras
         self._fallback = feed_fallback
         self._record = Path(record) if record is not None else None
+        self._base = base
+        self._host_map = HostMap.of(host_map)
 
     async def __aenter__(self) -> Self:
         await self._network.__aenter__()
@@ -139,8 +144,8 @@ class SitemapReader:
     def urls(self, target: str | Path | Target, **query: Unpack[QueryOptions]) -> AsyncStream[UrlRecord]:
         """A stream of every URL of a site, a document or a recording, each yielded as soon as it is read.
 
-        `target` is a host, a URL, or a folder or WARC file that `record` has written. An exception in a callback ends
-        the run, and is raised to the caller unchanged.
+        `target` is a host, a URL, or a folder or WARC file that `record` has written; with `base` a folder or a file.
+        An exception in a callback ends the run, and is raised to the caller unchanged.
         """
         return AsyncStream(self.crawl_run(target, UrlQuery(**query)))
 
@@ -171,7 +176,7 @@ class SitemapReader:
         What robots.txt names and the target itself are always listed; well-known paths only if they hold a sitemap,
         or if the host refused them or robots.txt: then with the status, and a `problem`.
         """
-        crawl = self._crawl(find_target(target), sniff_only=True, descend=False)
+        crawl = self._crawl(find_target(target, self._base), sniff_only=True, descend=False)
         async with aclosing(crawl.batches()) as batches:
             async for batch in batches:
                 for item in batch:
@@ -189,7 +194,7 @@ class SitemapReader:
     ) -> CrawlRun:
         """The CrawlRun that a stream of URLs reads; what `already_read` has (URL -> format) is not requested again."""
         plan = query.plan_fields(datetime.now(UTC))
-        found = find_target(target)
+        found = find_target(target, self._base)
         crawl = self._crawl(
             found,
             frontier=frontier,
@@ -208,7 +213,7 @@ class SitemapReader:
         rest: dict[str, Any] = {**options}
         on_document, plan = rest.pop("on_document", None), make_sync_plan(rest)
         query = UrlQuery(**rest)
-        found = find_target(target)
+        found = find_target(target, self._base)
         plan_fields = query.plan_fields(plan.clock())
         state_sync = StateSync(state, site_name(found.seeds), self.state_settings(query), plan)
         try:
@@ -241,19 +246,30 @@ class SitemapReader:
         **changes: Any,
     ) -> Crawl:
         plan = attrs.evolve(self._plan, is_recording=target.replay is not None, **changes)
-        fetcher = target.replay or self._fetcher
+        host_map = self._host_map
+        if host_map and target.replay:
+            name = target.local or target.name
+            raise UsageError(f"host_map= is for requests, and {name} is read from the disk: leave it out")
+        seeds = host_map.seeds(target.seeds) if host_map else target.seeds
+        network = MappedFetcher(self._fetcher, host_map) if host_map else self._fetcher
+        fetcher = target.replay or network
         if self._record is not None:
             fetcher = recorder(fetcher, self._record, target)
         return Crawl(
-            frontier(target.seeds, plan),
+            frontier(seeds, plan),
             fetcher,
             extras=self._extras,
             feed_fallback=self._fallback,
             sniff_only=sniff_only,
             polite=target.replay is None,
             reported=target.reported,
-            headers=None if target.replay else RequestHeaders(self._headers, target.seeds),
+            headers=None if target.replay else self._request_headers(seeds),
         )
+
+    def _request_headers(self, seeds: Sequence[Seed]) -> RequestHeaders:
+        if self._host_map is None:
+            return RequestHeaders(self._headers, seeds)
+        return RequestHeaders(self._headers, self._host_map.real_seeds(seeds), self._host_map.credentials_url)
 
 
 def _check_fetcher(fetcher: object) -> None:

@@ -1,4 +1,5 @@
-"""Targets: a host, a URL, or a recording (a folder or a WARC file) in; seeds and the fetcher that replays them out.
+"""Targets: a host, a URL, a recording (a folder or a WARC file), or the files of a site with a base in; seeds out, and
+the fetcher that replays the recording or serves the files.
 
 Anything else is a UsageError that says what to give. Also reads netrc files, and wraps a fetcher to record it.
 """
@@ -15,15 +16,18 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..fetch.replay import FolderRecorder, ReplayFetcher, is_recording, read_recording
+from ..fetch.replay import SEEDS_FILE, FolderRecorder, ReplayFetcher, is_recording, read_recording
 from ..fetch.request_headers import Logins
+from ..fetch.static_files import StaticFilesFetcher
 from ..fetch.warc.fetcher import WarcFetcher
 from ..fetch.warc.index import RECOMPRESS
 from ..frontier.seeds import SCHEME, Seed, basic, parse_target
 from ..model.errors import UsageError
 from ..model.problems import Problem, report
 from ..model.records import Outcome
-from ..serialize.dumps import DUMP_SUFFIXES, is_warc_name
+from ..parser.normalise.urls import without_credentials
+from ..serialize.dumps import DUMP_SUFFIXES, STDIN, is_warc_name
+from .local_sites import likely_base, open_body, open_file, open_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,19 +60,32 @@ def read_netrc(given: bool | str | os.PathLike[str] | Logins | None) -> Logins:
 
 
 _HOST = re.compile(r"(?:[^/?#]*\.[^/?#]+|localhost|\[[^\]]*\])(?::\d+)?(?:[/?#].*)?", re.DOTALL | re.IGNORECASE)
+_SITEMAP_SUFFIXES = (".xml", ".xml.gz")
 # A folder of such a name may hold downloads from a host: the name means the host.
 _HOST_NAME = re.compile(r"[^./\\][^/\\]*\.[^./\\]+")
 
 
 @attrs.frozen
 class Target:
-    """The seeds of a crawl; of a recording also the fetcher that replays it, its time in UTC, and what is damaged."""
+    """The seeds of a crawl; of a recording also the fetcher that replays it, its time in UTC, and what is damaged.
+
+    Of files that are read as the site at `base`, `replay` serves them, and `local` is their folder or file, `-` for a
+    body.
+    """
 
     name: str
     seeds: tuple[Seed, ...]
     replay: Fetcher | None = None
     recorded: datetime | None = None
     damage: str | None = None
+    local: str | None = None
+
+    def file_of(self, url: str) -> Path | None:
+        """The file of a URL, relative to the working directory where it is below that.
+
+        None where the target is not a folder or a file with a base, or has no file for this URL.
+        """
+        return self.replay.file_of(url) if isinstance(self.replay, StaticFilesFetcher) else None
 
     @property
     def reported(self) -> list[Problem | Outcome]:
@@ -91,27 +108,34 @@ def read_target_list(lines: bytes) -> Iterator[tuple[int, str]]:
             yield number, target
 
 
-def find_target(target: str | Path | Target) -> Target:
-    """The Target that a caller names. Looks at the disk unless it is a URL; a Target is returned unchanged."""
+def find_target(target: str | Path | Target, base: str | None = None) -> Target:
+    """The Target that a caller names. Looks at the disk unless it is a URL; a Target is returned unchanged.
+
+    With `base` it is a folder or a file that is read as the site at this URL.
+    """
     if isinstance(target, Target):
         return target
     reject_document(target)
     if not isinstance(target, str | Path):
         raise UsageError(f"a target is a host, a URL or a folder, not {target!r}; read several one after the other")
     name = str(target)
+    if base is not None:
+        return _local_target(Path(target), name, base)
     if SCHEME.match(name.strip()):
         return _site(name)
     path = Path(target)
     is_folder, is_file = _on_disk(path)
     may_be_host = isinstance(target, str) and is_host_name(name) and not is_recording(path)
     if is_folder and name.strip() and not may_be_host:
+        if not is_recording(path):
+            raise UsageError(f"{name} was not written with record= (no {SEEDS_FILE}); {_base_hint(path)}")
         seeds, recorded = read_recording(path)
         return Target(name, tuple(map(parse_target, seeds)), ReplayFetcher(path), recorded and recorded.astimezone(UTC))
     if is_warc_name(name) and not is_folder:
         warc = WarcFetcher(path)
         return Target(name, warc.seeds, warc, warc.recorded, warc.damage)
     if is_file:
-        raise UsageError(_wrong_file_message(name))
+        raise UsageError(_wrong_file_message(path, name))
     bare = name.strip()
     is_path = isinstance(target, Path) or name.endswith(("/", *DUMP_SUFFIXES)) or name.startswith((".", "/"))
     if is_path or (bare and not _HOST.fullmatch(bare)):
@@ -132,6 +156,12 @@ def reject_document(target: object) -> None:
         raise UsageError("that is a document, not the name of a site; sr.parse() reads it")
 
 
+def reject_sitemap_file(name: str) -> None:
+    """Raises UsageError for a sitemap file where a site or a dump is expected: without a base it has no URL."""
+    if name.lower().endswith(_SITEMAP_SUFFIXES) and _on_disk(Path(name))[1]:
+        raise UsageError(_wrong_file_message(Path(name), name))
+
+
 def site_target(name: str) -> Target:
     """The Target of a host or a URL, without a look at the disk."""
     bare = name.strip()
@@ -140,17 +170,49 @@ def site_target(name: str) -> Target:
     return _site(name)
 
 
+def document_target(body: bytes, base: str) -> Target:
+    """The Target of one document that is in memory; `base` is its URL, or that of its folder."""
+    seed, fetcher = open_body(body, base)
+    return Target(seed.target, (seed,), fetcher, local=STDIN)
+
+
+def _local_target(path: Path, name: str, base: str) -> Target:
+    is_folder, is_file = _on_disk(path)
+    what = None
+    if SCHEME.match(name.strip()):
+        what = f"{without_credentials(name)} is a URL"
+    elif (is_folder and is_recording(path)) or is_warc_name(name):
+        what = f"{name} is a recording, which has its own URLs"
+    elif name.endswith(DUMP_SUFFIXES):
+        what = f"{name} is a dump, which has its own URLs"
+    elif not (is_folder or is_file) or not name.strip():
+        what = f"there is no file or folder {name}"
+    if what is not None:
+        raise UsageError(f"{what}; base= is for a folder or a sitemap file on the disk: leave it out for anything else")
+    seed, fetcher = open_folder(path, base) if is_folder else open_file(path, base)
+    return Target(seed.target, (seed,), fetcher, local=name)
+
+
+def _base_hint(path: Path) -> str:
+    """What to give for a folder or a file that is no recording."""
+    found = likely_base(path)
+    if found is None:
+        return "add base=URL, the URL that it will have, to read it as that site"
+    return f'add base="{found[0]}" to read it as the site that {found[1]} names'
+
+
 def _site(name: str) -> Target:
     seed = parse_target(name)
     return Target(seed.target, (seed,))
 
 
-def _wrong_file_message(name: str) -> str:
+def _wrong_file_message(path: Path, name: str) -> str:
     if name.endswith(DUMP_SUFFIXES):
         return f"{name} is a dump, and no site: `sitemap-reader stats {name}` (or sr.load) reads it"
     if name.lower().endswith((".arc", ".arc.gz")):
         return f"{name} is an ARC; {RECOMPRESS.format(path=name)} makes a WARC of it"
-    return f"{name} is a file: `sitemap-reader parse {name}` (or sr.parse) reads one document"
+    parse = f"`sitemap-reader parse {name}` (or sr.parse) reads one document"
+    return f"{name} is a file: {parse}; {_base_hint(path)}"
 
 
 def _on_disk(path: Path) -> tuple[bool, bool]:
@@ -178,6 +240,8 @@ def recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
 
 
 def _is_same(place: Path, target: Target) -> bool:
+    if isinstance(target.replay, StaticFilesFetcher):
+        return place.resolve() == target.replay.folder.resolve()
     if not isinstance(target.replay, WarcFetcher):
         return False
     with suppress(OSError):

@@ -208,8 +208,8 @@ class ReplayFetcher:
         has_body = body.is_file()
         if error and status is None and not has_body:
             raise error
-        with _open_file(body) if has_body else nullcontext() as file:
-            chunks = AsyncChunks(_file_chunks(file, error))
+        with open_file(body) if has_body else nullcontext() as file:
+            chunks = AsyncChunks(file_chunks(file, error))
             yield Response(200 if status is None else status, fields, chunks, url)
 
 
@@ -217,7 +217,7 @@ def _is_recorded(body: Path) -> bool:
     return body.is_file() or headers_path(body).is_file()
 
 
-def _file_chunks(file: BinaryIO | None, error: FetchError | None) -> Iterator[bytes]:
+def file_chunks(file: BinaryIO | None, error: FetchError | None) -> Iterator[bytes]:
     """Yields a file in chunks, then raises the error that ended the recording, if there was one."""
     while file and (chunk := file.read(CHUNK_BYTES)):
         yield chunk
@@ -240,7 +240,7 @@ class AsyncChunks:
         raise StopAsyncIteration
 
 
-def _open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BinaryIO:
     try:
         return path.open("rb")
     except OSError as exc:
@@ -252,7 +252,7 @@ def _read_head(path: Path) -> tuple[int | None, dict[str, str], FetchError | Non
     fields: dict[str, str] = {}
     text = ""
     if path.is_file():
-        with _open_file(path) as file:
+        with open_file(path) as file:
             text = file.read().decode("utf-8", "replace")
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():

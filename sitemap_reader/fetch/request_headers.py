@@ -18,7 +18,7 @@ from ..model.errors import UsageError
 from ..parser.normalise.urls import host, origin, registrable_domain_or_none
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ..frontier.seeds import Seed
 
@@ -104,17 +104,22 @@ class RequestHeaders:
     """The caller's headers for each request of a crawl from `seeds`.
 
     A seed is https if https is tried first. Of a host without a registrable domain, such as an IP address or
-    localhost, the domain is host and port.
+    localhost, the domain is host and port. `real_url` returns the URL that is requested in place of another, as of a
+    staging host, and None where no header but the User-Agent may go; `seeds` are then at the hosts of the first.
     """
 
-    def __init__(self, caller: CallerHeaders, seeds: Sequence[Seed]) -> None:
+    def __init__(
+        self, caller: CallerHeaders, seeds: Sequence[Seed], real_url: Callable[[str], str | None] = str
+    ) -> None:
         self._caller = caller
+        self._real_url = real_url
         plain = [seed for seed in seeds if _is_plain(_start(seed))]
         self._scopes = {False: _HeaderScope.of(seeds), True: _HeaderScope.of(plain)}  # by whether the request is http
 
     def headers_for(self, url: str, own: Mapping[str, str]) -> dict[str, str]:
         """The headers of a request for `url`: the caller's, as far as they may go there, overridden by its `own`."""
-        sent = self._sent(url, is_plain=_is_plain(url))
+        real = self._real_url(url)
+        sent = {} if real is None else self._sent(real, is_plain=_is_plain(real))
         if self._caller.user_agent is not None:
             sent["User-Agent"] = self._caller.user_agent
         replaced = {name.lower() for name in own}
@@ -122,7 +127,10 @@ class RequestHeaders:
 
     def withholds(self, url: str) -> bool:
         """Whether a header is not sent only because the URL is http."""
-        return _is_plain(url) and self._sent(url, is_plain=False) != self._sent(url, is_plain=True)
+        real = self._real_url(url)
+        if real is None or not _is_plain(real):
+            return False
+        return self._sent(real, is_plain=False) != self._sent(real, is_plain=True)
 
     def _sent(self, url: str, *, is_plain: bool) -> dict[str, str]:
         scope, place = self._scopes[is_plain], _place(url)

@@ -346,7 +346,7 @@ class SiteDiscovery:
         path = next(self._paths, None)
         if path is None:
             return None
-        return self.origin + path
+        return self.origin + self.seed.base_path + path
 
 
 class KnownDocuments:

@@ -49,6 +49,7 @@ from .responses import (
 from .revalidation import Revalidator
 from .robots_policy import RobotsPolicy
 from .robots_rules import ALLOW_ALL, disallow_all
+from .seeds import WELL_KNOWN
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -69,6 +70,7 @@ _EFFORT_PER_CALL = 20_000_000
 _EFFORT_PER_REQUEST = 10_000
 _DECIDED_PER_CALL = 1_000
 _UNCHANGED_PER_CALL = 256
+_WITHOUT_ROBOTS = "--no-robots (obey_robots=False)"
 _DATED_PER_CALL = 2_000
 _PROPAGATED_PER_CALL = 2_000
 
@@ -403,7 +405,10 @@ class Frontier:
         self._policy.set_rules(robots, rules or ALLOW_ALL)
         robots.is_page = is_page
         if was_read and robots.sites and not robots.sitemap_lines and not robots.is_page:
-            self._events.note(robots, "F09", "robots.txt names no sitemap")
+            obeyed = rules if self.plan.obey_robots and rules else ALLOW_ALL
+            forbids = not obeyed.allows(f"{robots.sites[0].origin}{WELL_KNOWN[0]}")
+            more = f", and forbids {WELL_KNOWN[0]}: {_WITHOUT_ROBOTS} tries it anyway" if forbids else ""
+            self._events.note(robots, "F09", f"robots.txt names no sitemap{more}")
         elif robots.is_page and not robots.sites:
             self._end_page(robots)
 

@@ -41,7 +41,8 @@ WELL_KNOWN = (
 class Seed:
     """Where a crawl starts: a site, whose `origins` are tried in order until one answers, or a single `document`.
 
-    With `robots_only` no well-known path is tried, only the Sitemap lines of robots.txt count. `login` is the
+    With `robots_only` no well-known path is tried, only the Sitemap lines of robots.txt count. `base_path` is the path
+    of a site that has only a part of its host, such as `/project`: well-known paths are tried below it. `login` is the
     Authorization header for `user:password@` in the target; no other field has these credentials.
     """
 
@@ -49,6 +50,7 @@ class Seed:
     origins: tuple[str, ...]
     document: str | None = None
     robots_only: bool = False
+    base_path: str = ""
     login: str | None = attrs.field(default=None, repr=False)
 
 

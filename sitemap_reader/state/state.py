@@ -205,7 +205,7 @@ def site_name(seeds: tuple[Seed, ...]) -> str:
 def _seed_name(seed: Seed) -> str:
     if seed.document is not None:
         return seed.document
-    return f"{seed.origins[0]}/{'robots.txt' if seed.robots_only else ''}"
+    return f"{seed.origins[0]}{seed.base_path}/{'robots.txt' if seed.robots_only else ''}"
 
 
 @lru_cache(maxsize=16)  # a dump names its few sites in every line

@@ -181,8 +181,8 @@ XML = f"<urlset {NS}><url><loc>{A}/</loc></url></urlset>"
 @pytest.mark.parametrize(
     ("name", "body", "reported"),
     [
-        ("sitemap.xml", XML.encode(), "that is XML: `sitemap-reader parse"),
-        ("sitemap.xml.gz", gzip.compress(XML.encode()), "that is XML: `sitemap-reader parse"),
+        ("sitemap.xml", XML.encode(), "is a file: `sitemap-reader parse"),
+        ("sitemap.xml.gz", gzip.compress(XML.encode()), "is a file: `sitemap-reader parse"),
         ("urls.txt", f"{A}/\n".encode(), "that is a list of URLs"),
         ("cut.jsonl", f'{LINE}\n{{"loc": "htt'.encode(), ":2: the last line is cut"),
         ("odd.jsonl", f'{LINE}\n\n{{"loc": "{A}", "lastmod": "yesterday"}}\n'.encode(), ":3: URL record, lastmod: "),

@@ -1,0 +1,153 @@
+"""Reads files as a static host would serve them: StaticFilesFetcher replaces the network before a site is deployed.
+
+A URL goes in; out comes what a host would send that has the folder at the URL `base`. A path that ends in a slash is
+its index.html; `/about` is the file about, or about.html, or a redirect to `/about/`; a query changes nothing; what is
+not there is a 404. Other hosts and what lies above `base` are a FetchError: nothing is requested from the network. Only
+regular files of the folder are read, never what a symbolic link outside of it leads to.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import attrs
+
+from ..model.errors import FetchError
+from ..parser.normalise.urls import origin
+from .client import Response
+from .replay import AsyncChunks, file_chunks, open_file
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+_INDEX = "index.html"
+# The Content-Type by suffix; a .gz is a file of its own, not a compressed transfer. Others have none: nothing is known.
+_CONTENT_TYPES = {
+    ".xml": "application/xml",
+    ".gz": "application/gzip",
+    ".txt": "text/plain",
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".rss": "application/rss+xml",
+    ".atom": "application/atom+xml",
+    ".json": "application/json",
+    ".pdf": "application/pdf",
+}
+
+
+@attrs.frozen
+class _Redirect:
+    """The URL of a folder without its slash."""
+
+    location: str
+
+
+class StaticFilesFetcher:
+    """A Fetcher that serves a folder at `base`, a clean http or https URL that ends in a slash.
+
+    `document` is the URL of one file of the folder if that is another than its name gives.
+    """
+
+    def __init__(self, folder: str | Path, base: str, *, document: tuple[str, Path] | None = None) -> None:
+        self.folder = Path(folder)
+        self.base = base
+        self._document = document
+        self._root: Path | None = None  # resolved on first use
+        self._names: dict[Path, frozenset[str]] = {}
+
+    def file_of(self, url: str) -> Path | None:
+        """The file that is served for a URL, relative to the working directory where it is below that; or None."""
+        try:
+            found = self._find(url)
+        except FetchError:
+            return None
+        if not isinstance(found, Path):
+            return None
+        path, here = Path(os.path.abspath(found)), Path.cwd()
+        return path.relative_to(here) if path.is_relative_to(here) else path
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        """Opens the file; the request `headers` are ignored."""
+        found = self._find(url)
+        if isinstance(found, _Redirect):
+            yield Response(301, {"location": found.location}, AsyncChunks(iter(())), url)
+        elif found is None:
+            yield Response(404, {}, AsyncChunks(iter(())), url)
+        else:
+            content_type = _CONTENT_TYPES.get(found.suffix.lower())
+            with open_file(found) as file:
+                fields = {"content-length": str(os.fstat(file.fileno()).st_size)}
+                fields |= {"content-type": content_type} if content_type else {}
+                yield Response(200, fields, AsyncChunks(file_chunks(file, None)), url)
+
+    def _find(self, url: str) -> Path | _Redirect | None:
+        """What is served; None for a 404. FetchError for what is not of the folder's site."""
+        path, mark, query = url.partition("?")
+        if self._document and path == self._document[0]:
+            return self._inside(self._document[1])
+        if f"{path}/" == self.base:
+            return _Redirect(self.base + mark + query)
+        if not path.startswith(self.base):
+            if path == f"{origin(path)}/robots.txt":  # of a host, or a level, whose rules and lines are not known
+                return None
+            message = f"it is not in {self.folder}, which is read as {self.base}: no request is made"
+            raise FetchError(message, transient=False, remedy="try that site on its own")
+        *folders, name = [unquote(each, errors="surrogateescape") for each in path[len(self.base) :].split("/")]
+        place = self.folder
+        for each in folders:
+            if not self._has(place, each):
+                return None
+            place /= each
+        for each in (name, f"{name}.html") if name else (_INDEX,):
+            if self._has(place, each) and (place / each).is_file():
+                return self._inside(place / each)
+        has_index = bool(name) and self._has(place, name) and self._has(place / name, _INDEX)
+        return _Redirect(f"{path}/{mark}{query}") if has_index else None
+
+    def _has(self, place: Path, name: str) -> bool:
+        """Whether a folder lists exactly this name: the file systems of hosts distinguish case. Never `..`."""
+        names = self._names.get(place)
+        if names is None:
+            try:
+                names = frozenset(os.listdir(place))
+            except OSError:  # it is a file, or may not be read
+                names = frozenset()
+            self._names[place] = names
+        return name in names
+
+    def _inside(self, path: Path) -> Path:
+        """The path; FetchError if symbolic links lead out of the folder."""
+        if self._root is None:
+            self._root = self.folder.resolve()
+        if not path.resolve().is_relative_to(self._root):
+            message = f"{path} is a symbolic link, or below one, that leads out of {self.folder}: not read"
+            raise FetchError(message, transient=False, remedy="try with a copy in the folder")
+        return path
+
+
+class OneDocumentFetcher:
+    """A Fetcher of one document that is in memory; its host has nothing else."""
+
+    def __init__(self, url: str, body: bytes) -> None:
+        self.url = url
+        self._body = body
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        """Gives the body for the URL of the document; the request `headers` are ignored."""
+        if url == self.url:
+            content_type = _CONTENT_TYPES.get(PurePosixPath(url.partition("?")[0]).suffix.lower())
+            yield Response(200, {"content-type": content_type} if content_type else {}, self._chunks(), url)
+        elif url == f"{origin(url)}/robots.txt":
+            yield Response(404, {}, AsyncChunks(iter(())), url)
+        else:
+            message = f"not read: only {self.url} was given, and no request is made"
+            raise FetchError(message, transient=False, remedy="try the folder that has it")
+
+    def _chunks(self) -> AsyncChunks:
+        return AsyncChunks(iter((self._body,)))

@@ -1,0 +1,311 @@
+"""Folders and files read as the site that will have them: shaped as generators write them; base=, likely_base()."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.client.local_sites import likely_base
+from sitemap_reader.client.targets import Target, document_target, find_target
+from sitemap_reader.model.errors import NothingFound, NothingReadable, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+WWW = "https://www.example.com"
+PAGES = "https://user.github.io/project"
+
+
+def urlset(*locs: str) -> str:
+    rows = (f"<url><loc>{loc}</loc><lastmod>2026-10-0{n % 9 + 1}</lastmod></url>" for n, loc in enumerate(locs))
+    entries = "\n".join(rows)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset {NS}>\n{entries}\n</urlset>'
+
+
+def index(*locs: str) -> str:
+    return f"<sitemapindex {NS}>{''.join(f'<sitemap><loc>{loc}</loc></sitemap>' for loc in locs)}</sitemapindex>"
+
+
+HUGO = {
+    "robots.txt": "User-agent: *",
+    "index.html": "", "en/index.html": "", "de/index.html": "", "de/über-uns/index.html": "",
+    "sitemap.xml": index(f"{WWW}/en/sitemap.xml", f"{WWW}/de/sitemap.xml"),
+    "en/sitemap.xml": urlset(f"{WWW}/en/"),
+    "de/sitemap.xml": urlset(f"{WWW}/de/", f"{WWW}/de/%C3%BCber-uns/"),
+}  # fmt: skip
+NEXT = {
+    "robots.txt": f"# *\nUser-agent: *\nAllow: /\n\n# Host\nHost: {WWW}\n\n# Sitemaps\nSitemap: {WWW}/sitemap.xml\n",
+    "index.html": "", "about.html": "", "blog/one.html": "",
+    "sitemap.xml": index(f"{WWW}/sitemap-0.xml", f"{WWW}/sitemap-1.xml"),
+    "sitemap-0.xml": urlset(f"{WWW}/about", WWW),
+    "sitemap-1.xml": urlset(f"{WWW}/blog/one"),
+}  # fmt: skip
+ASTRO = {
+    "index.html": "", "about/index.html": "",
+    "sitemap-index.xml": index(f"{WWW}/sitemap-0.xml"),
+    "sitemap-0.xml": urlset(f"{WWW}/", f"{WWW}/about/"),
+}  # fmt: skip
+WORDPRESS = {
+    "robots.txt": f"User-agent: *\nDisallow: /wp-admin/\n\nSitemap: {WWW}/wp-sitemap.xml\n",
+    "index.html": "", "hello-world/index.html": "",
+    "wp-sitemap.xml": f'<?xml version="1.0"?><?xml-stylesheet type="text/xsl" href="{WWW}/wp-sitemap-index.xsl" ?>'
+    + index(f"{WWW}/wp-sitemap-posts-post-1.xml"),
+    "wp-sitemap-index.xsl": "<xsl:stylesheet/>",
+    "wp-sitemap-posts-post-1.xml": urlset(f"{WWW}/hello-world/"),
+}  # fmt: skip
+MKDOCS = {
+    "index.html": "", "404.html": "", "about/index.html": "", "größe/index.html": "",
+    "sitemap.xml": urlset(f"{PAGES}/", f"{PAGES}/about/", f"{PAGES}/gr%C3%B6%C3%9Fe/"),
+    "sitemap.xml.gz": "never read",
+}  # fmt: skip
+SPHINX = {
+    "index.html": "", "a b.html": "",
+    "sitemap.xml": urlset("https://docs.example.com/en/latest/a b.html", "https://docs.example.com/en/latest/index.html"),
+}  # fmt: skip
+# generator -> files, base, URLs
+SITES: dict[str, tuple[Mapping[str, str], str, int]] = {
+    "Hugo": (HUGO, f"{WWW}/", 3),
+    "Next": (NEXT, f"{WWW}/", 3),
+    "Astro": (ASTRO, f"{WWW}/", 2),
+    "WordPress": (WORDPRESS, f"{WWW}/", 1),
+    "MkDocs": (MKDOCS, f"{PAGES}/", 3),
+    "Sphinx": (SPHINX, "https://docs.example.com/en/latest/", 2),
+}
+
+
+def build(folder: Path, files: Mapping[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("a request was made")
+
+    monkeypatch.setattr("sitemap_reader.fetch.client.AiohttpFetcher.fetch", refuse)
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_build_folder_is_read_as_its_site(name: str, tmp_path: Path) -> None:
+    files, base, urls = SITES[name]
+    folder = build(tmp_path / "public", files)
+    assert likely_base(folder) is not None
+    assert likely_base(folder)[0] == base  # type: ignore[index]
+    with sr.urls(folder, base=base) as stream:
+        records = [*stream]
+    assert len(records) == urls
+    assert stream.complete
+    target = find_target(folder, base.removesuffix("/"))
+    assert (target.name, target.local) == (base, str(folder))
+    for record in records:
+        assert target.file_of(record.loc), record.loc
+        assert target.file_of(str(record.sitemap)), record.sitemap
+    report = sr.audit(folder, base=base)
+    assert (report.target, report.urls, report.complete) == (base, urls, True)
+    assert {finding.code for finding in report.findings} <= {"F09", "U10"}
+    assert report.notes == (f"read from {folder}; not checked there: F10 (headers), D04 (the time of the request)",)
+
+
+def test_codes_that_need_a_server_are_not_reported_whatever_is_selected(tmp_path: Path) -> None:
+    folder = build(tmp_path, ASTRO)
+    assert sr.audit(folder, base=WWW, select="F10").findings == ()
+    assert sr.audit(folder, base=WWW, select="D02").notes == (f"read from {folder}",)
+
+
+def test_robots_txt_of_the_folder_counts_only_at_the_root_of_the_host(tmp_path: Path) -> None:
+    folder = build(tmp_path, {**MKDOCS, "robots.txt": "User-agent: *\nDisallow: /"})
+    assert len([*sr.urls(folder, base=PAGES)]) == 3
+    stream = sr.urls(folder, base="https://user.github.io")
+    with pytest.raises(NothingFound):
+        list(stream)
+    (robots,) = stream.outcomes
+    assert "robots.txt names no sitemap, and forbids /sitemap.xml: --no-robots" in robots.samples[0].message
+    assert len([*sr.urls(folder, base="https://user.github.io", obey_robots=False)]) == 3
+    assert len([*sr.urls(folder, base=PAGES, probe="always")]) == 3
+
+
+def test_discover_finds_the_sitemaps_below_the_path_of_the_base(tmp_path: Path) -> None:
+    (found,) = sr.discover(build(tmp_path, MKDOCS), base=PAGES)
+    assert (found.url, found.why, found.status) == (f"{PAGES}/sitemap.xml", "well-known", 200)
+
+
+def test_child_on_another_host_is_an_error_that_names_the_folder(tmp_path: Path) -> None:
+    robots = f"Sitemap: {WWW}/sitemap.xml\nSitemap: https://cdn.example.net/maps.xml\n"
+    folder = build(tmp_path, {**ASTRO, "robots.txt": robots, "sitemap.xml": ASTRO["sitemap-0.xml"]})
+    stream = sr.urls(folder, base=WWW)
+    assert len([*stream]) == 2
+    assert not stream.complete
+    (problem,) = [sample for outcome in stream.outcomes for sample in outcome.samples if sample.severity == "error"]
+    assert (problem.code, problem.sitemap) == ("F04", "https://cdn.example.net/maps.xml")
+    assert f"it is not in {folder}, which is read as {WWW}/: no request is made" in problem.message
+
+
+def test_missing_child_is_not_found_as_on_a_host(tmp_path: Path) -> None:
+    folder = build(tmp_path, {"sitemap.xml": index(f"{WWW}/gone.xml")})
+    with pytest.raises(NothingReadable, match=r"F01 https://www\.example\.com/gone\.xml: 404 Not Found \(listed in"):
+        list(sr.urls(folder, base=WWW))
+
+
+def test_empty_folder_has_no_sitemap(tmp_path: Path) -> None:
+    with pytest.raises(NothingFound):
+        list(sr.urls(tmp_path, base=WWW))
+
+
+@pytest.mark.parametrize(
+    ("base", "url"),
+    [
+        (WWW, f"{WWW}/map%20one.xml.gz"),
+        (f"{WWW}/maps/", f"{WWW}/maps/map%20one.xml.gz"),
+        (f"{WWW}/maps", f"{WWW}/maps/map%20one.xml.gz"),
+        (f"{WWW}/v1.2", f"{WWW}/v1.2/map%20one.xml.gz"),
+        (f"{WWW}/maps/other.xml", f"{WWW}/maps/other.xml"),
+    ],
+)
+def test_file_is_one_document(base: str, url: str, tmp_path: Path) -> None:
+    file = tmp_path / "map one.xml.gz"
+    file.write_bytes(gzip.compress(urlset(f"{WWW}/maps/a", f"{WWW}/v1.2/a").encode()))
+    records = [*sr.urls(file, base=base, scope="host")]
+    assert {record.sitemap for record in records} == {url}
+    assert find_target(file, base).file_of(url) is not None
+    assert sr.audit(file, base=base, scope="host").urls == 2
+
+
+def test_index_file_has_its_children_beside_it(tmp_path: Path) -> None:
+    folder = build(tmp_path, ASTRO)
+    assert len([*sr.urls(folder / "sitemap-index.xml", base=WWW)]) == 2
+
+
+def test_document_in_memory_is_a_target() -> None:
+    target = document_target(urlset(f"{WWW}/a").encode(), f"{WWW}/maps/x.xml")
+    assert [record.sitemap for record in sr.urls(target, scope="host")] == [f"{WWW}/maps/x.xml"]
+    assert (target.local, target.file_of(f"{WWW}/maps/x.xml")) == ("-", None)
+    assert document_target(b"", WWW).seeds[0].document == f"{WWW}/sitemap.xml"
+
+
+def test_all_functions_take_a_base(tmp_path: Path) -> None:
+    folder = build(tmp_path / "public", NEXT)
+    state = tmp_path / "state.db"
+    assert len([*sr.changes(folder, state=state, base=WWW)]) == 3
+    build(folder, {"sitemap-1.xml": urlset(f"{WWW}/blog/one", f"{WWW}/blog/two")})
+    assert [(change.change, change.record.loc) for change in sr.changes(folder, state=state, base=WWW)] == [
+        ("new", f"{WWW}/blog/two")
+    ]
+
+    async def read() -> int:
+        async with sr.SitemapReader(base=WWW) as reader:
+            return len([record async for record in reader.urls(folder)])
+
+    assert asyncio.run(read()) == 4
+
+
+def test_snapshot_reads_a_folder_as_its_site(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    site = sr.snapshot(build(tmp_path, HUGO), base=WWW, show_progress=False)
+    assert len(site.urls) == 3
+    assert [*site.sites] == ["www.example.com"]
+
+
+def test_recording_of_a_folder_is_replayed_without_it(tmp_path: Path) -> None:
+    folder, copy = build(tmp_path / "public", NEXT), tmp_path / "copy"
+    assert len([*sr.urls(folder, base=WWW, record=copy)]) == 3
+    assert len([*sr.urls(copy)]) == 3
+    with pytest.raises(UsageError, match="cannot be recorded to at once"):
+        sr.urls(folder, base=WWW, record=tmp_path / "x" / ".." / "public")
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("example.com", "there is no file or folder example.com; base= is for a folder"),
+        ("nosuch/", "there is no file or folder nosuch/; base= is"),
+        (" ", "there is no file or folder"),
+        ("https://me:secret@example.com/", "https://example.com/ is a URL; base= is"),
+        ("copy", "copy is a recording, which has its own URLs; base= is"),
+        ("site.warc", "site.warc is a recording"),
+        ("urls.jsonl", "urls.jsonl is a dump"),
+    ],
+)
+def test_base_for_anything_else_is_a_usage_error(
+    target: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    build(tmp_path, {"copy/site.toml": 'seeds = ["https://a.example/"]', "site.warc": "", "urls.jsonl": ""})
+    with pytest.raises(UsageError) as error:
+        find_target(target, WWW)
+    assert message in str(error.value)
+    assert "secret" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ("", "base: give the URL"), (3, "base: give the URL"), ("www.example.com", "www.example.com has no scheme"),
+        ("me:secret@example.com", "example.com has no scheme"),
+        ("ftp://example.com/", "no http or https URL"), ("https://", "no http or https URL"),
+        ("https://me:secret@example.com/", "a login, a query"), ("https://example.com/?a=secret", "a login, a query"),
+        ("https://example.com/#secret", "a login, a query"),
+    ],
+)  # fmt: skip
+def test_base_that_is_no_url_of_a_folder_is_a_usage_error(base: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as error:
+        find_target(tmp_path, base)
+    assert message in str(error.value)
+    assert "secret" not in str(error.value)
+
+
+# --- without a base ---
+
+
+@pytest.mark.parametrize(
+    ("files", "base"),
+    [
+        ({"robots.txt": "Sitemap: /sitemap.xml", "sitemap.xml": urlset(f"{WWW}/a")}, f"{WWW}/"),
+        ({"sitemap.txt": f"{WWW}/a\n{WWW}/b\n"}, f"{WWW}/"),
+        ({"robots.txt": f"Sitemap: {WWW}/a.xml\nSitemap: https://cdn.example.net/b.xml"}, None),
+        ({"sitemap.xml": urlset(f"{WWW}/a", "http://www.example.com/b")}, None),
+        ({"sitemap.xml": "<html>"}, None),
+        ({"other.xml": urlset(f"{WWW}/a")}, None),
+        ({}, None),
+    ],
+)
+def test_likely_base_is_the_only_origin_that_the_files_name(
+    files: Mapping[str, str], base: str | None, tmp_path: Path
+) -> None:
+    found = likely_base(build(tmp_path, files))
+    assert (found and found[0]) == base
+
+
+def test_folder_without_a_base_is_a_usage_error_that_names_the_likely_one(tmp_path: Path) -> None:
+    folder = build(tmp_path / "public", MKDOCS)
+    file = folder / "sitemap.xml"
+    hint = f'add base="{PAGES}/" to read it as the site that {file} names'
+    with pytest.raises(UsageError) as error:
+        sr.urls(folder)
+    assert str(error.value) == f"{folder} was not written with record= (no site.toml); {hint}"
+    for read in (sr.urls, sr.audit):
+        with pytest.raises(UsageError) as error:
+            read(file)
+        parse = f"{file} is a file: `sitemap-reader parse {file}` (or sr.parse) reads one document"
+        assert str(error.value) == f"{parse}; {hint}"
+    with pytest.raises(UsageError, match=r"add base=URL, the URL that it will have, to read it as that site"):
+        sr.urls(build(tmp_path / "empty", {"a.html": ""}))
+
+
+def test_host_map_is_not_for_files(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=rf"host_map= is for requests, and {tmp_path} is read from the disk"):
+        sr.urls(tmp_path, base=WWW, host_map={WWW: "https://staging.example.com"})
+
+
+def test_file_of_another_target_is_none() -> None:
+    assert find_target("example.com").file_of("https://example.com/sitemap.xml") is None
+    assert isinstance(find_target("example.com"), Target)
