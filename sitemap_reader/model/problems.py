@@ -89,8 +89,8 @@ CATALOGUE: dict[str, Rule] = {
     "D06": Rule("warning", "Date without time zone or not in W3C format"),
     "D07": Rule("info", "Most URLs without lastmod"),
     "D08": Rule("info", "No lastmod within the last year"),
-    "H01": Rule("warning", "Unknown changefreq"),
-    "H02": Rule("warning", "Priority outside 0 to 1"),
+    "H01": Rule("info", "Unknown changefreq"),
+    "H02": Rule("info", "Priority outside 0 to 1"),
     "H03": Rule("info", "All priorities equal"),
     # hreflang
     "L01": Rule("warning", "Invalid hreflang code"),
