@@ -54,6 +54,8 @@ HINTS = {
     "F11": "check the URL, or fetch it again",
     "F13": "--allow-private allows private addresses",
     "F15": "--max-crawl-delay obeys up to 300 s",
+    "F17": "-A gives another User-Agent, --auth a login",
+    "F18": "try again later",
     "S01": "fetch it again, in case it was damaged on the way",
     "S09": "a DTD is not read: save the document without its DOCTYPE, and `parse` that",
     "S11": "check that it is a sitemap: its entries have no URL",

@@ -31,7 +31,7 @@ class Rule:
 
 CATALOGUE: dict[str, Rule] = {
     # Fetch
-    "F01": Rule("error", "HTTP error (4xx or 5xx)"),
+    "F01": Rule("error", "Sitemap not found (404 or 410)"),
     "F02": Rule("error", "Sitemap disallowed by robots.txt"),
     "F03": Rule("info", "Redirected sitemap URL"),
     "F04": Rule("error", "No response: DNS, TLS, connection, timeout or redirect loop"),
@@ -47,6 +47,8 @@ CATALOGUE: dict[str, Rule] = {
     "F14": Rule("warning", "robots.txt unavailable, treated as missing"),
     "F15": Rule("error", "Crawl-delay over the limit"),
     "F16": Rule("warning", "Headers or credentials not sent over http"),
+    "F17": Rule("error", "Access denied (401, 403 or other 4xx)"),
+    "F18": Rule("error", "Server error (5xx or 429)"),
     # Structure
     "S01": Rule("error", "XML not well-formed"),  # a warning where it was repaired without loss
     "S02": Rule("warning", "Wrong or missing namespace"),

@@ -110,7 +110,7 @@ def test_a_large_site_is_the_same_by_several_threads_and_by_a_dump(
 # Codes of one place in a document have its line; the others concern the whole document or the response.
 WITHOUT_LINES = {
     *("F01", "F02", "F03", "F04", "F05", "F06", "F07", "F08", "F09", "F10", "F11", "F13", "F14", "F15"),
-    "F16",
+    *("F16", "F17", "F18"),
     *("S02", "S03", "S04", "S06", "S07", "S09", "S15"),
     *("D03", "D04", "D07", "H03", "N01", "X02"),
 }
@@ -344,7 +344,7 @@ def test_text_begins_with_the_summary() -> None:
     head, overview, *findings = chunks(sr.audit(SITES / "broken").to_text())
     assert head.splitlines()[0] == f"{SITES / 'broken'}: 5 errors, 18 warnings and 5 notices in 146 URLs"
     assert "; partial: 3 documents could not be read, 1 document could be read in part only" in head
-    assert overview.splitlines()[0] == "error    F01   2  HTTP error (4xx or 5xx)"
+    assert overview.splitlines()[0] == "error    F01   2  Sitemap not found (404 or 410)"
     assert len(findings) == len(overview.splitlines()) == 7
     assert "  - and 5 more" in findings[4].splitlines()
 
