@@ -14,7 +14,7 @@ from ..client.summary import count_of
 from ..model.errors import printable
 from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
-from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult
+from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult, kind_of
 from .html.page import render_fragment, render_page
 from .rule_docs import explain
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..client.sitemap_tree import TreeRow
+    from ..model.problems import Problem
     from .findings import Finding
     from .occurrences import Occurrence
 
@@ -155,15 +156,26 @@ def _text_of(finding: Finding, styled: Style) -> Iterator[str]:
     yield styled(first, finding.severity)
     yield from rest
     yield from _wrapped(f"Expected: {explanation.rule}", "  ")
+    by_kind: dict[str, list[Problem]] = {"": [], **{each.kind: [] for each in finding.kinds}}
     for sample in finding.samples:
-        yield printable(f"  - {sample.place}")
-        yield from _wrapped(sample.message, "    ")
-        if sample.raw and sample.raw not in sample.message:
-            yield printable(f"      {_shorten(sample.raw)}")
+        by_kind[kind_of(sample)].append(sample)
+    headings = {each.kind: f"{each.count:,} in {finding.documents_of(each.documents)}" for each in finding.kinds}
+    for kind, samples in by_kind.items():
+        if kind:
+            yield f"  {kind}: {headings[kind]}"
+        for sample in samples:
+            yield from _sample(sample)
     more = finding.count - len(finding.samples)
     if more > 0:
         yield f"  - and {more:,} more"
     yield from _wrapped(f"How to fix: {explanation.fix}", "  ")
+
+
+def _sample(sample: Problem) -> Iterator[str]:
+    yield printable(f"  - {sample.place}")
+    yield from _wrapped(sample.message, "    ")
+    if sample.raw and sample.raw not in sample.message:
+        yield printable(f"      {_shorten(sample.raw)}")
 
 
 def _shorten(raw: str) -> str:
@@ -208,5 +220,6 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
         "count": finding.count,
         "new": finding.new,
         "documents": finding.documents,
+        "kinds": [attrs.asdict(kind) for kind in finding.kinds],
         "samples": samples,
     }
