@@ -140,6 +140,10 @@ class Findings:
         """Whether a check reports each problem by itself, where it could report the first with their number."""
         return self._on_occurrence is not None or self._known is not None or self._pending is not None
 
+    def exclude(self, codes: Iterable[str]) -> None:
+        """Lets these codes not count from now on."""
+        self._codes -= {*codes}
+
     def includes(self, codes: Iterable[str]) -> bool:
         """Whether any of these codes counts."""
         return not self._codes.isdisjoint(codes)

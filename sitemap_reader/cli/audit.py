@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings, parse_codes
+from ..checks.audit_filter import AuditFilter
 from ..checks.findings import SEVERITIES
 from ..checks.occurrences import Occurrence
 from ..checks.rule_docs import explain_all
+from ..client.keywords import PatternOptions
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
@@ -201,13 +203,18 @@ class _Auditor:
         name = display_name(file)
         as_of = None if self.as_of is None else make_moment("as_of", self.as_of, datetime.now(UTC))
         findings = make_findings(**self.rules)
-        self.reference_files.validate(parse_codes(self.rules["select"]))
+        codes = parse_codes(self.rules["select"])
+        self.reference_files.validate(codes)
+        chosen = AuditFilter.of(**{name: self.reading.get(name) for name in PatternOptions.__annotations__})
+        chosen.validate(codes)
         # An interrupt must end the wait for a silent pipe.
         deferred = nullcontext() if file == STDIN else self.outputs.interrupts.deferred()
         with open_input(file) as body, deferred:
             self.outputs.refuse_input(body, name)
             lines = numbered_objects(body, name)
-            return self._keep(audit_lines(lines, name, findings, self.reference_files, as_of=as_of, stop=self._stop))
+            return self._keep(
+                audit_lines(lines, name, findings, self.reference_files, chosen, as_of=as_of, stop=self._stop)
+            )
 
     def _stop(self) -> bool:
         return self.outputs.interrupts.is_pending
@@ -225,6 +232,8 @@ def _nothing(report: Report) -> str:
     """Why there is no URL."""
     findings = next((note for note in report.notes if note.startswith("no sitemap found")), None)
     what = "no URL could be read from" if report.complete is False else "there is no URL in"
+    if report.complete is not False and any(note.startswith("filtered by") for note in report.notes):
+        what = "no URL matches the filters in"
     return findings or f"{what} {report.target}"
 
 

@@ -240,7 +240,7 @@ def harvest(**arguments: Any) -> Exit:
 @options.verbose
 @options.rules
 @options.reference_files
-@options.scope("protocol")
+@options.url_patterns
 @network_options.jobs
 @network_options.network
 def audit(**arguments: Any) -> Exit:

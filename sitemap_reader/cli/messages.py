@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 # Keywords in messages of the library: `full=True`, `scope="any"`, `state=FILE`, `at=`.
 _KEYWORD = re.compile(
-    r"(?<![^\s(])(scope|at|record|resume|full|crawl|baseline|baseline_crawl|state)="
+    r"(?<![^\s(])(scope|at|record|resume|full|crawl|baseline|baseline_crawl|state|include|exclude|follow|no_follow)="
     r"""(?:True|"(?P<text>\w+)"|(?P<what>[A-Z]+))?(?![\w"])"""
 )
 
