@@ -79,11 +79,7 @@ class Report(AuditResult):
 
     def to_json(self) -> str:
         """One JSON object, indented."""
-        report, options = self.to_dict(), orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        try:
-            return orjson.dumps(report, option=options).decode()
-        except TypeError:  # the name of a file is not UTF-8
-            return orjson.dumps(_in_utf8(report), option=options).decode()
+        return json_text(self.to_dict())
 
     def to_html(self, occurrences: Sequence[Occurrence] = (), *, file: str | None = None) -> str:
         """A self-contained HTML page: it loads nothing from the network or from other files.
@@ -190,6 +186,15 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 
 # --- JSON ---
+
+
+def json_text(report: dict[str, Any]) -> str:
+    """The object, indented, with a line feed."""
+    options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    try:
+        return orjson.dumps(report, option=options).decode()
+    except TypeError:  # the name of a file is not UTF-8
+        return orjson.dumps(_in_utf8(report), option=options).decode()
 
 
 def _in_utf8(value: Any) -> Any:

@@ -15,6 +15,7 @@ from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings,
 from ..checks.audit_filter import AuditFilter
 from ..checks.findings import SEVERITIES
 from ..checks.occurrences import Occurrence
+from ..checks.report_set import ReportSet
 from ..checks.rule_docs import explain_all
 from ..client.keywords import PatternOptions
 from ..frontier.filters import make_moment
@@ -44,7 +45,7 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
     "info": SEVERITIES,
     "never": (),
 }
-_WRITERS: dict[str, Callable[[Report, _Rows], str]] = {
+_WRITERS: dict[str, Callable[[Report | ReportSet, _Rows], str]] = {
     "text": lambda report, rows: report.to_text(color=rows.color),
     "json": lambda report, rows: report.to_json(),
     "html": lambda report, rows: report.to_html(rows.kept, file=rows.file and Path(rows.file).name),
@@ -55,7 +56,7 @@ MAX_PAGE_ROWS = 50_000
 
 def run(
     *,
-    target: str | None,
+    targets: Sequence[str],
     output: str | None,
     format: str | None,
     findings: str | None,
@@ -75,23 +76,26 @@ def run(
     verbose: bool,
     **reading: Any,
 ) -> Exit:
-    """Writes the report of a TARGET or a FILE; `reading` are keywords of sitemap_reader.audit()."""
+    """Writes the report of each TARGET or FILE; `reading` are keywords of sitemap_reader.audit()."""
     console = Console(quiet=quiet, verbose=verbose)
     if explain is not None:
         return _explain(explain, output)
-    if target is None:
+    if not targets:
         raise UsageError("give a TARGET or a dump, or --explain CODE, FAMILY or all")
     format = format_for(output, format, (*REPORT_FORMATS, *OCCURRENCE_FORMATS)) or "text"
     if format == "html" and is_terminal(output):
         raise UsageError("html is for a browser: give -o report.html")
+    if targets.count(STDIN) > 1:
+        raise UsageError("stdin can be read once; give files for the other dumps")
     rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples, "known": known}
     reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl)
-    with _open_outputs(output, format, findings, guard=not no_formula_guard) as (outputs, rows):
+    keeps = format == "html" and len(targets) == 1
+    with _open_outputs(output, format, findings, keeps=keeps, guard=not no_formula_guard) as (outputs, rows):
         if rows.sinks or rows.keeps:
             rules["on_occurrence"] = rows.add
         auditor = _Auditor(console, outputs, rules, reference_files, as_of, reading)
-        ended = read_each([target], console, auditor.file if is_dump_name(target) else auditor.site)
-        report = auditor.report
+        ended = read_each(targets, console, auditor.audit)
+        report = auditor.result(is_one=len(targets) == 1)
         if report is not None:
             if format in _WRITERS:
                 outputs.records.write(_WRITERS[format](report, rows).encode(encoding_of(output), "replace"))
@@ -135,10 +139,10 @@ class _Rows:
 
 @contextmanager
 def _open_outputs(
-    output: str | None, format: str, findings: str | None, *, guard: bool
+    output: str | None, format: str, findings: str | None, *, keeps: bool, guard: bool
 ) -> Iterator[tuple[Outputs, _Rows]]:
     """Opens -o and --findings; a page has a file of its name beside it for occurrences beyond its limit."""
-    rows = _Rows(keeps=format == "html", color=is_terminal(output) and takes_color(sys.stdout), file=findings)
+    rows = _Rows(keeps=keeps, color=is_terminal(output) and takes_color(sys.stdout), file=findings)
     file_format = None if findings is None else _occurrence_format(findings)
     if rows.keeps and findings is None and output is not None:
         rows.file, file_format = f"{Path(output).with_suffix('')}.findings.jsonl", "jsonl"
@@ -175,7 +179,7 @@ def _occurrence_format(file: str) -> str:
 
 @attrs.define
 class _Auditor:
-    """Makes the report; after an interrupt, of what was read by then."""
+    """Makes the reports; after an interrupt, of what was read by then."""
 
     console: Console
     outputs: Outputs
@@ -183,13 +187,23 @@ class _Auditor:
     reference_files: ComparisonSources
     as_of: str | None
     reading: dict[str, Any]
-    report: Report | None = None
+    reports: list[Report] = attrs.field(factory=list)
     started: float = attrs.field(factory=time.monotonic)
 
     @property
     def seconds(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self.started
+
+    def result(self, *, is_one: bool) -> Report | ReportSet | None:
+        """The report of the only target, or those of several; None if no target gave one."""
+        if not self.reports:
+            return None
+        return self.reports[0] if is_one else ReportSet(tuple(self.reports))
+
+    def audit(self, target: str) -> Exit:
+        """Reads a target or a dump to its end."""
+        return self.file(target) if is_dump_name(target) else self.site(target)
 
     def site(self, target: str) -> Exit:
         """Reads a target to its end."""
@@ -220,7 +234,7 @@ class _Auditor:
         return self.outputs.interrupts.is_pending
 
     def _keep(self, report: Report) -> Exit:
-        self.report = report
+        self.reports.append(report)
         is_partial = report.complete is False
         if report.urls:
             return Exit.PARTIAL if is_partial else Exit.COMPLETE

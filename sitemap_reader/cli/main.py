@@ -231,9 +231,10 @@ def harvest(**arguments: Any) -> Exit:
     epilog="sitemap-reader audit example.com\n"
     "sitemap-reader audit example.com --crawl internal_all.csv -o report.html\n"
     "sitemap-reader audit urls.jsonl --select D,L --fail-on warning\n"
+    "sitemap-reader audit example.com shop.example.org --include /products/\n"
     "sitemap-reader audit --explain D03",
 )
-@click.argument("target", metavar="TARGET|FILE", type=options.FILE, required=False)
+@click.argument("targets", metavar="TARGET|FILE...", type=options.FILE, nargs=-1)
 @options.output_file
 @options.findings
 @options.quiet
@@ -247,6 +248,7 @@ def audit(**arguments: Any) -> Exit:
     """Report what is wrong with a site's sitemaps, and how to fix it.
 
     FILE is a dump (JSONL or Parquet); - reads one from stdin. Some checks need a dump written with --report -.
+    With several of them the report has a total and a part for each.
     """
     from .audit import run
 
