@@ -63,8 +63,12 @@ EXPECTED: dict[tuple[str, str], Verdict] = {
     **{(kind, "robots.txt"): PARTIAL for kind in ("401", "403", "407", "451")},
     ("HTML page with 200", "robots.txt"): COMPLETE,
 }
-CODES = {kind: "F04" if isinstance(answer, str) else "F01" for kind, answer in KINDS.items()}
-CODES["HTML page with 200"] = "F05"
+CODES = {
+    **dict.fromkeys(("401", "403", "407", "451"), "F17"),
+    **dict.fromkeys(("429", "500", "503"), "F18"),
+    **dict.fromkeys(("TLS error", "refused", "reset"), "F04"),
+    "HTML page with 200": "F05",
+}
 
 
 def docs_table() -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import attrs
 
-from ..client.keywords import KEYWORDS, ReaderOptions, checked_keywords
+from ..client.keywords import KEYWORDS, PatternOptions, ReaderOptions, checked_keywords
 from ..client.summary import count_of
 from ..client.targets import Target, find_target, reject_document, reject_sitemap_file
 from ..frontier.filters import make_moment
@@ -23,6 +23,7 @@ from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.normalise.urls import clean_url, host, is_clean
 from ..serialize.dumps import STDIN, Dump, DumpFile, in_batches, is_dump_name, numbered_records, only_dump_lines
 from ..state.state import site_name
+from .audit_filter import AuditFilter
 from .baseline import BaselineCheck, open_baseline
 from .crawled import CrawlCheck, UnchangedContentCheck
 from .findings import SAMPLES, Findings
@@ -67,6 +68,11 @@ class ComparisonSources:
             meant = [code for code in CATALOGUE if code.startswith(beginning)]
             if needs.keys() >= {*meant}:
                 raise UsageError(f"{beginning} needs {', and '.join(sorted({needs[code] for code in meant}))}")
+
+    @property
+    def unavailable(self) -> frozenset[str]:
+        """Codes that cannot be checked without another source."""
+        return frozenset(code for codes, _ in self._unavailable() for code in codes)
 
     def _unavailable(self) -> list[tuple[tuple[str, ...], str]]:
         """Codes that cannot be checked, with the source that they need."""
@@ -120,6 +126,7 @@ class DumpItems:
 
     name: str
     _findings: Findings
+    _chosen: AuditFilter
     _complete: bool = True
     _has_outcomes: bool = False
     _has_refs: bool = False
@@ -133,6 +140,8 @@ class DumpItems:
     def items(self, json_objects: Iterable[tuple[int, JsonObject]]) -> Iterator[DumpItem]:
         """The items of the lines; UsageError for an invalid line and for a list of changes."""
         for number, item in numbered_records(only_dump_lines(json_objects, self.name), self.name):
+            if not self._chosen.takes(item):
+                continue
             if isinstance(item, UrlRecord):
                 yield from self._record(item, number)
             elif isinstance(item, SitemapRef | Problem | Outcome):
@@ -227,7 +236,11 @@ _AUDIT_KEYWORDS = {
 }
 
 
-@checked_keywords(ReaderOptions, meanings=_AUDIT_KEYWORDS)
+class AuditOptions(PatternOptions, ReaderOptions, total=False):
+    """Which URLs and sitemaps audit() covers, and how it reads a site."""
+
+
+@checked_keywords(AuditOptions, meanings=_AUDIT_KEYWORDS)
 def audit(
     source: str | os.PathLike[str] | Dump | Target,
     *,
@@ -246,12 +259,13 @@ def audit(
     on_progress: Callable[[Progress], None] | None = None,
     show_progress: bool = False,
     stop: Callable[[], bool] | None = None,
-    **options: Unpack[ReaderOptions],
+    **options: Unpack[AuditOptions],
 ) -> Report:
     """A Report of what is wrong with the sitemaps of a site, or with those that a dump was made of.
 
     `source` is a target, as urls() takes it, or a dump: the name of a file, or what load() returns. The options
-    of SitemapReader are for a target only; with `base` the source is a folder or a file of a site that is not deployed.
+    of SitemapReader, follow and no_follow are for a target only; with `base` the source is a folder or a file of a site
+    that is not deployed. With filters, rules that need the whole site are not checked, and a note states them.
 
     UsageError for values that are not allowed. Where there is no sitemap, or none can be read, the Report says so.
     """
@@ -261,6 +275,9 @@ def audit(
     findings = make_findings(select, ignore, samples, known, on_occurrence, policy)
     compared_with = ComparisonSources(crawl, baseline, state, baseline_crawl)
     compared_with.validate(parse_codes(select))
+    others: dict[str, Any] = {**options}
+    chosen = AuditFilter.of(**{name: others.pop(name, None) for name in PatternOptions.__annotations__})
+    chosen.validate(parse_codes(select))
     base = options.get("base")
     if isinstance(source, Target) or (not isinstance(source, Dump) and _is_site(source, base)):
         reading: dict[str, Any] = {"on_outcome": on_outcome, "on_progress": on_progress, "show_progress": show_progress}
@@ -269,14 +286,17 @@ def audit(
         if target.local is not None:
             notes.append(_files_note(target.local, findings))
             findings.exclude(_NOT_IN_FILES)
-        return _audit_site(target, findings, compared_with, moment, stop or _never_stop, {**reading, **options}, notes)
+        reading |= others
+        return _audit_site(target, findings, compared_with, chosen, moment, stop or _never_stop, reading, notes)
     if not isinstance(source, Dump):
         reject_sitemap_file(os.fspath(source))
     dump = source if isinstance(source, Dump) else DumpFile(Path(source))
-    if options:
-        raise UsageError(f"{', '.join(options)}: that applies to sites only, and {dump.name} is a dump")
+    if others:
+        raise UsageError(f"{', '.join(others)}: that applies to sites only, and {dump.name} is a dump")
     moment = moment or dump.read_at
-    return audit_lines(dump.numbered(), dump.name, findings, compared_with, as_of=moment, stop=stop or _never_stop)
+    return audit_lines(
+        dump.numbered(), dump.name, findings, compared_with, chosen, as_of=moment, stop=stop or _never_stop
+    )
 
 
 def _check_source(source: object) -> None:
@@ -337,6 +357,7 @@ def _audit_site(
     target: Target,
     findings: Findings,
     compared_with: ComparisonSources,
+    chosen: AuditFilter,
     as_of: datetime | None,
     stop: Callable[[], bool],
     reading: dict[str, Any],
@@ -352,8 +373,10 @@ def _audit_site(
         if stop():
             raise _Stopped
 
+    notes = [*notes, *chosen.notes(findings, compared_with.unavailable)]
+    findings.exclude(chosen.unchecked)
     extra_checks = [*compared_with.checks(findings, target.name, seeds=site_name(target.seeds))]
-    with batches(target, on_wait=check, **reading) as stream:
+    with batches(target, on_wait=check, **reading, **chosen.keywords) as stream:
         extra_checks.append(DisallowedUrls(stream.rules))
         runner = AuditRunner(
             target.name,
@@ -365,7 +388,7 @@ def _audit_site(
         )
         try:
             for batch in stream:
-                runner.add(batch)
+                runner.add(filter(chosen.takes, batch))
                 check()
         except NothingFound as exc:
             notes.append(str(exc))
@@ -390,19 +413,23 @@ def audit_lines(
     name: str,
     findings: Findings,
     compared_with: ComparisonSources,
+    chosen: AuditFilter,
     *,
     as_of: datetime | None = None,
     stop: Callable[[], bool] = _never_stop,
 ) -> Report:
     """Audits the numbered lines of a dump; `name` is the target of the Report."""
+    chosen.validate_for_dump(name)
+    notes = [*chosen.notes(findings, compared_with.unavailable)]
+    findings.exclude(chosen.unchecked)
     extra_checks = [*compared_with.checks(findings, None)]
     runner = AuditRunner(name, findings, as_of=as_of, fetched=None, extra_checks=extra_checks)
-    dumped = DumpItems(name, findings)
+    dumped = DumpItems(name, findings, chosen)
     for batch in in_batches(dumped.items(numbered)):
         runner.add(batch)
         if stop():
             runner.abort()
             dumped.end()
-            return runner.report(complete=False, notes=[_STOPPED])
+            return runner.report(complete=False, notes=[*notes, _STOPPED])
     dumped.end()
-    return runner.report(complete=dumped.complete, notes=dumped.notes())
+    return runner.report(complete=dumped.complete, notes=[*notes, *dumped.notes()])

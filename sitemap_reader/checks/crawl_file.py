@@ -14,7 +14,7 @@ import re
 import stat
 import zlib
 from contextlib import closing
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 # Field -> the names of its columns, by preference, in lower case without blanks, hyphens and underscores.
 # Screaming Frog's `Status` beside `Status Code` is a text such as OK; a `status` alone is the number.
 COLUMN_NAMES: dict[str, tuple[str, ...]] = {
-    "url": ("url", "address", "fullurl", "pageurl", "uri", "pageaddress", "page"),
+    "url": ("url", "address", "fullurl", "pageurl", "uri", "pageaddress", "page", "requestendpoint"),
     "status": (
         "statuscode", "httpstatuscode", "httpstatus", "httpcode", "httpresponsecode", "responsecode",
         "responsestatuscode", "status", "code",
@@ -47,13 +47,22 @@ COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     "robots": (
         "metarobots1", "metarobots2", "metarobots", "metarobotstag", "robots", "robotsmeta", "robotsdirective",
         "robotsdirectives", "directives", "xrobotstag1", "xrobotstag2", "xrobotstag", "xrobots", "robotsheader",
-        "respheadersxrobotstag",
+        "respheadersxrobotstag", "responseheadersxrobotstag",
     ),
     "indexable": ("indexability", "indexable", "isindexable", "isindexablepage", "indexablestatus"),
     "reason": ("indexabilitystatus", "nonindexablereason", "indexabilityreason"),
-    "content_type": ("contenttype", "mimetype", "content"),
+    "content_type": (
+        "contenttype", "mimetype", "content", "respheaderscontenttype", "responseheaderscontenttype",
+    ),
+    "redirected_from": ("redirecturls",),
+    "redirect_statuses": ("redirectreasons",),
     "hash": ("hash", "contenthash", "bodyhash", "pagehash", "htmlhash", "md5", "md5hash", "sha1", "sha256", "checksum"),
 }  # fmt: skip
+
+# What joins several values of a column: advertools writes `a@@b`.
+_SEPARATOR = "@@"
+# Objects in objects become columns with dotted names, such as `response.status_code`, down to this depth.
+_MAX_DEPTH = 3
 
 # Fields with few different values, which many rows share.
 SHARED_FIELDS = ("status", "noindex", "robots", "reason", "content_type", "indexable")
@@ -274,11 +283,12 @@ class CrawlFile:
                         number,
                         url,
                         status,
-                        _canonical(canonical, url) if canonical else None,
+                        _canonical(canonical.partition(_SEPARATOR)[0], url) if canonical else None,
                         noindex,
                         columns.text("hash", values).strip() or None,
                         indexable,
                     )
+                    yield from _redirects(number, columns, values)
                 elif any(values):
                     last = number, text
                     self.unusable += 1
@@ -336,6 +346,21 @@ _EXPECTED = {
     "status": "no HTTP status: give a number such as 200, or nothing where the page was not fetched",
     "noindex": "neither true nor false: give true, false, 1, 0, yes or no",
 }
+
+
+def _redirects(number: int, columns: Columns, values: Sequence[Any]) -> Iterator[CrawledPage]:
+    """The URLs from which the crawler was redirected to that of the row, which has no other row for them."""
+    if "redirected_from" not in columns.fields:
+        return
+    texts = (columns.texts(field, values) for field in ("redirected_from", "redirect_statuses"))
+    sources, statuses = (text[0][1].split(_SEPARATOR) if text else [] for text in texts)
+    for text, status in zip_longest(sources, statuses[: len(sources)], fillvalue=""):
+        url = clean_url(text).url
+        if url is not None:  # a redirect by a meta tag has a word for its reason
+            yield CrawledPage(number, url, int(status) if _STATUS.fullmatch(status) else _FOUND)
+
+
+_FOUND = 302  # a redirect of unknown kind
 
 
 # --- values ----------------------------------------------------------------------------------------------------
@@ -421,7 +446,7 @@ def _json_records(lines: Iterable[str], name: str) -> Iterator[tuple[int, Column
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        record = _json_object(line, name, number)
+        record = _flat(_json_object(line, name, number))
         names = tuple(record)
         columns = cache.get(names)
         if columns is None:
@@ -435,6 +460,19 @@ def _json_records(lines: Iterable[str], name: str) -> Iterator[tuple[int, Column
 
 
 _MAX_HEADERS = 1000  # different sets of keys; some crawlers leave out empty values
+
+
+def _flat(record: dict[str, Any], depth: int = _MAX_DEPTH) -> dict[str, Any]:
+    """The object with the members of inner ones as its own, under dotted names."""
+    if depth == 0 or dict not in map(type, record.values()):
+        return record
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        if type(value) is dict:
+            flat |= {f"{name}.{inner}": each for inner, each in _flat(value, depth - 1).items()}
+        else:
+            flat[name] = value
+    return flat
 
 
 def _json_object(line: str, name: str, number: int) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import attrs
 from ..client.summary import count_of
 from ..model.problems import CATALOGUE, Problem, Severity, report
 from ..model.url_batch import precision_of
+from ..parser.xml.repair_log import damage_kind
 from .occurrences import Occurrence
 
 if TYPE_CHECKING:
@@ -53,12 +54,28 @@ _IMPACT_OF_CODE = {
 _NOT_IN_SITEMAPS = ("F", "C06", "X01")
 
 
+def kind_of(problem: Problem) -> str:
+    """The kind of damage of an S01; empty for other codes, and where a dump of URLs states the code alone."""
+    is_stated = problem.code == "S01" and problem.message != CATALOGUE["S01"].title
+    return damage_kind(problem.message) if is_stated else ""
+
+
+@attrs.frozen
+class Kind:
+    """The part of a finding that is one kind of damage: its exact count, and the number of documents that have it."""
+
+    kind: str
+    count: int
+    documents: int
+
+
 @attrs.frozen
 class Finding:
     """All problems of one code and severity: their exact count, the number of documents that have it, and samples.
 
     A code that can have two severities (S01: repaired, or entries lost) gives two findings. `new` counts those that the
-    known findings lack; None without such.
+    known findings lack; None without such. `kinds` divides an S01 by kind of damage, the most frequent first; `samples`
+    are in its order, and as many kinds as possible have one.
     """
 
     code: str
@@ -67,6 +84,7 @@ class Finding:
     documents: int
     samples: tuple[Problem, ...]
     new: int | None = None
+    kinds: tuple[Kind, ...] = ()
 
     @property
     def counted(self) -> int:
@@ -89,9 +107,12 @@ class Finding:
     @property
     def occurrences(self) -> str:
         """`1,200 occurrences in 3 sitemaps`; with known findings also how many are new."""
-        unit = "document" if self.code.startswith(_NOT_IN_SITEMAPS) else "sitemap"
         new = "" if self.new is None else f", {self.new:,} new"
-        return f"{count_of(self.count, 'occurrence')} in {count_of(self.documents, unit)}{new}"
+        return f"{count_of(self.count, 'occurrence')} in {self.documents_of(self.documents)}{new}"
+
+    def documents_of(self, count: int) -> str:
+        """`3 sitemaps`, or `3 documents` of a code that is not in sitemaps only."""
+        return count_of(count, "document" if self.code.startswith(_NOT_IN_SITEMAPS) else "sitemap")
 
 
 class Findings:
@@ -123,7 +144,7 @@ class Findings:
         self._on_occurrence = on_occurrence
         self._known = known
         self._pending: list[tuple[Problem, int]] | None = None  # of an empty_copy(): merge() passes them on
-        self._by_code: dict[tuple[str, Severity], _Collected] = {}
+        self._by_code: dict[tuple[str, Severity, str], _Collected] = {}  # the last is the kind of damage
 
     @property
     def needs_each(self) -> bool:
@@ -165,7 +186,7 @@ class Findings:
             severity = self._severity(code, severity, url, sitemap, count)
         if severity is None:
             return
-        collected = self._collected(code, severity)
+        collected = self._collected(code, severity, "")
         if self._needs_problems or collected.keeps(sitemap, self._max_samples):
             text = message if isinstance(message, str) else message()
             problem = report(code, text, sitemap=sitemap, line=line, field=field, raw=raw, url=url, severity=severity)
@@ -182,7 +203,7 @@ class Findings:
             severity = self._severity(problem.code, problem.severity, problem.url, problem.sitemap)
         if severity is not None:
             same = problem if severity == problem.severity else attrs.evolve(problem, severity=severity)
-            self._add(same, self._collected(problem.code, severity))
+            self._add(same, self._collected_with(same))
 
     def _severity(
         self, code: str, severity: Severity | None, url: str | None, sitemap: str | None, count: int = 1
@@ -218,11 +239,11 @@ class Findings:
 
     def merge(self, other: Findings, limits: Mapping[str, int] | None = None) -> None:
         """Adds the problems of another collector; `limits`, where it is of one document, caps them: code -> count."""
-        for (code, severity), theirs in other._by_code.items():
+        for (code, severity, kind), theirs in other._by_code.items():
             limit = theirs.documents.total() if limits is None else limits.get(code, 0)
             if not limit:
                 continue
-            collected = self._collected(code, severity)
+            collected = self._collected(code, severity, kind)
             for sample in theirs.samples[:limit]:
                 if collected.keeps(sample.sitemap, self._max_samples):
                     collected.keep(sample, self._max_samples)
@@ -238,7 +259,7 @@ class Findings:
         for problem, count in other._pending or ():
             passed[problem.code] += 1
             if limits is None or passed[problem.code] <= limits.get(problem.code, 0):
-                self._add_occurrence(problem, self._collected(problem.code, problem.severity), count)
+                self._add_occurrence(problem, self._collected_with(problem), count)
 
     def by_document(self) -> Counter[str | None]:
         """Document -> number of problems."""
@@ -256,23 +277,30 @@ class Findings:
 
     def ranked(self) -> tuple[Finding, ...]:
         """The findings by impact, then by severity, then the most frequent first."""
-        findings = [
-            Finding(
-                code,
-                severity,
-                each.documents.total(),
-                len(each.documents),
-                tuple(each.samples),
-                None if self._known is None else each.new,
-            )
-            for (code, severity), each in self._by_code.items()
-        ]
+        kinds: dict[tuple[str, Severity], dict[str, _Collected]] = {}
+        for (code, severity, kind), collected in self._by_code.items():
+            kinds.setdefault((code, severity), {})[kind] = collected
+        findings = [self._finding(code, severity, each) for (code, severity), each in kinds.items()]
         return tuple(sorted(findings, key=_rank))
 
-    def _collected(self, code: str, severity: Severity) -> _Collected:
-        collected = self._by_code.get((code, severity))
+    def _finding(self, code: str, severity: Severity, by_kind: dict[str, _Collected]) -> Finding:
+        ranked = sorted(by_kind.items(), key=lambda pair: (-pair[1].documents.total(), pair[0]))
+        documents: Counter[str | None] = Counter()
+        for _, each in ranked:
+            documents.update(each.documents)
+        new = None if self._known is None else sum(each.new for _, each in ranked)
+        kinds = (Kind(kind, each.documents.total(), len(each.documents)) for kind, each in ranked if kind)
+        samples = _evenly([each.samples for _, each in ranked], self._max_samples)
+        return Finding(code, severity, documents.total(), len(documents), samples, new, tuple(kinds))
+
+    def _collected_with(self, problem: Problem) -> _Collected:
+        """Where the problems of the same code, severity and kind are collected."""
+        return self._collected(problem.code, problem.severity, kind_of(problem))
+
+    def _collected(self, code: str, severity: Severity, kind: str) -> _Collected:
+        collected = self._by_code.get((code, severity, kind))
         if collected is None:
-            collected = self._by_code[code, severity] = _Collected()
+            collected = self._by_code[code, severity, kind] = _Collected()
         return collected
 
 
@@ -285,7 +313,7 @@ _IMPACT_ORDER = {impact: number for number, impact in enumerate(IMPACTS)}
 
 @attrs.define
 class _Collected:
-    """The problems of one code and severity: their number in each document, samples, and how many are new."""
+    """The problems of one code, severity and kind: their number in each document, samples, and how many are new."""
 
     documents: Counter[str | None] = attrs.field(factory=Counter)
     samples: list[Problem] = attrs.field(factory=list)
@@ -308,6 +336,13 @@ class _Collected:
             indexes = [index for index, sample in enumerate(self.samples) if sample.sitemap == document]
             del self.samples[indexes[-1]]
             self.samples.append(problem)
+
+
+def _evenly(lists: Sequence[Sequence[Problem]], limit: int) -> tuple[Problem, ...]:
+    """The first of each list, then the second of each, up to the limit; in the order of the lists."""
+    turns = sorted((turn, number) for number, each in enumerate(lists) for turn in range(len(each)))
+    counts = Counter(number for _, number in turns[:limit])
+    return tuple(problem for number, each in enumerate(lists) for problem in each[: counts[number]])
 
 
 def _matches(code: str, prefixes: Iterable[str]) -> bool:

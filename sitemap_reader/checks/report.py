@@ -14,7 +14,7 @@ from ..client.summary import count_of
 from ..model.errors import printable
 from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
-from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult
+from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult, kind_of
 from .html.page import render_fragment, render_page
 from .occurrences import with_url
 from .rule_docs import explain
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ..client.sitemap_tree import TreeRow
+    from ..model.problems import Problem
     from .findings import Finding
     from .occurrences import Occurrence
 
@@ -83,11 +84,7 @@ class Report(AuditResult):
 
     def to_json(self) -> str:
         """One JSON object, indented."""
-        report, options = self.to_dict(), orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
-        try:
-            return orjson.dumps(report, option=options).decode()
-        except TypeError:  # the name of a file is not UTF-8
-            return orjson.dumps(_in_utf8(report), option=options).decode()
+        return json_text(self.to_dict())
 
     def to_html(self, occurrences: Sequence[Occurrence] = (), *, file: str | None = None) -> str:
         """A self-contained HTML page: it loads nothing from the network or from other files.
@@ -160,16 +157,27 @@ def _text_of(finding: Finding, styled: Style) -> Iterator[str]:
     yield styled(first, finding.severity)
     yield from rest
     yield from _wrapped(f"Expected: {explanation.rule}", "  ")
+    by_kind: dict[str, list[Problem]] = {"": [], **{each.kind: [] for each in finding.kinds}}
     for sample in finding.samples:
-        yield printable(f"  - {sample.place}")
-        message = with_url(sample.message, sample.url)
-        yield from _wrapped(message, "    ")
-        if sample.raw and sample.raw not in message:
-            yield printable(f"      {_shorten(sample.raw)}")
+        by_kind[kind_of(sample)].append(sample)
+    headings = {each.kind: f"{each.count:,} in {finding.documents_of(each.documents)}" for each in finding.kinds}
+    for kind, samples in by_kind.items():
+        if kind:
+            yield f"  {kind}: {headings[kind]}"
+        for sample in samples:
+            yield from _sample(sample)
     more = finding.count - len(finding.samples)
     if more > 0:
         yield f"  - and {more:,} more"
     yield from _wrapped(f"How to fix: {explanation.fix}", "  ")
+
+
+def _sample(sample: Problem) -> Iterator[str]:
+    yield printable(f"  - {sample.place}")
+    message = with_url(sample.message, sample.url)
+    yield from _wrapped(message, "    ")
+    if sample.raw and sample.raw not in message:
+        yield printable(f"      {_shorten(sample.raw)}")
 
 
 def _shorten(raw: str) -> str:
@@ -184,6 +192,15 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 
 # --- JSON ---
+
+
+def json_text(report: dict[str, Any]) -> str:
+    """The object, indented, with a line feed."""
+    options = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    try:
+        return orjson.dumps(report, option=options).decode()
+    except TypeError:  # the name of a file is not UTF-8
+        return orjson.dumps(_in_utf8(report), option=options).decode()
 
 
 def _in_utf8(value: Any) -> Any:
@@ -214,5 +231,6 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
         "count": finding.count,
         "new": finding.new,
         "documents": finding.documents,
+        "kinds": [attrs.asdict(kind) for kind in finding.kinds],
         "samples": samples,
     }

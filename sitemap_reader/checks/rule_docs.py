@@ -73,11 +73,12 @@ def explain(code: str) -> Explanation:
     """The explanation of a code, in upper or lower case; UsageError for an unknown code.
 
     >>> print(explain("h01"))
-    warning H01: Unknown changefreq
+    info H01: Unknown changefreq
     <BLANKLINE>
     Expected: changefreq is one of seven words.
     <BLANKLINE>
-    Why it matters: Readers ignore other words: the record has no changefreq.
+    Why it matters: Readers ignore other words: the record has no changefreq. Google
+    ignores changefreq anyway, so this is a notice.
     <BLANKLINE>
         <changefreq>sometimes</changefreq>
     <BLANKLINE>

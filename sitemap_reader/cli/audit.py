@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings
+from ..checks.audit_filter import AuditFilter
 from ..checks.findings import SEVERITIES
 from ..checks.occurrences import Occurrence
 from ..checks.policy import parse_codes
+from ..checks.report_set import ReportSet
 from ..checks.rule_docs import explain_all
+from ..client.keywords import PatternOptions
 from ..client.targets import reject_sitemap_file
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError
@@ -45,7 +48,7 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
     "info": SEVERITIES,
     "never": (),
 }
-_WRITERS: dict[str, Callable[[Report, _Rows], str]] = {
+_WRITERS: dict[str, Callable[[Report | ReportSet, _Rows], str]] = {
     "text": lambda report, rows: report.to_text(color=rows.color),
     "json": lambda report, rows: report.to_json(),
     "html": lambda report, rows: report.to_html(rows.kept, file=rows.file and Path(rows.file).name),
@@ -56,7 +59,7 @@ MAX_PAGE_ROWS = 50_000
 
 def run(
     *,
-    target: str | None,
+    targets: Sequence[str],
     output: str | None,
     format: str | None,
     findings: str | None,
@@ -77,15 +80,17 @@ def run(
     policy: Policy | None = None,
     **reading: Any,
 ) -> Exit:
-    """Writes the report of a TARGET or a FILE; `reading` are keywords of sitemap_reader.audit()."""
+    """Writes the report of each TARGET or FILE; `reading` are keywords of sitemap_reader.audit()."""
     console = Console(quiet=quiet, verbose=verbose)
     if explain is not None:
         return _explain(explain, output)
-    if target is None:
+    if not targets:
         raise UsageError("give a TARGET or a dump, or --explain CODE, FAMILY or all")
     format = format_for(output, format, (*REPORT_FORMATS, *OCCURRENCE_FORMATS)) or "text"
     if format == "html" and is_terminal(output):
         raise UsageError("html is for a browser: give -o report.html")
+    if targets.count(STDIN) > 1:
+        raise UsageError("stdin can be read once; give files for the other dumps")
     rules = {
         "select": " ".join(select),
         "ignore": " ".join(ignore),
@@ -94,13 +99,13 @@ def run(
         "policy": policy,
     }
     reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl)
-    with _open_outputs(output, format, findings, guard=not no_formula_guard) as (outputs, rows):
+    keeps = format == "html" and len(targets) == 1
+    with _open_outputs(output, format, findings, keeps=keeps, guard=not no_formula_guard) as (outputs, rows):
         if rows.sinks or rows.keeps:
             rules["on_occurrence"] = rows.add
         auditor = _Auditor(console, outputs, rules, reference_files, as_of, reading)
-        is_dump = reading["base"] is None and is_dump_name(target)
-        ended = read_each([target], console, auditor.file if is_dump else auditor.site)
-        report = auditor.report
+        ended = read_each(targets, console, auditor.audit)
+        report = auditor.result(is_one=len(targets) == 1)
         if report is not None:
             if format in _WRITERS:
                 outputs.records.write(_WRITERS[format](report, rows).encode(encoding_of(output), "replace"))
@@ -144,10 +149,10 @@ class _Rows:
 
 @contextmanager
 def _open_outputs(
-    output: str | None, format: str, findings: str | None, *, guard: bool
+    output: str | None, format: str, findings: str | None, *, keeps: bool, guard: bool
 ) -> Iterator[tuple[Outputs, _Rows]]:
     """Opens -o and --findings; a page has a file of its name beside it for occurrences beyond its limit."""
-    rows = _Rows(keeps=format == "html", color=is_terminal(output) and takes_color(sys.stdout), file=findings)
+    rows = _Rows(keeps=keeps, color=is_terminal(output) and takes_color(sys.stdout), file=findings)
     file_format = None if findings is None else _occurrence_format(findings)
     if rows.keeps and findings is None and output is not None:
         rows.file, file_format = f"{Path(output).with_suffix('')}.findings.jsonl", "jsonl"
@@ -184,7 +189,7 @@ def _occurrence_format(file: str) -> str:
 
 @attrs.define
 class _Auditor:
-    """Makes the report; after an interrupt, of what was read by then."""
+    """Makes the reports; after an interrupt, of what was read by then."""
 
     console: Console
     outputs: Outputs
@@ -192,13 +197,24 @@ class _Auditor:
     reference_files: ComparisonSources
     as_of: str | None
     reading: dict[str, Any]
-    report: Report | None = None
+    reports: list[Report] = attrs.field(factory=list)
     started: float = attrs.field(factory=time.monotonic)
 
     @property
     def seconds(self) -> float:
         """Seconds since the start."""
         return time.monotonic() - self.started
+
+    def result(self, *, is_one: bool) -> Report | ReportSet | None:
+        """The report of the only target, or those of several; None if no target gave one."""
+        if not self.reports:
+            return None
+        return self.reports[0] if is_one else ReportSet(tuple(self.reports))
+
+    def audit(self, target: str) -> Exit:
+        """Reads a target or a dump to its end."""
+        is_dump = self.reading["base"] is None and is_dump_name(target)
+        return self.file(target) if is_dump else self.site(target)
 
     def site(self, target: str) -> Exit:
         """Reads a target to its end."""
@@ -215,19 +231,24 @@ class _Auditor:
         name = display_name(file)
         as_of = None if self.as_of is None else make_moment("as_of", self.as_of, datetime.now(UTC))
         findings = make_findings(**self.rules)
-        self.reference_files.validate(parse_codes(self.rules["select"]))
+        codes = parse_codes(self.rules["select"])
+        self.reference_files.validate(codes)
+        chosen = AuditFilter.of(**{name: self.reading.get(name) for name in PatternOptions.__annotations__})
+        chosen.validate(codes)
         # An interrupt must end the wait for a silent pipe.
         deferred = nullcontext() if file == STDIN else self.outputs.interrupts.deferred()
         with open_input(file) as body, deferred:
             self.outputs.refuse_input(body, name)
             lines = numbered_objects(body, name)
-            return self._keep(audit_lines(lines, name, findings, self.reference_files, as_of=as_of, stop=self._stop))
+            return self._keep(
+                audit_lines(lines, name, findings, self.reference_files, chosen, as_of=as_of, stop=self._stop)
+            )
 
     def _stop(self) -> bool:
         return self.outputs.interrupts.is_pending
 
     def _keep(self, report: Report) -> Exit:
-        self.report = report
+        self.reports.append(report)
         is_partial = report.complete is False
         if report.urls:
             return Exit.PARTIAL if is_partial else Exit.COMPLETE
@@ -239,6 +260,8 @@ def _nothing(report: Report) -> str:
     """Why there is no URL."""
     findings = next((note for note in report.notes if note.startswith("no sitemap found")), None)
     what = "no URL could be read from" if report.complete is False else "there is no URL in"
+    if report.complete is not False and any(note.startswith("filtered by") for note in report.notes):
+        what = "no URL matches the filters in"
     return findings or f"{what} {report.target}"
 
 

@@ -237,9 +237,10 @@ def harvest(**arguments: Any) -> Exit:
     "sitemap-reader audit example.com --crawl internal_all.csv -o report.html\n"
     "sitemap-reader audit public/ --base https://www.example.com\n"
     "sitemap-reader audit urls.jsonl --select D,L --fail-on warning\n"
+    "sitemap-reader audit example.com shop.example.org --include /products/\n"
     "sitemap-reader audit --explain D03",
 )
-@click.argument("target", metavar="TARGET|FILE", type=options.FILE, required=False)
+@click.argument("targets", metavar="TARGET|FILE...", type=options.FILE, nargs=-1)
 @options.base
 @options.output_file
 @options.findings
@@ -247,13 +248,14 @@ def harvest(**arguments: Any) -> Exit:
 @options.verbose
 @options.rules
 @options.reference_files
-@options.scope("protocol")
+@options.url_patterns
 @network_options.jobs
 @network_options.network
 def audit(**arguments: Any) -> Exit:
     """Report what is wrong with a site's sitemaps, and how to fix it.
 
     FILE is a dump (JSONL or Parquet); - reads one from stdin. Some checks need a dump written with --report -.
+    With several of them the report has a total and a part for each.
     """
     from .audit import run
 

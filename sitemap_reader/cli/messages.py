@@ -40,7 +40,8 @@ Named = TypeVar("Named", bound="str | Target")
 
 # Keywords in messages of the library: `full=True`, `scope="any"`, `state=FILE`, `at=`.
 _KEYWORD = re.compile(
-    r"(?<![^\s(])(scope|at|base|host_map|record|resume|full|crawl|baseline|baseline_crawl|state)="
+    r"(?<![^\s(])(scope|at|base|host_map|record|resume|full|crawl|baseline|baseline_crawl|state|include|exclude|follow|"
+    r"no_follow)="
     r"""(?:True|"(?P<text>[^\s"]+)"|(?P<what>[A-Z]+))?(?![\w"])"""
 )
 
@@ -59,6 +60,8 @@ HINTS = {
     "F11": "check the URL, or fetch it again",
     "F13": "--allow-private allows private addresses",
     "F15": "--max-crawl-delay obeys up to 300 s",
+    "F17": "-A gives another User-Agent, --auth a login",
+    "F18": "try again later",
     "S01": "fetch it again, in case it was damaged on the way",
     "S09": "a DTD is not read: save the document without its DOCTYPE, and `parse` that",
     "S11": "check that it is a sitemap: its entries have no URL",

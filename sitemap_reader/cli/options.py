@@ -430,7 +430,7 @@ reference_files = stacked(
         "--crawl",
         type=FILE,
         help="Results of a crawl, CSV or JSONL, with url, status, canonical, noindex and hash; or an export of "
-        "Screaming Frog.",
+        "Screaming Frog, Katana (-jsonl) or advertools.",
     ),
     option(
         "Against",

@@ -32,7 +32,7 @@ LEFT_OUT = "note {file} is not used: it is another user's, in a folder of all us
 _TARGET_PARAMS = ("targets", "target")
 SECRETS = {"auth": "--auth USER:PASSWORD or --netrc", "headers": '-H "Authorization: $TOKEN"'}
 # Decide which servers are trusted, and where code runs: a file of another author could misuse credentials.
-_ONLY_NAMED = ("netrc", "netrc_file", "proxy", "cacert", "insecure", "allow_private", "scheduler", "map")
+_ONLY_NAMED = ("netrc", "netrc_file", "proxy", "cacert", "insecure", "allow_private", "scheduler", "host_map")
 _MAY_HOLD_LOGINS = (*_TARGET_PARAMS, "proxy", "url")
 _ROOT = 0  # root could read and write everything anyway
 _GIVE_IT = "give it on the command line, or name the file with --config"

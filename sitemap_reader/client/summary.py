@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .dedupe import UrlSet
 
 # Codes of documents that the host refuses, in contrast to damaged or too large ones.
-_BLOCKED = frozenset({"F01", "F04", "F05", "F13"})
+_BLOCKED = frozenset({"F01", "F04", "F05", "F13", "F17", "F18"})
 
 
 @attrs.define

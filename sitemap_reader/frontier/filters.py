@@ -191,6 +191,8 @@ class Selection:
         """Why a record is filtered out; None if it is not."""
         if not self.window.takes(record):
             return "date"
-        if (self.include and not self.include.find_in(record.loc)) or self.exclude.find_in(record.loc):
-            return "pattern"
-        return None
+        return None if self.takes(record.loc) else "pattern"
+
+    def takes(self, loc: str) -> bool:
+        """Whether a URL matches the patterns."""
+        return not ((self.include and not self.include.find_in(loc)) or self.exclude.find_in(loc))

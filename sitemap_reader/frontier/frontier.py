@@ -40,6 +40,7 @@ from .responses import (
     Follow,
     Refuse,
     RulesByStatus,
+    code_of,
     hides_sitemap_lines,
     is_refusal,
     judge,
@@ -423,14 +424,14 @@ class Frontier:
         text = f"{failed.text} (listed in {place})" if place else failed.text
         if document.is_robots:
             text = self._policy.failure_message(document, failed, closes_host=True)
-        elif document.is_probe and is_refusal(document, code) and not host.is_blocked:
+        elif document.is_probe and is_refusal(code) and not host.is_blocked:
             self._events.report_probe(document)
             text = with_remedy(failed, document.status, self.plan)
-        elif document.why == "given" and code == "F01" and document.status in REFUSED:
+        elif document.why == "given" and document.status in REFUSED and code == code_of(document.status):
             text = with_remedy(failed, document.status, self.plan)
         self._events.note(document, code, text, severity=failed.severity)
         # One message per host: further probes fail in the same way.
-        host.is_blocked = host.is_blocked or (not document.is_probe and is_refusal(document, code))
+        host.is_blocked = host.is_blocked or (not document.is_probe and is_refusal(code))
         if document.is_robots:
             self._policy.disallow(document, failed.text)
         if read is None and document.request.resume:

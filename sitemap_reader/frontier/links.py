@@ -17,6 +17,7 @@ from ..model.limits import advice
 from ..parser.normalise.urls import directory, origin, without_userinfo
 from .document_request import Document, DocumentRequest, has_scope_drops
 from .index_dates import IndexDateChecks
+from .responses import code_of
 
 if TYPE_CHECKING:
     from ..model.records import SitemapRef
@@ -108,7 +109,7 @@ class Links:
         self._add_parent(robots, parent)
         if robots.outcome and robots.status and 400 <= robots.status <= 499:  # reported only because it is listed
             message = f"{robots.original_url} answered {robots.status}, and is listed as a sitemap"
-            self._events.note(parent, "F01", message, incomplete=True)
+            self._events.note(parent, code_of(robots.status), message, incomplete=True)
         return robots
 
     def add_alias(self, alias: Document, known: Document) -> None:

@@ -24,11 +24,14 @@ if TYPE_CHECKING:
 
     from ..model.limits import Limits
     from ..model.records import Outcome
-    from .document_request import Document, DocumentRequest, Head
+    from .document_request import DocumentRequest, Head
     from .plan import Plan
 
 ABSENT = frozenset({404, 410})
 REFUSED = frozenset({401, 403, 407, 429, 451})  # it is there, but not for this client, or not now
+# RFC 6585 4: 429 is "not now", as a 5xx is, though it is a 4xx.
+_CODES = {**dict.fromkeys(ABSENT, "F01"), 429: "F18"}
+_CODE_OF_CLASS = {4: "F17"}  # by the first digit; any other status that is no document is the fault of the server
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
@@ -45,12 +48,12 @@ class Follow:
 class RulesByStatus:
     """A robots.txt whose body is not read: its rules follow from the status. `message` is reported, if there is one.
 
-    `refused`: there may be a robots.txt all the same, so its Sitemap lines are not known.
+    `refusal` is the code of the failure if there may be a robots.txt all the same: its Sitemap lines are not known.
     """
 
     rules: Rules
     message: str | None = None
-    refused: bool = False
+    refusal: str | None = None
 
 
 @attrs.frozen
@@ -79,15 +82,17 @@ def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
         if rules == "read":
             return "read"
         if rules.why is None:
-            is_absent = head.status in ABSENT
-            return RulesByStatus(rules) if is_absent else RulesByStatus(rules, _text(head.status), refused=True)
+            if head.status in ABSENT:
+                return RulesByStatus(rules)
+            return RulesByStatus(rules, _text(head.status), code_of(head.status))
     elif 200 <= head.status <= 299 and head.status != HTTPStatus.PARTIAL_CONTENT:
         return "read"
     elif head.status == HTTPStatus.NOT_MODIFIED and request.headers:  # else the request was not conditional
         return "unchanged"
     if head.status in _BUSY:
         return _busy(request, head, limits, today)
-    return Refuse(Failed("F01", _text(head.status), transient=500 <= head.status <= 599))
+    failed = Failed(code_of(head.status), _text(head.status), transient=500 <= head.status <= 599)
+    return Refuse(failed)
 
 
 def _redirect(request: DocumentRequest, location: str, limits: Limits) -> Step:
@@ -121,7 +126,16 @@ def _busy(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
         message += f", Retry-After {seconds:,.0f} s is over {limits.max_wait_seconds:,.0f} s"
         remedy = advice("max_wait_seconds", "wait for it")
         return Refuse(Failed("F04", message, transient=False, remedy=remedy), skip_host=True)
-    return Refuse(Failed("F01", message), pause_seconds=seconds)
+    return Refuse(Failed(code_of(head.status), message), pause_seconds=seconds)
+
+
+def code_of(status: int) -> str:
+    """The code of the Problem of a document that was answered with this status, which is not a success.
+
+    >>> [code_of(status) for status in (404, 410, 401, 403, 418, 429, 500, 503, 302)]
+    ['F01', 'F01', 'F17', 'F17', 'F17', 'F18', 'F18', 'F18', 'F18']
+    """
+    return _CODES.get(status) or _CODE_OF_CLASS.get(status // 100, "F18")
 
 
 def _text(status: int) -> str:
@@ -135,7 +149,7 @@ def _text(status: int) -> str:
 # --- failures: messages and remedies ---
 
 PROXY_REMEDY = "check the user and the password of the proxy (--proxy)"
-_WITH_REMEDY = frozenset({"F01", "F04"})  # codes with a general remedy; F13 has none
+_WITH_REMEDY = frozenset({"F01", "F04", "F17", "F18"})  # codes with a general remedy; F13 has none
 _LATER = "try again later"
 _WITHOUT = "--no-robots (obey_robots=False)"
 _BY_STATUS = {
@@ -161,7 +175,7 @@ def with_remedy(failed: Failed, status: int | None, plan: Plan, *, closes_host: 
     `closes_host`: of a robots.txt without which nothing is fetched.
 
     >>> from .plan import Plan
-    >>> with_remedy(Failed("F01", "401 Unauthorized"), 401, Plan())
+    >>> with_remedy(Failed("F17", "401 Unauthorized"), 401, Plan())
     '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in'
     >>> with_remedy(Failed("F04", "no such host", transient=False, remedy="check the spelling"), None, Plan())
     'no such host; check the spelling'
@@ -183,9 +197,9 @@ def hides_sitemap_lines(outcome: Outcome) -> bool:
     return outcome.format == Format.ROBOTS and "F05" in outcome.problems
 
 
-def is_refusal(document: Document, code: str) -> bool:
+def is_refusal(code: str) -> bool:
     """Whether a failure leaves open what is there: any but 404, 410, and what robots.txt forbids."""
-    return code != "F02" and not (code == "F01" and document.status in ABSENT)
+    return code not in ("F01", "F02")
 
 
 def failure_of_both_schemes(https: Failed, http: Failed, status: int | None) -> Failed:

@@ -234,14 +234,15 @@ class RobotsPolicy:
 
     def set_rules_by_status(self, robots: Document, step: RulesByStatus) -> Outcome:
         """The outcome of a robots.txt that is missing, or is taken for missing."""
-        is_blocked = step.refused and bool(robots.sites)  # only a seed's own robots.txt has Sitemap lines to miss
-        if is_blocked:
+        # Only a seed's own robots.txt has Sitemap lines to miss.
+        is_blocked = step.refusal is not None and bool(robots.sites)
+        if step.refusal is not None and is_blocked:
             self._hosts.for_url(robots.original_url).is_blocked = True
-            failed = Failed("F01", str(step.message), transient=False)
+            failed = Failed(step.refusal, str(step.message), transient=False)
             self._events.note(robots, failed.code, self.failure_message(robots, failed, closes_host=False))
         elif step.message:
             message = f"robots.txt is treated as missing, everything is allowed: {step.message}"
-            self._events.note(robots, "F14", message, severity="info" if step.refused else None)
+            self._events.note(robots, "F14", message, severity="info" if step.refusal else None)
         self.set_rules(robots, step.rules)
         return Outcome(format=Format.ROBOTS.value, complete=not is_blocked)
 

@@ -31,7 +31,7 @@ class Rule:
 
 CATALOGUE: dict[str, Rule] = {
     # Fetch
-    "F01": Rule("error", "HTTP error (4xx or 5xx)"),
+    "F01": Rule("error", "Sitemap not found (404 or 410)"),
     "F02": Rule("error", "Sitemap disallowed by robots.txt"),
     "F03": Rule("info", "Redirected sitemap URL"),
     "F04": Rule("error", "No response: DNS, TLS, connection, timeout or redirect loop"),
@@ -47,6 +47,8 @@ CATALOGUE: dict[str, Rule] = {
     "F14": Rule("warning", "robots.txt unavailable, treated as missing"),
     "F15": Rule("error", "Crawl-delay over the limit"),
     "F16": Rule("warning", "Headers or credentials not sent over http"),
+    "F17": Rule("error", "Access denied (401, 403 or other 4xx)"),
+    "F18": Rule("error", "Server error (5xx or 429)"),
     # Structure
     "S01": Rule("error", "XML not well-formed"),  # a warning where it was repaired without loss
     "S02": Rule("warning", "Wrong or missing namespace"),
@@ -89,8 +91,8 @@ CATALOGUE: dict[str, Rule] = {
     "D06": Rule("warning", "Date without time zone or not in W3C format"),
     "D07": Rule("info", "Most URLs without lastmod"),
     "D08": Rule("info", "No lastmod within the last year"),
-    "H01": Rule("warning", "Unknown changefreq"),
-    "H02": Rule("warning", "Priority outside 0 to 1"),
+    "H01": Rule("info", "Unknown changefreq"),
+    "H02": Rule("info", "Priority outside 0 to 1"),
     "H03": Rule("info", "All priorities equal"),
     # hreflang
     "L01": Rule("warning", "Invalid hreflang code"),

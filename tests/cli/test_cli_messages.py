@@ -60,8 +60,8 @@ def test_advice_in_the_problem_is_not_repeated(
 
 @pytest.mark.parametrize(("why", "lines"), [("well-known", 0), ("robots", 1)])
 def test_problem_of_a_host_is_not_repeated(capsys: pytest.CaptureFixture[str], why: str, lines: int) -> None:
-    problem = Problem("F01", "error", '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in', URL)
-    outcome = Outcome(url=URL, why=why, complete=False, samples=(problem,), problems={"F01": 1})  # type: ignore[arg-type]
+    problem = Problem("F17", "error", '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in', URL)
+    outcome = Outcome(url=URL, why=why, complete=False, samples=(problem,), problems={"F17": 1})  # type: ignore[arg-type]
     failure = NothingReadable(f"no URL could be read from a.example: {problem}", [outcome])
     Console().show_nothing_read(failure)
     assert capsys.readouterr().err.count("\n") == lines

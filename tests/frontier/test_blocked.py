@@ -20,6 +20,10 @@ PAGE = "<!DOCTYPE html><html><head><title>One moment</title></head></html>"
 SECOND = PATHS[1]
 GOOD = urlset(f"{SITE}/1")
 REFUSALS: list[Reply] = [400, 401, 403, 405, 407, 418, 429, 451, 500, 503, 599, 304, REFUSED]
+CODES = {
+    **dict.fromkeys((400, 401, 403, 405, 407, 418, 451), "F17"),
+    **dict.fromkeys((429, 500, 503, 599, 304), "F18"),
+}
 
 
 def ledger_of(targets: str | list[str], pages: Pages, **plan: object) -> tuple[SummaryBuilder, list[str]]:
@@ -35,7 +39,7 @@ def ledger_of(targets: str | list[str], pages: Pages, **plan: object) -> tuple[S
 @pytest.mark.parametrize("reply", REFUSALS)
 def test_refused_path_is_reported_once_for_the_host(reply: Reply) -> None:
     ledger, reported = ledger_of(SITE, {ROBOTS: "User-agent: *\n", **dict.fromkeys(PATHS, reply)})
-    code = "F04" if isinstance(reply, Failed) else "F01"
+    code = "F04" if isinstance(reply, Failed) else CODES[reply]
     assert reported == [f"warning F09 {ROBOTS}", f"error {code} {MAP}"]
     assert isinstance(ledger.verdict(SITE), NothingReadable)
     (outcome,) = [each for each in ledger.outcomes if each.url == MAP]
@@ -110,10 +114,10 @@ def test_a_refused_path_before_the_one_that_holds_a_sitemap_makes_it_partial(rep
 def test_a_refused_robots_txt_is_an_error_and_the_paths_are_tried(status: int) -> None:
     """RFC 9309 2.3.1.3: all is allowed; which sitemaps it names is not known."""
     ledger, reported = ledger_of(SITE, {ROBOTS: status, MAP: GOOD})
-    assert reported == [f"error F01 {ROBOTS}"]
+    assert reported == [f"error F17 {ROBOTS}"]
     assert (ledger.summary().urls, ledger.complete, ledger.summary().robots_failed) == (1, False, 1)
     ledger, reported = ledger_of(SITE, {ROBOTS: status, **dict.fromkeys(PATHS, status)})
-    assert reported == [f"error F01 {ROBOTS}"], "once for the host"
+    assert reported == [f"error F17 {ROBOTS}"], "once for the host"
     assert isinstance(ledger.verdict(SITE), NothingReadable)
 
 
@@ -124,8 +128,8 @@ def test_refused_robots_txt_of_a_document_target_is_a_notice() -> None:
     assert (problem.severity, "403 Forbidden" in problem.message) == ("info", True)
     assert seen.outcomes[ROBOTS].complete
     ledger, reported = ledger_of(MAP, {ROBOTS: 403, MAP: 403})
-    assert reported == [f"error F01 {MAP}"]
-    assert walk(MAP, {MAP: 401}).problem("F01").message == '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in'
+    assert reported == [f"error F17 {MAP}"]
+    assert walk(MAP, {MAP: 401}).problem("F17").message == '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in'
     assert walk(MAP, {MAP: 404}).problem("F01").message == "404 Not Found"
     assert isinstance(ledger.verdict(MAP), NothingReadable)
 
@@ -137,7 +141,7 @@ def test_refused_robots_txt_of_a_document_target_is_a_notice() -> None:
         (PAGE, {}, [f"error F05 {ROBOTS}"]),
         (404, dict.fromkeys(PATHS, PAGE), [f"error F05 {MAP}"]),
         ("User-agent: *\n", dict.fromkeys(PATHS, PAGE), [f"warning F09 {ROBOTS}", f"error F05 {MAP}"]),
-        (PAGE, {MAP: 403}, [f"error F01 {MAP}", f"warning F05 {ROBOTS}"]),
+        (PAGE, {MAP: 403}, [f"error F17 {MAP}", f"warning F05 {ROBOTS}"]),
         (404, {MAP: (302, {"location": f"{SITE}/"}), f"{SITE}/": PAGE, **dict.fromkeys(PATHS[1:], PAGE)}, None),
     ],
     ids=["all", "robots", "paths", "paths, robots is text", "and 403", "a redirect to the home page"],
@@ -237,7 +241,7 @@ def test_discovery_lists_refused_documents() -> None:
 
 def test_without_obey_robots_a_429_robots_txt_does_not_end_discovery() -> None:
     ledger, reported = ledger_of(SITE, {ROBOTS: 429, MAP: GOOD}, obey_robots=False)
-    assert (reported, ledger.summary().urls, ledger.complete) == ([f"error F01 {ROBOTS}"], 1, False)
+    assert (reported, ledger.summary().urls, ledger.complete) == ([f"error F18 {ROBOTS}"], 1, False)
 
 
 @pytest.mark.parametrize("reply", [404, 410, 403, 500, REFUSED, "User-agent: *\n"])
@@ -257,7 +261,7 @@ def test_reported_https_origin_is_not_requested_again() -> None:
     seen = walk("shop.example", pages, scope="any")
     assert seen.requested.count(ROBOTS) == 1
     assert [(each.sitemap, each.code) for each in seen.reported if isinstance(each, Problem)] == [
-        (f"{plain}/robots.txt", "F01"), (child, "F02"),
+        (f"{plain}/robots.txt", "F17"), (child, "F02"),
     ]  # fmt: skip
     assert "(robots.txt: connection refused; see the wiki) " in seen.problem("F02").message
     assert not seen.outcomes[ROBOTS].complete

@@ -160,7 +160,7 @@ def _held() -> frozenset[str]:
 
 def test_unconditional_304_is_a_failure() -> None:
     seen = walk("shop.example", {**PAGES, MAP: 304})
-    assert seen.codes == ["F01"]
+    assert seen.codes == ["F18"]
     assert not seen.outcomes[MAP].complete
 
 

@@ -64,17 +64,46 @@ def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), fil
 
 def render_fragment(result: AuditResult) -> str:
     """A short report to embed in another page: no script, and styles for its own elements only."""
+    title = element("p", element("strong", "Sitemap audit"), " of ", link(result.target), ", as of ", _time(result))
+    return _fragment(
+        result, title, element("style", resource(__package__, "fragment.css")), more_in="to_html() has all"
+    )
+
+
+def render_several(results: Sequence[AuditResult], headline: str) -> str:
+    """Short reports one after the other behind a list of their targets, as an HTML document."""
+    rows = [
+        element("li", element("a", result.target, href=f"#target-{number}"), f": {result.headline}")
+        for number, result in enumerate(results, 1)
+    ]
+    head = element(
+        "header", element("h1", "Sitemap audit"), element("p", headline), element("nav", element("ul", *rows))
+    )
+    parts = []
+    for number, result in enumerate(results, 1):
+        title = element("p", "As of ", _time(result))
+        part = _fragment(result, title, more_in="the report of this target alone has all")
+        heading = element("h2", link(result.target))
+        parts.append(element("section", heading, part, id=f"target-{number}"))
+    foot = element("footer", element("p", f"sitemap-reader {__version__}"))
+    style = Html(resource(__package__, "fragment.css") + _SEVERAL_CSS)
+    return html_document("Sitemap audit", element("main", head, *parts), foot, style=style, script=Html(""))
+
+
+_SEVERAL_CSS = "body { font-family: system-ui, sans-serif; margin: 2rem auto; max-width: 56rem; padding: 0 1rem; }"
+
+
+def _fragment(result: AuditResult, *head: Html, more_in: str) -> Html:
     shown = result.findings[:FRAGMENT_FINDINGS]
     more = len(result.findings) - len(shown)
     return element(
         "div",
-        element("style", resource(__package__, "fragment.css")),
-        element("p", element("strong", "Sitemap audit"), " of ", link(result.target), ", as of ", _time(result)),
+        *head,
         element("p", _state(result), class_="state"),
         _score(result),
         notes_section(result.notes),
         element("ol", *map(_item, shown)) if shown else nothing(result),
-        element("p", f"{count_of(more, 'more finding')}: to_html() has all.") if more else None,
+        element("p", f"{count_of(more, 'more finding')}: {more_in}.") if more else None,
         class_="sitemap-reader-audit",
     )
 

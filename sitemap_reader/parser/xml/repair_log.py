@@ -1,7 +1,8 @@
-"""The Problems of repairs, from where they are made to the entry that they are in."""
+"""The Problems of repairs, from where they are made to the entry that they are in; and the kinds of damage (S01)."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ...model.limits import over_limit
@@ -10,6 +11,43 @@ from .errors import Stop
 
 if TYPE_CHECKING:
     from ...model.limits import Limits
+
+
+# Kind -> what the messages of its S01 have in common; the first one counts. Messages quote the document, so a kind is
+# recognised by the words behind the quotation, or by those before it.
+DAMAGE_KINDS = {
+    "entry lost": re.compile(r": lost up to the next entry|, before the root element$"),
+    "document cut off": re.compile(
+        r"^the end of the root element was not reached|^a.* never ends: what is behind its beginning"
+    ),
+    "link of a damaged feed dropped": re.compile(r"^dropped, as feedparser|^feedparser cannot read it"),
+    "further repairs, not reported each": re.compile(r"^[\d,]+ more places were repaired"),
+    "raw & read as &amp;": re.compile(r"^a bare & was read as|^&\S* was read as &amp;"),
+    "HTML entity read as its character": re.compile(r"^the HTML entity "),
+    "control character kept": re.compile(
+        r"control characters? (?:was|were) kept$|^&\S+, a control character, was kept$"
+    ),
+    "undeclared prefix": re.compile(r'^the prefix ".*" is not declared'),
+    "damaged CDATA section": re.compile(r"^a CDATA section |^<!\S* was read as <!\[CDATA\[$"),
+    "malformed comment skipped": re.compile(r"^a malformed comment was skipped| is no comment: it was skipped"),
+    "content after the root element": re.compile(r"^content follows the end of the root element"),
+    "declaration or instruction skipped": re.compile(
+        r" (?:is not at the start|is malformed|is no instruction): it was skipped"
+    ),
+    "missing tag added": re.compile(r" is missing: it was added "),
+    "stray tag skipped": re.compile(r": it was skipped(?:; more may be lost)?$"),
+    "raw < or > read as text": re.compile(r" was read as (?:&lt;|[^<]*&gt;)"),
+    "malformed tag read as the intended one": re.compile(r" was read as <"),
+}
+
+
+def damage_kind(message: str) -> str:
+    """The kind of damage that the message of an S01 reports.
+
+    >>> damage_kind("</url> is missing: it was added before the next tag")
+    'missing tag added'
+    """
+    return next((kind for kind, pattern in DAMAGE_KINDS.items() if pattern.search(message)), "other damage")
 
 
 class RepairLog:

@@ -1,0 +1,137 @@
+"""Filters of an audit: what it covers, which rules are left out, and what the report says of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.checks.audit_filter import WHOLE_SITE
+
+if TYPE_CHECKING:
+    from sitemap_reader import Report
+
+CORPUS = Path(__file__).parents[2] / "corpus"
+BROKEN, SHOP = CORPUS / "sites" / "broken", CORPUS / "sites" / "shop"
+SITEMAP = "https://a.example/s.xml"
+
+
+def counts(report: Report) -> dict[tuple[str, str], int]:
+    return {(each.code, each.severity): each.count for each in report.findings}
+
+
+def dump(folder: Path, *items: dict[str, Any]) -> Path:
+    """A dump of URLs and problems of one sitemap."""
+    path = folder / "dump.jsonl"
+    path.write_text("".join(json.dumps({"sitemap": SITEMAP, **item}) + "\n" for item in items))
+    return path
+
+
+def url(path: str, **fields: Any) -> dict[str, Any]:
+    return {"loc": f"https://a.example{path}", "line": 1, **fields}
+
+
+@pytest.mark.parametrize(
+    ("filters", "urls"),
+    [
+        ({"include": "/mixed/"}, 20),
+        ({"exclude": "/mixed/"}, 126),
+        ({"follow": "offhost"}, 20),
+        ({"no_follow": "offhost"}, 126),
+        ({"follow": lambda ref: "offhost" in ref.loc}, 20),
+        ({"include": ["/mixed/", "/list/"], "exclude": "/list/1"}, 20 + 30 - 11),
+    ],
+)
+def test_only_what_matches_is_audited(filters: dict[str, Any], urls: int) -> None:
+    assert sr.audit(BROKEN, **filters).urls == urls
+
+
+def test_problem_of_a_url_that_does_not_match_is_left_out() -> None:
+    everything, some = counts(sr.audit(BROKEN)), counts(sr.audit(BROKEN, exclude="/mixed/"))
+    assert everything["U04", "warning"] == 10
+    assert ("U04", "warning") not in some
+    assert some["S01", "warning"] == everything["S01", "warning"]
+
+
+def test_problem_without_a_url_is_kept() -> None:
+    """A sitemap that cannot be read may list what matches."""
+    assert counts(sr.audit(BROKEN, include="no such page"))["F01", "error"] == 2
+
+
+def test_dump_is_filtered_like_its_site(tmp_path: Path) -> None:
+    lines: list[bytes] = []
+    with sr.urls(BROKEN, on_item=lambda item: lines.append(sr.json_line(item))) as urls:
+        lines += [sr.json_line(record) for record in urls]
+    (tmp_path / "dump.jsonl").write_bytes(b"".join(lines))
+    for filters in ({"include": "/list/"}, {"exclude": ["/list/", "/mixed/"]}):
+        site, dumped = sr.audit(BROKEN, **filters), sr.audit(tmp_path / "dump.jsonl", **filters)
+        assert (dumped.urls, counts(dumped)) == (site.urls, counts(site))
+
+
+def test_problems_in_records_of_a_dump_are_filtered(tmp_path: Path) -> None:
+    faults = [{"code": "D01", "field": "lastmod", "raw": "Mon"}]
+    path = dump(tmp_path, url("/a", problems=faults), url("/b", problems=faults))
+    assert counts(sr.audit(path, include="/a$"))["D01", "error"] == 1
+
+
+@pytest.mark.parametrize("keyword", ["follow", "no_follow"])
+def test_dump_has_no_sitemaps_to_follow(tmp_path: Path, keyword: str) -> None:
+    with pytest.raises(sr.UsageError, match=rf"{keyword}= applies to sites only, and .*: give include= or exclude="):
+        sr.audit(dump(tmp_path, url("/a")), **{keyword: "x"})
+
+
+def test_note_states_the_filter_and_the_rules_without_a_verdict() -> None:
+    report = sr.audit(SHOP, include=["/product", "/kategorie"], no_follow="magazine")
+    assert report.notes == (
+        "filtered by include /product or /kategorie; no_follow magazine: only what matches was checked, and D03, D07, "
+        "H03, L03, U06, U07, U11 compare only the URLs that match",
+        "not checked, as a filter leaves out a part of the site: D08",
+    )
+
+
+def test_note_of_a_filter_on_sitemaps_leaves_out_rules_on_single_sitemaps() -> None:
+    """What is read of a sitemap is all of it."""
+    (first, _) = sr.audit(SHOP, follow=lambda ref: True).notes
+    assert first == (
+        "filtered by follow a function: only what matches was checked, and L03, U06, U07, U11 compare only the URLs "
+        "that match"
+    )
+
+
+def test_notes_name_only_rules_that_would_be_checked(tmp_path: Path) -> None:
+    assert sr.audit(SHOP, include="/", select="U01").notes == ("filtered by include /: only what matches was checked",)
+    crawl = tmp_path / "crawl.csv"
+    crawl.write_text("url,status\nhttps://shop.example/c/kitchen/tea-pot/,200\nhttps://shop.example/x,200\n")
+    report = sr.audit(SHOP, include="/", crawl=crawl, ignore="D08")
+    assert "not checked, as a filter leaves out a part of the site: C06" in report.notes
+    assert "C06" not in {each.code for each in report.findings}
+    assert "C06" in {each.code for each in sr.audit(SHOP, crawl=crawl).findings}
+
+
+def test_stale_site_and_vanished_urls_are_not_reported_of_a_part(tmp_path: Path) -> None:
+    stale = {"lastmod": "2020-01-01T00:00:00Z", "lastmod_precision": "day"}
+    old = dump(tmp_path, *(url(f"/{number}", **stale) for number in range(40)))
+    baseline = tmp_path / "baseline.jsonl"
+    baseline.write_text(old.read_text())
+    assert ("D08", "info") in counts(sr.audit(old))
+    codes = {code for code, _ in counts(sr.audit(old, include="/1$", baseline=baseline))}
+    assert codes.isdisjoint({"D08", "X01"})
+
+
+@pytest.mark.parametrize("code", WHOLE_SITE)
+def test_selecting_a_rule_that_needs_the_whole_site_is_refused(tmp_path: Path, code: str) -> None:
+    path = dump(tmp_path, url("/a"))
+    sources = {"crawl": path, "baseline": path}
+    with pytest.raises(sr.UsageError, match=rf"{code} needs the whole site: leave out include= and exclude="):
+        sr.audit(path, select=code, include="a", exclude="b", **sources)
+
+
+def test_family_with_other_rules_is_not_refused() -> None:
+    assert sr.audit(SHOP, select="D", include="/").urls == 640
+
+
+def test_without_filters_there_is_no_note() -> None:
+    assert sr.audit(SHOP, include=(), exclude=None).notes == ()

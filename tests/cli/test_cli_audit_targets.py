@@ -1,0 +1,115 @@
+"""`audit` of several targets: a total, then a part for each."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_runs import BROKEN, SHOP, run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    """A dump of the shop: without outcomes, its audit finds other problems."""
+    file = tmp_path / "shop.jsonl"
+    assert run("dump", SHOP, "-q", "-o", file).exit_code == 0
+    return str(file)
+
+
+def test_text_has_the_total_then_each_report(dump: str) -> None:
+    result = run("audit", SHOP, BROKEN, dump)
+    assert result.exit_code == 1
+    head, *_ = result.stdout.split("\n\n\n")
+    assert head.splitlines() == [
+        "5 errors, 48 warnings and 15 notices in 1,426 URLs of 3 targets",
+        f"  {SHOP}: 0 errors, 0 warnings and 10 notices in 640 URLs",
+        f"  {BROKEN}: 5 errors, 18 warnings and 5 notices in 146 URLs",
+        f"  {dump}: 0 errors, 30 warnings and 0 notices in 640 URLs",
+    ]
+    parts = result.stdout.split("\n\n\n")[1:]
+    assert [part.split(":")[0] for part in parts] == [SHOP, BROKEN, dump]
+    assert parts[2].splitlines()[3:] == run("audit", dump, "-q").stdout.splitlines()[3:]
+    summary, partial = result.stderr.splitlines()
+    assert summary.startswith("5 errors, 48 warnings and 15 notices in 1,426 URLs of 3 targets; ")
+    assert partial == (
+        f"partial: {BROKEN}: 3 documents could not be read, 1 document could be read in part only (exit 1)"
+    )
+
+
+def test_json_has_an_object_for_each_target(dump: str) -> None:
+    form = json.loads(run("audit", SHOP, BROKEN, dump, "--format", "json", "-q").stdout)
+    assert form.keys() == {"version", "problems", "targets"}
+    assert form["problems"] == {"error": 5, "warning": 48, "info": 15}
+    alone = json.loads(run("audit", BROKEN, "--format", "json", "-q").stdout)
+    assert form["targets"][1].keys() == alone.keys()
+    both = (form["targets"][1], alone)
+    found, expected = ([(each["code"], each["count"]) for each in one["findings"]] for one in both)
+    assert found == expected
+    assert [each["target"] for each in form["targets"]] == [SHOP, BROKEN, dump]
+
+
+class Anchors(HTMLParser):
+    """The targets of links within the page, and the ids."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name == "href" and value and value.startswith("#"):
+                self.links.append(value[1:])
+            if name == "id" and value:
+                self.ids.append(value)
+
+
+def test_page_has_a_contents_list_and_each_report(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    assert run("audit", SHOP, BROKEN, "-q", "-o", file).exit_code == 1
+    page = file.read_text("utf-8")
+    anchors = Anchors(page)
+    assert anchors.links == anchors.ids == ["target-1", "target-2"]
+    assert page.count("Neither ETag nor Last-Modified header") == 2
+    assert "https://broken.example/maps/gone.xml" in page
+    assert page.count("<!DOCTYPE html>") == 1
+    assert "5 errors, 18 warnings and 15 notices in 786 URLs of 2 targets" in page
+
+
+def test_most_severe_exit_code_wins_and_the_others_are_reported(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.jsonl"
+    result = run("audit", SHOP, missing, "--fail-on", "never")
+    assert result.exit_code == 2
+    assert "of 1 target" in result.stdout.splitlines()[0]
+    assert f"there is no file {missing}" in result.stderr
+    assert run("audit", SHOP, SHOP).exit_code == 0
+    assert run("audit", SHOP, BROKEN, "--fail-on", "never").exit_code == 3
+
+
+def test_rows_have_the_occurrences_of_all_targets() -> None:
+    lines = run("audit", SHOP, BROKEN, "--format", "jsonl", "-q").stdout.splitlines()
+    assert len(lines) == 10 + 28
+
+
+def test_no_target_with_a_report_writes_none(tmp_path: Path) -> None:
+    result = run("audit", tmp_path / "a.jsonl", tmp_path / "b.jsonl", "-o", tmp_path / "report.json")
+    assert result.exit_code == 2
+    assert not (tmp_path / "report.json").exists()
+
+
+def test_stdin_is_read_once() -> None:
+    result = run("audit", "-", "-")
+    assert result.exit_code == 2
+    assert "stdin can be read once" in result.stderr
+
+
+def test_without_a_target_the_error_says_what_to_give() -> None:
+    result = run("audit")
+    assert result.exit_code == 2
+    assert "give a TARGET or a dump" in result.stderr
