@@ -380,6 +380,7 @@ class AuditResult:
     notes: tuple[str, ...] = ()
     unnamed: tuple[Outcome, ...] = ()
     lastmod_trust: Mapping[str, LastmodTrust] = attrs.field(factory=dict, hash=False)
+    rules: Mapping[str, str] = attrs.field(factory=dict, hash=False)
 
     def count(self, severity: Severity) -> int:
         """The number of problems of a severity, over all findings."""

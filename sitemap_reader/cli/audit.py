@@ -1,4 +1,4 @@
-"""`audit`: reports what is wrong with a site's sitemaps, as text, JSON or HTML."""
+"""`audit`: reports what is wrong with a site's sitemaps, as text, JSON, HTML, or in the formats of CI systems."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings, parse_codes
+from ..checks.ci_formats import MAX_ANNOTATIONS, no_file
 from ..checks.findings import SEVERITIES
-from ..checks.occurrences import Occurrence
+from ..checks.occurrences import Occurrence, OccurrenceBuffer
 from ..checks.rule_docs import explain_all
+from ..checks.sarif import MAX_RESULTS
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
@@ -25,7 +27,7 @@ from .output import display_name, format_for, is_terminal, open_input, open_outp
 from .tables import encoding_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..checks.report import Report
     from ..model.problems import Severity
@@ -40,10 +42,27 @@ _FAILING: dict[str, tuple[Severity, ...]] = {
     "info": SEVERITIES,
     "never": (),
 }
-_WRITERS: dict[str, Callable[[Report], str]] = {
-    "text": lambda report: report.to_text(),
-    "json": lambda report: report.to_json(),
-    "html": lambda report: report.to_html(),
+# Report formats that show occurrences -> the number of each severity that is kept for them.
+_KEPT = {"github": MAX_ANNOTATIONS, "sarif": MAX_RESULTS, "junit": 10_000, "markdown": 1_000}
+
+
+@attrs.frozen
+class _Shown:
+    """What a report shows beside its findings. `failing`: the severities that make the command fail."""
+
+    occurrences: Iterable[Occurrence]
+    failing: tuple[Severity, ...]
+    file_of: Callable[[str], str | None] = no_file
+
+
+_WRITERS: dict[str, Callable[[Report, _Shown], str]] = {
+    "text": lambda report, _: report.to_text(),
+    "json": lambda report, _: report.to_json(),
+    "html": lambda report, _: report.to_html(),
+    "github": lambda report, shown: report.to_github(shown.occurrences, file_of=shown.file_of),
+    "sarif": lambda report, shown: report.to_sarif(shown.occurrences, file_of=shown.file_of),
+    "junit": lambda report, shown: report.to_junit(shown.occurrences, file_of=shown.file_of, failing=shown.failing),
+    "markdown": lambda report, shown: report.to_markdown(shown.occurrences, file_of=shown.file_of),
 }
 
 
@@ -81,14 +100,17 @@ def run(
     rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples, "known": known}
     reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl)
     with _open_outputs(output, format, findings, guard=not no_formula_guard) as (outputs, sinks):
-        if sinks:
-            rules["on_occurrence"] = _writer(sinks)
+        kept = OccurrenceBuffer(_KEPT.get(format, 0))
+        receivers = [*map(_writer, sinks), *([kept.add] if format in _KEPT else [])]
+        if receivers:
+            rules["on_occurrence"] = _each(receivers)
         auditor = _Auditor(console, outputs, rules, reference_files, as_of, reading)
         ended = read_each([target], console, auditor.file if is_dump_name(target) else auditor.site)
         report = auditor.report
         if report is not None:
             if format in _WRITERS:
-                outputs.records.write(_WRITERS[format](report).encode(encoding_of(output), "replace"))
+                text = _WRITERS[format](report, _Shown(kept, _FAILING[fail_on]))
+                outputs.records.write(text.encode(encoding_of(output), "replace"))
             outputs.keep()
             if any(map(report.count_new, _FAILING[fail_on])):
                 ended.append(Exit.THRESHOLD)
@@ -121,13 +143,16 @@ def _fields(format: str) -> Fields | None:
     return None if format == "jsonl" else columns_of(Occurrence)
 
 
-def _writer(sinks: Sequence[Sink]) -> Callable[[Occurrence], None]:
-    def write(found: Occurrence) -> None:
-        row = found.to_dict()
-        for sink in sinks:
-            sink.write(row)
+def _writer(sink: Sink) -> Callable[[Occurrence], None]:
+    return lambda found: sink.write(found.to_dict())
 
-    return write
+
+def _each(receivers: Sequence[Callable[[Occurrence], None]]) -> Callable[[Occurrence], None]:
+    def receive(found: Occurrence) -> None:
+        for receiver in receivers:
+            receiver(found)
+
+    return receive
 
 
 def _occurrence_format(file: str) -> str:
