@@ -85,10 +85,10 @@ def to_github(result: AuditResult, occurrences: Iterable[Occurrence] | None, fil
     annotated = [
         each for severity in SEVERITIES for each in [one for one in found if one.severity == severity][:MAX_ANNOTATIONS]
     ]
-    lines = [_annotation(each, findings.get((each.code, each.severity)), file_of) for each in annotated]
-    lines += [f"note: {note}" for note in result.notes]
+    commands = [_annotation(each, findings.get((each.code, each.severity)), file_of) for each in annotated]
+    lines = [f"note: {note}" for note in result.notes]
     lines.append(f"{result.target}: {result.headline}{_left_out(result, annotated)}")
-    return "".join(f"{line if line.startswith('::') else without_commands(shown(line))}\n" for line in lines)
+    return "".join(f"{line}\n" for line in [*commands, *(without_commands(shown(line)) for line in lines)])
 
 
 def _annotation(found: Occurrence, finding: Finding | None, file_of: FileOf) -> str:

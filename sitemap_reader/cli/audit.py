@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +72,7 @@ def run(
     target: str | None,
     output: str | None,
     format: str | None,
+    also: Sequence[str],
     findings: str | None,
     no_formula_guard: bool,
     samples: int,
@@ -99,18 +101,25 @@ def run(
         raise UsageError("html is for a browser: give -o report.html")
     rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples, "known": known}
     reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl)
-    with _open_outputs(output, format, findings, guard=not no_formula_guard) as (outputs, sinks):
-        kept = OccurrenceBuffer(_KEPT.get(format, 0))
-        receivers = [*map(_writer, sinks), *([kept.add] if format in _KEPT else [])]
+    with (
+        _open_also(also, output, findings) as beside,
+        _open_outputs(output, format, findings, guard=not no_formula_guard) as (outputs, sinks),
+    ):
+        reports = [(format, outputs), *beside] if format in _WRITERS else beside
+        limits = [_KEPT[each] for each, _ in reports if each in _KEPT]
+        kept = OccurrenceBuffer(max(limits, default=0))
+        receivers = [*map(_writer, sinks), *([kept.add] if limits else [])]
         if receivers:
             rules["on_occurrence"] = _each(receivers)
         auditor = _Auditor(console, outputs, rules, reference_files, as_of, reading)
         ended = read_each([target], console, auditor.file if is_dump_name(target) else auditor.site)
         report = auditor.report
         if report is not None:
-            if format in _WRITERS:
-                text = _WRITERS[format](report, _Shown(kept, _FAILING[fail_on]))
-                outputs.records.write(text.encode(encoding_of(output), "replace"))
+            for each, stream in reports:
+                encoding = encoding_of(output) if stream is outputs else "utf-8"
+                text = _WRITERS[each](report, _Shown(kept, _FAILING[fail_on]))
+                stream.records.write(text.encode(encoding, "replace"))
+                stream.keep()
             outputs.keep()
             if any(map(report.count_new, _FAILING[fail_on])):
                 ended.append(Exit.THRESHOLD)
@@ -136,6 +145,26 @@ def _open_outputs(
         yield outputs, sinks
         if outputs.report is not None:
             sinks[-1].close()
+
+
+@contextmanager
+def _open_also(files: Sequence[str], *others: str | None) -> Iterator[list[tuple[str, Outputs]]]:
+    """Opens the files of --also; returns the format and output of each."""
+    formats = [(file, _report_format(file)) for file in files]
+    taken = [os.path.realpath(each) for each in (*others, *files) if each and each != STDIN]
+    for file in files:
+        if taken.count(os.path.realpath(file)) > 1:
+            raise UsageError(f"--also {file}: that file has another output; give each output a file of its own")
+    with ExitStack() as opened:
+        yield [(format, opened.enter_context(open_outputs(file))) for file, format in formats]
+
+
+def _report_format(file: str) -> str:
+    """The format by the suffix of --also; UsageError for another."""
+    format = next((each for each in suffix_formats(file) if each in REPORT_FORMATS), None)
+    if format is None:
+        raise UsageError(f"--also {file}: give a name that ends in .sarif, .xml, .md, .html, .json or .txt")
+    return format
 
 
 def _fields(format: str) -> Fields | None:

@@ -346,6 +346,14 @@ findings = stacked(
     ),
     option(
         "Output",
+        "--also",
+        type=FILE,
+        multiple=True,
+        help="Also write the report to FILE, in the format of its suffix: .sarif, .xml (JUnit), .md, .html, .json or "
+        ".txt (repeatable).",
+    ),
+    option(
+        "Output",
         "--findings",
         type=FILE,
         help="Also write every occurrence to FILE, as CSV, JSON lines or Parquet by its suffix.",
