@@ -1,7 +1,8 @@
 """The audit: what a crawl yields or a dump holds goes in, a Report of findings with explanations comes out.
 
 audit.py has audit(); runner.py passes every item to the checks (urls, documents, dates, extensions, crawled, baseline),
-which report to findings.py; report.py and html/ render the result. May import all folders but analysis and cli.
+which report to findings.py; report.py, html/, ci_formats.py and sarif.py render the result. May import all folders but
+analysis and cli.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ from ..lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from .findings import Finding as Finding
+    from .occurrences import Occurrence as Occurrence
     from .report import Report as Report
     from .rule_docs import Explanation as Explanation
 
 _NAMES = {
     ".findings": ("Finding",),
+    ".occurrences": ("Occurrence",),
     ".report": ("Report",),
     ".rule_docs": ("Explanation",),
 }
