@@ -144,7 +144,7 @@ class OccurrenceBuffer:
         """Adds one; from time to time drops what is over the limit."""
         kept = self._kept[found.severity]
         kept.append(found)
-        if len(kept) >= self._limit + _SPARE:
+        if len(kept) >= 2 * self._limit + _SPARE:
             kept[:] = most_severe(kept, self._limit)
 
     def __iter__(self) -> Iterator[Occurrence]:
