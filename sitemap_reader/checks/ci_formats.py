@@ -80,7 +80,11 @@ def to_github(result: AuditResult, occurrences: Iterable[Occurrence] | None, fil
 
     Source: GitHub Docs, "Workflow commands for GitHub Actions".
     """
-    found = [each for each in most_severe(samples_of(result) if occurrences is None else occurrences) if each.new != 0]
+    found = [
+        each
+        for each in most_severe(samples_of(result) if occurrences is None else occurrences)
+        if each.new is not False
+    ]
     findings = {(finding.code, finding.severity): finding for finding in result.findings}
     annotated = [
         each for severity in SEVERITIES for each in [one for one in found if one.severity == severity][:MAX_ANNOTATIONS]
@@ -163,9 +167,7 @@ def _codes(result: AuditResult) -> list[str]:
 class _Case:
     """The test case of one rule."""
 
-    def __init__(
-        self, result: AuditResult, code: str, occurrences: list[Occurrence], failing: Collection[str]
-    ) -> None:
+    def __init__(self, result: AuditResult, code: str, occurrences: list[Occurrence], failing: Collection[str]) -> None:
         self.code = code
         self.occurrences = occurrences
         self.findings = [finding for finding in result.findings if finding.code == code]
@@ -284,12 +286,11 @@ def _details(finding: Finding, listed: list[Occurrence], file_of: FileOf) -> str
     lines = [f"{place_of(each, file_of)}: {message_of(each)}{' (known)' * (each.new is False)}" for each in listed]
     lines = [each if len(each) <= _MAX_SAMPLE_CHARS else f"{each[: _MAX_SAMPLE_CHARS - 1]}…" for each in lines]
     lines += _more(finding.count, sum(each.count for each in listed))
-    text = "\n".join(map(without_commands, lines))
-    fence = "`" * max(3, _longest_ticks(text) + 1)
+    text = "\n".join(map(without_commands, lines))  # each begins with its place, so that none can end the block
     return (
         f"\n<details><summary><b>{finding.code}</b> {SEVERITY_NAMES[finding.severity]}: {escape(finding.title)} "
         f"({finding.occurrences})</summary>\n\n"
-        f"Expected: {explanation.rule}\n\n{fence}text\n{text}\n{fence}\n\nHow to fix: {explanation.fix}\n\n</details>\n"
+        f"Expected: {explanation.rule}\n\n```text\n{text}\n```\n\nHow to fix: {explanation.fix}\n\n</details>\n"
     )
 
 
