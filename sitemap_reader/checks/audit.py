@@ -33,7 +33,7 @@ from .runner import AuditRunner
 from .urls import DisallowedUrls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ..client.summary import Progress
     from ..frontier.filters import Moment
@@ -78,6 +78,12 @@ class ComparisonSources:
         """Codes that cannot be checked, with the source that they need."""
         given = (self.crawl, self._baseline_source, self.baseline_crawl)
         return [needs for needs, file in zip(_NEEDS, given, strict=True) if file is None]
+
+    def rules(self, findings: Findings, unchecked: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Report.rules: the selected codes -> why one was not checked; `unchecked` has further reasons."""
+        reasons = {code: f"needs {what}" for codes, what in self._unavailable() for code in codes}
+        reasons.update(unchecked or {})
+        return {code: reasons.get(code, "") for code in CATALOGUE if findings.includes([code])}
 
     def checks(self, findings: Findings, site: str | None, *, seeds: str | None = None) -> Iterator[Check]:
         """The checks of these sources, which are read. `site` selects one site of a dump, `seeds` one of a state."""
@@ -181,6 +187,14 @@ class DumpItems:
         """Whether all sitemaps were read completely; None if the dump does not state it."""
         return self._complete if self._has_outcomes else None
 
+    def unchecked(self) -> dict[str, str]:
+        """Codes that cannot be checked on this dump -> why."""
+        fetched = {} if self._has_outcomes else {code: "outcomes of documents" for code in CATALOGUE if code[0] == "F"}
+        return {code: f"needs {what}, which the dump lacks" for code, what in (fetched | self._unknown()).items()}
+
+    def _unknown(self) -> dict[str, str]:
+        return {code: needed for code, needed in _NOT_IN_A_DUMP.items() if code != "D05" or not self._has_refs}
+
     def notes(self) -> Iterator[str]:
         """Sentences on what cannot be checked on this dump."""
         if not self._has_outcomes:
@@ -188,8 +202,7 @@ class DumpItems:
         checked = ", ".join(code for code in _SITEMAP_CODES if self._findings.includes([code]))
         if self._unnamed and checked:
             yield f"{count_of(self._unnamed, 'URL')} of {self.name} without its sitemap: {checked} not checked there"
-        unknown = {code: needed for code, needed in _NOT_IN_A_DUMP.items() if code != "D05" or not self._has_refs}
-        needs = [f"{code} ({needed})" for code, needed in unknown.items() if self._findings.includes([code])]
+        needs = [f"{code} ({needed})" for code, needed in self._unknown().items() if self._findings.includes([code])]
         if needs:
             yield f"not checked, as {self.name} is a dump: {', '.join(needs)}"
 
@@ -396,8 +409,8 @@ def _audit_site(
             pass  # the findings have the reason
         except _Stopped:
             runner.abort()
-            return runner.report(complete=False, notes=[*notes, _STOPPED])
-        result = runner.report(complete=stream.complete, notes=notes)
+            return runner.report(complete=False, notes=[*notes, _STOPPED], rules=compared_with.rules(findings))
+        result = runner.report(complete=stream.complete, notes=notes, rules=compared_with.rules(findings))
         is_forbidden = reading.get("host_map") and any(finding.code == "F02" for finding in result.findings)
         return attrs.evolve(result, notes=(*result.notes, _STAGING_ROBOTS)) if is_forbidden else result
 
@@ -430,6 +443,7 @@ def audit_lines(
         if stop():
             runner.abort()
             dumped.end()
-            return runner.report(complete=False, notes=[*notes, _STOPPED])
+            return runner.report(complete=False, notes=[*notes, _STOPPED], rules=compared_with.rules(findings))
     dumped.end()
-    return runner.report(complete=dumped.complete, notes=[*notes, *dumped.notes()])
+    rules = compared_with.rules(findings, dumped.unchecked())
+    return runner.report(complete=dumped.complete, notes=[*notes, *dumped.notes()], rules=rules)

@@ -496,6 +496,7 @@ class AuditResult:
     lastmod_trust: Mapping[str, LastmodTrust] = attrs.field(factory=dict, hash=False)
     policy: Policy | None = None
     ignored: Mapping[Ignore, int] = attrs.field(factory=dict, hash=False)
+    rules: Mapping[str, str] = attrs.field(factory=dict, hash=False)
 
     def count(self, severity: Severity) -> int:
         """The number of problems of a severity, over all findings."""

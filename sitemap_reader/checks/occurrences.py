@@ -5,7 +5,10 @@ A row has one form in CSV, JSON lines and Parquet. KnownFindings reads JSON line
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections import Counter
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,7 +19,7 @@ from ..model.problems import CATALOGUE, Severity
 from ..serialize.dumps import DumpFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ..model.problems import Problem
     from ..serialize.dumps import JsonObject
@@ -29,7 +32,6 @@ class Occurrence:
     `url` is the listed URL that has the problem, else the sitemap; None if neither is known. `value` is the text at
     fault, cut at 500 characters. `rule` is the title of the code. `count` is 1, but for U11 between origins, where one
     row stands for all URLs of an origin. `new` is False if the file of known findings has it, None without such a file.
-
     """
 
     code: str
@@ -55,6 +57,12 @@ class Occurrence:
     def to_dict(self) -> JsonObject:
         """The row as the JSON object of a line."""
         return {"type": "finding", **attrs.asdict(self)}
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hex digits that are equal in all runs for what KnownFindings takes for the same."""
+        text = "\n".join("" if part is None else str(part) for part in identity(self.code, self.url, self.value))
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def with_url(message: str, url: str | None) -> str:
@@ -97,4 +105,56 @@ def _key_of_row(row: JsonObject, place: str) -> int:
 
 
 def _key(code: str, url: Any, value: Any) -> int:
-    return hash((code, url, None if code.startswith(_MOVING_VALUES) else value or None))
+    return hash(identity(code, url, value))
+
+
+def identity(code: str, url: Any, value: Any) -> tuple[str, Any, Any]:
+    """What two occurrences of the same fault have in common, in different runs."""
+    return code, url, None if code.startswith(_MOVING_VALUES) else value or None
+
+
+# --- a part of them ---
+
+# The most severe first.
+_RANKS: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
+_SPARE = 1_000
+
+
+def most_severe(occurrences: Iterable[Occurrence], limit: int | None = None) -> list[Occurrence]:
+    """The first `limit` of them by importance: new ones before known ones, then by severity.
+
+    Among equals the codes take turns, so that a frequent one hides no other; those of a code are in the order of the
+    sitemaps' URLs and lines. The order in which sitemaps were read has no effect.
+    """
+    turns: Counter[tuple[bool, int, str]] = Counter()
+    ranked = []
+    for each in sorted(occurrences, key=_place):
+        is_known, rank = each.new is False, _RANKS[each.severity]
+        turn = turns[is_known, rank, each.code]
+        turns[is_known, rank, each.code] += 1
+        ranked.append((is_known, rank, turn, each.code, each))
+    ranked.sort(key=itemgetter(0, 1, 2, 3))
+    return [each for *_, each in ranked[:limit]]
+
+
+def _place(found: Occurrence) -> tuple[str, int, str, str]:
+    return found.sitemap or "", found.line or 0, found.url or "", found.message
+
+
+class OccurrenceBuffer:
+    """Keeps at most `limit` occurrences of each severity: add() each; iteration gives those that most_severe() does."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._kept: dict[Severity, list[Occurrence]] = {severity: [] for severity in _RANKS}
+
+    def add(self, found: Occurrence) -> None:
+        """Adds one; from time to time drops what is over the limit."""
+        kept = self._kept[found.severity]
+        kept.append(found)
+        if len(kept) >= 2 * self.limit + _SPARE:
+            kept[:] = most_severe(kept, self.limit)
+
+    def __iter__(self) -> Iterator[Occurrence]:
+        for kept in self._kept.values():
+            yield from most_severe(kept, self.limit)

@@ -1,4 +1,4 @@
-"""The public Report: an AuditResult that renders itself as text, JSON and HTML."""
+"""The public Report: an AuditResult that renders itself as text, JSON, HTML, and in the formats of CI systems."""
 
 from __future__ import annotations
 
@@ -11,19 +11,22 @@ import attrs
 import orjson
 
 from ..client.summary import count_of
-from ..model.errors import printable
+from ..model.errors import printable, without_commands
 from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
+from . import ci_formats
 from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult, kind_of
 from .html.page import render_fragment, render_page
 from .occurrences import with_url
 from .rule_docs import explain
+from .sarif import to_sarif
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from ..client.sitemap_tree import TreeRow
     from ..model.problems import Problem
+    from .ci_formats import FileOf
     from .findings import Finding
     from .occurrences import Occurrence
 
@@ -43,10 +46,14 @@ class Report(AuditResult):
     `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (first folders of the path), `formats`, and `lastmod`
     and `lastmod verdict` as in stats. `lastmod_trust` has the verdict on each sitemap that lists URLs: its URL -> score
     and reasons. `notes` are sentences on what was not checked, or only for a sample. `unnamed` are the outcomes of
-    incomplete documents without a URL, as `parse --report -` writes them for a file: they have no row.
+    incomplete documents without a URL, as `parse --report -` writes them for a file: they have no row. `rules` has the
+    selected codes: code -> why it was not checked, empty if it was.
 
     `policy` has the severities, ignores and thresholds that were used, if any; `ignored` is the number of problems that
     each ignore has suppressed.
+
+    The formats of CI systems show the given `occurrences`, those that audit() passes to `on_occurrence`; without them
+    the samples of the findings. `file_of` gives the file of a URL in the repository, or None.
 
     str() is the text that the command line writes.
     """
@@ -80,7 +87,7 @@ class Report(AuditResult):
 
         URLs are never broken. `color` marks severities by ANSI colours.
         """
-        return "".join(f"{line}\n" for line in _text_lines(self, _styled if color else _plain))
+        return "".join(f"{without_commands(line)}\n" for line in _text_lines(self, _styled if color else _plain))
 
     def to_json(self) -> str:
         """One JSON object, indented."""
@@ -93,6 +100,32 @@ class Report(AuditResult):
         samples: some 200 bytes each. `file` is the name of a file that has more, to which the page links.
         """
         return render_page(self, occurrences, file)
+
+    def to_github(
+        self, occurrences: Iterable[Occurrence] | None = None, *, file_of: FileOf = ci_formats.no_file
+    ) -> str:
+        """Annotations for GitHub Actions, ten of each severity, to be printed in a step of a workflow."""
+        return ci_formats.to_github(self, occurrences, file_of)
+
+    def to_sarif(self, occurrences: Iterable[Occurrence] | None = None, *, file_of: FileOf = ci_formats.no_file) -> str:
+        """A SARIF 2.1.0 log with at most 25,000 results, the most severe first."""
+        return to_sarif(self, occurrences, file_of)
+
+    def to_junit(
+        self,
+        occurrences: Iterable[Occurrence] | None = None,
+        *,
+        file_of: FileOf = ci_formats.no_file,
+        failing: Collection[str] = ("error",),
+    ) -> str:
+        """JUnit XML with a test case for each rule; those with new findings of the `failing` severities fail."""
+        return ci_formats.to_junit(self, occurrences, file_of, failing)
+
+    def to_markdown(
+        self, occurrences: Iterable[Occurrence] | None = None, *, file_of: FileOf = ci_formats.no_file
+    ) -> str:
+        """GitHub's Markdown, at most 1 MiB: a table, and each finding with its first occurrences."""
+        return ci_formats.to_markdown(self, occurrences, file_of)
 
     def _repr_html_(self) -> str:
         return render_fragment(self)

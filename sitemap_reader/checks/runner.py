@@ -28,7 +28,7 @@ from .report import Report
 from .urls import NonPageFiles, PrivateHosts, SessionParameters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from ..client.sitemap_tree import TreeRow
     from ..model.url_batch import BatchItem
@@ -191,8 +191,10 @@ class AuditRunner:
         for on_outcome in self._outcome_checks:
             on_outcome(Outcome(complete=False), self.findings)
 
-    def report(self, *, complete: bool | None, notes: Iterable[str] = ()) -> Report:
-        """The Report; ends all checks, so it is called once."""
+    def report(
+        self, *, complete: bool | None, notes: Iterable[str] = (), rules: Mapping[str, str] | None = None
+    ) -> Report:
+        """The Report; ends all checks, so it is called once. `rules` are those of the Report."""
         for findings in self._out_of_scope.values():
             self.findings.merge(findings)
         for check in self._checks:
@@ -214,6 +216,7 @@ class AuditRunner:
             lastmod_trust={url: judge_history(history) for url, history in self._lastmods.histories.items()},
             policy=policy,
             ignored=ignored,
+            rules=rules or {},
         )
 
     def _rows(self) -> Iterator[TreeRow]:

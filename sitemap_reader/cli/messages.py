@@ -18,7 +18,7 @@ from ..client.progressbar import ProgressBar, duration_of
 from ..client.summary import Problems, count_of
 from ..client.targets import document_target, read_target_list
 from ..frontier.filters import UNWANTED
-from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable
+from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable, without_commands
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import Outcome
 from ..parser.compiled import HAS_SCANNER
@@ -105,7 +105,7 @@ class Console:
             return
         with self._bar.hidden():
             try:
-                print(_colored(printable(text)), file=sys.stderr, flush=True)
+                print(_colored(without_commands(printable(text))), file=sys.stderr, flush=True)
             except OSError:  # stderr is closed or full: the data matters more
                 return
 

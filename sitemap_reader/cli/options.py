@@ -163,7 +163,7 @@ SCOPES = ("protocol", "host", "domain", "any")
 ROWS_FORMATS = ("table", "tsv", "csv", "jsonl")
 
 # Formats of reports, and of rows with every occurrence of a finding.
-REPORT_FORMATS = ("text", "json", "html")
+REPORT_FORMATS = ("text", "json", "html", "github", "sarif", "junit", "markdown")
 OCCURRENCE_FORMATS = ("csv", "jsonl", "parquet")
 
 FILE = FileName()
@@ -374,8 +374,17 @@ findings = stacked(
         "--format",
         type=click.Choice([*REPORT_FORMATS, *OCCURRENCE_FORMATS]),
         default_is="by the suffix of -o, else text",
-        help="Output format of the report; html is a self-contained page; csv, jsonl and parquet have a row for every "
-        "occurrence of a finding.",
+        help="Output format of the report; html is a self-contained page; github annotates files in GitHub Actions; "
+        "sarif, junit and markdown are for CI systems; csv, jsonl and parquet have a row for every occurrence of a "
+        "finding.",
+    ),
+    option(
+        "Output",
+        "--also",
+        type=FILE,
+        multiple=True,
+        help="Also write the report to FILE, in the format of its suffix: .sarif, .xml (JUnit), .md, .html, .json or "
+        ".txt (repeatable).",
     ),
     option(
         "Output",

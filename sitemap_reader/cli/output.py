@@ -49,13 +49,16 @@ SUFFIXES = {
     ".json": ("json",),
     ".html": ("html",),
     ".htm": ("html",),
+    ".sarif": ("sarif",),
+    ".xml": ("junit",),
+    ".md": ("markdown",),
 }
 # Suffix that no command writes -> what to do instead.
 _OTHERS = {
     ".json": "the suffix of JSON lines is .jsonl; give --format jsonl to write them to {0}",
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "{1} is not written; spreadsheets read .csv"),
     **dict.fromkeys((".bz2", ".xz", ".zip", ".7z"), "files are compressed as .gz or .zst, not as {1}"),
-    **dict.fromkeys((".xml", ".pdf", ".md"), "no command writes {1}"),
+    ".pdf": "no command writes {1}",
 }
 
 

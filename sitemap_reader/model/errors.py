@@ -46,6 +46,21 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
+# Commands of GitHub's runner: `::name::` begins a line, `##[name]` may stand anywhere in it.
+_COMMAND = re.compile(r"^(\s*)::|##\[")
+
+
+def without_commands(line: str) -> str:
+    r"""A printable line in which the runner of GitHub Actions finds no command.
+
+    It takes commands from stdout and stderr of every step, and a site's text could stop, mask or annotate there.
+
+    >>> print(without_commands("  ::stop-commands::x ##[add-mask]y"))
+      \x3a:stop-commands::x ##\x5badd-mask]y
+    """
+    return _COMMAND.sub(lambda found: "##\\x5b" if found[0] == "##[" else f"{found[1]}\\x3a:", line)
+
+
 def masked(text: str) -> str:
     """A message without the logins of URLs in it.
 

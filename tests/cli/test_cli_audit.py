@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, process, replay, run, urlset
 
-from sitemap_reader.cli import audit as audit_command
+from sitemap_reader.cli import audit_outputs
 from sitemap_reader.model.problems import CATALOGUE
 
 if TYPE_CHECKING:
@@ -332,11 +332,11 @@ def test_only_new_findings_fail_where_some_are_known(tmp_path: Path) -> None:
 
 def test_a_page_has_a_file_beside_it_only_beyond_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page, beside = tmp_path / "report.html", tmp_path / "report.findings.jsonl"
-    monkeypatch.setattr(audit_command, "MAX_PAGE_ROWS", 28)
+    monkeypatch.setattr(audit_outputs, "MAX_PAGE_ROWS", 28)
     run("audit", BROKEN, "-o", page)
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
     assert "occurrences; all are in" not in page.read_text()
-    monkeypatch.setattr(audit_command, "MAX_PAGE_ROWS", 27)
+    monkeypatch.setattr(audit_outputs, "MAX_PAGE_ROWS", 27)
     run("audit", BROKEN, "-o", page)
     assert len(beside.read_text().splitlines()) == 28
     assert 'This page has 27 of 28 occurrences; all are in <a href="report.findings.jsonl">' in page.read_text()

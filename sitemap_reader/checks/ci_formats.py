@@ -1,0 +1,305 @@
+"""The report for CI systems: a result and its occurrences in; annotations for GitHub, JUnit XML or Markdown out.
+
+Text of a site is data in each of them: it forms no command, element, link or mention. Passwords are masked. `file_of`
+gives the file of the repository in which a URL is, None for other URLs. sarif.py writes SARIF.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from html import escape
+from typing import TYPE_CHECKING
+
+from ..client.summary import count_of
+from ..model.errors import masked, printable, without_commands
+from ..model.problems import CATALOGUE
+from .findings import SEVERITIES, SEVERITY_NAMES
+from .occurrences import Occurrence, most_severe
+from .rule_docs import explain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+    from .findings import AuditResult, Finding
+
+    FileOf = Callable[[str], str | None]
+
+_MAX_SAMPLE_CHARS = 400
+
+
+def no_file(url: str) -> str | None:
+    """The `file_of` of a site that is not in the repository."""
+    return None
+
+
+def shown(text: str) -> str:
+    """Text of a site on one line, without control characters and passwords."""
+    return printable(masked(text))
+
+
+def samples_of(result: AuditResult) -> list[Occurrence]:
+    """The samples of all findings as occurrences, where no others are given."""
+    return [Occurrence.of(sample) for finding in result.findings for sample in finding.samples]
+
+
+def message_of(found: Occurrence) -> str:
+    """The message; with the listed URL, if it is not in there."""
+    is_listed = found.url is not None and found.url != found.sitemap and found.url not in found.message
+    return shown(f"{found.message} ({found.url})" if is_listed else found.message)
+
+
+def place_of(found: Occurrence, file_of: FileOf = no_file) -> str:
+    """`public/sitemap.xml:7`, or with the URL of the sitemap; `-` if it is not known."""
+    document = found.sitemap or "-"
+    place = shown(file_of(document) or document)
+    return place if found.line is None else f"{place}:{found.line}"
+
+
+def _by_code(occurrences: Iterable[Occurrence]) -> Mapping[str, list[Occurrence]]:
+    by_code: dict[str, list[Occurrence]] = defaultdict(list)
+    for each in most_severe(occurrences):
+        by_code[each.code].append(each)
+    return by_code
+
+
+def _more(count: int, samples: int) -> list[str]:
+    return [f"and {count - samples:,} more"] if count > samples else []
+
+
+# --- GitHub annotations ---------------------------------------------------------------------------------------------
+
+# The number of annotations of each severity that GitHub shows of a step.
+MAX_ANNOTATIONS = 10
+_IN_DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_IN_PROPERTIES = _IN_DATA | {":": "%3A", ",": "%2C"}
+
+
+def to_github(result: AuditResult, occurrences: Iterable[Occurrence] | None, file_of: FileOf = no_file) -> str:
+    """Workflow commands that annotate files: the first ten new occurrences of each severity; then the headline.
+
+    Source: GitHub Docs, "Workflow commands for GitHub Actions".
+    """
+    found = [
+        each
+        for each in most_severe(samples_of(result) if occurrences is None else occurrences)
+        if each.new is not False
+    ]
+    findings = {(finding.code, finding.severity): finding for finding in result.findings}
+    annotated = [
+        each for severity in SEVERITIES for each in [one for one in found if one.severity == severity][:MAX_ANNOTATIONS]
+    ]
+    commands = [_annotation(each, findings.get((each.code, each.severity)), file_of) for each in annotated]
+    lines = [f"note: {note}" for note in result.notes]
+    lines.append(f"{result.target}: {result.headline}{_left_out(result, annotated)}")
+    return "".join(f"{line}\n" for line in [*commands, *(without_commands(shown(line)) for line in lines)])
+
+
+def _annotation(found: Occurrence, finding: Finding | None, file_of: FileOf) -> str:
+    file = None if found.sitemap is None else file_of(found.sitemap)
+    title = f"{found.code} {CATALOGUE[found.code].title}"
+    if finding is not None and finding.count > 1:
+        title += f" ({finding.count:,} occurrences)"
+    properties = {"file": file and shown(file), "line": file and found.line and str(found.line), "title": title}
+    given = ",".join(f"{name}={_encoded(value, _IN_PROPERTIES)}" for name, value in properties.items() if value)
+    message = message_of(found) if file else f"{place_of(found)}: {message_of(found)}"
+    text = _encoded(f"{message}\nHow to fix: {_plain(explain(found.code).fix)}", _IN_DATA)
+    return f"::{SEVERITY_NAMES[found.severity]} {given}::{text}"
+
+
+def _encoded(text: str, codes: Mapping[str, str]) -> str:
+    return "".join(codes.get(char, char) for char in text)
+
+
+def _left_out(result: AuditResult, annotated: list[Occurrence]) -> str:
+    """`; annotated: 10 of 1,284 errors` where GitHub would not show all."""
+    parts = []
+    for severity, name in SEVERITY_NAMES.items():
+        count, marked = result.count_new(severity), sum(each.count for each in annotated if each.severity == severity)
+        if marked < count:
+            parts.append(f"{marked:,} of {count_of(count, name)}")
+    return f"; annotated: {', '.join(parts)}" if parts else ""
+
+
+def _plain(text: str) -> str:
+    return text.replace("`", "")
+
+
+# --- JUnit XML ------------------------------------------------------------------------------------------------------
+
+# Occurrences of a rule in the text of its test case.
+MAX_IN_TEST_CASE = 100
+
+
+def to_junit(
+    result: AuditResult,
+    occurrences: Iterable[Occurrence] | None,
+    file_of: FileOf = no_file,
+    failing: Collection[str] = ("error",),
+) -> str:
+    """A test suite with a test case for each rule: failed if it has new findings of the severities in `failing`.
+
+    Other findings are the output of a test case that passed. Valid by Jenkins' junit-10.xsd, but for the attributes
+    `file` and `line` of test cases, which GitLab and some reporters read: they occur only where `file_of` has a file.
+    """
+    by_code = _by_code(samples_of(result) if occurrences is None else occurrences)
+    cases = [_Case(result, code, by_code.get(code, []), failing) for code in _codes(result)]
+    counts = {
+        "tests": len(cases),
+        "failures": sum(bool(case.failed) for case in cases),
+        "errors": 0,
+        "skipped": sum(case.is_skipped for case in cases),
+    }
+    suite = {"name": shown(result.target), **counts, "timestamp": f"{result.at:%Y-%m-%dT%H:%M:%S}"}
+    notes = [shown(note) for note in ([result.headline, *result.notes])]
+    partial = [f"partial: {result.partial}"] if result.complete is False else []
+    children = [*(case.element(file_of) for case in cases), _element("system-out", {}, _lines([*notes, *partial]))]
+    suites = _element("testsuites", {}, _element("testsuite", suite, "\n", *children))
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{suites}'
+
+
+def _codes(result: AuditResult) -> list[str]:
+    """The codes of the rules, and those that were found."""
+    found = {finding.code for finding in result.findings}
+    return [code for code in CATALOGUE if code in found or code in (result.rules or CATALOGUE)]
+
+
+class _Case:
+    """The test case of one rule."""
+
+    def __init__(self, result: AuditResult, code: str, occurrences: list[Occurrence], failing: Collection[str]) -> None:
+        self.code = code
+        self.occurrences = occurrences
+        self.findings = [finding for finding in result.findings if finding.code == code]
+        self.failed = [
+            each
+            for each in self.findings
+            if each.severity in failing and (each.count if each.new is None else each.new)
+        ]
+        self.reason = result.rules.get(code, "")
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether the rule was not checked."""
+        return bool(self.reason) and not self.findings
+
+    def element(self, file_of: FileOf) -> str:
+        """The element of the test case."""
+        rule = CATALOGUE[self.code]
+        attributes: dict[str, object] = {
+            "name": f"{self.code} {rule.title}",
+            "classname": f"sitemap-reader.{self.code[0]}",
+        }
+        first = self.occurrences[0] if self.occurrences else None
+        file = None if first is None or first.sitemap is None else file_of(first.sitemap)
+        if first is not None and file is not None:
+            attributes |= {"file": shown(file)} | ({} if first.line is None else {"line": first.line})
+        if self.is_skipped:
+            return _element("testcase", attributes, _element("skipped", {}, escape(shown(self.reason))))
+        if not self.findings:
+            return _element("testcase", attributes)
+        if not self.failed:
+            return _element("testcase", attributes, "\n", _element("system-out", {}, self._text(file_of)))
+        message = "; ".join(f"{SEVERITY_NAMES[each.severity]}: {each.occurrences}" for each in self.failed)
+        failure = {"type": SEVERITY_NAMES[self.failed[0].severity], "message": message}
+        return _element("testcase", attributes, "\n", _element("failure", failure, self._text(file_of)))
+
+    def _text(self, file_of: FileOf) -> str:
+        explanation, listed = explain(self.code), self.occurrences[:MAX_IN_TEST_CASE]
+        more = _more(sum(each.count for each in self.findings), sum(each.count for each in listed))
+        lines = [f"{place_of(each, file_of)}: {message_of(each)}{' (known)' * (each.new is False)}" for each in listed]
+        texts = [f"Expected: {_plain(explanation.rule)}", f"How to fix: {_plain(explanation.fix)}"]
+        return _lines([*lines, *more, *texts])
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return escape("\n".join(lines))
+
+
+def _element(name: str, attributes: Mapping[str, object], *children: str) -> str:
+    """An element and a line feed; `children` are XML."""
+    given = "".join(f' {key}="{escape(str(value))}"' for key, value in attributes.items())
+    return f"<{name}{given}>{''.join(children)}</{name}>\n" if children else f"<{name}{given}/>\n"
+
+
+# --- Markdown -------------------------------------------------------------------------------------------------------
+
+# GitHub Docs: a step may have 1 MiB of summary.
+MAX_MARKDOWN_BYTES = 1 << 20
+_LEFT_OUT_BYTES = 100
+_TICKS = re.compile("`+")
+
+
+def to_markdown(
+    result: AuditResult,
+    occurrences: Iterable[Occurrence] | None,
+    file_of: FileOf = no_file,
+    *,
+    samples: int = 5,
+    max_bytes: int = MAX_MARKDOWN_BYTES,
+) -> str:
+    """The headline, a table of the findings, and each finding with its first occurrences, as GitHub's Markdown.
+
+    Text of a site stands in code only, where it is no markup, link or mention. Findings that do not fit into
+    `max_bytes` are left out, which the last line states.
+    """
+    by_code = _by_code(samples_of(result) if occurrences is None else occurrences)
+    head = _head(result)
+    parts, room = [head], max_bytes - len(head.encode()) - _LEFT_OUT_BYTES
+    for number, finding in enumerate(result.findings):
+        part = _details(
+            finding, [each for each in by_code[finding.code] if each.severity == finding.severity][:samples], file_of
+        )
+        room -= len(part.encode())
+        if room < 0:
+            left_out = len(result.findings) - number
+            parts.append(
+                f"\nThe details of {count_of(left_out, 'finding')} are left out: the limit is {max_bytes:,} bytes.\n"
+            )
+            break
+        parts.append(part)
+    return "".join(parts)
+
+
+def _head(result: AuditResult) -> str:
+    paragraphs = [f"## Sitemap audit of {_code(result.target)}", f"**{result.headline}**"]
+    if result.complete is False:
+        paragraphs.append(f"Partial: {result.partial}")
+    if result.notes:
+        paragraphs.append("\n".join(f"- {_code(note)}" for note in result.notes))
+    if result.findings:
+        paragraphs.append("\n".join(_table(result)))
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _table(result: AuditResult) -> Iterator[str]:
+    has_known = any(finding.new is not None for finding in result.findings)
+    yield f"| severity | code | finding | occurrences |{' new |' * has_known}"
+    yield f"|---|---|---|---:|{'---:|' * has_known}"
+    for finding in result.findings:
+        new = "" if finding.new is None else f" {finding.new:,} |"
+        yield f"| {SEVERITY_NAMES[finding.severity]} | {finding.code} | {finding.title} | {finding.count:,} |{new}"
+
+
+def _details(finding: Finding, listed: list[Occurrence], file_of: FileOf) -> str:
+    explanation = explain(finding.code)
+    lines = [f"{place_of(each, file_of)}: {message_of(each)}{' (known)' * (each.new is False)}" for each in listed]
+    lines = [each if len(each) <= _MAX_SAMPLE_CHARS else f"{each[: _MAX_SAMPLE_CHARS - 1]}…" for each in lines]
+    lines += _more(finding.count, sum(each.count for each in listed))
+    text = "\n".join(map(without_commands, lines))  # each begins with its place, so that none can end the block
+    return (
+        f"\n<details><summary><b>{finding.code}</b> {SEVERITY_NAMES[finding.severity]}: {escape(finding.title)} "
+        f"({finding.occurrences})</summary>\n\n"
+        f"Expected: {explanation.rule}\n\n```text\n{text}\n```\n\nHow to fix: {explanation.fix}\n\n</details>\n"
+    )
+
+
+def _code(text: str) -> str:
+    """A code span that the text cannot end."""
+    inert = without_commands(shown(text)) or " "
+    ticks = "`" * (_longest_ticks(inert) + 1)
+    return f"{ticks} {inert} {ticks}" if "`" in inert or inert.strip() != inert else f"{ticks}{inert}{ticks}"
+
+
+def _longest_ticks(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0)

@@ -1,0 +1,200 @@
+"""The outputs of `audit`: -o, --also and --findings; reports at the end, and rows of occurrences as they are found.
+
+In: names of files and a format. Out: AuditOutputs, whose files are open until their block ends.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..checks.ci_formats import MAX_ANNOTATIONS, no_file
+from ..checks.occurrences import Occurrence, OccurrenceBuffer
+from ..checks.sarif import MAX_RESULTS
+from ..model.errors import UsageError
+from ..serialize.dumps import STDIN
+from ..serialize.projection import columns_of
+from ..serialize.writers import check_format, make_sink
+from .messages import takes_color
+from .options import OCCURRENCE_FORMATS, REPORT_FORMATS
+from .output import format_for, is_terminal, open_outputs, suffix_formats
+from .tables import encoding_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ..checks.ci_formats import FileOf
+    from ..checks.report import Report
+    from ..checks.report_set import ReportSet
+    from ..model.problems import Severity
+    from ..serialize.byte_streams import Sink
+    from ..serialize.projection import Fields
+    from .output import Outputs
+
+# The rows that an HTML page has: some 10 MB.
+MAX_PAGE_ROWS = 50_000
+# Formats that take one target.
+_CI_FORMATS = ("github", "sarif", "junit", "markdown")
+
+
+@attrs.frozen
+class Shown:
+    """What a report shows beside its findings. `failing`: the severities that make the command fail.
+
+    `file_of` is the file of a URL in the repository; `file` has the occurrences that an HTML page lacks.
+    """
+
+    occurrences: list[Occurrence]
+    failing: tuple[Severity, ...]
+    file_of: FileOf = no_file
+    file: str | None = None
+    color: bool = False
+
+
+_WRITERS: dict[str, Callable[[Any, Shown], str]] = {
+    "text": lambda report, shown: report.to_text(color=shown.color),
+    "json": lambda report, _: report.to_json(),
+    "html": lambda report, shown: report.to_html(shown.occurrences[:MAX_PAGE_ROWS], file=shown.file),
+    "github": lambda report, shown: report.to_github(shown.occurrences, file_of=shown.file_of),
+    "sarif": lambda report, shown: report.to_sarif(shown.occurrences, file_of=shown.file_of),
+    "junit": lambda report, shown: report.to_junit(shown.occurrences, file_of=shown.file_of, failing=shown.failing),
+    "markdown": lambda report, shown: report.to_markdown(shown.occurrences, file_of=shown.file_of),
+}
+
+
+def _kept_rows(format: str) -> int:
+    """How many occurrences of each severity are kept for a format."""
+    limits = {"html": MAX_PAGE_ROWS, "github": MAX_ANNOTATIONS, "sarif": MAX_RESULTS, "junit": 10_000}
+    return limits.get(format, 1_000 if format in _CI_FORMATS else 0)
+
+
+@attrs.define
+class AuditOutputs:
+    """The open outputs: the format and the stream of each report, and the sinks of rows.
+
+    `main` is that of -o. `_beside` is the sink of a file for what an HTML page lacks, called `_file`.
+    """
+
+    main: Outputs
+    reports: list[tuple[str, Outputs]]
+    sinks: list[Sink]
+    _output: str | None
+    _kept: OccurrenceBuffer
+    _file: str | None = None
+    _beside: Sink | None = None
+    _found: int = 0
+
+    @property
+    def on_occurrence(self) -> Callable[[Occurrence], None] | None:
+        """What the audit calls with each occurrence; None if no output shows them."""
+        return self._add if self.sinks or self._kept.limit else None
+
+    def _add(self, found: Occurrence) -> None:
+        self._found += 1
+        if self._beside is not None and self._found > MAX_PAGE_ROWS:
+            for each in self._kept:
+                self._beside.write(each.to_dict())
+            self.sinks.append(self._beside)
+            self._beside = None
+        if self._kept.limit:
+            self._kept.add(found)
+        if self.sinks:
+            row = found.to_dict()
+            for sink in self.sinks:
+                sink.write(row)
+
+    def write(self, report: Report | ReportSet, failing: tuple[Severity, ...], file_of: FileOf) -> None:
+        """Writes the report in each format."""
+        file = None if self._file is None or self._found <= MAX_PAGE_ROWS else Path(self._file).name
+        color = is_terminal(self._output) and takes_color(sys.stdout)
+        kept = [*self._kept]
+        for format, stream in self.reports:
+            encoding = encoding_of(self._output) if stream is self.main else "utf-8"
+            shown = Shown(kept, failing, file_of, file, color and stream is self.main)
+            stream.records.write(_WRITERS[format](report, shown).encode(encoding, "replace"))
+            stream.keep()
+        self.main.keep()
+
+
+@contextmanager
+def open_audit_outputs(
+    output: str | None, format: str | None, also: Sequence[str], findings: str | None, *, targets: int, guard: bool
+) -> Iterator[AuditOutputs]:
+    """Opens the outputs of an audit of so many targets; UsageError for formats and names that do not fit."""
+    format = format_for(output, format, (*REPORT_FORMATS, *OCCURRENCE_FORMATS)) or "text"
+    if format == "html" and is_terminal(output):
+        raise UsageError("html is for a browser: give -o report.html")
+    others = [(file, _report_format(file)) for file in also]
+    formats = [format, *(each for _, each in others)]
+    for each in formats:
+        if each in _CI_FORMATS and targets > 1:
+            raise UsageError(f"{each} is a report of one TARGET: give it one, and run an audit for each")
+    _refuse_repeated([output, findings], also)
+    kept = OccurrenceBuffer(max(map(_kept_rows, formats)) if targets == 1 else 0)
+    page = next((file for file, each in [(output, format), *others] if each == "html" and file), None)
+    with ExitStack() as opened:
+        streams = [(each, opened.enter_context(open_outputs(file))) for file, each in others]
+        made = opened.enter_context(_open_rows(output, format, findings, page if kept.limit else None, guard, kept))
+        made.reports += streams
+        yield made
+
+
+@contextmanager
+def _open_rows(
+    output: str | None, format: str, findings: str | None, page: str | None, guard: bool, kept: OccurrenceBuffer
+) -> Iterator[AuditOutputs]:
+    """Opens -o and --findings; an HTML page has a file of its name beside it, unless --findings names one."""
+    file, file_format = findings, None if findings is None else _occurrence_format(findings)
+    if findings is None and page is not None:
+        file, file_format = f"{Path(page).with_suffix('')}.findings.jsonl", "jsonl"
+    own = format if format in OCCURRENCE_FORMATS else "jsonl"
+    options: dict[str, Any] = {"report_format": file_format, "may_lack_report": findings is None, "guard": guard}
+    with open_outputs(output, file, format=own, fields=_fields(own), **options) as main:
+        reports = [] if format in OCCURRENCE_FORMATS else [(format, main)]
+        made = AuditOutputs(main, reports, [] if reports else [main.sink], output, kept, file)
+        if main.report is None or file_format is None:
+            yield made
+            return
+        beside = make_sink(file_format, main.report, fields=_fields(file_format), guard=guard)
+        if findings is None:
+            made._beside = beside
+        else:
+            made.sinks.append(beside)
+        yield made
+        beside.close()
+
+
+def _fields(format: str) -> Fields | None:
+    """The columns of occurrences; None for JSON lines, which have the whole object."""
+    return None if format == "jsonl" else columns_of(Occurrence)
+
+
+def _occurrence_format(file: str) -> str:
+    """The format by the suffix of --findings; UsageError for another."""
+    format = next((each for each in suffix_formats(file) if each in OCCURRENCE_FORMATS), None)
+    if format is None:
+        suffixes = ", ".join(f".{name}" for name in OCCURRENCE_FORMATS)
+        raise UsageError(f"--findings {file}: give a name that ends in {suffixes}")
+    check_format(format)
+    return format
+
+
+def _report_format(file: str) -> str:
+    """The format by the suffix of --also; UsageError for another."""
+    format = next((each for each in suffix_formats(file) if each in REPORT_FORMATS), None)
+    if format is None:
+        raise UsageError(f"--also {file}: give a name that ends in .sarif, .xml, .md, .html, .json or .txt")
+    return format
+
+
+def _refuse_repeated(others: Sequence[str | None], also: Sequence[str]) -> None:
+    """Raises UsageError for a file of --also that is another output."""
+    taken = [os.path.realpath(each) for each in (*others, *also) if each and each != STDIN]
+    for file in also:
+        if taken.count(os.path.realpath(file)) > 1:
+            raise UsageError(f"--also {file}: that file has another output; give each output a file of its own")
