@@ -7,6 +7,7 @@ compare with a crawl file, an earlier dump or a state.
 from __future__ import annotations
 
 import os
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -24,22 +25,26 @@ from ..parser.normalise.urls import clean_url, host, is_clean
 from ..serialize.dumps import Dump, DumpFile, in_batches, is_dump_name, numbered_records, only_dump_lines
 from ..state.state import site_name
 from .baseline import BaselineCheck, open_baseline
-from .crawled import CrawlCheck, UnchangedContentCheck
+from .crawled import PAGE_CODES, CrawlCheck, UnchangedContentCheck
 from .findings import SAMPLES, Findings
 from .runner import AuditRunner
+from .url_checks import UrlCheckOptions, UrlChecks, check_bar
 from .urls import DisallowedUrls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from ..client.summary import Progress
     from ..client.targets import Target
     from ..frontier.filters import Moment
+    from ..frontier.robots_rules import Rules
+    from ..pipeline.page_fetcher import PageResponse
     from ..serialize.dumps import JsonObject
     from ..state.state import State
     from .baseline import Source
     from .findings import Check
     from .report import Report
+    from .url_checks import CheckProgress, CheckSize
 
     DumpItem = UrlRecord | SitemapRef | Problem | Outcome
 
@@ -52,6 +57,9 @@ class ComparisonSources:
     baseline: Source | None = None
     state: str | os.PathLike[str] | State | None = None
     baseline_crawl: str | os.PathLike[str] | None = None
+    check_urls: CheckSize | None = None
+    save_checks: str | os.PathLike[str] | None = None
+    seed: int = 0
 
     def validate(self, selected: Iterable[str] = ()) -> None:
         """Raises UsageError for sources that exclude each other, and for selected codes whose source is missing."""
@@ -59,6 +67,8 @@ class ComparisonSources:
             raise UsageError("baseline= and state= both give the earlier URLs: give one of them")
         if self.baseline_crawl is not None and (self._baseline_source is None or self.crawl is None):
             raise UsageError("baseline_crawl= is compared with a crawl and a baseline: give crawl= and baseline= too")
+        if self.check_urls is None and self.save_checks is not None:
+            raise UsageError("save_checks= keeps what check_urls= finds: give check_urls= too")
         needs = {code: what for codes, what in self._unavailable() for code in codes}
         for beginning in selected:
             meant = [code for code in CATALOGUE if code.startswith(beginning)]
@@ -67,7 +77,8 @@ class ComparisonSources:
 
     def _unavailable(self) -> list[tuple[tuple[str, ...], str]]:
         """Codes that cannot be checked, with the source that they need."""
-        given = (self.crawl, self._baseline_source, self.baseline_crawl)
+        pages = self.crawl if self.check_urls is None else self.check_urls
+        given = (pages, self.crawl, self._baseline_source, self.baseline_crawl)
         return [needs for needs, file in zip(_NEEDS, given, strict=True) if file is None]
 
     def checks(self, findings: Findings, site: str | None, *, seeds: str | None = None) -> Iterator[Check]:
@@ -86,14 +97,25 @@ class ComparisonSources:
         ):
             yield UnchangedContentCheck.read(baseline, self.baseline_crawl, self.crawl)
 
+    def url_checks(self, findings: Findings, checks: Iterable[Check]) -> UrlChecks | None:
+        """The check of URLs, if it is wanted; `checks` are those of checks(). UsageError for invalid options."""
+        if self.check_urls is None:
+            return None
+        options = UrlCheckOptions(self.check_urls, self.save_checks, self.seed)
+        if not findings.includes(UrlChecks.codes):
+            raise UsageError(f"check_urls= finds {', '.join(UrlChecks.codes)}: select one of them, and ignore not all")
+        crawl = next((each for each in checks if isinstance(each, CrawlCheck)), None)
+        return UrlChecks(options, crawl, None if self.crawl is None else os.fspath(self.crawl))
+
     @property
     def _baseline_source(self) -> Source | None:
         return self.baseline if self.baseline is not None else self.state
 
 
-# In the order of _missing().
+# In the order of _unavailable().
 _NEEDS = (
-    (CrawlCheck.codes, "what a crawler found (crawl=FILE)"),
+    (PAGE_CODES, "what a crawler found (crawl=FILE)"),
+    (("C05", "C06"), "what a crawler found (crawl=FILE)"),
     (BaselineCheck.codes, "an earlier dump or a state (baseline=DUMP, state=FILE)"),
     (UnchangedContentCheck.codes, "an earlier crawl and dump (baseline_crawl=FILE, baseline=DUMP, crawl=FILE)"),
 )
@@ -197,6 +219,14 @@ _AUDIT_KEYWORDS = {
         "An earlier `crawl`: reports pages whose lastmod has changed, but not their content. Needs crawl and baseline.",
     ),
     "state": ("None", "A state of changes(), its file or an open State: reports URLs that have disappeared since."),
+    "check_urls": (
+        "None",
+        'Fetch so many of the listed URLs, or "all", and report errors, redirects, noindex, other canonical URLs and '
+        "soft 404s; of a sample also their estimated shares of all URLs. Those that `crawl` has are not fetched.",
+    ),
+    "save_checks": ("None", "A file for the results of `check_urls`, JSON lines that `crawl` reads."),
+    "seed": ("0", "The seed of the sample of `check_urls`: the same seed and URLs give the same sample."),
+    "on_checked": ("None", "A callback for the CheckProgress of `check_urls`: done, total, seconds_left."),
     "select": ("()", 'Codes to report, or beginnings of codes: "L" is all of hreflang, "D,L" two groups.'),
     "ignore": ("()", "Codes not to report, as in `select`."),
     "samples": (str(SAMPLES), "How many examples of each finding are kept; its count is exact."),
@@ -220,12 +250,16 @@ def audit(
     baseline: str | os.PathLike[str] | Dump | State | None = None,
     baseline_crawl: str | os.PathLike[str] | None = None,
     state: str | os.PathLike[str] | State | None = None,
+    check_urls: CheckSize | None = None,
+    save_checks: str | os.PathLike[str] | None = None,
+    seed: int = 0,
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
     samples: int = SAMPLES,
     as_of: Moment | None = None,
     on_outcome: Callable[[Outcome], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    on_checked: Callable[[CheckProgress], None] | None = None,
     show_progress: bool = False,
     stop: Callable[[], bool] | None = None,
     **options: Unpack[ReaderOptions],
@@ -241,12 +275,14 @@ def audit(
     now = datetime.now(UTC)
     moment = None if as_of is None else make_moment("as_of", as_of, now).astimezone(UTC)
     findings = make_findings(select, ignore, samples)
-    compared_with = ComparisonSources(crawl, baseline, state, baseline_crawl)
+    compared_with = ComparisonSources(crawl, baseline, state, baseline_crawl, check_urls, save_checks, seed)
     compared_with.validate(parse_codes(select))
     if not isinstance(source, Dump) and not is_dump_name(os.fspath(source)):
         reading: dict[str, Any] = {"on_outcome": on_outcome, "on_progress": on_progress, "show_progress": show_progress}
         target = source if isinstance(source, str) else Path(source)
-        return _audit_site(target, findings, compared_with, moment, stop or _never_stop, {**reading, **options})
+        return _audit_site(
+            target, findings, compared_with, moment, stop or _never_stop, {**reading, **options}, on_checked
+        )
     dump = source if isinstance(source, Dump) else DumpFile(Path(source))
     if options:
         raise UsageError(f"{', '.join(options)}: that applies to sites only, and {dump.name} is a dump")
@@ -285,6 +321,7 @@ def _audit_site(
     as_of: datetime | None,
     stop: Callable[[], bool],
     reading: dict[str, Any],
+    on_checked: Callable[[CheckProgress], None] | None,
 ) -> Report:
     from ..client.sync_api import batches  # a dump needs no network library
 
@@ -298,6 +335,8 @@ def _audit_site(
             raise _Stopped
 
     extra_checks = [*compared_with.checks(findings, target.name, seeds=site_name(target.seeds))]
+    url_checks = compared_with.url_checks(findings, extra_checks)
+    extra_checks += [] if url_checks is None else [url_checks]
     with batches(target, on_wait=check, **reading) as stream:
         extra_checks.append(DisallowedUrls(stream.rules))
         runner = AuditRunner(
@@ -320,7 +359,43 @@ def _audit_site(
         except _Stopped:
             runner.abort()
             return runner.report(complete=False, notes=[_STOPPED])
+    if url_checks is None:
         return runner.report(complete=stream.complete, notes=notes)
+    notes += _check_pages(url_checks, target, stream.rules, check, on_checked, reading)
+    report = runner.report(complete=stream.complete, notes=notes)
+    return attrs.evolve(report, url_checks=url_checks.summary())
+
+
+def _check_pages(
+    url_checks: UrlChecks,
+    target: Target,
+    rules_of: Callable[[str], Rules | None],
+    check: Callable[[], None],
+    on_checked: Callable[[CheckProgress], None] | None,
+    reading: dict[str, Any],
+) -> Iterator[str]:
+    """Fetches the sample; a note if it was stopped."""
+    from ..client.sync_api import page_responses
+
+    options = {name: value for name, value in reading.items() if name in ReaderOptions.__annotations__}
+    bar = check_bar() if reading.get("show_progress") else None
+
+    def fetch(urls: Sequence[str]) -> Iterator[PageResponse]:
+        with closing(page_responses(target, urls, rules_of, on_wait=check, **options)) as responses:
+            for response in responses:
+                yield response
+                check()
+
+    def report_progress(progress: CheckProgress) -> None:
+        for callback in (bar, on_checked):
+            if callback is not None:
+                callback(progress)
+
+    with bar or nullcontext():
+        try:
+            url_checks.run(fetch, report_progress)
+        except _Stopped:
+            yield "the check of URLs was stopped: shares are estimated from those checked by then"
 
 
 def _named_hosts(target: Target, reading: dict[str, Any]) -> frozenset[str]:
@@ -339,6 +414,8 @@ def audit_lines(
     stop: Callable[[], bool] = _never_stop,
 ) -> Report:
     """Audits the numbered lines of a dump; `name` is the target of the Report."""
+    if compared_with.check_urls is not None:
+        raise UsageError(f"check_urls= fetches the pages of a site, and {name} is a dump: give the site")
     extra_checks = [*compared_with.checks(findings, None)]
     runner = AuditRunner(name, findings, as_of=as_of, fetched=None, extra_checks=extra_checks)
     dumped = DumpItems(name, findings)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..model.records import Outcome, Precision, SitemapRef, UrlRecord
     from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
+    from .estimates import UrlCheckSummary
 
 
 # In the order of a report. Problems of severity `info` are shown as notices.
@@ -320,6 +321,7 @@ class AuditResult:
     notes: tuple[str, ...] = ()
     unnamed: tuple[Outcome, ...] = ()
     lastmod_trust: Mapping[str, LastmodTrust] = attrs.field(factory=dict, hash=False)
+    url_checks: UrlCheckSummary | None = None
 
     def count(self, severity: Severity) -> int:
         """The number of problems of a severity, over all findings."""

@@ -37,6 +37,7 @@ class Report(AuditResult):
     `facts` are counts in the groups `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (first folders of the
     path), `formats`, and `lastmod` and `lastmod verdict` as in stats. `lastmod_trust` has the verdict on each sitemap
     that lists URLs: its URL -> score and reasons. `notes` are sentences on what was not checked, or only for a sample.
+    `url_checks` is what check_urls covered, with the estimated share of each fault; None without it.
     `unnamed` are the outcomes of incomplete documents without a URL, as `parse --report -` writes them for a file: they
     have no row.
 
@@ -64,6 +65,7 @@ class Report(AuditResult):
             "sitemaps": [_row_json(row) for row in self.sitemaps],
             "facts": [attrs.asdict(fact) for fact in self.facts],
             "notes": list(self.notes),
+            "url_checks": None if self.url_checks is None else attrs.asdict(self.url_checks),
         }
 
     def to_text(self) -> str:
@@ -92,6 +94,9 @@ class Report(AuditResult):
 def _text_lines(result: AuditResult) -> Iterator[str]:
     yield printable(f"{result.target}: {result.headline}")
     yield _scope(result)
+    if result.url_checks is not None:
+        yield from _wrapped(result.url_checks.headline, "")
+        yield from (f"  {line}" for line in result.url_checks.lines())
     for note in result.notes:
         yield from _wrapped(f"note: {note}", "  ")
     if not result.findings:

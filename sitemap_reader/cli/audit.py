@@ -12,6 +12,7 @@ import attrs
 from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings, parse_codes
 from ..checks.findings import SEVERITIES
 from ..checks.rule_docs import explain_all
+from ..checks.url_checks import check_bar
 from ..frontier.filters import make_moment
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..checks.report import Report
+    from ..checks.url_checks import CheckSize
     from ..model.problems import Severity
     from .output import Outputs
 
@@ -57,6 +59,9 @@ def run(
     baseline: str | None,
     state: str | None,
     baseline_crawl: str | None,
+    check_urls: CheckSize | None,
+    save_checks: str | None,
+    seed: int,
     quiet: bool,
     verbose: bool,
     **reading: Any,
@@ -71,7 +76,7 @@ def run(
     if format == "html" and is_terminal(output):
         raise UsageError("html is for a browser: give -o report.html")
     rules = {"select": " ".join(select), "ignore": " ".join(ignore), "samples": samples}
-    reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl)
+    reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl, check_urls, save_checks, seed)
     with open_outputs(output) as outputs:
         auditor = _Auditor(console, outputs, rules, reference_files, as_of, reading)
         ended = read_each([target], console, auditor.file if is_dump_name(target) else auditor.site)
@@ -106,7 +111,11 @@ class _Auditor:
 
     def site(self, target: str) -> Exit:
         """Reads a target to its end."""
-        callbacks: dict[str, Any] = {"on_outcome": self.console.show_document, "on_progress": self.console.progress()}
+        callbacks: dict[str, Any] = {
+            "on_outcome": self.console.show_document,
+            "on_progress": self.console.progress(),
+            "on_checked": self.console.progress_on(check_bar()),
+        }
         given = {**self.rules, **attrs.asdict(self.reference_files), **callbacks, **self.reading}
         with self.outputs.interrupts.deferred():  # what was read by then is reported
             return self._keep(audit(target, as_of=self.as_of, stop=self._stop, **given))

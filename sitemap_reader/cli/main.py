@@ -230,6 +230,7 @@ def harvest(**arguments: Any) -> Exit:
 @main.command(
     epilog="sitemap-reader audit example.com\n"
     "sitemap-reader audit example.com --crawl internal_all.csv -o report.html\n"
+    "sitemap-reader audit example.com --check-urls 500 --save-checks checks.jsonl\n"
     "sitemap-reader audit urls.jsonl --select D,L --fail-on warning\n"
     "sitemap-reader audit --explain D03",
 )
@@ -239,6 +240,7 @@ def harvest(**arguments: Any) -> Exit:
 @options.quiet
 @options.verbose
 @options.rules
+@options.url_checks
 @options.reference_files
 @options.scope("protocol")
 @network_options.jobs

@@ -115,6 +115,17 @@ class Console:
         """
         return None if self._quiet or beside_lines else self._show_progress
 
+    def progress_on(self, bar: ProgressBar) -> Callable[[Any], None] | None:
+        """As progress(), on another bar, which replaces the present one at the first call."""
+
+        def show(progress: Any) -> None:
+            if self._bar is not bar:
+                self._bar.close()
+                self._bar = bar
+            self._show_progress(progress)
+
+        return None if self._quiet else show
+
     def _show_progress(self, progress: Any) -> None:
         self._bar.open()
         self._bar(progress)
