@@ -320,7 +320,7 @@ class CrawlFile:
     def _read_all(self, number: int, columns: Columns, values: Sequence[Any]) -> _SharedValues:
         status = next(self._read("status", _status, number, columns, values), None)
         noindex = any([*self._read("noindex", _truth, number, columns, values)])
-        noindex = noindex or any(_forbids(text) for _, text in columns.texts("robots", values))
+        noindex = noindex or any(forbids_indexing(text) for _, text in columns.texts("robots", values))
         noindex = noindex or "noindex" in columns.text("reason", values).casefold()
         soft_404 = any([*self._read("soft404", _truth, number, columns, values)])
         is_html = _is_html(columns.text("content_type", values))
@@ -396,7 +396,7 @@ _LIMITS = re.compile(r"max-[\w-]+\s*:\s*[\w-]+")
 _NOINDEX = re.compile(r"(?<![\w-])(?:noindex|none)(?![\w-])")
 
 
-def _forbids(directives: str) -> bool:
+def forbids_indexing(directives: str) -> bool:
     """Whether directives for robots say noindex; `none` is noindex and nofollow."""
     return bool(directives) and _NOINDEX.search(_LIMITS.sub("", directives.casefold())) is not None
 

@@ -15,6 +15,7 @@ import attrs
 import webencodings
 
 from ..model.errors import UsageError, install_hint
+from .crawl_file import forbids_indexing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -87,18 +88,13 @@ def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
         heading=_text(tree, "h1"),
         directives=", ".join(metas)[:_MAX_TEXT] or None,
         header_directives=header[:_MAX_TEXT] or None,
-        noindex=noindex or any(not _NOINDEX.isdisjoint(_names(meta)) for meta in metas),
+        noindex=noindex or any(map(forbids_indexing, metas)),
         canonical=canonical or link,
         words=_words(tree),
     )
 
 
 # --- robots directives ---
-
-
-def _names(directives: str) -> set[str]:
-    """`noindex, max-snippet: 5` -> {"noindex", "max-snippet: 5"}."""
-    return {" ".join(each.split()).lower() for each in re.split(r"[,\s]*,[,\s]*|\s+(?![:\d])", directives)}
 
 
 def _header_forbids(header: str) -> bool:
