@@ -380,8 +380,12 @@ def _check_pages(
     options = {name: value for name, value in reading.items() if name in ReaderOptions.__annotations__}
     bar = check_bar() if reading.get("show_progress") else None
 
-    def fetch(urls: Sequence[str]) -> Iterator[PageResponse]:
-        with closing(page_responses(target, urls, rules_of, on_wait=check, **options)) as responses:
+    def fetch(urls: Sequence[str], report_progress: Callable[[], None]) -> Iterator[PageResponse]:
+        def wait() -> None:
+            check()
+            report_progress()
+
+        with closing(page_responses(target, urls, rules_of, on_wait=wait, **options)) as responses:
             for response in responses:
                 yield response
                 check()

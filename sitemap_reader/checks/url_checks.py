@@ -191,27 +191,37 @@ class UrlChecks(Check):
         self._sample.add(batch.sitemap, batch.locs, batch.keys, batch.lines)
 
     def run(
-        self, fetch: Callable[[Sequence[str]], Iterable[PageResponse]], on_progress: Callable[[CheckProgress], None]
+        self,
+        fetch: Callable[[Sequence[str], Callable[[], None]], Iterable[PageResponse]],
+        on_progress: Callable[[CheckProgress], None],
     ) -> None:
-        """Checks the sample; an exception of `fetch` ends it, and what is known by then counts."""
+        """Checks the sample; an exception of `fetch` ends it, and what is known by then counts.
+
+        `fetch` gets the URLs, and a function to call while it waits.
+        """
         self._strata = self._sample.draw()
         self._listed = {url.loc: url for stratum in self._strata for url in stratum.urls}
         urls = [*self._without_known(sorted(self._listed.values(), key=lambda url: url.rank))]
         probes = self._soft_404s.add_probes(urls, self._options.seed)
         started, total = time.monotonic(), len(urls)
-        on_progress(CheckProgress(0, total))
+
+        def report_progress() -> None:
+            seconds = time.monotonic() - started
+            left = seconds / self._done * (total - self._done) if self._done else None
+            on_progress(CheckProgress(self._done, total, left))
+
+        report_progress()
         with ExitStack() as stack:
             if self._writer is not None:
                 stack.enter_context(self._writer)
             stack.callback(self._keep_each, self._soft_404s.decide)
-            for response in fetch([*probes, *urls]) if urls else ():
+            for response in fetch([*probes, *urls], report_progress) if urls else ():
                 if response.url in probes:
                     self._keep_all(self._soft_404s.set_missing(response))
                     continue
                 self._done += 1
                 self._keep_all(self._soft_404s.judge(*self._judged(response)))
-                left = (time.monotonic() - started) / self._done * (total - self._done)
-                on_progress(CheckProgress(self._done, total, left))
+                report_progress()
             self._is_stopped = False
 
     def _without_known(self, listed: Iterable[ListedUrl]) -> Iterator[str]:
@@ -258,8 +268,8 @@ class UrlChecks(Check):
 
     def _keep_all(self, checks: Iterable[UrlCheck]) -> None:
         for check in checks:
-            if self._writer is not None:
-                self._writer.write(check)
+            if self._writer is not None and (check.not_checked is None or not check.robots_allowed):
+                self._writer.write(check)  # what is left out will be requested again
             if check.not_checked is None:
                 self._codes[check.url] = codes = check.codes
                 self._statuses[check.status] += 1

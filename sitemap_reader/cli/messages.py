@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Keywords in messages of the library: `full=True`, `scope="any"`, `state=FILE`, `at=`.
 _KEYWORD = re.compile(
-    r"(?<![^\s(])(scope|at|record|resume|full|crawl|baseline|baseline_crawl|state)="
+    r"(?<![^\s(])(scope|at|record|resume|full|crawl|baseline|baseline_crawl|state|check_urls|save_checks)="
     r"""(?:True|"(?P<text>\w+)"|(?P<what>[A-Z]+))?(?![\w"])"""
 )
 
@@ -122,6 +122,7 @@ class Console:
             if self._bar is not bar:
                 self._bar.close()
                 self._bar = bar
+                bar(progress)  # before it is shown
             self._show_progress(progress)
 
         return None if self._quiet else show
