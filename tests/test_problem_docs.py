@@ -250,7 +250,7 @@ def test_a_code_is_found_in_any_case(code: str) -> None:
         ("f6", "did you mean F06"),
         ("s6", "did you mean S06"),
         ("F016", "did you mean F16"),
-        ("", "C01 to C06, D01"),
+        ("", "C01 to C08, D01"),
         ("é", "F01 to "),
     ],
 )

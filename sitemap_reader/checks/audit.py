@@ -7,6 +7,7 @@ compare with a crawl file, an earlier dump or a state.
 from __future__ import annotations
 
 import os
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -25,18 +26,21 @@ from ..serialize.dumps import STDIN, Dump, DumpFile, in_batches, is_dump_name, n
 from ..state.state import site_name
 from .audit_filter import AuditFilter
 from .baseline import BaselineCheck, open_baseline
-from .crawled import CrawlCheck, UnchangedContentCheck
+from .crawled import PAGE_CODES, CrawlCheck, UnchangedContentCheck
 from .findings import SAMPLES, Findings
 from .occurrences import KnownFindings
 from .policy import parse_codes, read_policy
 from .runner import AuditRunner
+from .url_checks import UrlCheckOptions, UrlChecks, check_bar
 from .urls import DisallowedUrls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..client.summary import Progress
     from ..frontier.filters import Moment
+    from ..frontier.robots_rules import Rules
+    from ..pipeline.page_fetcher import PageResponse
     from ..serialize.dumps import JsonObject
     from ..state.state import State
     from .baseline import Source
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from .occurrences import Occurrence
     from .policy import Policy
     from .report import Report
+    from .url_checks import CheckProgress, CheckSize
 
     DumpItem = UrlRecord | SitemapRef | Problem | Outcome
 
@@ -56,6 +61,9 @@ class ComparisonSources:
     baseline: Source | None = None
     state: str | os.PathLike[str] | State | None = None
     baseline_crawl: str | os.PathLike[str] | None = None
+    check_urls: CheckSize | None = None
+    save_checks: str | os.PathLike[str] | None = None
+    seed: int = 0
 
     def validate(self, selected: Iterable[str] = ()) -> None:
         """Raises UsageError for sources that exclude each other, and for selected codes whose source is missing."""
@@ -63,6 +71,8 @@ class ComparisonSources:
             raise UsageError("baseline= and state= both give the earlier URLs: give one of them")
         if self.baseline_crawl is not None and (self._baseline_source is None or self.crawl is None):
             raise UsageError("baseline_crawl= is compared with a crawl and a baseline: give crawl= and baseline= too")
+        if self.check_urls is None and self.save_checks is not None:
+            raise UsageError("save_checks= keeps what check_urls= finds: give check_urls= too")
         needs = {code: what for codes, what in self._unavailable() for code in codes}
         for beginning in selected:
             meant = [code for code in CATALOGUE if code.startswith(beginning)]
@@ -76,7 +86,8 @@ class ComparisonSources:
 
     def _unavailable(self) -> list[tuple[tuple[str, ...], str]]:
         """Codes that cannot be checked, with the source that they need."""
-        given = (self.crawl, self._baseline_source, self.baseline_crawl)
+        pages = self.crawl if self.check_urls is None else self.check_urls
+        given = (pages, self.crawl, self._baseline_source, self.baseline_crawl)
         return [needs for needs, file in zip(_NEEDS, given, strict=True) if file is None]
 
     def rules(self, findings: Findings, unchecked: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -101,14 +112,25 @@ class ComparisonSources:
         ):
             yield UnchangedContentCheck.read(baseline, self.baseline_crawl, self.crawl)
 
+    def url_checks(self, findings: Findings, checks: Iterable[Check]) -> UrlChecks | None:
+        """The check of URLs, if it is wanted; `checks` are those of checks(). UsageError for invalid options."""
+        if self.check_urls is None:
+            return None
+        options = UrlCheckOptions(self.check_urls, self.save_checks, self.seed)
+        if not findings.includes(UrlChecks.codes):
+            raise UsageError(f"check_urls= finds {', '.join(UrlChecks.codes)}: select one of them, and ignore not all")
+        crawl = next((each for each in checks if isinstance(each, CrawlCheck)), None)
+        return UrlChecks(options, crawl, None if self.crawl is None else os.fspath(self.crawl))
+
     @property
     def _baseline_source(self) -> Source | None:
         return self.baseline if self.baseline is not None else self.state
 
 
-# In the order of _missing().
+# In the order of _unavailable().
 _NEEDS = (
-    (CrawlCheck.codes, "what a crawler found (crawl=FILE)"),
+    (PAGE_CODES, "what a crawler found (crawl=FILE)"),
+    (("C05", "C06"), "what a crawler found (crawl=FILE)"),
     (BaselineCheck.codes, "an earlier dump or a state (baseline=DUMP, state=FILE)"),
     (UnchangedContentCheck.codes, "an earlier crawl and dump (baseline_crawl=FILE, baseline=DUMP, crawl=FILE)"),
 )
@@ -224,6 +246,14 @@ _AUDIT_KEYWORDS = {
         "An earlier `crawl`: reports pages whose lastmod has changed, but not their content. Needs crawl and baseline.",
     ),
     "state": ("None", "A state of changes(), its file or an open State: reports URLs that have disappeared since."),
+    "check_urls": (
+        "None",
+        'Fetch so many of the listed URLs, or "all", and report errors, redirects, noindex, other canonical URLs and '
+        "soft 404s; of a sample also their estimated shares of all URLs. Those that `crawl` has are not fetched.",
+    ),
+    "save_checks": ("None", "A file for the results of `check_urls`, JSON lines that `crawl` reads."),
+    "seed": ("0", "The seed of the sample of `check_urls`: the same seed and URLs give the same sample."),
+    "on_checked": ("None", "A callback for the CheckProgress of `check_urls`: done, total, seconds_left."),
     "select": ("()", 'Codes to report, or beginnings of codes: "L" is all of hreflang, "D,L" two groups.'),
     "ignore": ("()", "Codes not to report, as in `select`."),
     "samples": (str(SAMPLES), "How many examples of each finding are kept; its count is exact."),
@@ -261,6 +291,9 @@ def audit(
     baseline: str | os.PathLike[str] | Dump | State | None = None,
     baseline_crawl: str | os.PathLike[str] | None = None,
     state: str | os.PathLike[str] | State | None = None,
+    check_urls: CheckSize | None = None,
+    save_checks: str | os.PathLike[str] | None = None,
+    seed: int = 0,
     select: str | Iterable[str] = (),
     ignore: str | Iterable[str] = (),
     samples: int = SAMPLES,
@@ -270,6 +303,7 @@ def audit(
     as_of: Moment | None = None,
     on_outcome: Callable[[Outcome], None] | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    on_checked: Callable[[CheckProgress], None] | None = None,
     show_progress: bool = False,
     stop: Callable[[], bool] | None = None,
     **options: Unpack[AuditOptions],
@@ -286,7 +320,7 @@ def audit(
     now = datetime.now(UTC)
     moment = None if as_of is None else make_moment("as_of", as_of, now).astimezone(UTC)
     findings = make_findings(select, ignore, samples, known, on_occurrence, policy)
-    compared_with = ComparisonSources(crawl, baseline, state, baseline_crawl)
+    compared_with = ComparisonSources(crawl, baseline, state, baseline_crawl, check_urls, save_checks, seed)
     compared_with.validate(parse_codes(select))
     others: dict[str, Any] = {**options}
     chosen = AuditFilter.of(**{name: others.pop(name, None) for name in PatternOptions.__annotations__})
@@ -300,16 +334,27 @@ def audit(
             notes.append(_files_note(target.local, findings))
             findings.exclude(_NOT_IN_FILES)
         reading |= others
-        return _audit_site(target, findings, compared_with, chosen, moment, stop or _never_stop, reading, notes)
+        request = AuditRequest(findings, compared_with, chosen, moment, stop or _never_stop)
+        return _audit_site(target, request, reading, notes, on_checked)
     if not isinstance(source, Dump):
         reject_sitemap_file(os.fspath(source))
     dump = source if isinstance(source, Dump) else DumpFile(Path(source))
     if others:
         raise UsageError(f"{', '.join(others)}: that applies to sites only, and {dump.name} is a dump")
     moment = moment or dump.read_at
-    return audit_lines(
-        dump.numbered(), dump.name, findings, compared_with, chosen, as_of=moment, stop=stop or _never_stop
-    )
+    request = AuditRequest(findings, compared_with, chosen, moment, stop or _never_stop)
+    return audit_lines(dump.numbered(), dump.name, request)
+
+
+@attrs.frozen
+class AuditRequest:
+    """What an audit reports, and what it compares with: `as_of` is None for now, `stop` ends it once it is True."""
+
+    findings: Findings
+    compared_with: ComparisonSources
+    chosen: AuditFilter
+    as_of: datetime | None
+    stop: Callable[[], bool]
 
 
 def _check_source(source: object) -> None:
@@ -368,13 +413,10 @@ _STOPPED = "stopped before the end: the report covers what was read by then"
 
 def _audit_site(
     target: Target,
-    findings: Findings,
-    compared_with: ComparisonSources,
-    chosen: AuditFilter,
-    as_of: datetime | None,
-    stop: Callable[[], bool],
+    request: AuditRequest,
     reading: dict[str, Any],
     notes: list[str],
+    on_checked: Callable[[CheckProgress], None] | None,
 ) -> Report:
     """The Report of a target; more `notes` are added to it."""
     from ..client.sync_api import batches  # a dump needs no network library
@@ -383,18 +425,21 @@ def _audit_site(
         return target.recorded or datetime.now(UTC)
 
     def check() -> None:
-        if stop():
+        if request.stop():
             raise _Stopped
 
+    findings, compared_with, chosen = request.findings, request.compared_with, request.chosen
     notes = [*notes, *chosen.notes(findings, compared_with.unavailable)]
     findings.exclude(chosen.unchecked)
     extra_checks = [*compared_with.checks(findings, target.name, seeds=site_name(target.seeds))]
+    url_checks = compared_with.url_checks(findings, extra_checks)
+    extra_checks += [] if url_checks is None else [url_checks]
     with batches(target, on_wait=check, **reading, **chosen.keywords) as stream:
         extra_checks.append(DisallowedUrls(stream.rules))
         runner = AuditRunner(
             target.name,
             findings,
-            as_of=as_of,
+            as_of=request.as_of,
             fetched=fetched,
             extra_checks=extra_checks,
             allowed_hosts=_named_hosts(target, reading),
@@ -410,9 +455,48 @@ def _audit_site(
         except _Stopped:
             runner.abort()
             return runner.report(complete=False, notes=[*notes, _STOPPED], rules=compared_with.rules(findings))
-        result = runner.report(complete=stream.complete, notes=notes, rules=compared_with.rules(findings))
-        is_forbidden = reading.get("host_map") and any(finding.code == "F02" for finding in result.findings)
-        return attrs.evolve(result, notes=(*result.notes, _STAGING_ROBOTS)) if is_forbidden else result
+    if url_checks is not None:
+        notes += _check_pages(url_checks, target, stream.rules, check, on_checked, reading)
+    result = runner.report(complete=stream.complete, notes=notes, rules=compared_with.rules(findings))
+    if reading.get("host_map") and any(finding.code == "F02" for finding in result.findings):
+        result = attrs.evolve(result, notes=(*result.notes, _STAGING_ROBOTS))
+    return result if url_checks is None else attrs.evolve(result, url_checks=url_checks.summary())
+
+
+def _check_pages(
+    url_checks: UrlChecks,
+    target: Target,
+    rules_of: Callable[[str], Rules | None],
+    check: Callable[[], None],
+    on_checked: Callable[[CheckProgress], None] | None,
+    reading: dict[str, Any],
+) -> Iterator[str]:
+    """Fetches the sample; a note if it was stopped."""
+    from ..client.sync_api import page_responses
+
+    options = {name: value for name, value in reading.items() if name in ReaderOptions.__annotations__}
+    bar = check_bar() if reading.get("show_progress") else None
+
+    def fetch(urls: Sequence[str], report_progress: Callable[[], None]) -> Iterator[PageResponse]:
+        def wait() -> None:
+            check()
+            report_progress()
+
+        with closing(page_responses(target, urls, rules_of, on_wait=wait, **options)) as responses:
+            for response in responses:
+                yield response
+                check()
+
+    def report_progress(progress: CheckProgress) -> None:
+        for callback in (bar, on_checked):
+            if callback is not None:
+                callback(progress)
+
+    with bar or nullcontext():
+        try:
+            url_checks.run(fetch, report_progress)
+        except _Stopped:
+            yield "the check of URLs was stopped: shares are estimated from those checked by then"
 
 
 def _named_hosts(target: Target, reading: dict[str, Any]) -> frozenset[str]:
@@ -421,26 +505,20 @@ def _named_hosts(target: Target, reading: dict[str, Any]) -> frozenset[str]:
     return frozenset(host(f"{each}/") for each in origins)
 
 
-def audit_lines(
-    numbered: Iterable[tuple[int, JsonObject]],
-    name: str,
-    findings: Findings,
-    compared_with: ComparisonSources,
-    chosen: AuditFilter,
-    *,
-    as_of: datetime | None = None,
-    stop: Callable[[], bool] = _never_stop,
-) -> Report:
+def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: AuditRequest) -> Report:
     """Audits the numbered lines of a dump; `name` is the target of the Report."""
+    findings, compared_with, chosen = request.findings, request.compared_with, request.chosen
+    if compared_with.check_urls is not None:
+        raise UsageError(f"check_urls= fetches the pages of a site, and {name} is a dump: give the site")
     chosen.validate_for_dump(name)
     notes = [*chosen.notes(findings, compared_with.unavailable)]
     findings.exclude(chosen.unchecked)
     extra_checks = [*compared_with.checks(findings, None)]
-    runner = AuditRunner(name, findings, as_of=as_of, fetched=None, extra_checks=extra_checks)
+    runner = AuditRunner(name, findings, as_of=request.as_of, fetched=None, extra_checks=extra_checks)
     dumped = DumpItems(name, findings, chosen)
     for batch in in_batches(dumped.items(numbered)):
         runner.add(batch)
-        if stop():
+        if request.stop():
             runner.abort()
             dumped.end()
             return runner.report(complete=False, notes=[*notes, _STOPPED], rules=compared_with.rules(findings))

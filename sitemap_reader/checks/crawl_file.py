@@ -56,6 +56,8 @@ COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     ),
     "redirected_from": ("redirecturls",),
     "redirect_statuses": ("redirectreasons",),
+    "soft404": ("soft404", "issoft404"),
+    "error": ("fetcherror",),
     "hash": ("hash", "contenthash", "bodyhash", "pagehash", "htmlhash", "md5", "md5hash", "sha1", "sha256", "checksum"),
 }  # fmt: skip
 
@@ -65,7 +67,7 @@ _SEPARATOR = "@@"
 _MAX_DEPTH = 3
 
 # Fields with few different values, which many rows share.
-SHARED_FIELDS = ("status", "noindex", "robots", "reason", "content_type", "indexable")
+SHARED_FIELDS = ("status", "noindex", "robots", "reason", "content_type", "indexable", "soft404")
 
 
 @attrs.frozen
@@ -224,13 +226,23 @@ def open_crawl_file(name: str) -> BinaryIO:
     )
 
 
+# How a line begins that audit() wrote with save_checks.
+CHECK_LINE = '{"type":"url_check",'
+
+
+def is_check_file(name: str) -> bool:
+    """Whether a crawl file has checked URLs, and so only such that a sitemap listed."""
+    with open_crawl_file(name) as stream, closing(Lines(stream, name)) as lines:
+        return next(lines, "").startswith(CHECK_LINE)
+
+
 def shown(text: str) -> str:
     """A text for a message: quoted, and cut if it is long."""
     return repr(text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}…")
 
 
 Value = TypeVar("Value")
-_SharedValues = tuple[int | None, bool, bool]  # status, noindex, indexable
+_SharedValues = tuple[int | None, bool, bool, bool]  # status, noindex, indexable, soft_404
 
 DELIMITERS = ",;\t"
 # The header is in the first lines: Screaming Frog may write a title above it, Excel a line with the delimiter.
@@ -243,7 +255,8 @@ class CrawledPage:
 
     `status` is None if the page was not fetched, or there is no column. `canonical` is None if there is none, and the
     URL itself if it is only written differently. `indexable` is False for other content than HTML, and where the
-    crawler states that the page cannot be indexed. `hash` is the crawler's hash of the content.
+    crawler states that the page cannot be indexed. `hash` is the crawler's hash of the content. `soft_404`: it is an
+    error page with a status of 200. `error` is why there was no response, where that is a fault of the page.
     """
 
     line: int
@@ -253,6 +266,8 @@ class CrawledPage:
     noindex: bool = False
     hash: str | None = None
     indexable: bool = True
+    soft_404: bool = False
+    error: str | None = None
 
 
 @attrs.define
@@ -278,15 +293,17 @@ class CrawlFile:
                 if url is not None:
                     rows += 1
                     canonical = columns.text("canonical", values)
-                    status, noindex, indexable = self._shared_values(number, columns, values)
+                    status, noindex, indexable, soft_404 = self._shared_values(number, columns, values)
                     yield CrawledPage(
                         number,
                         url,
                         status,
-                        _canonical(canonical.partition(_SEPARATOR)[0], url) if canonical else None,
+                        resolved_canonical(canonical.partition(_SEPARATOR)[0], url) if canonical else None,
                         noindex,
                         columns.text("hash", values).strip() or None,
                         indexable,
+                        soft_404,
+                        columns.text("error", values) or None,
                     )
                     yield from _redirects(number, columns, values)
                 elif any(values):
@@ -313,10 +330,11 @@ class CrawlFile:
     def _read_all(self, number: int, columns: Columns, values: Sequence[Any]) -> _SharedValues:
         status = next(self._read("status", _status, number, columns, values), None)
         noindex = any([*self._read("noindex", _truth, number, columns, values)])
-        noindex = noindex or any(_forbids(text) for _, text in columns.texts("robots", values))
+        noindex = noindex or any(forbids_indexing(text) for _, text in columns.texts("robots", values))
         noindex = noindex or "noindex" in columns.text("reason", values).casefold()
+        soft_404 = any([*self._read("soft404", _truth, number, columns, values)])
         is_html = _is_html(columns.text("content_type", values))
-        return status, noindex, is_html and not _is_not_indexable(columns.text("indexable", values))
+        return status, noindex, is_html and not _is_not_indexable(columns.text("indexable", values)), soft_404
 
     def _read(
         self, field: str, read: Callable[[str], Value], number: int, columns: Columns, values: Sequence[Any]
@@ -344,7 +362,7 @@ _MAX_CACHED = 1000
 _MAX_CACHED_CHARS = 1000
 _EXPECTED = {
     "status": "no HTTP status: give a number such as 200, or nothing where the page was not fetched",
-    "noindex": "neither true nor false: give true, false, 1, 0, yes or no",
+    **dict.fromkeys(("noindex", "soft404"), "neither true nor false: give true, false, 1, 0, yes or no"),
 }
 
 
@@ -366,7 +384,8 @@ _FOUND = 302  # a redirect of unknown kind
 # --- values ----------------------------------------------------------------------------------------------------
 
 
-def _canonical(text: str, url: str) -> str | None:
+def resolved_canonical(text: str, url: str) -> str | None:
+    """A canonical URL as a page writes it, absolute; the page's own if it is only written differently."""
     canonical = text if text == url or is_clean(text) else clean_url(text, url).url
     if canonical is None or canonical == url:
         return canonical
@@ -402,7 +421,7 @@ _LIMITS = re.compile(r"max-[\w-]+\s*:\s*[\w-]+")
 _NOINDEX = re.compile(r"(?<![\w-])(?:noindex|none)(?![\w-])")
 
 
-def _forbids(directives: str) -> bool:
+def forbids_indexing(directives: str) -> bool:
     """Whether directives for robots say noindex; `none` is noindex and nofollow."""
     return bool(directives) and _NOINDEX.search(_LIMITS.sub("", directives.casefold())) is not None
 

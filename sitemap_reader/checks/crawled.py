@@ -1,4 +1,4 @@
-"""Compares the sitemaps with a crawl of the site (C01 to C06) and with an earlier dump and its crawl (X03).
+"""Compares the sitemaps with a crawl of the site (C01 to C08) and with an earlier dump and its crawl (X03).
 
 Reads the crawl file before the sitemaps, and once more if indexable pages are in no sitemap. Keeps some 130 bytes for
 each row, not its texts.
@@ -18,7 +18,7 @@ from ..parser.normalise.dates import period_end
 from ..parser.normalise.urls import host
 from ..serialize.jsonl import stamp
 from ..state.rows import moment
-from .crawl_file import CrawlFile
+from .crawl_file import CrawlFile, is_check_file
 from .findings import Check
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .crawl_file import CrawledPage
     from .findings import CheckedUrls, Findings, Location, Place
 
+
+# Faults of a page by itself, which the crawl of others need not show.
+PAGE_CODES = ("C01", "C02", "C03", "C04", "C07", "C08")
 
 _BITS = 3  # for the index of a precision
 
@@ -89,16 +92,23 @@ _NOINDEX_FIELDS = frozenset({"noindex", "robots", "reason"})
 
 @attrs.frozen(eq=False)
 class _PageFaults:
-    """The faults of a page. Its canonical URL is the first `shared` characters of its loc, then `rest`."""
+    """The faults of a page. Its canonical URL is the first `shared` characters of its loc, then `rest`.
+
+    `error` is why it did not respond.
+    """
 
     status: int | None
     noindex: bool
     shared: int | None
     rest: str
+    soft_404: bool = False
+    error: str | None = None
 
     def problems(self, loc: str, crawl: str) -> Iterator[tuple[str, str]]:
         """Code and message of each fault; of an error or a redirect only that."""
-        if self.status is not None and self.status >= 400:
+        if self.error is not None:
+            yield "C08", f"{loc} does not respond in {crawl}: {self.error}"
+        elif self.status is not None and self.status >= 400:
             yield "C01", f"{loc} answers {self.status} in {crawl}"
         elif not _is_page_status(self.status):
             yield "C02", f"{loc} redirects ({self.status}) in {crawl}"
@@ -107,15 +117,20 @@ class _PageFaults:
                 yield "C03", f"{loc} is noindex in {crawl}"
             if self.shared is not None:
                 yield "C04", f"{loc} has the canonical {loc[: self.shared]}{self.rest} in {crawl}"
+            if self.soft_404:
+                yield "C07", f"{loc} is a soft 404 in {crawl}"
 
 
 _ABSENT = _PageFaults(None, False, None, "")
 
 
 class CrawlCheck(Check):
-    """C01 to C06. `notes` are sentences on what was not checked, complete after on_end()."""
+    """C01 to C08. `notes` are sentences on what was not checked, complete after on_end().
 
-    codes: ClassVar[tuple[str, ...]] = ("C01", "C02", "C03", "C04", "C05", "C06")
+    A file of checked URLs has a sample of those that sitemaps list: C05 and C06 are not reported from it.
+    """
+
+    codes: ClassVar[tuple[str, ...]] = (*PAGE_CODES, "C05", "C06")
 
     def __init__(self, file: CrawlFile) -> None:
         self.notes: list[str] = []
@@ -126,6 +141,7 @@ class CrawlCheck(Check):
         self._has_common_url = False  # a listed URL is in the crawl
         self._uncrawled: dict[str, _Uncrawled] = {}  # by sitemap; until a common URL is found
         self._is_complete = True
+        self._is_sample = is_check_file(file.name)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Self:
@@ -135,7 +151,7 @@ class CrawlCheck(Check):
         return crawl
 
     def _load(self, file: CrawlFile) -> None:
-        same: dict[tuple[int | None, bool, int | None, str], _PageFaults] = {}  # shared by pages with the same faults
+        same: dict[_FaultFields, _PageFaults] = {}  # shared by pages with the same faults
         for row in file:
             key = hash(row.url)
             if key in self._faults:  # a variant of the same URL: the first row counts
@@ -146,8 +162,20 @@ class CrawlCheck(Check):
                 self._unlisted.add(key)
         self.notes += _missing_columns(file)
 
+    @property
+    def judges_soft_404(self) -> bool:
+        """Whether the file states which pages are soft 404s."""
+        return "soft404" in self._file.fields
+
+    def codes_of(self, key: int) -> tuple[str, ...] | None:
+        """The codes of a page's faults by the key of its URL; None if the file does not have it."""
+        faults = self._faults.get(key, _ABSENT)
+        if faults is _ABSENT:
+            return None
+        return () if faults is None else tuple(code for code, _ in faults.problems("", ""))
+
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        """C01 to C05."""
+        """C01 to C05, C07 and C08."""
         self._unlisted.difference_update(batch.keys)
         self._hosts.update([host(f"{origin}/") for origin, _ in batch.origins])
         faults = list(map(self._faults.get, batch.keys, repeat(_ABSENT)))
@@ -163,6 +191,8 @@ class CrawlCheck(Check):
         if fault is not None and fault is not _ABSENT:
             for code, message in fault.problems(at["raw"], self._file.name):
                 findings.report(code, message, **at)
+        elif self._is_sample:
+            return
         elif self._has_common_url:
             self._report_uncrawled(at, 1, findings)
         else:
@@ -187,6 +217,8 @@ class CrawlCheck(Check):
         name = self._file.name
         if self._uncrawled and not self._has_common_url:
             self.notes.append(f"{name} has none of the URLs listed: is it of this site?")
+        elif self._is_sample:
+            self.notes.append(f"{name} has checked URLs only: C05 and C06 not checked")
         elif self._unlisted and findings.includes(("C06",)):
             self._report_unlisted(findings)
 
@@ -225,13 +257,23 @@ class _Uncrawled:
             self.places.append(at)
 
 
-def _faults_of(row: CrawledPage) -> tuple[int | None, bool, int | None, str] | None:
+_FaultFields = tuple[int | None, bool, int | None, str, bool, str | None]
+
+
+def codes_of(row: CrawledPage) -> tuple[str, ...]:
+    """The codes of a page's faults."""
+    faults = _faults_of(row)
+    return () if faults is None else tuple(code for code, _ in _PageFaults(*faults).problems("", ""))
+
+
+def _faults_of(row: CrawledPage) -> _FaultFields | None:
     """The fields of _PageFaults; None for a page without faults."""
     has_other_canonical = row.canonical is not None and row.canonical != row.url
-    if not has_other_canonical and not row.noindex and _is_page_status(row.status):
+    is_plain = not (has_other_canonical or row.noindex or row.soft_404 or row.error)
+    if is_plain and _is_page_status(row.status):
         return None
     shared, rest = _canonical_suffix(row.url, row.canonical) if has_other_canonical and row.canonical else (None, "")
-    return row.status, row.noindex, shared, rest
+    return row.status, row.noindex, shared, rest, row.soft_404, row.error
 
 
 def _canonical_suffix(url: str, canonical: str) -> tuple[int, str]:

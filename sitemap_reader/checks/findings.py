@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..model.records import Outcome, Precision, SitemapRef, UrlRecord
     from ..model.url_batch import UrlBatch
     from ..statistics.facts import Fact
+    from .estimates import UrlCheckSummary
     from .occurrences import KnownFindings
     from .policy import Ignore, Policy
 
@@ -497,6 +498,7 @@ class AuditResult:
     policy: Policy | None = None
     ignored: Mapping[Ignore, int] = attrs.field(factory=dict, hash=False)
     rules: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+    url_checks: UrlCheckSummary | None = None
 
     def count(self, severity: Severity) -> int:
         """The number of problems of a severity, over all findings."""

@@ -49,6 +49,8 @@ class Report(AuditResult):
     incomplete documents without a URL, as `parse --report -` writes them for a file: they have no row. `rules` has the
     selected codes: code -> why it was not checked, empty if it was.
 
+    `url_checks` is what check_urls covered, with the estimated share of each fault; None without it.
+
     `policy` has the severities, ignores and thresholds that were used, if any; `ignored` is the number of problems that
     each ignore has suppressed.
 
@@ -80,6 +82,7 @@ class Report(AuditResult):
             "facts": [attrs.asdict(fact) for fact in self.facts],
             "notes": list(self.notes),
             "policy": None if self.policy is None else self.policy.to_dict(self.ignored),
+            "url_checks": None if self.url_checks is None else attrs.asdict(self.url_checks),
         }
 
     def to_text(self, *, color: bool = False) -> str:
@@ -151,6 +154,9 @@ def _plain(text: str, style: str) -> str:
 def _text_lines(result: AuditResult, styled: Style) -> Iterator[str]:
     yield from (styled(line, "heading") for line in _wrapped(f"{result.target}: {result.headline}", ""))
     yield from _wrapped(_scope(result), "")
+    if result.url_checks is not None:
+        yield from _wrapped(result.url_checks.headline, "")
+        yield from (f"  {line}" for line in result.url_checks.lines())
     for note in result.notes:
         yield from _wrapped(f"note: {note}", "  ")
     if not result.findings:

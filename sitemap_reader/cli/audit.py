@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..checks.audit import ComparisonSources, audit, audit_lines, make_findings
+from ..checks.audit import AuditRequest, ComparisonSources, audit, audit_lines, make_findings
 from ..checks.audit_filter import AuditFilter
 from ..checks.findings import SEVERITIES
 from ..checks.policy import parse_codes
 from ..checks.report_set import ReportSet
 from ..checks.rule_docs import explain_all
+from ..checks.url_checks import check_bar
 from ..client.keywords import PatternOptions
 from ..client.targets import find_target, reject_sitemap_file
 from ..frontier.filters import make_moment
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from ..checks.policy import Policy
     from ..checks.report import Report
+    from ..checks.url_checks import CheckSize
     from ..client.targets import Target
     from ..model.problems import Severity
     from .output import Outputs
@@ -63,6 +65,9 @@ def run(
     state: str | None,
     baseline_crawl: str | None,
     as_of: str | None,
+    check_urls: CheckSize | None,
+    save_checks: str | None,
+    seed: int,
     quiet: bool,
     verbose: bool,
     policy: Policy | None = None,
@@ -83,7 +88,7 @@ def run(
         "known": known,
         "policy": policy,
     }
-    reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl)
+    reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl, check_urls, save_checks, seed)
     guard = not no_formula_guard
     with open_audit_outputs(output, format, also, findings, targets=len(targets), guard=guard) as outputs:
         rules["on_occurrence"] = outputs.on_occurrence
@@ -137,9 +142,13 @@ class _Auditor:
 
     def site(self, target: str) -> Exit:
         """Reads a target to its end."""
-        callbacks: dict[str, Any] = {"on_outcome": self.console.show_document, "on_progress": self.console.progress()}
         is_stdin = target == STDIN  # with a base: otherwise that is a dump
         source = self.target = stdin_document(self.reading) if is_stdin else find_target(target, self.reading["base"])
+        callbacks: dict[str, Any] = {
+            "on_outcome": self.console.show_document,
+            "on_progress": self.console.progress(),
+            "on_checked": self.console.progress_on(check_bar()),
+        }
         given = {**self.rules, **attrs.asdict(self.reference_files), **callbacks, **self.reading}
         with self.outputs.interrupts.deferred():  # what was read by then is reported
             return self._keep(audit(source, as_of=self.as_of, stop=self._stop, **given))
@@ -159,9 +168,8 @@ class _Auditor:
         with open_input(file) as body, deferred:
             self.outputs.refuse_input(body, name)
             lines = numbered_objects(body, name)
-            return self._keep(
-                audit_lines(lines, name, findings, self.reference_files, chosen, as_of=as_of, stop=self._stop)
-            )
+            request = AuditRequest(findings, self.reference_files, chosen, as_of, self._stop)
+            return self._keep(audit_lines(lines, name, request))
 
     def _stop(self) -> bool:
         return self.outputs.interrupts.is_pending

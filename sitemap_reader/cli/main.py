@@ -236,6 +236,7 @@ def harvest(**arguments: Any) -> Exit:
     epilog="sitemap-reader audit example.com\n"
     "sitemap-reader audit example.com --crawl internal_all.csv -o report.html\n"
     "sitemap-reader audit public/ --base https://www.example.com\n"
+    "sitemap-reader audit example.com --check-urls 500 --save-checks checks.jsonl\n"
     "sitemap-reader audit urls.jsonl --select D,L --fail-on warning\n"
     "sitemap-reader audit example.com shop.example.org --include /products/\n"
     "sitemap-reader audit --explain D03",
@@ -247,6 +248,7 @@ def harvest(**arguments: Any) -> Exit:
 @options.quiet
 @options.verbose
 @options.rules
+@options.url_checks
 @options.reference_files
 @options.url_patterns
 @network_options.jobs

@@ -41,7 +41,7 @@ Named = TypeVar("Named", bound="str | Target")
 # Keywords in messages of the library: `full=True`, `scope="any"`, `state=FILE`, `at=`.
 _KEYWORD = re.compile(
     r"(?<![^\s(])(scope|at|base|host_map|record|resume|full|crawl|baseline|baseline_crawl|state|include|exclude|follow|"
-    r"no_follow)="
+    r"no_follow|check_urls|save_checks)="
     r"""(?:True|"(?P<text>[^\s"]+)"|(?P<what>[A-Z]+))?(?![\w"])"""
 )
 
@@ -125,6 +125,18 @@ class Console:
         `beside_lines`: stdout is the same terminal, and its lines would be mixed with the bar, so there is none.
         """
         return None if self._quiet or beside_lines else self._show_progress
+
+    def progress_on(self, bar: ProgressBar) -> Callable[[Any], None] | None:
+        """As progress(), on another bar, which replaces the present one at the first call."""
+
+        def show(progress: Any) -> None:
+            if self._bar is not bar:
+                self._bar.close()
+                self._bar = bar
+                bar(progress)  # before it is shown
+            self._show_progress(progress)
+
+        return None if self._quiet else show
 
     def _show_progress(self, progress: Any) -> None:
         self._bar.open()

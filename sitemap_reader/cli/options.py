@@ -82,6 +82,15 @@ def size(context: click.Context, param: click.Parameter, text: str | None) -> in
     return int(match[1]) * _UNITS[match[2].lower()]
 
 
+def check_size(context: click.Context, param: click.Parameter, text: str | None) -> Any:
+    """A number of URLs, 1 or more, or `all`; None stays None."""
+    if text is None or text == "all":
+        return text
+    if not (text.isascii() and text.isdigit() and int(text)):
+        raise click.BadParameter(f"{text!r} is neither a number of URLs, 1 or more, nor all", context, param)
+    return int(text)
+
+
 def header_text(context: click.Context, param: click.Parameter, text: str | None) -> str | None:
     """Text without control characters, for a header."""
     if text is not None and (not text.strip() or _CONTROL.search(text)):
@@ -459,6 +468,18 @@ reference_files = stacked(
 config_file = stacked(
     option("Settings", "--config", type=FILE, default_is="the nearest file", help="The config file."),
     flag("Settings", "--check", help="Only list what is wrong with the file; exit with 2 if anything is."),
+)
+url_checks = stacked(
+    option(
+        "Pages",
+        "--check-urls",
+        metavar="N|all",
+        callback=check_size,
+        help="Fetch a sample of N listed URLs, or all: report errors, redirects, noindex, canonicals and soft 404s, "
+        "and estimate their shares. URLs that --crawl has are not fetched.",
+    ),
+    option("Pages", "--save-checks", type=FILE, help="Write the results to FILE as JSONL, which --crawl reads."),
+    option("Pages", "--seed", metavar="N", type=int, default=0, help="Seed of the sample of --check-urls."),
 )
 exit_code = flag("Output", "--exit-code", help="Exit with 1 if there is a difference.")
 

@@ -24,6 +24,7 @@ from ..model.url_batch import UrlBatch
 from ..parser.normalise.scope import SCOPE_MODES
 from ..pipeline.crawl import Crawl
 from ..pipeline.feedparser_process import feedparser_fallback
+from ..pipeline.page_fetcher import PageFetcher
 from ..serialize.jsonl import COMPARED
 from ..version import __version__
 from .keywords import CHANGES_KEYWORDS, QueryOptions, ReaderOptions, SyncOptions, checked_keywords
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
     from ..fetch.client import Fetcher
     from ..fetch.request_headers import Logins
+    from ..frontier.robots_rules import Rules
     from ..frontier.seeds import Probe, Seed
     from ..model.records import Candidate, Change, Item, UrlRecord
     from ..parser.dialects.feed_fallback import FeedFallback
@@ -231,6 +233,17 @@ class SitemapReader:
             _progress_bar(query),
             state_sync=state_sync,
             on_document=query.guarded(on_document),
+        )
+
+    def page_fetcher(self, target: Target, rules_of: Callable[[str], Rules | None]) -> PageFetcher:
+        """The PageFetcher for pages of a target; `rules_of` returns the rules of hosts that were read before."""
+        is_replay = target.replay is not None
+        return PageFetcher(
+            target.replay or self._fetcher,
+            attrs.evolve(self._plan, is_recording=is_replay),
+            rules_of,
+            None if is_replay else RequestHeaders(self._headers, target.seeds),
+            polite=not is_replay,
         )
 
     def state_settings(self, query: UrlQuery) -> dict[str, Any]:

@@ -6,23 +6,26 @@ for the command line, audits and Snapshots also streams of UrlBatches and of who
 
 from __future__ import annotations
 
+from contextlib import closing
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from ..model.errors import UsageError
 from .keywords import CHANGES_KEYWORDS, ChangesOptions, ReaderOptions, UrlsOptions, checked_keywords
 from .query import UrlQuery
 from .reader import SitemapReader
 from .streams import Stream
-from .thread_bridge import run_in_thread
+from .thread_bridge import Bridge, run_in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Generator, Sequence
     from pathlib import Path
 
+    from ..frontier.robots_rules import Rules
     from ..model.records import Candidate, Change, Item, UrlRecord
     from ..model.url_batch import UrlBatch
     from ..pipeline.document_parser import Batch
+    from ..pipeline.page_fetcher import PageResponse
     from ..state.diff_rules import ChangePiece
     from ..state.state import State
     from .streams import ChangeRun, CrawlRun
@@ -57,6 +60,33 @@ def batches(
     """The batches of a crawl: UrlBatches, references, problems and outcomes, in document order."""
     run, reader = _crawl_run(target, options)
     return Stream(run, reader.close, on_wait, run.items)
+
+
+def page_responses(
+    target: Target,
+    urls: Sequence[str],
+    rules_of: Callable[[str], Rules | None],
+    *,
+    on_wait: Callable[[], None] = lambda: None,
+    **options: Unpack[ReaderOptions],
+) -> Generator[PageResponse]:
+    """The responses for pages of a target, as they come; closing the iterator cancels the pending requests.
+
+    A `fetcher` among the options is used on another event loop than that on which the sitemaps were read.
+    """
+    reader = _own_reader(options)
+
+    async def fetch(put: Callable[[Any], Awaitable[None]]) -> None:
+        async def put_one(response: PageResponse) -> None:
+            await put([response])
+
+        async with reader:
+            await reader.page_fetcher(target, rules_of).run(urls, put_one)
+
+    bridge = Bridge(fetch)
+    with closing(bridge):
+        for batch in bridge.batches(on_wait):
+            yield from cast("list[PageResponse]", batch)
 
 
 @checked_keywords(ChangesOptions, meanings=CHANGES_KEYWORDS)

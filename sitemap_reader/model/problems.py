@@ -119,6 +119,8 @@ CATALOGUE: dict[str, Rule] = {
     "C04": Rule("warning", "Page has another canonical URL"),
     "C05": Rule("warning", "Page not found by the crawl"),
     "C06": Rule("info", "Indexable page in no sitemap"),
+    "C07": Rule("warning", "Page is a soft 404"),
+    "C08": Rule("error", "Page does not respond"),
     # Changes
     "X01": Rule("warning", "Over half of the URLs removed"),
     "X02": Rule("warning", "Sitemap no longer listed"),

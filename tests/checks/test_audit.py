@@ -319,7 +319,7 @@ def test_json_has_all_that_the_report_has() -> None:
     form = json.loads(report.to_json())
     assert list(form) == [
         "target", "at", "version", "complete", "urls", "pages", "problems", "findings", "sitemaps", "facts", "notes",
-        "policy",
+        "policy", "url_checks",
     ]  # fmt: skip
     assert form["problems"] == {"error": 5, "warning": 18, "info": 5}
     first = form["findings"][0]

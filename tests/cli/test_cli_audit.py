@@ -207,8 +207,8 @@ def test_closed_pipe_ends_explain_without_an_error() -> None:
     ("arguments", "message"),
     [
         ((), "give a TARGET or a dump, or --explain CODE, FAMILY or all"),
-        (("--explain", "D99"), '"D99" is not a code; there are C01 to C06, D01 to D08, F01 to '),
-        (("--explain", "F01,ZZ9"), '"ZZ9" is not a code; there are C01 to C06, D01 to D08, F01 to '),
+        (("--explain", "D99"), '"D99" is not a code; there are C01 to C08, D01 to D08, F01 to '),
+        (("--explain", "F01,ZZ9"), '"ZZ9" is not a code; there are C01 to C08, D01 to D08, F01 to '),
         (("--explain", "u6"), '"U6" is not a code; did you mean U06? there are '),
         (("--explain", "i02"), "H01 to H03, I01, L01 to "),
         (("--explain", ""), '"" is not a code; there are '),

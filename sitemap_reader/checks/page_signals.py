@@ -1,0 +1,215 @@
+"""What a page states to search engines: headers and HTML in, robots directives, canonical URL and words out.
+
+Also decides whether a page with status 200 is an error page (a soft 404). Never raises for any bytes, and fetches
+nothing. HTML is read by selectolax (Lexbor), which builds the tree that a browser would, also of cut documents: a
+canonical link counts in the head only, as search engines ignore it elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import attrs
+import webencodings
+
+from ..model.errors import UsageError, install_hint
+from .crawl_file import forbids_indexing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from selectolax.lexbor import LexborHTMLParser
+
+# Rules for these apply to indexing as such.
+_AGENTS = frozenset({"robots", "googlebot", "bingbot"})
+_DIRECTIVE_WITH_VALUE = re.compile(r"(?:max-[\w-]+|unavailable_after)", re.IGNORECASE)
+_AGENT = re.compile(r"\s*([\w-]+)\s*:\s*", re.ASCII)
+_NOINDEX = frozenset({"noindex", "none"})
+_META_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_LINK = re.compile(r"<([^>]*)>((?:\s*;\s*[\w*]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s;,\"]*))?)*)")
+_REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.IGNORECASE)
+_HTML_TYPES = ("text/html", "application/xhtml+xml")
+_META_CHARSET_BYTES = 1024  # where HTML requires it
+_MAX_TEXT = 300  # characters kept of a title and of directives
+# Titles are cut into parts at these.
+_SEPARATORS = re.compile(r"\s[-–—|·•»«:/]+\s|[|»«]|:\s")
+_WORD = re.compile(r"\w+")
+
+
+@attrs.frozen
+class PageSignals:
+    """What a page states; `words` is None unless it is HTML.
+
+    `heading` is the first h1. `directives` are those of robots metas, `header_directives` those of X-Robots-Tag, as
+    written. `noindex`: one of them forbids indexing. `canonical` is as written, of the Link header or else of the head.
+    `words` are those of the visible text, with their numbers.
+    """
+
+    title: str | None = None
+    heading: str | None = None
+    directives: str | None = None
+    header_directives: str | None = None
+    noindex: bool = False
+    canonical: str | None = None
+    words: Counter[str] | None = attrs.field(default=None, repr=False)
+
+
+def require_selectolax() -> None:
+    """UsageError, with the extra to install, where selectolax is missing."""
+    try:
+        import selectolax.lexbor  # noqa: F401
+    except ImportError as exc:
+        raise UsageError(f"check_urls needs selectolax: {install_hint('pages')}") from exc
+
+
+def is_html(headers: Mapping[str, str]) -> bool:
+    """Whether a response is HTML by its Content-Type; one without a type may be."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return not kind or kind in _HTML_TYPES
+
+
+def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
+    """The signals of a response; `headers` have lower-case names, `body` may be the beginning of the page."""
+    header = headers.get("x-robots-tag", "")
+    canonical = next(_link_canonicals(headers.get("link", "")), None)
+    noindex = _header_forbids(header)
+    if not (body and is_html(headers)):
+        return PageSignals(header_directives=header[:_MAX_TEXT] or None, noindex=noindex, canonical=canonical)
+    from selectolax.lexbor import LexborHTMLParser  # here: only checks of pages need it
+
+    tree = LexborHTMLParser(_decoded(headers, body))
+    metas = [*_robots_metas(tree)]
+    link = next(_canonicals(tree), None)
+    return PageSignals(
+        title=_text(tree, "head title"),
+        heading=_text(tree, "h1"),
+        directives=", ".join(metas)[:_MAX_TEXT] or None,
+        header_directives=header[:_MAX_TEXT] or None,
+        noindex=noindex or any(map(forbids_indexing, metas)),
+        canonical=canonical or link,
+        words=_words(tree),
+    )
+
+
+# --- robots directives ---
+
+
+def _header_forbids(header: str) -> bool:
+    """Whether X-Robots-Tag forbids indexing to all crawlers, or to the greatest.
+
+    `googlebot: nofollow, otherbot: noindex`: a name counts until the next one, also over the lines of the header, which
+    are joined by commas here.
+    """
+    counts = True
+    for part in header.split(","):
+        agent = _AGENT.match(part)
+        if agent and not _DIRECTIVE_WITH_VALUE.fullmatch(agent[1]):
+            counts = agent[1].lower() in _AGENTS
+            part = part[agent.end() :]
+        if counts and part.strip().lower() in _NOINDEX:
+            return True
+    return False
+
+
+def _robots_metas(tree: LexborHTMLParser) -> Iterator[str]:
+    for meta in tree.css("meta[name][content]"):
+        if (meta.attributes.get("name") or "").strip().lower() in _AGENTS:
+            yield meta.attributes.get("content") or ""
+
+
+# --- canonical ---
+
+
+def _canonicals(tree: LexborHTMLParser) -> Iterator[str]:
+    for link in tree.css("head link[rel][href]"):
+        href = (link.attributes.get("href") or "").strip()
+        if href and "canonical" in (link.attributes.get("rel") or "").lower().split():
+            yield href
+
+
+def _link_canonicals(header: str) -> Iterator[str]:
+    """RFC 8288; RFC 6596 for the relation."""
+    for link in _LINK.finditer(header):
+        rel = _REL.search(link[2])
+        if rel and "canonical" in (rel[1] or rel[2] or "").lower().split():
+            yield link[1].strip()
+
+
+# --- text ---
+
+
+def _decoded(headers: Mapping[str, str], body: bytes) -> str:
+    stated = _CHARSET.search(headers.get("content-type", ""))
+    meta = _META_CHARSET.search(body[:_META_CHARSET_BYTES])
+    label = stated[1] if stated else meta[1].decode("ascii", "replace") if meta else "utf-8"
+    return webencodings.decode(body, webencodings.lookup(label) or webencodings.UTF8)[0]
+
+
+def _text(tree: LexborHTMLParser, selector: str) -> str | None:
+    """The text of the first such element on one line; None if it is empty, or there is none."""
+    node = tree.css_first(selector)
+    return (" ".join(node.text().split())[:_MAX_TEXT] or None) if node else None
+
+
+def _words(tree: LexborHTMLParser) -> Counter[str]:
+    tree.strip_tags(["script", "style", "noscript", "template", "svg"])
+    return Counter(_WORD.findall(tree.body.text(separator=" ").lower() if tree.body else ""))
+
+
+# --- soft 404 ---
+
+# A page that is as the answer for a path that does not exist may have so many words that this has not, as a message
+# may repeat the URL. Fewer words than this are a shell that a script fills: what it will show is unknown.
+_MOST_OWN_WORDS = 8
+_LEAST_SHELL_WORDS = 15
+
+
+def is_like(page: PageSignals, missing: PageSignals) -> bool:
+    """Whether a page is the same as the answer for a path that does not exist: its title, and nearly all its words."""
+    if page.words is None or missing.words is None or page.title != missing.title:
+        return False
+    return page.words.total() >= _LEAST_SHELL_WORDS and (page.words - missing.words).total() <= _MOST_OWN_WORDS
+
+
+def names_an_error(title: str | None) -> bool:
+    """Whether a part of a title or heading is the usual text of an error page.
+
+    >>> names_an_error("Page not found | Lamps"), names_an_error("404"), names_an_error("How to fix a 404")
+    (True, True, False)
+    """
+    parts = _SEPARATORS.split(title or "")
+    return any(_ERROR_TITLE.fullmatch(" ".join(part.split()).strip(" .!?¡¿,:;-…")) for part in parts)
+
+
+# "Page not found", by language, as common systems write it. Other languages: see is_like().
+_PHRASES = (
+    "(?:sorry[, ]+)?(?:this |the |that )?(?:requested )?(?:page|url|product|item|article|content|document)"
+    "(?: you requested| you are looking for)? (?:(?:was |could |can)?not (?:be )?found|(?:does not|doesn.t) exist"
+    "|is not available|no longer exists|is no longer available)",
+    "not found", "page missing", "file not found", "error 404", "404 error",
+    "(?:die )?(?:angeforderte )?(?:seite|datei|artikel|produkt) (?:(?:wurde )?(?:leider )?nicht gefunden"
+    "|existiert nicht)", "nicht gefunden", "fehler 404",
+    "(?:la )?page (?:non trouvée|introuvable|inexistante)", "erreur 404", "(?:la )?página no (?:encontrada|existe)",
+    "página não (?:encontrada|existe)", "páxina non atopada", "pagina non trovata", "errore 404",
+    "no s.ha pogut trobar la pàgina", "pagin[aă] (?:inexistentă|nu a fost găsită)", "pagina niet gevonden",
+    "bladsy nie gevind nie", "sid(?:en|a) ikke (?:fundet|funnet)", "side(?:n blev)? ikke fundet", "fant ikke siden",
+    "sidan (?:kunde inte hittas|hittades inte|finns inte)", "sivua ei löydy", "síða fannst ekki", "lehte ei leitud",
+    "lapa nav atrasta", "puslapis nerastas", "nie znaleziono strony", "strona nie została znaleziona",
+    "stránka (?:nenalezena|nebyla nalezena|nenájdená|sa nenašla|nebola nájdená)", "strani ni mogoče najti",
+    "stranica nije pronađena", "страница није пронађена", "az? (?:keresett )?oldal nem található", "nincs ilyen oldal",
+    "страница не (?:найдена|е намерена)", "страницата не е (?:намерена|најдена)", "сторінк[ау] не знайден[ао]",
+    "бет табылмады", "sayfa bulunamadı", "səhifə tapılmadı", "η σελίδα δε[ν]? βρέθηκε", "էջը գտնված չէ",
+    "გვერდი ვერ მოიძებნა", "ページが(?:見つかりません(?:でした)?|存在しません)",
+    "(?:页面没有找到|页面不存在|未找到页面|找不到页面)",
+    "(?:找不到[網网]?[頁页]面?|頁面不存在)", "페이지를 찾을 수 없습니다", "không tìm thấy trang(?: nào)?",
+    "(?:halaman|laman) tidak (?:ditemukan|dijumpai)", "ไม่พบหน้า(?:นี้|เว็บ)?", "تعذر العثور على الصفحة",
+    "الصفحة غير موجودة", "صفحه یافت نشد", "(?:ה?דף|העמוד) לא (?:נמצא|קיים)", "पृष्ठ (?:नहीं मिला|लापता)", "পৃষ্ঠা পাওয়া যায়নি",
+)  # fmt: skip
+_ERROR_TITLE = re.compile(
+    rf"(?:(?:http |error |status )?(?:404|410)(?: error| fehler)?[\s.:,–-]*)?(?:{'|'.join(_PHRASES)})"
+    r"(?:[\s,:–-]*\(?(?:error )?404\)?)?|(?:http |error |status )*404(?: error)?",
+    re.IGNORECASE,
+)

@@ -1,0 +1,433 @@
+"""Checks listed URLs themselves (C01 to C04, C07, C08): a sample of them is fetched, and judged as a crawl would be.
+
+In: the URLs of all sitemaps, then the responses for those that were drawn. Out: problems where the URLs are listed,
+estimates for all URLs, and a line of JSON for each result, in the form that crawl_file.py reads. Sends no request: the
+responses come from an iterator.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from hashlib import blake2b, sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, ClassVar, Literal
+
+import attrs
+import orjson
+
+from ..client.progressbar import BarState, ProgressBar, duration_of
+from ..client.summary import count_of
+from ..model.errors import UsageError
+from ..parser.normalise.urls import origin, without_userinfo
+from ..serialize.jsonl import stamp
+from .crawl_file import CrawledPage, is_check_file, resolved_canonical
+from .crawled import PAGE_CODES, codes_of
+from .estimates import FaultEstimate, StratumCounts, UrlCheckSummary, estimate
+from .findings import Check
+from .page_signals import PageSignals, is_html, is_like, names_an_error, read_signals, require_selectolax
+from .url_sample import UrlSample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ..pipeline.page_fetcher import PageResponse
+    from .crawled import CrawlCheck
+    from .findings import CheckedUrls, Findings
+    from .url_sample import ListedUrl, SampledStratum
+
+CheckSize = int | Literal["all"]
+
+_DISALLOWED, _NO_RESPONSE = "F02", "F04"
+_REFUSALS = frozenset({401, 403})
+# From so many pages of a host on, and for such a share of them, an answer that is always the same is no soft 404.
+_SHELL_SHARE = 0.5
+
+
+@attrs.frozen
+class UrlCheckOptions:
+    """How many URLs to check, where to write the results, and the seed of the sample; UsageError for other values."""
+
+    size: CheckSize
+    save: str | os.PathLike[str] | None = None
+    seed: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        is_number = type(self.size) is int and self.size > 0
+        if not is_number and self.size != "all":
+            raise UsageError(f'check_urls is a number of URLs, 1 or more, or "all", not {self.size!r}')
+        if type(self.seed) is not int:
+            raise UsageError(f"seed is a whole number, not {self.seed!r}")
+        require_selectolax()
+
+
+@attrs.frozen
+class CheckProgress:
+    """How far a check of URLs is; `seconds_left` is None before the first result."""
+
+    done: int
+    total: int
+    seconds_left: float | None = None
+
+
+def check_bar() -> ProgressBar:
+    """A progress bar for CheckProgress, with the time left."""
+    return ProgressBar("URLs checked", _bar_state)
+
+
+def _bar_state(progress: CheckProgress) -> BarState:
+    left = "" if progress.seconds_left is None else f"{duration_of(progress.seconds_left)} left"
+    return BarState(progress.done, progress.total, left)
+
+
+@attrs.frozen
+class UrlCheck:
+    """The result for one URL, in the order of its JSON line; None where it is unknown or does not apply.
+
+    `robots_allowed`: robots.txt permits the request. `fetch_error` is why the page did not respond, `not_checked` why
+    its status is not known for another reason. `redirect_url` is the first target, `final_url` and `final_status` the
+    end of the redirects. `hash` is that of a whole HTML page.
+    """
+
+    url: str
+    status: int | None = None
+    redirect_url: str | None = None
+    final_url: str | None = None
+    final_status: int | None = None
+    content_type: str | None = None
+    canonical: str | None = None
+    noindex: bool = False
+    meta_directives: str | None = None
+    header_directives: str | None = None
+    robots_allowed: bool = True
+    soft_404: bool = False
+    title: str | None = None
+    hash: str | None = None
+    body_bytes: int | None = None
+    seconds: float | None = None
+    fetch_error: str | None = None
+    not_checked: str | None = None
+    checked_at: str | None = None
+    sitemap: str | None = None
+    line: int | None = None
+
+    def json_line(self) -> bytes:
+        """The result as a line of a crawl file; it begins with CHECK_LINE."""
+        return orjson.dumps({"type": "url_check", **attrs.asdict(self)}, option=orjson.OPT_APPEND_NEWLINE)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The codes of its faults."""
+        page = CrawledPage(
+            0, self.url, self.status, self.canonical, self.noindex, soft_404=self.soft_404, error=self.fetch_error
+        )
+        return codes_of(page)
+
+    def message(self, code: str) -> str:
+        """What is wrong, for one of its codes."""
+        return f"{self.url} {_MESSAGES[code](self)}"
+
+
+def _redirect_text(check: UrlCheck) -> str:
+    if check.redirect_url is None:
+        return f"redirects ({check.status}) without a usable target"
+    text = f"redirects ({check.status}) to {check.redirect_url}"
+    if check.final_url != check.redirect_url and check.final_status is not None:
+        return f"{text} and on to {check.final_url}, which answers {check.final_status}"
+    return text if check.final_status in (None, 200) else f"{text}, which answers {check.final_status}"
+
+
+def _noindex_text(check: UrlCheck) -> str:
+    sources = (("X-Robots-Tag", check.header_directives), ("robots meta", check.meta_directives))
+    return f"is noindex ({'; '.join(f'{name}: {text}' for name, text in sources if text)})"
+
+
+def _soft_404_text(check: UrlCheck) -> str:
+    title = f": {check.title}" if check.title else ""
+    return f"answers {check.status} with an error page{title}"
+
+
+_MESSAGES: dict[str, Callable[[UrlCheck], str]] = {
+    "C01": lambda check: f"answers {check.status}",
+    "C02": _redirect_text,
+    "C03": _noindex_text,
+    "C04": lambda check: f"has the canonical {check.canonical}",
+    "C07": _soft_404_text,
+    "C08": lambda check: f"does not respond: {check.fetch_error}",
+}
+
+
+class UrlChecks(Check):
+    """Collects the sample while sitemaps are read; then run() checks it, and on_end() reports the problems.
+
+    What `crawl` has is not requested again. `notes` and summary() are complete after run().
+    """
+
+    codes: ClassVar[tuple[str, ...]] = PAGE_CODES
+
+    def __init__(
+        self, options: UrlCheckOptions, crawl: CrawlCheck | None = None, crawl_name: str | None = None
+    ) -> None:
+        self.notes: list[str] = []
+        self._options = options
+        self._crawl = crawl
+        self._sample = UrlSample(None if options.size == "all" else options.size, options.seed)
+        self._writer = None if options.save is None else CheckWriter(Path(options.save), crawl_name)
+        self._strata: list[SampledStratum] = []
+        self._listed: dict[str, ListedUrl] = {}
+        self._codes: dict[str, tuple[str, ...]] = {}  # of the URLs that have a result
+        self._faulty: list[UrlCheck] = []
+        self._soft_404s: _Soft404s = _Soft404s()
+        self._statuses: Counter[int | None] = Counter()
+        self._reused = self._disallowed = self._done = 0
+        self._reasons: Counter[str] = Counter()
+        self._is_stopped = True
+
+    def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
+        """Offers the URLs to the sample."""
+        self._sample.add(batch.sitemap, batch.locs, batch.keys, batch.lines)
+
+    def run(
+        self,
+        fetch: Callable[[Sequence[str], Callable[[], None]], Iterable[PageResponse]],
+        on_progress: Callable[[CheckProgress], None],
+    ) -> None:
+        """Checks the sample; an exception of `fetch` ends it, and what is known by then counts.
+
+        `fetch` gets the URLs, and a function to call while it waits.
+        """
+        self._strata = self._sample.draw()
+        self._listed = {url.loc: url for stratum in self._strata for url in stratum.urls}
+        urls = [*self._without_known(sorted(self._listed.values(), key=lambda url: url.rank))]
+        probes = self._soft_404s.add_probes(urls, self._options.seed)
+        started, total = time.monotonic(), len(urls)
+
+        def report_progress() -> None:
+            seconds = time.monotonic() - started
+            left = seconds / self._done * (total - self._done) if self._done else None
+            on_progress(CheckProgress(self._done, total, left))
+
+        report_progress()
+        with ExitStack() as stack:
+            if self._writer is not None:
+                stack.enter_context(self._writer)
+            stack.callback(self._keep_each, self._soft_404s.decide)
+            for response in fetch([*probes, *urls], report_progress) if urls else ():
+                if response.url in probes:
+                    self._keep_all(self._soft_404s.set_missing(response))
+                    continue
+                self._done += 1
+                self._keep_all(self._soft_404s.judge(*self._judged(response)))
+                report_progress()
+            self._is_stopped = False
+
+    def _without_known(self, listed: Iterable[ListedUrl]) -> Iterator[str]:
+        """The URLs that the crawl file does not have; the codes of the others are kept."""
+        for url in listed:
+            codes = None if self._crawl is None else self._crawl.codes_of(hash(url.loc))
+            if codes is None:
+                yield url.loc
+            else:
+                self._codes[url.loc] = codes
+                self._reused += 1
+
+    def _judged(self, response: PageResponse) -> tuple[UrlCheck, PageSignals]:
+        signals = read_signals(response.headers, response.body)
+        url, failure, listed = response.url, response.failure, self._listed[response.url]
+        is_whole = response.is_whole and response.status == 200 and is_html(response.headers)
+        is_page = response.status is not None and 200 <= response.status <= 299
+        check = UrlCheck(
+            url,
+            response.status,
+            redirect_url=response.target,
+            final_url=response.final_url if response.target else None,
+            final_status=response.final_status if response.target else None,
+            content_type=response.headers.get("content-type"),
+            canonical=resolved_canonical(signals.canonical, url) if signals.canonical and is_page else None,
+            noindex=signals.noindex and is_page,
+            meta_directives=signals.directives,
+            header_directives=signals.header_directives,
+            robots_allowed=failure is None or failure.code != _DISALLOWED,
+            title=signals.title,
+            hash=f"sha256:{sha256(response.body).hexdigest()}" if is_whole else None,
+            body_bytes=response.body_bytes if response.status is not None else None,
+            seconds=round(response.seconds, 3) if response.status is not None else None,
+            fetch_error=failure.message if failure is not None and failure.code == _NO_RESPONSE else None,
+            not_checked=failure.message if failure is not None and failure.code != _NO_RESPONSE else None,
+            checked_at=stamp(datetime.now(UTC)),
+            sitemap=listed.sitemap,
+            line=listed.line,
+        )
+        return check, signals
+
+    def _keep_each(self, decide: Callable[[], Iterable[UrlCheck]]) -> None:
+        self._keep_all(decide())
+
+    def _keep_all(self, checks: Iterable[UrlCheck]) -> None:
+        for check in checks:
+            if self._writer is not None and (check.not_checked is None or not check.robots_allowed):
+                self._writer.write(check)  # what is left out will be requested again
+            if check.not_checked is None:
+                self._codes[check.url] = codes = check.codes
+                self._statuses[check.status] += 1
+                if codes:
+                    self._faulty.append(check)
+            elif check.robots_allowed:
+                self._reasons[check.not_checked] += 1
+            else:
+                self._disallowed += 1
+                self._codes[check.url] = ()  # search engines cannot see what it is, either: U12 reports it
+
+    def on_end(self, findings: Findings) -> None:
+        """Reports the problems at the places that list the URLs."""
+        for check in sorted(self._faulty, key=lambda each: (each.sitemap or "", each.line or 0, each.url)):
+            for code in check.codes:
+                findings.report(
+                    code, check.message(code), sitemap=check.sitemap, line=check.line, field="loc", raw=check.url
+                )
+        self.notes += self._final_notes()
+
+    def _final_notes(self) -> Iterator[str]:
+        refused = sum(self._statuses[status] for status in _REFUSALS)
+        if refused * 2 > self._statuses.total():
+            yield (
+                f"{refused:,} of {self._statuses.total():,} checked URLs answer 401 or 403: the site may refuse this "
+                "client; try another User-Agent (-A, user_agent=...), or have this one allow-listed"
+            )
+        for reason, count in self._reasons.most_common(3):
+            yield f"{count_of(count, 'URL')} not checked: {reason}"
+        yield from self._soft_404s.notes
+        if self._writer is not None and self._writer.error is not None:
+            yield self._writer.error
+
+    def summary(self) -> UrlCheckSummary:
+        """What was covered, and the estimates."""
+        return UrlCheckSummary(
+            urls=self._sample.urls,
+            sampled=len(self._listed),
+            checked=len(self._codes),
+            reused=self._reused,
+            disallowed=self._disallowed,
+            strata=len(self._strata),
+            seed=self._options.seed,
+            complete=not self._is_stopped,
+            estimates=tuple(self._estimates()),
+        )
+
+    def _estimates(self) -> Iterator[FaultEstimate]:
+        judges_soft_404 = self._crawl is None or not self._reused or self._crawl.judges_soft_404
+        for code in PAGE_CODES if judges_soft_404 else tuple(code for code in PAGE_CODES if code != "C07"):
+            counts = [self._counts(stratum, code) for stratum in self._strata]
+            share = estimate(counts)
+            if share is not None:
+                found, urls = sum(each.faulty for each in counts), round(share.share * self._sample.urls)
+                yield FaultEstimate(code, found, share.share, share.low, share.high, urls)
+
+    def _counts(self, stratum: SampledStratum, code: str) -> StratumCounts:
+        codes = [self._codes[url.loc] for url in stratum.urls if url.loc in self._codes]
+        return StratumCounts(stratum.size, len(codes), sum(code in each for each in codes))
+
+
+class _Soft404s:
+    """Judges which pages are soft 404s, by their titles and by the answer of each host for a path that does not exist.
+
+    A page waits for that answer. One that is the same as it is returned at the end only: if most pages of a host are,
+    they are drawn by a script from one HTML file, and what they show is unknown.
+    """
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self._probes: dict[str, str] = {}  # URL -> origin
+        self._missing: dict[str, PageSignals | None] = {}  # by origin; None: it answers with an error, as it should
+        self._waiting: dict[str, list[tuple[UrlCheck, PageSignals]]] = {}
+        self._alike: dict[str, list[UrlCheck]] = {}
+        self._pages: Counter[str] = Counter()
+
+    def add_probes(self, urls: Iterable[str], seed: int) -> list[str]:
+        """A URL for each origin that cannot exist there."""
+        origins = dict.fromkeys(origin(without_userinfo(url)) for url in urls)
+        for each in origins:
+            digest = blake2b(f"{seed} {each}".encode(), digest_size=10).hexdigest()
+            self._probes[f"{each}/{digest}"] = each
+        return [*self._probes]
+
+    def set_missing(self, response: PageResponse) -> Iterator[UrlCheck]:
+        """Takes the answer for such a URL, and judges the pages that waited for it."""
+        place = self._probes[response.url]
+        is_page = response.status is not None and 200 <= response.status <= 299
+        self._missing[place] = read_signals(response.headers, response.body) if is_page else None
+        for check, signals in self._waiting.pop(place, ()):
+            yield from self.judge(check, signals)
+
+    def judge(self, check: UrlCheck, signals: PageSignals) -> Iterator[UrlCheck]:
+        """The check with its verdict, unless that is known later only."""
+        place = origin(without_userinfo(check.url))
+        is_page = signals.words is not None and check.status is not None and 200 <= check.status <= 299
+        is_own_canonical = check.canonical == check.url  # a page about such errors, rather than one of them
+        if is_page and not is_own_canonical and (names_an_error(signals.title) or names_an_error(signals.heading)):
+            yield attrs.evolve(check, soft_404=True)
+        elif is_page and place not in self._missing:
+            self._waiting.setdefault(place, []).append((check, signals))
+        else:
+            self._pages[place] += is_page
+            missing = self._missing.get(place)
+            is_home = without_userinfo(check.url) == f"{place}/"  # some servers send the home page for any path
+            if is_page and missing is not None and not is_home and is_like(signals, missing):
+                self._alike.setdefault(place, []).append(check)
+            else:
+                yield check
+
+    def decide(self) -> Iterator[UrlCheck]:
+        """The checks that were kept back."""
+        for waiting in self._waiting.values():
+            yield from (check for check, _ in waiting)
+        self._waiting.clear()
+        for place, checks in self._alike.items():
+            is_shell = len(checks) > self._pages[place] * _SHELL_SHARE
+            if is_shell:
+                pages = f"{len(checks):,} of {count_of(self._pages[place], 'checked page')}"
+                self.notes.append(
+                    f"{place} sends the same HTML for a path that does not exist as for {pages}: C07 not checked there"
+                )
+            yield from (attrs.evolve(check, soft_404=not is_shell) for check in checks)
+        self._alike.clear()
+
+
+class CheckWriter:
+    """Writes each result to a file when it is known: a context manager, then write().
+
+    A file of another run is replaced when the first result comes; if it is the crawl file, results are added to it.
+    """
+
+    def __init__(self, path: Path, crawl_name: str | None = None) -> None:
+        """UsageError for a file that cannot be written, and for the crawl file of another program."""
+        self._path = path
+        self._adds = crawl_name is not None and path.exists() and path.samefile(crawl_name)
+        if self._adds and not is_check_file(os.fspath(path)):
+            raise UsageError(f"save_checks: {path} is the crawl of another program; name another file")
+        self.error: str | None = None  # why writing ended early; the check goes on
+        self._file: BinaryIO | None = None
+        folder = path.parent
+        if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
+            raise UsageError(f"save_checks: {path} cannot be written; name a file in a folder that you may write to")
+
+    def __enter__(self) -> CheckWriter:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def write(self, check: UrlCheck) -> None:
+        """Writes a line; unbuffered, so that it is kept whatever happens next."""
+        if self.error is not None:
+            return
+        try:
+            if self._file is None:
+                self._file = self._path.open("ab" if self._adds else "wb", buffering=0)
+            self._file.write(check.json_line())
+        except OSError as exc:
+            self.error = f"{self._path} has not all results: {exc.strerror or exc}"

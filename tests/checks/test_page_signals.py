@@ -1,0 +1,161 @@
+"""What pages state: robots directives, canonical URLs, and which pages are error pages."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_reader.checks.page_signals import PageSignals, is_like, names_an_error, read_signals, require_selectolax
+from sitemap_reader.model.errors import UsageError
+
+HTML = {"content-type": "text/html; charset=utf-8"}
+
+
+def signals(head: str = "", body: str = "<p>text</p>", **headers: str) -> PageSignals:
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    return read_signals({**HTML, **given}, f"<!doctype html><head>{head}</head><body>{body}</body>".encode())
+
+
+@pytest.mark.parametrize(
+    ("head", "noindex"),
+    [
+        ('<meta name="robots" content="noindex, follow">', True),
+        ('<META NAME=ROBOTS CONTENT="NOINDEX">', True),
+        ('<meta name="robots" content="none">', True),
+        ('<meta name="robots" content="nofollow noindex">', True),
+        ('<meta name="googlebot" content="noindex">', True),
+        ('<meta name="robots" content="index"><meta name="googlebot" content="nofollow,noindex">', True),
+        ('<meta name="otherbot" content="noindex">', False),
+        ('<meta name="robots" content="index, follow, max-image-preview:none">', False),
+        ('<meta name="robots" content="max-image-preview: none">', False),
+        ('<meta name="description" content="noindex">', False),
+        ('<!-- <meta name="robots" content="noindex"> -->', False),
+        ('<script>"<meta name=robots content=noindex>"</script>', False),
+        ("", False),
+    ],
+)
+def test_robots_metas(head: str, noindex: bool) -> None:
+    assert signals(head).noindex is noindex
+
+
+@pytest.mark.parametrize(
+    ("header", "noindex"),
+    [
+        ("noindex", True),
+        ("nofollow, NOINDEX", True),
+        ("none", True),
+        ("googlebot: noindex", True),
+        ("googlebot: nofollow, otherbot: noindex", False),
+        ("otherbot: noindex, nofollow", False),
+        ("otherbot: noindex, googlebot: noindex", True),
+        ("max-image-preview: none", False),
+        ("unavailable_after: 25 Jun 2030 15:00:00 PST, noindex", True),
+        ("index", False),
+        ("", False),
+    ],
+)
+def test_the_robots_header(header: str, noindex: bool) -> None:
+    assert signals(x_robots_tag=header).noindex is noindex
+    assert read_signals({"x-robots-tag": header, "content-type": "application/pdf"}, b"").noindex is noindex
+
+
+@pytest.mark.parametrize(
+    ("page", "canonical"),
+    [
+        (signals('<link rel="canonical" href="/a">'), "/a"),
+        (signals('<link href=" /a " rel="shortlink CANONICAL">'), "/a"),
+        (signals('<link rel="canonical" href="">'), None),
+        (signals(body='<link rel="canonical" href="/a">'), None),  # in the body it is ignored
+        (signals('<img src=x><link rel="canonical" href="/a">'), None),  # the image has ended the head
+        (signals(link='</b>; rel="canonical"'), "/b"),
+        (signals('<link rel="canonical" href="/a">', link="</b>; rel=canonical"), "/b"),
+        (signals(link='</s.css>; rel=preload; as=style, <https://e.example/c?a=1,2>; rel="canonical"'),
+         "https://e.example/c?a=1,2"),
+        (signals(link="</b>; rel=next"), None),
+    ],
+)  # fmt: skip
+def test_canonical_urls(page: PageSignals, canonical: str | None) -> None:
+    assert page.canonical == canonical
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        ("text/html; charset=iso-8859-1", "<title>Käse</title>".encode("latin-1")),
+        ("text/html", '<meta charset="windows-1252"><title>Käse</title>'.encode("cp1252")),
+        ("text/html", "<title>Käse</title>".encode()),
+        ("text/html; charset=nonsense", "<title> Käse\n</title>".encode()),
+    ],
+)
+def test_titles_are_decoded(content_type: str, body: bytes) -> None:
+    assert read_signals({"content-type": content_type}, body).title == "Käse"
+
+
+@given(st.binary(max_size=300), st.text(max_size=60), st.text(max_size=60))
+def test_no_bytes_raise(body: bytes, link: str, robots: str) -> None:
+    read_signals({"content-type": "text/html", "link": link, "x-robots-tag": robots}, body)
+
+
+def test_a_cut_page_has_what_came_before() -> None:
+    page = b"<title>A</title><meta name=robots content=noindex><link rel=canonical href=/a><p>some"
+    for end in range(len(page)):
+        assert read_signals(HTML, page[:end]).noindex is (end >= page.index(b"<link") or end >= page.index(b"x>") + 2)
+
+
+ERRORS = [
+    "404", "404 Not Found", "Error 404", "Page not found", "Page Not Found | Lamps", "Lamps – Page not found",
+    "404 - Page not found", "404: Page Not Found", "Oops! | Not found (404)", "Sorry, this page does not exist.",
+    "Product not found", "The page you are looking for could not be found", "Seite nicht gefunden", "Fehler 404",
+    "Page introuvable - Boutique", "Página no encontrada", "Pagina non trovata", "Страница не найдена",
+    "ページが見つかりません", "找不到页面", "Sayfa bulunamadı",
+]  # fmt: skip
+PAGES = [
+    "", "Lamps", "How to fix a 404", "HTTP 404 errors explained", "What does Page not found mean", "Peugeot 404",
+    "Room 404", "Lost and found", "Flat 404, Main Street", "Not found in nature", "1404", "Error handling",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("title", ERRORS)
+def test_titles_of_error_pages(title: str) -> None:
+    assert names_an_error(title)
+
+
+@pytest.mark.parametrize("title", PAGES)
+def test_titles_of_other_pages(title: str) -> None:
+    assert not names_an_error(title)
+
+
+MENU = " ".join(f"item{number}" for number in range(40))
+
+
+@pytest.mark.parametrize(
+    ("title", "body", "alike"),
+    [
+        ("Shop", f"{MENU} nothing here", True),
+        ("Shop", f"{MENU} one two three four five six seven eight", True),
+        ("Shop", f"{MENU} one two three four five six seven eight nine", False),
+        ("Lamp", f"{MENU} nothing here", False),
+        ("Shop", " ".join(MENU.split()[:15]), True),
+        ("Shop", " ".join(MENU.split()[:14]), False),  # what a script will show is unknown
+    ],
+)
+def test_a_page_is_like_the_answer_for_a_missing_one(title: str, body: str, alike: bool) -> None:
+    missing = signals("<title>Shop</title>", f"<p>{MENU} nothing here</p><script>secret()</script>")
+    assert is_like(signals(f"<title>{title}</title>", f"<p>{body}</p>"), missing) is alike
+
+
+def test_what_is_no_html_is_like_nothing() -> None:
+    page = read_signals({"content-type": "application/json"}, b"{}")
+    assert page.words is None
+    assert not is_like(page, page)
+
+
+def test_without_selectolax_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "selectolax.lexbor", None)
+    with pytest.raises(UsageError, match=r"check_urls needs selectolax: pip install '\.\[pages\]'"):
+        require_selectolax()
+
+

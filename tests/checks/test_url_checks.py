@@ -1,0 +1,324 @@
+"""check_urls: listed pages of a server are fetched, judged, reported where they are listed, and stored for `crawl`."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.checks.url_checks import UrlCheck
+from sitemap_reader.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from servers import Page, SiteServer
+
+    from sitemap_reader import Report
+
+NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+MENU = " ".join(f"item{number}" for number in range(30))
+
+
+def html(text: str, status: int = 200, **headers: str) -> Page:
+    return status, {**HTML, **{name.replace("_", "-"): value for name, value in headers.items()}}, text.encode()
+
+
+def site(pages: Mapping[str, Page], *unlisted: str, robots: str = "") -> Callable[[SiteServer], None]:
+    """Sets the pages of a server, and a sitemap of all but the unlisted, one a line from line 2 on."""
+
+    def set_pages(server: SiteServer) -> None:
+        lines = "".join(f"<url><loc>{server.url}{path}</loc></url>\n" for path in pages if path not in unlisted)
+        server.pages = {
+            **pages,
+            "/robots.txt": (200, {}, f"User-agent: *\n{robots}\nSitemap: {server.url}/map.xml\n".encode()),
+            "/map.xml": (200, {"Content-Type": "text/xml"}, f"<urlset {NS}>\n{lines}</urlset>".encode()),
+        }
+
+    return set_pages
+
+
+@pytest.fixture
+def serve(site_server: Any) -> Callable[..., SiteServer]:
+    def start(pages: Mapping[str, Page], *unlisted: str, robots: str = "") -> SiteServer:
+        server: SiteServer = site_server({})
+        site(pages, *unlisted, robots=robots)(server)
+        return server
+
+    return start
+
+
+def checked(server: SiteServer, size: Any = "all", **options: Any) -> Report:
+    return sr.audit(server.url, allow_private=True, check_urls=size, select="C", **options)
+
+
+def found(report: Report, start: str) -> dict[str, list[str]]:
+    """Code -> `line: message` of each sample, URLs without the origin."""
+    return {
+        finding.code: [f"{each.line}: {each.message.replace(start, '')}" for each in finding.samples]
+        for finding in report.findings
+    }
+
+
+FAULTS: dict[str, Page] = {
+    "/": html("<title>Home</title>"),
+    "/gone": html("<title>Gone</title>", 410),
+    "/moved": html("", 301, Location="/"),
+    "/lost": html("", 302, Location="/nowhere"),
+    "/far": html("", 302, Location="/moved"),
+    "/hidden": html("<meta name=robots content=noindex>"),
+    "/header": html("", X_Robots_Tag="none"),
+    "/copy": html('<link rel=canonical href="/">'),
+    "/same": html('<link rel=canonical href="/same#top">'),
+    "/soft": html("<title>Shop</title><h1>Page not found</h1>"),
+    "/about-404": html("<title>Page not found</title><link rel=canonical href='/about-404'>"),
+    "/file.pdf": (200, {"Content-Type": "application/pdf", "X-Robots-Tag": "noindex"}, b"%PDF"),
+    "/private/x": html("<title>Gone</title>", 404),
+}
+ROBOTS = "Disallow: /private/"
+
+
+def test_each_fault_is_reported_where_the_url_is_listed(serve: Callable[..., SiteServer]) -> None:
+    server = serve(FAULTS, robots=ROBOTS)
+    report = checked(server)
+    assert found(report, server.url) == {
+        "C01": ["3: /gone answers 410"],
+        "C02": [
+            "4: /moved redirects (301) to /",
+            "5: /lost redirects (302) to /nowhere, which answers 404",
+            "6: /far redirects (302) to /moved and on to /, which answers 200",
+        ],
+        "C03": [
+            "7: /hidden is noindex (robots meta: noindex)",
+            "8: /header is noindex (X-Robots-Tag: none)",
+            "13: /file.pdf is noindex (X-Robots-Tag: noindex)",
+        ],
+        "C04": ["9: /copy has the canonical /"],
+        "C07": ["11: /soft answers 200 with an error page: Shop"],
+    }
+    checks = report.url_checks
+    assert checks is not None
+    assert (checks.urls, checks.sampled, checks.checked, checks.disallowed) == (13, 13, 13, 1)
+    assert {each.code: each.found for each in checks.estimates} == {
+        "C01": 1, "C02": 3, "C03": 3, "C04": 1, "C07": 1, "C08": 0
+    }  # fmt: skip
+    assert all(each.share == each.low == each.high for each in checks.estimates)
+    requests = server.requests()
+    assert max(Counter(requests).values()) == 1
+    assert "/private/x" not in requests
+    assert {request.method for request in server.received} == {"GET"}
+    assert f"{server.url}: 4 errors" in str(report)
+    assert "13 of 13 unique URLs checked; 1 not fetched, as robots.txt disallows them" in str(report)
+    assert json.loads(report.to_json())["url_checks"]["estimates"][0]["code"] == "C01"
+
+
+def test_a_sample_has_estimates_and_its_seed(serve: Callable[..., SiteServer]) -> None:
+    pages = {f"/{n}": html("", 404 if n % 4 == 0 else 200) for n in range(100)}
+    server = serve(pages)
+    report = checked(server, 40, seed=3)
+    checks = report.url_checks
+    assert checks is not None
+    assert (checks.urls, checks.sampled, checks.checked, checks.seed) == (100, 40, 40, 3)
+    errors = checks.estimates[0]
+    assert errors.low < errors.share < errors.high
+    assert errors.low <= 0.25 <= errors.high
+    assert errors.found == sum(finding.count for finding in report.findings if finding.code == "C01")
+    assert len({path for path in server.requests() if path in pages}) == 40
+    assert next(map(str, checks.lines())).endswith("answer 4xx or 5xx (C01)")
+    again = serve(pages)
+    assert checked(again, 40, seed=3).url_checks.sampled == 40
+
+
+def test_results_are_stored_and_not_requested_again(serve: Callable[..., SiteServer], tmp_path: Path) -> None:
+    server, file = serve(FAULTS, robots=ROBOTS), tmp_path / "checks.jsonl"
+    first = checked(server, 5, save_checks=file)
+    rows = {row["url"].removeprefix(server.url): row for row in map(json.loads, file.read_bytes().splitlines())}
+    assert len(rows) == 5
+    assert {row["type"] for row in rows.values()} == {"url_check"}
+    server.received.clear()
+    second = checked(server, "all", crawl=file, save_checks=file)
+    assert {*rows}.isdisjoint({*server.requests()} - {"/", "/moved"})  # to which others redirect
+    assert len(file.read_bytes().splitlines()) == 13
+    checks = second.url_checks
+    assert checks is not None
+    assert checks.reused == 5
+    server.received.clear()
+    third = checked(server, 5, crawl=file)
+    assert {*server.requests()} == {"/robots.txt", "/map.xml"}
+    assert [each.found for each in third.url_checks.estimates] == [each.found for each in first.url_checks.estimates]
+    fourth = sr.audit(server.url, allow_private=True, crawl=file, select="C")
+    assert {each.code: each.count for each in fourth.findings} == {each.code: each.count for each in second.findings}
+    assert fourth.url_checks is None
+    assert any(each.endswith("checks.jsonl has checked URLs only: C05 and C06 not checked") for each in fourth.notes)
+
+
+def test_a_crawl_without_soft_404s_gives_no_estimate_of_them(
+    serve: Callable[..., SiteServer], tmp_path: Path
+) -> None:
+    server, file = serve(FAULTS), tmp_path / "crawl.csv"
+    file.write_text(f"url,status\n{server.url}/gone,410\n")
+    report = checked(server, "all", crawl=file)
+    assert "/gone" not in server.requests()
+    assert {each.code for each in report.url_checks.estimates} == {"C01", "C02", "C03", "C04", "C08"}
+    assert {each.code: each.count for each in report.findings}["C01"] == 2  # /gone by the crawl, /private/x now
+
+
+def test_a_crawl_of_another_program_is_not_written_to(serve: Callable[..., SiteServer], tmp_path: Path) -> None:
+    file = tmp_path / "crawl.csv"
+    file.write_text("url,status\nhttps://e.example/,200\n")
+    with pytest.raises(UsageError, match="is the crawl of another program"):
+        checked(serve({}), "all", crawl=file, save_checks=file)
+    assert file.read_text() == "url,status\nhttps://e.example/,200\n"
+
+
+def test_an_older_file_is_replaced_by_the_first_result_only(serve: Callable[..., SiteServer], tmp_path: Path) -> None:
+    file = tmp_path / "checks.jsonl"
+    file.write_text("old\n")
+    checked(serve({}), "all", save_checks=file)
+    assert file.read_text() == "old\n"
+    checked(serve({"/a": html("")}), "all", save_checks=file)
+    assert file.read_text().startswith('{"type":"url_check","url":"http')
+
+
+def test_headers_and_logins_stay_on_the_site(serve: Callable[..., SiteServer], site_server: Any) -> None:
+    other = site_server({"/x": html("")})
+    there = other.url.replace("127.0.0.1", "localhost")
+    server = serve({"/a": html("", 301, Location=f"{there}/x"), "/b": html("")})
+    checked(server, auth="user:secret", headers={"X-Key": "secret"})
+    assert {request.path for request in server.received if "x-key" in request.headers} >= {"/a", "/b"}
+    assert other.received == []  # another host is not followed
+    server = serve({"/b": html("")})
+    server.pages["/map.xml"] = (
+        200, {}, f"<urlset {NS}><url><loc>{there}/x</loc></url><url><loc>{server.url}/b</loc></url></urlset>".encode(),
+    )  # fmt: skip
+    checked(server, auth="user:secret", headers={"X-Key": "secret"}, scope="any")
+    assert {request.path for request in other.received} >= {"/robots.txt", "/x"}
+    assert not [r for r in other.received if {"x-key", "authorization"} & r.headers.keys()]
+
+
+def test_what_could_not_be_checked_is_requested_again(serve: Callable[..., SiteServer], tmp_path: Path) -> None:
+    busy = html("", 429, Retry_After="999")
+    server, file = serve({"/a": busy}), tmp_path / "checks.jsonl"
+    report = checked(server, save_checks=file)
+    assert report.url_checks.checked == 0
+    assert "1 URL not checked: 429 Too Many Requests, Retry-After 999 s is over 60 s" in report.notes
+    assert not file.exists()
+    server.pages["/a"] = html("")
+    assert checked(server, save_checks=file).url_checks.checked == 1
+
+
+def test_private_addresses_are_not_requested(serve: Callable[..., SiteServer]) -> None:
+    report = sr.audit(serve({"/a": html("")}).url, check_urls="all")
+    assert report.url_checks.checked == 0
+
+
+class Anything(dict[str, Any]):
+    """Pages of a server with an answer for each path."""
+
+    def __init__(self, pages: Mapping[str, Page], answer: Page) -> None:
+        super().__init__(pages)
+        self.answer = answer
+
+    def get(self, path: str, default: Any = None) -> Any:
+        return super().get(path, self.answer)
+
+
+def test_a_page_as_for_a_missing_path_is_a_soft_404(serve: Callable[..., SiteServer]) -> None:
+    missing = html(f"<title>Shop</title>{MENU} nothing is here")
+    pages = {f"/{n}": html(f"<title>Lamp {n}</title>{MENU} a lamp") for n in range(4)}
+    server = serve({"/": missing, **pages, "/old": missing, "/older": missing})
+    server.pages = Anything(server.pages, missing)
+    report = checked(server)
+    assert found(report, server.url) == {
+        "C07": ["7: /old answers 200 with an error page: Shop", "8: /older answers 200 with an error page: Shop"]
+    }
+
+
+def test_pages_that_a_script_draws_are_no_soft_404s(serve: Callable[..., SiteServer]) -> None:
+    shell = html(f"<title>Shop</title>{MENU} please switch on scripts")
+    server = serve({f"/{n}": shell for n in range(6)})
+    server.pages = Anything(server.pages, shell)
+    report = checked(server)
+    assert found(report, server.url) == {}
+    note = f"{server.url} sends the same HTML for a path that does not exist as for 6 of 6 checked pages: C07 not"
+    assert any(each.startswith(note) for each in report.notes)
+
+
+def test_a_site_that_refuses_the_client_is_noted(serve: Callable[..., SiteServer]) -> None:
+    server = serve({f"/{n}": html("", 403 if n < 3 else 200) for n in range(5)})
+    assert any(each.startswith("3 of 5 checked URLs answer 401 or 403") for each in checked(server).notes)
+    server = serve({f"/{n}": html("", 403 if n < 2 else 200) for n in range(5)})
+    assert not any("401 or 403" in each for each in checked(server).notes)
+
+
+def test_what_does_not_respond_is_reported(serve: Callable[..., SiteServer]) -> None:
+    cut = (200, {**HTML, "Content-Length": "999"}, b"")
+    server = serve({"/a": cut, "/b": html("")})
+    server.pages["/map.xml"] = (
+        200, {}, f"<urlset {NS}><url><loc>{server.url}/b</loc></url>\n"
+        "<url><loc>http://127.0.0.1:1/x</loc></url></urlset>".encode(),
+    )  # fmt: skip
+    report = checked(server, scope="any", obey_robots=False, limits=sr.Limits(tries=1))
+    assert found(report, server.url) == {
+        "C08": ["2: http://127.0.0.1:1/x does not respond: connection refused by 127.0.0.1:1"]
+    }
+
+
+def test_a_stopped_check_keeps_what_is_known(serve: Callable[..., SiteServer], tmp_path: Path) -> None:
+    server, file = serve({f"/{n}": html("", 404) for n in range(50)}), tmp_path / "checks.jsonl"
+    done: list[Any] = []
+    report = checked(server, 40, save_checks=file, on_checked=done.append, stop=lambda: len(done) > 10)
+    checks = report.url_checks
+    assert 10 <= checks.checked < 40
+    assert checks.complete is False
+    assert report.complete is True  # all sitemaps were read
+    assert len(file.read_bytes().splitlines()) == checks.checked
+    assert {each.code: each.count for each in report.findings} == {"C01": checks.checked}
+    assert "the check of URLs was stopped" in str(report)
+    assert f"{checks.checked} of 50 unique URLs checked (sample by sitemap and section, seed 0)" in str(report)
+    assert done[0].done == 0
+    assert done[0].seconds_left is None
+    assert done[-1].total == 40
+
+
+def test_a_recording_is_checked_without_a_network(tmp_path: Path) -> None:
+    from pathlib import Path as Folder
+
+    report = sr.audit(Folder(__file__).parents[2] / "corpus" / "sites" / "shop", check_urls=3)
+    assert report.url_checks.checked == 3
+    assert {each.code: each.found for each in report.url_checks.estimates}["C01"] == 3  # it has no pages
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"check_urls": 0}, "check_urls is a number of URLs, 1 or more"),
+        ({"check_urls": True}, "check_urls is a number of URLs, 1 or more"),
+        ({"check_urls": "some"}, 'or "all", not \'some\''),
+        ({"check_urls": 5, "seed": "x"}, "seed is a whole number"),
+        ({"save_checks": "x"}, "give check_urls= too"),
+        ({"check_urls": 5, "select": "D"}, "check_urls= finds C01, C02"),
+        ({"check_urls": 5, "save_checks": "/nowhere/x.jsonl"}, "cannot be written"),
+        ({"check_urls": 5, "select": "C05"}, "C05 needs what a crawler found"),
+    ],
+)
+def test_mistakes_are_refused_before_any_request(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        sr.audit("https://e.invalid", **options)
+
+
+def test_a_dump_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "urls.jsonl").write_text('{"loc": "https://e.example/"}\n')
+    with pytest.raises(UsageError, match=r"is a dump: give the site"):
+        sr.audit(tmp_path / "urls.jsonl", check_urls=5)
+
+
+def test_a_line_of_results_has_all_fields() -> None:
+    line = json.loads(UrlCheck("https://e.example/").json_line())
+    assert list(line)[:3] == ["type", "url", "status"]
+    assert len(line) == 22

@@ -1,0 +1,122 @@
+"""`audit --check-urls`: mistakes, the progress bar, --quiet, and an interrupt, which keeps what is known."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cli_runs import NS, PROGRAM, SHOP, run
+
+if sys.platform == "win32":
+    pytest.skip("there are no pseudo-terminals", allow_module_level=True)
+
+from terminals import on_terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from servers import SiteServer
+
+HTML = {"Content-Type": "text/html"}
+PAGES = 12
+
+
+class WaitingPages(dict[str, Any]):
+    """Pages of a server; some of them are returned when `free` is set."""
+
+    def __init__(self, pages: dict[str, Any]) -> None:
+        super().__init__(pages)
+        self.free = threading.Event()
+        self.answered = 0
+
+    def get(self, path: str, default: Any = None) -> Any:
+        if path.startswith("/page"):
+            self.answered += 1
+            if self.answered > PAGES // 2:
+                self.free.wait(20)
+        return super().get(path, default)
+
+
+@pytest.fixture
+def server(site_server: Any) -> Iterator[SiteServer]:
+    """A site with pages that all answer 404, half of them late."""
+    started = site_server({})
+    locs = "".join(f"<url><loc>{started.url}/page{n}</loc></url>" for n in range(PAGES))
+    started.pages = WaitingPages(
+        {
+            "/robots.txt": (200, {}, f"Sitemap: {started.url}/map.xml".encode()),
+            "/map.xml": (200, {"Content-Type": "text/xml"}, f"<urlset {NS}>{locs}</urlset>".encode()),
+        }
+    )
+    yield started
+    started.pages.free.set()
+
+
+def audit(server: SiteServer, *arguments: str | Path) -> list[str]:
+    command = [*PROGRAM, "audit", server.url, "--allow-private", "--check-urls", "all", "--select", "C"]
+    return [*command, *map(str, arguments)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--check-urls", "0"], "'0' is neither a number of URLs, 1 or more, nor all"),
+        (["--check-urls", "some"], "'some' is neither a number"),
+        (["--check-urls", "-3"], "'-3' is neither a number"),
+        (["--save-checks", "x.jsonl"], "--save-checks keeps what --check-urls finds: give --check-urls too"),
+        (["--check-urls", "5", "--save-checks", "/nowhere/x"], "/nowhere/x cannot be written; name a file"),
+        (["--check-urls", "5", "--select", "D"], "--check-urls finds C01, C02, C03, C04, C07, C08: select one"),
+        (["--check-urls", "5", "--seed", "x"], "'x' is not a valid integer"),
+    ],
+)
+def test_mistakes(arguments: list[str], message: str) -> None:
+    result = run("audit", SHOP, *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_dump_is_refused(tmp_path: Path) -> None:
+    dump = tmp_path / "urls.jsonl"
+    dump.write_text('{"loc": "https://e.example/"}\n')
+    result = run("audit", dump, "--check-urls", "5")
+    assert result.exit_code == 2
+    assert "--check-urls fetches the pages of a site, and" in result.stderr
+
+
+def test_a_terminal_shows_what_is_done_and_the_time_left(server: SiteServer, tmp_path: Path) -> None:
+    with on_terminal(audit(server, "-o", tmp_path / "report.txt")) as terminal:
+        terminal.wait_for(r"URLs checked  6/12 \[00:\d\d, \d+:\d\d left\]")
+        server.pages.free.set()  # type: ignore[attr-defined]
+        assert terminal.end() == 1
+    assert "URLs checked  " not in "\n".join(terminal.screen())
+    assert "12 of 12 unique URLs checked" in (tmp_path / "report.txt").read_text()
+
+
+def test_quiet_shows_nothing(server: SiteServer, tmp_path: Path) -> None:
+    server.pages.free.set()  # type: ignore[attr-defined]
+    with on_terminal(audit(server, "-o", tmp_path / "report.txt", "-q")) as terminal:
+        assert terminal.end() == 1
+    assert terminal.screen() == []
+
+
+def test_an_interrupt_keeps_what_is_known(server: SiteServer, tmp_path: Path) -> None:
+    report, checks = tmp_path / "report.json", tmp_path / "checks.jsonl"
+    with on_terminal(audit(server, "-o", report, "--save-checks", checks)) as terminal:
+        terminal.wait_for(r"URLs checked  6/12")
+        terminal.type(b"\x03")
+        assert terminal.end() == 130
+    known = json.loads(report.read_text())["url_checks"]
+    assert (known["checked"], known["complete"]) == (6, False)
+    assert [json.loads(line)["status"] for line in checks.read_text().splitlines()] == [404] * 6
+
+
+def test_html_has_the_result(server: SiteServer, tmp_path: Path) -> None:
+    server.pages.free.set()  # type: ignore[attr-defined]
+    page = tmp_path / "report.html"
+    assert run(*audit(server, "-o", page)[len(PROGRAM) :]).exit_code == 1
+    assert "Page returns 4xx or 5xx" in page.read_text("utf-8")

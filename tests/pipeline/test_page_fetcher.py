@@ -1,0 +1,299 @@
+"""Pages are fetched politely: each URL once, robots.txt and delays obeyed, redirects followed within the site."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import itertools
+import time
+from collections import Counter
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fakenet import Answer, FakeFetcher
+
+from sitemap_reader.fetch.client import AiohttpFetcher
+from sitemap_reader.frontier.plan import Plan
+from sitemap_reader.frontier.robots_rules import ALLOW_ALL, parse_rules
+from sitemap_reader.model.errors import FetchError
+from sitemap_reader.model.limits import Limits
+from sitemap_reader.pipeline.page_fetcher import MAX_BODY_BYTES, MAX_HOPS, PageFetcher, PageResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+SITE = "https://e.example"
+HTML = {"content-type": "text/html"}
+
+
+class Network(FakeFetcher):
+    """Prepared answers, one after the other where there is a list; 404 for other URLs. Notes what was requested."""
+
+    def __init__(self, answers: Mapping[str, Any], seconds: float = 0.0) -> None:
+        super().__init__({})
+        self.prepared = {f"{SITE}{url}" if url[0] == "/" else url: answer for url, answer in answers.items()}
+        self.requested: list[str] = []
+        self.starts: list[float] = []
+        self.headers: dict[str, dict[str, str]] = {}
+        self.in_flight = self.most_in_flight = self.most_chunks = 0
+        self.seconds = seconds
+
+    @asynccontextmanager
+    async def fetch(self, url, headers):
+        self.requested.append(url)
+        self.starts.append(time.monotonic())
+        self.headers[url] = dict(headers)
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            await asyncio.sleep(self.seconds)
+            prepared = self.prepared.get(url, Answer(404))
+            if isinstance(prepared, list):
+                prepared = prepared.pop(0) if len(prepared) > 1 else prepared[0]
+            self.answers = {url: prepared}
+            async with super().fetch(url, headers) as response:
+                yield response
+        finally:
+            self.in_flight -= 1
+
+
+def page(text: str = "<p>text</p>", **headers: str) -> Answer:
+    return Answer(200, {**HTML, **headers}, (text.encode(),))
+
+
+def to(url: str, status: int = 301) -> Answer:
+    return Answer(status, {"location": url})
+
+
+def fetched(
+    network: Any, urls: Iterable[str], rules: Any = lambda url: ALLOW_ALL, plan: Plan | None = None, **options: Any
+) -> dict[str, PageResponse]:
+    """The responses by path."""
+    responses: list[PageResponse] = []
+
+    async def put(response: PageResponse) -> None:
+        responses.append(response)
+
+    async def run() -> None:
+        fetcher = PageFetcher(network, plan or Plan(), rules, **options)
+        async with asyncio.timeout(20):
+            await fetcher.run([f"{SITE}{url}" if url[0] == "/" else url for url in urls], put)
+
+    asyncio.run(run())
+    assert len(responses) == len({response.url for response in responses})
+    return {response.url.removeprefix(SITE): response for response in responses}
+
+
+def refusal(code: str, message: str = "refused", *, transient: bool = False) -> Answer:
+    return Answer(error=FetchError(message, code=code, transient=transient), is_no_answer=True)
+
+
+def test_each_url_is_requested_once_however_many_pages_lead_there() -> None:
+    pages = {f"/{n}": to("/end") for n in range(20)} | {"/end": page(), "/via": to("/1")}
+    network = Network(pages)
+    responses = fetched(network, [*pages])
+    assert len(responses) == 22
+    assert max(Counter(network.requested).values()) == 1
+    assert responses["/end"].body == b"<p>text</p>"
+    assert {response.final_status for response in responses.values()} == {200}
+
+
+def test_the_end_of_redirects_is_requested_once_if_it_is_not_listed() -> None:
+    network = Network({"/a": to("/c"), "/b": to("/c"), "/c": to("/gone")})
+    responses = fetched(network, ["/a", "/b"])
+    assert sorted(network.requested) == [f"{SITE}{path}" for path in ("/a", "/b", "/c", "/gone")]
+    assert [(each.status, each.target, each.final_url, each.final_status) for each in responses.values()] == [
+        (301, f"{SITE}/c", f"{SITE}/gone", 404)
+    ] * 2
+
+
+@pytest.mark.parametrize(("hops", "status"), [(MAX_HOPS, 200), (MAX_HOPS + 1, 301)])
+def test_so_many_redirects_are_followed(hops: int, status: int) -> None:
+    network = Network({f"/{n}": to(f"/{n + 1}") for n in range(hops)} | {f"/{hops}": page()})
+    assert fetched(network, ["/0"])["/0"].final_status == status
+
+
+@pytest.mark.parametrize("way", [["/a", "/b", "/a"], ["/a", "/b", "/c", "/b"]])
+def test_a_loop_ends(way: list[str]) -> None:
+    network = Network({here: to(there) for here, there in itertools.pairwise(way)})
+    assert fetched(network, ["/a"])["/a"].final_status == 301
+    assert max(Counter(network.requested).values()) == 1
+
+
+def test_a_redirect_to_another_site_is_not_followed() -> None:
+    network = Network({"/a": to("https://other.example/x"), "/b": to("https://www.e.example/y")})
+    responses = fetched(network, ["/a", "/b"])
+    assert (responses["/a"].final_url, responses["/a"].final_status) == ("https://other.example/x", None)
+    assert responses["/b"].final_status == 404
+    assert not any("other" in url for url in network.requested)
+
+
+def test_robots_txt_is_obeyed_also_at_the_end_of_a_redirect() -> None:
+    rules = parse_rules("User-agent: *\nDisallow: /private", "sitemap-reader")
+    network = Network({"/a": to("/private/b"), "/c": page()})
+    responses = fetched(network, ["/private/a", "/a", "/c"], lambda url: rules)
+    assert network.requested == [f"{SITE}/a", f"{SITE}/c"]
+    assert responses["/private/a"].failure.code == "F02"
+    assert (responses["/a"].final_url, responses["/a"].final_status) == (f"{SITE}/private/b", None)
+    assert "/private/a" in fetched(network, ["/private/a"], lambda url: rules, Plan(obey_robots=False))
+    assert network.requested[-1] == f"{SITE}/private/a"
+
+
+@pytest.mark.parametrize(
+    ("robots", "status"),
+    [
+        (Answer(200, {}, (b"User-agent: *\nDisallow: /b",)), None),
+        (Answer(404), 200),
+        (refusal("F04", "no byte"), None),
+        (to("https://www.e.example/robots.txt"), 200),
+        (to("/robots.txt"), 200),
+    ],
+)
+def test_the_robots_txt_of_another_host_is_read_first(robots: Answer, status: int | None) -> None:
+    network = Network({"/robots.txt": robots, "/b": page()})
+    assert fetched(network, ["/b"], lambda url: None)["/b"].status == status
+    assert network.requested[0] == f"{SITE}/robots.txt"
+    assert network.requested.count(f"{SITE}/robots.txt") == 1
+
+
+def test_a_robots_txt_at_a_host_that_is_skipped_forbids_all() -> None:
+    busy = Answer(503, {"retry-after": "9999"})
+    network = Network({"/robots.txt": to("https://www.e.example/robots.txt"), "https://www.e.example/robots.txt": busy})
+    assert fetched(network, ["/b"], lambda url: None)["/b"].failure.code == "F02"
+
+
+@pytest.mark.parametrize("per_host", [1, 3])
+def test_no_more_requests_to_a_host_than_allowed_are_in_flight(per_host: int) -> None:
+    network = Network({}, seconds=0.002)
+    fetched(network, [f"/{n}" for n in range(30)], plan=Plan(per_host=per_host))
+    assert network.most_in_flight == per_host
+
+
+def test_no_more_requests_than_allowed_are_in_flight_in_all() -> None:
+    network = Network({}, seconds=0.002)
+    fetched(network, [f"https://h{n}.example/{m}" for n in range(5) for m in range(4)], plan=Plan(concurrency=2))
+    assert network.most_in_flight == 2
+
+
+def test_a_crawl_delay_is_kept_from_the_last_sitemap_on() -> None:
+    rules = parse_rules("User-agent: *\nCrawl-delay: 0.05", "sitemap-reader")
+    network, began = Network({}), time.monotonic()
+    fetched(network, ["/1", "/2", "/3"], lambda url: rules)
+    starts = [began, *network.starts]
+    assert min(later - earlier for earlier, later in itertools.pairwise(starts)) >= 0.045
+    assert network.most_in_flight == 1
+
+
+@pytest.mark.parametrize(("delay", "code"), [("30", None), ("31", "F15")])
+def test_a_host_with_too_long_a_crawl_delay_is_skipped(delay: str, code: str | None) -> None:
+    rules = parse_rules(f"User-agent: *\nCrawl-delay: {delay}", "sitemap-reader")
+    network = Network({"/1": page()})
+    response = fetched(network, ["/1"], lambda url: rules, polite=False)["/1"]
+    assert (response.failure and response.failure.code) == code
+    assert len(network.requested) == (code is None)
+
+
+def test_retry_after_is_waited_for() -> None:
+    network = Network({"/1": [Answer(429, {"retry-after": "1"}), page()]})
+    assert fetched(network, ["/1"])["/1"].status == 200
+    assert network.starts[1] - network.starts[0] >= 0.99
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_host_that_asks_to_wait_for_too_long_is_skipped(status: int) -> None:
+    network = Network({"/1": Answer(status, {"retry-after": "61"})})
+    responses = fetched(network, ["/1", "/2", "/3"], plan=Plan(per_host=1))
+    assert network.requested == [f"{SITE}/1"]
+    assert {response.status for response in responses.values()} == {None}
+    assert {response.failure.code for response in responses.values()} == {"F01"}
+
+
+@pytest.mark.parametrize(("answer", "requests", "status"), [
+    ([Answer(500), page()], 2, 200),
+    ([Answer(500)], 3, 500),
+    ([Answer(404)], 1, 404),
+    ([Answer(403)], 1, 403),
+    ([refusal("F04", transient=True), page()], 2, 200),
+    ([refusal("F04", transient=True)], 3, None),
+    ([refusal("F13")], 1, None),
+])  # fmt: skip
+def test_only_what_may_pass_is_tried_again(answer: list[Answer], requests: int, status: int | None) -> None:
+    network = Network({"/1": answer})
+    response = fetched(network, ["/1"], polite=False)["/1"]
+    assert len(network.requested) == requests
+    assert response.status == status
+    assert (response.failure is None) is (status is not None)
+
+
+def test_requests_that_are_limited_are_not_a_status_of_the_page() -> None:
+    limited = Answer(429, {"retry-after": "0"})
+    response = fetched(Network({"/1": limited}), ["/1"], plan=Plan(limits=Limits(tries=2)), polite=False)["/1"]
+    assert (response.status, response.failure.code) == (None, "F01")
+
+
+@pytest.mark.parametrize(
+    ("length", "is_whole"), [(MAX_BODY_BYTES - 1, True), (MAX_BODY_BYTES, False), (MAX_BODY_BYTES * 4, False)]
+)
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_no_more_than_256_kib_of_a_page_are_read(length: int, is_whole: bool, is_packed: bool) -> None:
+    body = b"x" * length
+    sent = gzip.compress(body) if is_packed else body
+    chunks = tuple(sent[at : at + 65_536] for at in range(0, len(sent), 65_536))
+    headers = {**HTML, "content-encoding": "gzip"} if is_packed else HTML
+    response = fetched(Network({"/1": Answer(200, headers, chunks)}), ["/1"])["/1"]
+    assert len(response.body) == min(length, MAX_BODY_BYTES)
+    assert response.is_whole is is_whole
+
+
+@pytest.mark.parametrize(("status", "kind"), [(200, "application/pdf"), (404, "text/html"), (301, "text/html")])
+def test_other_bodies_are_not_kept(status: int, kind: str) -> None:
+    chunks = tuple(b"x" * 65_536 for _ in range(50))
+    response = fetched(Network({"/1": Answer(status, {"content-type": kind}, chunks)}), ["/1"])["/1"]
+    assert response.body == b""
+    assert response.body_bytes <= 3 * 65_536
+
+
+def test_a_page_that_breaks_off_keeps_its_status() -> None:
+    broken = Answer(200, HTML, (b"<title>x",), FetchError("broke off", transient=False))
+    response = fetched(Network({"/1": broken}), ["/1"])["/1"]
+    assert (response.status, response.body, response.is_whole) == (200, b"<title>x", False)
+
+
+@pytest.mark.parametrize(("sent", "coding"), [(b"no gzip", "gzip"), (b"x", "br")])
+def test_a_coding_that_cannot_be_read_is_no_body(sent: bytes, coding: str) -> None:
+    answer = Answer(200, {**HTML, "content-encoding": coding}, (sent,))
+    response = fetched(Network({"/1": answer}), ["/1"])["/1"]
+    assert (response.status, response.body, response.is_whole) == (200, b"", False)
+
+
+def test_private_addresses_are_refused() -> None:
+    async def run() -> None:
+        responses: list[PageResponse] = []
+
+        async def put(response: PageResponse) -> None:
+            responses.append(response)
+
+        async with AiohttpFetcher(user_agent="test") as fetcher:
+            urls = ["http://127.0.0.1:9/a", "http://localhost/b", "http://169.254.169.254/c"]
+            await PageFetcher(fetcher, Plan(), lambda url: ALLOW_ALL).run(urls, put)
+        assert {each.failure.code for each in responses} == {"F13"}
+
+    asyncio.run(run())
+
+
+def test_cancelling_ends_the_requests() -> None:
+    async def run() -> None:
+        network = Network({}, seconds=60)
+
+        async def put(response: PageResponse) -> None:
+            raise AssertionError(response)
+
+        task = asyncio.create_task(PageFetcher(network, Plan(), lambda url: ALLOW_ALL).run([f"{SITE}/1"], put))
+        while not network.in_flight:  # noqa: ASYNC110 - the network counts
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        assert network.in_flight == 0
+
+    asyncio.run(run())
