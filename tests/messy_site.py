@@ -109,7 +109,7 @@ def nested_index(site: Site) -> None:
     above.entry("/above/1")
     above.end()
     below.entry("/maps/1")
-    below.entry("/about")  # above its directory, but robots.txt names the index, which speaks for the host
+    below.entry("/about")  # above its directory; in scope, as robots.txt names the index
     below.end()
 
 
