@@ -80,6 +80,8 @@ def index(site: Site) -> None:
     _child(document, "/pages.xml", faults="S12")
     _child(document, "https://elsewhere.example/sitemap.xml", faults="U04")
     _child(document, "/outdated.xml", lastmod=site.day(-90), faults="D05")
+    _child(document, "/wide.xml", lastmod="yesterday", faults="D01")
+    _child(document, "/odd.xml", lastmod=site.day(400), faults="D02")
     line = document.add("  <sitemap>", "  </sitemap>") - 1
     document.fault("S11", line=line)
     document.add("</sitemapindex>")
@@ -122,6 +124,23 @@ def pages(site: Site) -> None:
     for number in range(60):
         document.entry(f"/pages/{number}", "<changefreq>weekly</changefreq>", f"<priority>0.{number % 9}</priority>")
     document.end()
+
+
+def odd_but_correct(site: Site) -> None:
+    """A byte order mark, CDATA, white space around a location, comments, an unknown namespace, other line ends."""
+    document = site.urlset("/odd.xml", root=f'<s:urlset xmlns:s="{SITEMAP_NS}">')
+    document.add("<!-- <url><loc>https://elsewhere.example/comment</loc></url> -->")
+    date = f"<s:lastmod>{site.day(-8)}T09:30:15.250+02:00</s:lastmod>"
+    document.add(f"<s:url><s:loc><![CDATA[{site.url('/odd?a=1&b=2')}]]></s:loc>{date}</s:url>")
+    document.add(f"<s:url><s:loc>\n\t{site.url('/odd/&#50;')}\n</s:loc>{date}</s:url>", "</s:urlset>")
+    site.urls += 2
+    site.serve(document.path, b"\xef\xbb\xbf" + document.body.replace(b"\n", b"\r\n"))
+    wide = site.urlset("/wide.xml")
+    wide.lines[0] = '<?xml version="1.0" encoding="UTF-16"?>'
+    wide.entry("/wide/1")
+    wide.add("</urlset>")
+    wide.fault("S07")
+    site.serve(wide.path, wide.body.decode().encode("utf-16"))
 
 
 def archive(site: Site) -> None:
@@ -169,6 +188,7 @@ def refused(site: Site) -> None:
         ("/gone.xml", "404 Not Found", NOT_FOUND),
         ("/removed.xml", "410 Gone", NOT_FOUND),
         ("/denied.xml", "403 Forbidden", DENIED),
+        ("/login.xml", "401 Unauthorized", DENIED),
         ("/failing.xml", "500 Internal Server Error", SERVER_ERROR),
     ):
         site.scripts[path] = [status(line, *(["Retry-After: 0"] if line.startswith("5") else []))]
@@ -182,6 +202,13 @@ def redirects(site: Site) -> None:
     there = site.urlset("/there.xml")
     there.entry("/moved/1")
     there.end()
+    # Of two names of one sitemap the second is no sitemap of its own.
+    site.scripts["/alias.xml"] = [status("302 Found", f"Location: {site.url('/pages.xml')}")]
+    site.fault("F03", "/alias.xml")
+    site.scripts["/lost.xml"] = [status("302 Found", f"Location: {site.url('/home')}")]
+    site.serve("/home", b"<!DOCTYPE html>\n<html><title>Shop</title></html>\n", type="text/html")
+    site.fault("F03", "/lost.xml")
+    site.unreadable("F05", "/lost.xml")
     for here, next_one in (("/loop.xml", "/pool.xml"), ("/pool.xml", "/loop.xml")):
         site.scripts[here] = [status("302 Found", f"Location: {site.url(next_one)}")]
     site.fault("F03", "/loop.xml")
@@ -488,7 +515,7 @@ def news(site: Site) -> None:
 
 # The sitemaps of the index, in the order in which it lists them.
 INDEXED = (
-    "/pages.xml", "/archive.xml.gz", "/slow.xml", "/recovering.xml", "/maps/index.xml", "/gone.xml", "/removed.xml",
+    "/pages.xml", "/alias.xml", "/lost.xml", "/login.xml", "/archive.xml.gz", "/slow.xml", "/recovering.xml", "/maps/index.xml", "/gone.xml", "/removed.xml",
     "/denied.xml", "/failing.xml", "/moved.xml", "/loop.xml", "/dropped.xml", "/soft404.xml", "/api.xml",
     "/nothing.xml", "/mistyped.xml", "/unversioned.xml", "/truncated.xml.gz", "/cut.xml", "/ampersand.xml",
     "/namespace.xml",
@@ -497,7 +524,7 @@ INDEXED = (
     "/hreflang.xml", "/images.xml", "/videos.xml", "/news.xml", "/manynews.xml",
 )  # fmt: skip
 DOCUMENTS: tuple[Callable[[Site], None], ...] = (
-    robots, index, nested_index, pages, archive, slow, recovering, refused, redirects, dropped, no_sitemaps, headers,
+    robots, index, nested_index, pages, odd_but_correct, archive, slow, recovering, refused, redirects, dropped, no_sitemaps, headers,
     truncated_gzip, broken, structure, charsets, text_list, feeds, urls, duplicates, dates, identical_dates, requested,
     hints, hreflang, images, videos, news,
 )  # fmt: skip
