@@ -313,12 +313,15 @@ def charsets(site: Site) -> None:
 
 
 def text_list(site: Site) -> None:
-    """A list of URLs; text cannot state a lastmod."""
+    """A list of URLs, without lastmods, which text cannot state; a relative URL, a comment, a URL listed twice."""
     document = Document(site, "/list.txt")
     for number in range(4):
         document.add(site.url(f"/list/{number}"))
-    site.urls += 5
+    site.urls += 6
     document.fault("U08", line=document.add(site.url("/list/4#top")), url="/list/4")
+    document.fault("U01", line=document.add("/list/relative"))  # of text nothing shows that it is a URL
+    document.fault("U01", line=document.add("# a comment"))
+    document.fault("U06", line=document.add("", site.url("/list/1")), url="/list/1")
     document.serve(type="text/plain")
 
 
@@ -349,6 +352,10 @@ def urls(site: Site) -> None:
     """A fault of nearly every kind in a URL."""
     document = site.urlset("/urls.xml")
     document.entry("urls/relative", faults="U01", url="/urls/relative")
+    document.entry(site.url("/urls/host").partition(":")[2], faults="U01", url="/urls/host")
+    document.entry("", faults="S11", url=None)
+    document.entry("https:///urls/nohost", faults="U15", url=None)
+    document.entry(site.url("/urls/case").replace("http", "HTTP"))
     document.entry("mailto:shop@example.com", faults="U02", url=None)
     document.entry("/urls/" + "a" * (2_048 - len(site.url("/urls/"))), faults="U03")
     document.entry("https://elsewhere.example/1", faults="U04", kept=False)
@@ -362,7 +369,8 @@ def urls(site: Site) -> None:
     document.entry("/urls/photo.jpg", faults="U13")
     document.entry(site.origin.replace("://", "://user:secret@") + "/urls/login", faults="U14")
     document.entry("http://10.0.0.5/urls/inside", faults="U04", kept=False)
-    document.entry("https:///urls/nohost", faults="U15", url=None)
+    document.entry("http://127.0.0.1:99999/urls/port", faults="U15", url=None)
+    document.entry("javascript:void(0)", faults="U02", url=None)
     document.end()
 
 
@@ -497,15 +505,16 @@ def news(site: Site) -> None:
     """A correct item, a fault of each kind, and one item more than Google reads."""
     document, many = site.urlset("/news.xml", "news"), site.urlset("/manynews.xml", "news")
 
-    def item(days: int = -1, language: str = "en", title: str = "<news:title>Lamps</news:title>") -> list[str]:
+    def item(date: str = "", language: str = "en", title: str = "<news:title>Lamps</news:title>") -> list[str]:
         publication = f"<news:name>Lamps</news:name><news:language>{language}</news:language>"
-        date = f"<news:publication_date>{site.day(days)}</news:publication_date>"
-        return ["<news:news>", f"<news:publication>{publication}</news:publication>", date, title, "</news:news>"]
+        published = f"<news:publication_date>{date or site.day(-1)}</news:publication_date>"
+        return ["<news:news>", f"<news:publication>{publication}</news:publication>", published, title, "</news:news>"]
 
     document.entry("/news/1", *item(), lastmod=None)
-    document.entry("/news/2", *item(days=-5), lastmod=None, faults="N02")
+    document.entry("/news/2", *item(date=site.day(-5)), lastmod=None, faults="N02")
     document.entry("/news/3", *item(title=""), lastmod=None, faults="N03")
     document.entry("/news/4", *item(language="english"), lastmod=None, faults="N04")
+    document.entry("/news/5", *item(date="Monday"), lastmod=None, faults="D01")
     document.end()
     for number in range(1_001):
         many.entry(f"/news/many/{number}", *item(), lastmod=None)
@@ -515,18 +524,18 @@ def news(site: Site) -> None:
 
 # The sitemaps of the index, in the order in which it lists them.
 INDEXED = (
-    "/pages.xml", "/alias.xml", "/lost.xml", "/login.xml", "/archive.xml.gz", "/slow.xml", "/recovering.xml", "/maps/index.xml", "/gone.xml", "/removed.xml",
-    "/denied.xml", "/failing.xml", "/moved.xml", "/loop.xml", "/dropped.xml", "/soft404.xml", "/api.xml",
-    "/nothing.xml", "/mistyped.xml", "/unversioned.xml", "/truncated.xml.gz", "/cut.xml", "/ampersand.xml",
-    "/namespace.xml",
-    "/extension.xml", "/empty.xml", "/before.xml", "/dtd.xml", "/tags.xml", "/latin1.xml", "/bytes.xml", "/list.txt",
-    "/urls.xml", "/duplicates.xml", "/dates.xml", "/identical.xml", "/undated.xml", "/requested.xml", "/hints.xml",
-    "/hreflang.xml", "/images.xml", "/videos.xml", "/news.xml", "/manynews.xml",
+    "/pages.xml", "/alias.xml", "/lost.xml", "/login.xml", "/archive.xml.gz", "/slow.xml", "/recovering.xml",
+    "/maps/index.xml", "/gone.xml", "/removed.xml", "/denied.xml", "/failing.xml", "/moved.xml", "/loop.xml",
+    "/dropped.xml", "/soft404.xml", "/api.xml", "/nothing.xml", "/mistyped.xml", "/unversioned.xml",
+    "/truncated.xml.gz", "/cut.xml", "/ampersand.xml", "/namespace.xml", "/extension.xml", "/empty.xml", "/before.xml",
+    "/dtd.xml", "/tags.xml", "/latin1.xml", "/bytes.xml", "/list.txt", "/urls.xml", "/duplicates.xml", "/dates.xml",
+    "/identical.xml", "/undated.xml", "/requested.xml", "/hints.xml", "/hreflang.xml", "/images.xml", "/videos.xml",
+    "/news.xml", "/manynews.xml",
 )  # fmt: skip
 DOCUMENTS: tuple[Callable[[Site], None], ...] = (
-    robots, index, nested_index, pages, odd_but_correct, archive, slow, recovering, refused, redirects, dropped, no_sitemaps, headers,
-    truncated_gzip, broken, structure, charsets, text_list, feeds, urls, duplicates, dates, identical_dates, requested,
-    hints, hreflang, images, videos, news,
+    robots, index, nested_index, pages, odd_but_correct, archive, slow, recovering, refused, redirects, dropped,
+    no_sitemaps, headers, truncated_gzip, broken, structure, charsets, text_list, feeds, urls, duplicates, dates,
+    identical_dates, requested, hints, hreflang, images, videos, news,
 )  # fmt: skip
 
 

@@ -67,7 +67,7 @@ class Site:
 
     def url(self, path: str) -> str:
         """The URL of a path; other URLs stay as they are."""
-        return f"{self.origin}{path}" if path.startswith("/") else path
+        return f"{self.origin}{path}" if path.startswith("/") and not path.startswith("//") else path
 
     def day(self, days: int) -> str:
         """The date so many days after now."""
