@@ -91,7 +91,8 @@ class FaultServer:
     """Answers GET from `scripts`: path -> scripts, used one by one; the last one stays. Else 404.
 
     With `tls` every connection begins with a handshake; with `greet` that function gets each new connection, and
-    nothing is read from it. `scripts` may be changed while it runs. Used as a context manager; `url` is the origin.
+    nothing is read from it. Without a `port` it takes a free one. `scripts` may be changed while it runs. Used as a
+    context manager; `url` is the origin.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class FaultServer:
         *,
         tls: ssl.SSLContext | None = None,
         greet: Callable[[socket.socket], object] | None = None,
+        port: int = 0,
     ) -> None:
         self.scripts: dict[str, list[Script]] = {}
         for path, given in (scripts or {}).items():
@@ -111,7 +113,7 @@ class FaultServer:
         self._greet = greet
         self._lock = threading.Lock()
         self._open: dict[threading.Thread, socket.socket] = {}
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+        self._listener = socket.create_server(("127.0.0.1", port), backlog=128)
         self.port = int(self._listener.getsockname()[1])
         self.place = f"127.0.0.1:{self.port}"
         self.url = f"{'https' if tls else 'http'}://{self.place}"

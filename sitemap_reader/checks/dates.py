@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ..frontier.lastmod_trust import History
-    from ..model.records import Outcome, SitemapRef, UrlRecord
+    from ..model.records import Outcome, Precision, SitemapRef, UrlRecord
     from ..statistics.facts import Fact
     from .findings import CheckedUrls, Findings, Place
 
@@ -29,7 +29,7 @@ _MIN_PRIORITIES = 10
 
 
 class FutureDates(Check):
-    """Lastmods in the future (D02)."""
+    """Lastmods in the future (D02), of pages and of the sitemaps of an index."""
 
     codes = ("D02",)
 
@@ -44,9 +44,18 @@ class FutureDates(Check):
         rows = zip(batch.locs, batch.lastmods, batch.precisions, batch.lines, strict=True)
         for loc, lastmod, precision, line in rows:
             if lastmod is not None and is_future(lastmod, precision, now):
-                date = format_date(lastmod, precision)
-                message = f"{loc}: lastmod {date} is in the future"
-                findings.report("D02", message, sitemap=batch.sitemap, line=line, field="lastmod", raw=date, url=loc)
+                _report_future((lastmod, precision), {"sitemap": batch.sitemap, "line": line, "url": loc}, findings)
+
+    def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
+        """Checks the lastmod that an index states."""
+        if ref.lastmod is not None and is_future(ref.lastmod, ref.lastmod_precision, self._clock()):
+            place: Place = {"sitemap": ref.sitemap, "line": ref.line, "url": ref.loc}
+            _report_future((ref.lastmod, ref.lastmod_precision), place, findings)
+
+
+def _report_future(stated: tuple[datetime, Precision | None], place: Place, findings: Findings) -> None:
+    date = format_date(*stated)
+    findings.report("D02", f"{place['url']}: lastmod {date} is in the future", **place, field="lastmod", raw=date)
 
 
 @attrs.define

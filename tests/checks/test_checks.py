@@ -363,6 +363,13 @@ def test_private_addresses(host: str, is_private: bool) -> None:
 )
 def test_the_future_begins_when_no_clock_can_explain_it(lastmod: datetime, precision: str, is_late: bool) -> None:
     assert bool(found(FutureDates(lambda: NOW), dated(NOW, lastmod, precision=precision))) == is_late
+    ref = SitemapRef(MAP, lastmod, precision, f"{A}/index.xml", 7)  # type: ignore[arg-type]
+    reported = [(each.code, each.url, each.sitemap, each.line) for each in problems(FutureDates(lambda: NOW), ref)]
+    assert reported == [("D02", MAP, f"{A}/index.xml", 7)] * is_late
+
+
+def test_an_index_may_state_no_lastmod() -> None:
+    assert not found(FutureDates(lambda: NOW), SitemapRef(MAP))
 
 
 def same(number: int, of: int) -> list[UrlRecord]:

@@ -498,6 +498,12 @@ def test_other_sections_are_one_bar():
     assert [bar.count for bar in shown(MAX_NAMES + 1).bars] == [9] * MAX_NAMES + [13]
 
 
+@pytest.mark.parametrize(("seconds", "shown"), [(0.0, "0.01"), (0.01, "0.01"), (0.011, "0.02"), (3.0, "3.00")])
+def test_the_time_that_half_of_the_sitemaps_took_is_rounded_up(seconds: float, shown: str):
+    (figure,) = figures(attrs.evolve(EMPTY, sitemaps=(row(f"{SHOP}/a", seconds=seconds),)))
+    assert figure.note == f"Half of them took {shown} s or less, fetched and read."
+
+
 def test_response_times_are_counted_by_their_length():
     times = (0.0, 0.1, 0.15, 4.0, 31.0, float("nan"), float("inf"), None)
     sitemaps = (row(f"{SHOP}/{place}", seconds=seconds) for place, seconds in enumerate(times))

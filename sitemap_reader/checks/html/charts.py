@@ -174,7 +174,7 @@ def _times(rows: Iterable[TreeRow]) -> Figure:
     reached = Counter(bisect_right(_EDGES, seconds) - 1 for seconds in times)
     ends = range(min(reached, default=0), max(reached, default=-1) + 1)
     bars = tuple(Bar(_span(place), reached[place]) for place in ends)
-    middle = sorted(times)[len(times) // 2] if times else 0
+    middle = max(math.ceil(sorted(times)[len(times) // 2] * 100), 1) / 100 if times else 0
     note = f"Half of them took {middle:.2f} s or less, fetched and read." if times else ""
     return Figure("Response times in seconds (sitemaps)", "seconds", "sitemaps", bars, is_vertical=True, note=note)
 

@@ -1,0 +1,201 @@
+"""An audit of the messy site: each fault that was written into it is found, and nothing else, in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+from messy_site import NOT_SEEDED, served_site
+from seeded_faults import Fault
+
+from sitemap_reader.model.problems import CATALOGUE
+
+sys.path.append(str(Path(__file__).parents[1] / "cli"))
+
+from cli_runs import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from seeded_faults import Site
+
+
+@attrs.frozen
+class Audited:
+    """The site, which is served no more; its recording, and what an audit of the served site has written."""
+
+    site: Site
+    recording: Path
+    findings: list[dict[str, Any]]
+    report: dict[str, Any]
+    exit_code: int
+
+    @property
+    def faults(self) -> Counter[Fault]:
+        """The truth."""
+        return Counter(self.site.faults)
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory: pytest.TempPathFactory) -> Audited:
+    folder = tmp_path_factory.mktemp("messy")
+    findings, report = folder / "findings.jsonl", folder / "report.json"
+    with served_site() as site:
+        options = ["--allow-private", "--record", folder / "recording", "--findings", findings, "-o", report]
+        result = run("audit", site.origin, *options)
+    rows = [json.loads(line) for line in findings.read_text().splitlines()]
+    return Audited(site, folder / "recording", rows, json.loads(report.read_text()), result.exit_code)
+
+
+def fault(row: dict[str, Any]) -> Fault:
+    """A row of a format, in which a number may be text, and nothing an empty one."""
+    return Fault(row["code"], row["severity"], row["url"], row["sitemap"], int(row["line"] or 0))
+
+
+def test_each_fault_that_was_written_is_found_and_nothing_else(audited: Audited) -> None:
+    assert Counter(map(fault, audited.findings)) == audited.faults
+    assert {row["count"] for row in audited.findings} == {1}
+    assert audited.report["urls"] == audited.site.urls
+    assert audited.report["notes"] == []
+
+
+def test_documents_that_cannot_be_read_are_incomplete_and_no_others(audited: Audited) -> None:
+    incomplete = {row["url"]: row["entries"] for row in audited.report["sitemaps"] if row["complete"] == "no"}
+    assert {url for url, entries in incomplete.items() if not entries} == audited.site.unread
+    assert {url for url, entries in incomplete.items() if entries} == audited.site.cut
+    assert audited.report["complete"] is False
+
+
+def test_each_code_is_in_the_site_or_has_a_reason_why_not() -> None:
+    with served_site() as site:
+        seeded = {each.code for each in site.faults}
+    absent = {code for code in CATALOGUE if code.startswith(tuple(NOT_SEEDED))}
+    assert seeded | absent == {*CATALOGUE}
+    assert not seeded & absent
+
+
+# --- every format ---
+
+
+def by_code(faults: Iterable[Fault]) -> Counter[Any]:
+    return Counter((each.code, each.severity) for each in faults)
+
+
+def by_place(faults: Iterable[Fault]) -> Counter[Any]:
+    return Counter((each.code, each.sitemap, each.line) for each in faults)
+
+
+def in_overview(text: str) -> Counter[Any]:
+    """`error    F01  4  HTTP error`."""
+    lines = re.findall(r"^(error|warning|notice) +([A-Z]\d\d) +([\d,]+)  ", text, re.MULTILINE)
+    return Counter({(code, severity.replace("notice", "info")): int(count) for severity, code, count in lines})
+
+
+def in_headings(text: str) -> Counter[Any]:
+    """`F01 error: HTTP error (4 occurrences in 4 documents)`."""
+    lines = re.findall(r"^([A-Z]\d\d) (error|warning|notice): .*\((\d+) occurrences? in", text, re.MULTILINE)
+    return Counter({(code, severity.replace("notice", "info")): int(count) for code, severity, count in lines})
+
+
+def in_json(text: str) -> Counter[Any]:
+    return Counter({(each["code"], each["severity"]): each["count"] for each in json.loads(text)["findings"]})
+
+
+def in_page(text: str) -> Counter[Any]:
+    """Of the data of the page: a row is the number of its sitemap, the line, and more."""
+    data = json.loads(re.search(r'<script type="application/json" id="occurrences">(.*?)</script>', text)[1])
+    rows = ((name[:3], row) for name, rows in data["rows"].items() for row in rows)
+    return Counter((code, data["sitemaps"][row[0]][0], row[1] or 0) for code, row in rows)
+
+
+def in_rows(rows: Iterable[dict[str, Any]]) -> Counter[Any]:
+    return Counter(map(fault, rows))
+
+
+def in_sarif(text: str) -> Counter[Any]:
+    results = json.loads(text)["runs"][0]["results"]
+    return Counter((each["ruleId"], each["level"].replace("note", "info")) for each in results)
+
+
+def in_junit(text: str) -> Counter[Any]:
+    """Of the errors, which fail: `<testcase name="F01 ..."><failure type="error" message="error: 2 occurrences in`."""
+    cases = re.findall(r'<testcase name="(\w+) [^>]*>\s*<failure type="error" message="error: (\d+) occ', text)
+    return Counter({(code, "error"): int(count) for code, count in cases})
+
+
+def in_annotations(text: str) -> Counter[Any]:
+    """The severities of the annotations: GitHub shows ten of each."""
+    return Counter(re.findall(r"^::(error|warning|notice) ", text, re.MULTILINE))
+
+
+def ten_of_each(faults: Iterable[Fault]) -> Counter[Any]:
+    counts = Counter(each.severity.replace("info", "notice") for each in faults)
+    return Counter({severity: min(count, 10) for severity, count in counts.items()})
+
+
+def parquet_rows(body: bytes) -> list[dict[str, Any]]:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    return parquet.read_table(io.BytesIO(body)).to_pylist()  # type: ignore[no-any-return]
+
+
+# Format -> what it has of the faults, and what that is of the truth.
+FORMATS: list[tuple[str, Callable[[bytes], Counter[Any]], Callable[[Iterable[Fault]], Counter[Any]]]] = [
+    ("text", lambda body: in_overview(body.decode()), by_code),
+    ("text", lambda body: in_headings(body.decode()), by_code),
+    ("json", lambda body: in_json(body.decode()), by_code),
+    ("html", lambda body: in_page(body.decode()), by_place),
+    ("csv", lambda body: in_rows(csv.DictReader(io.StringIO(body.decode()))), Counter),
+    ("jsonl", lambda body: in_rows(map(json.loads, body.splitlines())), Counter),
+    ("sarif", lambda body: in_sarif(body.decode()), by_code),
+    ("junit", lambda body: in_junit(body.decode()), lambda faults: by_code(f for f in faults if f.severity == "error")),
+    ("github", lambda body: in_annotations(body.decode()), ten_of_each),
+    ("parquet", lambda body: in_rows(parquet_rows(body)), Counter),
+]
+
+
+@pytest.mark.parametrize(("format", "read", "expected"), FORMATS, ids=[name for name, *_ in FORMATS])
+def test_every_format_has_all(audited: Audited, tmp_path: Path, format: str, read: Any, expected: Any) -> None:
+    output = tmp_path / "report"
+    run("audit", audited.recording, "--allow-private", "--format", format, "-o", output)
+    assert read(output.read_bytes()) == expected(audited.faults.elements())
+
+
+@pytest.mark.parametrize(
+    ("options", "exit_code"),
+    [
+        ([], 1),
+        (["--fail-on", "never"], 3),  # documents could not be read
+        (["--select", "L04", "--fail-on", "warning"], 3),
+        (["--select", "L04", "--fail-on", "info"], 1),
+    ],
+)
+def test_the_exit_code_is_that_of_what_was_found(audited: Audited, options: list[str], exit_code: int) -> None:
+    assert audited.exit_code == 1
+    assert run("audit", audited.recording, "--allow-private", *options).exit_code == exit_code
+
+
+def test_each_card_of_the_page_shows_its_count_and_its_places(audited: Audited, tmp_path: Path, show: Any) -> None:
+    output = tmp_path / "report.html"
+    run("audit", audited.recording, "--allow-private", "-o", output)
+    for width in (1440, 390):
+        tab = show(output.read_text(), viewport={"width": width, "height": 900})
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        tab.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        heads = tab.locator(".finding").evaluate_all(
+            "(all) => all.map((card) => [card.querySelector('code').innerText,"
+            " card.querySelector('.amount').innerText, card.querySelectorAll('.occurrences li').length])"
+        )
+        shown: Counter[str] = Counter()
+        for code, amount, rows in heads:
+            assert int(amount.split(" ")[0]) == rows
+            shown[code] += rows
+        assert shown == Counter(each.code for each in audited.faults.elements())
