@@ -100,8 +100,9 @@ def in_overview(text: str) -> Counter[Any]:
 
 
 def in_headings(text: str) -> Counter[Any]:
-    """`F01 error: HTTP error (4 occurrences in 4 documents)`."""
-    lines = re.findall(r"^([A-Z]\d\d) (error|warning|notice): .*\((\d+) occurrences? in", text, re.MULTILINE)
+    """`F01 error: HTTP error (4 occurrences in 4 documents)`, on one line or two."""
+    heading = r"^([A-Z]\d\d) (error|warning|notice): [^\n]*\n?[^\n]*?\((\d+)\s+occurrences?\s+in"
+    lines = re.findall(heading, text, re.MULTILINE)
     return Counter({(code, severity.replace("notice", "info")): int(count) for code, severity, count in lines})
 
 
@@ -131,6 +132,12 @@ def in_junit(text: str) -> Counter[Any]:
     return Counter({(code, "error"): int(count) for code, count in cases})
 
 
+def in_markdown(text: str) -> Counter[Any]:
+    """`| error | F01 | Sitemap not found | 2 |`."""
+    lines = re.findall(r"^\| (error|warning|notice) \| (\w+) \|.*\| ([\d,]+) \|$", text, re.MULTILINE)
+    return Counter({(code, severity.replace("notice", "info")): int(count) for severity, code, count in lines})
+
+
 def in_annotations(text: str) -> Counter[Any]:
     """The severities of the annotations: GitHub shows ten of each."""
     return Counter(re.findall(r"^::(error|warning|notice) ", text, re.MULTILINE))
@@ -156,6 +163,7 @@ FORMATS: list[tuple[str, Callable[[bytes], Counter[Any]], Callable[[Iterable[Fau
     ("jsonl", lambda body: in_rows(map(json.loads, body.splitlines())), Counter),
     ("sarif", lambda body: in_sarif(body.decode()), by_code),
     ("junit", lambda body: in_junit(body.decode()), lambda faults: by_code(f for f in faults if f.severity == "error")),
+    ("markdown", lambda body: in_markdown(body.decode()), by_code),
     ("github", lambda body: in_annotations(body.decode()), ten_of_each),
     ("parquet", lambda body: in_rows(parquet_rows(body)), Counter),
 ]
