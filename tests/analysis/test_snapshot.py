@@ -44,7 +44,7 @@ def test_columns_are_the_keys_of_lines_then_parts_of_urls() -> None:
     assert shop.urls.columns == [*stored, *derived]
     assert shop.pages.columns == shop.urls.columns
     assert shop.sitemaps.columns[:3] == ["url", "final_url", "parents"]
-    assert shop.problems.columns == ["code", "severity", "message", "sitemap", "line", "field", "raw", "site"]
+    assert shop.problems.columns == ["code", "severity", "message", "sitemap", "line", "field", "raw", "url", "site"]
 
 
 def test_a_site_of_the_network_is_read_now(tmp_path: Path, nothing: Path) -> None:

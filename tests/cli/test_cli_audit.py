@@ -74,7 +74,7 @@ def test_html_is_one_page() -> None:
 def test_another_suffix_is_refused(tmp_path: Path) -> None:
     result = run("audit", SHOP, "-o", tmp_path / "x.tsv")
     assert result.exit_code == 2
-    assert "x.tsv: .tsv is not a format of this command; give --format text|json|html|csv|jsonl" in result.stderr
+    assert "x.tsv: .tsv is not a format of this command; give --format text|json|html|github|" in result.stderr
 
 
 @pytest.mark.parametrize(

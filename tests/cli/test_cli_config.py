@@ -278,13 +278,14 @@ OPTIONS = [(name, key) for name, command in COMMANDS.items() for key in keys_of(
 @pytest.mark.parametrize(("command", "key"), OPTIONS)
 def test_every_option_may_be_in_its_table(config: Callable[[str], Path], command: str, key: str) -> None:
     param = keys_of(COMMANDS[command])[key]
-    special = {"WHEN": '"7d"', "SIZE": '"5M"'}
+    special = {"WHEN": '"7d"', "SIZE": '"5M"', "N|all": '"10"', "A=B": '["https://a.example=https://b.example"]'}
+    special |= {"URL": '"https://a.example"'}
     if getattr(param, "is_flag", False):
         value = "true"
     elif isinstance(param.type, click.Choice):
         value = json.dumps(param.type.choices[0])
     else:
-        kinds = {"integer range": "1", "float": "1.5"}
+        kinds = {"integer range": "1", "integer": "1", "float": "1.5"}
         value = kinds.get(param.type.name, special.get(str(param.metavar), '"text"'))
     config(f"[{command}]\n{key} = {value}\n")
     result = run("config", "--check", "--config", NAME)

@@ -72,7 +72,7 @@ def test_format_wins_over_the_suffix(tmp_path: Path) -> None:
         (["-o", "urls.csv.xz"], "-o urls.csv.xz: files are compressed as .gz or .zst, not as .xz"),
         (["-o", "urls.parquet.gz"], "-o urls.parquet.gz: Parquet is compressed already; give a name in .parquet"),
         (["-o", "urls.html"], "-o urls.html: .html is not a format of this command; give --format jsonl|csv|tsv"),
-        (["-o", "urls.xml"], "-o urls.xml: no command writes .xml"),
+        (["-o", "urls.xml"], "-o urls.xml: .xml is not a format of this command; give --format jsonl|csv|tsv"),
         (["--format", "txt", "--fields", "loc"], "txt is the locs alone, without fields; --format tsv has fields"),
         (["--format", "csv", "--fields", "loc,title"], "--fields: there is no title; do you mean images.title"),
         (["--format", "csv", "--fields", ""], "--fields: which ones? there are loc, lastmod"),

@@ -171,7 +171,7 @@ MISTAKES = [
     ["stats", "h.example", "https://me:s3cret@h.example/a.jsonl"],
     ["diff", "https://me:s3cret@h.example/", "b"],
     ["convert", "https://me:s3cret@h.example/a.jsonl", "-o", "b.parquet"],
-    ["audit", "https://me:s3cret@h.example/", "https://me:s3cret@h.example/"],
+    ["audit", "https://me:s3cret@h.example/", "--format", "html", "-o", "x.csv", "--also", "x.csv"],
     ["schema", "https://me:s3cret@h.example/"],
     ["harvest", "https://me:s3cret@h.example/", "-o", "out"],
     ["sync", "https://me:s3cret@h.example/", "--history", "--state", "none.db"],

@@ -229,7 +229,7 @@ def test_only_what_may_pass_is_tried_again(answer: list[Answer], requests: int, 
 def test_requests_that_are_limited_are_not_a_status_of_the_page() -> None:
     limited = Answer(429, {"retry-after": "0"})
     response = fetched(Network({"/1": limited}), ["/1"], plan=Plan(limits=Limits(tries=2)), polite=False)["/1"]
-    assert (response.status, response.failure.code) == (None, "F01")
+    assert (response.status, response.failure.code) == (None, "F18")
 
 
 @pytest.mark.parametrize(
