@@ -92,6 +92,8 @@ class KnownFindings:
     def read(cls, file: str | os.PathLike[str]) -> Self:
         """Those in a file that an audit wrote as JSON lines; UsageError for another."""
         name = os.fspath(file)
+        if not os.path.exists(name):
+            raise UsageError(f"there is no file {name}; an empty one means that nothing is known yet")
         return cls(_key_of_row(row, f"{name}:{number}") for number, row in DumpFile(Path(name)).numbered())
 
     def __contains__(self, problem: Problem) -> bool:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ..checks.url_checks import CheckSize
     from ..client.targets import Target
     from ..model.problems import Severity
-    from .output import Outputs
+    from .audit_outputs import AuditOutputs
 
 # --fail-on -> the severities that make the command fail.
 _FAILING: dict[str, tuple[Severity, ...]] = {
@@ -92,9 +92,9 @@ def run(
     guard = not no_formula_guard
     with open_audit_outputs(output, format, also, findings, targets=len(targets), guard=guard) as outputs:
         rules["on_occurrence"] = outputs.on_occurrence
-        auditor = _Auditor(console, outputs.main, rules, reference_files, as_of, reading)
+        auditor = _Auditor(console, outputs, rules, reference_files, as_of, reading)
         ended = read_each(targets, console, auditor.audit)
-        report = auditor.result(is_one=len(targets) == 1)
+        report = auditor.result()
         if report is not None:
             outputs.write(report, _FAILING[fail_on], auditor.file_of)
             if report.failing(_FAILING[fail_on]):
@@ -110,7 +110,7 @@ class _Auditor:
     """Makes the reports; after an interrupt, of what was read by then."""
 
     console: Console
-    outputs: Outputs
+    outputs: AuditOutputs
     rules: dict[str, Any]
     reference_files: ComparisonSources
     as_of: str | None
@@ -124,11 +124,11 @@ class _Auditor:
         """Seconds since the start."""
         return time.monotonic() - self.started
 
-    def result(self, *, is_one: bool) -> Report | ReportSet | None:
+    def result(self) -> Report | ReportSet | None:
         """The report of the only target, or those of several; None if no target gave one."""
         if not self.reports:
             return None
-        return self.reports[0] if is_one else ReportSet(tuple(self.reports))
+        return ReportSet(tuple(self.reports)) if self.outputs.names_sites else self.reports[0]
 
     def file_of(self, url: str) -> str | None:
         """The file of a URL of the last target, if that is a folder or a file."""
@@ -137,6 +137,7 @@ class _Auditor:
 
     def audit(self, target: str) -> Exit:
         """Reads a target or a dump to its end."""
+        self.outputs.site = display_name(target)
         is_dump = self.reading["base"] is None and is_dump_name(target)
         return self.file(target) if is_dump else self.site(target)
 
@@ -150,7 +151,7 @@ class _Auditor:
             "on_checked": self.console.progress_on(check_bar()),
         }
         given = {**self.rules, **attrs.asdict(self.reference_files), **callbacks, **self.reading}
-        with self.outputs.interrupts.deferred():  # what was read by then is reported
+        with self.outputs.main.interrupts.deferred():  # what was read by then is reported
             return self._keep(audit(source, as_of=self.as_of, stop=self._stop, **given))
 
     def file(self, file: str) -> Exit:
@@ -164,15 +165,15 @@ class _Auditor:
         chosen = AuditFilter.of(**{name: self.reading.get(name) for name in PatternOptions.__annotations__})
         chosen.validate(codes)
         # An interrupt must end the wait for a silent pipe.
-        deferred = nullcontext() if file == STDIN else self.outputs.interrupts.deferred()
+        deferred = nullcontext() if file == STDIN else self.outputs.main.interrupts.deferred()
         with open_input(file) as body, deferred:
-            self.outputs.refuse_input(body, name)
+            self.outputs.main.refuse_input(body, name)
             lines = numbered_objects(body, name)
             request = AuditRequest(findings, self.reference_files, chosen, as_of, self._stop)
             return self._keep(audit_lines(lines, name, request))
 
     def _stop(self) -> bool:
-        return self.outputs.interrupts.is_pending
+        return self.outputs.main.interrupts.is_pending
 
     def _keep(self, report: Report) -> Exit:
         self.reports.append(report)

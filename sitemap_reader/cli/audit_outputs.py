@@ -77,7 +77,8 @@ def _kept_rows(format: str) -> int:
 class AuditOutputs:
     """The open outputs: the format and the stream of each report, and the sinks of rows.
 
-    `main` is that of -o. `_beside` is the sink of a file for what an HTML page lacks, called `_file`.
+    `main` is that of -o. `site` is the target that is read; rows name it if there are several (`names_sites`).
+    `_beside` is the sink of a file for what an HTML page lacks, called `_file`.
     """
 
     main: Outputs
@@ -88,6 +89,8 @@ class AuditOutputs:
     _file: str | None = None
     _beside: Sink | None = None
     _found: int = 0
+    site: str = ""
+    names_sites: bool = False
 
     @property
     def on_occurrence(self) -> Callable[[Occurrence], None] | None:
@@ -104,7 +107,7 @@ class AuditOutputs:
         if self._kept.limit:
             self._kept.add(found)
         if self.sinks:
-            row = found.to_dict()
+            row = {**found.to_dict(), "site": self.site} if self.names_sites else found.to_dict()
             for sink in self.sinks:
                 sink.write(row)
 
@@ -139,39 +142,46 @@ def open_audit_outputs(
     page = next((file for file, each in [(output, format), *others] if each == "html" and file), None)
     with ExitStack() as opened:
         streams = [(each, opened.enter_context(open_outputs(file))) for file, each in others]
-        made = opened.enter_context(_open_rows(output, format, findings, page if kept.limit else None, guard, kept))
+        fields = columns_of(Occurrence, names_sites=targets > 1)
+        rows = _open_rows(output, format, findings, page if kept.limit else None, fields, guard, kept)
+        made = opened.enter_context(rows)
         made.reports += streams
+        made.names_sites = targets > 1
         yield made
 
 
 @contextmanager
 def _open_rows(
-    output: str | None, format: str, findings: str | None, page: str | None, guard: bool, kept: OccurrenceBuffer
+    output: str | None,
+    format: str,
+    findings: str | None,
+    page: str | None,
+    fields: Fields,
+    guard: bool,
+    kept: OccurrenceBuffer,
 ) -> Iterator[AuditOutputs]:
-    """Opens -o and --findings; an HTML page has a file of its name beside it, unless --findings names one."""
+    """Opens -o and --findings; an HTML page has a file of its name beside it, unless --findings names one.
+
+    `fields` are the columns of rows; a JSON line has the whole object.
+    """
     file, file_format = findings, None if findings is None else _occurrence_format(findings)
     if findings is None and page is not None:
         file, file_format = f"{Path(page).with_suffix('')}.findings.jsonl", "jsonl"
     own = format if format in OCCURRENCE_FORMATS else "jsonl"
     options: dict[str, Any] = {"report_format": file_format, "may_lack_report": findings is None, "guard": guard}
-    with open_outputs(output, file, format=own, fields=_fields(own), **options) as main:
+    with open_outputs(output, file, format=own, fields=None if own == "jsonl" else fields, **options) as main:
         reports = [] if format in OCCURRENCE_FORMATS else [(format, main)]
         made = AuditOutputs(main, reports, [] if reports else [main.sink], output, kept, file)
         if main.report is None or file_format is None:
             yield made
             return
-        beside = make_sink(file_format, main.report, fields=_fields(file_format), guard=guard)
+        beside = make_sink(file_format, main.report, fields=None if file_format == "jsonl" else fields, guard=guard)
         if findings is None:
             made._beside = beside
         else:
             made.sinks.append(beside)
         yield made
         beside.close()
-
-
-def _fields(format: str) -> Fields | None:
-    """The columns of occurrences; None for JSON lines, which have the whole object."""
-    return None if format == "jsonl" else columns_of(Occurrence)
 
 
 def _occurrence_format(file: str) -> str:

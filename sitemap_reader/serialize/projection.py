@@ -118,9 +118,11 @@ def fields_of(record: type) -> Fields:
 
 
 @cache
-def columns_of(kind: type) -> Fields:
-    """The fields of an attrs class that has no line of its own, such as the rows of a report."""
-    return _columns(class_shape(kind))
+def columns_of(kind: type, *, names_sites: bool = False) -> Fields:
+    """The fields of an attrs class that has no line of its own, such as the rows of a report, and the site."""
+    shape = class_shape(kind)
+    site = line_shape(UrlRecord).fields[-1]
+    return _columns(Object(shape.name, (*shape.fields, site)) if names_sites else shape)
 
 
 def _columns(shape: Object) -> Fields:

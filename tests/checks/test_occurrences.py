@@ -195,3 +195,11 @@ def test_messages_are_built_only_for_samples_and_rows() -> None:
         for number in range(3):
             findings.report("U06", message, sitemap="s", line=number)
     assert len(built) == 1 + 3
+
+
+def test_a_missing_file_of_known_findings_is_refused_and_an_empty_one_is_not(tmp_path: Path) -> None:
+    missing, empty = tmp_path / "missing.jsonl", tmp_path / "empty.jsonl"
+    with pytest.raises(sr.UsageError, match=r"there is no file .*missing\.jsonl; an empty one means"):
+        sr.audit(CORPUS / "sites" / "broken", known=missing)
+    empty.touch()
+    assert {each.new == each.count for each in sr.audit(CORPUS / "sites" / "broken", known=empty).findings} == {True}

@@ -113,3 +113,21 @@ def test_without_a_target_the_error_says_what_to_give() -> None:
     result = run("audit")
     assert result.exit_code == 2
     assert "give a TARGET or a dump" in result.stderr
+
+
+def test_rows_of_several_targets_name_them(tmp_path: Path) -> None:
+    files = {format: tmp_path / f"rows.{format}" for format in ("csv", "jsonl")}
+    for file in files.values():
+        run("audit", BROKEN, SHOP, "--findings", file, "-q")
+    rows = [json.loads(line) for line in files["jsonl"].read_text().splitlines()]
+    assert {row["site"] for row in rows} == {str(BROKEN), str(SHOP)}
+    assert files["csv"].read_text().splitlines()[0].endswith(",new,site")
+    run("audit", SHOP, "-o", files["csv"])
+    assert files["csv"].read_text().splitlines()[0].endswith(",new")
+
+
+@pytest.mark.parametrize("format", ["github", "sarif", "junit", "markdown"])
+def test_formats_of_ci_take_one_target(format: str) -> None:
+    result = run("audit", BROKEN, SHOP, "--format", format)
+    assert result.exit_code == 2
+    assert result.stderr == f"error: {format} is a report of one TARGET: give it one, and run an audit for each\n"

@@ -34,7 +34,7 @@ _UNREAD = {
     False: " Documents that could not be read may have some.",
     None: " Documents that were not read, if any, may have some.",
 }
-_OPEN_CARDS = 3
+_OPEN_CARDS, OVERVIEW_LINES = 3, 10
 # So that severities differ without colours, too.
 _SHAPES: dict[Severity, str] = {"error": "◆", "warning": "▲", "info": "●"}
 
@@ -65,12 +65,16 @@ def _more(result: AuditResult, occurrences: int, file: str | None) -> Html | Non
 
 
 def overview(result: AuditResult) -> Html | None:
-    """One line for each finding, with a link to its card."""
+    """A line for each of the first findings, which matter most, with a link to its card."""
     if not result.findings:
         return None
-    names = _names(result)
-    lines = [_line(finding, names) for finding in result.findings]
-    return element("ol", *lines, class_="overview", role="list", aria_label="All findings")
+    names, shown = _names(result), result.findings[:OVERVIEW_LINES]
+    lines = element(
+        "ol", *(_line(finding, names) for finding in shown), class_="overview", role="list", aria_label="First findings"
+    )
+    more = len(result.findings) - len(shown)
+    rest = element("a", f"{more:,} more", href="#findings") if more else None
+    return joined(lines, element("p", "and ", rest, class_="more") if rest else None)
 
 
 def nothing(result: AuditResult) -> Html:
@@ -181,15 +185,20 @@ def _card(finding: Finding, name: str, *, is_open: bool) -> Html:
     head = element(
         "summary",
         element("span", mark(finding.severity), " ", element("code", finding.code), class_="label"),
-        element("span", finding.occurrences, class_="amount"),
         element("h4", sentence(finding.title)),
+        element("span", finding.occurrences, class_="amount"),
     )
+    kinds = [
+        element("li", f"{each.count:,} in {finding.documents_of(each.documents)}: {each.kind}")
+        for each in finding.kinds
+    ]
     inside = element(
         "div",
         element("p", "Expected: ", prose(explanation.rule), class_="rule"),
         element("p", element("strong", "Why it matters: "), prose(explanation.why), class_="why"),
         how_to_fix(finding),
         element("p", _source(explanation.source), class_="source"),
+        element("ul", *kinds, class_="kinds") if kinds else None,
         _samples(finding),
         class_="inside",
     )

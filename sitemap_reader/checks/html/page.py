@@ -51,6 +51,7 @@ def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), fil
         _head(result, _contents(has_figures=figures is not None)),
         _score(result),
         overview(result),
+        _url_checks(result),
         notes_section(result.notes),
         findings_part(result, len(occurrences), file),
         sitemaps_part(result),
@@ -130,6 +131,15 @@ def _state(result: AuditResult, tree: str | None = None) -> Html:
         return joined(_COMPLETE)
     unread = element("a", result.missing, href=tree) if result.missing and tree else result.partial
     return joined("Partial: ", unread, "; findings may be missing.")
+
+
+def _url_checks(result: AuditResult) -> Html | None:
+    """What a check of listed URLs covered, and the estimated shares of faults."""
+    if result.url_checks is None:
+        return None
+    lines = element("ul", *(element("li", line) for line in result.url_checks.lines()))
+    heading = element("h2", "Checked URLs")
+    return element("section", heading, element("p", result.url_checks.headline), lines, class_="notes")
 
 
 def _time(result: AuditResult) -> Html:

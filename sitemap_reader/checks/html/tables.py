@@ -93,8 +93,8 @@ def _row(row: TreeRow, root: str, unread: tuple[str, str]) -> list[Html]:
     name = element("span", level, link(row.url, _below(row, root)), class_=f"depth-{min(row.depth, _MAX_INDENT)}")
     states = {**_COMPLETE, "unread": unread, "no": _COMPLETE["no"] if row.entries else _FAILED}
     shape, word = states.get(row.complete, ("", row.complete))
-    if row.complete == "no" and row.status is not None:
-        word = f"{word} ({row.status})"
+    if row.complete == "no" and (reason := _reason(row)):
+        word = f"{word} ({reason})"
     read = joined(element("span", shape, class_="shape", aria_hidden="true"), " ", word)
     return [
         element("th", name, scope="row"),
@@ -108,6 +108,13 @@ def _row(row: TreeRow, root: str, unread: tuple[str, str]) -> list[Html]:
         _cell(_date(row.lastmod, row.lastmod_precision)),
         _cell(_date(row.newest, row.newest_precision)),
     ]
+
+
+def _reason(row: TreeRow) -> str | None:
+    """The status of an incomplete sitemap if that is the reason, else the code of its problem."""
+    if row.status is not None and row.status >= 400:
+        return str(row.status)
+    return row.problem.partition(" ")[0] if row.problem else None
 
 
 def _below(row: TreeRow, root: str) -> str | None:
