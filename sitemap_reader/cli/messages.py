@@ -76,8 +76,6 @@ HINTS = {
 
 # A host with a Crawl-delay is reported again once its remaining time is this many times what was reported.
 _FAR_LONGER = 4.0
-# A shorter wait is not reported.
-_SHORT_SECONDS = 0.5
 
 
 class Console:
@@ -147,8 +145,7 @@ class Console:
 
     def _report_delay(self, delay: CrawlDelay | None) -> None:
         """Prints how long a host with a Crawl-delay takes; again if that has grown _FAR_LONGER times."""
-        reported = 0.0 if delay is None else self._delays.get(delay.host, 0.0)
-        if delay is None or delay.seconds_left < max(reported * _FAR_LONGER, _SHORT_SECONDS):
+        if delay is None or delay.seconds_left < self._delays.get(delay.host, 0.0) * _FAR_LONGER:
             return
         self._delays[delay.host] = delay.seconds_left
         known = f"{count_of(delay.documents, 'known sitemap')} to read: at least {duration_of(delay.seconds_left)}"
