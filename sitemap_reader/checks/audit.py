@@ -93,8 +93,9 @@ class ComparisonSources:
     def rules(self, findings: Findings, unchecked: Mapping[str, str] | None = None) -> dict[str, str]:
         """Report.rules: the selected codes -> why one was not checked; `unchecked` has further reasons."""
         reasons = {code: f"needs {what}" for codes, what in self._unavailable() for code in codes}
-        reasons.update(unchecked or {})
-        return {code: reasons.get(code, "") for code in CATALOGUE if findings.includes([code])}
+        reasons |= {**(unchecked or {}), **findings.excluded}
+        selected = [code for code in CATALOGUE if findings.includes([code]) or code in findings.excluded]
+        return {code: reasons.get(code, "") for code in selected}
 
     def checks(self, findings: Findings, site: str | None, *, seeds: str | None = None) -> Iterator[Check]:
         """The checks of these sources, which are read. `site` selects one site of a dump, `seeds` one of a state."""
@@ -129,8 +130,8 @@ class ComparisonSources:
 
 # In the order of _unavailable().
 _NEEDS = (
-    (PAGE_CODES, "what a crawler found (crawl=FILE)"),
-    (("C05", "C06"), "what a crawler found (crawl=FILE)"),
+    (PAGE_CODES, "responses of the pages (check_urls=N or crawl=FILE)"),
+    (("C05", "C06"), "a crawl of the site (crawl=FILE)"),
     (BaselineCheck.codes, "an earlier dump or a state (baseline=DUMP, state=FILE)"),
     (UnchangedContentCheck.codes, "an earlier crawl and dump (baseline_crawl=FILE, baseline=DUMP, crawl=FILE)"),
 )
@@ -332,7 +333,7 @@ def audit(
         notes = []
         if target.local is not None:
             notes.append(_files_note(target.local, findings))
-            findings.exclude(_NOT_IN_FILES)
+            findings.exclude({code: f"needs {what}, which files lack" for code, what in _NOT_IN_FILES.items()})
         reading |= others
         request = AuditRequest(findings, compared_with, chosen, moment, stop or _never_stop)
         return _audit_site(target, request, reading, notes, on_checked)
@@ -430,7 +431,7 @@ def _audit_site(
 
     findings, compared_with, chosen = request.findings, request.compared_with, request.chosen
     notes = [*notes, *chosen.notes(findings, compared_with.unavailable)]
-    findings.exclude(chosen.unchecked)
+    findings.exclude(dict.fromkeys(chosen.unchecked, "needs the whole site, without filters"))
     extra_checks = [*compared_with.checks(findings, target.name, seeds=site_name(target.seeds))]
     url_checks = compared_with.url_checks(findings, extra_checks)
     extra_checks += [] if url_checks is None else [url_checks]
@@ -454,8 +455,11 @@ def _audit_site(
             pass  # the findings have the reason
         except _Stopped:
             runner.abort()
-            return runner.report(complete=False, notes=[*notes, _STOPPED], rules=compared_with.rules(findings))
+            unchecked = {} if url_checks is None else dict.fromkeys(PAGE_CODES, "stopped before pages were requested")
+            rules = compared_with.rules(findings, unchecked)
+            return runner.report(complete=False, notes=[*notes, _STOPPED], rules=rules)
     if url_checks is not None:
+        url_checks.is_local = target.local is not None
         notes += _check_pages(url_checks, target, stream.rules, check, on_checked, reading)
     result = runner.report(complete=stream.complete, notes=notes, rules=compared_with.rules(findings))
     if reading.get("host_map") and any(finding.code == "F02" for finding in result.findings):
@@ -512,7 +516,7 @@ def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: 
         raise UsageError(f"check_urls= fetches the pages of a site, and {name} is a dump: give the site")
     chosen.validate_for_dump(name)
     notes = [*chosen.notes(findings, compared_with.unavailable)]
-    findings.exclude(chosen.unchecked)
+    findings.exclude(dict.fromkeys(chosen.unchecked, "needs the whole site, without filters"))
     extra_checks = [*compared_with.checks(findings, None)]
     runner = AuditRunner(name, findings, as_of=request.as_of, fetched=None, extra_checks=extra_checks)
     dumped = DumpItems(name, findings, chosen)
@@ -521,7 +525,8 @@ def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: 
         if request.stop():
             runner.abort()
             dumped.end()
-            return runner.report(complete=False, notes=[*notes, _STOPPED], rules=compared_with.rules(findings))
+            rules = compared_with.rules(findings, dumped.unchecked())
+            return runner.report(complete=False, notes=[*notes, _STOPPED], rules=rules)
     dumped.end()
     rules = compared_with.rules(findings, dumped.unchecked())
     return runner.report(complete=dumped.complete, notes=[*notes, *dumped.notes()], rules=rules)

@@ -150,6 +150,7 @@ class BaselineCheck(Check):
 
     def __init__(self, baseline: Baseline) -> None:
         self.notes: list[str] = []
+        self.unchecked: dict[str, str] = {}
         self._baseline = baseline
         self._missing: dict[int, int] = {}  # key of a URL -> number of the first document that lists it
         self._listed_before = 0
@@ -201,17 +202,21 @@ class BaselineCheck(Check):
         """X01 and X02, unless a part of what is listed now is unknown."""
         name = self._baseline.name
         if not (self._counts or self._listed_before or self._baseline.sitemaps):
-            self.notes.append(f"{name} lists no URL: X01 and X02 not checked")
+            self._leave_out(f"{name} lists no URL: X01 and X02 not checked")
         elif not self._is_complete:
-            self.notes.append(f"not all sitemaps were read completely: X01 and X02 not checked against {name}")
+            self._leave_out(f"not all sitemaps were read completely: X01 and X02 not checked against {name}")
         elif self._is_of_another_site():
-            self.notes.append(f"{name} names none of the hosts of this site's sitemaps: is it of this site?")
+            self._leave_out(f"{name} names none of the hosts of this site's sitemaps: is it of this site?")
         elif self._robots_is_html and self._vanished():
             reason = "robots.txt is an HTML page, so the sitemaps that it names are unknown"
-            self.notes.append(f"{reason}: X01 and X02 not checked against {name}")
+            self._leave_out(f"{reason}: X01 and X02 not checked against {name}")
         else:
             self._report_sitemaps(findings)
             self._report_urls(findings)
+
+    def _leave_out(self, note: str) -> None:
+        self.notes.append(note)
+        self.unchecked = dict.fromkeys(self.codes, note)
 
     def _is_of_another_site(self) -> bool:
         before, now = ({_host(each) for each in names} - {""} for names in (self._counts, self._listed))

@@ -16,11 +16,12 @@ from ..model.errors import masked, printable, without_commands
 from ..model.problems import CATALOGUE
 from .findings import SEVERITIES, SEVERITY_NAMES
 from .occurrences import Occurrence, most_severe
-from .rule_docs import explain
+from .rule_docs import explain, plain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+    from ..model.problems import Severity
     from .findings import AuditResult, Finding
 
     FileOf = Callable[[str], str | None]
@@ -103,7 +104,7 @@ def _annotation(found: Occurrence, finding: Finding | None, file_of: FileOf) -> 
     properties = {"file": file and shown(file), "line": file and found.line and str(found.line), "title": title}
     given = ",".join(f"{name}={_encoded(value, _IN_PROPERTIES)}" for name, value in properties.items() if value)
     message = message_of(found) if file else f"{place_of(found)}: {message_of(found)}"
-    text = _encoded(f"{message}\nHow to fix: {_plain(explain(found.code).fix)}", _IN_DATA)
+    text = _encoded(f"{message}\nHow to fix: {plain(explain(found.code).fix)}", _IN_DATA)
     return f"::{SEVERITY_NAMES[found.severity]} {given}::{text}"
 
 
@@ -121,10 +122,6 @@ def _left_out(result: AuditResult, annotated: list[Occurrence]) -> str:
     return f"; annotated: {', '.join(parts)}" if parts else ""
 
 
-def _plain(text: str) -> str:
-    return text.replace("`", "")
-
-
 # --- JUnit XML ------------------------------------------------------------------------------------------------------
 
 # Occurrences of a rule in the text of its test case.
@@ -135,7 +132,7 @@ def to_junit(
     result: AuditResult,
     occurrences: Iterable[Occurrence] | None,
     file_of: FileOf = no_file,
-    failing: Collection[str] = ("error",),
+    failing: Collection[Severity] = SEVERITIES[:1],
 ) -> str:
     """A test suite with a test case for each rule: failed if it has new findings of the severities in `failing`.
 
@@ -167,15 +164,13 @@ def _codes(result: AuditResult) -> list[str]:
 class _Case:
     """The test case of one rule."""
 
-    def __init__(self, result: AuditResult, code: str, occurrences: list[Occurrence], failing: Collection[str]) -> None:
+    def __init__(
+        self, result: AuditResult, code: str, occurrences: list[Occurrence], failing: Collection[Severity]
+    ) -> None:
         self.code = code
         self.occurrences = occurrences
         self.findings = [finding for finding in result.findings if finding.code == code]
-        self.failed = [
-            each
-            for each in self.findings
-            if each.severity in failing and (each.count if each.new is None else each.new)
-        ]
+        self.failed = [each for each in result.failing(failing) if each.code == code]
         self.reason = result.rules.get(code, "")
 
     @property
@@ -208,7 +203,7 @@ class _Case:
         explanation, listed = explain(self.code), self.occurrences[:MAX_IN_TEST_CASE]
         more = _more(sum(each.count for each in self.findings), sum(each.count for each in listed))
         lines = [f"{place_of(each, file_of)}: {message_of(each)}{' (known)' * (each.new is False)}" for each in listed]
-        texts = [f"Expected: {_plain(explanation.rule)}", f"How to fix: {_plain(explanation.fix)}"]
+        texts = [f"Expected: {plain(explanation.rule)}", f"How to fix: {plain(explanation.fix)}"]
         return _lines([*lines, *more, *texts])
 
 

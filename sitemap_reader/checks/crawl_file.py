@@ -107,7 +107,7 @@ def columns_of(names: Iterable[str]) -> Columns:
     found: dict[str, int] = {}
     for place, name in enumerate(names):
         found.setdefault(re.sub(r"[\W_]+", "", name).casefold(), place)
-    places = {field: tuple(found[each] for each in cache if each in found) for field, cache in COLUMN_NAMES.items()}
+    places = {field: tuple(found[each] for each in known if each in found) for field, known in COLUMN_NAMES.items()}
     places["status"] = places["status"][:1]  # where it is empty, the others are texts or empty, too
     fields = frozenset(field for field in places if places[field])
     stated = [place for field in SHARED_FIELDS for place in places[field]]

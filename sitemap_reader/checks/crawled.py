@@ -22,7 +22,7 @@ from .crawl_file import CrawlFile, is_check_file
 from .findings import Check
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
     from datetime import datetime
 
     from ..model.records import Outcome, Precision
@@ -134,6 +134,7 @@ class CrawlCheck(Check):
 
     def __init__(self, file: CrawlFile) -> None:
         self.notes: list[str] = []
+        self.unchecked: dict[str, str] = {}
         self._file = file
         self._faults: dict[int, _PageFaults | None] = {}  # None: no fault
         self._unlisted: set[int] = set()  # indexable pages that no sitemap has listed so far
@@ -160,7 +161,10 @@ class CrawlCheck(Check):
             self._faults[key] = None if faults is None else same.setdefault(faults, _PageFaults(*faults))
             if faults is None and row.status == 200 and row.indexable:
                 self._unlisted.add(key)
-        self.notes += _missing_columns(file)
+        missing = _missing_columns(file)
+        self.notes += _column_notes(file, missing)
+        for field, codes in missing.items():
+            self.unchecked |= dict.fromkeys(codes, f"needs a column of {field}, which {file.name} lacks")
 
     @property
     def judges_soft_404(self) -> bool:
@@ -217,8 +221,10 @@ class CrawlCheck(Check):
         name = self._file.name
         if self._uncrawled and not self._has_common_url:
             self.notes.append(f"{name} has none of the URLs listed: is it of this site?")
+            self.unchecked = dict.fromkeys(self.codes, f"{name} has none of the URLs listed")
         elif self._is_sample:
             self.notes.append(f"{name} has checked URLs only: C05 and C06 not checked")
+            self.unchecked |= dict.fromkeys(("C05", "C06"), f"needs a crawl of the site; {name} has checked URLs only")
         elif self._unlisted and findings.includes(("C06",)):
             self._report_unlisted(findings)
 
@@ -283,11 +289,16 @@ def _canonical_suffix(url: str, canonical: str) -> tuple[int, str]:
     return shared, canonical[shared:]
 
 
-def _missing_columns(file: CrawlFile) -> Iterator[str]:
-    """Sentences on columns and URLs that the file lacks."""
+def _missing_columns(file: CrawlFile) -> dict[str, tuple[str, ...]]:
+    """Columns that the file lacks, with the codes that need them."""
     missing = {field: codes for field, codes in _CODES_BY_FIELD.items() if field not in file.fields}
     if _NOINDEX_FIELDS.isdisjoint(file.fields):
         missing["noindex"] = ("C03",)
+    return missing
+
+
+def _column_notes(file: CrawlFile, missing: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """Sentences on columns and URLs that the file lacks."""
     if missing:
         codes = sorted(code for each in missing.values() for code in each)
         yield f"{file.name} has no column of {', '.join(missing)}: {', '.join(codes)} not checked"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 import attrs
@@ -141,6 +142,7 @@ class Findings:
         self._ruled = policy.codes if policy is not None else frozenset()
         self._codes -= policy.off if policy is not None else frozenset()
         self.ignored: Counter[tuple[Ignore, str]] = Counter()  # with the code
+        self.excluded: dict[str, str] = {}
         self._max_samples = samples
         self._on_occurrence = on_occurrence
         self._known = known
@@ -156,9 +158,10 @@ class Findings:
     def _needs_problems(self) -> bool:
         return self._on_occurrence is not None or self._known is not None or self._pending is not None
 
-    def exclude(self, codes: Iterable[str]) -> None:
-        """Leaves these codes out from now on."""
-        self._codes -= {*codes}
+    def exclude(self, reasons: Mapping[str, str]) -> None:
+        """Leaves these codes out from now on: code -> why it is not checked."""
+        self.excluded.update({code: why for code, why in reasons.items() if code in self._codes})
+        self._codes -= reasons.keys()
 
     def includes(self, codes: Iterable[str]) -> bool:
         """Whether any of these codes counts."""
@@ -459,6 +462,7 @@ class Check:
     """
 
     codes: ClassVar[tuple[str, ...]]
+    unchecked: Mapping[str, str] = MappingProxyType({})  # code -> why it was not checked; complete after on_end()
     is_by_sitemap: ClassVar[bool] = False  # judges each sitemap, so URLs without one are left out
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:

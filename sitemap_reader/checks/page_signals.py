@@ -29,10 +29,11 @@ _AGENT = re.compile(r"\s*([\w-]+)\s*:\s*", re.ASCII)
 _NOINDEX = frozenset({"noindex", "none"})
 _META_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-_LINK = re.compile(r"<([^>]*)>((?:\s*;\s*[\w*]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s;,\"]*))?)*)")
+_LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w*]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s;,\"]*))?)*)")
 _REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.IGNORECASE)
 _HTML_TYPES = ("text/html", "application/xhtml+xml")
 _META_CHARSET_BYTES = 1024  # where HTML requires it
+_MAX_HEADER = 8192  # characters read of a header, whose lines are joined
 _MAX_TEXT = 300  # characters kept of a title and of directives
 # Titles are cut into parts at these.
 _SEPARATORS = re.compile(r"\s[-–—|·•»«:/]+\s|[|»«]|:\s")
@@ -73,8 +74,8 @@ def is_html(headers: Mapping[str, str]) -> bool:
 
 def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
     """The signals of a response; `headers` have lower-case names, `body` may be the beginning of the page."""
-    header = headers.get("x-robots-tag", "")
-    canonical = next(_link_canonicals(headers.get("link", "")), None)
+    header = headers.get("x-robots-tag", "")[:_MAX_HEADER]
+    canonical = next(_link_canonicals(headers.get("link", "")[:_MAX_HEADER]), None)
     noindex = _header_forbids(header)
     if not (body and is_html(headers)):
         return PageSignals(header_directives=header[:_MAX_TEXT] or None, noindex=noindex, canonical=canonical)

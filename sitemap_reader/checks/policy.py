@@ -366,12 +366,12 @@ def parse_codes(wanted: str | Iterable[str]) -> tuple[str, ...]:
     """
     try:
         names = wanted.replace(",", " ").split() if isinstance(wanted, str) else [*wanted]
-        findings = tuple(name.strip().upper() for name in names)
+        codes = tuple(name.strip().upper() for name in names)
     except (TypeError, AttributeError):
         raise UsageError(f"codes are text or a list of texts, not {wanted!r}") from None
-    for name in findings:
+    for name in codes:
         if not name or not any(code.startswith(name) for code in CATALOGUE):
             raise UsageError(
                 f"{name!r} is neither a code nor the beginning of one: U06 is a code, U stands for all URL codes"
             )
-    return findings
+    return codes

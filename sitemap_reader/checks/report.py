@@ -18,14 +18,14 @@ from . import ci_formats
 from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult, kind_of
 from .html.page import render_fragment, render_page
 from .occurrences import with_url
-from .rule_docs import explain
+from .rule_docs import explain, plain
 from .sarif import to_sarif
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from ..client.sitemap_tree import TreeRow
-    from ..model.problems import Problem
+    from ..model.problems import Problem, Severity
     from .ci_formats import FileOf
     from .findings import Finding
     from .occurrences import Occurrence
@@ -119,7 +119,7 @@ class Report(AuditResult):
         occurrences: Iterable[Occurrence] | None = None,
         *,
         file_of: FileOf = ci_formats.no_file,
-        failing: Collection[str] = ("error",),
+        failing: Collection[Severity] = SEVERITIES[:1],
     ) -> str:
         """JUnit XML with a test case for each rule; those with new findings of the `failing` severities fail."""
         return ci_formats.to_junit(self, occurrences, file_of, failing)
@@ -152,11 +152,12 @@ def _plain(text: str, style: str) -> str:
 
 
 def _text_lines(result: AuditResult, styled: Style) -> Iterator[str]:
-    yield from (styled(line, "heading") for line in _wrapped(f"{result.target}: {result.headline}", ""))
+    yield from (styled(line, "heading") for line in _head(result))
     yield from _wrapped(_scope(result), "")
     if result.url_checks is not None:
         yield from _wrapped(result.url_checks.headline, "")
-        yield from (f"  {line}" for line in result.url_checks.lines())
+        for line in result.url_checks.lines():
+            yield from _wrapped(line, "  ")
     for note in result.notes:
         yield from _wrapped(f"note: {note}", "  ")
     if not result.findings:
@@ -166,6 +167,12 @@ def _text_lines(result: AuditResult, styled: Style) -> Iterator[str]:
     for finding in result.findings:
         yield ""
         yield from _text_of(finding, styled)
+
+
+def _head(result: AuditResult) -> list[str]:
+    """The target and the counts, on two lines if one is too long."""
+    whole = printable(f"{result.target}: {result.headline}")
+    return [whole] if len(whole) <= _COLUMNS else [printable(f"{result.target}:"), f"  {result.headline}"]
 
 
 def _scope(result: AuditResult) -> str:
@@ -195,7 +202,7 @@ def _text_of(finding: Finding, styled: Style) -> Iterator[str]:
     first, *rest = _wrapped(f"{name} ({finding.occurrences})", "")
     yield styled(first, finding.severity)
     yield from rest
-    yield from _wrapped(f"Expected: {explanation.rule}", "  ")
+    yield from _wrapped(f"Expected: {plain(explanation.rule)}", "  ")
     by_kind: dict[str, list[Problem]] = {"": [], **{each.kind: [] for each in finding.kinds}}
     for sample in finding.samples:
         by_kind[kind_of(sample)].append(sample)
@@ -208,7 +215,7 @@ def _text_of(finding: Finding, styled: Style) -> Iterator[str]:
     more = finding.count - len(finding.samples)
     if more > 0:
         yield f"  - and {more:,} more"
-    yield from _wrapped(f"How to fix: {explanation.fix}", "  ")
+    yield from _wrapped(f"How to fix: {plain(explanation.fix)}", "  ")
 
 
 def _sample(sample: Problem) -> Iterator[str]:

@@ -39,10 +39,6 @@ class ReportSet:
         """The number of problems of a severity, over all targets."""
         return self._total.count(severity)
 
-    def count_new(self, severity: Severity) -> int:
-        """The same for what the known findings lack; all, without known findings."""
-        return self._total.count_new(severity)
-
     def failing(self, severities: Collection[Severity]) -> tuple[Finding, ...]:
         """Those of AuditResult.failing() of each target."""
         return tuple(chain.from_iterable(each.failing(severities) for each in self.reports))

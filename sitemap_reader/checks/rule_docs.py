@@ -139,9 +139,18 @@ def _explanation(code: str, entry: Mapping[str, Any]) -> Explanation:
     return Explanation(code, rule.severity, rule.title, tuple(entry["reporters"]), **texts, examples=examples)
 
 
+def plain(text: str) -> str:
+    """A text of rules.toml without the backticks of Markdown."""
+    return text.replace("`", "")
+
+
 def _wrapped(text: str, *, margin: str = "") -> str:
     """A paragraph without backticks; URLs and options stay whole, however long."""
-    plain = text.replace("`", "")
     return fill(
-        plain, _WIDTH, initial_indent=margin, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+        plain(text),
+        _WIDTH,
+        initial_indent=margin,
+        subsequent_indent=margin,
+        break_long_words=False,
+        break_on_hyphens=False,
     )

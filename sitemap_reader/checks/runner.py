@@ -199,6 +199,7 @@ class AuditRunner:
             self.findings.merge(findings)
         for check in self._checks:
             check.on_end(self.findings)
+        unchecked = {code: why for check in self._checks for code, why in check.unchecked.items()}
         check_notes = [note for check in self._checks for note in getattr(check, "notes", ())]
         policy, ignored = self.findings.policy, self.findings.ignored_by_rule()
         policy_notes = policy.notes(ignored) if policy is not None else ()
@@ -216,7 +217,7 @@ class AuditRunner:
             lastmod_trust={url: judge_history(history) for url, history in self._lastmods.histories.items()},
             policy=policy,
             ignored=ignored,
-            rules=rules or {},
+            rules={code: why or unchecked.get(code, "") for code, why in (rules or {}).items()},
         )
 
     def _rows(self) -> Iterator[TreeRow]:

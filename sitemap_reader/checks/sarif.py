@@ -18,7 +18,7 @@ from ..serialize.jsonl import stamp
 from ..version import __version__
 from .ci_formats import message_of, no_file, place_of, samples_of, shown
 from .occurrences import most_severe
-from .rule_docs import explain
+from .rule_docs import explain, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,16 +89,12 @@ def _rule(code: str) -> Json:
         "id": code,
         "name": "".join(word.capitalize() for word in _WORD.findall(_NO_WORD.sub("", explanation.title))),
         "shortDescription": {"text": f"{explanation.title}."},
-        "fullDescription": {"text": _plain(explanation.rule)},
-        "help": {"text": _plain("\n\n".join(texts)), "markdown": "\n\n".join(texts)},
+        "fullDescription": {"text": plain(explanation.rule)},
+        "help": {"text": plain("\n\n".join(texts)), "markdown": "\n\n".join(texts)},
         "defaultConfiguration": {"level": _LEVELS[severity]},
         "properties": {"problem.severity": _GITHUB_SEVERITIES[severity], "tags": ["sitemap"]},
     }
     return rule | ({"helpUri": explanation.source} if explanation.source.startswith("https://") else {})
-
-
-def _plain(text: str) -> str:
-    return text.replace("`", "")
 
 
 def _result(found: Occurrence, rule_index: int, repeat: int, file_of: FileOf) -> Json:

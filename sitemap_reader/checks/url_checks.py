@@ -172,6 +172,7 @@ class UrlChecks(Check):
         self, options: UrlCheckOptions, crawl: CrawlCheck | None = None, crawl_name: str | None = None
     ) -> None:
         self.notes: list[str] = []
+        self.is_local = False  # pages are files, of which some may be elsewhere
         self._options = options
         self._crawl = crawl
         self._sample = UrlSample(None if options.size == "all" else options.size, options.seed)
@@ -239,6 +240,7 @@ class UrlChecks(Check):
         url, failure, listed = response.url, response.failure, self._listed[response.url]
         is_whole = response.is_whole and response.status == 200 and is_html(response.headers)
         is_page = response.status is not None and 200 <= response.status <= 299
+        is_silent = failure is not None and failure.code == _NO_RESPONSE and not self.is_local
         check = UrlCheck(
             url,
             response.status,
@@ -255,8 +257,8 @@ class UrlChecks(Check):
             hash=f"sha256:{sha256(response.body).hexdigest()}" if is_whole else None,
             body_bytes=response.body_bytes if response.status is not None else None,
             seconds=round(response.seconds, 3) if response.status is not None else None,
-            fetch_error=failure.message if failure is not None and failure.code == _NO_RESPONSE else None,
-            not_checked=failure.message if failure is not None and failure.code != _NO_RESPONSE else None,
+            fetch_error=failure.message if failure is not None and is_silent else None,
+            not_checked=failure.message if failure is not None and not is_silent else None,
             checked_at=stamp(datetime.now(UTC)),
             sitemap=listed.sitemap,
             line=listed.line,

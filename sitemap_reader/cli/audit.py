@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _FAILING: dict[str, tuple[Severity, ...]] = {
     "error": SEVERITIES[:1],
     "warning": SEVERITIES[:2],
+    "notice": SEVERITIES,
     "info": SEVERITIES,
     "never": (),
 }
@@ -90,7 +91,8 @@ def run(
     }
     reference_files = ComparisonSources(crawl, baseline, state, baseline_crawl, check_urls, save_checks, seed)
     guard = not no_formula_guard
-    with open_audit_outputs(output, format, also, findings, targets=len(targets), guard=guard) as outputs:
+    shape: dict[str, Any] = {"save_checks": save_checks, "targets": len(targets), "guard": guard}
+    with open_audit_outputs(output, format, also, findings, **shape) as outputs:
         rules["on_occurrence"] = outputs.on_occurrence
         auditor = _Auditor(console, outputs, rules, reference_files, as_of, reading)
         ended = read_each(targets, console, auditor.audit)
@@ -186,11 +188,11 @@ class _Auditor:
 
 def _nothing(report: Report) -> str:
     """Why there is no URL."""
-    findings = next((note for note in report.notes if note.startswith("no sitemap found")), None)
+    no_sitemap = next((note for note in report.notes if note.startswith("no sitemap found")), None)
     what = "no URL could be read from" if report.complete is False else "there is no URL in"
     if report.complete is not False and any(note.startswith("filtered by") for note in report.notes):
         what = "no URL matches the filters in"
-    return findings or f"{what} {report.target}"
+    return no_sitemap or f"{what} {report.target}"
 
 
 def _explain(wanted: str, output: str | None) -> Exit:

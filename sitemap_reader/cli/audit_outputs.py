@@ -126,7 +126,14 @@ class AuditOutputs:
 
 @contextmanager
 def open_audit_outputs(
-    output: str | None, format: str | None, also: Sequence[str], findings: str | None, *, targets: int, guard: bool
+    output: str | None,
+    format: str | None,
+    also: Sequence[str],
+    findings: str | None,
+    *,
+    save_checks: str | None,
+    targets: int,
+    guard: bool,
 ) -> Iterator[AuditOutputs]:
     """Opens the outputs of an audit of so many targets; UsageError for formats and names that do not fit."""
     format = format_for(output, format, (*REPORT_FORMATS, *OCCURRENCE_FORMATS)) or "text"
@@ -137,7 +144,9 @@ def open_audit_outputs(
     for each in formats:
         if each in _CI_FORMATS and targets > 1:
             raise UsageError(f"{each} is a report of one TARGET: give it one, and run an audit for each")
-    _refuse_repeated([output, findings], also)
+    _refuse_repeated([output, findings, save_checks], also)
+    if save_checks is not None and output is not None and os.path.realpath(save_checks) == os.path.realpath(output):
+        raise UsageError(f"--save-checks and -o are the same file, {output}; give it to one of them")
     kept = OccurrenceBuffer(max(map(_kept_rows, formats)) if targets == 1 else 0)
     page = next((file for file, each in [(output, format), *others] if each == "html" and file), None)
     with ExitStack() as opened:
@@ -165,8 +174,8 @@ def _open_rows(
     `fields` are the columns of rows; a JSON line has the whole object.
     """
     file, file_format = findings, None if findings is None else _occurrence_format(findings)
-    if findings is None and page is not None:
-        file, file_format = f"{Path(page).with_suffix('')}.findings.jsonl", "jsonl"
+    if findings is None and page is not None and (free := _file_beside(page, output)) is not None:
+        file, file_format = free, "jsonl"
     own = format if format in OCCURRENCE_FORMATS else "jsonl"
     options: dict[str, Any] = {"report_format": file_format, "may_lack_report": findings is None, "guard": guard}
     with open_outputs(output, file, format=own, fields=None if own == "jsonl" else fields, **options) as main:
@@ -184,6 +193,14 @@ def _open_rows(
         beside.close()
 
 
+def _file_beside(page: str, *others: str | None) -> str | None:
+    """The file for what an HTML page lacks; None for a page that is no file, and where another output or a link is."""
+    name = f"{Path(page).with_suffix('')}.findings.jsonl"
+    is_free = not os.path.islink(name) and os.path.abspath(name) not in {os.path.abspath(each or "") for each in others}
+    is_file = os.path.isfile(page) or not os.path.exists(page)
+    return name if is_free and is_file and not os.path.abspath(page).startswith("/dev/") else None
+
+
 def _occurrence_format(file: str) -> str:
     """The format by the suffix of --findings; UsageError for another."""
     format = next((each for each in suffix_formats(file) if each in OCCURRENCE_FORMATS), None)
@@ -198,7 +215,8 @@ def _report_format(file: str) -> str:
     """The format by the suffix of --also; UsageError for another."""
     format = next((each for each in suffix_formats(file) if each in REPORT_FORMATS), None)
     if format is None:
-        raise UsageError(f"--also {file}: give a name that ends in .sarif, .xml, .md, .html, .json or .txt")
+        hint = ".sarif, .xml, .md, .html, .json or .txt; --findings takes .csv, .jsonl and .parquet"
+        raise UsageError(f"--also {file}: give a name that ends in {hint}")
     return format
 
 

@@ -256,8 +256,8 @@ def harvest(**arguments: Any) -> Exit:
 def audit(**arguments: Any) -> Exit:
     """Report what is wrong with a site's sitemaps, and how to fix it.
 
-    FILE is a dump (JSONL or Parquet); - reads one from stdin. Some checks need a dump written with --report -.
-    With several of them the report has a total and a part for each.
+    FILE is a dump (JSONL or Parquet); - reads one from stdin. To check its sitemaps too, write it with "dump SITE
+    --report - > FILE". With several TARGETs or FILEs the report has a total and a part for each.
     """
     from .audit import run
 

@@ -406,15 +406,16 @@ findings = stacked(
     option(
         "Output",
         "--fail-on",
-        type=click.Choice(["error", "warning", "info", "never"]),
+        type=click.Choice(["error", "warning", "notice", "info", "never"]),
         default="error",
-        help="Exit with 1 if there is a finding of this severity or a worse one; with --known a new one.",
+        help="Exit with 1 if there is a finding of this severity or a worse one; with --known a new one. "
+        "info is notice.",
     ),
     option(
         "Output",
         "--known",
         type=FILE,
-        help="Occurrences that an earlier audit wrote as JSON lines: count what is new since.",
+        help="Findings of an earlier audit, as its --findings FILE.jsonl wrote them: count what is new since.",
     ),
 )
 rules = stacked(
@@ -476,7 +477,7 @@ url_checks = stacked(
         metavar="N|all",
         callback=check_size,
         help="Fetch a sample of N listed URLs, or all: report errors, redirects, noindex, canonicals and soft 404s, "
-        "and estimate their shares. URLs that --crawl has are not fetched.",
+        "and estimate their shares. URLs that --crawl has are not fetched. Needs the extra pages.",
     ),
     option("Pages", "--save-checks", type=FILE, help="Write the results to FILE as JSONL, which --crawl reads."),
     option("Pages", "--seed", metavar="N", type=int, default=0, help="Seed of the sample of --check-urls."),

@@ -58,7 +58,7 @@ _OTHERS = {
     ".json": "the suffix of JSON lines is .jsonl; give --format jsonl to write them to {0}",
     **dict.fromkeys((".xlsx", ".xls", ".ods"), "{1} is not written; spreadsheets read .csv"),
     **dict.fromkeys((".bz2", ".xz", ".zip", ".7z"), "files are compressed as .gz or .zst, not as {1}"),
-    ".pdf": "no command writes {1}",
+    ".pdf": "{1} is not written; give a name in .html, and print that page to PDF",
 }
 
 

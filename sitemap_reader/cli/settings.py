@@ -32,7 +32,7 @@ LEFT_OUT = "note {file} is not used: it is another user's, in a folder of all us
 _TARGET_PARAMS = ("targets", "target")
 SECRETS = {"auth": "--auth USER:PASSWORD or --netrc", "headers": '-H "Authorization: $TOKEN"'}
 # Decide which servers are trusted, and where code runs: a file of another author could misuse credentials.
-_ONLY_NAMED = ("netrc", "netrc_file", "proxy", "cacert", "insecure", "allow_private", "scheduler", "host_map")
+_ONLY_NAMED = ("netrc", "netrc_file", "proxy", "record", "cacert", "insecure", "allow_private", "scheduler", "host_map")
 _MAY_HOLD_LOGINS = (*_TARGET_PARAMS, "proxy", "url")
 _ROOT = 0  # root could read and write everything anyway
 _GIVE_IT = "give it on the command line, or name the file with --config"
@@ -219,7 +219,9 @@ class Settings:
             )
         if param.name in _MAY_HOLD_LOGINS and any(masked(each) != each for each in texts if isinstance(each, str)):
             raise UsageError("has a password, which does not belong into a file: give --netrc, or --auth")
-        if param.name in _ONLY_NAMED and not self.is_named:
+        # Links in a folder that is written could lead anywhere.
+        is_refused = param.name in _ONLY_NAMED or param.metavar == "DIR"
+        if is_refused and not self.is_named:
             raise UsageError(f"is not taken from a file that was only found: {_GIVE_IT}")
 
     def _typed(self, param: click.Parameter, stated: Any) -> Any:
@@ -260,7 +262,8 @@ class Settings:
 def _is_inside(path: Path, folder: Path) -> bool:
     """Whether it is in the folder, links resolved, and not in the files of git, some of which are run."""
     inside, top = path.resolve(), folder.resolve()
-    return inside.is_relative_to(top) and ".git" not in inside.relative_to(top).parts
+    parts = inside.relative_to(top).parts if inside.is_relative_to(top) else (".git",)
+    return ".git" not in map(str.casefold, parts)
 
 
 # Types of params -> types in TOML, in words. Those of click, else by metavar.

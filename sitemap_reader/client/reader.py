@@ -238,11 +238,12 @@ class SitemapReader:
     def page_fetcher(self, target: Target, rules_of: Callable[[str], Rules | None]) -> PageFetcher:
         """The PageFetcher for pages of a target; `rules_of` returns the rules of hosts that were read before."""
         is_replay = target.replay is not None
+        seeds, network = self._mapped(target)
         return PageFetcher(
-            target.replay or self._fetcher,
+            target.replay or network,
             attrs.evolve(self._plan, is_recording=is_replay),
             rules_of,
-            None if is_replay else RequestHeaders(self._headers, target.seeds),
+            None if is_replay else self._request_headers(seeds),
             polite=not is_replay,
         )
 
@@ -263,8 +264,7 @@ class SitemapReader:
         if host_map and target.replay:
             name = target.local or target.name
             raise UsageError(f"host_map= is for requests, and {name} is read from the disk: leave it out")
-        seeds = host_map.seeds(target.seeds) if host_map else target.seeds
-        network = MappedFetcher(self._fetcher, host_map) if host_map else self._fetcher
+        seeds, network = self._mapped(target)
         fetcher = target.replay or network
         if self._record is not None:
             fetcher = recorder(fetcher, self._record, target)
@@ -278,6 +278,13 @@ class SitemapReader:
             reported=target.reported,
             headers=None if target.replay else self._request_headers(seeds),
         )
+
+    def _mapped(self, target: Target) -> tuple[tuple[Seed, ...], Fetcher]:
+        """The seeds, and the fetcher for requests: both of the mapped hosts, if some are."""
+        host_map = self._host_map
+        if not host_map:
+            return target.seeds, self._fetcher
+        return host_map.seeds(target.seeds), MappedFetcher(self._fetcher, host_map)
 
     def _request_headers(self, seeds: Sequence[Seed]) -> RequestHeaders:
         if self._host_map is None:

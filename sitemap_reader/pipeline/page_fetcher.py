@@ -53,12 +53,12 @@ _HTML_TYPES = ("", "text/html", "application/xhtml+xml")
 class PageResponse:
     """The answer to the request for a page.
 
-    `status` is None without an answer; then `failure` states why: F02 is robots.txt, F13 a private address, F15 a
-    Crawl-delay over the limit, F01 a host that limits requests, F04 anything else. `headers` have lower-case names.
-    `body` is decompressed, and empty unless it is HTML with a 2xx status; `is_whole`: it is not cut. `body_bytes`
-    counts what was received. `target` is where it redirects, None if it does not; `final_url` and `final_status` are
-    those at the end of all redirects within the site, of which MAX_HOPS are followed; the status is None where that end
-    was not requested.
+    `status` is None without an answer; then `failure` states why: F02 is robots.txt, F14 one that could not be read,
+    F13 a private address, F15 a Crawl-delay over the limit, F18 a host that limits requests, F04 anything else.
+    `headers` have lower-case names. `body` is decompressed, and empty unless it is HTML with a 2xx status; `is_whole`:
+    it is not cut. `body_bytes` counts what was received. `target` is where it redirects, None if it does not;
+    `final_url` and `final_status` are those at the end of all redirects within the site, of which MAX_HOPS are
+    followed; the status is None where that end was not requested.
     """
 
     url: str
@@ -198,7 +198,8 @@ class PageFetcher:
                 reason = rules.refusal(document.url)
                 if reason is not None:
                     message = f"forbidden by {place.origin}/robots.txt" + (f" ({reason})" if reason else "")
-                    await self._end(document, failure=Failed("F02", message, transient=False))
+                    # A robots.txt that could not be read forbids for now, and states nothing about the page.
+                    await self._end(document, failure=Failed("F14" if reason else "F02", message, transient=False))
                     continue
             place.pace.started(now)
             self._in_flight += 1
@@ -351,16 +352,18 @@ class _Body:
             async for chunk in chunks:
                 self.received += len(chunk)
                 left = self.max_bytes - len(self.content)
-                if is_wanted and left > 0:
+                if is_wanted and left > 0 and not (inflate and inflate.eof):
                     try:
                         self.content += inflate.decompress(chunk, left) if inflate else chunk[:left]
                     except zlib.error:
                         return  # what came before counts
                 else:
                     drained += len(chunk)
-                    if drained > _DRAINED_BYTES:
-                        return
-        self.is_whole = is_wanted and drained == 0 and len(self.content) < self.max_bytes
+                # Compressed data may yield nothing, however much of it there is.
+                if drained > _DRAINED_BYTES or self.received > self.max_bytes + _DRAINED_BYTES:
+                    return
+        has_ended = inflate is None or inflate.eof
+        self.is_whole = is_wanted and has_ended and drained == 0 and len(self.content) < self.max_bytes
 
 
 _WINDOW_BITS = {"gzip": 47, "x-gzip": 47, "deflate": 47}

@@ -163,7 +163,7 @@ def test_junit_skips_rules_without_their_source() -> None:
     suite = ElementTree.fromstring(run("audit", SHOP, "--format", "junit").stdout)[0]
     skipped = {case.get("name", "")[:3]: case.findtext("skipped") for case in suite if case.find("skipped") is not None}
     assert {*skipped} == {code for code in CATALOGUE if code[0] in "CX"}
-    assert skipped["C01"] == "needs what a crawler found (crawl=FILE)"
+    assert skipped["C01"] == "needs responses of the pages (check_urls=N or crawl=FILE)"
 
 
 def test_junit_has_the_selected_rules_only() -> None:
@@ -254,3 +254,44 @@ def test_audit_of_the_workflow_annotates_the_files_of_the_build(
     (tmp_path / "findings.jsonl").rename("known.jsonl")
     second = run(*words)
     assert (second.exit_code, commands(second)) == (0, [])
+
+
+def skipped_rules(*arguments: object) -> dict[str, str | None]:
+    suite = ElementTree.fromstring(run("audit", *arguments, "--format", "junit", "-q").stdout)
+    return {
+        case.get("name", "")[:3]: case.findtext("skipped")
+        for case in suite.iter("testcase")
+        if case.find("skipped") is not None
+    }
+
+
+def test_junit_skips_what_the_options_leave_out(tmp_path: Path) -> None:
+    """A rule that was not checked is no test that passed."""
+    whole = skipped_rules(SHOP)
+    filtered = skipped_rules(SHOP, "--include", "/products/")
+    assert {*filtered} - {*whole} == {"D08"}
+    assert filtered["X01"] == "needs the whole site, without filters"
+    public = tmp_path / "public"
+    public.mkdir()
+    (public / "sitemap.xml").write_text(urlset("https://www.example.com/1"))
+    built = skipped_rules(public, "--base", "https://www.example.com")
+    assert {*built} - {*whole} == {"F10", "D04"}
+    assert built["F10"] == "needs headers, which files lack"
+
+
+def test_junit_skips_rules_that_a_crawl_file_has_no_column_for(tmp_path: Path) -> None:
+    crawl = tmp_path / "crawl.csv"
+    locs = [json.loads(line)["loc"] for line in run("dump", SHOP, "-q").stdout.splitlines()]
+    crawl.write_text("url,status\n" + "".join(f"{loc},200\n" for loc in locs))
+    skipped = skipped_rules(SHOP, "--crawl", crawl)
+    assert {code for code in skipped if code.startswith("C")} >= {"C03", "C04"}
+    assert not {"C01", "C02", "C05", "C06"} & {*skipped}
+    assert skipped["C04"] == f"needs a column of canonical, which {crawl} lacks"
+
+
+def test_junit_keeps_to_the_thresholds_of_the_config_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sitemap-reader.toml").write_text("[audit.thresholds]\nF01 = 5\n")
+    suite = ElementTree.fromstring(run("audit", BROKEN, "--format", "junit", "-q").stdout)
+    failed = {case.get("name", "")[:3] for case in suite.iter("testcase") if case.find("failure") is not None}
+    assert failed == {"F05", "F07", "S01"}

@@ -342,12 +342,18 @@ def test_secrets_are_refused_and_not_shown(config: Callable[[str], Path], text: 
     "line",
     [
         "netrc = true", 'netrc-file = "x"', 'proxy = "http://proxy.example"', 'cacert = "x"', "insecure = true",
-        "allow-private = true",
+        "allow-private = true", 'record = "rec"', 'map = ["https://a.example=https://b.example"]',
     ],
 )  # fmt: skip
 def test_a_file_that_was_found_does_not_decide_what_is_trusted(config: Callable[[str], Path], line: str) -> None:
     config(f"{line}\n")
     assert "is not taken from a file that was only found: give it on the command line" in error(run(*DUMP))
+
+
+def test_a_file_that_was_found_names_no_folder_to_write(config: Callable[[str], Path]) -> None:
+    """A link in the folder could lead anywhere."""
+    config('[harvest]\noutput = "made"\n')
+    assert "output is not taken from a file that was only found" in error(run("harvest", "-"))
     assert run("config", "--check", "--config", NAME).exit_code == 0
 
 
@@ -367,7 +373,7 @@ def test_credentials_do_not_go_to_targets_of_a_file_that_was_found(
 
 
 @pytest.mark.parametrize("path", ["../x.jsonl", "/tmp/x.jsonl", ".git/x", "link/x.jsonl", "a/../../x.jsonl"])  # noqa: S108
-@pytest.mark.parametrize("key", ["output", "record", "report"])
+@pytest.mark.parametrize("key", ["output", "report"])
 def test_files_outside_of_the_folder_are_refused(
     config: Callable[[str], Path], folder: Path, key: str, path: str
 ) -> None:

@@ -160,7 +160,7 @@ def test_the_robots_txt_of_another_host_is_read_first(robots: Answer, status: in
 def test_a_robots_txt_at_a_host_that_is_skipped_forbids_all() -> None:
     busy = Answer(503, {"retry-after": "9999"})
     network = Network({"/robots.txt": to("https://www.e.example/robots.txt"), "https://www.e.example/robots.txt": busy})
-    assert fetched(network, ["/b"], lambda url: None)["/b"].failure.code == "F02"
+    assert fetched(network, ["/b"], lambda url: None)["/b"].failure.code == "F14"
 
 
 @pytest.mark.parametrize("per_host", [1, 3])
@@ -297,3 +297,28 @@ def test_cancelling_ends_the_requests() -> None:
         assert network.in_flight == 0
 
     asyncio.run(run())
+
+
+PACKED = gzip.compress(b"<p>text</p>")
+EMPTY_BLOCKS = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03" + b"\x00\x00\x00\xff\xff" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("chunks", "body"),
+    [
+        ((PACKED, *[b"x" * 65_536] * 40), b"<p>text</p>"),  # behind the end of the data
+        ([EMPTY_BLOCKS[at : at + 65_536] for at in range(0, len(EMPTY_BLOCKS), 65_536)], b""),  # no content
+    ],
+)
+def test_compressed_data_that_yields_nothing_is_not_read_on(chunks: Any, body: bytes) -> None:
+    network = Network({"/1": Answer(200, {**HTML, "content-encoding": "gzip"}, tuple(chunks))})
+    response = fetched(network, ["/1"])["/1"]
+    assert (response.body, response.is_whole) == (body, False)
+    assert response.body_bytes < MAX_BODY_BYTES * 2
+
+
+def test_a_truncated_gzip_is_not_whole() -> None:
+    whole = gzip.compress(b"<p>text</p>" * 100)
+    for cut, is_whole in ((len(whole), True), (len(whole) - 8, False)):
+        network = Network({"/1": Answer(200, {**HTML, "content-encoding": "gzip"}, (whole[:cut],))})
+        assert fetched(network, ["/1"])["/1"].is_whole is is_whole

@@ -56,12 +56,12 @@ def findings_part(result: AuditResult, occurrences: int = 0, file: str | None = 
 def _more(result: AuditResult, occurrences: int, file: str | None) -> Html | None:
     """A sentence on the occurrences that are not on the page."""
     total = sum(finding.count for finding in result.findings)
-    if file is None or total <= occurrences:
+    if total <= occurrences:
         return None
-    name = element("a", file, href=quote(file))
-    return element(
-        "p", f"This page has {occurrences:,} of {total:,} occurrences; all are in ", name, ".", class_="more"
-    )
+    here = f"This page has {occurrences:,} of {total:,} occurrences; "
+    if file is None:
+        return element("p", f"{here}the CSV, JSONL and Parquet of an audit have all.", class_="more")
+    return element("p", f"{here}all are in ", element("a", file, href=quote(file)), ".", class_="more")
 
 
 def overview(result: AuditResult) -> Html | None:
