@@ -88,7 +88,7 @@ class Report(AuditResult):
     def to_text(self, *, color: bool = False) -> str:
         """Text of 80 columns: a summary, a line for each finding, then the findings with samples.
 
-        URLs are never broken. `color` marks severities by ANSI colours.
+        URLs, and the first line, are never broken. `color` marks severities by ANSI colours.
         """
         return "".join(f"{without_commands(line)}\n" for line in _text_lines(self, _styled if color else _plain))
 
@@ -152,7 +152,7 @@ def _plain(text: str, style: str) -> str:
 
 
 def _text_lines(result: AuditResult, styled: Style) -> Iterator[str]:
-    yield from (styled(line, "heading") for line in _head(result))
+    yield styled(printable(f"{result.target}: {result.headline}"), "heading")
     yield from _wrapped(_scope(result), "")
     if result.url_checks is not None:
         yield from _wrapped(result.url_checks.headline, "")
@@ -167,12 +167,6 @@ def _text_lines(result: AuditResult, styled: Style) -> Iterator[str]:
     for finding in result.findings:
         yield ""
         yield from _text_of(finding, styled)
-
-
-def _head(result: AuditResult) -> list[str]:
-    """The target and the counts, on two lines if one is too long."""
-    whole = printable(f"{result.target}: {result.headline}")
-    return [whole] if len(whole) <= _COLUMNS else [printable(f"{result.target}:"), f"  {result.headline}"]
 
 
 def _scope(result: AuditResult) -> str:

@@ -45,7 +45,7 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
         (["dump", SHOP, "-q", "-v"], 2, "-q and -v"),
         (["dump", SHOP, "-o", "same", "--report", "./same"], 2, "same file"),
         (["dump", str(SITES)], 2, "was not written with --record (no site.toml)"),
-        (["audit", SHOP, "--select", "C01"], 2, "what a crawler found (--crawl FILE)"),
+        (["audit", SHOP, "--select", "C01"], 2, "responses of the pages (--check-urls N or --crawl FILE)"),
         (["dump", "/nowhere/at/all/"], 2, "no file or folder /nowhere/at/all/"),
         (["dump", str(LOGIN)], 2, "sitemap-reader parse"),
         (["dump", "ftp://a.example/"], 2, "ftp"),

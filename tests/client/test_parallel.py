@@ -172,12 +172,14 @@ def test_wrong_values_are_reported_before_anything_is_read() -> None:
 
 
 def test_sites_take_the_time_of_the_slowest() -> None:
-    started = time.monotonic()
-    read(hosts(4), Sites(seconds=0.05))
-    at_once = time.monotonic() - started
-    started = time.monotonic()
-    read(hosts(4), Sites(seconds=0.05), concurrency=4)
-    assert at_once < 0.7 * (time.monotonic() - started)
+    def seconds(**options: int) -> float:
+        started = time.monotonic()
+        read(hosts(4), Sites(seconds=0.05), **options)
+        return time.monotonic() - started
+
+    seconds()  # imports
+    # The least of several: other programs may take the processor for a while.
+    assert min(seconds() for _ in range(4)) < 0.7 * min(seconds(concurrency=4) for _ in range(4))
 
 
 PROGRAM = """
