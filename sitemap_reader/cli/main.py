@@ -113,7 +113,9 @@ def dump(**arguments: Any) -> Exit:
 )
 @network_options.document_limits
 def parse(**arguments: Any) -> Exit:
-    """Read one document from a file or stdin, without the network; audit and dump with --base read a whole folder.
+    """Read one document from a file or stdin, without the network.
+
+    audit and dump with --base read a whole folder, or a file as that of a site.
 
     URLs, and the child sitemaps of an index, are written as JSONL; the other formats have only the URLs. With
     --report - the problems are written too, all in document order, and the outcome at the end.
@@ -236,9 +238,9 @@ def harvest(**arguments: Any) -> Exit:
     epilog="sitemap-reader audit example.com\n"
     "sitemap-reader audit example.com --crawl internal_all.csv -o report.html\n"
     "sitemap-reader audit public/ --base https://www.example.com\n"
-    "sitemap-reader audit example.com --check-urls 500 --save-checks checks.jsonl\n"
+    "sitemap-reader audit example.com --check-urls 500 --select D --select C --fail-on never\n"
     "sitemap-reader audit urls.jsonl --select D,L --fail-on warning\n"
-    "sitemap-reader audit example.com shop.example.org --include /products/\n"
+    "sitemap-reader audit example.com --exclude /private/\n"
     "sitemap-reader audit --explain D03",
 )
 @click.argument("targets", metavar="TARGET|FILE...", type=options.FILE, nargs=-1)

@@ -51,7 +51,7 @@ class Bomb:
     complete: bool = False
     taken: int | None = None
     first: bool = True
-    extra_kib: int = 16 * KIB
+    extra_kib: int = 20 * KIB
 
 
 def filled(size: int, unit: bytes = b"x") -> Iterator[bytes]:
