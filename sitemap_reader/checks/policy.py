@@ -205,8 +205,8 @@ def read_policy(policy: str | os.PathLike[str] | Policy, *, today: date | None =
         raise UsageError(f"policy is a file, such as sitemap-reader.toml, or a Policy, not {policy!r}")
     file = read_config_file(policy)
     made, faults, _ = make_policy(file, today=today)
-    for fault in faults:
-        raise file.error(fault)
+    if faults:
+        raise file.error(faults[0])
     return made
 
 

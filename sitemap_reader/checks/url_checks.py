@@ -215,7 +215,7 @@ class UrlChecks(Check):
         with ExitStack() as stack:
             if self._writer is not None:
                 stack.enter_context(self._writer)
-            stack.callback(self._keep_each, self._soft_404s.decide)
+            stack.callback(lambda: self._keep_all(self._soft_404s.decide()))
             for response in fetch([*probes, *urls], report_progress) if urls else ():
                 if response.url in probes:
                     self._keep_all(self._soft_404s.set_missing(response))
@@ -264,9 +264,6 @@ class UrlChecks(Check):
             line=listed.line,
         )
         return check, signals
-
-    def _keep_each(self, decide: Callable[[], Iterable[UrlCheck]]) -> None:
-        self._keep_all(decide())
 
     def _keep_all(self, checks: Iterable[UrlCheck]) -> None:
         for check in checks:

@@ -69,8 +69,8 @@ _WRITERS: dict[str, Callable[[Any, Shown], str]] = {
 
 def _kept_rows(format: str) -> int:
     """How many occurrences of each severity are kept for a format."""
-    limits = {"html": MAX_PAGE_ROWS, "github": MAX_ANNOTATIONS, "sarif": MAX_RESULTS, "junit": 10_000}
-    return limits.get(format, 1_000 if format in _CI_FORMATS else 0)
+    limits = {"html": MAX_PAGE_ROWS, "github": MAX_ANNOTATIONS, "sarif": MAX_RESULTS}
+    return {**limits, "junit": 10_000, "markdown": 1_000}.get(format, 0)
 
 
 @attrs.define

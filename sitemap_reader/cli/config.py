@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 from datetime import date
 from itertools import starmap
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +14,7 @@ from .command import commands_with_settings
 from .exits import Exit
 from .messages import Console
 from .output import open_outputs
-from .settings import FILE_NAME, LEFT_OUT, SECRETS, find_config, keys_of, read_settings
+from .settings import FILE_NAME, LEFT_OUT, SECRETS, config_of, keys_of, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -33,15 +31,15 @@ def run(*, command: str | None, config: str | None, check: bool) -> Exit:
     commands = commands_with_settings(click.get_current_context())
     if command is not None and command not in commands:
         raise click.BadParameter(f"{command!r} has no options in a config file; give {', '.join(commands)}")
-    found, left_out = find_config(Path(os.curdir)) if config is None else (Path(config), list[Path]())
+    found, left_out = config_of(config)
     for file in left_out:
         console.note(LEFT_OUT.format(file=file))
     if found is None:
-        settings, faults = None, []
+        settings, faults = None, list[str]()
         text = f"# no config file: neither {FILE_NAME} nor [tool.sitemap-reader] in pyproject.toml\n"
     else:
         settings = read_settings(found, commands, is_named=config is not None)
-        faults = settings.check(commands, with_expired=check)
+        faults = [str(settings.file.error(fault)) for fault in settings.check(commands, with_expired=check)]
         text = f"# {settings.file.name}{': nothing is wrong' if check else ''}\n"
     if not check:
         text += _shown(settings, commands if command is None else {command: commands[command]}, is_all=bool(command))
@@ -49,7 +47,7 @@ def run(*, command: str | None, config: str | None, check: bool) -> Exit:
         with open_outputs(None) as outputs:
             outputs.records.write(text.encode())
     for fault in faults:
-        console.error(str(settings.file.error(fault)) if settings else fault.text)
+        console.error(fault)
     return Exit.USAGE if faults else Exit.COMPLETE
 
 

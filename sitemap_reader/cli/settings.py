@@ -301,15 +301,20 @@ def read_settings(path: str | Path, commands: Commands, *, is_named: bool) -> Se
     return settings
 
 
+def config_of(path: str | None) -> tuple[Path | None, list[Path]]:
+    """The file that --config names, or else find_config() of the working folder."""
+    return find_config(Path(os.curdir)) if path is None else (Path(path), [])
+
+
 def settings_for(name: str, path: str | None, commands: Commands) -> tuple[Settings | None, list[Path]]:
     """The Settings of a command, of a file given or found, or None, and files that were left out; see find_config().
 
     UsageError, with file and line, for the first fault.
     """
-    found, left_out = find_config(Path(os.curdir)) if path is None else (Path(path), list[Path]())
+    found, left_out = config_of(path)
     if found is None:
         return None, left_out
     settings = read_settings(found, commands, is_named=path is not None)
-    for fault in settings.check([name]):
-        raise settings.file.error(fault)
+    if faults := settings.check([name]):
+        raise settings.file.error(faults[0])
     return settings, left_out
