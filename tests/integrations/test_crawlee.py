@@ -398,7 +398,7 @@ def test_refused_site_is_not_empty(site_server: Serve) -> None:
     loader = SitemapReaderLoader([blocked.url], **LOCAL)
     assert run(urls_of(loader)) == []
     assert [type(verdict) for verdict in loader.verdicts] == [sr.NothingReadable]
-    assert loader.problems.counts == {"F01": 1}
+    assert loader.problems.counts == {"F17": 1}
     assert not loader.complete
     assert loader.summary.robots_failed == 1
 

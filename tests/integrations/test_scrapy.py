@@ -416,7 +416,7 @@ def test_a_site_that_refuses_is_one_error(catalogue: SiteServer, tmp_path: Path)
     catalogue.pages = {**refused}
     ran = crawl(tmp_path, PLAIN, {"RETRY_ENABLED": False}, sites=catalogue.url)
     assert ran.items == []
-    assert ran.stats["sitemap/problems/F01"] == 1
+    assert ran.stats["sitemap/problems/F17"] == 1
     assert "no URL could be read from" in ran.log
     assert "no sitemap found" not in ran.log
 
