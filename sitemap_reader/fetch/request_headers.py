@@ -134,7 +134,7 @@ class RequestHeaders:
 
     def _sent(self, url: str, *, is_plain: bool) -> dict[str, str]:
         scope, place = self._scopes[is_plain], _place(url)
-        is_ours = _domain(url) in scope.domains
+        is_ours = domain_of(url) in scope.domains
         sent = dict(self._caller.headers) if is_ours else {}
         given = next((name for name in sent if name.lower() == _AUTHORIZATION.lower()), None)
         login = scope.logins.get(place)
@@ -158,7 +158,7 @@ class _HeaderScope:
     def of(cls, seeds: Sequence[Seed]) -> _HeaderScope:
         starts = [_start(seed) for seed in seeds]
         logins = {_place(_start(seed)): seed.login for seed in seeds if seed.login}
-        return cls(frozenset(map(_domain, starts)), frozenset(map(_place, starts)), logins)
+        return cls(frozenset(map(domain_of, starts)), frozenset(map(_place, starts)), logins)
 
 
 def _start(seed: Seed) -> str:
@@ -174,5 +174,6 @@ def _place(url: str) -> str:
     return origin(url).partition("//")[2]
 
 
-def _domain(url: str) -> str:
+def domain_of(url: str) -> str:
+    """The registrable domain of a URL, else its host and port."""
     return registrable_domain_or_none(host(url)) or _place(url)

@@ -70,12 +70,15 @@ class Crawl:
     _headers: RequestHeaders | None = None
     _clock: Callable[[], float] = time.monotonic
     bytes_wire: int = attrs.field(default=0, init=False)
-    _skipped_seconds: float = attrs.field(default=0.0, init=False)
     _has_noted_withheld: bool = attrs.field(default=False, init=False)
     _executor: ParseExecutor = attrs.field(factory=ParseExecutor, init=False)
     _put: Callable[[Batch], Awaitable[None]] = attrs.field(init=False)
-    _wake: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
+    _timer: RequestTimer = attrs.field(init=False)
     _tasks: asyncio.TaskGroup = attrs.field(factory=asyncio.TaskGroup, init=False)
+
+    @_timer.default
+    def _new_timer(self) -> RequestTimer:
+        return RequestTimer(self._clock, skips_delays=not self._polite)
 
     def delay(self) -> CrawlDelay | None:
         """The Crawl-delay that slows the crawl most, or None if there is none or it is not kept."""
@@ -99,18 +102,15 @@ class Crawl:
         await self._emit(self._reported)
         async with self._tasks:
             while not frontier.done:
-                self._wake.clear()
-                now = self._now()
+                self._timer.clear()
+                now = self._timer.now()
                 self._start_requests(now)
                 await self._emit(frontier.take())
                 if not frontier.done:
                     seconds = frontier.wait(now)
                     if seconds is None and not frontier.awaits_answers:
                         raise RuntimeError("the crawl makes no progress: please report the site")
-                    if seconds and not (self._polite or frontier.awaits_answers):
-                        self._skipped_seconds += seconds
-                    else:
-                        await self._wait(seconds)
+                    await self._timer.wait(seconds, awaits_answers=frontier.awaits_answers)
         await self._emit(frontier.take())
 
     async def _emit(self, items: Iterable[BatchItem]) -> None:
@@ -121,20 +121,9 @@ class Crawl:
         for request in self.frontier.next_requests(now):
             self._tasks.create_task(self._request(request))
 
-    async def _wait(self, seconds: float | None) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._wake.wait()
-        except TimeoutError:
-            return  # the next request is due
-
     def _notify_frontier(self, request: DocumentRequest, answer: Answer) -> bool:
-        self._wake.set()
-        return self.frontier.receive(request, answer, self._now(), datetime.now(UTC))
-
-    def _now(self) -> float:
-        """The time of the crawl: the clock's, plus the delays that were skipped."""
-        return self._clock() + self._skipped_seconds
+        self._timer.wake()
+        return self.frontier.receive(request, answer, self._timer.now(), datetime.now(UTC))
 
     async def _request(self, request: DocumentRequest) -> None:
         """Sends one request: its head and its end go to the frontier, its body through a DocumentParser."""
@@ -193,7 +182,7 @@ class Crawl:
             yield body
             raise
         self._notify_frontier(request, Arrived())
-        self._start_requests(self._now())
+        self._start_requests(self._timer.now())
         await asyncio.sleep(0)
         yield body
 
@@ -317,6 +306,43 @@ def _is_small(response: Response) -> bool:
     """Whether its Content-Length is small."""
     length = response.headers.get("content-length", "")
     return _SHORT_NUMBER.fullmatch(length) is not None and int(length) < _SMALL_BYTES
+
+
+@attrs.define(eq=False, repr=False)
+class RequestTimer:
+    """The time by which requests start, and the wait for the next one.
+
+    wait() ends early when wake() is called after the last clear(). With `skips_delays`, for replays, it adds a delay to
+    now() in place of waiting.
+    """
+
+    _clock: Callable[[], float]
+    _skips_delays: bool = attrs.field(kw_only=True)
+    _skipped_seconds: float = attrs.field(default=0.0, init=False)
+    _wake: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
+
+    def now(self) -> float:
+        """The clock's time in seconds, plus the delays that were skipped."""
+        return self._clock() + self._skipped_seconds
+
+    def clear(self) -> None:
+        """Forgets earlier calls of wake()."""
+        self._wake.clear()
+
+    def wake(self) -> None:
+        """Ends the wait."""
+        self._wake.set()
+
+    async def wait(self, seconds: float | None, *, awaits_answers: bool) -> None:
+        """Waits so many seconds, or until wake() if that is None; an awaited answer has no delay to be skipped."""
+        if seconds and self._skips_delays and not awaits_answers:
+            self._skipped_seconds += seconds
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            return  # the next request is due
 
 
 class DocumentTimeouts:

@@ -22,14 +22,15 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from ..fetch.request_headers import domain_of
 from ..frontier.document_request import Document, Failed, Head
 from ..frontier.host_queue import HostQueues, backoff
 from ..frontier.responses import Follow, Refuse, RulesByStatus, judge
 from ..frontier.robots_rules import ALLOW_ALL, disallow_all, parse_rules
 from ..model.errors import FetchError
 from ..model.limits import KIB, advice
-from ..parser.normalise.urls import host, origin, registrable_domain_or_none, without_userinfo
-from .crawl import DocumentTimeouts
+from ..parser.normalise.urls import without_userinfo
+from .crawl import DocumentTimeouts, RequestTimer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -112,8 +113,7 @@ class PageFetcher:
     _waiting: dict[str, list[_Redirected]] = attrs.field(factory=dict, init=False)
     _queued: int = attrs.field(default=0, init=False)
     _in_flight: int = attrs.field(default=0, init=False)
-    _skipped_seconds: float = attrs.field(default=0.0, init=False)
-    _wake: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
+    _timer: RequestTimer = attrs.field(init=False)
     _tasks: asyncio.TaskGroup = attrs.field(factory=asyncio.TaskGroup, init=False)
     _pages: frozenset[str] = attrs.field(default=frozenset(), init=False)
     _put: Callable[[PageResponse], Awaitable[None]] = attrs.field(init=False)
@@ -122,6 +122,10 @@ class PageFetcher:
     def _new_hosts(self) -> HostQueues:
         return HostQueues(self._plan.per_host)
 
+    @_timer.default
+    def _new_timer(self) -> RequestTimer:
+        return RequestTimer(self._clock, skips_delays=not self._polite)
+
     async def run(self, urls: Sequence[str], put: Callable[[PageResponse], Awaitable[None]]) -> None:
         """Fetches the URLs, in their order on each host; `put` takes the responses. Cancelling cancels requests."""
         self._put = put
@@ -129,8 +133,8 @@ class PageFetcher:
         rest = iter(urls)
         async with self._tasks:
             while True:
-                self._wake.clear()
-                now = self._now()
+                self._timer.clear()
+                now = self._timer.now()
                 for url in islice(rest, max(_WAITING_URLS - self._queued, 0)):
                     self._queue(url, now)
                 await self._start(now)
@@ -139,20 +143,7 @@ class PageFetcher:
                 seconds = (
                     None if self._in_flight >= self._plan.concurrency else self._hosts.wait(now, robots_only=False)
                 )
-                if seconds and not (self._polite or self._in_flight):
-                    self._skipped_seconds += seconds
-                else:
-                    await self._wait(seconds)
-
-    async def _wait(self, seconds: float | None) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._wake.wait()
-        except TimeoutError:
-            return  # the next request is due
-
-    def _now(self) -> float:
-        return self._clock() + self._skipped_seconds
+                await self._timer.wait(seconds, awaits_answers=bool(self._in_flight))
 
     # --- queues ---
 
@@ -206,7 +197,7 @@ class PageFetcher:
             document.ask(tries=document.request.tries + 1)
             self._tasks.create_task(self._request(place, document))
         if effort >= _EFFORT_PER_TURN:
-            self._wake.set()
+            self._timer.wake()
             await asyncio.sleep(0)
         for document, failed in self._hosts.pop_skipped(robots_only=False):
             if document.is_robots:
@@ -235,7 +226,7 @@ class PageFetcher:
             self._in_flight -= 1
             place.pace.finished()
             self._hosts.wake(place)
-            self._wake.set()
+            self._timer.wake()
         document.ask(network_seconds=document.request.network_seconds + timeouts.seconds)
         await self._decide(place, document, head, body, failure, self._clock() - started)
 
@@ -243,7 +234,7 @@ class PageFetcher:
         self, place: HostQueue, document: Document, head: Head | None, body: _Body, failure: Failed | None, spent: float
     ) -> None:
         """Retries, or ends the request."""
-        now, limits = self._now(), self._plan.limits
+        now, limits = self._timer.now(), self._plan.limits
         step = None if head is None else judge(document.request, head, limits, datetime.now(UTC))
         if isinstance(step, Refuse):
             failure = step.failed
@@ -309,24 +300,24 @@ class PageFetcher:
             ended.append(_Redirected(response, url))
         for page in ended:
             await self._follow(page)
-        self._wake.set()
+        self._timer.wake()
 
     async def _follow(self, page: _Redirected) -> None:
         """Returns a page whose redirects have ended; else it waits for the next of them."""
         while True:
             node = self._nodes.get(page.url)
             if node is None:
-                self._queue(page.url, self._now())
+                self._queue(page.url, self._timer.now())
             if node is None or not node.is_done:
                 self._waiting.setdefault(page.url, []).append(page)
-                self._wake.set()
+                self._timer.wake()
                 return
             target = node.target
             is_end = target is None or target in page.hops or len(page.hops) >= MAX_HOPS
             if target is None or is_end:
                 await self._put(attrs.evolve(page.response, final_url=page.url, final_status=node.status))
                 return
-            if site_of(target) != site_of(page.response.url):
+            if domain_of(target) != domain_of(page.response.url):
                 await self._put(attrs.evolve(page.response, final_url=target))
                 return
             page.hops = (*page.hops, page.url)
@@ -372,11 +363,6 @@ _WINDOW_BITS = {"gzip": 47, "x-gzip": 47, "deflate": 47}
 def _is_html_page(response: Response) -> bool:
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     return 200 <= response.status <= 299 and kind in _HTML_TYPES
-
-
-def site_of(url: str) -> str:
-    """The registrable domain of a URL, else its host and port."""
-    return registrable_domain_or_none(host(url)) or origin(url).partition("//")[2]
 
 
 def _ignore(wire_bytes: int) -> None:
