@@ -104,21 +104,30 @@ class _PageFaults:
     soft_404: bool = False
     error: str | None = None
 
-    def problems(self, loc: str, crawl: str) -> Iterator[tuple[str, str]]:
-        """Code and message of each fault; of an error or a redirect only that."""
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The code of each fault; of an error or a redirect only that."""
         if self.error is not None:
-            yield "C08", f"{loc} does not respond in {crawl}: {self.error}"
-        elif self.status is not None and self.status >= 400:
-            yield "C01", f"{loc} answers {self.status} in {crawl}"
-        elif not _is_page_status(self.status):
-            yield "C02", f"{loc} redirects ({self.status}) in {crawl}"
-        else:
-            if self.noindex:
-                yield "C03", f"{loc} is noindex in {crawl}"
-            if self.shared is not None:
-                yield "C04", f"{loc} has the canonical {loc[: self.shared]}{self.rest} in {crawl}"
-            if self.soft_404:
-                yield "C07", f"{loc} is a soft 404 in {crawl}"
+            return ("C08",)
+        if self.status is not None and self.status >= 400:
+            return ("C01",)
+        if not _is_page_status(self.status):
+            return ("C02",)
+        of_page = {"C03": self.noindex, "C04": self.shared is not None, "C07": self.soft_404}
+        return tuple(code for code, is_fault in of_page.items() if is_fault)
+
+    def message(self, code: str, loc: str, crawl: str) -> str:
+        """What is wrong with the page `loc`, for one of its codes."""
+        texts = {
+            "C01": f"answers {self.status}",
+            "C02": f"redirects ({self.status})",
+            "C03": "is noindex",
+            "C04": f"has the canonical {loc[: self.shared]}{self.rest}",
+            "C07": "is a soft 404",
+        }
+        if code == "C08":
+            return f"{loc} does not respond in {crawl}: {self.error}"
+        return f"{loc} {texts[code]} in {crawl}"
 
 
 _ABSENT = _PageFaults(None, False, None, "")
@@ -176,7 +185,7 @@ class CrawlCheck(Check):
         faults = self._faults.get(key, _ABSENT)
         if faults is _ABSENT:
             return None
-        return () if faults is None else tuple(code for code, _ in faults.problems("", ""))
+        return () if faults is None else faults.codes
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """C01 to C05, C07 and C08."""
@@ -193,8 +202,8 @@ class CrawlCheck(Check):
     def _report(self, fault: _PageFaults | None, batch: CheckedUrls, index: int, findings: Findings) -> None:
         at = batch.at(index)
         if fault is not None and fault is not _ABSENT:
-            for code, message in fault.problems(at["raw"], self._file.name):
-                findings.report(code, message, **at)
+            for code in fault.codes:
+                findings.report(code, fault.message(code, at["raw"], self._file.name), **at)
         elif self._is_sample:
             return
         elif self._has_common_url:
@@ -269,7 +278,7 @@ _FaultFields = tuple[int | None, bool, int | None, str, bool, str | None]
 def codes_of(row: CrawledPage) -> tuple[str, ...]:
     """The codes of a page's faults."""
     faults = _faults_of(row)
-    return () if faults is None else tuple(code for code, _ in _PageFaults(*faults).problems("", ""))
+    return () if faults is None else _PageFaults(*faults).codes
 
 
 def _faults_of(row: CrawledPage) -> _FaultFields | None:
