@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import attrs
 import webencodings
 
+from ..frontier.responses import is_html
 from ..model.errors import UsageError, install_hint
 from .crawl_file import forbids_indexing
 
@@ -31,7 +32,6 @@ _META_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)", re.I
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w*]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s;,\"]*))?)*)")
 _REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.IGNORECASE)
-_HTML_TYPES = ("text/html", "application/xhtml+xml")
 _META_CHARSET_BYTES = 1024  # where HTML requires it
 _MAX_HEADER = 8192  # characters read of a header, whose lines are joined
 _MAX_TEXT = 300  # characters kept of a title and of directives
@@ -64,12 +64,6 @@ def require_selectolax() -> None:
         import selectolax.lexbor  # noqa: F401
     except ImportError as exc:
         raise UsageError(f"check_urls needs selectolax: {install_hint('pages')}") from exc
-
-
-def is_html(headers: Mapping[str, str]) -> bool:
-    """Whether a response is HTML by its Content-Type; one without a type may be."""
-    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return not kind or kind in _HTML_TYPES
 
 
 def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:

@@ -21,6 +21,7 @@ import orjson
 
 from ..client.progressbar import BarState, ProgressBar, duration_of
 from ..client.summary import count_of
+from ..frontier.responses import is_html, is_success
 from ..model.errors import UsageError
 from ..parser.normalise.urls import origin, without_userinfo
 from ..serialize.jsonl import stamp
@@ -28,7 +29,7 @@ from .crawl_file import CrawledPage, is_check_file, resolved_canonical
 from .crawled import PAGE_CODES, codes_of
 from .estimates import FaultEstimate, StratumCounts, UrlCheckSummary, estimate
 from .findings import Check
-from .page_signals import PageSignals, is_html, is_like, names_an_error, read_signals, require_selectolax
+from .page_signals import PageSignals, is_like, names_an_error, read_signals, require_selectolax
 from .url_sample import UrlSample
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ class UrlChecks(Check):
         signals = read_signals(response.headers, response.body)
         url, failure, listed = response.url, response.failure, self._listed[response.url]
         is_whole = response.is_whole and response.status == 200 and is_html(response.headers)
-        is_page = response.status is not None and 200 <= response.status <= 299
+        is_page = is_success(response.status)
         is_silent = failure is not None and failure.code == _NO_RESPONSE and not self.is_local
         check = UrlCheck(
             url,
@@ -356,7 +357,7 @@ class _Soft404s:
     def set_missing(self, response: PageResponse) -> Iterator[UrlCheck]:
         """Takes the answer for such a URL, and judges the pages that waited for it."""
         place = self._probes[response.url]
-        is_page = response.status is not None and 200 <= response.status <= 299
+        is_page = is_success(response.status)
         self._missing[place] = read_signals(response.headers, response.body) if is_page else None
         for check, signals in self._waiting.pop(place, ()):
             yield from self.judge(check, signals)
@@ -364,7 +365,7 @@ class _Soft404s:
     def judge(self, check: UrlCheck, signals: PageSignals) -> Iterator[UrlCheck]:
         """The check with its verdict, unless that is known later only."""
         place = origin(without_userinfo(check.url))
-        is_page = signals.words is not None and check.status is not None and 200 <= check.status <= 299
+        is_page = signals.words is not None and is_success(check.status)
         is_own_canonical = check.canonical == check.url  # a page about such errors, rather than one of them
         if is_page and not is_own_canonical and (names_an_error(signals.title) or names_an_error(signals.heading)):
             yield attrs.evolve(check, soft_404=True)

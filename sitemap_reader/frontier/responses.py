@@ -20,6 +20,7 @@ from .host_queue import retry_after, slow_down
 from .robots_rules import ALLOW_ALL, Rules, rules_for_status
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from ..model.limits import Limits
@@ -33,6 +34,7 @@ REFUSED = frozenset({401, 403, 407, 429, 451})  # it is there, but not for this 
 _CODES = {**dict.fromkeys(ABSENT, "F01"), 429: "F18"}
 _CODE_OF_CLASS = {4: "F17"}  # by the first digit; any other status that is no document is the fault of the server
 
+_HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 
@@ -85,7 +87,7 @@ def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
             if head.status in ABSENT:
                 return RulesByStatus(rules)
             return RulesByStatus(rules, _text(head.status), code_of(head.status))
-    elif 200 <= head.status <= 299 and head.status != HTTPStatus.PARTIAL_CONTENT:
+    elif is_success(head.status) and head.status != HTTPStatus.PARTIAL_CONTENT:
         return "read"
     elif head.status == HTTPStatus.NOT_MODIFIED and request.headers:  # else the request was not conditional
         return "unchanged"
@@ -127,6 +129,16 @@ def _busy(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
         remedy = advice("max_wait_seconds", "wait for it")
         return Refuse(Failed("F04", message, transient=False, remedy=remedy), skip_host=True)
     return Refuse(Failed(code_of(head.status), message), pause_seconds=seconds)
+
+
+def is_success(status: int | None) -> bool:
+    """Whether it is a status from 200 to 299 (RFC 9110 15.3)."""
+    return status is not None and 200 <= status <= 299
+
+
+def is_html(headers: Mapping[str, str]) -> bool:
+    """Whether a response is HTML by its Content-Type; one without a type may be. Names of `headers` are lower-case."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower() in _HTML_TYPES
 
 
 def code_of(status: int) -> str:

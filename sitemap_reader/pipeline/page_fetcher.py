@@ -25,7 +25,7 @@ import attrs
 from ..fetch.request_headers import domain_of
 from ..frontier.document_request import Document, Failed, Head
 from ..frontier.host_queue import HostQueues, backoff
-from ..frontier.responses import Follow, Refuse, RulesByStatus, judge
+from ..frontier.responses import Follow, Refuse, RulesByStatus, is_html, is_success, judge
 from ..frontier.robots_rules import ALLOW_ALL, disallow_all, parse_rules
 from ..model.errors import FetchError
 from ..model.limits import KIB, advice
@@ -47,7 +47,6 @@ MAX_HOPS = 5
 _DRAINED_BYTES = 64 * KIB
 _WAITING_URLS = 5_000  # in the queues of hosts
 _EFFORT_PER_TURN = 20_000_000  # as Rules.effort() counts
-_HTML_TYPES = ("", "text/html", "application/xhtml+xml")
 
 
 @attrs.frozen
@@ -218,7 +217,8 @@ class PageFetcher:
         try:
             async with timeouts.open_response(self._fetcher.fetch(url, headers)) as response:
                 head = Head(response.status, response.headers, timeouts.seconds)
-                is_wanted = document.is_robots or (self._nodes[document.url].is_page and _is_html_page(response))
+                is_page = is_success(response.status) and is_html(response.headers)
+                is_wanted = document.is_robots or (self._nodes[document.url].is_page and is_page)
                 await body.read(response, timeouts, is_wanted=is_wanted)
         except FetchError as error:
             failure = Failed(error.code, error.message, error.transient, remedy=error.remedy)
@@ -358,11 +358,6 @@ class _Body:
 
 
 _WINDOW_BITS = {"gzip": 47, "x-gzip": 47, "deflate": 47}
-
-
-def _is_html_page(response: Response) -> bool:
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return 200 <= response.status <= 299 and kind in _HTML_TYPES
 
 
 def _ignore(wire_bytes: int) -> None:
