@@ -1,14 +1,15 @@
-"""A TOML file of settings, and the line of each of its keys.
+"""A TOML file of settings: the search for it, and the line of each of its keys.
 
 In: the path of a `sitemap-reader.toml`, or of a `pyproject.toml`, of which only [tool.sitemap-reader] is used. Out: a
 ConfigFile, or UsageError with file and line. What the settings mean is the concern of policy.py and of the command
-line. Nothing is searched for here.
+line, which alone searches: the library reads what it is given.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 import tomllib
 from functools import cached_property
 from pathlib import Path
@@ -21,12 +22,14 @@ from ..model.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+FILE_NAME = "sitemap-reader.toml"
 PYPROJECT = "pyproject.toml"
 TOOL = ("tool", "sitemap-reader")
 # More than any settings need; a file that someone else wrote is not read without a limit.
 MAX_BYTES = 1 << 20
 
 Keys = tuple[str | int, ...]
+_ROOT = 0  # root could read and write everything anyway
 _PLACE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
 
@@ -104,6 +107,46 @@ def read_config_file(path: str | os.PathLike[str]) -> ConfigFile:
     if settings is None:
         raise UsageError(f"{name} has no table [tool.sitemap-reader]")
     return ConfigFile(Path(path), name, settings, text, TOOL)
+
+
+def find_config(folder: Path) -> tuple[Path | None, list[Path]]:
+    """The nearest config file of a folder, and files that were left out, as other users may have put them there.
+
+    Parents are searched only inside a repository, up to its root: what lies above belongs to something else.
+    """
+    left_out: list[Path] = []
+    for each in _searched(folder):
+        for file in (each / FILE_NAME, each / PYPROJECT):
+            if not os.path.isfile(file) or not has_settings(file):
+                continue
+            if not _may_be_foreign(file):
+                return Path(os.path.relpath(file)), left_out  # as it is shown, in reports too
+            left_out.append(file)
+    return None, left_out
+
+
+def config_of(path: str | None) -> tuple[Path | None, list[Path]]:
+    """The file that is given, or else find_config() of the working folder."""
+    return find_config(Path(os.curdir)) if path is None else (Path(path), [])
+
+
+def _searched(folder: Path) -> list[Path]:
+    """The folder, and those above it up to the root of its repository."""
+    try:
+        folder = folder.absolute()
+    except OSError:  # the working folder was removed
+        return []
+    folders = [folder, *folder.parents]
+    root = next((index for index, each in enumerate(folders) if os.path.lexists(each / ".git")), 0)
+    return folders[: root + 1]
+
+
+def _may_be_foreign(file: Path) -> bool:
+    """Whether another user owns the file, in a folder in which every user may create files, such as /tmp."""
+    if not hasattr(os, "getuid"):
+        return False
+    is_open = file.parent.stat().st_mode & stat.S_IWOTH
+    return bool(is_open) and file.lstat().st_uid not in (os.getuid(), _ROOT)
 
 
 def has_settings(path: Path) -> bool:

@@ -36,6 +36,7 @@ class GroupedOption(click.Option):
 
 
 _SETTINGS = "sitemap_reader.settings"  # in the meta of a Context
+LEFT_OUT = "note {file} is not used: it is another user's, in a folder of all users; --config {file} uses it"
 _NEAREST = "sitemap-reader.toml or [tool.sitemap-reader] of pyproject.toml"
 
 
@@ -162,15 +163,19 @@ def _use_settings(ctx: click.Context, param: click.Parameter, path: str | None) 
     """Makes the options of a config file the defaults of the command; help and completion read no file."""
     if ctx.resilient_parsing or _SETTINGS in ctx.meta:
         return
-    from .settings import LEFT_OUT, settings_for  # imported late: --help does not need it
+    from ..checks.config_file import config_of  # imported late: --help does not need it
 
-    name = str(ctx.command.name)
-    settings, left_out = settings_for(name, path, commands_with_settings(ctx))
-    for file in left_out:
-        _note(LEFT_OUT.format(file=file))
-    ctx.meta[_SETTINGS] = settings
-    if settings is not None:
-        ctx.default_map = settings.default_map(name)
+    file, left_out = config_of(path)
+    if file is None:
+        ctx.meta[_SETTINGS] = None
+    else:
+        from .settings import settings_for  # imported late: most folders have no config file
+
+        name = str(ctx.command.name)
+        settings = settings_for(name, file, commands_with_settings(ctx), is_named=path is not None)
+        ctx.meta[_SETTINGS], ctx.default_map = settings, settings.default_map(name)
+    for each in left_out:
+        _note(LEFT_OUT.format(file=each))
 
 
 def commands_with_settings(ctx: click.Context) -> dict[str, click.Command]:

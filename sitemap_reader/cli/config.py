@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..checks.config_file import FILE_NAME, config_of
 from ..checks.policy import AUDIT, IGNORE, POLICY_TABLES, is_ignore_list
-from .command import commands_with_settings
+from .command import LEFT_OUT, commands_with_settings
 from .exits import Exit
 from .messages import Console
 from .output import open_outputs
-from .settings import FILE_NAME, LEFT_OUT, SECRETS, config_of, keys_of, read_settings
+from .settings import SECRETS, keys_of, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -1,6 +1,6 @@
-"""The config file of the commands: where it is looked for, and its options as defaults of click.
+"""The config file of the commands: its options as defaults of click.
 
-In: the folder of the run or the name of a file, and the commands. Out: Settings, whose default_map() click takes for
+In: the path of the file, and the commands. Out: Settings, whose default_map() click takes for
 what the command line does not give; each value is checked by the option that it is for. A file that was found, and not
 named by --config, decides neither which host gets credentials nor what is written outside of its folder.
 """
@@ -8,7 +8,6 @@ named by --config, decides neither which host gets credentials nor what is writt
 from __future__ import annotations
 
 import os
-import stat
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from ..checks.config_file import PYPROJECT, ConfigFile, Fault, Keys, has_settings, read_config_file
+from ..checks.config_file import ConfigFile, Fault, Keys, read_config_file
 from ..checks.policy import AUDIT, IGNORE, POLICY_TABLES, Policy, is_ignore_list, make_policy, unknown_key
 from ..model.errors import UsageError, masked
 
@@ -25,58 +24,17 @@ if TYPE_CHECKING:
 
     Commands = Mapping[str, click.Command]
 
-FILE_NAME = "sitemap-reader.toml"
 TARGETS = "targets"
-LEFT_OUT = "note {file} is not used: it is another user's, in a folder of all users; --config {file} uses it"
 # Names of params: arguments that `targets` stands for; options with secrets, and what to give instead.
 _TARGET_PARAMS = ("targets", "target")
 SECRETS = {"auth": "--auth USER:PASSWORD or --netrc", "headers": '-H "Authorization: $TOKEN"'}
 # Decide which servers are trusted, and where code runs: a file of another author could misuse credentials.
 _ONLY_NAMED = ("netrc", "netrc_file", "proxy", "record", "cacert", "insecure", "allow_private", "scheduler", "host_map")
 _MAY_HOLD_LOGINS = (*_TARGET_PARAMS, "proxy", "url")
-_ROOT = 0  # root could read and write everything anyway
 _GIVE_IT = "give it on the command line, or name the file with --config"
 _GIVE_TARGETS = "give the TARGET too, or --config"
 _FROM_FILE = click.core.ParameterSource.DEFAULT_MAP
 _NOT_IN_FILES = ("help", "config", "no-config", "explain")
-
-
-# --- the search ---
-
-
-def find_config(folder: Path) -> tuple[Path | None, list[Path]]:
-    """The nearest config file of a folder, and files that were left out, as other users may have put them there.
-
-    Parents are searched only inside a repository, up to its root: what lies above belongs to something else.
-    """
-    left_out: list[Path] = []
-    for each in _searched(folder):
-        for file in (each / FILE_NAME, each / PYPROJECT):
-            if not os.path.isfile(file) or not has_settings(file):
-                continue
-            if not _may_be_foreign(file):
-                return Path(os.path.relpath(file)), left_out  # as it is shown, in reports too
-            left_out.append(file)
-    return None, left_out
-
-
-def _searched(folder: Path) -> list[Path]:
-    """The folder, and those above it up to the root of its repository."""
-    try:
-        folder = folder.absolute()
-    except OSError:  # the working folder was removed
-        return []
-    folders = [folder, *folder.parents]
-    root = next((index for index, each in enumerate(folders) if os.path.lexists(each / ".git")), 0)
-    return folders[: root + 1]
-
-
-def _may_be_foreign(file: Path) -> bool:
-    """Whether another user owns the file, in a folder in which every user may create files, such as /tmp."""
-    if not hasattr(os, "getuid"):
-        return False
-    is_open = file.parent.stat().st_mode & stat.S_IWOTH
-    return bool(is_open) and file.lstat().st_uid not in (os.getuid(), _ROOT)
 
 
 # --- its options ---
@@ -301,20 +259,9 @@ def read_settings(path: str | Path, commands: Commands, *, is_named: bool) -> Se
     return settings
 
 
-def config_of(path: str | None) -> tuple[Path | None, list[Path]]:
-    """The file that --config names, or else find_config() of the working folder."""
-    return find_config(Path(os.curdir)) if path is None else (Path(path), [])
-
-
-def settings_for(name: str, path: str | None, commands: Commands) -> tuple[Settings | None, list[Path]]:
-    """The Settings of a command, of a file given or found, or None, and files that were left out; see find_config().
-
-    UsageError, with file and line, for the first fault.
-    """
-    found, left_out = config_of(path)
-    if found is None:
-        return None, left_out
-    settings = read_settings(found, commands, is_named=path is not None)
+def settings_for(name: str, file: Path, commands: Commands, *, is_named: bool) -> Settings:
+    """The Settings of a command, of a file; UsageError, with file and line, for the first fault."""
+    settings = read_settings(file, commands, is_named=is_named)
     if faults := settings.check([name]):
         raise settings.file.error(faults[0])
-    return settings, left_out
+    return settings

@@ -12,6 +12,7 @@ import click
 import pytest
 from cli_runs import BROKEN, SHOP, process, replay, run, urlset
 
+from sitemap_reader.checks import config_file
 from sitemap_reader.cli import settings
 from sitemap_reader.cli.main import main
 from sitemap_reader.cli.settings import keys_of
@@ -164,8 +165,8 @@ def test_a_file_of_another_user_in_a_folder_of_all_users_is_not_used(
     config("[dump]\nlimit = 2\n")
     folder.chmod(mode)
     assert urls(run(*DUMP)) == 2  # one's own
-    monkeypatch.setattr(settings.os, "getuid", lambda: os.stat(NAME).st_uid + 1)
-    monkeypatch.setattr(settings, "_ROOT", -1)  # the tests may run as root
+    monkeypatch.setattr(config_file.os, "getuid", lambda: os.stat(NAME).st_uid + 1)
+    monkeypatch.setattr(config_file, "_ROOT", -1)  # the tests may run as root
     result = run(*DUMP)
     assert (urls(result) == 2) is is_used
     assert (f"{NAME} is not used: it is another user's" in result.stderr) is not is_used
