@@ -10,7 +10,7 @@ import os
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import attrs
 
@@ -318,33 +318,24 @@ def audit(
     UsageError for values that are not allowed. Where there is no sitemap, or none can be read, the Report says so.
     """
     _check_source(source)
-    now = datetime.now(UTC)
-    moment = None if as_of is None else make_moment("as_of", as_of, now).astimezone(UTC)
-    findings = make_findings(select, ignore, samples, known, on_occurrence, policy)
     compared_with = ComparisonSources(crawl, baseline, state, baseline_crawl, check_urls, save_checks, seed)
-    compared_with.validate(parse_codes(select))
-    others: dict[str, Any] = {**options}
-    chosen = AuditFilter.of(**{name: others.pop(name, None) for name in PatternOptions.__annotations__})
-    chosen.validate(parse_codes(select))
+    rules: dict[str, Any] = {"select": select, "ignore": ignore, "samples": samples, "known": known, "policy": policy}
+    rules["on_occurrence"] = on_occurrence
+    request = AuditRequest.of(rules, compared_with, options, as_of, stop or _never_stop)
+    others: dict[str, Any] = {
+        name: each for name, each in options.items() if name not in PatternOptions.__annotations__
+    }
     base = options.get("base")
     if isinstance(source, Target) or (not isinstance(source, Dump) and _is_site(source, base)):
-        reading: dict[str, Any] = {"on_outcome": on_outcome, "on_progress": on_progress, "show_progress": show_progress}
+        reading = {"on_outcome": on_outcome, "on_progress": on_progress, "show_progress": show_progress, **others}
         target = find_target(Path(source) if isinstance(source, os.PathLike) else source, base)
-        notes = []
-        if target.local is not None:
-            notes.append(_files_note(target.local, findings))
-            findings.exclude({code: f"needs {what}, which files lack" for code, what in _NOT_IN_FILES.items()})
-        reading |= others
-        request = AuditRequest(findings, compared_with, chosen, moment, stop or _never_stop)
-        return _audit_site(target, request, reading, notes, on_checked)
+        return _audit_site(target, request, reading, on_checked)
     if not isinstance(source, Dump):
         reject_sitemap_file(os.fspath(source))
     dump = source if isinstance(source, Dump) else DumpFile(Path(source))
     if others:
         raise UsageError(f"{', '.join(others)}: that applies to sites only, and {dump.name} is a dump")
-    moment = moment or dump.read_at
-    request = AuditRequest(findings, compared_with, chosen, moment, stop or _never_stop)
-    return audit_lines(dump.numbered(), dump.name, request)
+    return audit_lines(dump.numbered(), dump.name, attrs.evolve(request, as_of=request.as_of or dump.read_at))
 
 
 @attrs.frozen
@@ -357,6 +348,32 @@ class AuditRequest:
     as_of: datetime | None
     stop: Callable[[], bool]
 
+    @classmethod
+    def of(
+        cls,
+        rules: Mapping[str, Any],
+        compared_with: ComparisonSources,
+        options: Mapping[str, Any],
+        as_of: Moment | None,
+        stop: Callable[[], bool],
+    ) -> Self:
+        """From keywords of audit(): `rules` for the Findings, and `options`, of which PatternOptions count here.
+
+        UsageError for values that are not allowed.
+        """
+        moment = None if as_of is None else make_moment("as_of", as_of, datetime.now(UTC)).astimezone(UTC)
+        findings, codes = make_findings(**rules), parse_codes(rules["select"])
+        compared_with.validate(codes)
+        chosen = AuditFilter.of(**{name: options.get(name) for name in PatternOptions.__annotations__})
+        chosen.validate(codes)
+        return cls(findings, compared_with, chosen, moment, stop)
+
+    def apply_filters(self) -> list[str]:
+        """Excludes the codes that the filters make impossible; the notes on that."""
+        notes = [*self.chosen.notes(self.findings, self.compared_with.unavailable)]
+        self.findings.exclude(dict.fromkeys(self.chosen.unchecked, "needs the whole site, without filters"))
+        return notes
+
 
 def _check_source(source: object) -> None:
     reject_document(source)
@@ -364,11 +381,14 @@ def _check_source(source: object) -> None:
         raise UsageError(f"the source is a site (host, URL or folder) or a dump (file), not {source!r}")
 
 
-def _files_note(local: str, findings: Findings) -> str:
-    """`read from public/; not checked there: F10 (headers)`."""
+def _files_notes(target: Target, findings: Findings) -> Iterator[str]:
+    """Excludes the codes that files without a server lack; `read from public/; not checked there: F10 (headers)`."""
+    if target.local is None:
+        return
     needs = [f"{code} ({needed})" for code, needed in _NOT_IN_FILES.items() if findings.includes([code])]
-    place = "stdin" if local == STDIN else local
-    return f"read from {place}" + (f"; not checked there: {', '.join(needs)}" if needs else "")
+    place = "stdin" if target.local == STDIN else target.local
+    yield f"read from {place}" + (f"; not checked there: {', '.join(needs)}" if needs else "")
+    findings.exclude({code: f"needs {what}, which files lack" for code, what in _NOT_IN_FILES.items()})
 
 
 def _is_site(source: str | os.PathLike[str], base: str | None) -> bool:
@@ -416,10 +436,9 @@ def _audit_site(
     target: Target,
     request: AuditRequest,
     reading: dict[str, Any],
-    notes: list[str],
     on_checked: Callable[[CheckProgress], None] | None,
 ) -> Report:
-    """The Report of a target; more `notes` are added to it."""
+    """The Report of a target."""
     from ..client.sync_api import batches  # a dump needs no network library
 
     def fetched() -> datetime:
@@ -430,8 +449,7 @@ def _audit_site(
             raise _Stopped
 
     findings, compared_with, chosen = request.findings, request.compared_with, request.chosen
-    notes = [*notes, *chosen.notes(findings, compared_with.unavailable)]
-    findings.exclude(dict.fromkeys(chosen.unchecked, "needs the whole site, without filters"))
+    notes = [*_files_notes(target, findings), *request.apply_filters()]
     extra_checks = [*compared_with.checks(findings, target.name, seeds=site_name(target.seeds))]
     url_checks = compared_with.url_checks(findings, extra_checks)
     extra_checks += [] if url_checks is None else [url_checks]
@@ -515,8 +533,7 @@ def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: 
     if compared_with.check_urls is not None:
         raise UsageError(f"check_urls= fetches the pages of a site, and {name} is a dump: give the site")
     chosen.validate_for_dump(name)
-    notes = [*chosen.notes(findings, compared_with.unavailable)]
-    findings.exclude(dict.fromkeys(chosen.unchecked, "needs the whole site, without filters"))
+    notes = request.apply_filters()
     extra_checks = [*compared_with.checks(findings, None)]
     runner = AuditRunner(name, findings, as_of=request.as_of, fetched=None, extra_checks=extra_checks)
     dumped = DumpItems(name, findings, chosen)

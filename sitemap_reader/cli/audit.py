@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..checks.audit import AuditRequest, ComparisonSources, audit, audit_lines, make_findings
-from ..checks.audit_filter import AuditFilter
+from ..checks.audit import AuditRequest, ComparisonSources, audit, audit_lines
 from ..checks.findings import SEVERITIES
-from ..checks.policy import parse_codes
 from ..checks.report_set import ReportSet
 from ..checks.rule_docs import explain_all
 from ..checks.url_checks import check_bar
-from ..client.keywords import PatternOptions
 from ..client.targets import find_target, reject_sitemap_file
-from ..frontier.filters import make_moment
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
 from .audit_outputs import open_audit_outputs
@@ -160,18 +155,12 @@ class _Auditor:
         """Reads a dump to its end."""
         reject_sitemap_file(file)
         name = display_name(file)
-        as_of = None if self.as_of is None else make_moment("as_of", self.as_of, datetime.now(UTC))
-        findings = make_findings(**self.rules)
-        codes = parse_codes(self.rules["select"])
-        self.reference_files.validate(codes)
-        chosen = AuditFilter.of(**{name: self.reading.get(name) for name in PatternOptions.__annotations__})
-        chosen.validate(codes)
+        request = AuditRequest.of(self.rules, self.reference_files, self.reading, self.as_of, self._stop)
         # An interrupt must end the wait for a silent pipe.
         deferred = nullcontext() if file == STDIN else self.outputs.main.interrupts.deferred()
         with open_input(file) as body, deferred:
             self.outputs.main.refuse_input(body, name)
             lines = numbered_objects(body, name)
-            request = AuditRequest(findings, self.reference_files, chosen, as_of, self._stop)
             return self._keep(audit_lines(lines, name, request))
 
     def _stop(self) -> bool:
