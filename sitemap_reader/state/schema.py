@@ -167,6 +167,36 @@ ALTER TABLE entry ADD COLUMN first_run INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE unlisted ADD COLUMN first_run INTEGER NOT NULL DEFAULT 0;
 UPDATE document SET history = json_remove(history, '$.identical'); -- counted in `dense`
 """,
+    # For watch: what it knows of each document and site beside sync, as JSON; responses that it need not request again;
+    # the log of changes, compressed JSON lines, and the place in it that each sink has reached. document.confirmed_at
+    # is when it was last looked at, or skipped as the lastmod in a proven index had not changed.
+    """
+ALTER TABLE document ADD COLUMN confirmed_at INTEGER;
+UPDATE document SET confirmed_at = looked_at;
+ALTER TABLE document ADD COLUMN watch TEXT;
+ALTER TABLE site ADD COLUMN watch TEXT;
+CREATE TABLE response (
+  site INTEGER NOT NULL REFERENCES site,
+  url TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  status INTEGER NOT NULL,
+  headers TEXT NOT NULL,          -- JSON
+  body BLOB NOT NULL,             -- zlib
+  PRIMARY KEY (site, url)
+) WITHOUT ROWID;
+CREATE TABLE change_log (
+  last_seq INTEGER PRIMARY KEY,   -- the number of its last change; changes are numbered from 1, without gaps
+  changes INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  site TEXT NOT NULL,
+  lines BLOB NOT NULL             -- zlib
+);
+CREATE TABLE sink (
+  name TEXT PRIMARY KEY,
+  seq INTEGER NOT NULL,           -- of the last change that it has received
+  at INTEGER NOT NULL             -- when it received it
+) WITHOUT ROWID;
+""",
 )
 
 # SQLite result code -> message, and whether the file itself is fine and only cannot be written.

@@ -104,6 +104,20 @@ class State:
         """Closes the file, and rolls back what was not committed. May be called twice."""
         self.db.close()
 
+    def commit(self) -> None:
+        """Commits the transaction in progress, and begins the next one."""
+        with sqlite_errors(self.name):
+            if self.db.in_transaction:
+                self.db.execute("COMMIT")
+            self.db.execute("BEGIN IMMEDIATE")
+
+    def rollback(self) -> None:
+        """Rolls back the transaction in progress, and begins the next one."""
+        with sqlite_errors(self.name):
+            if self.db.in_transaction:  # SQLite rolls back by itself after some errors
+                self.db.execute("ROLLBACK")
+            self.db.execute("BEGIN IMMEDIATE")
+
     def seal(self) -> None:
         """Checkpoints the WAL into the file and closes it, so that the file alone can be copied or moved.
 

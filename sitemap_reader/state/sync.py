@@ -278,8 +278,7 @@ class StateSync:
         db = self._state.db
         db.execute(f"UPDATE run SET {names} WHERE id = ?", (*columns.values(), self._run))
         if self._is_known and not self._plan.dry_run:
-            db.execute("COMMIT")
-            db.execute("BEGIN IMMEDIATE")
+            self._state.commit()
 
     def close(self) -> None:
         """Rolls back what was not committed. May be called twice."""

@@ -1,0 +1,114 @@
+"""ChangeLog: the changes that a watch has found, numbered, in the state; and how far each sink has received them.
+
+In: changes as JSON lines, in the transaction that stores their document, so that a change is logged exactly once. Out:
+the same lines with `seq`, `at` and `site`. Each entry of the log has the changes of one document, or a part of them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+import attrs
+import orjson
+
+from ..model.url_batch import micros
+from ..serialize.jsonl import encode_changes, stamp
+from .rows import moment
+from .schema import sqlite_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from datetime import datetime
+
+    from .diff_rules import ChangePiece
+    from .state import State
+
+_MAX_SEQ = 2**63 - 1
+_LEVEL = 1  # of zlib: half the time of the default, and a tenth larger
+
+
+@attrs.frozen
+class LogEntry:
+    """Changes of one document of a site that were found together: at most MAX_PIECE_URLS.
+
+    They have the numbers `first_seq` to `last_seq`. `lines` are JSON lines in UTF-8, one for each change, each ending
+    with a line break.
+    """
+
+    first_seq: int
+    last_seq: int
+    at: datetime
+    site: str
+    lines: bytes
+
+
+class ChangeLog:
+    """The log of a state that is open. StateError where the state cannot be read or written."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        with sqlite_errors(state.name):
+            last = state.db.execute("SELECT last_seq, at FROM change_log ORDER BY last_seq DESC LIMIT 1").fetchone()
+        self._last_seq, self._last_at = last or (0, 0)
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the newest change; 0 if there is none yet."""
+        return self._last_seq
+
+    def append(self, piece: ChangePiece, site: str, at: datetime) -> int:
+        """Adds changes to the transaction in progress, and returns how many; `at` never decreases in the log."""
+        lines = encode_changes(piece, site=site).splitlines()
+        at_micros = max(self._last_at, micros(at))
+        numbered = []
+        for seq, line in enumerate(lines, self._last_seq + 1):
+            head = orjson.dumps({"seq": seq, "at": stamp(moment(at_micros))})
+            numbered.append(b"%s,%s\n" % (head[:-1], line[1:]))
+        last_seq = self._last_seq + len(lines)
+        row = (last_seq, len(lines), at_micros, site, zlib.compress(b"".join(numbered), _LEVEL))
+        self._state.db.execute("INSERT INTO change_log VALUES (?, ?, ?, ?, ?)", row)
+        self._last_seq, self._last_at = last_seq, at_micros
+        return len(lines)
+
+    def reload(self) -> None:
+        """Continues behind the newest entry of the state, after a rollback."""
+        self.__init__(self._state)  # type: ignore[misc]
+
+    def after(self, seq: int, entries: int) -> Iterator[LogEntry]:
+        """Up to so many entries with changes whose numbers are greater than `seq`, oldest first."""
+        query = "SELECT * FROM change_log WHERE last_seq > ? ORDER BY last_seq LIMIT ?"
+        with sqlite_errors(self._state.name):
+            for last_seq, changes, at, site, lines in self._state.db.execute(query, (seq, entries)).fetchall():
+                yield LogEntry(last_seq - changes + 1, last_seq, moment(at), site, zlib.decompress(lines))
+
+    # --- sinks ---
+
+    def cursor(self, sink: str, at: datetime) -> int:
+        """The number of the last change that a sink has received; a new sink begins behind the newest change."""
+        with sqlite_errors(self._state.name):
+            values = (sink, self._last_seq, micros(at))
+            added = self._state.db.execute("INSERT INTO sink VALUES (?, ?, ?) ON CONFLICT DO NOTHING", values)
+            if added.rowcount:
+                self._state.commit()
+            return int(self._state.db.execute("SELECT seq FROM sink WHERE name = ?", (sink,)).fetchone()[0])
+
+    def move_cursor(self, sink: str, seq: int, at: datetime) -> None:
+        """Records that a sink has received all changes up to this number, and commits."""
+        with sqlite_errors(self._state.name):
+            self._state.db.execute("UPDATE sink SET seq = ?, at = ? WHERE name = ?", (seq, micros(at), sink))
+            self._state.commit()
+
+    def prune(self, before: datetime, sinks: Collection[str]) -> None:
+        """Deletes entries from before a time that all of these sinks have received; the newest entry always stays.
+
+        Commits. Other sinks, of earlier runs, do not count: they would keep the log for ever.
+        """
+        marks = ", ".join("?" * len(sinks))
+        query = (
+            "DELETE FROM change_log WHERE at < ? AND last_seq < (SELECT max(last_seq) FROM change_log)"
+            f" AND last_seq <= (SELECT coalesce(min(seq), {_MAX_SEQ}) FROM sink WHERE name IN ({marks}))"
+        )
+        with sqlite_errors(self._state.name):
+            self._state.db.execute(query, (micros(before), *sinks))
+            self._state.commit()

@@ -1,0 +1,60 @@
+"""ChangeFeed: the change log of a state for asyncio, for the sinks and the server of a watch.
+
+In: numbers of changes. Out: entries of the log, as soon as they are there. All that touches the state runs in one
+thread, so that a document is stored and logged between two calls, never during one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from ..pipeline.thread_pool import ThreadPool
+    from ..state.change_log import ChangeLog, LogEntry
+
+
+class ChangeFeed:
+    """Reads a ChangeLog in `thread`, which has one worker and is the only one that uses the state."""
+
+    def __init__(
+        self, log: ChangeLog, thread: ThreadPool, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._log = log
+        self._thread = thread
+        self._clock = clock
+        self._grown = asyncio.Event()
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the newest change; 0 if there is none yet."""
+        return self._log.last_seq
+
+    def notify(self) -> None:
+        """Wakes those that wait; to be called in the event loop after changes were committed."""
+        self._grown.set()
+        self._grown = asyncio.Event()
+
+    async def wait_beyond(self, seq: int) -> None:
+        """Waits until there is a change with a greater number."""
+        while self._log.last_seq <= seq:
+            await self._grown.wait()
+
+    async def after(self, seq: int, entries: int = 1) -> list[LogEntry]:
+        """Up to so many entries with changes whose numbers are greater than `seq`, oldest first; empty at the end."""
+        return await self._thread.run(lambda: [*self._log.after(seq, entries)])
+
+    async def cursor(self, sink: str) -> int:
+        """The number of the last change that a sink has received; a new sink begins behind the newest change."""
+        return await self._thread.run(self._log.cursor, sink, self._clock())
+
+    async def move_cursor(self, sink: str, seq: int) -> None:
+        """Records durably that a sink has received all changes up to this number."""
+        await self._thread.run(self._log.move_cursor, sink, seq, self._clock())
+
+    async def prune(self, before: datetime, sinks: Collection[str]) -> None:
+        """Deletes entries from before a time that all of these sinks have received."""
+        await self._thread.run(self._log.prune, before, sinks)
