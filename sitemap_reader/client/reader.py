@@ -207,8 +207,18 @@ class SitemapReader:
             found.name, crawl, query.summary_builder(), query.guarded(query.on_progress), _progress_bar(query)
         )
 
-    def change_run(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> ChangeRun:
-        """The ChangeRun that a stream of changes reads; the state is open from here on."""
+    def change_run(
+        self,
+        target: str | Path | Target,
+        state: State | str | Path,
+        options: SyncOptions,
+        *,
+        wrap: Callable[[Fetcher], Fetcher] = lambda fetcher: fetcher,
+    ) -> ChangeRun:
+        """The ChangeRun that a stream of changes reads; the state is open from here on.
+
+        `wrap` returns the fetcher to use in place of the reader's; `options` may have all fields of SyncPlan.
+        """
         from ..state.state import site_name  # here: reading alone needs no database
         from ..state.sync import StateSync
 
@@ -221,7 +231,7 @@ class SitemapReader:
         try:
             # A recording has to be whole, so no request of it is conditional.
             cache = state_sync.cache(knows_documents=self._record is None)
-            crawl = self._crawl(found, cache=cache, **plan_fields)
+            crawl = self._crawl(found, cache=cache, wrap=wrap, **plan_fields)
         except BaseException:
             state_sync.close()
             raise
@@ -257,6 +267,7 @@ class SitemapReader:
         *,
         sniff_only: bool = False,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
+        wrap: Callable[[Fetcher], Fetcher] = lambda fetcher: fetcher,
         **changes: Any,
     ) -> Crawl:
         plan = attrs.evolve(self._plan, is_recording=target.replay is not None, **changes)
@@ -265,7 +276,7 @@ class SitemapReader:
             name = target.local or target.name
             raise UsageError(f"host_map= is for requests, and {name} is read from the disk: leave it out")
         seeds, network = self._mapped(target)
-        fetcher = target.replay or network
+        fetcher = wrap(target.replay or network)
         if self._record is not None:
             fetcher = recorder(fetcher, self._record, target)
         return Crawl(
