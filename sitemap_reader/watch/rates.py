@@ -1,0 +1,312 @@
+"""How often a document changes: what checks found comes in; expected changes and delays of any period go out.
+
+A rate is a gamma distribution (events, seconds). It begins with what a document's kind and headers suggest, each check
+of the document revises it, and old checks count less and less. Where the times of changes are known, the rate also has
+a profile by hour of the day. Times are seconds since 1970, UTC. Nothing here reads a clock, a file or the network.
+"""
+
+from __future__ import annotations
+
+from array import array
+from math import expm1, floor, fsum, inf, log1p, sqrt
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+HOUR: Final = 3600.0
+DAY: Final = 24 * HOUR
+HALF_LIFE_SECONDS: Final = 30 * DAY
+SAME_CHANGE_SECONDS: Final = 60.0  # a build writes many lastmods within seconds
+_PROFILE_PRIOR: Final = 4.0  # changes, spread over the day, that a profile starts from
+_PROFILE_MAX: Final = 40.0  # changes; beyond that older ones count less
+_MAX_EVENTS: Final = 1e6
+_MAX_COUNT: Final = 1e12
+_MIN_PRECISION: Final = 0.2
+_MAX_SIGNALS: Final = 200.0  # beyond that older ones count less
+
+
+@attrs.frozen
+class Prior:
+    """Changes in a number of seconds that are assumed before the first check: the fewer, the sooner checks prevail."""
+
+    events: float
+    seconds: float
+
+
+# Format -> changes, seconds. Half a change: the first check that finds one triples the rate, a day without one halves
+# that of a feed.
+_FORMATS: Final = {"news": Prior(0.5, HOUR), "rss": Prior(0.5, 12 * HOUR), "atom": Prior(0.5, 12 * HOUR)}
+_OTHER_FORMAT: Final = Prior(0.5, 36 * HOUR)
+_CHANGEFREQ_SECONDS: Final = {
+    "hourly": HOUR, "daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY, "yearly": 365 * DAY,
+}  # fmt: skip
+_EVIDENCE_EVENTS: Final = 0.25  # the weight of a stated period: often it is the default of a program
+_MIN_STATED_SECONDS: Final = 60.0  # a shorter max-age or ttl only says that nothing may be cached
+
+
+def prior_for(
+    format: str,
+    *,
+    is_news: bool = False,
+    max_age_seconds: float | None = None,
+    ttl_minutes: float | None = None,
+    changefreq: str | None = None,
+    age_seconds: float | None = None,
+) -> Prior:
+    """The rate to assume for a document before it was checked twice.
+
+    `max_age_seconds` is Cache-Control's, `ttl_minutes` that of a feed, `age_seconds` the time since the lastmod that an
+    index states for the document, or the newest lastmod in it. Each stated period counts as a quarter of a change in a
+    quarter of the period, an age as half a change in the whole age, so that one of years leaves a low rate.
+
+    >>> prior_for("urlset").seconds / 3600
+    36.0
+    """
+    start = _FORMATS.get("news" if is_news else format, _OTHER_FORMAT)
+    stated = [max_age_seconds, ttl_minutes and ttl_minutes * 60, _CHANGEFREQ_SECONDS.get(changefreq or "")]
+    periods = [each for each in stated if each is not None and _MIN_STATED_SECONDS <= each < inf]
+    age = age_seconds if age_seconds is not None and 0 <= age_seconds < inf else None
+    return Prior(
+        start.events + _EVIDENCE_EVENTS * len(periods) + (0.0 if age is None else 0.5),
+        start.seconds + _EVIDENCE_EVENTS * sum(periods) + (age or 0.0),
+    )
+
+
+@attrs.define
+class ChangeRate:
+    """The estimated changes of one document.
+
+    `events` and `seconds` are shape and rate of the gamma distribution, with the prior; `hours` are the changes by hour
+    of the day (UTC), None while no time of a change is known.
+    """
+
+    prior: Prior = _OTHER_FORMAT
+    events: float = attrs.field(default=attrs.Factory(lambda self: self.prior.events, takes_self=True))
+    seconds: float = attrs.field(default=attrs.Factory(lambda self: self.prior.seconds, takes_self=True))
+    hours: array[float] | None = None
+
+    # --- what checks found ---
+
+    def observe(
+        self,
+        since: float,
+        until: float,
+        *,
+        changed: bool,
+        moments: Sequence[float] = (),
+        count: float | None = None,
+    ) -> None:
+        """Adds a check at `until` that is the next one after `since`.
+
+        `moments` are the times of the changes in between, where lastmods state them and can be trusted; others are
+        ignored. `count` is the number of changes, where it is known without their times. With neither, a check that
+        found a change shows that there was at least one.
+        """
+        if not since < until < inf:
+            return
+        self._forget(until - since)
+        exposure = self._exposure(since, until)
+        known = [*_distinct(each for each in moments if since < each <= until)] if changed else []
+        if known or not changed or count is not None:
+            self.events = min(self.events + (len(known) or (count or 0.0) * changed), _MAX_EVENTS)
+            self.seconds += exposure
+        else:
+            self._add_at_least_one(exposure)
+        for each in known:
+            self._add_to_profile(each)
+
+    def _forget(self, seconds: float) -> None:
+        """Moves towards the prior."""
+        kept = 0.5 ** (seconds / HALF_LIFE_SECONDS)
+        self.events = self.prior.events + (self.events - self.prior.events) * kept
+        self.seconds = self.prior.seconds + (self.seconds - self.prior.seconds) * kept
+
+    def _add_at_least_one(self, exposure: float) -> None:
+        """Takes the gamma distribution with the mean and the variance of the posterior.
+
+        The likelihood of at least one change in t seconds at the rate r is 1 - exp(-r t). The moments of a gamma
+        density times this have a closed form: with q = seconds / (seconds + t), those of the density are multiplied by
+        (1 - q ** (events + k)) / (1 - q ** events) for the k-th. So a change after a long time, which was to be
+        expected anyway, adds little.
+        """
+        shape, rate, log_q = self.events, self.seconds, -log1p(exposure / self.seconds)
+        any_change, first, second = (-expm1((shape + k) * log_q) for k in range(3))
+        mean = shape / rate * first / any_change
+        variance = shape * (shape + 1) / rate**2 * second / any_change - mean**2
+        self.seconds = mean / variance
+        self.events = min(mean * self.seconds, _MAX_EVENTS)
+
+    def _add_to_profile(self, moment: float) -> None:
+        hours = self.hours = self.hours or array("f", bytes(4 * 24))
+        total = fsum(hours)
+        if total >= _PROFILE_MAX:
+            hours[:] = array("f", (count * (_PROFILE_MAX - 1) / total for count in hours))
+        hours[_hour(moment)] += 1
+
+    # --- what is expected ---
+
+    @property
+    def per_second(self) -> float:
+        """The mean number of changes a second, over whole days."""
+        return self.events / self.seconds
+
+    def expected(self, since: float, until: float) -> float:
+        """The expected number of changes in a period."""
+        return self.per_second * self._exposure(since, until)
+
+    def delay(self, since: float, until: float) -> float:
+        """The integral of rate(s) * (s - since) over a period, in changes times seconds.
+
+        This is the index by which schedule.py compares documents that were last looked at `since`.
+        """
+        if self.hours is None:
+            return self.per_second * max(until - since, 0.0) ** 2 / 2
+        days = max(floor((until - since) / DAY), 0)
+        first = self._moment(since, since + DAY) if days else 0.0
+        whole = days * first + DAY * DAY * days * (days - 1) / 2
+        start = since + days * DAY
+        rest = sum(f * ((b - since) ** 2 - (a - since) ** 2) / 2 for a, b, f in self._pieces(start, until))
+        return self.per_second * (whole + rest)
+
+    def reached(self, since: float, delay: float) -> float:
+        """The time at which delay(since, time) has this value."""
+        left = max(delay, 0.0) / self.per_second
+        if self.hours is None:
+            return since + sqrt(2 * left)
+        # The k-th whole day adds first + k * DAY * DAY.
+        first, days = self._moment(since, since + DAY), 0
+        while left > first + days * DAY * DAY:
+            left -= first + days * DAY * DAY
+            days += 1
+        start = since + days * DAY
+        for begin, end, factor in self._pieces(start, start + DAY):
+            adds = factor * ((end - since) ** 2 - (begin - since) ** 2) / 2
+            if adds >= left:
+                return since + sqrt((begin - since) ** 2 + 2 * left / factor)
+            left -= adds
+        return start + DAY
+
+    def _exposure(self, since: float, until: float) -> float:
+        """The seconds of a period, each weighted by its hour of the day."""
+        if self.hours is None:
+            return max(until - since, 0.0)
+        days = max(floor((until - since) / DAY), 0)
+        return days * DAY + sum(f * (b - a) for a, b, f in self._pieces(since + days * DAY, until))
+
+    def _moment(self, since: float, until: float) -> float:
+        return sum(f * ((b - since) ** 2 - (a - since) ** 2) / 2 for a, b, f in self._pieces(since, until))
+
+    def _pieces(self, since: float, until: float) -> Iterator[tuple[float, float, float]]:
+        """Begin, end and weight of the hours in a period; the weights of a day have the mean 1."""
+        hours = self.hours or ()
+        scale = 24 / (_PROFILE_PRIOR + fsum(hours))
+        while since < until:
+            hour = floor(since / HOUR)
+            end = min(until, (hour + 1) * HOUR)
+            yield since, end, (_PROFILE_PRIOR / 24 + hours[hour % 24]) * scale
+            since = end
+
+    # --- JSON ---
+
+    def to_json(self) -> dict[str, Any]:
+        """The estimate as JSON values, with five digits."""
+        values: dict[str, Any] = {"events": _rounded(self.events), "seconds": _rounded(self.seconds)}
+        if self.hours is not None:
+            values["hours"] = [_rounded(count) for count in self.hours]
+        return values
+
+    @classmethod
+    def from_json(cls, values: object, prior: Prior = _OTHER_FORMAT) -> ChangeRate:
+        """The estimate that to_json() returned; the prior alone for values that it cannot have returned."""
+        known: dict[str, Any] = values if isinstance(values, dict) else {}
+        totals, hours = [known.get(name) for name in ("events", "seconds")], known.get("hours")
+        if not _are_counts(totals) or min(totals) == 0:
+            return cls(prior)
+        has_profile = _are_counts(hours) and len(hours) == 24
+        return cls(prior, float(totals[0]), float(totals[1]), array("f", hours) if has_profile else None)
+
+
+@attrs.define
+class SignalRecord:
+    """How often the signals of one source were followed by changes, and how many changes it signalled.
+
+    A source is an index, whose lastmods signal changes of its children, or a host that pings. The counts begin with a
+    few assumed ones: half of the signals are right, a quarter of the changes are signalled.
+    """
+
+    signals: float = 0.0
+    right: float = 0.0
+    changes: float = 0.0
+    signalled: float = 0.0
+
+    @property
+    def precision(self) -> float:
+        """The share of the signals that a change caused."""
+        return (self.right + 1.0) / (self.signals + 2.0)
+
+    @property
+    def recall(self) -> float:
+        """The share of the changes that are signalled."""
+        return (self.signalled + 0.5) / (self.changes + 2.0)
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether signals count at all; those of an index that always states the current time do not."""
+        return self.precision >= _MIN_PRECISION
+
+    def add(self, signals: int, *, changed: bool, share: float = 1.0) -> None:
+        """Adds a check of a document that had so many signals since its last one.
+
+        `share` is the part of the time since then in which the source could have sent a signal. Of several signals
+        before a check that finds a change at least one was right: their expected number is counted.
+        """
+        if max(self.signals, self.changes) >= _MAX_SIGNALS:
+            self.signals, self.right, self.changes, self.signalled = (
+                count / 2 for count in (self.signals, self.right, self.changes, self.signalled)
+            )
+        if changed:
+            precision = self.precision
+            self.right += signals * precision / -expm1(signals * log1p(-precision)) if signals else 0.0
+            self.changes += 1.0 if signals else min(max(share, 0.0), 1.0)
+            self.signalled += 1.0 if signals else 0.0
+        self.signals += signals
+
+    def to_json(self) -> dict[str, float]:
+        """The counts as JSON values, with five digits."""
+        return {name: _rounded(count) for name, count in attrs.asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, values: object) -> SignalRecord:
+        """The counts that to_json() returned; zeros for values that it cannot have returned."""
+        known: dict[str, Any] = values if isinstance(values, dict) else {}
+        counts = [known.get(field.name) for field in attrs.fields(cls)]
+        if not _are_counts(counts) or counts[1] > counts[0] or counts[3] > counts[2]:
+            return cls()
+        return cls(*map(float, counts))
+
+
+def _hour(moment: float) -> int:
+    return floor(moment / HOUR) % 24
+
+
+def _distinct(moments: Iterable[float]) -> Iterator[float]:
+    """The moments in their order, without those that follow another within a minute."""
+    last = -inf
+    for moment in sorted(moments):
+        if moment - last >= SAME_CHANGE_SECONDS:
+            yield moment
+        last = moment
+
+
+def _rounded(number: float) -> float:
+    return float(f"{number:.5g}")
+
+
+def _are_counts(values: Any) -> bool:
+    """Whether it is a list of finite numbers that are not negative."""
+    return isinstance(values, list) and all(
+        isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _MAX_COUNT for value in values
+    )

@@ -1,0 +1,521 @@
+"""Which documents are looked at when: rates, signals and budgets come in; the hosts to visit now go out, with documents.
+
+The aim is the least expected delay, from a change to the look that finds it, at a given number of requests. For a
+document whose changes are a Poisson process this needs looks in proportion to the square root of its rate: a look every
+T seconds costs 1 / T requests and rate * T / 2 of delay a second, and the sum of both, weighted by a price `theta` of a
+request, is least at T = sqrt(2 * theta / rate). (The rates of Azar, Horvitz, Lubetzky, Peres and Shahaf 2018, "Tractable
+near-optimal policies for crawling", maximise freshness instead: the share of time without an unknown change. Those give
+nothing to documents that change much faster than they can be looked at, whose changes a reader waits for like others.)
+
+For rates that vary over the day, and for signals, the same price is compared with an index, that of Whittle: after the
+last look at t0 it is the integral of rate(s) * (s - t0) ds, plus precision * (t - t0) for each signal at t. A document is
+due when its index reaches theta. theta follows from the budget, as (sum of sqrt(rate / 2) / budget) ** 2, corrected by
+the requests that were really made. A host whose documents would exceed its own budget has its own, higher theta.
+
+Times are seconds on any clock that the caller passes in as `now`, for profiles by the hour seconds since 1970. Nothing
+here reads a clock or makes a request. Every operation costs O(log n).
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from itertools import count
+from math import floor, inf, sqrt
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import attrs
+
+from ..model.errors import UsageError
+from .rates import HOUR, ChangeRate, SignalRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    Key: TypeAlias = Hashable
+
+NEARLY: Final = 0.8  # of theta: a visit also looks at the documents that have reached so much
+MIN_INTERVAL_SECONDS: Final = 300.0
+ADJUST_SECONDS: Final = 600.0  # between two adjustments of theta
+_BURST_SECONDS: Final = 900.0  # of a budget may be used at once
+_MIN_BURST: Final = 4.0  # requests
+_MAX_CORRECTION: Final = 50.0
+_STEP: Final = 1.25  # the most that an adjustment changes the correction
+_MIN_EXPECTED: Final = 20.0  # requests, before they are compared with the budget
+
+
+@attrs.frozen
+class Budget:
+    """The most requests an hour: in all, and to each host (None: as many as in all)."""
+
+    per_hour: float
+    host_per_hour: float | None = None
+
+    def __attrs_post_init__(self) -> None:
+        for name, number in (("budget", self.per_hour), ("budget of a host", self.host_rate)):
+            if not 0 < number < inf:
+                raise UsageError(f"the {name} must be a positive number of requests an hour, not {number}")
+
+    @property
+    def host_rate(self) -> float:
+        """The requests an hour to each host."""
+        return self.per_hour if self.host_per_hour is None else min(self.host_per_hour, self.per_hour)
+
+
+@attrs.frozen
+class Visit:
+    """The documents of a host to look at now, the largest index first."""
+
+    host: str
+    keys: tuple[Key, ...]
+
+
+@attrs.define
+class TokenBucket:
+    """At most `per_second` requests in the long run, and `burst` at once."""
+
+    per_second: float
+    burst: float
+    tokens: float
+    at: float = -inf
+
+    @classmethod
+    def of(cls, per_hour: float) -> TokenBucket:
+        """A full bucket."""
+        burst = max(per_hour / HOUR * _BURST_SECONDS, _MIN_BURST)
+        return cls(per_hour / HOUR, burst, burst)
+
+    def available(self, now: float) -> float:
+        """The requests that may be made now; negative after more than that."""
+        if now > self.at:
+            if self.at > -inf:
+                self.tokens = min(self.tokens + (now - self.at) * self.per_second, self.burst)
+            self.at = now
+        return self.tokens
+
+    def available_at(self, now: float) -> float:
+        """When the next request may be made."""
+        missing = 1.0 - self.available(now)
+        return now if missing <= 1e-9 else now + missing / self.per_second
+
+    def use(self, requests: float, now: float) -> None:
+        """Takes so many tokens, also if there are fewer."""
+        self.available(now)
+        self.tokens -= requests
+
+
+@attrs.define(eq=False)
+class _Document:
+    key: Key
+    host: _Host
+    rate: ChangeRate
+    looked_at: float
+    min_interval: float
+    source: Key | None
+    demand: float = 0.0  # sqrt(rate / 2)
+    pending: float = 0.0  # what signals since the last look add to the index
+    signals: list[tuple[Key, float | None]] = attrs.field(factory=list)
+    version: int = -1  # of its valid entry in the heap of its host
+    not_before: float = -inf
+
+
+@attrs.define(eq=False)
+class _Host:
+    name: str
+    bucket: TokenBucket
+    documents: dict[Key, _Document] = attrs.field(factory=dict)
+    heap: list[tuple[float, int, _Document]] = attrs.field(factory=list)  # by the time at which they are nearly due
+    near: dict[Key, _Document] = attrs.field(factory=dict)  # nearly due
+    visited: dict[Key, _Document] | None = None  # while it is visited: those not yet looked at
+    demand: float = 0.0
+    min_theta: float = 0.0
+    not_before: float = -inf
+    version: int = -1
+
+
+class Schedule:
+    """The documents of many hosts, each with the time of its next look.
+
+    The caller takes visits from pop_due(), calls take() before each request, looked() after each document, and
+    end_visit() at the end of the visit. A host is in one visit at a time.
+    """
+
+    def __init__(self, budget: Budget, *, nearly: float = NEARLY) -> None:
+        self.budget = budget
+        self._nearly = nearly
+        self._hosts: dict[str, _Host] = {}
+        self._documents: dict[Key, _Document] = {}
+        self._sources: dict[Key, SignalRecord] = {}
+        self._bucket = TokenBucket.of(budget.per_hour)
+        self._calendar: list[tuple[float, int, _Host]] = []
+        self._ready: list[tuple[float, int, _Host]] = []  # hosts with a document that is due, by their largest index
+        self._versions = count()
+        self._demand = 0.0
+        self._base_theta = 0.0
+        self._correction = 1.0
+        self._adjust_at = -inf
+        self._adjusted_size = 0
+        self._measured_from = -inf
+        self._made = 0.0
+
+    def __len__(self) -> int:
+        return len(self._documents)
+
+    # --- documents ---
+
+    def add(
+        self,
+        key: Key,
+        host: str,
+        rate: ChangeRate,
+        looked_at: float,
+        *,
+        min_interval_seconds: float = MIN_INTERVAL_SECONDS,
+        source: Key | None = None,
+    ) -> None:
+        """Adds a document, or replaces it; looked() revises its `rate` in place.
+
+        `source` is the key of the index whose lastmods signal its changes. A document that was never looked at has
+        `looked_at` -inf, and is due at once.
+        """
+        self.remove(key)
+        place = self._hosts.get(host)
+        if place is None:
+            place = self._hosts[host] = _Host(host, TokenBucket.of(self.budget.host_rate))
+        document = _Document(key, place, rate, looked_at, min_interval_seconds, source)
+        self._documents[key] = place.documents[key] = document
+        self._plan(document)
+
+    def remove(self, key: Key) -> None:
+        """Removes a document, and its host with the last one; an unknown key is ignored."""
+        document = self._documents.pop(key, None)
+        if document is None:
+            return
+        host = document.host
+        del host.documents[key]
+        self._set_demand(document, 0.0)
+        self._unplan(document)
+        if host.visited is not None:
+            host.visited.pop(key, None)
+        if not host.documents and host.visited is None:
+            del self._hosts[host.name]
+            host.version = -1
+
+    def rate(self, key: Key) -> ChangeRate:
+        """The estimate of a document, which looked() revises."""
+        return self._documents[key].rate
+
+    def source(self, source: Key) -> SignalRecord:
+        """The record of a source of signals, to be stored; a new source gets an empty one."""
+        return self._sources.setdefault(source, SignalRecord())
+
+    def set_source(self, source: Key, record: SignalRecord) -> None:
+        """Continues a stored record."""
+        self._sources[source] = record
+
+    # --- what happened ---
+
+    def looked(
+        self, key: Key, now: float, *, changed: bool, moments: Sequence[float] = (), count: float | None = None
+    ) -> None:
+        """Notes that a document was looked at, with what ChangeRate.observe() takes.
+
+        Of an index a change is one that a look can find nowhere else: a new child, or a lastmod that is a trusted
+        signal.
+        """
+        document = self._documents[key]
+        if document.looked_at > -inf:
+            trusted = self._judge_signals(document, now, changed)
+            if changed and not moments and count is None and trusted:
+                moments = [at for at in trusted if at is not None]
+                count = float(len(trusted)) if len(moments) < len(trusted) else None
+                moments = moments if count is None else ()
+            document.rate.observe(document.looked_at, now, changed=changed, moments=moments, count=count)
+        document.looked_at, document.pending, document.not_before = now, 0.0, -inf
+        document.signals.clear()
+        if document.host.visited is not None:
+            document.host.visited.pop(key, None)
+        self._plan(document)
+
+    def _judge_signals(self, document: _Document, now: float, changed: bool) -> list[float | None]:
+        """Adds the check to the records of the sources; the times of the signals that are trusted."""
+        sources = {source for source, _ in document.signals} | ({document.source} - {None})
+        for source in sources:
+            of_index = self._documents.get(source)
+            covered = (of_index.looked_at if of_index else now) - document.looked_at
+            share = covered / (now - document.looked_at) if now > document.looked_at else 1.0
+            signals = sum(each == source for each, _ in document.signals)
+            self.source(source).add(signals, changed=changed, share=share)
+        return [at for source, at in document.signals if self.source(source).is_trusted]
+
+    def signal(self, key: Key, now: float, source: Key, at: float | None = None) -> bool:
+        """Notes that a source signals a change of a document, and returns whether the source is trusted.
+
+        `at` is the time of the change, if the source states one. An unknown key is ignored. The signal adds precision *
+        (now - last look) to the index, but at least what it adds on the average, after the mean time between two
+        changes; else one that comes shortly after a look would wait for the next.
+        """
+        document, record = self._documents.get(key), self.source(source)
+        if document is None:
+            return record.is_trusted
+        document.signals.append((source, at))
+        if record.is_trusted:
+            gap = max(now - document.looked_at, 1.0 / document.rate.per_second)
+            document.pending += record.precision * gap
+            self._plan(document)
+        return record.is_trusted
+
+    def pause(self, host: str, until: float) -> None:
+        """Makes no visit of a host before a time: its Retry-After, or the end of its backoff."""
+        place = self._hosts.get(host)
+        if place is not None:
+            place.not_before = until
+            self._call(place)
+
+    def end_visit(self, host: str, now: float, *, retry_at: float = -inf) -> None:
+        """Ends a visit; its documents that were not looked at are due again, but not before `retry_at`."""
+        place = self._hosts.get(host)
+        if place is None or place.visited is None:
+            return
+        left, place.visited = place.visited, None
+        for document in left.values():
+            document.not_before = max(retry_at, now)
+            self._plan(document)
+        if not place.documents:
+            del self._hosts[host]
+            return
+        self._call(place)
+
+    # --- budgets ---
+
+    def take(self, host: str, now: float) -> bool:
+        """Whether a request to a host may be made now; if so it is counted."""
+        if self.available_at(host, now) > now:
+            return False
+        self.requests_made(host, 1, now)
+        return True
+
+    def available_at(self, host: str, now: float) -> float:
+        """When the budgets permit the next request to a host."""
+        place = self._hosts.get(host)
+        return max(self._bucket.available_at(now), place.bucket.available_at(now) if place else now)
+
+    def requests_made(self, host: str, requests: int, now: float) -> None:
+        """Counts requests that were made without take(), as retries and redirects are."""
+        self._made += requests
+        self._bucket.use(requests, now)
+        place = self._hosts.get(host)
+        if place is not None:
+            place.bucket.use(requests, now)
+
+    # --- what is due ---
+
+    @property
+    def theta(self) -> float:
+        """The index at which documents of hosts without a higher one are due, in changes times seconds."""
+        return self._base_theta * self._correction
+
+    def next_due(self, now: float) -> float | None:
+        """The time from which pop_due() may return a visit; None if there is no document to wait for."""
+        self._adjust(now)
+        if self._ready:
+            first = now
+        elif self._calendar:
+            first = self._calendar[0][0]
+        else:
+            return None
+        return max(first, self._bucket.available_at(now))
+
+    def pop_due(self, now: float, limit: int | None = None) -> list[Visit]:
+        """The visits to begin now, the largest index first, with at most `limit` documents in all.
+
+        Budgets limit them further. If there are more documents due than requests, the others remain for later.
+        """
+        self._adjust(now)
+        self._collect(now)
+        left = floor(self._bucket.available(now) + 1e-9)
+        left = left if limit is None else min(left, limit)
+        visits = []
+        while left > 0 and self._ready:
+            _, version, host = heappop(self._ready)
+            if version != host.version:
+                continue
+            due = self._due(host, now)
+            most = min(left, floor(host.bucket.available(now) + 1e-9))
+            if not due or most <= 0:
+                self._call(host)
+                continue
+            host.visited = {document.key: document for document in due[:most]}
+            for document in due[:most]:
+                self._unplan(document)
+            host.version = -1
+            left -= len(host.visited)
+            visits.append(Visit(host.name, tuple(host.visited)))
+        return visits
+
+    def due_of(self, host: str, now: float) -> tuple[Key, ...]:
+        """The documents of a host that are due or nearly due, the largest index first; for a visit that is under way.
+
+        They do not include those that the visit already has.
+        """
+        place = self._hosts.get(host)
+        if place is None:
+            return ()
+        self._approach(place, now)
+        return tuple(document.key for document in self._by_index(place, now))
+
+    def is_due(self, key: Key, now: float) -> bool:
+        """Whether a document is due or nearly due."""
+        document = self._documents.get(key)
+        return document is not None and self._reached_at(document, self._nearly) <= now
+
+    def due_at(self, key: Key, now: float) -> float:
+        """When a document will be due, as far as is known now; budgets may delay it."""
+        self._adjust(now)
+        return self._reached_at(self._documents[key], 1.0)
+
+    # --- inside ---
+
+    def _recall(self, document: _Document) -> float:
+        """The share of its changes that need no look without a signal."""
+        record = None if document.source is None else self.source(document.source)
+        return record.recall if record is not None and record.is_trusted else 0.0
+
+    def _index(self, document: _Document, now: float) -> float:
+        if document.looked_at == -inf:
+            return inf
+        silent = 1.0 - self._recall(document)
+        return silent * document.rate.delay(document.looked_at, now) + document.pending
+
+    def _reached_at(self, document: _Document, share: float) -> float:
+        """When the index of a document reaches a share of theta, and it may be looked at."""
+        if document.looked_at == -inf:
+            return document.not_before
+        missing = share * self._theta_of(document.host) - document.pending
+        at = document.looked_at
+        if missing > 0:
+            at = document.rate.reached(at, missing / (1.0 - self._recall(document)))
+        return max(at, document.looked_at + document.min_interval, document.not_before)
+
+    def _theta_of(self, host: _Host) -> float:
+        return max(self.theta, host.min_theta)
+
+    def _plan(self, document: _Document) -> None:
+        """Puts a document into the heap of its host, by the time at which it is nearly due."""
+        silent = 1.0 - self._recall(document)
+        self._set_demand(document, sqrt(silent * document.rate.per_second / 2))
+        host = document.host
+        if host.visited is not None and document.key in host.visited:
+            return
+        self._unplan(document)
+        document.version = next(self._versions)
+        at = self._reached_at(document, self._nearly)
+        heappush(host.heap, (at, document.version, document))
+        if len(host.heap) > 2 * len(host.documents) + 8:  # most are of earlier versions
+            host.heap = [entry for entry in host.heap if entry[1] == entry[2].version]
+            heapify(host.heap)
+        if host.heap[0][2] is document:
+            self._call(host)
+
+    def _unplan(self, document: _Document) -> None:
+        document.version = -1
+        document.host.near.pop(document.key, None)
+
+    def _set_demand(self, document: _Document, demand: float) -> None:
+        change = demand - document.demand
+        document.demand = demand
+        document.host.demand += change
+        self._demand += change
+
+    def _call(self, host: _Host) -> None:
+        """Puts a host into the calendar, by the time at which one of its documents may be due."""
+        if host.visited is not None or not host.documents:
+            return
+        while host.heap and host.heap[0][1] != host.heap[0][2].version:
+            heappop(host.heap)
+        due = [self._reached_at(document, 1.0) for document in host.near.values()]
+        first = min([*due, *(entry[0] for entry in host.heap[:1])], default=inf)
+        if first < inf:
+            allowed = host.bucket.available_at(host.bucket.at) if host.bucket.at > -inf else -inf
+            host.version = next(self._versions)
+            heappush(self._calendar, (max(first, host.not_before, allowed), host.version, host))
+
+    def _collect(self, now: float) -> None:
+        """Moves the hosts whose time has come to the ready ones, if they have a document that is due."""
+        while self._calendar and self._calendar[0][0] <= now:
+            _, version, host = heappop(self._calendar)
+            if version != host.version:
+                continue
+            due = self._due(host, now)
+            if due:
+                heappush(self._ready, (-self._urgency(due[0], now), version, host))
+            else:
+                self._call(host)
+
+    def _urgency(self, document: _Document, now: float) -> float:
+        return self._index(document, now) / max(self._theta_of(document.host), 1e-300)
+
+    def _approach(self, host: _Host, now: float) -> None:
+        """Moves the documents that are nearly due from the heap."""
+        while host.heap and host.heap[0][0] <= now:
+            _, version, document = heappop(host.heap)
+            if version == document.version:
+                at = self._reached_at(document, self._nearly)
+                if at <= now:
+                    host.near[document.key] = document
+                else:
+                    heappush(host.heap, (at, version, document))
+
+    def _due(self, host: _Host, now: float) -> list[_Document]:
+        """The documents that a visit looks at, the largest index first; empty if none is due."""
+        self._approach(host, now)
+        if not any(self._reached_at(document, 1.0) <= now for document in host.near.values()):
+            return []
+        return self._by_index(host, now)
+
+    def _by_index(self, host: _Host, now: float) -> list[_Document]:
+        """Those that are nearly due; the others, as theta has risen meanwhile, return to the heap."""
+        for document in [*host.near.values()]:
+            at = self._reached_at(document, self._nearly)
+            if at > now:
+                del host.near[document.key]
+                heappush(host.heap, (at, document.version, document))
+        return sorted(host.near.values(), key=lambda document: -self._index(document, now))
+
+    def _adjust(self, now: float) -> None:
+        """Computes theta anew from time to time, and when many documents were added."""
+        grown = len(self._documents) > 1.1 * self._adjusted_size
+        if now < self._adjust_at and not grown:
+            return
+        self._adjust_at, self._adjusted_size = now + ADJUST_SECONDS, len(self._documents)
+        self._correct(now)
+        self._base_theta = self._fill()
+        waiting = [host for _, version, host in self._ready if version == host.version]
+        self._ready = []
+        for host in waiting:
+            heappush(self._calendar, (now, host.version, host))
+
+    def _correct(self, now: float) -> None:
+        """Compares the requests made, and those that wait, with the budget."""
+        if self._measured_from == -inf:
+            self._measured_from = now
+        expected = self.budget.per_hour / HOUR * (now - self._measured_from)
+        if expected >= _MIN_EXPECTED:
+            step = (self._made + len(self._ready)) / expected
+            step = min(max(step, 1 / _STEP), _STEP)
+            self._correction = min(max(self._correction * step, 1 / _MAX_CORRECTION), _MAX_CORRECTION)
+            self._made, self._measured_from = 0.0, now
+
+    def _fill(self) -> float:
+        """Divides the budget, as if it were poured into the hosts until the smaller ones are full (water-filling).
+
+        At theta a host wants demand / sqrt(theta) requests a second. Those that want more than their own budget get
+        that, and a theta of their own; the rest of the budget is for the others.
+        """
+        left, demand, own = self.budget.per_hour / HOUR, self._demand, self.budget.host_rate / HOUR
+        for host in self._hosts.values():
+            host.min_theta = (host.demand / own) ** 2
+        for host in sorted(self._hosts.values(), key=lambda host: -host.demand):
+            if left > own and host.demand / own > demand / left:
+                left -= own
+                demand -= host.demand
+        return (max(demand, 0.0) / left) ** 2
