@@ -50,7 +50,8 @@ class ChangeLog:
         self._state = state
         with sqlite_errors(state.name):
             last = state.db.execute("SELECT last_seq, at FROM change_log ORDER BY last_seq DESC LIMIT 1").fetchone()
-        self._last_seq, self._last_at = last or (0, 0)
+        self._last_seq: int = last[0] if last else 0
+        self._last_at: int = last[1] if last else 0
 
     @property
     def last_seq(self) -> int:

@@ -84,9 +84,8 @@ class WatchData:
 
     def responses(self, site: str, since: datetime) -> dict[str, StoredResponse]:
         """URL -> response, of those that a site's visits received since a time."""
-        query = "SELECT url, at, status, headers, body FROM response JOIN site ON site.id = site WHERE name = ? AND at > ?"
         with sqlite_errors(self._state.name):
-            rows = self._state.db.execute(query, (site, micros(since))).fetchall()
+            rows = self._state.db.execute(_RESPONSES, (site, micros(since))).fetchall()
         return {
             url: StoredResponse(url, moment(at), status, _object(headers), zlib.decompress(body))
             for url, at, status, headers, body in rows
@@ -117,6 +116,9 @@ class WatchData:
 _DOCUMENTS = """
 SELECT url, format, complete, looked_at, document.watch FROM document JOIN site ON site.id = site
 WHERE name = ? ORDER BY document.id
+"""
+_RESPONSES = """
+SELECT url, at, status, headers, body FROM response JOIN site ON site.id = site WHERE name = ? AND at > ?
 """
 _SAVE = "UPDATE document SET watch = ? WHERE url = ? AND site = (SELECT id FROM site WHERE name = ?)"
 _COUNT_URLS = "SELECT coalesce(sum(entries), 0) FROM document JOIN site ON site.id = site WHERE name = ?"

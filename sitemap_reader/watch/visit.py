@@ -83,8 +83,10 @@ class Visit:
         is_due: Callable[[str, SitemapRef | None, bool], bool],
         on_request: Callable[[str], None],
         options: Mapping[str, Any],
+        *,
+        refreshes: bool = False,
     ) -> None:
-        """`name` is the site's in the state, `options` are keywords of changes()."""
+        """`name` is the site's in the state, `options` are keywords of changes(). `refreshes`: reads robots.txt anew."""
         self.findings: dict[str, Finding] = {}
         self.faults: list[Problem] = []
         self.counts: ChangeCounts | None = None
@@ -98,13 +100,15 @@ class Visit:
         self._stores = stores
         self._clock = clock
         self._on_request = on_request
+        self._refreshes = refreshes
         self._options = {**options, "is_due": is_due, "clock": clock}
         self._next = _Changes()
 
     async def run(self) -> None:
         """Makes the visit. StateError where the state cannot be written: then nothing of its last document is."""
         thread = self._stores.thread
-        run = await thread.run(self._begin)
+        make_run = await thread.run(self._begin)
+        run = make_run()  # in the event loop, as is_due() is called here
         ending = ExitStack()
         ending.enter_context(run.reading())
         try:
@@ -129,9 +133,8 @@ class Visit:
 
     # --- in the thread of the state ---
 
-    def _begin(self) -> ChangeRun:
-        since = self._clock() - ROBOTS_FOR
-        stored = self._stores.data.responses(self._name, since)
+    def _begin(self) -> Callable[[], ChangeRun]:
+        stored = {} if self._refreshes else self._stores.data.responses(self._name, self._clock() - ROBOTS_FOR)
 
         def wrap(fetcher: Any) -> VisitFetcher:
             self.fetcher = VisitFetcher(fetcher, stored, self._clock, self._on_request)
@@ -139,9 +142,9 @@ class Visit:
 
         options: Any = {**self._options, "on_document": self._end_document, "on_item": self._note_fault}
         with _Rollback(self._stores):
-            run = self._reader.change_run(self._target, self._stores.state, options, wrap=wrap)
+            make_run = self._reader.begin_sync(self._target, self._stores.state, options, wrap=wrap)
             self._stores.state.commit()  # a rollback must not take the row of the site
-        return run
+        return make_run
 
     def _apply(self, run: ChangeRun, batch: Batch) -> None:
         with _Rollback(self._stores):

@@ -7,6 +7,7 @@ be used for 24 hours).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
 from http import HTTPStatus
@@ -39,7 +40,7 @@ class VisitFetcher:
     """A Fetcher that answers from `stored` (URL -> response) and for the rest from another one.
 
     `new_responses` are those to store: of robots.txt, but for refusals and server errors, which may be over at the next
-    visit. `requests` counts what was sent, `failures` those without an answer, refused or answered with a server error;
+    visit. `was_stored`: a stored one was used. `requests` counts what was sent, `failures` those without an answer, refused or answered with a server error;
     `max_ages` has the seconds of Cache-Control by
     URL, `retry_after` is the longest in seconds that a host asked for, `last_request` the time of the last request to
     each origin, in seconds since 1970, UTC.
@@ -50,7 +51,9 @@ class VisitFetcher:
     _clock: Callable[[], datetime]
     _on_request: Callable[[str], None]
     new_responses: list[StoredResponse] = attrs.field(factory=list, init=False)
+    was_stored: bool = attrs.field(default=False, init=False)
     requests: int = attrs.field(default=0, init=False)
+    statuses: Counter[str] = attrs.field(factory=Counter, init=False)
     failures: int = attrs.field(default=0, init=False)
     max_ages: dict[str, float] = attrs.field(factory=dict, init=False)
     retry_after: float = attrs.field(default=0.0, init=False)
@@ -61,6 +64,7 @@ class VisitFetcher:
         """Opens the stored response, or requests it; as Fetcher.fetch()."""
         stored = self._stored.get(url)
         if stored is not None:
+            self.was_stored = True
             yield Response(stored.status, stored.headers, AsyncChunks(iter([stored.body])), url)
             return
         self._count(url)
@@ -74,6 +78,7 @@ class VisitFetcher:
                         yield attrs.evolve(response, chunks=chunks)
         except FetchError:
             self.failures += 1
+            self.statuses["failed"] += 1
             raise
 
     def _count(self, url: str) -> None:
@@ -82,7 +87,8 @@ class VisitFetcher:
         self._on_request(url)
 
     def _note(self, url: str, response: Response) -> None:
-        now = self._clock()
+        now, status = self._clock(), response.status
+        self.statuses["304" if status == HTTPStatus.NOT_MODIFIED else f"{status // 100}xx"] += 1
         if response.status in _BUSY:
             self.retry_after = max(self.retry_after, retry_after(response.headers.get("retry-after"), now) or 0.0)
         self.failures += response.status in _REFUSALS or response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
