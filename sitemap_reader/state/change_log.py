@@ -59,7 +59,9 @@ class ChangeLog:
         self._state = state
         with sqlite_errors(state.name):
             last = state.db.execute("SELECT last_seq, at FROM change_log ORDER BY last_seq DESC LIMIT 1").fetchone()
-            (self._id,) = state.db.execute("SELECT id FROM log_id").fetchone()
+            self._id: str = state.db.execute("SELECT id FROM log_id").fetchone()[0]
+        self._last_seq: int
+        self._last_at: int
         self._last_seq, self._last_at = last or (0, 0)
 
     @property
