@@ -252,6 +252,11 @@ class SitemapReader:
 
         return change_run
 
+    @property
+    def fetcher(self) -> Fetcher:
+        """What sends the requests of this reader, for those that no crawl makes."""
+        return self._fetcher
+
     def page_fetcher(self, target: Target, rules_of: Callable[[str], Rules | None]) -> PageFetcher:
         """The PageFetcher for pages of a target; `rules_of` returns the rules of hosts that were read before."""
         is_replay = target.replay is not None

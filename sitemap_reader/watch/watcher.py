@@ -28,7 +28,7 @@ from ..state.state import State, site_name
 from ..state.watch_data import WatchData
 from .change_feed import ChangeFeed
 from .schedule import Budget, Schedule
-from .status import Counters, Health, SitePage, SiteQuery, Totals, select_sites
+from .status import Counters, Health, SinkStatus, SitePage, SiteQuery, Totals, select_sites
 from .visit import Stores, Visit
 from .watched_site import Signals, WatchedSite
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from ..client.targets import Target
+    from ..fetch.client import Fetcher
+    from .delivery import Delivery
     from .pings import Ping
 
 SITES_AT_ONCE: Final = 50
@@ -72,7 +74,7 @@ class Watcher:
     def __init__(self, targets: Iterable[Target], state: State, plan: WatchPlan) -> None:
         """`state` is open, created with shared_by > 1, and belongs to the watcher until it is closed."""
         self.plan = plan
-        self.sinks: list[str] = []  # names of the sinks, which hold the log
+        self.deliveries: list[Delivery] = []  # the log keeps what they have not delivered
         self._targets = [*targets]
         self._state = state
         self._thread = ThreadPool("sitemap-reader-state")
@@ -270,13 +272,21 @@ class Watcher:
         """Prunes the log once an hour."""
         while True:
             with suppress(StateError):  # reported by the next visit
-                await self.feed.prune(self.plan.clock() - self.plan.keep_log, self.sinks)
+                await self.feed.prune(self.plan.clock() - self.plan.keep_log, self._sink_names())
             await self.plan.sleep(_PRUNE_SECONDS)
+
+    def _sink_names(self) -> list[str]:
+        return [delivery.sink.name for delivery in self.deliveries]
 
     def _now(self) -> float:
         return self.plan.clock().timestamp()
 
     # --- what the server asks ---
+
+    @property
+    def network(self) -> Fetcher:
+        """What sends requests that belong to no visit."""
+        return self._reader.fetcher
 
     @property
     def counters(self) -> Counters:
@@ -286,7 +296,18 @@ class Watcher:
     def health(self) -> Health:
         """Whether the watch works."""
         faults = () if self._state_error is None else (self._state_error,)
-        return Health(faults, self._last_visit)
+        return Health(faults, self._last_visit, self._sinks())
+
+    def _sinks(self) -> tuple[SinkStatus, ...]:
+        return tuple(
+            SinkStatus(
+                each.sink.name,
+                each.lag_changes,
+                each.lag_seconds,
+                each.status.last_error if each.status.is_failing or each.status.is_stopped else None,
+            )
+            for each in self.deliveries
+        )
 
     async def totals(self) -> Totals:
         """Numbers over all sites."""
@@ -304,6 +325,7 @@ class Watcher:
             new=changes["new"],
             updated=changes["updated"],
             removed=changes["removed"],
+            sinks=self._sinks(),
         )
 
     async def sites(self, query: SiteQuery) -> SitePage:
