@@ -114,7 +114,7 @@ class ChangeLog:
     def prune(self, before: datetime, sinks: Collection[str]) -> None:
         """Deletes entries from before a time that all of these sinks have received; the newest entry always stays.
 
-        Commits. Other sinks, of earlier runs, do not count: they would keep the log for ever.
+        Commits. Sinks of earlier runs do not count, or the log would grow without end.
         """
         marks = ", ".join("?" * len(sinks))
         query = (

@@ -6,7 +6,6 @@ In: hosts, a state, budgets and the keywords of changes(). Out: a stream of Watc
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from contextlib import closing
 from datetime import datetime
@@ -173,8 +172,9 @@ class WatchStream:
         return self._changes
 
     def close(self) -> None:
-        """Ends the watch, and joins its thread. May be called twice."""
+        """Ends the watch, joins its thread, and closes the state. May be called twice."""
         self._bridge.close()
+        self._watcher.close_state()
 
 
 class _LoopSink:

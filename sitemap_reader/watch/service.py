@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from ..client.summary import count_of
 from .delivery import Delivery
 from .pings import PingReceiver, robots_reader
 from .server import serve
@@ -68,6 +69,7 @@ async def run_watch(
         for delivery in deliveries:
             await watcher.feed.cursor(delivery.sink.name)  # before the first visit: a new sink receives its changes
         watcher.deliveries = deliveries
+        report(_beginning(watcher))
         if handles_signals:
             stack.enter_context(_stopped_by_signals(watcher))
         background = [asyncio.create_task(delivery.run()) for delivery in deliveries]
@@ -82,6 +84,13 @@ async def run_watch(
             await asyncio.gather(visiting, return_exceptions=True)
             await asyncio.gather(*(delivery.drain(DRAIN_SECONDS) for delivery in deliveries))
             await _cancel(background)
+
+
+def _beginning(watcher: Watcher) -> str:
+    documents = sum(len(site.documents) for site in watcher.watched)
+    budget = watcher.plan.budget
+    known = f"{count_of(len(watcher.watched), 'site')}, {count_of(documents, 'sitemap')} known"
+    return f"watching {known}; up to {budget.per_hour:,.0f} requests an hour, {budget.host_rate:,.0f} a domain"
 
 
 async def _until_end(visiting: asyncio.Task[None], background: list[asyncio.Task[None]], watcher: Watcher) -> None:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ..model.records import ChangeCounts, Item, SitemapRef
     from ..pipeline.document_parser import Batch
     from ..pipeline.thread_pool import ThreadPool
-    from ..state.diff_rules import ChangePiece
     from ..state.change_log import ChangeLog
+    from ..state.diff_rules import ChangePiece
     from ..state.documents import StoredDocument
     from ..state.state import State
     from ..state.watch_data import WatchData

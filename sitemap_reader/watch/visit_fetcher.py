@@ -40,10 +40,10 @@ class VisitFetcher:
     """A Fetcher that answers from `stored` (URL -> response) and for the rest from another one.
 
     `new_responses` are those to store: of robots.txt, but for refusals and server errors, which may be over at the next
-    visit. `was_stored`: a stored one was used. `requests` counts what was sent, `failures` those without an answer, refused or answered with a server error;
-    `max_ages` has the seconds of Cache-Control by
-    URL, `retry_after` is the longest in seconds that a host asked for, `last_request` the time of the last request to
-    each origin, in seconds since 1970, UTC.
+    visit. `was_stored`: a stored one was used. `requests` counts what was sent, `statuses` the responses by class,
+    `failures` those without a response, refused or answered with a server error. `max_ages` has the seconds of
+    Cache-Control by URL, `retry_after` is the longest in seconds of a Retry-After, `last_request` the time of the
+    last request to each origin, in seconds since 1970, UTC.
     """
 
     _fetcher: Fetcher

@@ -192,10 +192,6 @@ class WatchedSite:
         self.visited_at, self.error = now, visit.error
         self._note_faults(visit)
         self._count_changes(visit, now)
-        if visit.has_ended and fetcher is not None and (self.refreshes or not fetcher.was_stored):
-            self.robots_at, self.refreshes = now, False
-            for document in self.documents.values():
-                document.was_rescoped = False
         failed = visit.error is not None or (fetcher and fetcher.requests and fetcher.failures >= fetcher.requests)
         wait = fetcher.retry_after if fetcher else 0.0
         if failed:
@@ -205,8 +201,16 @@ class WatchedSite:
             wait = max(wait, backoff * (0.75 + jitter / 2))
         elif fetcher and fetcher.requests:
             self.failing_since, self.failures = None, 0
+        if not failed and visit.has_ended and fetcher and not fetcher.was_stored:
+            self._note_robots(now)
         last = max(fetcher.last_request.values(), default=0.0) if fetcher else 0.0
         self.paused_until = max(now + wait if wait else 0.0, last + (visit.crawl_delay or 0.0))
+
+    def _note_robots(self, now: float) -> None:
+        """Notes that robots.txt was read anew."""
+        self.robots_at, self.refreshes = now, False
+        for document in self.documents.values():
+            document.was_rescoped = False
 
     def _note_faults(self, visit: Visit) -> None:
         for url, finding in visit.findings.items():
@@ -265,7 +269,7 @@ class WatchedSite:
 class Signals:
     """Decides which documents a visit requests, and collects what indexes signal meanwhile.
 
-    `listings` has the listing of each document that was asked for, `of_index` for each index the times of the changes
+    `listings` has the listing of each document that was listed, `of_index` for each index the times of the changes
     that it signalled, None where it states none.
     """
 

@@ -56,7 +56,7 @@ class WatchPlan:
     """The settings of a watch.
 
     `options` are keywords of changes(), `reading` those of SitemapReader. `keep_log`: how long the log keeps changes
-    that all sinks have received. `clock` returns the time, aware; `sleep` waits for seconds of it.
+    that all sinks have received. `on_visit` is called after each visit. `clock` returns the time, aware; `sleep` waits for seconds of it.
     """
 
     budget: Budget
@@ -64,6 +64,7 @@ class WatchPlan:
     options: Mapping[str, Any] = attrs.field(factory=dict)
     sites_at_once: int = SITES_AT_ONCE
     keep_log: timedelta = KEEP_LOG
+    on_visit: Callable[[WatchedSite, Visit], None] | None = None
     clock: Callable[[], datetime] = _utc_now
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
@@ -126,6 +127,10 @@ class Watcher:
         await self._cancel_visits()
         await self._reader.close()
         await self._thread.close()
+        self.close_state()
+
+    def close_state(self) -> None:
+        """Closes the state, also of a watcher that was never opened. May be called twice."""
         self._state.close()
 
     # --- the loop ---
@@ -253,6 +258,8 @@ class Watcher:
         site.end_visit(visit, now, random.random())  # noqa: S311 - spreads visits, guards nothing
         documents = site.learn(visit, signals, due, now) if visit.has_ended and not site.failures else {}
         self._count(visit, now)
+        if self.plan.on_visit is not None:
+            self.plan.on_visit(site, visit)
         await self._thread.run(self._stores.data.save, site.name, site.values(), documents)
         await self._thread.run(self._stores.data.delete_idle_runs, site.name)
         self._state_error = None
@@ -287,6 +294,11 @@ class Watcher:
     def network(self) -> Fetcher:
         """What sends requests that belong to no visit."""
         return self._reader.fetcher
+
+    @property
+    def watched(self) -> list[WatchedSite]:
+        """All sites."""
+        return [*self._sites.values()]
 
     @property
     def counters(self) -> Counters:
