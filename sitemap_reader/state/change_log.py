@@ -83,7 +83,8 @@ class ChangeLog:
             numbered.append(b"%s,%s\n" % (head[:-1], line[1:]))
         last_seq = self._last_seq + len(lines)
         row = (last_seq, len(lines), at_micros, site, zlib.compress(b"".join(numbered), _LEVEL))
-        self._state.db.execute("INSERT INTO change_log VALUES (?, ?, ?, ?, ?)", row)
+        with sqlite_errors(self._state.name):
+            self._state.db.execute("INSERT INTO change_log VALUES (?, ?, ?, ?, ?)", row)
         self._last_seq, self._last_at = last_seq, at_micros
         return len(lines)
 

@@ -109,9 +109,7 @@ async def _cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
 
 
 @asynccontextmanager
-async def _served(
-    watcher: Watcher, plan: ServerPlan, report: Callable[[str], object]
-) -> AsyncIterator[PingReceiver]:
+async def _served(watcher: Watcher, plan: ServerPlan, report: Callable[[str], object]) -> AsyncIterator[PingReceiver]:
     """The receiver of pings, while the server runs."""
     read_robots = robots_reader(watcher.network) if plan.accept == "verified" else None
     pings = PingReceiver(watcher.knows, watcher.ping, accept=plan.accept, read_robots=read_robots)

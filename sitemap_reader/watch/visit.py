@@ -17,6 +17,7 @@ import attrs
 from ..client.streams import changes_of
 from ..model.errors import StateError
 from ..model.problems import Problem
+from ..model.records import ChangeCounts
 from ..pipeline.crawl import first_failure
 from .visit_fetcher import ROBOTS_FOR, VisitFetcher
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ..client.reader import SitemapReader
     from ..client.streams import ChangeRun
     from ..client.targets import Target
-    from ..model.records import ChangeCounts, Item, SitemapRef
+    from ..model.records import Item, SitemapRef
     from ..pipeline.document_parser import Batch
     from ..pipeline.thread_pool import ThreadPool
     from ..state.change_log import ChangeLog
@@ -71,7 +72,10 @@ class Stores:
 
 
 class Visit:
-    """One visit of a site; run() makes it, and its fields have the result, also of one that was cancelled."""
+    """One visit of a site; run() makes it, and its fields have the result, also of one that was cancelled.
+
+    `counts` are the changes that were stored, `faults` the first problems, `error` a defect of this package.
+    """
 
     def __init__(
         self,
@@ -89,7 +93,7 @@ class Visit:
         """`name` is the site's in the state, `options` are keywords of changes(). `refreshes`: reads robots.txt anew."""
         self.findings: dict[str, Finding] = {}
         self.faults: list[Problem] = []
-        self.counts: ChangeCounts | None = None
+        self.counts = ChangeCounts()
         self.error: str | None = None
         self.crawl_delay: float | None = None
         self.has_ended = False
@@ -123,7 +127,6 @@ class Visit:
                 raise
             self.error = f"please report it: {type(failure).__name__}: {failure}"
         finally:
-            self.counts = run.counts
             self.crawl_delay = self._delay(run)
             await asyncio.shield(thread.run(ending.close))  # also where this is cancelled meanwhile
 
@@ -150,19 +153,20 @@ class Visit:
         with _Rollback(self._stores):
             self._log(run.change_pieces(batch))
             self._stores.state.commit()
-        self._keep_responses()
+        self._note_commit(run)
 
     def _finish(self, run: ChangeRun) -> None:
         with _Rollback(self._stores):
             self._log(run.last_change_pieces())
-        self._keep_responses()
+        self._note_commit(run)
 
     def _log(self, pieces: Iterable[ChangePiece]) -> None:
         for piece in pieces:
             self._next.count += self._stores.log.append(piece, self._target.name, self._clock())
             self._next.add(piece)
 
-    def _keep_responses(self) -> None:
+    def _note_commit(self, run: ChangeRun) -> None:
+        self.counts = attrs.evolve(run.counts)
         assert self.fetcher is not None  # noqa: S101 - for the type checker: set by _begin()
         while self.fetcher.new_responses:
             self._stores.data.keep_response(self._name, self.fetcher.new_responses.pop())

@@ -112,7 +112,9 @@ class WatchedSite:
             if each.format == Format.INDEX:
                 self.schedule.set_source(self.key(each.url), SignalRecord.from_json(each.values.get("signals")))
 
-    def _add(self, document: _Document, rate: ChangeRate, looked_at: float, *, parent: str = "", kind: str = "") -> None:
+    def _add(
+        self, document: _Document, rate: ChangeRate, looked_at: float, *, parent: str = "", kind: str = ""
+    ) -> None:
         self.documents[document.url] = document
         interval = _MIN_INTERVALS.get(kind or document.format or "", _MIN_INTERVAL)
         source = self.key(parent) if parent else None
@@ -226,7 +228,7 @@ class WatchedSite:
     def _count_changes(self, visit: Visit, now: float) -> None:
         hour = int(now // 3600)
         counts = visit.counts
-        if counts and (counts.new or counts.updated or counts.removed):
+        if counts.new or counts.updated or counts.removed:
             self.changed_at = now
             found = {"new": counts.new, "updated": counts.updated, "removed": counts.removed}
             self.hours.setdefault(hour, Counter()).update(found)

@@ -252,8 +252,7 @@ class Watcher:
             await visit.run()
         finally:
             self._schedule.requests_made(site.domain, -signals.prepaid, started)
-            if visit.counts and any((visit.counts.new, visit.counts.updated, visit.counts.removed)):
-                self.feed.notify()
+            self.feed.notify()
         now = self._now()
         site.end_visit(visit, now, random.random())  # noqa: S311 - spreads visits, guards nothing
         documents = site.learn(visit, signals, due, now) if visit.has_ended and not site.failures else {}
@@ -267,7 +266,7 @@ class Watcher:
     def _count(self, visit: Visit, now: float) -> None:
         self._last_visit = self.plan.clock()
         counts, fetcher = visit.counts, visit.fetcher
-        changes = {"new": counts.new, "updated": counts.updated, "removed": counts.removed} if counts else {}
+        changes = {"new": counts.new, "updated": counts.updated, "removed": counts.removed}
         result = "changed" if any(changes.values()) else "unchanged" if visit.has_ended else "failed"
         self._counts["visits"][result] += 1
         self._counts["changes"].update(changes)
@@ -294,6 +293,11 @@ class Watcher:
     def network(self) -> Fetcher:
         """What sends requests that belong to no visit."""
         return self._reader.fetcher
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a visit is under way, or has just ended."""
+        return bool(self._running) or self._wake.is_set()
 
     @property
     def watched(self) -> list[WatchedSite]:
