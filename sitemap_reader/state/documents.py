@@ -164,9 +164,14 @@ class SiteDocuments:
             validators = {"etag": row.stored.etag, "last_modified": row.stored.last_modified}
         self._finish(row, outcome, fine=fine, gone_since=None, **validators, **self._stated(outcome))
 
-    def postpone(self, row: DocumentRow) -> None:
+    def postpone(self, url: str) -> None:
         """Records that a document is listed, and was not due: what is known of it stays."""
-        self._set(row, run=self._run, last_seen=micros(self._started))
+        now = micros(self._started)
+        self._db.execute(
+            "INSERT INTO document (site, url, first_seen, last_seen, run) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET last_seen = excluded.last_seen, run = excluded.run",
+            (self._site, url, now, now, self._run),
+        )
 
     def replace(
         self, row: DocumentRow, outcome: Outcome, *, entries: int, history: History, newest: Lastmod | None

@@ -195,12 +195,14 @@ class StateSync:
                 self._hidden_robots.append(url)
             self._documents.forget_children(url)
             return
-        row, buffer = self._row_and_buffer(url)
-        del self._open[url]
         self._sitemaps += 1
         if url in self._postponed:
-            self._documents.postpone(row)
-        elif outcome.not_modified or (not self._plan.full and self._documents.is_same(row, outcome)):
+            self._documents.postpone(url)
+            self._documents.forget_children(url)
+            return
+        row, buffer = self._row_and_buffer(url)
+        del self._open[url]
+        if outcome.not_modified or (not self._plan.full and self._documents.is_same(row, outcome)):
             self._not_modified += outcome.not_modified
             self._is_known = True
             self._documents.keep(row, outcome)

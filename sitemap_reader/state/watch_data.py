@@ -12,6 +12,7 @@ import attrs
 import orjson
 
 from ..model.url_batch import micros
+from .documents import stored_documents
 from .rows import moment
 from .schema import sqlite_errors
 
@@ -19,21 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from datetime import datetime
 
+    from .documents import StoredDocument
     from .state import State
-
-
-@attrs.frozen
-class WatchedDocument:
-    """A document that is listed, or was at the last visit; `values` are the watch's own.
-
-    `complete`: all that it listed is stored. `looked_at` is the time of its last response, None if there was none.
-    """
-
-    url: str
-    format: str | None
-    complete: bool
-    looked_at: datetime | None
-    values: dict[str, Any]
 
 
 @attrs.frozen
@@ -59,13 +47,14 @@ class WatchData:
             rows = self._state.db.execute("SELECT name, watch FROM site").fetchall()
         return {name: _object(text) for name, text in rows}
 
-    def documents(self, site: str) -> Iterator[WatchedDocument]:
-        """The documents of a site."""
+    def documents(self, site: str) -> Iterator[tuple[StoredDocument, dict[str, Any]]]:
+        """The documents of a site, each with the watch's values of it."""
+        db = self._state.db
         with sqlite_errors(self._state.name):
-            rows = self._state.db.execute(_DOCUMENTS, (site,)).fetchall()
-        for url, format, complete, looked_at, values in rows:
-            looked = None if looked_at is None else moment(looked_at)
-            yield WatchedDocument(url, format, bool(complete), looked, _object(values))
+            (site_id,) = db.execute("SELECT id FROM site WHERE name = ?", (site,)).fetchone()
+            values = dict(db.execute("SELECT id, watch FROM document WHERE site = ?", (site_id,)).fetchall())
+            for row in stored_documents(db, site_id):
+                yield row.stored, _object(values[row.id])
 
     def save(self, site: str, values: Mapping[str, Any], documents: Mapping[str, Mapping[str, Any]]) -> None:
         """Stores the values of a site, and of documents by URL; commits."""
@@ -74,11 +63,6 @@ class WatchData:
             rows = [(_json(document), url, site) for url, document in documents.items()]
             self._state.db.executemany(_SAVE, rows)
             self._state.commit()
-
-    def count_urls(self, site: str) -> int:
-        """The number of listings in the documents of a site."""
-        with sqlite_errors(self._state.name):
-            return int(self._state.db.execute(_COUNT_URLS, (site,)).fetchone()[0])
 
     # --- responses ---
 
@@ -113,15 +97,10 @@ class WatchData:
             self._state.commit()
 
 
-_DOCUMENTS = """
-SELECT url, format, complete, looked_at, document.watch FROM document JOIN site ON site.id = site
-WHERE name = ? ORDER BY document.id
-"""
 _RESPONSES = """
 SELECT url, at, status, headers, body FROM response JOIN site ON site.id = site WHERE name = ? AND at > ?
 """
 _SAVE = "UPDATE document SET watch = ? WHERE url = ? AND site = (SELECT id FROM site WHERE name = ?)"
-_COUNT_URLS = "SELECT coalesce(sum(entries), 0) FROM document JOIN site ON site.id = site WHERE name = ?"
 _DELETE_IDLE_RUNS = """
 WITH of_site AS (SELECT id, baseline FROM site WHERE name = :site)
 DELETE FROM run WHERE site = (SELECT id FROM of_site) AND NOT (new OR updated OR removed OR held_back)

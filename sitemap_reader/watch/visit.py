@@ -50,7 +50,7 @@ _TRUSTED = 0.8
 class Finding:
     """What a visit found of one document: its state now, the number of its changes, and their times if stated.
 
-    `was_requested` is False where it was skipped, as it was not due or its index states that it has not changed.
+    `was_requested` is False where it was skipped, as its index states that it has not changed.
     `is_news`: a changed URL of it has news.
     """
 
@@ -74,7 +74,7 @@ class Stores:
 class Visit:
     """One visit of a site; run() makes it, and its fields have the result, also of one that was cancelled.
 
-    `counts` are the changes that were stored, `faults` the first problems, `error` a defect of this package.
+    `findings` are those of documents that were due; `counts` are the changes that were stored, `faults` the first problems, `error` a defect of this package.
     """
 
     def __init__(

@@ -20,12 +20,12 @@ from .status import Fault, SiteStatus
 from .visit_fetcher import ROBOTS_FOR
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from ..client.targets import Target
     from ..model.problems import Problem
     from ..model.records import SitemapRef
-    from ..state.watch_data import WatchedDocument
+    from ..state.documents import StoredDocument
     from .schedule import Schedule
     from .visit import Finding, Visit
 
@@ -52,6 +52,7 @@ class _Document:
     format: str | None
     complete: bool
     listed: float | None = None
+    entries: int = 0
     was_rescoped: bool = False
 
 
@@ -92,25 +93,21 @@ class WatchedSite:
 
     # --- before the visits ---
 
-    def load(self, values: Mapping[str, Any], documents: Iterable[WatchedDocument]) -> None:
+    def load(self, values: Mapping[str, Any], documents: Iterable[tuple[StoredDocument, Mapping[str, Any]]]) -> None:
         """Continues with stored values; those of a wrong type are ignored."""
         for name in _STORED:
             value = values.get(name)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 setattr(self, name, type(getattr(self, name) or 0.0)(value))
-        for each in documents:
-            prior = _prior(each.values.get("prior"), each.format)
-            rate = ChangeRate.from_json(each.values.get("rate"), prior)
-            looked_at = -inf if each.looked_at is None else each.looked_at.timestamp()
-            listed = each.values.get("listed")
-            self._add(
-                _Document(each.url, each.format, each.complete, listed if isinstance(listed, float) else None),
-                rate,
-                looked_at,
-                parent=str(each.values.get("parent", "")),
-            )
-            if each.format == Format.INDEX:
-                self.schedule.set_source(self.key(each.url), SignalRecord.from_json(each.values.get("signals")))
+        for stored, own in documents:
+            rate = ChangeRate.from_json(own.get("rate"), _prior(own.get("prior"), stored.format))
+            looked_at = -inf if stored.looked_at is None else stored.looked_at.timestamp()
+            listed = None if stored.lastmod is None else stored.lastmod.timestamp()
+            document = _Document(stored.url, stored.format, stored.complete, listed, stored.entries)
+            self._add(document, rate, looked_at, parent=_index_of(stored.parents))
+            if stored.format == Format.INDEX:
+                self.schedule.set_source(self.key(stored.url), SignalRecord.from_json(own.get("signals")))
+        self.urls = sum(document.entries for document in self.documents.values())
 
     def _add(
         self, document: _Document, rate: ChangeRate, looked_at: float, *, parent: str = "", kind: str = ""
@@ -134,13 +131,21 @@ class WatchedSite:
             elif finding.was_requested or url in due:
                 self._look(self.documents[url], finding, signals, now)
             if is_new or finding.was_requested:
-                changed[url] = self._document_values(url, signals)
-        for url in [*self.documents]:
-            if url not in visit.findings:  # no longer listed
-                del self.documents[url]
-                self.schedule.remove(self.key(url))
-        self.urls = sum(finding.document.entries for finding in visit.findings.values())
+                changed[url] = self._document_values(url)
+        for url in signals.postponed - self.documents.keys() - visit.findings.keys():
+            self._add_listed(url, signals)
+        for url in self.documents.keys() - visit.findings.keys() - signals.postponed:  # no longer listed
+            del self.documents[url]
+            self.schedule.remove(self.key(url))
+        self.urls = sum(document.entries for document in self.documents.values())
         return changed
+
+    def _add_listed(self, url: str, signals: Signals) -> None:
+        """Adds a document that is listed and was never requested, as the budget did not permit it."""
+        listing = signals.listings.get(url)
+        if listing is not None:  # else it is a well-known path
+            document = _Document(url, None, complete=False, listed=_lastmod(listing))
+            self._add(document, ChangeRate(prior_for("")), -inf, parent=_parent(listing))
 
     def _add_found(self, url: str, finding: Finding, visit: Visit, signals: Signals, now: float) -> None:
         found, listing = finding.document, signals.listings.get(url)
@@ -153,13 +158,12 @@ class WatchedSite:
             age_seconds=None if listed is None else now - listed,
         )
         looked_at = now if finding.was_requested else -inf
-        parent = listing.sitemap if listing and listing.sitemap and not _is_robots(listing.sitemap) else ""
-        document = _Document(url, found.format, found.complete, listed)
-        self._add(document, ChangeRate(prior), looked_at, parent=parent or "", kind=kind)
+        document = _Document(url, found.format, found.complete, listed, found.entries)
+        self._add(document, ChangeRate(prior), looked_at, parent=_parent(listing), kind=kind)
 
     def _look(self, document: _Document, finding: Finding, signals: Signals, now: float) -> None:
         found, key = finding.document, self.key(document.url)
-        document.format, document.complete = found.format, found.complete
+        document.format, document.complete, document.entries = found.format, found.complete, found.entries
         if document.url in signals.listings:
             document.listed = _lastmod(signals.listings[document.url])
         if found.format == Format.INDEX:
@@ -176,14 +180,9 @@ class WatchedSite:
         else:
             self.schedule.looked(key, now, changed=finding.changes > 0, moments=finding.moments)
 
-    def _document_values(self, url: str, signals: Signals) -> dict[str, Any]:
+    def _document_values(self, url: str) -> dict[str, Any]:
         document, rate = self.documents[url], self.schedule.rate(self.key(url))
         values: dict[str, Any] = {"rate": rate.to_json(), "prior": [rate.prior.events, rate.prior.seconds]}
-        if document.listed is not None:
-            values["listed"] = float(document.listed)
-        listing = signals.listings.get(url)
-        if listing and listing.sitemap and not _is_robots(listing.sitemap):
-            values["parent"] = listing.sitemap
         if document.format == Format.INDEX:
             values["signals"] = self.schedule.source(self.key(url)).to_json()
         return values
@@ -218,7 +217,7 @@ class WatchedSite:
         for url, finding in visit.findings.items():
             if finding.was_requested:
                 self.faults.pop(url, None)
-        for url in [url for url in self.faults if url not in visit.findings]:
+        for url in [url for url in self.faults if url not in self.documents and visit.has_ended]:
             del self.faults[url]
         for problem in visit.faults:
             self.faults.setdefault(problem.sitemap or "", []).append(problem)
@@ -271,8 +270,8 @@ class WatchedSite:
 class Signals:
     """Decides which documents a visit requests, and collects what indexes signal meanwhile.
 
-    `listings` has the listing of each document that was listed, `of_index` for each index the times of the changes
-    that it signalled, None where it states none.
+    `listings` has the listing of each document, `postponed` those that are not requested. `of_index` has for each index
+    the times of the changes that it signalled, None where it states none.
     """
 
     site: WatchedSite
@@ -280,11 +279,18 @@ class Signals:
     now: float
     probes: bool  # documents that nothing lists are requested, too
     listings: dict[str, SitemapRef] = attrs.field(factory=dict)
+    postponed: set[str] = attrs.field(factory=set)
     of_index: dict[str, list[float | None]] = attrs.field(factory=dict)
     prepaid: int = 0  # requests that were taken from the budget, and not made yet
 
     def is_due(self, url: str, listing: SitemapRef | None, is_known: bool) -> bool:
         """As in DocumentCache; takes each request that is not among the `due` ones from the budget."""
+        is_due = self._is_due(url, listing, is_known)
+        if not is_due:
+            self.postponed.add(url)
+        return is_due
+
+    def _is_due(self, url: str, listing: SitemapRef | None, is_known: bool) -> bool:
         if listing is not None:
             self.listings[url] = listing
         document = self.site.documents.get(url)
@@ -333,8 +339,13 @@ def _lastmod(listing: SitemapRef | None) -> float | None:
     return listing.lastmod.timestamp() if listing is not None and listing.lastmod is not None else None
 
 
-def _is_robots(url: str) -> bool:
-    return url == f"{origin(url)}/robots.txt"
+def _parent(listing: SitemapRef | None) -> str:
+    """The index that lists a document; empty if robots.txt does, or nothing."""
+    return _index_of([listing.sitemap] if listing is not None and listing.sitemap else [])
+
+
+def _index_of(parents: Sequence[str]) -> str:
+    return next((parent for parent in parents if parent != f"{origin(parent)}/robots.txt"), "")
 
 
 def _prior(values: Any, format: str | None) -> Prior:

@@ -111,7 +111,6 @@ class Watcher:
             site = self._add_site(target)
             if site is not None and site.name in known:
                 site.load(known[site.name], self._stores.data.documents(site.name))
-                site.urls = self._stores.data.count_urls(site.name)
         return self._stores.log
 
     def _add_site(self, target: Target) -> WatchedSite | None:
