@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import closing
+from functools import partial
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -19,7 +20,7 @@ from ..client.keywords import CHANGES_KEYWORDS, PatternOptions, ReaderOptions, c
 from ..client.query import UrlQuery
 from ..client.reader import SitemapReader, make_sync_plan
 from ..client.targets import site_target
-from ..client.thread_bridge import Bridge
+from ..client.thread_bridge import Bridge, run_in_thread
 from ..model.errors import UsageError
 from ..model.records import Change
 from ..scale.folder import part_name
@@ -31,12 +32,13 @@ from .service import SinkPlan, run_watch
 from .watcher import SITES_AT_ONCE, Watcher, WatchPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
     from ..client.targets import Target
     from ..scale.hosts import HostList
     from ..serialize.jsonl import On
     from ..state.change_log import LogEntry
+    from .sinks import Sink
 
 # Requests an hour.
 BUDGET = 3_600
@@ -81,6 +83,7 @@ def watch(
     shard: str | None = None,
     sites_at_once: int = SITES_AT_ONCE,
     name: str = "python",
+    sinks: Iterable[Sink] = (),
     **options: Unpack[WatchOptions],
 ) -> WatchStream:
     """Changes of sites as they are found, without end: close the stream, or leave its `with` block.
@@ -92,7 +95,7 @@ def watch(
 
     Changes are delivered at least once: a change counts as delivered when the next one is requested. In a later run
     with the same `name` the stream continues there; one with a new name begins with the changes that are found from
-    then on. UsageError for values that are not allowed; StateError, at once, for a file that cannot be used.
+    then on. `sinks` receive the same changes, each as far as it gets (see sr.watching.Sink). UsageError for values that are not allowed; StateError, at once, for a file that cannot be used.
     """
     watcher = make_watcher(
         read_hosts(hosts),
@@ -103,7 +106,7 @@ def watch(
         sites_at_once=sites_at_once,
         **options,
     )
-    return WatchStream(watcher, name)
+    return WatchStream(watcher, name, [SinkPlan(sink) for sink in sinks])
 
 
 def make_watcher(
@@ -144,17 +147,25 @@ def _of_shard(hosts: HostList, state: str | Path, shard: str | None) -> tuple[li
 
 
 class WatchStream:
-    """WatchedChanges for one `for` loop, which a thread finds meanwhile; the end of a `with` block ends the thread."""
+    """WatchedChanges for one `for` loop, which a thread finds meanwhile; the end of a `with` block ends the thread.
 
-    def __init__(self, watcher: Watcher, name: str) -> None:
+    run() delivers to the sinks alone, without a loop.
+    """
+
+    def __init__(self, watcher: Watcher, name: str, sinks: Sequence[SinkPlan]) -> None:
         self._watcher = watcher
+        self._sinks = sinks
         self._sink = _LoopSink(name)
         self._bridge = Bridge(self._run)
         self._changes = self._read()
 
     async def _run(self, put: Callable[[Any], Awaitable[None]]) -> None:
         self._sink.begin(put)
-        await run_watch(self._watcher, [SinkPlan(self._sink)])
+        await run_watch(self._watcher, [SinkPlan(self._sink), *self._sinks])
+
+    def run(self) -> None:
+        """Delivers changes to the sinks until it is interrupted."""
+        run_in_thread(partial(run_watch, self._watcher, self._sinks))
 
     def _read(self) -> Iterator[WatchedChange]:
         with closing(self._bridge):

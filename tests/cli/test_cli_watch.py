@@ -1,0 +1,178 @@
+"""The watch command as a process: lines on stdout, a server, signals, and what it says about mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+from cli_runs import run, urlset
+from servers import SiteServer, free_port
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PATIENCE_SECONDS = 60.0
+DRAIN_SECONDS = 10.0  # SIGTERM ends a watch within this
+
+
+@contextmanager
+def site(*locs: str) -> Iterator[SiteServer]:
+    """A site with one sitemap."""
+    with SiteServer({}) as server:
+        server.pages["/robots.txt"] = 200, {}, f"Sitemap: {server.url}/s.xml\n".encode()
+        body = urlset(*(f"{server.url}/{loc}" for loc in locs)).encode()
+        server.pages["/s.xml"] = 200, {"Content-Type": "application/xml"}, body
+        yield server
+
+
+@contextmanager
+def watching(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
+    """A watch as a process."""
+    command = [sys.executable, "-m", "sitemap_reader", "watch", *map(str, arguments), "--allow-private"]
+    environment = {**os.environ, "NO_COLOR": "1"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def lines_of(process: subprocess.Popen[str], number: int) -> list[dict[str, object]]:
+    assert process.stdout is not None
+    return [json.loads(process.stdout.readline()) for _ in range(number)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_watch(tmp_path: Path, number: signal.Signals) -> None:
+    with site("a", "b") as server, watching(f"{server.url}/", "--state", tmp_path / "s.db", "-v") as process:
+        lines = lines_of(process, 2)
+        began = time.monotonic()
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
+        assert (process.returncode, out) == (0, "")
+        assert time.monotonic() - began < DRAIN_SECONDS
+    assert [(line["seq"], line["change"], line["site"]) for line in lines] == [
+        (1, "new", f"{server.url}/"),
+        (2, "new", f"{server.url}/"),
+    ]
+    assert err.splitlines() == [
+        "watching 1 site, 0 sitemaps known; up to 3,600 requests an hour, 120 a domain",
+        f"{server.url}/: 2 requests, 2 new",
+        "2 new, 0 updated, 0 removed; 1 visit, 2 requests",
+    ]
+
+
+def test_a_killed_watch_continues(tmp_path: Path) -> None:
+    """Its changes are delivered by the next one, and robots.txt is not requested again."""
+    arguments = ["--state", tmp_path / "s.db", "--to", tmp_path / "changes.jsonl"]
+    with site("a", "b") as server:
+        with watching(f"{server.url}/", *arguments) as process:
+            while len(server.received) < 2:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        with watching(f"{server.url}/", *arguments, "--to", "-"):
+            while not (tmp_path / "changes.jsonl").exists() or (tmp_path / "changes.jsonl").read_bytes().count(b"\n") < 2:
+                time.sleep(0.01)
+    lines = [json.loads(line) for line in (tmp_path / "changes.jsonl").read_bytes().splitlines()]
+    assert [(line["seq"], line["change"]) for line in lines] == [(1, "new"), (2, "new")]
+
+
+def test_the_server_answers(tmp_path: Path) -> None:
+    port = free_port()
+    with site("a") as server, watching(
+        f"{server.url}/", "--state", tmp_path / "s.db", "--listen", f"127.0.0.1:{port}"
+    ) as process:
+        assert process.stderr is not None
+        while "listening on" not in (line := process.stderr.readline()):
+            assert line
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/changes?after=0&wait=30", timeout=60) as response:
+            (change,) = response.read().splitlines()
+        assert json.loads(change)["loc"] == f"{server.url}/a"
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/sites", timeout=60) as response:
+            assert json.loads(response.read())["site"] == f"{server.url}/"
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, out) == (0, ""), "with --listen alone nothing is printed"
+
+
+def test_a_reader_of_stdout_that_ends_is_no_error(tmp_path: Path) -> None:
+    with site("a") as server, watching(f"{server.url}/", "--state", tmp_path / "s.db") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        err = process.stderr.read()
+        assert process.wait(PATIENCE_SECONDS) == 0
+        assert "Traceback" not in err
+
+
+def test_hosts_come_from_arguments_files_and_stdin(tmp_path: Path) -> None:
+    hosts = tmp_path / "hosts.txt"
+    with site("a") as one, site("b") as two:
+        hosts.write_text(f"# two hosts\n{one.url}/\n\n{two.url}/\n")
+        with watching(hosts, f"{one.url}/", "--state", tmp_path / "s.db") as process:
+            locs = {line["loc"] for line in lines_of(process, 2)}
+    assert locs == {f"{one.url}/a", f"{two.url}/b"}
+
+
+def test_shards_divide_the_hosts(tmp_path: Path) -> None:
+    with site("a") as server:
+        results = []
+        for number in (1, 2):
+            arguments = ["--state", tmp_path / "states", "--shard", f"{number}/2", "--to", tmp_path / f"{number}.jsonl"]
+            with watching(f"{server.url}/", *arguments) as process:
+                assert process.stderr is not None
+                results.append("watching 1 site" in process.stderr.readline())
+    assert sorted(results) == [False, True]
+    assert sorted(path.name for path in (tmp_path / "states").glob("*.sqlite")) == [
+        "part-00000.sqlite", "part-00001.sqlite",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--state {0}/s.db", "give HOSTS: hosts such as example.com, or a file with one a line"),
+        ("nothing://x --state {0}/s.db", "nothing://x"),
+        ("a.example --state {0}/s.db --shard 3/2", "'3/2' is not a part of the hosts; write the third of sixteen"),
+        ("a.example --state {0}/s.db --shard 0/2", "'0/2' is not a part of the hosts"),
+        ("a.example --state {0} ", "is a folder; name a file in it"),
+        ("a.example --state {0}/s.db --rotate often --to {0}/c", "'often' is neither daily nor a size"),
+        ("a.example --state {0}/s.db --rotate daily", "only a file is rotated"),
+        ("a.example --state {0}/s.db --gzip --to {0}/c", "only rotated files are compressed"),
+        ("a.example --state {0}/s.db --to ftp://b.example/", "changes cannot be delivered to ftp://b.example/"),
+        ("a.example --state {0}/s.db --listen 0.0.0.0:0", "a token is required"),
+        ("a.example --state {0}/s.db --listen nowhere", "'nowhere' is not HOST:PORT"),
+        ("a.example --state {0}/s.db --redeliver", "only webhooks have dead letters"),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path: Path, arguments: str, message: str) -> None:
+    result = run("watch", *arguments.format(tmp_path).split())
+    assert result.exit_code == 2
+    error = [line for line in result.stderr.splitlines() if line.startswith("error")]
+    assert len(error) == 1
+    assert message in error[0]
+
+
+def test_redelivery_without_dead_letters(tmp_path: Path) -> None:
+    result = run("watch", "--state", tmp_path / "s.db", "--webhook", "http://127.0.0.1:1/hook", "--redeliver")
+    assert result.exit_code == 0
+    assert "0 delivered, 0 failed" in result.stderr
+
+
+def test_a_state_in_use_is_refused(tmp_path: Path) -> None:
+    with site("a") as server, watching(f"{server.url}/", "--state", tmp_path / "s.db") as process:
+        lines_of(process, 1)
+        result = run("watch", f"{server.url}/", "--state", tmp_path / "s.db")
+    assert result.exit_code == 6
+    assert "is in use by another run" in result.stderr
