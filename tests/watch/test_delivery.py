@@ -353,6 +353,7 @@ def test_redelivery_that_was_killed_begins_again_and_new_letters_follow(tmp_path
 
     asyncio.run(main())
     assert sink.received == [1, 2]
+    assert sink.is_closed
 
 
 def test_file_that_holds_no_dead_letters_is_refused_and_kept(tmp_path: Path) -> None:
@@ -364,7 +365,8 @@ def test_file_that_holds_no_dead_letters_is_refused_and_kept(tmp_path: Path) -> 
 
 
 def test_name_of_the_file_is_made_from_the_sink(tmp_path: Path) -> None:
-    path = DeadLetters.beside(tmp_path / "sites.db", "webhook https://hooks.example.com:8443 1a2b3c4d")
+    path = DeadLetters.beside(tmp_path / "sites.db", "webhook https://hooks.example.com:8443 1a2b3c4d").path
     assert path.parent == tmp_path
     assert path.name.startswith("sites.db.dead-letters-webhook-https-hooks.example.com-8443-1a2b3c4d-")
-    assert DeadLetters.beside("s", "a b") != DeadLetters.beside("s", "a-b")
+    assert DeadLetters.beside("s", "a b").path != DeadLetters.beside("s", "a-b").path
+    assert DeadLetters.beside("s", "a b", max_hours=5).max_hours == 5

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import re
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -23,7 +25,6 @@ from sitemap_reader.watch.webhook import WebhookSink, body_of, parts_of, signatu
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
-    from pathlib import Path
 
 SECRET = f"whsec_{base64.b64encode(bytes(range(32))).decode()}"
 OTHER_SECRET = f"whsec_{base64.b64encode(bytes(range(24))).decode()}"
@@ -128,6 +129,29 @@ def test_each_secret_verifies_the_signature() -> None:
         webhooks.Webhook(SECRET).verify(request.body, {**request.headers, "webhook-id": "another"})
     with pytest.raises(webhooks.WebhookVerificationError):
         webhooks.Webhook(f"whsec_{'A' * 43}=").verify(request.body, request.headers)
+
+
+def test_code_in_the_docs_verifies_the_signature() -> None:
+    """Of each of several secrets; it refuses another body, id and secret, and a time that is 5 minutes ago."""
+    page = (Path(__file__).parents[2] / "docs" / "sinks.md").read_text("utf-8")
+    [code] = (block for block in re.findall(r"^```python\n(.*?)^```$", page, re.M | re.S) if "def is_signed" in block)
+    names: dict[str, Any] = {}
+    exec(code, names)  # noqa: S102
+    is_signed = names["is_signed"]
+
+    async def main(age: float) -> Received:
+        async with receiving() as receiver:
+            now = datetime.now(UTC) - timedelta(seconds=age)
+            await post(WebhookSink(receiver.url, [SECRET, OTHER_SECRET], clock=lambda: now), entry_of(1))
+            return receiver.received[0]
+
+    request, old = asyncio.run(main(0)), asyncio.run(main(302))
+    assert is_signed(SECRET, request.headers, request.body)
+    assert is_signed(OTHER_SECRET, request.headers, request.body)
+    assert not is_signed(SECRET, request.headers, request.body + b" ")
+    assert not is_signed(SECRET, {**request.headers, "webhook-id": "other"}, request.body)
+    assert not is_signed(f"whsec_{'A' * 43}=", request.headers, request.body)
+    assert not is_signed(SECRET, old.headers, old.body)
 
 
 def test_signature_equals_that_of_the_reference() -> None:
