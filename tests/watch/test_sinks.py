@@ -290,11 +290,10 @@ def test_pipe_with_a_slow_reader_receives_all() -> None:
 
     async def main(descriptor: int, source: int) -> bytes:
         sink = StdoutSink(descriptor)
-        writing = asyncio.gather(*[sink.deliver(entries[0])])
+        writing = asyncio.ensure_future(sink.deliver(entries[0]))
         received = b""
-        while not writing.done():
+        while len(received) < len(entries[0].lines):
             received += await asyncio.to_thread(os.read, source, 5000)
-            await asyncio.sleep(0)
         await writing
         await sink.deliver(entries[1])
         await sink.close()
