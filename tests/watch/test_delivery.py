@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -257,8 +258,10 @@ def test_rejected_entry_becomes_a_dead_letter_and_the_next_ones_are_delivered(tm
 
     async def body(changes: LoggedChanges) -> None:
         letters = DeadLetters(path, max_rejections=3)
-        delivery = delivery_of(changes, sink, Clock(), dead_letters=letters, report=reports.append)
+        clock = Clock()
+        delivery = delivery_of(changes, sink, clock, dead_letters=letters, report=reports.append)
         assert await deliver_all(changes, delivery, [2, 1])
+        assert clock.slept == [1, 2, 4], "what the receiver does not reject does not count"
         status = delivery.status
         assert (status.dead_letters, status.delivered_entries, status.failures) == (1, 1, 4)
 
@@ -305,6 +308,19 @@ def test_dead_letters_that_cannot_be_written_delay_the_delivery(tmp_path: Path) 
 
     run(tmp_path / "state.db", body)
     assert len(letters_of(folder / "letters.jsonl")) == 1
+
+
+def test_dead_letter_is_on_the_disk_before_the_cursor_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    letters, synced, fsync = DeadLetters(tmp_path / "letters.jsonl"), list[int](), os.fsync
+
+    def noted(descriptor: int) -> None:
+        if os.path.samestat(os.fstat(descriptor), letters.path.stat()):
+            synced.append(os.fstat(descriptor).st_size)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    asyncio.run(letters.add(entry_of(1), "no", NOON))
+    assert synced == [letters.path.stat().st_size]
 
 
 def test_incomplete_dead_letter_of_a_killed_process_is_removed(tmp_path: Path) -> None:
