@@ -73,7 +73,7 @@ class RedisStreamSink:
                 "EVAL", _SCRIPT, len(keys), *keys, entry.key, self._maxlen, *entry.lines.splitlines()
             )
         except (redis.RedisError, OSError) as exc:
-            raise DeliveryFailed(str(exc) or type(exc).__name__) from None
+            raise DeliveryFailed(str(exc).rstrip(".") or type(exc).__name__) from None
 
     async def close(self) -> None:
         """Closes the connection."""
