@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md", "docs/quickstart.md", "docs/python.md", "docs/analysis.md", "docs/recipes.md", "docs/integrations.md",
-    "docs/scale.md",
+    "docs/scale.md", "docs/sinks.md",
 )  # fmt: skip
 RUNNABLE = ("console", "sh", "python")
 # Optional programs and packages; without one its examples are skipped. Packages are recognised by imports, or by this
@@ -75,6 +75,8 @@ PRINTS: dict[Key, str] = {
     ("README.md", "sr.urls("): r"(?s)https://example\.com/.* \d+ sitemaps; .* True\n",
     ("README.md", "sr.snapshot("): "",
     ("docs/integrations.md", "class Pages("): "",
+    ("docs/sinks.md", "def is_signed"): "",
+    ("docs/sinks.md", "class TableSink"): "",
     ("docs/quickstart.md", "async def crawl"): r"\d+ URLs from \d+ sitemaps; .*\n",
 }
 

@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 import orjson
@@ -38,11 +38,11 @@ class DeadLetters:
     max_hours: float = 72.0
 
     @classmethod
-    def beside(cls, state: str | os.PathLike[str], sink: str) -> Path:
-        """The path for a sink, by its name: `sites.db.dead-letters-webhook-example.com-1a2b3c4d.jsonl`."""
+    def beside(cls, state: str | os.PathLike[str], sink: str, **limits: Any) -> Self:
+        """Those of a sink, by its name: `sites.db.dead-letters-webhook-https-example.com-1a2b3c4d.jsonl`."""
         readable = re.sub(r"[^a-z0-9.]+", "-", sink.lower().replace("://", " "))[:60].strip("-.")
         digest = blake2b(sink.encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
-        return Path(f"{os.fspath(state)}.dead-letters-{readable}-{digest}.jsonl")
+        return cls(Path(f"{os.fspath(state)}.dead-letters-{readable}-{digest}.jsonl"), **limits)
 
     def is_due(self, entry: LogEntry, rejections: int, now: datetime) -> bool:
         """Whether an entry goes there that was just tried in vain, for the `rejections`-th time by the receiver."""
@@ -75,8 +75,15 @@ async def redeliver(letters: DeadLetters, sink: Sink) -> Redelivered:
     """Delivers the entries of a file once more, oldest first; those that fail are in it again, with the new reason.
 
     A watch may add to the file meanwhile. After a kill nothing is lost: the next call begins with the same entries.
-    UsageError for a file that holds something else. Does not close the sink.
+    UsageError for a file that holds something else. Closes the sink.
     """
+    try:
+        return await _redeliver(letters, sink)
+    finally:
+        await sink.close()
+
+
+async def _redeliver(letters: DeadLetters, sink: Sink) -> Redelivered:
     in_work = letters.path.with_name(f"{letters.path.name}.redelivery")
     if not await asyncio.to_thread(_take, letters.path, in_work):
         return Redelivered(0, 0)

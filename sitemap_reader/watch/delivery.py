@@ -53,7 +53,7 @@ class DeliveryStatus:
 
 
 class Delivery:
-    """Delivers the changes of a feed to a sink, as long as run() is awaited.
+    """Delivers the changes of a feed to a sink, from start() to drain().
 
     `report` receives a message when a sink begins to fail, fails for another reason, works again, or is stopped.
     Between tries it sleeps up to MAX_BACKOFF_SECONDS, or as long as the receiver wants. `jitter` returns a number from
@@ -79,7 +79,7 @@ class Delivery:
         self._sleep = sleep
         self._clock = clock
         self._jitter = jitter
-        self._task: asyncio.Task[object] | None = None
+        self._task: asyncio.Task[None] | None = None
         self._entry: LogEntry | None = None  # which is being delivered
         self._draining = asyncio.Event()
         self._failing = asyncio.Event()
@@ -94,21 +94,13 @@ class Delivery:
         """How long ago the oldest change was found that the sink does not have yet; 0 if it has all."""
         return 0.0 if self._entry is None else max(0.0, (self._clock() - self._entry.at).total_seconds())
 
-    async def run(self) -> None:
-        """Delivers until drain(), or until the receiver wants no more changes.
+    def start(self) -> asyncio.Task[None]:
+        """Begins to deliver, once; the task ends by drain(), or when the receiver wants no more changes.
 
-        BrokenPipeError where the reader of stdout has ended; StateError where the state cannot be read.
+        It raises BrokenPipeError where the reader of stdout has ended, StateError where the state cannot be read.
         """
-        self._task = asyncio.current_task()
-        try:
-            self.status.seq = await self._until_done(lambda: self._feed.cursor(self.sink.name))
-            while await self._has_more():
-                for entry in await self._feed.after(self.status.seq):
-                    await self._pass_on(entry)
-        except DeliveryFailed as exc:  # a permanent one
-            self._note(exc)
-            self.status.is_stopped = True
-            self._report(f"{self.sink.name}: {exc}; no more changes are delivered to it in this run")
+        self._task = asyncio.create_task(self._run(), name=self.sink.name)
+        return self._task
 
     async def drain(self, seconds: float) -> bool:
         """Delivers what is logged by now, within so many seconds, and closes the sink; whether it has all changes.
@@ -120,6 +112,17 @@ class Delivery:
             await _first_of(self._task, asyncio.ensure_future(self._failing.wait()), seconds)
         await self.sink.close()
         return self.lag_changes == 0
+
+    async def _run(self) -> None:
+        try:
+            self.status.seq = await self._until_done(lambda: self._feed.cursor(self.sink.name))
+            while await self._has_more():
+                for entry in await self._feed.after(self.status.seq):
+                    await self._pass_on(entry)
+        except DeliveryFailed as exc:  # a permanent one
+            self._note(exc)
+            self.status.is_stopped = True
+            self._report(f"{self.sink.name}: {exc}; no more changes are delivered to it in this run")
 
     async def _has_more(self) -> bool:
         """Waits for changes behind the cursor; false if there are none when draining."""

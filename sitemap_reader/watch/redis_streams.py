@@ -73,7 +73,7 @@ class RedisStreamSink:
                 "EVAL", _SCRIPT, len(keys), *keys, entry.key, self._maxlen, *entry.lines.splitlines()
             )
         except (redis.RedisError, OSError) as exc:
-            raise DeliveryFailed(str(exc) or type(exc).__name__) from None
+            raise DeliveryFailed(str(exc).rstrip(".") or type(exc).__name__) from None
 
     async def close(self) -> None:
         """Closes the connection."""
@@ -81,16 +81,12 @@ class RedisStreamSink:
 
 
 def _client(url: str, timeout_seconds: float) -> Any:
-    """A client that connects on first use, and repeats nothing by itself."""
+    """A client that connects on first use; if it repeats the script by itself, that does nothing."""
     try:
         from redis.asyncio import Redis
-        from redis.asyncio.retry import Retry
-        from redis.backoff import NoBackoff
     except ImportError:
         raise UsageError(f"changes to Redis need the package redis: {install_hint('watch')}") from None
-    return Redis.from_url(
-        url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds, retry=Retry(NoBackoff(), 0)
-    )
+    return Redis.from_url(url, socket_timeout=timeout_seconds, socket_connect_timeout=timeout_seconds)
 
 
 def _options_of(query: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ import base64
 import binascii
 import hashlib
 import hmac
+import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -107,7 +108,9 @@ class WebhookSink:
         except aiohttp.ClientResponseError as exc:  # its text has the URL
             raise DeliveryFailed(f"no valid answer: {exc.message}") from None
         except (aiohttp.ClientError, OSError) as exc:
-            raise DeliveryFailed(str(exc) or type(exc).__name__) from None
+            number = getattr(exc, "errno", None) or 0  # below 0: of a name that is not resolved
+            reason = f"no connection: {os.strerror(number)}" if number > 0 else str(exc) or type(exc).__name__
+            raise DeliveryFailed(reason) from None
         self._check(status, wanted)
 
     def _headers(self, key: str, body: bytes) -> dict[str, str]:

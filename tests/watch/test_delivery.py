@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -38,8 +39,8 @@ async def deliver_all(changes: LoggedChanges, delivery: Delivery, counts: list[i
     await changes.feed.cursor(delivery.sink.name)
     for count in counts:
         await changes.add(count)
-    task = asyncio.ensure_future(delivery.run())
-    while delivery.status.seq < changes.feed.last_seq and not task.done():
+    task = delivery.start()
+    while delivery.lag_changes and not task.done():  # noqa: ASYNC110 - a failing sink is not drained
         await asyncio.sleep(0)
     drained = await delivery.drain(60)
     await task
@@ -142,7 +143,7 @@ def test_a_stuck_sink_delays_no_other(tmp_path: Path) -> None:
     async def body(changes: LoggedChanges) -> None:
         stuck, sink = Stuck(name="stuck"), ListSink()
         other = delivery_of(changes, stuck, Clock())
-        task = asyncio.ensure_future(other.run())
+        task = other.start()
         await changes.feed.cursor("stuck")
         await deliver_all(changes, delivery_of(changes, sink, Clock()), [1, 1])
         assert sink.received == [1, 2]
@@ -161,7 +162,7 @@ def test_draining_delivers_what_is_logged_and_does_not_wait_for_a_failing_sink(t
         deliveries = [Delivery(changes.feed, sink, sleep=lambda _: forever.wait()) for sink in (good, bad)]
         for each in deliveries:
             await changes.feed.cursor(each.sink.name)
-        tasks = [asyncio.ensure_future(each.run()) for each in deliveries]
+        tasks = [each.start() for each in deliveries]
         await asyncio.sleep(0)
         await changes.add(2)
         await changes.add(2)
@@ -175,13 +176,26 @@ def test_draining_delivers_what_is_logged_and_does_not_wait_for_a_failing_sink(t
     run(tmp_path / "state.db", body)
 
 
-def test_a_delivery_that_was_never_run_is_closed(tmp_path: Path) -> None:
+def test_a_delivery_that_was_never_started_is_closed(tmp_path: Path) -> None:
     async def body(changes: LoggedChanges) -> None:
         sink = ListSink()
         assert await delivery_of(changes, sink, Clock()).drain(3600)
         assert sink.is_closed
 
     run(tmp_path / "state.db", body)
+
+
+def test_draining_at_once_delivers_all(tmp_path: Path) -> None:
+    async def body(changes: LoggedChanges) -> list[int]:
+        sink = ListSink()
+        delivery = delivery_of(changes, sink, Clock())
+        await changes.feed.cursor("list")
+        await changes.add(2)
+        delivery.start()
+        assert await delivery.drain(3600)
+        return sink.received
+
+    assert run(tmp_path / "state.db", body) == [1, 2]
 
 
 def test_a_permanent_failure_ends_the_delivery_and_keeps_the_cursor(tmp_path: Path) -> None:
@@ -244,8 +258,10 @@ def test_rejected_entry_becomes_a_dead_letter_and_the_next_ones_are_delivered(tm
 
     async def body(changes: LoggedChanges) -> None:
         letters = DeadLetters(path, max_rejections=3)
-        delivery = delivery_of(changes, sink, Clock(), dead_letters=letters, report=reports.append)
+        clock = Clock()
+        delivery = delivery_of(changes, sink, clock, dead_letters=letters, report=reports.append)
         assert await deliver_all(changes, delivery, [2, 1])
+        assert clock.slept == [1, 2, 4], "what the receiver does not reject does not count"
         status = delivery.status
         assert (status.dead_letters, status.delivered_entries, status.failures) == (1, 1, 4)
 
@@ -257,10 +273,10 @@ def test_rejected_entry_becomes_a_dead_letter_and_the_next_ones_are_delivered(tm
     assert f"list: answers 413; changes 1 to 2 were added to the dead letters {path}" in reports
 
 
-@pytest.mark.parametrize(("rejections", "hours", "is_due"), [(2, 0, False), (3, 0, True), (0, 5.99, False), (0, 6, True)])
-def test_limits_of_dead_letters(tmp_path: Path, rejections: int, hours: float, is_due: bool) -> None:
+@pytest.mark.parametrize(("rejections", "hours", "is_due"), [(2, 0, 0), (3, 0, 1), (0, 5.99, 0), (0, 6, 1)])
+def test_limits_of_dead_letters(tmp_path: Path, rejections: int, hours: float, is_due: int) -> None:
     letters = DeadLetters(tmp_path / "letters.jsonl", max_rejections=3, max_hours=6)
-    assert letters.is_due(entry_of(1), rejections, NOON + timedelta(hours=hours)) is is_due
+    assert letters.is_due(entry_of(1), rejections, NOON + timedelta(hours=hours)) == is_due
 
 
 def test_old_entries_are_tried_once_each(tmp_path: Path) -> None:
@@ -292,6 +308,19 @@ def test_dead_letters_that_cannot_be_written_delay_the_delivery(tmp_path: Path) 
 
     run(tmp_path / "state.db", body)
     assert len(letters_of(folder / "letters.jsonl")) == 1
+
+
+def test_dead_letter_is_on_the_disk_before_the_cursor_moves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    letters, synced, fsync = DeadLetters(tmp_path / "letters.jsonl"), list[int](), os.fsync
+
+    def noted(descriptor: int) -> None:
+        if os.path.samestat(os.fstat(descriptor), letters.path.stat()):
+            synced.append(os.fstat(descriptor).st_size)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    asyncio.run(letters.add(entry_of(1), "no", NOON))
+    assert synced == [letters.path.stat().st_size]
 
 
 def test_incomplete_dead_letter_of_a_killed_process_is_removed(tmp_path: Path) -> None:
@@ -340,6 +369,7 @@ def test_redelivery_that_was_killed_begins_again_and_new_letters_follow(tmp_path
 
     asyncio.run(main())
     assert sink.received == [1, 2]
+    assert sink.is_closed
 
 
 def test_file_that_holds_no_dead_letters_is_refused_and_kept(tmp_path: Path) -> None:
@@ -351,7 +381,8 @@ def test_file_that_holds_no_dead_letters_is_refused_and_kept(tmp_path: Path) -> 
 
 
 def test_name_of_the_file_is_made_from_the_sink(tmp_path: Path) -> None:
-    path = DeadLetters.beside(tmp_path / "sites.db", "webhook https://hooks.example.com:8443 1a2b3c4d")
+    path = DeadLetters.beside(tmp_path / "sites.db", "webhook https://hooks.example.com:8443 1a2b3c4d").path
     assert path.parent == tmp_path
     assert path.name.startswith("sites.db.dead-letters-webhook-https-hooks.example.com-8443-1a2b3c4d-")
-    assert DeadLetters.beside("s", "a b") != DeadLetters.beside("s", "a-b")
+    assert DeadLetters.beside("s", "a b").path != DeadLetters.beside("s", "a-b").path
+    assert DeadLetters.beside("s", "a b", max_hours=5).max_hours == 5
