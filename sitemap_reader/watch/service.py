@@ -72,7 +72,7 @@ async def run_watch(
         report(_beginning(watcher))
         if handles_signals:
             stack.enter_context(_stopped_by_signals(watcher))
-        background = [asyncio.create_task(delivery.run()) for delivery in deliveries]
+        background = [delivery.start() for delivery in deliveries]
         if server is not None:
             pings = await stack.enter_async_context(_served(watcher, server, report))
             background.append(asyncio.create_task(pings.run()))
