@@ -106,7 +106,7 @@ def test_a_sitemap_that_changes_is_requested_more_often(tmp_path: Path, web: Mem
     run(main())
 
 
-def test_an_index_tells_which_children_are_requested(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+def test_the_lastmods_of_an_index_decide_which_children_are_requested(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     """Children whose lastmods are right are requested when these change, and hardly in between."""
     children = [f"https://a.test/child{number}.xml" for number in range(10)]
     dates = dict.fromkeys(children, START - timedelta(days=30))
