@@ -127,6 +127,7 @@ async def serve(
         access_log=None,
         handler_cancellation=True,
         keepalive_timeout=limits.idle_seconds,  # also of the head of the first request
+        lingering_time=limits.body_seconds,  # of a body that is not read, before the connection is closed
         max_line_size=limits.head_bytes,
         max_field_size=limits.head_bytes,
         shutdown_timeout=limits.shutdown_seconds,
