@@ -36,9 +36,9 @@ class FakeWatcher:
     statuses: list[SiteStatus] = attrs.field(factory=list)
     known: set[str] = attrs.field(factory=set)
     pings: list[Ping] = attrs.field(factory=list)
-    counters: Counters = Counters()
-    numbers: Totals = Totals()
-    report: Health = Health()
+    counters: Counters = attrs.field(factory=Counters)
+    numbers: Totals = attrs.field(factory=Totals)
+    report: Health = attrs.field(factory=Health)
 
     def health(self) -> Health:
         return self.report
