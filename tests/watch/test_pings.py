@@ -291,15 +291,15 @@ async def test_a_host_is_checked_once_an_hour_and_its_answer_is_kept():
     world = World(robots={"https://example.com/robots.txt": named(URL)})
     receiver = world.receiver("verified")
     await decide(receiver, *(f"https://example.com/{number}" for number in range(50)))
-    world.robots["https://example.com/robots.txt"] = named("https://example.com/new.xml")
+    world.robots["https://example.com/robots.txt"] = named("https://example.com/new.xml", "https://example.com/2.xml")
     world.seconds = 3599.9
     await decide(receiver, URL, "https://example.com/new.xml")
     assert world.requests == ["https://example.com/robots.txt"]
     assert [ping.url for ping in world.pings] == [URL]
-    world.seconds = 3600 + 300
-    await decide(receiver, "https://example.com/new.xml")
+    world.seconds = 3600.0
+    await decide(receiver, "https://example.com/2.xml")
     assert len(world.requests) == 2
-    assert [ping.url for ping in world.pings] == [URL, "https://example.com/new.xml"]
+    assert [ping.url for ping in world.pings] == [URL, "https://example.com/2.xml"]
 
 
 @in_loop

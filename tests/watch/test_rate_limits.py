@@ -48,13 +48,13 @@ def test_in_the_long_run_the_rate_holds():
 
 
 def test_a_full_table_forgets_the_key_that_was_used_longest_ago():
-    table = RateTable(Rate(per_hour=1, burst=1), max_keys=2)
-    for key in "abc":
-        table.take(key, 0.0)
+    table = RateTable(Rate(per_hour=1, burst=2), max_keys=2)
+    for key in "abac":
+        assert table.take(key, 0.0) == 0
     assert len(table) == 2
-    assert table.take("c", 0.0) > 0
-    assert table.take("b", 0.0) > 0
-    assert table.take("a", 0.0) == 0
+    assert table.wait_seconds("a", 0.0) > 0
+    assert taken(table, "c", 0.0) == 1
+    assert taken(table, "b", 0.0) == 2
 
 
 def test_a_key_expires_after_its_time_and_not_before():
