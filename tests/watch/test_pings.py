@@ -17,6 +17,7 @@ from aiohttp.abc import AbstractResolver
 from sitemap_reader.fetch.client import AiohttpFetcher, guarded_connector
 from sitemap_reader.model.errors import FetchError, UsageError
 from sitemap_reader.watch.pings import (
+    CONCURRENT_CHECKS,
     MAX_NAMED,
     MAX_ROBOTS_BYTES,
     MAX_URL_CHARACTERS,
@@ -330,6 +331,33 @@ def test_so_many_sitemap_lines_are_looked_at_and_no_more():
     receiver = world.receiver("verified")
     decided(receiver, *urls[-2:])
     assert [ping.url for ping in world.pings] == [urls[-2]]
+
+
+def test_a_faulty_line_of_robots_txt_names_nothing():
+    world = World(robots={"https://example.com/robots.txt": f"User-agent: *\n{URL}\n"})
+    receiver = world.receiver("verified")
+    decided(receiver, URL)
+    assert receiver.counts == {"not_verified": 1}
+
+
+@in_loop
+async def test_so_many_pings_wait_for_verification_and_not_one_more():
+    world, answer = World(), asyncio.Event()
+
+    async def wait(url: str) -> str:
+        await answer.wait()
+        return ""
+
+    limits = attrs.evolve(OPEN, queue=3)
+    receiver = PingReceiver(world.knows, world.ping, accept="verified", read_robots=wait, limits=limits)
+    async with running(receiver):
+        for number in range(CONCURRENT_CHECKS + 3 + 2):
+            receiver.receive(f"https://{number}.example.com/", "192.0.2.1")
+            for _ in range(20):
+                await asyncio.sleep(0)
+        assert receiver.counts == {"rate_limited": 2}
+        answer.set()
+    assert receiver.counts == {"rate_limited": 2, "not_verified": CONCURRENT_CHECKS + 3}
 
 
 def test_verified_needs_a_reader_and_other_words_are_refused():
