@@ -360,6 +360,28 @@ async def test_so_many_pings_wait_for_verification_and_not_one_more():
     assert receiver.counts == {"rate_limited": 2, "not_verified": CONCURRENT_CHECKS + 3}
 
 
+@in_loop
+async def test_the_end_of_run_cancels_requests_in_progress():
+    world, cancelled = World(), asyncio.Event()
+
+    async def wait(url: str) -> str:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        return ""
+
+    receiver = PingReceiver(world.knows, world.ping, accept="verified", read_robots=wait)
+    task = asyncio.create_task(receiver.run())
+    receiver.receive(URL, "192.0.2.1")
+    for _ in range(20):
+        await asyncio.sleep(0)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    await asyncio.wait_for(cancelled.wait(), 10)
+
+
 def test_verified_needs_a_reader_and_other_words_are_refused():
     world = World()
     with pytest.raises(UsageError, match="read_robots"):

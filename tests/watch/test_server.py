@@ -387,7 +387,7 @@ def test_a_comment_is_sent_while_nothing_changes():
 
 def test_so_many_clients_wait_and_not_one_more():
     async def run() -> None:
-        async with client_with(ServerLimits(streams=2)) as connected:
+        async with client_with(ServerLimits(streams=2, heartbeat_seconds=3600)) as connected:
             async with events(connected), events(connected):
                 status, headers, _ = await connected.request("GET", "/changes?wait=1")
                 assert (status, headers["Retry-After"]) == (503, "30")
@@ -398,7 +398,7 @@ def test_so_many_clients_wait_and_not_one_more():
             async with events(connected):
                 pass
 
-    asyncio.run(run())
+    asyncio.run(asyncio.wait_for(run(), 30))
 
 
 def test_a_reader_that_stops_is_disconnected_and_the_log_is_read_no_further():
@@ -599,6 +599,16 @@ async def test_the_token_is_in_no_answer(client):
         for headers in ({}, {"Authorization": f"Bearer {TOKEN}"}):
             _, received, text = await client.request("GET", path, headers=headers)
             assert TOKEN not in text + str(received)
+
+
+def test_requests_are_not_logged(caplog):
+    @served(token=TOKEN)
+    async def run(client: Client) -> None:
+        await client.get(f"/sites?contains={TOKEN}", Authorization=f"Bearer {TOKEN}")
+
+    with caplog.at_level("DEBUG", "aiohttp"):
+        run()
+    assert caplog.messages == []
 
 
 @served(hosts=("watch.example.net",))
