@@ -427,6 +427,11 @@ def test_a_reader_that_stops_is_disconnected_and_the_log_is_read_no_further():
                     pass
                 while "change_streams 0.0" not in (await connected.get("/metrics"))[1]:
                     pass
+                last = b""
+                with suppress(ConnectionResetError):
+                    while received := await loop.sock_recv(reader, 65_536):
+                        last = last[-10:] + received
+                assert not last.endswith(b"0\r\n\r\n"), "the response was ended as if all had been read"
             assert len(read) <= 12
 
     asyncio.run(asyncio.wait_for(run(), 30))
