@@ -131,7 +131,7 @@ function siteRow(site) {
   const changes = site.new + site.updated + site.removed;
   row.append(
     name,
-    cell(moment(site.next_visit)),
+    cell(Date.parse(site.next_visit) <= Date.now() ? "due" : moment(site.next_visit)),
     cell(moment(site.last_visit)),
     cell(moment(site.last_change)),
     cell(changes ? `+${number(site.new)} ~${number(site.updated)} −${number(site.removed)}` : "–", changes ? "" : "quiet"),
@@ -283,8 +283,8 @@ part("sites").addEventListener("click", ({ target }) => {
   const order = target.closest("th button")?.parentElement.dataset.order;
   if (order) changeQuery({ order, reverse: order === query.order && !query.reverse });
 });
-part("contains").addEventListener("input", ({ target }) => changeQuery({ contains: target.value }));
-part("faults").addEventListener("change", ({ target }) => changeQuery({ only_faults: target.checked }));
+part("name-filter").addEventListener("input", ({ target }) => changeQuery({ contains: target.value }));
+part("fault-filter").addEventListener("change", ({ target }) => changeQuery({ only_faults: target.checked }));
 part("filters").addEventListener("submit", (event) => event.preventDefault());
 part("earlier").addEventListener("click", () => changeQuery({ offset: Math.max(0, query.offset - SITES) }));
 part("later").addEventListener("click", () => changeQuery({ offset: query.offset + SITES }));

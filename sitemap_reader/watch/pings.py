@@ -263,7 +263,7 @@ class _Verifier:
         except FetchError as exc:
             return "private" if exc.code == "F13" else "not_verified"
         lines = [line.loc for line in sitemap_lines(text) if line.fault is None][:MAX_NAMED]
-        return frozenset(url for url in map(ping_url, lines) if url is not None and origin(url) == place)
+        return frozenset(url for url in map(ping_url, lines) if url is not None)
 
 
 def robots_reader(fetcher: Fetcher, seconds: float = CHECK_TIMEOUT_SECONDS) -> Callable[[str], Awaitable[str]]:

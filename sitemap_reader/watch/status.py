@@ -5,6 +5,7 @@ In: attrs objects that a Watcher makes. Out: JSON objects for the server, with t
 
 from __future__ import annotations
 
+from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import attrs
@@ -108,8 +109,9 @@ def select_sites(statuses: Iterable[SiteStatus], query: SiteQuery) -> SitePage:
         if text in status.site.casefold() and (status.faults or status.failing_since or not query.only_faults)
     ]
     key = _KEYS[query.order]
-    found.sort(key=lambda status: (key(status), status.site), reverse=query.reverse)
-    return SitePage(tuple(found[query.offset : query.offset + query.limit]), len(found))
+    best = nlargest if query.reverse else nsmallest  # without sorting all of a million
+    page = best(query.offset + query.limit, found, key=lambda status: (key(status), status.site))
+    return SitePage(tuple(page[query.offset :]), len(found))
 
 
 def _soonest(moment: datetime | None) -> tuple[bool, float]:
