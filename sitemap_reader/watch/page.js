@@ -136,7 +136,7 @@ function siteRow(site) {
     cell(moment(site.last_change)),
     cell(changes ? `+${number(site.new)} ~${number(site.updated)} −${number(site.removed)}` : "–", changes ? "" : "quiet"),
     cell(number(site.urls), "number"),
-    cell(number(site.requests_per_day), "number"),
+    cell(number(site.requests), "number"),
     cell(faultsOf(site), "faults"),
   );
   return row;

@@ -36,11 +36,10 @@ class Fault:
 
 @attrs.frozen
 class SiteStatus:
-    """One watched site. `new`, `updated` and `removed` count the changes of the last 24 hours; times are in UTC.
+    """One watched site. `requests`, and the changes `new`, `updated` and `removed`, are those of the last 24 hours.
 
-    `failing_since`: when the visits began to fail; `backoff_until`: no request is made before. `requests_per_day` is
-    what the present schedule gives. `faults` are newest first, and few. `ping_precision` is the share of its pings
-    after which a document had changed, None without pings.
+    `failing_since`: when the visits began to fail; `backoff_until`: no request is made before. `faults` are newest
+    first, and few. Times are in UTC.
     """
 
     site: str
@@ -52,11 +51,10 @@ class SiteStatus:
     new: int = 0
     updated: int = 0
     removed: int = 0
-    requests_per_day: float = 0.0
+    requests: int = 0
     failing_since: datetime | None = None
     backoff_until: datetime | None = None
     faults: tuple[Fault, ...] = ()
-    ping_precision: float | None = None
 
 
 @attrs.frozen
@@ -205,8 +203,7 @@ class Watcher(Protocol):
     async def ping(self, ping: Ping) -> None:
         """Has the site of a document visited soon, within its budget.
 
-        The ping is evidence of a change with its `precision`; PingReceiver.record_visit() takes what the visit found.
-        A ping that is not `known` was verified by the robots.txt of its host, and its site may be new.
+        How much sooner depends on how often such pings were right. A ping that is not `known` was verified by the robots.txt of its host, and its site may be new.
         """
         ...
 

@@ -82,7 +82,7 @@ def statuses(count: int = 120) -> list[SiteStatus]:
             last_change=now - timedelta(hours=number) if number % 3 else None,
             new=number % 4,
             updated=number % 7,
-            requests_per_day=24 / (number + 1),
+            requests=24 // (number + 1),
             faults=(Fault("F04", "the host does not answer: example.com:443", number),) if number % 10 == 5 else (),
             failing_since=now - timedelta(days=2) if number % 20 == 5 else None,
             backoff_until=now + timedelta(hours=3) if number % 20 == 5 else None,

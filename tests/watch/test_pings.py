@@ -22,7 +22,6 @@ from sitemap_reader.watch.pings import (
     MAX_ROBOTS_BYTES,
     MAX_URL_CHARACTERS,
     PingLimits,
-    PingPrecision,
     PingReceiver,
     client_key,
     is_internal,
@@ -114,7 +113,7 @@ def test_ping_of_a_known_document_goes_to_the_watcher():
     world = World(known={URL})
     receiver = world.receiver()
     assert decided(receiver, " HTTPS://EXAMPLE.com:443/sitemap.xml ") == [None]
-    assert [(ping.url, ping.at, ping.known, ping.precision) for ping in world.pings] == [(URL, NOW, True, 0.5)]
+    assert [(ping.url, ping.at, ping.known) for ping in world.pings] == [(URL, NOW, True)]
     assert receiver.counts == {"accepted": 1}
 
 
@@ -240,9 +239,6 @@ def test_memory_is_bounded_for_any_pings():
         if receiver._received.full():
             receiver._received.get_nowait()
     assert max(map(len, (receiver._clients, receiver._hosts, receiver._recent))) == 10_000
-    for number in range(10_001):
-        receiver.record_visit(f"https://h{number}.example.com/", is_changed=True)
-    assert len(receiver.precision) == 10_000
 
 
 # --- verification ---
@@ -405,36 +401,6 @@ def test_a_fault_of_the_watcher_ends_run():
     with pytest.raises(ExceptionGroup) as failed:
         asyncio.run(run())
     assert failed.group_contains(Broken)
-
-
-# --- precision ---
-
-
-def test_precision_is_the_share_of_pings_after_which_a_document_had_changed():
-    precision = PingPrecision()
-    assert precision.of(URL) == 0.5
-    for number in range(18):
-        precision.add(f"https://example.com/{number}", is_changed=number < 12)
-    assert precision.of(URL) == pytest.approx(13 / 20)
-    assert precision.of("https://example.org/") == 0.5
-
-
-def test_false_pings_lower_the_precision_and_later_true_ones_raise_it():
-    precision = PingPrecision()
-    for _ in range(1000):
-        precision.add(URL, is_changed=False)
-    assert precision.of(URL) < 0.03
-    for _ in range(200):
-        precision.add(URL, is_changed=True)
-    assert precision.of(URL) > 0.9
-
-
-def test_the_watcher_gets_the_precision_with_each_ping():
-    world = World(known={URL})
-    receiver = world.receiver()
-    receiver.record_visit(URL, is_changed=False)
-    decided(receiver, URL)
-    assert [ping.precision for ping in world.pings] == [pytest.approx(1 / 3)]
 
 
 # --- internal hosts ---

@@ -360,7 +360,7 @@ def test_a_ping_brings_a_visit(tmp_path: Path, web: MemoryWeb, clock: VirtualClo
         async with watching(tmp_path / "s.db", web, clock, budget=1) as watch:
             await watch.run(days=3)
             web.pages[TWO] = urlset("https://a.test/c", "https://a.test/pinged")
-            await watch.watcher.ping(Ping(TWO, clock.now, True, 0.5))
+            await watch.watcher.ping(Ping(TWO, clock.now, known=True))
             await watch.run(minutes=20)
             assert (await watch.changes())[-1] == ("new", "a.test/pinged")
 
@@ -376,7 +376,7 @@ def test_a_ping_of_a_new_sitemap_has_robots_txt_read(tmp_path: Path, web: Memory
             assert not await watch.watcher.knows(three)
             web.pages[ROBOTS] = f"Sitemap: {ONE}\nSitemap: {TWO}\nSitemap: {three}\n".encode()
             web.pages[three] = urlset("https://a.test/third")
-            await watch.watcher.ping(Ping(three, clock.now, False, 0.5))
+            await watch.watcher.ping(Ping(three, clock.now, known=False))
             await watch.run(minutes=20)
             assert (await watch.changes())[-1] == ("new", "a.test/third")
             assert await watch.watcher.knows(three)
@@ -392,7 +392,7 @@ def test_a_verified_ping_adds_a_site(tmp_path: Path, web: MemoryWeb, clock: Virt
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock) as watch:
             await watch.run(hours=1)
-            await watch.watcher.ping(Ping(url, clock.now, False, 0.5))
+            await watch.watcher.ping(Ping(url, clock.now, known=False))
             await watch.run(minutes=5)
             assert ("new", "other.test/page") in await watch.changes()
             assert (await watch.watcher.totals()).sites == 2
