@@ -139,6 +139,10 @@ class ChangeRate:
         self.seconds = mean / variance
         self.events = min(mean * self.seconds, _MAX_EVENTS)
 
+    def reset(self) -> None:
+        """Returns to the prior."""
+        self.events, self.seconds, self.hours = self.prior.events, self.prior.seconds, None
+
     def _add_to_profile(self, moment: float) -> None:
         hours = self.hours = self.hours or array("f", bytes(4 * 24))
         total = fsum(hours)
@@ -285,7 +289,7 @@ class SignalRecord:
         counts = [known.get(field.name) for field in attrs.fields(cls)]
         if not _are_counts(counts) or counts[1] > counts[0] or counts[3] > counts[2]:
             return cls()
-        return cls(*map(float, counts))
+        return cls(*(float(count) for count in counts))
 
 
 def _hour(moment: float) -> int:

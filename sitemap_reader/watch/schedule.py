@@ -1,16 +1,16 @@
-"""Which documents are looked at when: rates, signals and budgets come in; the hosts to visit now go out, with documents.
+"""Which documents are looked at when: rates, signals and budgets come in; the hosts to visit go out, with documents.
 
 The aim is the least expected delay, from a change to the look that finds it, at a given number of requests. For a
 document whose changes are a Poisson process this needs looks in proportion to the square root of its rate: a look every
 T seconds costs 1 / T requests and rate * T / 2 of delay a second, and the sum of both, weighted by a price `theta` of a
-request, is least at T = sqrt(2 * theta / rate). (The rates of Azar, Horvitz, Lubetzky, Peres and Shahaf 2018, "Tractable
-near-optimal policies for crawling", maximise freshness instead: the share of time without an unknown change. Those give
-nothing to documents that change much faster than they can be looked at, whose changes a reader waits for like others.)
+request, is least at T = sqrt(2 * theta / rate). (The rates of Azar, Horvitz, Lubetzky, Peres and Shahaf 2018,
+"Tractable near-optimal policies for crawling", maximise freshness instead: the share of time without an unknown change.
+Those give nothing to documents that change much faster than they can be looked at, whose changes matter like others.)
 
 For rates that vary over the day, and for signals, the same price is compared with an index, that of Whittle: after the
-last look at t0 it is the integral of rate(s) * (s - t0) ds, plus precision * (t - t0) for each signal at t. A document is
-due when its index reaches theta. theta follows from the budget, as (sum of sqrt(rate / 2) / budget) ** 2, corrected by
-the requests that were really made. A host whose documents would exceed its own budget has its own, higher theta.
+last look at t0 it is the integral of rate(s) * (s - t0) ds, plus precision * (t - t0) for each signal at t. A document
+is due when its index reaches theta. theta follows from the budget, as (sum of sqrt(rate / 2) / budget) ** 2, corrected
+by the requests that were really made. A host whose documents would exceed its own budget has its own, higher theta.
 
 Times are seconds on any clock that the caller passes in as `now`, for profiles by the hour seconds since 1970. Nothing
 here reads a clock or makes a request. Every operation costs O(log n).
@@ -244,7 +244,12 @@ class Schedule:
             covered = (of_index.looked_at if of_index else now) - document.looked_at
             share = covered / (now - document.looked_at) if now > document.looked_at else 1.0
             signals = sum(each == source for each, _ in document.signals)
-            self.source(source).add(signals, changed=changed, share=share)
+            record = self.source(source)
+            was_trusted = record.is_trusted
+            record.add(signals, changed=changed, share=share)
+            if of_index and was_trusted and not record.is_trusted:  # its changes were false signals
+                of_index.rate.reset()
+                self._plan(of_index)
         return [at for source, at in document.signals if self.source(source).is_trusted]
 
     def signal(self, key: Key, now: float, source: Key, at: float | None = None) -> bool:
