@@ -251,6 +251,9 @@ def _doubling(least: float, most: float) -> Callable[[float, int], float]:
 class KnownRate(ChangeRate):
     """A true rate, which checks do not change."""
 
+    def reset(self) -> None:
+        """Changes nothing."""
+
     def observe(self, *_: object, **__: object) -> None:
         """Changes nothing."""
 
@@ -276,6 +279,9 @@ class Watch:
         for number, document in enumerate(trial.documents):
             index = f"index {document.site}" if document.index != "absent" else None
             rate = known_rate(document) if known else ChangeRate(prior_for("urlset"))
+            if known and index:
+                right = 1e6 * (document.index == "accurate")
+                self.schedule.set_record(index, KnownRecord(1e6, right, 1e6, right))
             self.schedule.add(number, str(document.site), rate, -math.inf, source=index)
             if index:
                 self.children[index].append(number)
@@ -284,9 +290,6 @@ class Watch:
             total = sum(trial.documents[number].per_second for number in children)
             true = KnownRate(Prior(total * 1e9 if first.index == "accurate" else 1e-3, 1e9))
             rate = true if known else ChangeRate(prior_for("index"))
-            if known:
-                right = first.index == "accurate"
-                self.schedule.set_source(index, KnownRecord(1e6, 1e6 * right, 1e6, 1e6 * right))
             self.schedule.add(index, str(first.site), rate, -math.inf)
 
     def run(self) -> Result:

@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 
 NEARLY: Final = 0.8  # of theta: a visit also looks at the documents that have reached so much
 MIN_INTERVAL_SECONDS: Final = 300.0
-ADJUST_SECONDS: Final = 600.0  # between two adjustments of theta
+ADJUST_SECONDS: Final = 1800.0  # between two adjustments of theta
 _BURST_SECONDS: Final = 900.0  # of a budget may be used at once
 _MIN_BURST: Final = 4.0  # requests
 _MAX_CORRECTION: Final = 50.0
 _STEP: Final = 1.25  # the most that an adjustment changes the correction
+_STEP_SECONDS: Final = 1.0  # before the same is computed again
 _MIN_EXPECTED: Final = 20.0  # requests, before they are compared with the budget
 
 
@@ -110,12 +111,27 @@ class _Document:
     rate: ChangeRate
     looked_at: float
     min_interval: float
-    source: Key | None
-    demand: float = 0.0  # sqrt(rate / 2)
+    source: _Source | None
+    demand: float = 0.0  # sqrt(rate / 2), of the changes that are not signalled
+    full_demand: float = 0.0  # of all
+    per_second: float = 0.0
     pending: float = 0.0  # what signals since the last look add to the index
-    signals: list[tuple[Key, float | None]] = attrs.field(factory=list)
+    signals: list[tuple[_Source, float | None]] = attrs.field(factory=list)
     version: int = -1  # of its valid entry in the heap of its host
     not_before: float = -inf
+
+
+@attrs.define(eq=False)
+class _Source:
+    """What signals changes of documents: an index (`key` is that of its document), or a host that pings."""
+
+    key: Key
+    record: SignalRecord = attrs.field(factory=SignalRecord)
+    documents: dict[Key, _Document] = attrs.field(factory=dict)
+    demand: float = 0.0  # the sum of the documents' full_demand
+    per_second: float = 0.0  # the sum of their rates
+    sent: int = 0  # signals since the last look at the index
+    counts: bool = True  # whether the documents wait for its signals
 
 
 @attrs.define(eq=False)
@@ -144,7 +160,7 @@ class Schedule:
         self._nearly = nearly
         self._hosts: dict[str, _Host] = {}
         self._documents: dict[Key, _Document] = {}
-        self._sources: dict[Key, SignalRecord] = {}
+        self._sources: dict[Key, _Source] = {}
         self._bucket = TokenBucket.of(budget.per_hour)
         self._calendar: list[tuple[float, int, _Host]] = []
         self._ready: list[tuple[float, int, _Host]] = []  # hosts with a document that is due, by their largest index
@@ -181,7 +197,10 @@ class Schedule:
         place = self._hosts.get(host)
         if place is None:
             place = self._hosts[host] = _Host(host, TokenBucket.of(self.budget.host_rate))
-        document = _Document(key, place, rate, looked_at, min_interval_seconds, source)
+        signals = None if source is None else self._source(source)
+        document = _Document(key, place, rate, looked_at, min_interval_seconds, signals)
+        if signals is not None:
+            signals.documents[key] = document
         self._documents[key] = place.documents[key] = document
         self._plan(document)
 
@@ -192,7 +211,9 @@ class Schedule:
             return
         host = document.host
         del host.documents[key]
-        self._set_demand(document, 0.0)
+        self._set_demand(document, 0.0, 0.0)
+        if document.source is not None:
+            del document.source.documents[key]
         self._unplan(document)
         if host.visited is not None:
             host.visited.pop(key, None)
@@ -204,13 +225,17 @@ class Schedule:
         """The estimate of a document, which looked() revises."""
         return self._documents[key].rate
 
-    def source(self, source: Key) -> SignalRecord:
-        """The record of a source of signals, to be stored; a new source gets an empty one."""
-        return self._sources.setdefault(source, SignalRecord())
+    def record(self, source: Key) -> SignalRecord:
+        """The record of a source of signals, to be stored; that of a new source is empty."""
+        return self._source(source).record
 
-    def set_source(self, source: Key, record: SignalRecord) -> None:
-        """Continues a stored record."""
-        self._sources[source] = record
+    def set_record(self, source: Key, record: SignalRecord) -> None:
+        """Continues a stored record; to be called before the documents of the source are added."""
+        self._source(source).record = record
+        self._source(source).counts = record.is_trusted
+
+    def _source(self, key: Key) -> _Source:
+        return self._sources.setdefault(key, _Source(key))
 
     # --- what happened ---
 
@@ -230,6 +255,11 @@ class Schedule:
                 count = float(len(trusted)) if len(moments) < len(trusted) else None
                 moments = moments if count is None else ()
             document.rate.observe(document.looked_at, now, changed=changed, moments=moments, count=count)
+            if key in self._sources:
+                source = self._sources[key]
+                source.record.add_look(source.sent, len(source.documents))
+                source.sent = 0
+                self._judge_source(source, document)
         document.looked_at, document.pending, document.not_before = now, 0.0, -inf
         document.signals.clear()
         if document.host.visited is not None:
@@ -237,37 +267,59 @@ class Schedule:
         self._plan(document)
 
     def _judge_signals(self, document: _Document, now: float, changed: bool) -> list[float | None]:
-        """Adds the check to the records of the sources; the times of the signals that are trusted."""
+        """Adds the check to the records of the sources; the times of the signals that count."""
         sources = {source for source, _ in document.signals} | ({document.source} - {None})
         for source in sources:
-            of_index = self._documents.get(source)
+            of_index = self._documents.get(source.key)
             covered = (of_index.looked_at if of_index else now) - document.looked_at
             share = covered / (now - document.looked_at) if now > document.looked_at else 1.0
-            signals = sum(each == source for each, _ in document.signals)
-            record = self.source(source)
-            was_trusted = record.is_trusted
-            record.add(signals, changed=changed, share=share)
-            if of_index and was_trusted and not record.is_trusted:  # its changes were false signals
-                of_index.rate.reset()
-                self._plan(of_index)
-        return [at for source, at in document.signals if self.source(source).is_trusted]
+            signals = sum(each is source for each, _ in document.signals)
+            source.record.add(signals, changed=changed, share=share)
+        return [at for source, at in document.signals if source.counts]
+
+    def _judge_source(self, source: _Source, index: _Document) -> None:
+        """Decides whether the children of an index wait for its signals, and plans them anew if that has changed.
+
+        A look at the index costs a request, and one more for each child that it signals. If most children change
+        between two looks, it is cheaper to look at them without the index.
+        """
+        _, interval = self._index_price(source, source.per_second, self._theta_of(index.host))
+        without = 2 * sqrt(self._theta_of(index.host)) * source.demand
+        counts = source.record.is_trusted and source.per_second * interval <= without
+        if counts != source.counts:
+            source.counts = counts
+            index.rate.reset()
+            for document in source.documents.values():
+                self._plan(document)
+
+    def _index_price(self, source: _Source, per_second: float, theta: float) -> tuple[float, float]:
+        """The expected requests of a look at an index and at the children that it signals, and the best interval.
+
+        With n children it solves rate * T ** 2 / 2 = theta * (1 + min(n, rate * T)).
+        """
+        children = len(source.documents)
+        interval = theta + sqrt(theta * theta + 2 * theta / per_second) if per_second else inf
+        if per_second * interval > children:
+            interval = sqrt(2 * theta * (1 + children) / per_second)
+        return 1 + min(children, per_second * interval), interval
 
     def signal(self, key: Key, now: float, source: Key, at: float | None = None) -> bool:
-        """Notes that a source signals a change of a document, and returns whether the source is trusted.
+        """Notes that a source signals a change of a document, and returns whether its signals count.
 
         `at` is the time of the change, if the source states one. An unknown key is ignored. The signal adds precision *
         (now - last look) to the index, but at least what it adds on the average, after the mean time between two
         changes; else one that comes shortly after a look would wait for the next.
         """
-        document, record = self._documents.get(key), self.source(source)
+        document, sender = self._documents.get(key), self._source(source)
         if document is None:
-            return record.is_trusted
-        document.signals.append((source, at))
-        if record.is_trusted:
-            gap = max(now - document.looked_at, 1.0 / document.rate.per_second)
-            document.pending += record.precision * gap
+            return sender.counts
+        document.signals.append((sender, at))
+        sender.sent += 1
+        if sender.counts:
+            precision = sender.record.precision
+            document.pending += precision * max(now - document.looked_at, 1.0 / document.rate.per_second)
             self._plan(document)
-        return record.is_trusted
+        return sender.counts
 
     def pause(self, host: str, until: float) -> None:
         """Makes no visit of a host before a time: its Retry-After, or the end of its backoff."""
@@ -347,7 +399,7 @@ class Schedule:
             due = self._due(host, now)
             most = min(left, floor(host.bucket.available(now) + 1e-9))
             if not due or most <= 0:
-                self._call(host)
+                self._call(host, now + _STEP_SECONDS)
                 continue
             host.visited = {document.key: document for document in due[:most]}
             for document in due[:most]:
@@ -365,13 +417,12 @@ class Schedule:
         place = self._hosts.get(host)
         if place is None:
             return ()
-        self._approach(place, now)
         return tuple(document.key for document in self._by_index(place, now))
 
     def is_due(self, key: Key, now: float) -> bool:
         """Whether a document is due or nearly due."""
         document = self._documents.get(key)
-        return document is not None and self._reached_at(document, self._nearly) <= now
+        return document is not None and self._is_reached(document, self._nearly, now)
 
     def due_at(self, key: Key, now: float) -> float:
         """When a document will be due, as far as is known now; budgets may delay it."""
@@ -380,34 +431,48 @@ class Schedule:
 
     # --- inside ---
 
-    def _recall(self, document: _Document) -> float:
-        """The share of its changes that need no look without a signal."""
-        record = None if document.source is None else self.source(document.source)
-        return record.recall if record is not None and record.is_trusted else 0.0
+    def _silent(self, document: _Document) -> float:
+        """The share of its changes that no signal precedes."""
+        source = document.source
+        return 1.0 if source is None or not source.counts else 1.0 - source.record.recall
 
     def _index(self, document: _Document, now: float) -> float:
+        """The index, as a multiple of the one at which the document is due."""
         if document.looked_at == -inf:
             return inf
-        silent = 1.0 - self._recall(document)
-        return silent * document.rate.delay(document.looked_at, now) + document.pending
+        delay = self._silent(document) * document.rate.delay(document.looked_at, now) + document.pending
+        return delay / self._threshold(document)
+
+    def _threshold(self, document: _Document) -> float:
+        """The index at which a document is due: theta for each request that the look costs."""
+        theta, source = max(self.theta, document.host.min_theta, 1e-9), self._sources.get(document.key)
+        if source is None or not source.counts:
+            return theta
+        return theta * self._index_price(source, document.rate.per_second, theta)[0]
+
+    def _allowed_at(self, document: _Document) -> float:
+        return max(document.looked_at + document.min_interval, document.not_before)
+
+    def _is_reached(self, document: _Document, share: float, now: float) -> bool:
+        if now < self._allowed_at(document) or self._index(document, now) < share * (1 - 1e-6):
+            return False
+        return document.pending > 0 or document.rate.after_peak(now) <= now
 
     def _reached_at(self, document: _Document, share: float) -> float:
-        """When the index of a document reaches a share of theta, and it may be looked at."""
+        """When the index of a document reaches a share of its threshold, and the document may be looked at."""
         if document.looked_at == -inf:
             return document.not_before
-        missing = share * self._theta_of(document.host) - document.pending
-        at = document.looked_at
-        if missing > 0:
-            at = document.rate.reached(at, missing / (1.0 - self._recall(document)))
-        return max(at, document.looked_at + document.min_interval, document.not_before)
+        missing, rate = share * self._threshold(document) - document.pending, document.rate
+        at = rate.reached(document.looked_at, missing / self._silent(document)) if missing > 0 else -inf
+        at = max(at, self._allowed_at(document))
+        return at if document.pending > 0 else rate.after_peak(at)
 
     def _theta_of(self, host: _Host) -> float:
-        return max(self.theta, host.min_theta)
+        return max(self.theta, host.min_theta, 1e-9)
 
     def _plan(self, document: _Document) -> None:
         """Puts a document into the heap of its host, by the time at which it is nearly due."""
-        silent = 1.0 - self._recall(document)
-        self._set_demand(document, sqrt(silent * document.rate.per_second / 2))
+        self._set_demand(document, self._silent(document), document.rate.per_second)
         host = document.host
         if host.visited is not None and document.key in host.visited:
             return
@@ -425,13 +490,19 @@ class Schedule:
         document.version = -1
         document.host.near.pop(document.key, None)
 
-    def _set_demand(self, document: _Document, demand: float) -> None:
-        change = demand - document.demand
-        document.demand = demand
+    def _set_demand(self, document: _Document, silent: float, per_second: float) -> None:
+        """Keeps the sums of all documents, of each host and of each source."""
+        full = sqrt(per_second / 2)
+        if document.source is not None:
+            document.source.demand += full - document.full_demand
+            document.source.per_second += per_second - document.per_second
+        document.full_demand, document.per_second = full, per_second
+        change = full * sqrt(silent) - document.demand
+        document.demand += change
         document.host.demand += change
         self._demand += change
 
-    def _call(self, host: _Host) -> None:
+    def _call(self, host: _Host, earliest: float = -inf) -> None:
         """Puts a host into the calendar, by the time at which one of its documents may be due."""
         if host.visited is not None or not host.documents:
             return
@@ -442,7 +513,7 @@ class Schedule:
         if first < inf:
             allowed = host.bucket.available_at(host.bucket.at) if host.bucket.at > -inf else -inf
             host.version = next(self._versions)
-            heappush(self._calendar, (max(first, host.not_before, allowed), host.version, host))
+            heappush(self._calendar, (max(first, host.not_before, allowed, earliest), host.version, host))
 
     def _collect(self, now: float) -> None:
         """Moves the hosts whose time has come to the ready ones, if they have a document that is due."""
@@ -452,38 +523,36 @@ class Schedule:
                 continue
             due = self._due(host, now)
             if due:
-                heappush(self._ready, (-self._urgency(due[0], now), version, host))
+                heappush(self._ready, (-self._index(due[0], now), version, host))
             else:
-                self._call(host)
-
-    def _urgency(self, document: _Document, now: float) -> float:
-        return self._index(document, now) / max(self._theta_of(document.host), 1e-300)
+                self._call(host, now + _STEP_SECONDS)
 
     def _approach(self, host: _Host, now: float) -> None:
-        """Moves the documents that are nearly due from the heap."""
+        """Moves the documents that are nearly due from the heap, and those back for which theta has risen meanwhile."""
+        for document in [*host.near.values()]:
+            if not self._is_reached(document, self._nearly, now):
+                del host.near[document.key]
+                heappush(host.heap, (self._later(document, now), document.version, document))
         while host.heap and host.heap[0][0] <= now:
             _, version, document = heappop(host.heap)
-            if version == document.version:
-                at = self._reached_at(document, self._nearly)
-                if at <= now:
-                    host.near[document.key] = document
-                else:
-                    heappush(host.heap, (at, version, document))
+            if version != document.version:
+                continue
+            if self._is_reached(document, self._nearly, now):
+                host.near[document.key] = document
+            else:
+                heappush(host.heap, (self._later(document, now), version, document))
+
+    def _later(self, document: _Document, now: float) -> float:
+        return max(self._reached_at(document, self._nearly), now + _STEP_SECONDS)
 
     def _due(self, host: _Host, now: float) -> list[_Document]:
         """The documents that a visit looks at, the largest index first; empty if none is due."""
-        self._approach(host, now)
-        if not any(self._reached_at(document, 1.0) <= now for document in host.near.values()):
-            return []
-        return self._by_index(host, now)
+        near = self._by_index(host, now)
+        return near if near and self._is_reached(near[0], 1.0, now) else []
 
     def _by_index(self, host: _Host, now: float) -> list[_Document]:
-        """Those that are nearly due; the others, as theta has risen meanwhile, return to the heap."""
-        for document in [*host.near.values()]:
-            at = self._reached_at(document, self._nearly)
-            if at > now:
-                del host.near[document.key]
-                heappush(host.heap, (at, document.version, document))
+        """Those that are nearly due, the largest index first."""
+        self._approach(host, now)
         return sorted(host.near.values(), key=lambda document: -self._index(document, now))
 
     def _adjust(self, now: float) -> None:
@@ -505,7 +574,7 @@ class Schedule:
             self._measured_from = now
         expected = self.budget.per_hour / HOUR * (now - self._measured_from)
         if expected >= _MIN_EXPECTED:
-            step = (self._made + len(self._ready)) / expected
+            step = (self._made + max(len(self._ready) - self._bucket.burst, 0.0)) / expected
             step = min(max(step, 1 / _STEP), _STEP)
             self._correction = min(max(self._correction * step, 1 / _MAX_CORRECTION), _MAX_CORRECTION)
             self._made, self._measured_from = 0.0, now
