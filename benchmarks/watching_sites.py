@@ -84,7 +84,7 @@ def steady(rng: random.Random, pace: float, end: float) -> tuple[list[float], tu
 
 
 def daily(rng: random.Random, pace: float, end: float) -> tuple[list[float], tuple[float, ...] | None]:
-    """Builds at one to four times of the day, some of them without a change; `pace` is not used."""
+    """Builds at one to four times of the day, some of them without a change."""
     times = [rng.uniform(0, DAY) for _ in range(rng.choice([1, 1, 1, 2, 4]))]
     lag, chance = rng.choice([60, 360, 1800]), rng.choice([0.3, 0.9, 1.0])
     found = (day * DAY + at + abs(rng.gauss(0, lag)) for day in range(int(end / DAY)) for at in times)
@@ -92,7 +92,7 @@ def daily(rng: random.Random, pace: float, end: float) -> tuple[list[float], tup
     for at in times:
         for part in range(1000):
             weights[int((at + lag * 3 * (part + 0.5) / 1000) / HOUR) % 24] += math.exp(-((part * 3 / 1000) ** 2) / 2)
-    return sorted(at for at in found if rng.random() < chance and at < end), tuple(weights)
+    return sorted(at for at in found if rng.random() < chance * pace and at < end), tuple(weights)
 
 
 def bursts(rng: random.Random, pace: float, end: float) -> tuple[list[float], tuple[float, ...] | None]:
@@ -119,14 +119,18 @@ KINDS = {"poisson": steady, "daily": daily, "bursts": bursts, "office": office}
 
 
 def generated(sites: int, seed: int = 1) -> list[Document]:
-    """One to six documents a site; their rates spread over orders of magnitude between sites, less within one."""
+    """One to eight documents a site: the first has what is new, the others are older parts, which change less.
+
+    The paces of sites spread over orders of magnitude, and so do those of older parts within a site.
+    """
     rng = random.Random(seed)  # noqa: S311 - not for secrets
     documents, end = list[Document](), DAYS * DAY
     for site in range(sites):
         kind, index = [*KINDS][site % len(KINDS)], INDEXES[site // len(KINDS) % len(INDEXES)]
         pace, has_times = rng.lognormvariate(0, 1.7), rng.random() < 0.5
-        for _ in range(rng.randint(1, 6)):
-            changes, profile = KINDS[kind](rng, pace * rng.lognormvariate(0, 1), end)
+        for part in range(rng.randint(1, 8)):
+            factor = rng.lognormvariate(-2.5, 1.5) if part else 1.0
+            changes, profile = KINDS[kind](rng, factor if kind == "daily" else pace * factor, end)
             rate = max(len(changes), 0.2) / end
             documents.append(Document(site, kind, index, has_times, changes, rate, profile))
     return documents

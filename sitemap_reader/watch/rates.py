@@ -315,7 +315,9 @@ class SignalRecord:
         """The counts that to_json() returned; zeros for values that it cannot have returned."""
         known: dict[str, Any] = values if isinstance(values, dict) else {}
         counts = [known.get(field.name) for field in attrs.fields(cls)]
-        if not _are_counts(counts) or any(part > whole for whole, part in ((counts[0], counts[1]), (counts[2], counts[3]))):
+        if not _are_counts(counts) or any(
+            part > whole for whole, part in ((counts[0], counts[1]), (counts[2], counts[3]))
+        ):
             return cls()
         return cls(*(float(count) for count in counts))
 

@@ -458,13 +458,13 @@ class Schedule:
             return False
         return document.pending > 0 or document.rate.after_peak(now) <= now
 
-    def _reached_at(self, document: _Document, share: float) -> float:
+    def _reached_at(self, document: _Document, share: float, earliest: float = -inf) -> float:
         """When the index of a document reaches a share of its threshold, and the document may be looked at."""
         if document.looked_at == -inf:
-            return document.not_before
+            return max(document.not_before, earliest)
         missing, rate = share * self._threshold(document) - document.pending, document.rate
         at = rate.reached(document.looked_at, missing / self._silent(document)) if missing > 0 else -inf
-        at = max(at, self._allowed_at(document))
+        at = max(at, self._allowed_at(document), earliest)
         return at if document.pending > 0 else rate.after_peak(at)
 
     def _theta_of(self, host: _Host) -> float:
@@ -543,7 +543,7 @@ class Schedule:
                 heappush(host.heap, (self._later(document, now), version, document))
 
     def _later(self, document: _Document, now: float) -> float:
-        return max(self._reached_at(document, self._nearly), now + _STEP_SECONDS)
+        return self._reached_at(document, self._nearly, now + _STEP_SECONDS)
 
     def _due(self, host: _Host, now: float) -> list[_Document]:
         """The documents that a visit looks at, the largest index first; empty if none is due."""
