@@ -36,8 +36,9 @@ from typing import TYPE_CHECKING
 import attrs
 
 import sitemap_reader as sr
+from sitemap_reader.watch.budget import Budget
 from sitemap_reader.watch.rates import DAY, HOUR, ChangeRate, Prior, SignalRecord, prior_for
-from sitemap_reader.watch.schedule import Budget, Schedule
+from sitemap_reader.watch.schedule import Schedule
 
 from .tables import aligned
 
@@ -48,7 +49,7 @@ FULL_SITES, SITES = 5000, 800
 DAYS, WARM_DAYS = 60, 20
 MEAN_INTERVALS_HOURS = (6, 24, 72)
 INDEXES = ("accurate", "lying", "absent")
-DOUBLING_MIN_HOURS, DOUBLING_MAX_DAYS = (0.25, 2.0), (1, 3, 7, 21)
+DOUBLING_LEAST, DOUBLING_MOST = (0.01, 0.1), (1.1, 1.5, 2.5, 5.0, 10.0, 25.0)  # times the even interval
 
 
 # --- sites with known changes ---
@@ -237,9 +238,8 @@ class Trial:
     def doubling(self) -> Result:
         even = len(self.documents) / self.per_hour * HOUR
         results = [
-            self.by_intervals(min(even * first, days * DAY), _doubling(hours * HOUR, days * DAY))
-            for hours, days, first in product(DOUBLING_MIN_HOURS, DOUBLING_MAX_DAYS, (0.5, 2.0))
-            if days * DAY >= even / 2  # else all documents wait
+            self.by_intervals(even * first, _doubling(even * least, even * most))
+            for least, most, first in product(DOUBLING_LEAST, DOUBLING_MOST, (0.5, 1.0))
         ]
         return min(results, key=Result.mean)
 

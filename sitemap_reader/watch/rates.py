@@ -47,6 +47,7 @@ _CHANGEFREQ_SECONDS: Final = {
     "hourly": HOUR, "daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY, "yearly": 365 * DAY,
 }  # fmt: skip
 _EVIDENCE_EVENTS: Final = 0.25  # the weight of a stated period: often it is the default of a program
+_MAX_PRIOR_SECONDS: Final = 3 * DAY
 _MIN_STATED_SECONDS: Final = 60.0  # a shorter max-age or ttl only says that nothing may be cached
 
 
@@ -63,7 +64,8 @@ def prior_for(
 
     `max_age_seconds` is Cache-Control's, `ttl_minutes` that of a feed, `age_seconds` the time since the lastmod that an
     index states for the document, or the newest lastmod in it. Each stated period counts as a quarter of a change in a
-    quarter of the period, an age as half a change in the whole age, so that one of years leaves a low rate.
+    quarter of the period, an age as half a change in the whole age, so that one of years leaves a low rate. The weight
+    of the whole is at most that of three days of checks.
 
     >>> prior_for("urlset").seconds / 3600
     36.0
@@ -72,10 +74,10 @@ def prior_for(
     stated = [max_age_seconds, ttl_minutes and ttl_minutes * 60, _CHANGEFREQ_SECONDS.get(changefreq or "")]
     periods = [each for each in stated if each is not None and _MIN_STATED_SECONDS <= each < inf]
     age = age_seconds if age_seconds is not None and 0 <= age_seconds < inf else None
-    return Prior(
-        start.events + _EVIDENCE_EVENTS * len(periods) + (0.0 if age is None else 0.5),
-        start.seconds + _EVIDENCE_EVENTS * sum(periods) + (age or 0.0),
-    )
+    events = start.events + _EVIDENCE_EVENTS * len(periods) + (0.0 if age is None else 0.5)
+    seconds = start.seconds + _EVIDENCE_EVENTS * sum(periods) + (age or 0.0)
+    weight = min(_MAX_PRIOR_SECONDS / seconds, 1.0)
+    return Prior(events * weight, seconds * weight)
 
 
 @attrs.define
@@ -245,7 +247,8 @@ class ChangeRate:
     def from_json(cls, values: object, prior: Prior = _OTHER_FORMAT) -> ChangeRate:
         """The estimate that to_json() returned; the prior alone for values that it cannot have returned."""
         known: dict[str, Any] = values if isinstance(values, dict) else {}
-        totals, hours = [known.get(name) for name in ("events", "seconds")], known.get("hours")
+        totals: Any = [known.get(name) for name in ("events", "seconds")]
+        hours: Any = known.get("hours")
         if not _are_counts(totals) or min(totals) == 0:
             return cls(prior)
         has_profile = _are_counts(hours) and len(hours) == 24
@@ -314,7 +317,7 @@ class SignalRecord:
     def from_json(cls, values: object) -> SignalRecord:
         """The counts that to_json() returned; zeros for values that it cannot have returned."""
         known: dict[str, Any] = values if isinstance(values, dict) else {}
-        counts = [known.get(field.name) for field in attrs.fields(cls)]
+        counts: list[Any] = [known.get(field.name) for field in attrs.fields(cls)]
         if not _are_counts(counts) or any(
             part > whole for whole, part in ((counts[0], counts[1]), (counts[2], counts[3]))
         ):

@@ -25,41 +25,24 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
-from ..model.errors import UsageError
-from .rates import HOUR, ChangeRate, SignalRecord
+from .budget import HOUR, TokenBucket
+from .rates import ChangeRate, SignalRecord
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
+
+    from .budget import Budget
 
     Key: TypeAlias = Hashable
 
 NEARLY: Final = 0.8  # of theta: a visit also looks at the documents that have reached so much
 MIN_INTERVAL_SECONDS: Final = 300.0
 ADJUST_SECONDS: Final = 1800.0  # between two adjustments of theta
-_BURST_SECONDS: Final = 900.0  # of a budget may be used at once
-_MIN_BURST: Final = 4.0  # requests
 _MAX_CORRECTION: Final = 50.0
 _STEP: Final = 1.25  # the most that an adjustment changes the correction
+_MAX_PENDING: Final = 50  # signals of a document that are kept until its next look
 _STEP_SECONDS: Final = 1.0  # before the same is computed again
 _MIN_EXPECTED: Final = 20.0  # requests, before they are compared with the budget
-
-
-@attrs.frozen
-class Budget:
-    """The most requests an hour: in all, and to each host (None: as many as in all)."""
-
-    per_hour: float
-    host_per_hour: float | None = None
-
-    def __attrs_post_init__(self) -> None:
-        for name, number in (("budget", self.per_hour), ("budget of a host", self.host_rate)):
-            if not 0 < number < inf:
-                raise UsageError(f"the {name} must be a positive number of requests an hour, not {number}")
-
-    @property
-    def host_rate(self) -> float:
-        """The requests an hour to each host."""
-        return self.per_hour if self.host_per_hour is None else min(self.host_per_hour, self.per_hour)
 
 
 @attrs.frozen
@@ -68,40 +51,6 @@ class Visit:
 
     host: str
     keys: tuple[Key, ...]
-
-
-@attrs.define
-class TokenBucket:
-    """At most `per_second` requests in the long run, and `burst` at once."""
-
-    per_second: float
-    burst: float
-    tokens: float
-    at: float = -inf
-
-    @classmethod
-    def of(cls, per_hour: float) -> TokenBucket:
-        """A full bucket."""
-        burst = max(per_hour / HOUR * _BURST_SECONDS, _MIN_BURST)
-        return cls(per_hour / HOUR, burst, burst)
-
-    def available(self, now: float) -> float:
-        """The requests that may be made now; negative after more than that."""
-        if now > self.at:
-            if self.at > -inf:
-                self.tokens = min(self.tokens + (now - self.at) * self.per_second, self.burst)
-            self.at = now
-        return self.tokens
-
-    def available_at(self, now: float) -> float:
-        """When the next request may be made."""
-        missing = 1.0 - self.available(now)
-        return now if missing <= 1e-9 else now + missing / self.per_second
-
-    def use(self, requests: float, now: float) -> None:
-        """Takes so many tokens, also if there are fewer."""
-        self.available(now)
-        self.tokens -= requests
 
 
 @attrs.define(eq=False)
@@ -268,13 +217,15 @@ class Schedule:
 
     def _judge_signals(self, document: _Document, now: float, changed: bool) -> list[float | None]:
         """Adds the check to the records of the sources; the times of the signals that count."""
-        sources = {source for source, _ in document.signals} | ({document.source} - {None})
+        sources = {source for source, _ in document.signals} | ({document.source} if document.source else set())
         for source in sources:
             of_index = self._documents.get(source.key)
             covered = (of_index.looked_at if of_index else now) - document.looked_at
             share = covered / (now - document.looked_at) if now > document.looked_at else 1.0
             signals = sum(each is source for each, _ in document.signals)
             source.record.add(signals, changed=changed, share=share)
+            if of_index is None:
+                source.counts = source.record.is_trusted
         return [at for source, at in document.signals if source.counts]
 
     def _judge_source(self, source: _Source, index: _Document) -> None:
@@ -313,8 +264,10 @@ class Schedule:
         document, sender = self._documents.get(key), self._source(source)
         if document is None:
             return sender.counts
-        document.signals.append((sender, at))
         sender.sent += 1
+        if len(document.signals) >= _MAX_PENDING:
+            return sender.counts
+        document.signals.append((sender, at))
         if sender.counts:
             precision = sender.record.precision
             document.pending += precision * max(now - document.looked_at, 1.0 / document.rate.per_second)
