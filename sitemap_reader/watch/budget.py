@@ -58,9 +58,9 @@ class TokenBucket:
             self.at = now
         return self.tokens
 
-    def available_at(self, now: float) -> float:
-        """When the next request may be made."""
-        missing = 1.0 - self.available(now)
+    def available_at(self, now: float, requests: float = 1.0) -> float:
+        """When so many requests may be made."""
+        missing = requests - self.available(now)
         return now if missing <= 1e-9 else now + missing / self.per_second
 
     def use(self, requests: float, now: float) -> None:

@@ -114,6 +114,7 @@ class Schedule:
         self._calendar: list[tuple[float, int, _Host]] = []
         self._ready: list[tuple[float, int, _Host]] = []  # hosts with a document that is due, by their largest index
         self._versions = count()
+        self._outstanding = 0  # documents of visits that were not yet looked at
         self._demand = 0.0
         self._base_theta = 0.0
         self._correction = 1.0
@@ -164,8 +165,7 @@ class Schedule:
         if document.source is not None:
             del document.source.documents[key]
         self._unplan(document)
-        if host.visited is not None:
-            host.visited.pop(key, None)
+        self._leave_visit(document)
         if not host.documents and host.visited is None:
             del self._hosts[host.name]
             host.version = -1
@@ -211,8 +211,7 @@ class Schedule:
                 self._judge_source(source, document)
         document.looked_at, document.pending, document.not_before = now, 0.0, -inf
         document.signals.clear()
-        if document.host.visited is not None:
-            document.host.visited.pop(key, None)
+        self._leave_visit(document)
         self._plan(document)
 
     def _judge_signals(self, document: _Document, now: float, changed: bool) -> list[float | None]:
@@ -241,6 +240,7 @@ class Schedule:
             source.counts = counts
             index.rate.reset()
             for document in source.documents.values():
+                document.pending = 0.0
                 self._plan(document)
 
     def _index_price(self, source: _Source, per_second: float, theta: float) -> tuple[float, float]:
@@ -287,6 +287,7 @@ class Schedule:
         if place is None or place.visited is None:
             return
         left, place.visited = place.visited, None
+        self._outstanding -= len(left)
         for document in left.values():
             document.not_before = max(retry_at, now)
             self._plan(document)
@@ -327,13 +328,13 @@ class Schedule:
     def next_due(self, now: float) -> float | None:
         """The time from which pop_due() may return a visit; None if there is no document to wait for."""
         self._adjust(now)
-        if self._ready:
-            first = now
-        elif self._calendar:
-            first = self._calendar[0][0]
-        else:
+        for heap in (self._ready, self._calendar):
+            while heap and heap[0][1] != heap[0][2].version:
+                heappop(heap)
+        if not self._ready and not self._calendar:
             return None
-        return max(first, self._bucket.available_at(now))
+        first = now if self._ready else self._calendar[0][0]
+        return max(first, self._bucket.available_at(now, 1.0 + self._outstanding))
 
     def pop_due(self, now: float, limit: int | None = None) -> list[Visit]:
         """The visits to begin now, the largest index first, with at most `limit` documents in all.
@@ -342,7 +343,7 @@ class Schedule:
         """
         self._adjust(now)
         self._collect(now)
-        left = floor(self._bucket.available(now) + 1e-9)
+        left = floor(self._bucket.available(now) + 1e-9) - self._outstanding
         left = left if limit is None else min(left, limit)
         visits = []
         while left > 0 and self._ready:
@@ -359,6 +360,7 @@ class Schedule:
                 self._unplan(document)
             host.version = -1
             left -= len(host.visited)
+            self._outstanding += len(host.visited)
             visits.append(Visit(host.name, tuple(host.visited)))
         return visits
 
@@ -367,6 +369,7 @@ class Schedule:
 
         They do not include those that the visit already has.
         """
+        self._adjust(now)
         place = self._hosts.get(host)
         if place is None:
             return ()
@@ -374,6 +377,7 @@ class Schedule:
 
     def is_due(self, key: Key, now: float) -> bool:
         """Whether a document is due or nearly due."""
+        self._adjust(now)
         document = self._documents.get(key)
         return document is not None and self._is_reached(document, self._nearly, now)
 
@@ -438,6 +442,10 @@ class Schedule:
             heapify(host.heap)
         if host.heap[0][2] is document:
             self._call(host)
+
+    def _leave_visit(self, document: _Document) -> None:
+        if document.host.visited and document.host.visited.pop(document.key, None):
+            self._outstanding -= 1
 
     def _unplan(self, document: _Document) -> None:
         document.version = -1

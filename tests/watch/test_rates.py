@@ -14,7 +14,7 @@ from sitemap_reader.watch.rates import DAY, HALF_LIFE_SECONDS, HOUR, ChangeRate,
 
 def checked(per_second: float, interval: float, checks: int, *, exact: bool = False) -> ChangeRate:
     """The estimate after regular checks of a Poisson process."""
-    rng, rate, at = random.Random(7), ChangeRate(), 0.0
+    rng, rate, at = random.Random(7), ChangeRate(), 0.0  # noqa: S311 - not for secrets
     following = rng.expovariate(per_second)
     for _ in range(checks):
         found = []
@@ -181,7 +181,12 @@ def test_priors_by_kind():
 
 @pytest.mark.parametrize(
     "evidence",
-    [{"max_age_seconds": 30 * DAY}, {"ttl_minutes": 30 * 1440}, {"changefreq": "yearly"}, {"age_seconds": 3 * 365 * DAY}],
+    [
+        {"max_age_seconds": 30 * DAY},
+        {"ttl_minutes": 30 * 1440},
+        {"changefreq": "yearly"},
+        {"age_seconds": 3 * 365 * DAY},
+    ],
     ids=lambda evidence: next(iter(evidence)),
 )
 def test_evidence_of_rare_changes_lowers_the_prior(evidence):
