@@ -285,7 +285,7 @@ class Watch:
             rate = known_rate(document) if known else ChangeRate(prior_for("urlset"))
             if known and index:
                 right = 1e6 * (document.index == "accurate")
-                self.schedule.set_record(index, KnownRecord(1e6, right, 1e6, right))
+                self.schedule.set_source(index, KnownRecord(1e6, right, 1e6, right))
             self.schedule.add(number, str(document.site), rate, -math.inf, source=index)
             if index:
                 self.children[index].append(number)

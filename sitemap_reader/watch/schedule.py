@@ -174,14 +174,16 @@ class Schedule:
         """The estimate of a document, which looked() revises."""
         return self._documents[key].rate
 
-    def record(self, source: Key) -> SignalRecord:
+    def source(self, source: Key) -> SignalRecord:
         """The record of a source of signals, to be stored; that of a new source is empty."""
         return self._source(source).record
 
-    def set_record(self, source: Key, record: SignalRecord) -> None:
-        """Continues a stored record; to be called before the documents of the source are added."""
-        self._source(source).record = record
-        self._source(source).counts = record.is_trusted
+    def set_source(self, source: Key, record: SignalRecord) -> None:
+        """Continues a stored record."""
+        known = self._source(source)
+        known.record, known.counts = record, record.is_trusted
+        for document in known.documents.values():
+            self._plan(document)
 
     def _source(self, key: Key) -> _Source:
         return self._sources.setdefault(key, _Source(key))

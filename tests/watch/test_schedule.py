@@ -245,7 +245,7 @@ def test_a_document_that_is_removed_during_its_visit_does_not_return():
 
 def signalled(precision: float, *, recall: float = 0.9, per_day: float = 0.1) -> Schedule:
     schedule = Schedule(Budget(0.2))
-    schedule.set_record("index", SignalRecord(1e3, 1e3 * precision, 1e3, 1e3 * recall))
+    schedule.set_source("index", SignalRecord(1e3, 1e3 * precision, 1e3, 1e3 * recall))
     schedule.add("index", "a", rate_of(0.5), 0.0)
     for name in ("x", "y"):
         schedule.add(name, "a", rate_of(per_day), 0.0, source="index")
@@ -287,7 +287,7 @@ def test_looks_measure_the_precision():
     for step in range(1, 30):
         schedule.signal("x", step * HOUR, "index", step * HOUR)
         schedule.looked("x", step * HOUR, changed=step % 2 == 0)
-    assert schedule.record("index").precision == pytest.approx(0.5, abs=0.05)
+    assert schedule.source("index").precision == pytest.approx(0.5, abs=0.05)
 
 
 def test_an_index_that_always_signals_all_children_is_ignored_and_its_children_are_planned_anew():
