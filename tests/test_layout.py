@@ -31,7 +31,7 @@ LAYERS = [
     {"state"},
     {"client"},
     {"compare", "statistics", "scale", "integrations"},
-    {"checks"},
+    {"checks", "watch"},
     {"analysis", "cli"},
     {"__init__", "__main__"},
 ]

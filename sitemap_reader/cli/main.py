@@ -11,7 +11,7 @@ import click
 
 from ..serialize.writers import FORMATS
 from ..version import __version__
-from . import network_options, options
+from . import network_options, options, watch_options
 from .command import CommandGroup, current_settings
 
 if TYPE_CHECKING:
@@ -205,6 +205,32 @@ def sync(**arguments: Any) -> Exit:
     Changes are delivered at least once: after a crash the next run resumes, and may repeat the changes of one sitemap.
     """
     from .sync import run
+
+    return run(**arguments)
+
+
+@main.command(
+    epilog="sitemap-reader watch example.com --state sites.db >> changes.jsonl\n"
+    "sitemap-reader watch hosts.txt --state sites.db --to changes.jsonl --rotate daily --listen 127.0.0.1:8080\n"
+    "sitemap-reader watch hosts.txt --state sites.db --webhook https://example.com/hook --budget 10000",
+)
+@click.argument("hosts", metavar="HOSTS...", type=options.FILE, nargs=-1)
+@options.state
+@watch_options.watch
+@options.verbosity
+@options.changed_on
+@options.url_patterns
+@options.extras
+@network_options.harvest_network
+def watch(**arguments: Any) -> Exit:
+    """Watch sites, and report changes soon after they happen.
+
+    HOSTS are hosts, files with one a line, or - for stdin. Runs until it is stopped. Each sitemap is requested again
+    when that pays: by how often it has changed so far and what its index states, within the budget of requests.
+
+    Changes are delivered at least once; after a restart the watch continues where it was.
+    """
+    from .watch import run
 
     return run(**arguments)
 

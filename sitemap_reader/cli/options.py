@@ -76,10 +76,16 @@ def size(context: click.Context, param: click.Parameter, text: str | None) -> in
     """`500M`, `2 GiB` or `1000000` -> bytes; None stays None."""
     if text is None:
         return None
-    match = _BYTES.fullmatch(text.strip())
-    if match is None or not int(match[1]):
+    found = parse_size(text)
+    if found is None:
         raise click.BadParameter(f"{text!r} is not a size; write it as 500M, 2G or a number of bytes", context, param)
-    return int(match[1]) * _UNITS[match[2].lower()]
+    return found
+
+
+def parse_size(text: str) -> int | None:
+    """The bytes of a size such as `500M`; None for text that is none."""
+    match = _BYTES.fullmatch(text.strip())
+    return int(match[1]) * _UNITS[match[2].lower()] or None if match else None
 
 
 def check_size(context: click.Context, param: click.Parameter, text: str | None) -> Any:

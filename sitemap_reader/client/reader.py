@@ -6,7 +6,7 @@ sync_api.py has the same for callers without an event loop. Configures no loggin
 from __future__ import annotations
 
 import logging
-from contextlib import aclosing
+from contextlib import aclosing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
@@ -34,7 +34,7 @@ from .streams import AsyncStream, ChangeRun, CrawlRun
 from .targets import Target, find_target, read_netrc, recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import aiohttp
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..parser.normalise.scope import ScopeMode
     from ..state.state import State
-    from ..state.sync import SyncPlan
+    from ..state.sync import StateSync, SyncPlan
 
 USER_AGENT = f"sitemap-reader/{__version__}"
 
@@ -209,6 +209,21 @@ class SitemapReader:
 
     def change_run(self, target: str | Path | Target, state: State | str | Path, options: SyncOptions) -> ChangeRun:
         """The ChangeRun that a stream of changes reads; the state is open from here on."""
+        return self.begin_sync(target, state, options)()
+
+    def begin_sync(
+        self,
+        target: str | Path | Target,
+        state: State | str | Path,
+        options: SyncOptions,
+        *,
+        wrap: Callable[[Fetcher], Fetcher] = lambda fetcher: fetcher,
+    ) -> Callable[[], ChangeRun]:
+        """change_run() in two steps, for callers with a thread for the state: the second, which this returns, makes
+        the ChangeRun without reading the state.
+
+        `wrap` returns the fetcher to use in place of the reader's; `options` may have all fields of SyncPlan.
+        """
         from ..state.state import site_name  # here: reading alone needs no database
         from ..state.sync import StateSync
 
@@ -218,22 +233,29 @@ class SitemapReader:
         found = find_target(target, self._base)
         plan_fields = query.plan_fields(plan.clock())
         state_sync = StateSync(state, site_name(found.seeds), self.state_settings(query), plan)
-        try:
+        with _closed_on_error(state_sync):
             # A recording has to be whole, so no request of it is conditional.
             cache = state_sync.cache(knows_documents=self._record is None)
-            crawl = self._crawl(found, cache=cache, **plan_fields)
-        except BaseException:
-            state_sync.close()
-            raise
-        return ChangeRun(
-            found.name,
-            crawl,
-            query.summary_builder(),
-            query.guarded(query.on_progress),
-            _progress_bar(query),
-            state_sync=state_sync,
-            on_document=query.guarded(on_document),
-        )
+
+        def change_run() -> ChangeRun:
+            with _closed_on_error(state_sync):
+                crawl = self._crawl(found, cache=cache, wrap=wrap, **plan_fields)
+            return ChangeRun(
+                found.name,
+                crawl,
+                query.summary_builder(),
+                query.guarded(query.on_progress),
+                _progress_bar(query),
+                state_sync=state_sync,
+                on_document=query.guarded(on_document),
+            )
+
+        return change_run
+
+    @property
+    def fetcher(self) -> Fetcher:
+        """What sends the requests of this reader, for those that no crawl makes."""
+        return self._fetcher
 
     def page_fetcher(self, target: Target, rules_of: Callable[[str], Rules | None]) -> PageFetcher:
         """The PageFetcher for pages of a target; `rules_of` returns the rules of hosts that were read before."""
@@ -257,6 +279,7 @@ class SitemapReader:
         *,
         sniff_only: bool = False,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
+        wrap: Callable[[Fetcher], Fetcher] = lambda fetcher: fetcher,
         **changes: Any,
     ) -> Crawl:
         plan = attrs.evolve(self._plan, is_recording=target.replay is not None, **changes)
@@ -265,7 +288,7 @@ class SitemapReader:
             name = target.local or target.name
             raise UsageError(f"host_map= is for requests, and {name} is read from the disk: leave it out")
         seeds, network = self._mapped(target)
-        fetcher = target.replay or network
+        fetcher = wrap(target.replay or network)
         if self._record is not None:
             fetcher = recorder(fetcher, self._record, target)
         return Crawl(
@@ -299,6 +322,16 @@ def _check_fetcher(fetcher: object) -> None:
     if not callable(getattr(fetcher, "fetch", None)):
         needed = "a method fetch(url, headers), an async context manager that gives a Response: see sr.fetch.Fetcher"
         raise UsageError(f"a fetcher has {needed}; this {type(fetcher).__name__} has none")
+
+
+@contextmanager
+def _closed_on_error(state_sync: StateSync) -> Iterator[None]:
+    """A context that closes a StateSync if it ends by an exception."""
+    try:
+        yield
+    except BaseException:
+        state_sync.close()
+        raise
 
 
 def _progress_bar(query: UrlQuery) -> ProgressBar | None:

@@ -57,12 +57,19 @@ class CachedDocument:
     children: tuple[SitemapRef, ...] = ()
 
 
+_NOT_READ = CachedDocument("")
+
+
 @attrs.frozen
 class DocumentCache:
     """What earlier crawls know: `documents` that were read to their end, `names` of all that ever were a sitemap.
 
     `already_read` (URL -> format) are documents that this very crawl read before it was interrupted: they list no other
     document, and all their entries were yielded.
+
+    `is_due(url, listing, is_known)` decides whether a document is requested in this crawl; None requests all.
+    `is_known`: it is among the `documents`, with the same scope. One that is not due ends like one that is unchanged,
+    or if it is not known, without an entry and incomplete.
     """
 
     now: datetime = _NEVER
@@ -70,6 +77,7 @@ class DocumentCache:
     documents: Mapping[str, CachedDocument] = attrs.field(factory=dict)
     names: frozenset[str] = frozenset()
     already_read: Mapping[str, str] = attrs.field(factory=dict)
+    is_due: Callable[[str, SitemapRef | None, bool], bool] | None = None
 
     def known(self, url: str, authorities: tuple[str, ...]) -> CachedDocument | None:
         """The cached document, if its scope is the same as it was then."""
@@ -136,14 +144,18 @@ class Revalidator:
         return {} if known is None else conditions(known)
 
     def skips(self, document: Document) -> bool:
-        """Whether a newly listed document need not be requested; it counts as unchanged then."""
-        if not (self._cache.documents or self._cache.already_read):
+        """Whether a newly listed document need not be requested; it counts as unchanged then, or as not due."""
+        cache, url = self._cache, document.original_url
+        if not (cache.documents or cache.already_read or cache.is_due):
             return False
         authorities = self._authorities.authorities_of(document)
-        known = self._cache.skipped(document.original_url, document.listed_lastmod, authorities)
-        if known is not None:
-            self._add(document, known)
-        return known is not None
+        found = cache.skipped(url, document.listed_lastmod, authorities)
+        if found is None and cache.is_due is not None:
+            known = cache.known(url, authorities)
+            found = None if cache.is_due(url, document.listed, known is not None) else known or _NOT_READ
+        if found is not None:
+            self._add(document, found)
+        return found is not None
 
     def confirm(self, document: Document) -> None:
         """The server answers 304: the document is unchanged."""
@@ -166,4 +178,10 @@ class Revalidator:
             if steps > 0:
                 steps -= 1
                 self._unchanged.popleft()
-                yield document, Outcome(format=known.format, sha256=known.sha256, not_modified=True)
+                yield document, _outcome(known)
+
+
+def _outcome(known: CachedDocument) -> Outcome:
+    if known is _NOT_READ:
+        return Outcome(complete=False)
+    return Outcome(format=known.format, sha256=known.sha256, not_modified=True)

@@ -33,7 +33,7 @@ class LogEntry:
     """Changes of one document of a site that were found together: at most MAX_PIECE_URLS.
 
     They have the numbers `first_seq` to `last_seq`. `lines` are JSON lines in UTF-8, one for each change, each ending
-    with a line break.
+    with a line break. `log_id` is a random text that the log of no other state has.
     """
 
     first_seq: int
@@ -41,6 +41,15 @@ class LogEntry:
     at: datetime
     site: str
     lines: bytes
+    log_id: str = ""
+
+    @property
+    def key(self) -> str:
+        """A text of letters, digits and `_` that no other entry has, also of other states and of a restored backup.
+
+        It is the same whenever the entry is delivered, so that receivers can drop repetitions.
+        """
+        return f"{self.log_id}_{micros(self.at):x}_{self.last_seq}"
 
 
 class ChangeLog:
@@ -48,9 +57,16 @@ class ChangeLog:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._last_seq = self._last_at = 0
         with sqlite_errors(state.name):
-            last = state.db.execute("SELECT last_seq, at FROM change_log ORDER BY last_seq DESC LIMIT 1").fetchone()
-        self._last_seq, self._last_at = last or (0, 0)
+            self._id: str = state.db.execute("SELECT id FROM log_id").fetchone()[0]
+        self.reload()
+
+    def reload(self) -> None:
+        """Continues behind the newest entry of the state, after a rollback."""
+        query = "SELECT last_seq, at FROM change_log ORDER BY last_seq DESC LIMIT 1"
+        with sqlite_errors(self._state.name):
+            self._last_seq, self._last_at = self._state.db.execute(query).fetchone() or (0, 0)
 
     @property
     def last_seq(self) -> int:
@@ -67,20 +83,17 @@ class ChangeLog:
             numbered.append(b"%s,%s\n" % (head[:-1], line[1:]))
         last_seq = self._last_seq + len(lines)
         row = (last_seq, len(lines), at_micros, site, zlib.compress(b"".join(numbered), _LEVEL))
-        self._state.db.execute("INSERT INTO change_log VALUES (?, ?, ?, ?, ?)", row)
+        with sqlite_errors(self._state.name):
+            self._state.db.execute("INSERT INTO change_log VALUES (?, ?, ?, ?, ?)", row)
         self._last_seq, self._last_at = last_seq, at_micros
         return len(lines)
-
-    def reload(self) -> None:
-        """Continues behind the newest entry of the state, after a rollback."""
-        self.__init__(self._state)  # type: ignore[misc]
 
     def after(self, seq: int, entries: int) -> Iterator[LogEntry]:
         """Up to so many entries with changes whose numbers are greater than `seq`, oldest first."""
         query = "SELECT * FROM change_log WHERE last_seq > ? ORDER BY last_seq LIMIT ?"
         with sqlite_errors(self._state.name):
             for last_seq, changes, at, site, lines in self._state.db.execute(query, (seq, entries)).fetchall():
-                yield LogEntry(last_seq - changes + 1, last_seq, moment(at), site, zlib.decompress(lines))
+                yield LogEntry(last_seq - changes + 1, last_seq, moment(at), site, zlib.decompress(lines), self._id)
 
     # --- sinks ---
 
@@ -102,7 +115,7 @@ class ChangeLog:
     def prune(self, before: datetime, sinks: Collection[str]) -> None:
         """Deletes entries from before a time that all of these sinks have received; the newest entry always stays.
 
-        Commits. Other sinks, of earlier runs, do not count: they would keep the log for ever.
+        Commits. Sinks of earlier runs do not count, or the log would grow without end.
         """
         marks = ", ".join("?" * len(sinks))
         query = (

@@ -155,13 +155,23 @@ class SiteDocuments:
         fine = int(outcome.complete)
         validators = _validators(outcome, self._started)
         if outcome.status is None:  # not requested: everything else stays
-            self._set(row, fine=fine, gone_since=None, run=self._run, last_seen=micros(self._started))
+            now = micros(self._started)
+            self._set(row, fine=fine, gone_since=None, run=self._run, last_seen=now, confirmed_at=now)
             return
         self._observe(row, outcome, has_changed=False)
         # The validators of a 304 may belong to another version than the stored body.
         if outcome.not_modified:
             validators = {"etag": row.stored.etag, "last_modified": row.stored.last_modified}
         self._finish(row, outcome, fine=fine, gone_since=None, **validators, **self._stated(outcome))
+
+    def postpone(self, url: str) -> None:
+        """Records that a document is listed, and was not due: what is known of it stays."""
+        now = micros(self._started)
+        self._db.execute(
+            "INSERT INTO document (site, url, first_seen, last_seen, run) VALUES (?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET last_seen = excluded.last_seen, run = excluded.run",
+            (self._site, url, now, now, self._run),
+        )
 
     def replace(
         self, row: DocumentRow, outcome: Outcome, *, entries: int, history: History, newest: Lastmod | None
@@ -239,7 +249,7 @@ class SiteDocuments:
     def _finish(self, row: DocumentRow, outcome: Outcome, **columns: Any) -> None:
         now = micros(self._started)
         parents = _json(outcome.parents)
-        self._set(row, **columns, parents=parents, run=self._run, last_seen=now, looked_at=now)
+        self._set(row, **columns, parents=parents, run=self._run, last_seen=now, looked_at=now, confirmed_at=now)
 
     def _set(self, row: DocumentRow, **columns: Any) -> None:
         names = ", ".join(f"{name} = ?" for name in columns)

@@ -191,6 +191,10 @@ CREATE TABLE change_log (
   site TEXT NOT NULL,
   lines BLOB NOT NULL             -- zlib
 );
+CREATE TABLE log_id (
+  id TEXT NOT NULL                -- random: no other log has it
+);
+INSERT INTO log_id VALUES (lower(hex(randomblob(6))));
 CREATE TABLE sink (
   name TEXT PRIMARY KEY,
   seq INTEGER NOT NULL,           -- of the last change that it has received

@@ -50,7 +50,7 @@ class SyncPlan:
     """The options of a sync, as in changes().
 
     `full`: all documents are read, without conditional requests. `dry_run` does not write the state. `clock` returns
-    the current time, aware.
+    the current time, aware. `is_due` is as in DocumentCache.
     """
 
     trust_lastmod: Trust = "auto"
@@ -59,6 +59,7 @@ class SyncPlan:
     on: On = "any"
     accept_removals: bool = False
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    is_due: Callable[[str, SitemapRef | None, bool], bool] | None = None
 
 
 class StateSync:
@@ -81,6 +82,7 @@ class StateSync:
         self._sitemaps = self._not_modified = 0
         self._all_read = True  # robots.txt files, and what is not on the web
         self._hidden_robots: list[str] = []  # robots.txt URLs that answered with HTML
+        self._postponed: set[str] = set()  # documents that were not due
         self._has_begun = False
         self._open: dict[str, tuple[DocumentRow, DocumentBuffer]] = {}
         self._shares = self._state.shared_by > 1
@@ -129,7 +131,15 @@ class StateSync:
         """The cache of the crawl; without documents if all are to be read."""
         with sqlite_errors(self._state.name):
             cache = self._documents.cache(self._plan.trust_lastmod)
+        cache = attrs.evolve(cache, is_due=self._plan.is_due and self._is_due)
         return cache if knows_documents and not self._plan.full else attrs.evolve(cache, documents={})
+
+    def _is_due(self, url: str, listing: SitemapRef | None, is_known: bool) -> bool:
+        assert self._plan.is_due is not None  # noqa: S101 - for the type checker
+        is_due = self._plan.is_due(url, listing, is_known)
+        if not is_due:
+            self._postponed.add(url)
+        return is_due
 
     # --- during the crawl ---
 
@@ -185,9 +195,13 @@ class StateSync:
                 self._hidden_robots.append(url)
             self._documents.forget_children(url)
             return
+        self._sitemaps += 1
+        if url in self._postponed:
+            self._documents.postpone(url)
+            self._documents.forget_children(url)
+            return
         row, buffer = self._row_and_buffer(url)
         del self._open[url]
-        self._sitemaps += 1
         if outcome.not_modified or (not self._plan.full and self._documents.is_same(row, outcome)):
             self._not_modified += outcome.not_modified
             self._is_known = True

@@ -87,21 +87,25 @@ SELECT :site, key, document, {_COLUMNS}, :prefix || loc, :sitemap, :expires OR {
 AND NOT ((:expires OR {HAS_NEWS}) AND EXISTS (
   SELECT 1 FROM entry AS other INDEXED BY entry_key WHERE other.key = entry.key AND other.document <> entry.document))
 """
-_TO_REMOVE = """
-site = :site AND NOT expired
+# A URL that left a document may be listed in another that was not looked at since, by a watch.
+_DECIDABLE = """
+NOT expired AND left_at <= (SELECT coalesce(min(confirmed_at), left_at) FROM document WHERE site = :site AND complete)
+"""
+_TO_REMOVE = f"""
+site = :site AND {_DECIDABLE}
 AND NOT EXISTS (SELECT 1 FROM entry INDEXED BY entry_key WHERE entry.key = unlisted.key)
 """
 _MARK_REPORTED = f"""
 UPDATE unlisted SET reported = 1 WHERE site = :site AND key IN (SELECT key FROM unlisted WHERE {_TO_REMOVE})
 """
-_UNDECIDED = """
+_UNDECIDED = f"""
 SELECT gone.key, gone.loc, gone.sitemap, gone.document, gone.stated, gone.nested,
   kept.document, kept.stated, kept.nested
 FROM unlisted AS gone LEFT JOIN entry AS kept INDEXED BY entry_key ON kept.key = gone.key
-WHERE gone.site = :site AND NOT gone.expired ORDER BY gone.key
+WHERE gone.site = :site AND {_DECIDABLE} ORDER BY gone.key
 """
-_DECIDED = """
-DELETE FROM unlisted WHERE site = :site AND key IN (SELECT key FROM unlisted WHERE site = :site AND NOT expired)
+_DECIDED = f"""
+DELETE FROM unlisted WHERE site = :site AND key IN (SELECT key FROM unlisted WHERE site = :site AND {_DECIDABLE})
 """
 
 

@@ -1,0 +1,155 @@
+"""`watch`: visits sites without end, and delivers their changes to sinks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..client.summary import count_of
+from ..client.targets import read_target_list
+from ..model.errors import UsageError
+from ..scale.hosts import read_hosts
+from ..serialize.dumps import STDIN
+from ..watch.api import make_watcher
+from ..watch.dead_letters import DeadLetters, redeliver
+from ..watch.file_sink import Rotation
+from ..watch.service import ServerPlan, SinkPlan, run_watch
+from ..watch.sink_targets import sink_for
+from ..watch.webhook import WebhookSink
+from .exits import Exit
+from .messages import Console, bytes_on_stdin
+from .options import parse_size
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..scale.hosts import HostList
+    from ..watch.visit import Visit
+    from ..watch.watched_site import WatchedSite
+    from ..watch.watcher import Watcher
+
+_SECRETS, _TOKEN = "SITEMAP_READER_WEBHOOK_SECRET", "SITEMAP_READER_TOKEN"
+
+
+def run(
+    *,
+    hosts: Sequence[str],
+    state: str,
+    sinks: Sequence[str],
+    rotate: str | None,
+    gzip: bool,
+    dead_letter_hours: int,
+    redeliver: bool,
+    keep_days: int,
+    listen: str | None,
+    accept: Any,
+    server_names: Sequence[str],
+    behind_proxy: bool,
+    quiet: bool,
+    verbose: bool,
+    **watching: Any,
+) -> Exit:
+    """Watches the hosts until a signal; `watching` are keywords of watch.api.make_watcher()."""
+    console = Console(quiet=quiet, verbose=verbose)
+    plans = _sink_plans(sinks or ([] if listen else ["-"]), state, _rotation(rotate, gzip=gzip), dead_letter_hours)
+    if redeliver:
+        return asyncio.run(_redeliver(plans, console))
+    if not hosts:
+        raise UsageError("give HOSTS: hosts such as example.com, or a file with one a line")
+    server = None
+    if listen is not None:
+        token = os.environ.get(_TOKEN) or None
+        server = ServerPlan(listen, accept, token, tuple(server_names), behind_proxy)
+    listed = _read_hosts(hosts)
+    for number, why in listed.refused:
+        console.error(f"host {number}: {why}")
+    watcher = make_watcher(listed, state, **watching)
+    watcher.plan = attrs.evolve(
+        watcher.plan, keep_log=timedelta(days=keep_days), on_visit=_VisitLines(console).show if verbose else None
+    )
+    try:
+        asyncio.run(run_watch(watcher, plans, server, report=console.note, handles_signals=True))
+    except BrokenPipeError:
+        if "-" not in sinks and sinks:
+            raise
+    return console.end(_ending(watcher), None, [Exit.COMPLETE])
+
+
+def _read_hosts(named: Sequence[str]) -> HostList:
+    """The hosts that are named, those in files that are, and those on stdin."""
+    hosts: list[str] = []
+    for name in named:
+        if name == STDIN:
+            hosts += [each for _, each in read_target_list(bytes_on_stdin())]
+        elif Path(name).is_file():
+            hosts += read_hosts(name).targets
+        else:
+            hosts.append(name)
+    return read_hosts(hosts)
+
+
+def _rotation(when: str | None, *, gzip: bool) -> Rotation | None:
+    if when is None and not gzip:
+        return None
+    size = None if when in (None, "daily") else parse_size(when)
+    if when not in (None, "daily") and size is None:
+        raise UsageError(f"rotate: {when!r} is neither daily nor a size; write it as daily, 100M or 1G")
+    return Rotation(size, is_daily=when == "daily", is_compressed=gzip)
+
+
+def _sink_plans(names: Sequence[str], state: str, rotation: Rotation | None, hours: int) -> list[SinkPlan]:
+    secrets = os.environ.get(_SECRETS, "").split()
+    plans = []
+    for name in dict.fromkeys(names):
+        is_file = name != STDIN and "://" not in name
+        sink = sink_for(name, secrets=secrets, rotation=rotation if is_file else None)
+        letters = DeadLetters(DeadLetters.beside(state, sink.name), max_hours=hours)
+        plans.append(SinkPlan(sink, letters if isinstance(sink, WebhookSink) else None))
+    if rotation is not None and all(name == STDIN or "://" in name for name in names):
+        raise UsageError("rotate: only a file is rotated: name one (--to FILE)")
+    return plans
+
+
+async def _redeliver(plans: Sequence[SinkPlan], console: Console) -> Exit:
+    """Delivers dead letters once more; PARTIAL if some could not be delivered."""
+    letters = [plan for plan in plans if plan.dead_letters is not None]
+    if not letters:
+        raise UsageError("redeliver: only webhooks have dead letters: name one (--webhook URL)")
+    failed = 0
+    for plan in letters:
+        assert plan.dead_letters is not None  # noqa: S101 - for the type checker
+        try:
+            done = await redeliver(plan.dead_letters, plan.sink)
+        finally:
+            await plan.sink.close()
+        failed += done.failed
+        console.note(f"{plan.sink.name}: {done.delivered:,} delivered, {done.failed:,} failed")
+    return Exit.PARTIAL if failed else Exit.COMPLETE
+
+
+def _ending(watcher: Watcher) -> str:
+    counts = watcher.counters
+    changes = ", ".join(f"{counts.changes.get(name, 0):,} {name}" for name in ("new", "updated", "removed"))
+    visits, requests = sum(counts.visits.values()), sum(counts.requests.values())
+    return f"{changes}; {count_of(visits, 'visit')}, {count_of(requests, 'request')}"
+
+
+@attrs.frozen
+class _VisitLines:
+    """Prints a line for each visit."""
+
+    console: Console
+
+    def show(self, site: WatchedSite, visit: Visit) -> None:
+        """Prints what a visit found."""
+        counts, requests = visit.counts, visit.fetcher.requests if visit.fetcher else 0
+        found = [f"{number:,} {name}" for name in ("new", "updated", "removed") if (number := getattr(counts, name, 0))]
+        fault = visit.error or (f"fails, {site.failures}. time" if site.failures else "")
+        self.console.detail(
+            f"{site.target.name}: {', '.join([count_of(requests, 'request'), *found, *([fault] if fault else [])])}"
+        )

@@ -1,0 +1,123 @@
+"""WatchData: what a watch stores in a state beside the URLs: its estimates, stored responses, and which runs to keep.
+
+In: values of sites and documents, as JSON. Out: the same after a restart. Broken JSON counts as none.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import orjson
+
+from ..model.url_batch import micros
+from .documents import stored_documents
+from .rows import moment
+from .schema import sqlite_errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import datetime
+
+    from .documents import StoredDocument
+    from .state import State
+
+
+@attrs.frozen
+class StoredResponse:
+    """A response that need not be requested again for some time; `headers` with names in lower case."""
+
+    url: str
+    at: datetime
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class WatchData:
+    """Reads and writes the values of a watch in a state that is open; StateError where that fails."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def sites(self) -> dict[str, dict[str, Any]]:
+        """Name of each site in the state -> the watch's values of it."""
+        with sqlite_errors(self._state.name):
+            rows = self._state.db.execute("SELECT name, watch FROM site").fetchall()
+        return {name: _object(text) for name, text in rows}
+
+    def documents(self, site: str) -> Iterator[tuple[StoredDocument, dict[str, Any]]]:
+        """The documents of a site, each with the watch's values of it."""
+        db = self._state.db
+        with sqlite_errors(self._state.name):
+            (site_id,) = db.execute("SELECT id FROM site WHERE name = ?", (site,)).fetchone()
+            values = dict(db.execute("SELECT id, watch FROM document WHERE site = ?", (site_id,)).fetchall())
+            for row in stored_documents(db, site_id):
+                yield row.stored, _object(values[row.id])
+
+    def save(self, site: str, values: Mapping[str, Any], documents: Mapping[str, Mapping[str, Any]]) -> None:
+        """Stores the values of a site, and of documents by URL; commits."""
+        with sqlite_errors(self._state.name):
+            self._state.db.execute("UPDATE site SET watch = ? WHERE name = ?", (_json(values), site))
+            rows = [(_json(document), url, site) for url, document in documents.items()]
+            self._state.db.executemany(_SAVE, rows)
+            self._state.commit()
+
+    # --- responses ---
+
+    def responses(self, site: str, since: datetime) -> dict[str, StoredResponse]:
+        """URL -> response, of those that a site's visits received since a time."""
+        with sqlite_errors(self._state.name):
+            rows = self._state.db.execute(_RESPONSES, (site, micros(since))).fetchall()
+        return {
+            url: StoredResponse(url, moment(at), status, _object(headers), zlib.decompress(body))
+            for url, at, status, headers, body in rows
+        }
+
+    def keep_response(self, site: str, response: StoredResponse) -> None:
+        """Stores a response in place of an earlier one; commits."""
+        values = (response.url, micros(response.at), response.status, _json(response.headers))
+        with sqlite_errors(self._state.name):
+            self._state.db.execute(
+                "INSERT OR REPLACE INTO response SELECT id, ?, ?, ?, ?, ? FROM site WHERE name = ?",
+                (*values, zlib.compress(response.body), site),
+            )
+            self._state.commit()
+
+    # --- runs ---
+
+    def delete_idle_runs(self, site: str) -> None:
+        """Deletes the runs of a site that found no change, as there are as many as visits; commits.
+
+        The first, the baseline, the last and the last complete one stay: later runs refer to them.
+        """
+        with sqlite_errors(self._state.name):
+            self._state.db.execute(_DELETE_IDLE_RUNS, {"site": site})
+            self._state.commit()
+
+
+_RESPONSES = """
+SELECT url, at, status, headers, body FROM response JOIN site ON site.id = site WHERE name = ? AND at > ?
+"""
+_SAVE = "UPDATE document SET watch = ? WHERE url = ? AND site = (SELECT id FROM site WHERE name = ?)"
+_DELETE_IDLE_RUNS = """
+WITH of_site AS (SELECT id, baseline FROM site WHERE name = :site)
+DELETE FROM run WHERE site = (SELECT id FROM of_site) AND NOT (new OR updated OR removed OR held_back)
+AND id NOT IN (SELECT coalesce(baseline, 0) FROM of_site)
+AND id <> (SELECT min(id) FROM run WHERE site = (SELECT id FROM of_site))
+AND id < (SELECT max(id) FROM run WHERE site = (SELECT id FROM of_site))
+AND id <> (SELECT coalesce(max(id), 0) FROM run WHERE site = (SELECT id FROM of_site) AND complete)
+"""
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    try:
+        value = orjson.loads(text or "{}")
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()

@@ -1,0 +1,191 @@
+"""GET /changes: the log of changes over HTTP, as JSON Lines or as server-sent events, from a cursor on.
+
+In: requests with the number of the last change that the client has. Out: the changes after it, and new ones as they
+come. A client that reads slowly is waited for, so it takes the memory of 1,000 changes; in the end it is disconnected.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Protocol
+
+import attrs
+from aiohttp import web
+
+from ..model.errors import UsageError
+
+if TYPE_CHECKING:
+    from ..state.change_log import LogEntry
+    from .change_feed import ChangeFeed
+
+DEFAULT_CHANGES = 1_000
+RETRY_MILLISECONDS = 3_000
+_OLDEST = -1  # a cursor before all changes that the log has, whatever their numbers are
+
+
+class StreamLimits(Protocol):
+    """Those of ServerLimits that hold here."""
+
+    @property
+    def streams(self) -> int: ...
+    @property
+    def write_seconds(self) -> float: ...
+    @property
+    def heartbeat_seconds(self) -> float: ...
+    @property
+    def max_wait_seconds(self) -> float: ...
+    @property
+    def max_changes(self) -> int: ...
+
+
+class ChangesDeleted(Exception):
+    """The log begins after the cursor; `oldest` is the number of its first change."""
+
+    def __init__(self, oldest: int) -> None:
+        super().__init__(oldest)
+        self.oldest = oldest
+
+
+def lines_beyond(entry: LogEntry, seq: int) -> list[bytes]:
+    """The lines of an entry whose numbers are greater than `seq`, with their line breaks.
+
+    Raises ChangesDeleted where changes between `seq` and the entry are missing.
+    """
+    if entry.first_seq > seq + 1 and seq != _OLDEST:
+        raise ChangesDeleted(entry.first_seq)
+    return entry.lines.splitlines(keepends=True)[max(0, seq + 1 - entry.first_seq) :]
+
+
+async def read_changes(feed: ChangeFeed, seq: int, limit: int) -> tuple[list[bytes], int]:
+    """Up to `limit` lines after a cursor, oldest first, and the cursor behind them.
+
+    Raises ChangesDeleted where the log does not have all of them any more.
+    """
+    found: list[bytes] = []
+    while len(found) < limit and (entries := await feed.after(seq)):
+        lines = lines_beyond(entries[0], seq)[: limit - len(found)]
+        found += lines
+        seq = max(seq, entries[0].first_seq - 1) + len(lines)
+    return found, seq
+
+
+def event(line: bytes, seq: int) -> bytes:
+    """A line of the log as server-sent event; the number is its id, with which a client resumes."""
+    return b"id: %d\ndata: %s\n\n" % (seq, line.rstrip(b"\n"))
+
+
+class ChangeStreams:
+    """The handler of /changes, and how many of its clients wait: `open`."""
+
+    def __init__(self, feed: ChangeFeed, limits: StreamLimits) -> None:
+        self.open = 0
+        self._feed = feed
+        self._limits = limits
+        self._stopped = asyncio.Event()
+
+    async def stop(self, app: web.Application | None = None) -> None:
+        """Ends all streams and waits."""
+        self._stopped.set()
+
+    async def respond(self, request: web.Request) -> web.StreamResponse:
+        """Changes after a cursor; status 410 where the log does not have them any more."""
+        is_stream = "text/event-stream" in request.headers.get("Accept", "")
+        query = _ChangeQuery.of(request, self._limits, self._feed.last_seq)
+        if query.seq > self._feed.last_seq:
+            last = self._feed.last_seq
+            return _gone(
+                f"the log ends with change {last}: this cursor is of another state; begin again without it", last
+            )
+        is_waiting = is_stream or query.wait_seconds > 0
+        if is_waiting and self.open >= self._limits.streams:
+            text = f"{self.open} clients wait for changes already; repeat the request later\n"
+            return web.Response(status=503, text=text, headers={"Retry-After": "30"})
+        self.open += is_waiting
+        try:
+            return await (self._stream(request, query) if is_stream else self._lines(query))
+        except ChangesDeleted as exc:
+            before = exc.oldest - 1
+            return _gone(
+                f"changes before {exc.oldest} were deleted: some are missed; go on with after={before}", before
+            )
+        finally:
+            self.open -= is_waiting
+
+    async def _lines(self, query: _ChangeQuery) -> web.Response:
+        lines, seq = await read_changes(self._feed, query.seq, query.limit)
+        if not lines and query.wait_seconds and await self._wait(query.seq, query.wait_seconds):
+            lines, seq = await read_changes(self._feed, query.seq, query.limit)
+        headers = {"Last-Seq": str(max(seq, 0))}
+        return web.Response(body=b"".join(lines), content_type="application/jsonl", charset="utf-8", headers=headers)
+
+    async def _stream(self, request: web.Request, query: _ChangeQuery) -> web.StreamResponse:
+        lines, seq = await read_changes(self._feed, query.seq, 1)  # a 410 has to come before the head
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
+        await response.prepare(request)
+        try:
+            await self._write(response, b"retry: %d\n\n" % RETRY_MILLISECONDS)
+            while not self._stopped.is_set():
+                if lines:
+                    first = seq - len(lines) + 1
+                    await self._write(response, b"".join(map(event, lines, range(first, seq + 1))))
+                elif not await self._wait(seq, self._limits.heartbeat_seconds):
+                    await self._write(response, b":\n\n")
+                lines, seq = await read_changes(self._feed, seq, DEFAULT_CHANGES)
+        except (TimeoutError, ConnectionError):  # it does not read, or has left
+            if request.transport:
+                request.transport.abort()
+        except ChangesDeleted:
+            pass  # while it was waited for: the client gets a 410 when it resumes
+        return response
+
+    async def _write(self, response: web.StreamResponse, data: bytes) -> None:
+        async with asyncio.timeout(self._limits.write_seconds):
+            await response.write(data)
+
+    async def _wait(self, seq: int, seconds: float) -> bool:
+        """Waits for a change after `seq`; False where there was none in this time, or the server ends."""
+        tasks = [
+            asyncio.ensure_future(self._feed.wait_beyond(max(seq, 0))),
+            asyncio.ensure_future(self._stopped.wait()),
+        ]
+        try:
+            await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            return tasks[0].done()
+        finally:
+            for task in tasks:
+                task.cancel()
+
+
+@attrs.frozen
+class _ChangeQuery:
+    """Which changes a request is for: at most `limit` after `seq`; without any, it waits."""
+
+    seq: int
+    limit: int
+    wait_seconds: float
+
+    @classmethod
+    def of(cls, request: web.Request, limits: StreamLimits, last_seq: int) -> _ChangeQuery:
+        """That of a request. UsageError for values that are no numbers, or out of range."""
+        if unknown := [*request.query.keys() - {"after", "limit", "wait"}]:
+            raise UsageError(f"parameter {unknown[0][:40]!r} is unknown: give after, limit or wait")
+        # A browser resumes with this header and the first URL.
+        after = request.headers.get("Last-Event-ID") or request.query.get("after", "")
+        known = {"": _OLDEST, "latest": last_seq}
+        try:
+            seq = known[after] if after in known else int(after)
+            limit = int(request.query.get("limit", DEFAULT_CHANGES))
+            wait = float(request.query.get("wait", 0))
+        except ValueError:
+            raise UsageError("after is the seq of a change, or latest; limit and wait are numbers") from None
+        if (seq < 0 and after) or not (1 <= limit <= limits.max_changes and 0 <= wait <= limits.max_wait_seconds):
+            raise UsageError(
+                f"give an after of at least 0, a limit from 1 to {limits.max_changes:,}, and a wait of at most "
+                f"{limits.max_wait_seconds:g} seconds"
+            )
+        return cls(seq, limit, wait)
+
+
+def _gone(text: str, last_seq: int) -> web.Response:
+    """The answer for a cursor that cannot be used; `last_seq` is one that can."""
+    return web.Response(status=410, text=f"{text}\n", headers={"Last-Seq": str(last_seq)})

@@ -1,0 +1,216 @@
+"""Delivery: passes the change log to one sink, entry by entry, and keeps in the state how far the sink is.
+
+In: a ChangeFeed and a Sink. Out: each entry at least once, in order; counters. Each sink has its own Delivery and its
+own task, so that a slow one never delays another. Failed deliveries are repeated without end, or until the entry is a
+dead letter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from datetime import UTC, datetime
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import attrs
+
+from ..model.errors import StateError, printable
+from .sinks import DeliveryFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ..state.change_log import LogEntry
+    from .change_feed import ChangeFeed
+    from .dead_letters import DeadLetters
+    from .sinks import Sink
+
+Result = TypeVar("Result")
+
+FIRST_BACKOFF_SECONDS = 1.0
+MAX_BACKOFF_SECONDS = 300.0
+MAX_RETRY_AFTER_SECONDS = 86_400.0
+
+
+@attrs.define
+class DeliveryStatus:
+    """What a Delivery has done since its start. `seq` is the number of the last change that the sink has.
+
+    `last_error` is the text of the last failure, without secrets. `is_failing`: the last try failed, and the next one
+    waits. `is_stopped`: the receiver wants no more changes.
+    """
+
+    seq: int = 0
+    delivered_entries: int = 0
+    delivered_changes: int = 0
+    dead_letters: int = 0
+    failures: int = 0
+    last_error: str | None = None
+    last_error_at: datetime | None = None
+    is_failing: bool = False
+    is_stopped: bool = False
+
+
+class Delivery:
+    """Delivers the changes of a feed to a sink, as long as run() is awaited.
+
+    `report` receives a message when a sink begins to fail, fails for another reason, works again, or is stopped.
+    Between tries it sleeps up to MAX_BACKOFF_SECONDS, or as long as the receiver wants. `jitter` returns a number from
+    0 to 1.
+    """
+
+    def __init__(
+        self,
+        feed: ChangeFeed,
+        sink: Sink,
+        *,
+        dead_letters: DeadLetters | None = None,
+        report: Callable[[str], object] = lambda text: None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self.sink = sink
+        self.status = DeliveryStatus()
+        self._feed = feed
+        self._dead_letters = dead_letters
+        self._report = report
+        self._sleep = sleep
+        self._clock = clock
+        self._jitter = jitter
+        self._task: asyncio.Task[object] | None = None
+        self._entry: LogEntry | None = None  # which is being delivered
+        self._draining = asyncio.Event()
+        self._failing = asyncio.Event()
+
+    @property
+    def lag_changes(self) -> int:
+        """The number of logged changes that the sink does not have yet."""
+        return max(0, self._feed.last_seq - self.status.seq)
+
+    @property
+    def lag_seconds(self) -> float:
+        """How long ago the oldest change was found that the sink does not have yet; 0 if it has all."""
+        return 0.0 if self._entry is None else max(0.0, (self._clock() - self._entry.at).total_seconds())
+
+    async def run(self) -> None:
+        """Delivers until drain(), or until the receiver wants no more changes.
+
+        BrokenPipeError where the reader of stdout has ended; StateError where the state cannot be read.
+        """
+        self._task = asyncio.current_task()
+        try:
+            self.status.seq = await self._until_done(lambda: self._feed.cursor(self.sink.name))
+            while await self._has_more():
+                for entry in await self._feed.after(self.status.seq):
+                    await self._pass_on(entry)
+        except DeliveryFailed as exc:  # a permanent one
+            self._note(exc)
+            self.status.is_stopped = True
+            self._report(f"{self.sink.name}: {exc}; no more changes are delivered to it in this run")
+
+    async def drain(self, seconds: float) -> bool:
+        """Delivers what is logged by now, within so many seconds, and closes the sink; whether it has all changes.
+
+        A sink that is failing is not waited for: it receives the rest in the next run.
+        """
+        self._draining.set()
+        if self._task is not None:
+            await _first_of(self._task, asyncio.ensure_future(self._failing.wait()), seconds)
+        await self.sink.close()
+        return self.lag_changes == 0
+
+    async def _has_more(self) -> bool:
+        """Waits for changes behind the cursor; false if there are none when draining."""
+        while self._feed.last_seq <= self.status.seq:
+            if self._draining.is_set():
+                return False
+            grown = asyncio.ensure_future(self._feed.wait_beyond(self.status.seq))
+            await _first_of(grown, asyncio.ensure_future(self._draining.wait()))
+        return True
+
+    async def _pass_on(self, entry: LogEntry) -> None:
+        self._entry = entry
+        attempts = _Attempts(entry)
+        await self._until_done(lambda: self._deliver(attempts))
+        await self._until_done(lambda: self._feed.move_cursor(self.sink.name, entry.last_seq))
+        self.status.seq = entry.last_seq
+        self._entry = None
+
+    async def _deliver(self, attempts: _Attempts) -> None:
+        """Delivers an entry, or adds it to the dead letters."""
+        entry = attempts.entry
+        try:
+            await self.sink.deliver(entry)
+        except DeliveryFailed as exc:
+            attempts.rejections += exc.is_rejected
+            letters, now = self._dead_letters, self._clock()
+            if exc.is_permanent or letters is None or not letters.is_due(entry, attempts.rejections, now):
+                raise
+            await letters.add(entry, exc.message, now)
+            self._note(exc)
+            self.status.dead_letters += 1
+            changes = f"changes {entry.first_seq} to {entry.last_seq}"
+            self._report(f"{self.sink.name}: {exc}; {changes} were added to the dead letters {letters.path}")
+        else:
+            self.status.delivered_entries += 1
+            self.status.delivered_changes += entry.last_seq - entry.first_seq + 1
+
+    async def _until_done(self, action: Callable[[], Awaitable[Result]]) -> Result:
+        """Repeats an action that fails, unless the failure is permanent."""
+        reported = ""
+        for tries in count(1):
+            try:
+                result = await action()
+            except (DeliveryFailed, StateError) as exc:
+                if not _may_retry(exc):
+                    raise
+                self._note(exc)
+                if reported != (reported := printable(str(exc))):
+                    self._report(f"{self.sink.name}: {exc}; {self.lag_changes:,} changes wait, and are tried again")
+                await self._wait(self._backoff(tries, exc))
+            else:
+                break
+        if reported:
+            self._report(f"{self.sink.name}: works again")
+        return result
+
+    async def _wait(self, seconds: float) -> None:
+        self.status.is_failing = True
+        self._failing.set()
+        await self._sleep(seconds)
+        self._failing.clear()
+        self.status.is_failing = False
+
+    def _backoff(self, tries: int, exc: Exception) -> float:
+        """Seconds until the next try: between half and all of 1, 2, 4… 300, but what the receiver wants if it says."""
+        longest = min(FIRST_BACKOFF_SECONDS * 2.0 ** min(tries - 1, 20), MAX_BACKOFF_SECONDS)
+        wanted = getattr(exc, "retry_after", None) or 0.0
+        return max(min(wanted, MAX_RETRY_AFTER_SECONDS), longest * (0.5 + self._jitter() / 2))
+
+    def _note(self, exc: Exception) -> None:
+        self.status.failures += 1
+        self.status.last_error, self.status.last_error_at = printable(str(exc)), self._clock()
+
+
+@attrs.define
+class _Attempts:
+    """An entry, and how often the receiver has rejected it."""
+
+    entry: LogEntry
+    rejections: int = 0
+
+
+async def _first_of(one: asyncio.Task[Any], other: asyncio.Task[Any], seconds: float | None = None) -> None:
+    """Waits until one of two tasks is done, for so many seconds at most, and cancels what is not done."""
+    try:
+        await asyncio.wait({one, other}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        one.cancel()
+        other.cancel()
+    await asyncio.wait({one, other})
+
+
+def _may_retry(exc: DeliveryFailed | StateError) -> bool:
+    return not exc.is_permanent if isinstance(exc, DeliveryFailed) else exc.is_unwritable

@@ -1,0 +1,101 @@
+"""The metrics of a watch in the text format of Prometheus.
+
+In: what the watcher and the ping receiver count. Out: one page of text. Values are read when they are requested, and
+labels have few fixed values: no metric has a label for sites, URLs or clients.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..model.errors import UsageError, install_hint, masked, printable
+from ..version import __version__
+from .pings import RESULTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from prometheus_client import Metric
+
+    from .pings import PingReceiver
+    from .status import Totals, Watcher
+
+# Version 0.0.4 of the text format, which all versions of Prometheus read.
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+PREFIX = "sitemap_reader_watch_"
+
+
+def check_prometheus() -> None:
+    """Raises UsageError without the package prometheus-client."""
+    try:
+        import prometheus_client  # noqa: F401
+    except ImportError as exc:
+        raise UsageError(f"listen needs the package prometheus-client: {install_hint('watch')}") from exc
+
+
+async def metrics_text(watcher: Watcher, pings: PingReceiver, streams: int) -> bytes:
+    """The present values; `streams` is the number of clients that wait for changes."""
+    from prometheus_client import CollectorRegistry, generate_latest
+
+    registry = CollectorRegistry()
+    registry.register(_Collector([*_metrics(watcher, await watcher.totals(), pings, streams)]))
+    return generate_latest(registry)
+
+
+class _Collector:
+    """What a registry calls for its metrics."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        return self._metrics
+
+
+def _metrics(watcher: Watcher, totals: Totals, pings: PingReceiver, streams: int) -> Iterator[Metric]:
+    health, counters = watcher.health(), watcher.counters
+    values: dict[str, tuple[str, float | None]] = {
+        "healthy": ("1 if the watch works, 0 if /healthz reports a fault.", not health.faults),
+        "sites": ("Watched sites.", totals.sites),
+        "failing_sites": ("Sites whose last visits failed.", totals.failing),
+        "documents": ("Sitemaps of the watched sites.", totals.documents),
+        "urls": ("URLs that the sitemaps list.", totals.urls),
+        "budget_requests_per_hour": ("Requests that are permitted.", totals.budget_per_hour),
+        "last_visit_timestamp_seconds": (
+            "The end of the last visit of any site.",
+            health.last_visit.timestamp() if health.last_visit else None,
+        ),
+        "last_seq": ("The number of the newest change.", watcher.feed.last_seq),
+        "change_streams": ("Clients that wait for changes.", streams),
+    }
+    for name, (text, value) in values.items():
+        if value is not None:
+            yield _gauge(name, text, {"": value})
+    yield _gauge("info", "The version of sitemap-reader.", {__version__: 1}, "version")
+    sinks = {masked(printable(sink.name)): sink for sink in health.sinks}
+    changes = {name: sink.lag_changes for name, sink in sinks.items()}
+    seconds = {name: sink.lag_seconds for name, sink in sinks.items()}
+    yield _gauge("sink_lag_changes", "Changes that a sink has not received.", changes, "sink")
+    yield _gauge("sink_lag_seconds", "The age of the oldest of these changes.", seconds, "sink")
+    yield _counter("requests", "Requests by status.", counters.requests, "status")
+    yield _counter("visits", "Visits of sites by result.", counters.visits, "result")
+    yield _counter("changes", "Changes of URLs by kind.", counters.changes, "change")
+    yield _counter("pings", "Pings by result.", {result: pings.counts[result] for result in RESULTS}, "result")
+
+
+def _gauge(name: str, text: str, values: Mapping[str, float], label: str | None = None) -> Metric:
+    from prometheus_client.core import GaugeMetricFamily
+
+    metric = GaugeMetricFamily(PREFIX + name, text, labels=[label] if label else [])
+    for label_value, value in values.items():
+        metric.add_metric([label_value] if label else [], value)
+    return metric
+
+
+def _counter(name: str, text: str, values: Mapping[str, float], label: str) -> Metric:
+    from prometheus_client.core import CounterMetricFamily
+
+    metric = CounterMetricFamily(PREFIX + name, text, labels=[label])
+    for label_value, value in values.items():
+        metric.add_metric([label_value], value)
+    return metric

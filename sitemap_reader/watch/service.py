@@ -1,0 +1,143 @@
+"""run_watch(): a Watcher with its sinks and its server, from the start to an orderly end.
+
+In: a Watcher that is not open yet, sinks, perhaps an address to listen on. Out: deliveries, until stop() or a signal;
+then visits are cancelled, and what is logged is delivered, in less than 10 seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from ..client.summary import count_of
+from .delivery import Delivery
+from .pings import PingReceiver, robots_reader
+from .server import serve
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from .dead_letters import DeadLetters
+    from .pings import Accept
+    from .sinks import Sink
+    from .watcher import Watcher
+
+DRAIN_SECONDS: Final = 5.0
+
+
+@attrs.frozen
+class ServerPlan:
+    """The server of a watch: the fields are the arguments of server.serve(); `accept` is that of PingReceiver."""
+
+    listen: str
+    accept: Accept = "known"
+    token: str | None = None
+    hosts: tuple[str, ...] = ()
+    behind_proxy: bool = False
+
+
+@attrs.define
+class SinkPlan:
+    """A sink, and where the entries go that its receiver rejects; None: they are tried without end."""
+
+    sink: Sink
+    dead_letters: DeadLetters | None = None
+
+
+async def run_watch(
+    watcher: Watcher,
+    sinks: Sequence[SinkPlan],
+    server: ServerPlan | None = None,
+    *,
+    report: Callable[[str], object] = lambda text: None,
+    handles_signals: bool = False,
+) -> None:
+    """Runs the watch until watcher.stop(), or with `handles_signals` until SIGINT or SIGTERM.
+
+    `report` receives messages: the address of the server, sinks that fail. BrokenPipeError where the reader of stdout
+    has ended; StateError where the state cannot be read.
+    """
+    async with watcher, AsyncExitStack() as stack:
+        deliveries = [
+            Delivery(watcher.feed, each.sink, dead_letters=each.dead_letters, report=report, clock=watcher.plan.clock)
+            for each in sinks
+        ]
+        for delivery in deliveries:
+            await watcher.feed.cursor(delivery.sink.name)  # before the first visit: a new sink receives its changes
+        watcher.deliveries = deliveries
+        report(_beginning(watcher))
+        if handles_signals:
+            stack.enter_context(_stopped_by_signals(watcher))
+        background = [asyncio.create_task(delivery.run()) for delivery in deliveries]
+        if server is not None:
+            pings = await stack.enter_async_context(_served(watcher, server, report))
+            background.append(asyncio.create_task(pings.run()))
+        visiting = asyncio.create_task(watcher.run())
+        try:
+            await _until_end(visiting, background, watcher)
+        finally:
+            watcher.stop()
+            await asyncio.gather(visiting, return_exceptions=True)
+            await asyncio.gather(*(delivery.drain(DRAIN_SECONDS) for delivery in deliveries))
+            await _cancel(background)
+
+
+def _beginning(watcher: Watcher) -> str:
+    documents = sum(len(site.documents) for site in watcher.watched)
+    budget = watcher.plan.budget
+    known = f"{count_of(len(watcher.watched), 'site')}, {count_of(documents, 'sitemap')} known"
+    return f"watching {known}; up to {budget.per_hour:,.0f} requests an hour, {budget.host_rate:,.0f} a domain"
+
+
+async def _until_end(visiting: asyncio.Task[None], background: list[asyncio.Task[None]], watcher: Watcher) -> None:
+    """Waits until the visits end, or one of the other tasks raises, which is raised here."""
+    pending = {visiting, *background}
+    while not visiting.done():
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
+
+async def _cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _served(watcher: Watcher, plan: ServerPlan, report: Callable[[str], object]) -> AsyncIterator[PingReceiver]:
+    """The receiver of pings, while the server runs."""
+    read_robots = robots_reader(watcher.network) if plan.accept == "verified" else None
+    pings = PingReceiver(watcher.knows, watcher.ping, accept=plan.accept, read_robots=read_robots)
+    options = attrs.asdict(plan, filter=attrs.filters.exclude("listen", "accept"))
+    async with serve(watcher, pings, plan.listen, **options) as address:
+        report(f"listening on {address.url}")
+        yield pings
+
+
+class _stopped_by_signals:
+    """A context in which SIGINT and SIGTERM stop a watch; a second signal has its usual effect."""
+
+    _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self._loop = asyncio.get_running_loop()
+
+    def __enter__(self) -> None:
+        for number in self._SIGNALS:
+            with suppress(NotImplementedError):  # Windows
+                self._loop.add_signal_handler(number, self._stop)
+
+    def __exit__(self, *exc_info: object) -> None:
+        for number in self._SIGNALS:
+            with suppress(NotImplementedError):
+                self._loop.remove_signal_handler(number)
+
+    def _stop(self) -> None:
+        self.__exit__()
+        self._watcher.stop()

@@ -1,0 +1,224 @@
+"""What a running watch reports of itself: its sites, totals, counters and health; and what its server needs of it.
+
+In: attrs objects that a Watcher makes. Out: JSON objects for the server, with times as text and without logins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+
+import attrs
+
+from ..model.errors import UsageError, masked, printable
+from ..serialize.jsonl import stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
+
+    from .change_feed import ChangeFeed
+    from .pings import Ping
+
+SiteOrder = Literal["site", "next_visit", "last_visit", "last_change", "changes", "faults"]
+ORDERS: tuple[SiteOrder, ...] = get_args(SiteOrder)
+MAX_SITES = 1_000  # of one answer
+
+
+@attrs.frozen
+class Fault:
+    """A problem of the last visit: its code, its message, and how often it was found."""
+
+    code: str
+    message: str
+    count: int = 1
+
+
+@attrs.frozen
+class SiteStatus:
+    """One watched site. `new`, `updated` and `removed` count the changes of the last 24 hours; times are in UTC.
+
+    `failing_since`: when the visits began to fail; `backoff_until`: no request is made before. `requests_per_day` is
+    what the present schedule gives. `faults` are newest first, and few. `ping_precision` is the share of its pings
+    after which a document had changed, None without pings.
+    """
+
+    site: str
+    documents: int = 0
+    urls: int = 0
+    next_visit: datetime | None = None
+    last_visit: datetime | None = None
+    last_change: datetime | None = None
+    new: int = 0
+    updated: int = 0
+    removed: int = 0
+    requests_per_day: float = 0.0
+    failing_since: datetime | None = None
+    backoff_until: datetime | None = None
+    faults: tuple[Fault, ...] = ()
+    ping_precision: float | None = None
+
+
+@attrs.frozen
+class SiteQuery:
+    """Which sites to report: `limit` of them from `offset` on, of those whose name has `contains`, in an order.
+
+    In an order of times or counts, the newest or largest come first, but the soonest of `next_visit`; `reverse` turns
+    any order round. UsageError for an unknown order, or numbers out of range.
+    """
+
+    order: SiteOrder = "site"
+    reverse: bool = False
+    contains: str = ""
+    only_faults: bool = False
+    offset: int = 0
+    limit: int = 100
+
+    def __attrs_post_init__(self) -> None:
+        if self.order not in ORDERS:
+            raise UsageError(f"order {self.order!r} is unknown: give one of {', '.join(ORDERS)}")
+        if not (self.offset >= 0 and 1 <= self.limit <= MAX_SITES):
+            raise UsageError(f"give an offset of at least 0, and a limit from 1 to {MAX_SITES:,}")
+
+
+@attrs.frozen
+class SitePage:
+    """The sites that a SiteQuery selects, and how many there are on all pages."""
+
+    sites: tuple[SiteStatus, ...]
+    total: int
+
+
+# Ascending; a missing time is last.
+_KEYS: Mapping[SiteOrder, Callable[[SiteStatus], Any]] = {
+    "site": lambda status: (),
+    "next_visit": lambda status: _soonest(status.next_visit),
+    "last_visit": lambda status: _newest(status.last_visit),
+    "last_change": lambda status: _newest(status.last_change),
+    "changes": lambda status: -(status.new + status.updated + status.removed),
+    "faults": lambda status: -sum(fault.count for fault in status.faults),
+}
+
+
+def select_sites(statuses: Iterable[SiteStatus], query: SiteQuery) -> SitePage:
+    """The page of these sites that a query selects."""
+    text = query.contains.casefold()
+    found = [
+        status
+        for status in statuses
+        if text in status.site.casefold() and (status.faults or status.failing_since or not query.only_faults)
+    ]
+    key = _KEYS[query.order]
+    found.sort(key=lambda status: (key(status), status.site), reverse=query.reverse)
+    return SitePage(tuple(found[query.offset : query.offset + query.limit]), len(found))
+
+
+def _soonest(moment: datetime | None) -> tuple[bool, float]:
+    return moment is None, moment.timestamp() if moment else 0.0
+
+
+def _newest(moment: datetime | None) -> tuple[bool, float]:
+    return moment is None, -moment.timestamp() if moment else 0.0
+
+
+@attrs.frozen
+class SinkStatus:
+    """How far a sink is behind the log: in changes, and in seconds since the oldest of these was found.
+
+    `name` has no secrets. `fault` is why the last delivery failed, None where it did not.
+    """
+
+    name: str
+    lag_changes: int = 0
+    lag_seconds: float = 0.0
+    fault: str | None = None
+
+
+@attrs.frozen
+class Totals:
+    """Numbers over all sites. The changes are those of the last 24 hours; the budget is None where there is none."""
+
+    sites: int = 0
+    documents: int = 0
+    urls: int = 0
+    failing: int = 0  # sites
+    budget_per_hour: float | None = None
+    requests_last_hour: int = 0
+    new: int = 0
+    updated: int = 0
+    removed: int = 0
+    sinks: tuple[SinkStatus, ...] = ()
+
+
+@attrs.frozen
+class Counters:
+    """Counts since the start of the process, by a few fixed labels.
+
+    `requests` by status class (`2xx`, `304`, …, `failed`), `visits` by result (`changed`, `unchanged`, `failed`),
+    `changes` by kind (`new`, `updated`, `removed`).
+    """
+
+    requests: Mapping[str, int] = attrs.field(factory=dict)
+    visits: Mapping[str, int] = attrs.field(factory=dict)
+    changes: Mapping[str, int] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Health:
+    """Whether the watch works. `faults` say why not: the state cannot be written, or visits have ended."""
+
+    faults: tuple[str, ...] = ()
+    last_visit: datetime | None = None
+    sinks: tuple[SinkStatus, ...] = ()
+
+
+class Watcher(Protocol):
+    """What the server needs of a watch. All of it runs in the event loop of the server."""
+
+    @property
+    def feed(self) -> ChangeFeed:
+        """The log of changes."""
+        ...
+
+    @property
+    def counters(self) -> Counters:
+        """The counts so far; read at each request of /metrics."""
+        ...
+
+    def health(self) -> Health:
+        """The present state, without a look at the disk."""
+        ...
+
+    async def totals(self) -> Totals:
+        """Numbers over all sites."""
+        ...
+
+    async def sites(self, query: SiteQuery) -> SitePage:
+        """A page of the sites; see select_sites()."""
+        ...
+
+    async def knows(self, url: str) -> bool:
+        """Whether the state has a document of this URL, or robots.txt or an index of a watched site names it."""
+        ...
+
+    async def ping(self, ping: Ping) -> None:
+        """Has the site of a document visited soon, within its budget.
+
+        The ping is evidence of a change with its `precision`; PingReceiver.record_visit() takes what the visit found.
+        A ping that is not `known` was verified by the robots.txt of its host, and its site may be new.
+        """
+        ...
+
+
+def json_object(value: Any) -> dict[str, Any]:
+    """An attrs object of this module as JSON object: times as in records, texts printable and without logins."""
+    return {name: _json_value(each) for name, each in attrs.asdict(value, recurse=False).items()}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return masked(printable(value))
+    if isinstance(value, tuple):
+        return [_json_value(each) for each in value]
+    if attrs.has(type(value)):
+        return json_object(value)
+    return stamp(value) if hasattr(value, "isoformat") else value

@@ -1,0 +1,216 @@
+"""Visit: one look at a site: requests the documents that are due, stores and logs what changed.
+
+In: a site, and which of its documents are due. Out: what was found in each document that was looked at. It is a sync in
+which documents that are not due are skipped, so that discovery, scope, robots.txt, redirects, politeness and moves
+between sitemaps are those of a sync. Each document is stored and logged in one transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import ExitStack, aclosing
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from ..client.streams import changes_of
+from ..model.errors import StateError
+from ..model.problems import Problem
+from ..model.records import ChangeCounts
+from ..pipeline.crawl import first_failure
+from .visit_fetcher import ROBOTS_FOR, VisitFetcher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
+
+    from ..client.reader import SitemapReader
+    from ..client.streams import ChangeRun
+    from ..client.targets import Target
+    from ..model.records import Item, SitemapRef
+    from ..pipeline.document_parser import Batch
+    from ..pipeline.thread_pool import ThreadPool
+    from ..state.change_log import ChangeLog
+    from ..state.diff_rules import ChangePiece
+    from ..state.documents import StoredDocument
+    from ..state.state import State
+    from ..state.watch_data import WatchData
+
+# Times of changes that are noted of one document.
+_MAX_MOMENTS = 100
+_TIMES = frozenset({"minute", "second", "subsecond"})  # precisions
+# Faults that are kept of one visit.
+_MAX_FAULTS = 5
+# How far the lastmods of a document must be trusted to be the times of its changes.
+_TRUSTED = 0.8
+
+
+@attrs.define
+class Finding:
+    """What a visit found of one document: its state now, the number of its changes, and their times if stated.
+
+    `was_requested` is False where it was skipped, as its index states that it has not changed.
+    `is_news`: a changed URL of it has news.
+    """
+
+    document: StoredDocument
+    was_requested: bool = False
+    changes: int = 0
+    moments: list[float] = attrs.field(factory=list)
+    is_news: bool = False
+
+
+@attrs.frozen
+class Stores:
+    """The state of a watch, and all that writes to it; only `thread` may use them, one call after the other."""
+
+    state: State
+    log: ChangeLog
+    data: WatchData
+    thread: ThreadPool
+
+
+class Visit:
+    """One visit of a site; run() makes it, and its fields have the result, also of one that was cancelled.
+
+    `findings` are those of documents that were due; `counts` are the changes that were stored, `faults` the first problems, `error` a defect of this package.
+    """
+
+    def __init__(
+        self,
+        reader: SitemapReader,
+        target: Target,
+        name: str,
+        stores: Stores,
+        clock: Callable[[], datetime],
+        is_due: Callable[[str, SitemapRef | None, bool], bool],
+        on_request: Callable[[str], None],
+        options: Mapping[str, Any],
+        *,
+        refreshes: bool = False,
+    ) -> None:
+        """`name` is the site's in the state, `options` are keywords of changes(). `refreshes`: reads robots.txt anew."""
+        self.findings: dict[str, Finding] = {}
+        self.faults: list[Problem] = []
+        self.counts = ChangeCounts()
+        self.error: str | None = None
+        self.crawl_delay: float | None = None
+        self.has_ended = False
+        self.fetcher: VisitFetcher | None = None
+        self._reader = reader
+        self._target = target
+        self._name = name
+        self._stores = stores
+        self._clock = clock
+        self._on_request = on_request
+        self._refreshes = refreshes
+        self._options = {**options, "is_due": is_due, "clock": clock}
+        self._next = _Changes()
+
+    async def run(self) -> None:
+        """Makes the visit. StateError where the state cannot be written: then nothing of its last document is."""
+        thread = self._stores.thread
+        make_run = await thread.run(self._begin)
+        run = make_run()  # in the event loop, as is_due() is called here
+        ending = ExitStack()
+        ending.enter_context(run.reading())
+        try:
+            async with aclosing(run.crawl.batches()) as batches:
+                async for batch in batches:
+                    await thread.run(self._apply, run, batch)
+            await thread.run(self._finish, run)
+            self.has_ended = True
+        except Exception as exc:
+            failure = first_failure(exc)
+            if isinstance(failure, StateError):
+                raise
+            self.error = f"please report it: {type(failure).__name__}: {failure}"
+        finally:
+            self.crawl_delay = self._delay(run)
+            await asyncio.shield(thread.run(ending.close))  # also where this is cancelled meanwhile
+
+    def _delay(self, run: ChangeRun) -> float | None:
+        rules = [run.crawl.frontier.rules(f"{seed.origins[0]}/") for seed in self._target.seeds]
+        return max((each.delay_seconds or 0.0 for each in rules if each is not None), default=None)
+
+    # --- in the thread of the state ---
+
+    def _begin(self) -> Callable[[], ChangeRun]:
+        stored = {} if self._refreshes else self._stores.data.responses(self._name, self._clock() - ROBOTS_FOR)
+
+        def wrap(fetcher: Any) -> VisitFetcher:
+            self.fetcher = VisitFetcher(fetcher, stored, self._clock, self._on_request)
+            return self.fetcher
+
+        options: Any = {**self._options, "on_document": self._end_document, "on_item": self._note_fault}
+        with _Rollback(self._stores):
+            make_run = self._reader.begin_sync(self._target, self._stores.state, options, wrap=wrap)
+            self._stores.state.commit()  # a rollback must not take the row of the site
+        return make_run
+
+    def _apply(self, run: ChangeRun, batch: Batch) -> None:
+        with _Rollback(self._stores):
+            self._log(run.change_pieces(batch))
+            self._stores.state.commit()
+        self._note_commit(run)
+
+    def _finish(self, run: ChangeRun) -> None:
+        with _Rollback(self._stores):
+            self._log(run.last_change_pieces())
+        self._note_commit(run)
+
+    def _log(self, pieces: Iterable[ChangePiece]) -> None:
+        for piece in pieces:
+            self._next.count += self._stores.log.append(piece, self._target.name, self._clock())
+            self._next.add(piece)
+
+    def _note_commit(self, run: ChangeRun) -> None:
+        self.counts = attrs.evolve(run.counts)
+        assert self.fetcher is not None  # noqa: S101 - for the type checker: set by _begin()
+        while self.fetcher.new_responses:
+            self._stores.data.keep_response(self._name, self.fetcher.new_responses.pop())
+
+    def _end_document(self, document: StoredDocument) -> None:
+        score = document.lastmod_trust.score
+        is_trusted = score is not None and score >= _TRUSTED
+        was_requested = document.looked_at is not None and document.looked_at == document.last_seen
+        changes, self._next = self._next, _Changes()
+        moments = changes.moments if is_trusted else []
+        self.findings[document.url] = Finding(document, was_requested, changes.count, moments, changes.has_news)
+
+    def _note_fault(self, item: Item) -> None:
+        if isinstance(item, Problem) and item.severity != "info" and len(self.faults) < _MAX_FAULTS:
+            self.faults.append(item)
+
+
+@attrs.frozen
+class _Rollback:
+    """A context that rolls the state and the log back to the last commit if it ends by an exception."""
+
+    _stores: Stores
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, *exc_info: object) -> None:
+        if kind is not None:
+            self._stores.state.rollback()
+            self._stores.log.reload()
+
+
+@attrs.define
+class _Changes:
+    """The changes of the document that ends next."""
+
+    count: int = 0
+    moments: list[float] = attrs.field(factory=list)
+    has_news: bool = False
+
+    def add(self, piece: ChangePiece) -> None:
+        """Adds the times that its changed URLs state."""
+        for change in islice(changes_of(piece), _MAX_MOMENTS - len(self.moments)):
+            record = change.record
+            self.has_news = self.has_news or record.news is not None
+            if change.change != "removed" and record.lastmod and record.lastmod_precision in _TIMES:
+                self.moments.append(record.lastmod.timestamp())

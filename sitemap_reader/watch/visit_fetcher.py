@@ -1,0 +1,114 @@
+"""VisitFetcher: the network of one visit: answers robots.txt from earlier visits, counts requests, notes headers.
+
+In: requests of a crawl. Out: their responses; what the watch learns from them. Source: RFC 9309 2.4 (a robots.txt may
+be used for 24 hours).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from contextlib import aclosing, asynccontextmanager
+from datetime import timedelta
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..fetch.client import Response
+from ..fetch.replay import AsyncChunks
+from ..frontier.host_queue import retry_after
+from ..model.errors import FetchError
+from ..parser.normalise.urls import origin
+from ..state.watch_data import StoredResponse
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+    from datetime import datetime
+
+    from ..fetch.client import Fetcher
+
+ROBOTS_FOR = timedelta(hours=24)
+_KEPT_HEADERS = ("content-type", "content-encoding", "location")
+_MAX_AGE = re.compile(r"(?:^|[\s,])(?:s-maxage|max-age)\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
+_REFUSALS = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS})
+_BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+
+
+@attrs.define(eq=False, repr=False)
+class VisitFetcher:
+    """A Fetcher that answers from `stored` (URL -> response) and for the rest from another one.
+
+    `new_responses` are those to store: of robots.txt, but for refusals and server errors, which may be over at the next
+    visit. `was_stored`: a stored one was used. `requests` counts what was sent, `statuses` the responses by class,
+    `failures` those without a response, refused or answered with a server error. `max_ages` has the seconds of
+    Cache-Control by URL, `retry_after` is the longest in seconds of a Retry-After, `last_request` the time of the
+    last request to each origin, in seconds since 1970, UTC.
+    """
+
+    _fetcher: Fetcher
+    _stored: Mapping[str, StoredResponse]
+    _clock: Callable[[], datetime]
+    _on_request: Callable[[str], None]
+    new_responses: list[StoredResponse] = attrs.field(factory=list, init=False)
+    was_stored: bool = attrs.field(default=False, init=False)
+    requests: int = attrs.field(default=0, init=False)
+    statuses: Counter[str] = attrs.field(factory=Counter, init=False)
+    failures: int = attrs.field(default=0, init=False)
+    max_ages: dict[str, float] = attrs.field(factory=dict, init=False)
+    retry_after: float = attrs.field(default=0.0, init=False)
+    last_request: dict[str, float] = attrs.field(factory=dict, init=False)
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        """Opens the stored response, or requests it; as Fetcher.fetch()."""
+        stored = self._stored.get(url)
+        if stored is not None:
+            self.was_stored = True
+            yield Response(stored.status, stored.headers, AsyncChunks(iter([stored.body])), url)
+            return
+        self._count(url)
+        try:
+            async with self._fetcher.fetch(url, headers) as response:
+                self._note(url, response)
+                if not _is_robots(url):
+                    yield response
+                else:
+                    async with aclosing(self._copied(url, response)) as chunks:
+                        yield attrs.evolve(response, chunks=chunks)
+        except FetchError:
+            self.failures += 1
+            self.statuses["failed"] += 1
+            raise
+
+    def _count(self, url: str) -> None:
+        self.requests += 1
+        self.last_request[origin(url)] = self._clock().timestamp()
+        self._on_request(url)
+
+    def _note(self, url: str, response: Response) -> None:
+        now, status = self._clock(), response.status
+        self.statuses["304" if status == HTTPStatus.NOT_MODIFIED else f"{status // 100}xx"] += 1
+        if response.status in _BUSY:
+            self.retry_after = max(self.retry_after, retry_after(response.headers.get("retry-after"), now) or 0.0)
+        self.failures += response.status in _REFUSALS or response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        if _is_robots(url) and response.status in range(300, 500) and response.status not in _REFUSALS:
+            self._keep(url, response, b"")  # its body is not read
+        if found := _MAX_AGE.search(response.headers.get("cache-control", "")):
+            self.max_ages[url] = float(found[1])
+
+    async def _copied(self, url: str, response: Response) -> AsyncGenerator[bytes, None]:
+        """The body, of which a copy is kept once it has been read to its end."""
+        body = bytearray()
+        async for chunk in response.chunks:
+            body += chunk
+            yield chunk
+        self._keep(url, response, bytes(body))
+
+    def _keep(self, url: str, response: Response, body: bytes) -> None:
+        headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
+        self.new_responses.append(StoredResponse(url, self._clock(), response.status, headers, body))
+
+
+def _is_robots(url: str) -> bool:
+    return url == f"{origin(url)}/robots.txt"

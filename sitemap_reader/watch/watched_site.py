@@ -1,0 +1,357 @@
+"""WatchedSite: what a watch knows of one site: its documents in the schedule, its failures, its status.
+
+In: the values stored in the state, and the result of each visit. Out: which documents a visit requests; when the site
+may be visited again; the values to store. Times are seconds since 1970, UTC.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import UTC, datetime
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from ..parser.content.sniff import Format
+from ..parser.normalise.urls import host, origin, registrable_domain
+from .rates import ChangeRate, Prior, SignalRecord, prior_for
+from .status import Fault, SiteStatus
+from .visit_fetcher import ROBOTS_FOR
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from ..client.targets import Target
+    from ..model.problems import Problem
+    from ..model.records import SitemapRef
+    from ..state.documents import StoredDocument
+    from .schedule import Schedule
+    from .visit import Finding, Visit
+
+BACKOFF_SECONDS: Final = 300.0
+MAX_BACKOFF_SECONDS: Final = 24 * 3600.0
+_ROBOTS_SECONDS: Final = ROBOTS_FOR.total_seconds()
+_MAX_FAULTS: Final = 20
+_DAY: Final = 24 * 3600
+_MIN_INTERVALS: Final = {Format.RSS.value: 60.0, Format.ATOM.value: 60.0, Format.INDEX.value: 60.0, "news": 60.0}
+_MIN_INTERVAL: Final = 300.0
+# The fields of WatchedSite that are stored.
+_STORED: Final = ("visited_at", "changed_at", "failing_since", "failures", "paused_until", "robots_at")
+
+
+@attrs.define(eq=False)
+class _Document:
+    """A document of the site in the schedule.
+
+    `listed` is the lastmod that its index stated when it was last looked at, or signalled since. `was_rescoped`: it was
+    requested as its scope has changed, and needs no second time until robots.txt is read again.
+    """
+
+    url: str
+    format: str | None
+    complete: bool
+    listed: float | None = None
+    entries: int = 0
+    was_rescoped: bool = False
+
+
+@attrs.define(eq=False)
+class WatchedSite:
+    """A site, whose documents are those in `schedule` with the keys (name, URL)."""
+
+    name: str  # in the state
+    target: Target
+    schedule: Schedule = attrs.field(repr=False)
+    documents: dict[str, _Document] = attrs.field(factory=dict, repr=False)
+    urls: int = 0
+    visited_at: float | None = None
+    changed_at: float | None = None
+    failing_since: float | None = None
+    failures: int = 0
+    paused_until: float = 0.0
+    robots_at: float = 0.0  # when robots.txt and the well-known paths were last looked at
+    refreshes: bool = False  # the next visit requests robots.txt anew
+    faults: dict[str, list[Problem]] = attrs.field(factory=dict, repr=False)
+    error: str | None = None
+    hours: dict[int, Counter[str]] = attrs.field(factory=dict, repr=False)  # hour since 1970 -> changes
+
+    @property
+    def domain(self) -> str:
+        """The registrable domain: sites that share it share one budget, and are visited one after the other."""
+        return registrable_domain(host(f"{self.target.seeds[0].origins[0]}/"))
+
+    @property
+    def next_robots(self) -> float:
+        """When the site is visited even if no document is due: to look for new sitemaps."""
+        due = self.robots_at + _ROBOTS_SECONDS if self.robots_at and not self.refreshes else 0.0
+        return max(due, self.paused_until)
+
+    def key(self, url: str) -> tuple[str, str]:
+        """The key of a document in the schedule."""
+        return self.name, url
+
+    # --- before the visits ---
+
+    def load(self, values: Mapping[str, Any], documents: Iterable[tuple[StoredDocument, Mapping[str, Any]]]) -> None:
+        """Continues with stored values; those of a wrong type are ignored."""
+        for name in _STORED:
+            value = values.get(name)
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                setattr(self, name, type(getattr(self, name) or 0.0)(value))
+        for stored, own in documents:
+            rate = ChangeRate.from_json(own.get("rate"), _prior(own.get("prior"), stored.format))
+            looked_at = -inf if stored.looked_at is None else stored.looked_at.timestamp()
+            listed = None if stored.lastmod is None else stored.lastmod.timestamp()
+            document = _Document(stored.url, stored.format, stored.complete, listed, stored.entries)
+            self._add(document, rate, looked_at, parent=_index_of(stored.parents))
+            if stored.format == Format.INDEX:
+                self.schedule.set_source(self.key(stored.url), SignalRecord.from_json(own.get("signals")))
+        self.urls = sum(document.entries for document in self.documents.values())
+
+    def _add(
+        self, document: _Document, rate: ChangeRate, looked_at: float, *, parent: str = "", kind: str = ""
+    ) -> None:
+        self.documents[document.url] = document
+        interval = _MIN_INTERVALS.get(kind or document.format or "", _MIN_INTERVAL)
+        source = self.key(parent) if parent else None
+        self.schedule.add(
+            self.key(document.url), self.domain, rate, looked_at, min_interval_seconds=interval, source=source
+        )
+
+    # --- after a visit ---
+
+    def learn(self, visit: Visit, signals: Signals, due: Collection[str], now: float) -> dict[str, dict[str, Any]]:
+        """Takes the result of a visit that came to its end; returns the values to store, by document."""
+        changed: dict[str, dict[str, Any]] = {}
+        for url, finding in visit.findings.items():
+            is_new = url not in self.documents
+            if is_new:
+                self._add_found(url, finding, visit, signals, now)
+            elif finding.was_requested or url in due:
+                self._look(self.documents[url], finding, signals, now)
+            if is_new or finding.was_requested:
+                changed[url] = self._document_values(url)
+        for url in signals.postponed - self.documents.keys() - visit.findings.keys():
+            self._add_listed(url, signals)
+        for url in self.documents.keys() - visit.findings.keys() - signals.postponed:  # no longer listed
+            del self.documents[url]
+            self.schedule.remove(self.key(url))
+        self.urls = sum(document.entries for document in self.documents.values())
+        return changed
+
+    def _add_listed(self, url: str, signals: Signals) -> None:
+        """Adds a document that is listed and was never requested, as the budget did not permit it."""
+        listing = signals.listings.get(url)
+        if listing is not None:  # else it is a well-known path
+            document = _Document(url, None, complete=False, listed=_lastmod(listing))
+            self._add(document, ChangeRate(prior_for("")), -inf, parent=_parent(listing))
+
+    def _add_found(self, url: str, finding: Finding, visit: Visit, signals: Signals, now: float) -> None:
+        found, listing = finding.document, signals.listings.get(url)
+        kind = "news" if finding.is_news else found.format or ""
+        listed = _lastmod(listing)
+        prior = prior_for(
+            kind,
+            is_news=finding.is_news,
+            max_age_seconds=visit.fetcher.max_ages.get(url) if visit.fetcher else None,
+            age_seconds=None if listed is None else now - listed,
+        )
+        looked_at = now if finding.was_requested else -inf
+        document = _Document(url, found.format, found.complete, listed, found.entries)
+        self._add(document, ChangeRate(prior), looked_at, parent=_parent(listing), kind=kind)
+
+    def _look(self, document: _Document, finding: Finding, signals: Signals, now: float) -> None:
+        found, key = finding.document, self.key(document.url)
+        document.format, document.complete, document.entries = found.format, found.complete, found.entries
+        if document.url in signals.listings:
+            document.listed = _lastmod(signals.listings[document.url])
+        if found.format == Format.INDEX:
+            moments = signals.of_index.get(document.url, [])
+            known = [at for at in moments if at is not None]
+            all_known = len(known) == len(moments)
+            self.schedule.looked(
+                key,
+                now,
+                changed=bool(moments),
+                moments=known if all_known else (),
+                count=None if all_known else float(len(moments)),
+            )
+        else:
+            self.schedule.looked(key, now, changed=finding.changes > 0, moments=finding.moments)
+
+    def _document_values(self, url: str) -> dict[str, Any]:
+        document, rate = self.documents[url], self.schedule.rate(self.key(url))
+        values: dict[str, Any] = {"rate": rate.to_json(), "prior": [rate.prior.events, rate.prior.seconds]}
+        if document.format == Format.INDEX:
+            values["signals"] = self.schedule.source(self.key(url)).to_json()
+        return values
+
+    def end_visit(self, visit: Visit, now: float, jitter: float) -> None:
+        """Notes how a visit ended, and decides when the next one may begin."""
+        fetcher = visit.fetcher
+        self.visited_at, self.error = now, visit.error
+        self._note_faults(visit)
+        self._count_changes(visit, now)
+        failed = visit.error is not None or (fetcher and fetcher.requests and fetcher.failures >= fetcher.requests)
+        wait = fetcher.retry_after if fetcher else 0.0
+        if failed:
+            self.failing_since = self.failing_since or now
+            self.failures += 1
+            backoff = min(BACKOFF_SECONDS * 2.0 ** min(self.failures - 1, 20), MAX_BACKOFF_SECONDS)
+            wait = max(wait, backoff * (0.75 + jitter / 2))
+        elif fetcher and fetcher.requests:
+            self.failing_since, self.failures = None, 0
+        if not failed and visit.has_ended and fetcher and not fetcher.was_stored:
+            self._note_robots(now)
+        last = max(fetcher.last_request.values(), default=0.0) if fetcher else 0.0
+        self.paused_until = max(now + wait if wait else 0.0, last + (visit.crawl_delay or 0.0))
+
+    def _note_robots(self, now: float) -> None:
+        """Notes that robots.txt was read anew."""
+        self.robots_at, self.refreshes = now, False
+        for document in self.documents.values():
+            document.was_rescoped = False
+
+    def _note_faults(self, visit: Visit) -> None:
+        for url, finding in visit.findings.items():
+            if finding.was_requested:
+                self.faults.pop(url, None)
+        for url in [url for url in self.faults if url not in self.documents and visit.has_ended]:
+            del self.faults[url]
+        for problem in visit.faults:
+            self.faults.setdefault(problem.sitemap or "", []).append(problem)
+        while len(self.faults) > _MAX_FAULTS:
+            del self.faults[next(iter(self.faults))]
+
+    def _count_changes(self, visit: Visit, now: float) -> None:
+        hour = int(now // 3600)
+        counts = visit.counts
+        if counts.new or counts.updated or counts.removed:
+            self.changed_at = now
+            found = {"new": counts.new, "updated": counts.updated, "removed": counts.removed}
+            self.hours.setdefault(hour, Counter()).update(found)
+        for old in [each for each in self.hours if each <= hour - 24]:
+            del self.hours[old]
+
+    def values(self) -> dict[str, Any]:
+        """What is stored of the site."""
+        return {name: getattr(self, name) for name in _STORED if getattr(self, name, None)}
+
+    def status(self, now: float) -> SiteStatus:
+        """What is reported of the site."""
+        counts = sum(self.hours.values(), Counter[str]())
+        dues = [self.schedule.due_at(self.key(url), now) for url in self.documents]
+        next_visit = max(min([*dues, self.next_robots]), self.paused_until, now)
+        return SiteStatus(
+            self.target.name,
+            len(self.documents),
+            self.urls,
+            next_visit=_moment(next_visit),
+            last_visit=_moment(self.visited_at),
+            last_change=_moment(self.changed_at),
+            new=counts["new"],
+            updated=counts["updated"],
+            removed=counts["removed"],
+            failing_since=_moment(self.failing_since),
+            backoff_until=_moment(self.paused_until) if self.failures and self.paused_until > now else None,
+            faults=(*self._all_faults(),),
+        )
+
+    def _all_faults(self) -> Iterator[Fault]:
+        if self.error:
+            yield Fault("error", self.error)
+        for problems in reversed(self.faults.values()):
+            for problem in problems:
+                yield Fault(problem.code, problem.message)
+
+
+@attrs.define
+class Signals:
+    """Decides which documents a visit requests, and collects what indexes signal meanwhile.
+
+    `listings` has the listing of each document, `postponed` those that are not requested. `of_index` has for each index
+    the times of the changes that it signalled, None where it states none.
+    """
+
+    site: WatchedSite
+    due: Collection[str]
+    now: float
+    probes: bool  # documents that nothing lists are requested, too
+    listings: dict[str, SitemapRef] = attrs.field(factory=dict)
+    postponed: set[str] = attrs.field(factory=set)
+    of_index: dict[str, list[float | None]] = attrs.field(factory=dict)
+    prepaid: int = 0  # requests that were taken from the budget, and not made yet
+
+    def is_due(self, url: str, listing: SitemapRef | None, is_known: bool) -> bool:
+        """As in DocumentCache; takes each request that is not among the `due` ones from the budget."""
+        is_due = self._is_due(url, listing, is_known)
+        if not is_due:
+            self.postponed.add(url)
+        return is_due
+
+    def _is_due(self, url: str, listing: SitemapRef | None, is_known: bool) -> bool:
+        if listing is not None:
+            self.listings[url] = listing
+        document = self.site.documents.get(url)
+        if document is None:
+            self._signal(listing, _lastmod(listing))
+            return (listing is not None or self.probes) and self._take()
+        self._compare(document, listing)
+        if url in self.due:
+            return True
+        if document.complete and not is_known and not document.was_rescoped:
+            document.was_rescoped = self._take()
+            return document.was_rescoped
+        return self.site.schedule.is_due(self.site.key(url), self.now) and self._take()
+
+    def on_request(self, url: str) -> None:
+        """Counts a request that is_due() has not counted: of a due document, robots.txt, a redirect, another try."""
+        if self.prepaid:
+            self.prepaid -= 1
+        else:
+            self.site.schedule.requests_made(self.site.domain, 1, self.now)
+
+    def _take(self) -> bool:
+        is_allowed = self.site.schedule.take(self.site.domain, self.now)
+        self.prepaid += is_allowed
+        return is_allowed
+
+    def _compare(self, document: _Document, listing: SitemapRef | None) -> None:
+        """Notes a signal if the index states another lastmod than before."""
+        lastmod = _lastmod(listing)
+        if listing is None or lastmod is None or lastmod == document.listed:
+            return
+        was_listed, document.listed = document.listed is not None, lastmod
+        if not was_listed or not listing.sitemap:
+            return
+        at = lastmod if listing.lastmod_precision in ("minute", "second", "subsecond") else None
+        source = self.site.key(listing.sitemap)
+        if self.site.schedule.signal(self.site.key(document.url), self.now, source, at):
+            self._signal(listing, at)
+
+    def _signal(self, listing: SitemapRef | None, at: float | None) -> None:
+        if listing is not None and listing.sitemap:
+            self.of_index.setdefault(listing.sitemap, []).append(at)
+
+
+def _lastmod(listing: SitemapRef | None) -> float | None:
+    return listing.lastmod.timestamp() if listing is not None and listing.lastmod is not None else None
+
+
+def _parent(listing: SitemapRef | None) -> str:
+    """The index that lists a document; empty if robots.txt does, or nothing."""
+    return _index_of([listing.sitemap] if listing is not None and listing.sitemap else [])
+
+
+def _index_of(parents: Sequence[str]) -> str:
+    return next((parent for parent in parents if parent != f"{origin(parent)}/robots.txt"), "")
+
+
+def _prior(values: Any, format: str | None) -> Prior:
+    is_stored = isinstance(values, list) and len(values) == 2 and all(isinstance(each, float) for each in values)
+    return Prior(*values) if is_stored and min(values) > 0 else prior_for(format or "")
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None

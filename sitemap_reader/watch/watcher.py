@@ -1,0 +1,378 @@
+"""Watcher: visits the sites of a watch, each when it pays, until it is stopped.
+
+In: targets, a state, budgets. Out: changes in the state's log, which sinks deliver; the status of sites. Visits run at
+once in one event loop, those of one registrable domain one after the other; one thread uses the state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter, deque
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import attrs
+
+from ..client.keywords import ReaderOptions
+from ..client.reader import SitemapReader
+from ..client.targets import site_target
+from ..model.errors import StateError, UsageError
+from ..parser.normalise.urls import host, registrable_domain
+from ..pipeline.thread_pool import ThreadPool
+from ..state.change_log import ChangeLog
+from ..state.state import State, site_name
+from ..state.watch_data import WatchData
+from .change_feed import ChangeFeed
+from .schedule import Budget, Schedule
+from .status import Counters, Health, SinkStatus, SitePage, SiteQuery, Totals, select_sites
+from .visit import Stores, Visit
+from .watched_site import Signals, WatchedSite
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
+
+    from ..client.targets import Target
+    from ..fetch.client import Fetcher
+    from .delivery import Delivery
+    from .pings import Ping
+
+SITES_AT_ONCE: Final = 50
+KEEP_LOG: Final = timedelta(days=7)
+STATE_RETRY_SECONDS: Final = 30.0
+_PRUNE_SECONDS: Final = 3600.0
+_MAX_SLEEP_SECONDS: Final = 60.0  # a longer sleep could outlast a change of the system's clock
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@attrs.frozen
+class WatchPlan:
+    """The settings of a watch.
+
+    `options` are keywords of changes(), `reading` those of SitemapReader. `keep_log`: how long the log keeps changes
+    that all sinks have received. `on_visit` is called after each visit. `clock` returns the time, aware; `sleep` waits for seconds of it.
+    """
+
+    budget: Budget
+    reading: ReaderOptions = attrs.field(factory=lambda: ReaderOptions())
+    options: Mapping[str, Any] = attrs.field(factory=dict)
+    sites_at_once: int = SITES_AT_ONCE
+    keep_log: timedelta = KEEP_LOG
+    on_visit: Callable[[WatchedSite, Visit], None] | None = None
+    clock: Callable[[], datetime] = _utc_now
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+class Watcher:
+    """Use it as an async context manager, then run(); stop() ends that. `feed` has the changes."""
+
+    def __init__(self, targets: Iterable[Target], state: State, plan: WatchPlan) -> None:
+        """`state` is open, created with shared_by > 1, and belongs to the watcher until it is closed."""
+        self.plan = plan
+        self.deliveries: list[Delivery] = []  # the log keeps what they have not delivered
+        self._targets = [*targets]
+        self._state = state
+        self._thread = ThreadPool("sitemap-reader-state")
+        self._stores: Stores
+        self._reader: SitemapReader
+        self._schedule = Schedule(plan.budget)
+        self._sites: dict[str, WatchedSite] = {}
+        self._by_domain: dict[str, list[WatchedSite]] = {}
+        self._timers: list[tuple[float, int, WatchedSite]] = []
+        self._order = count()
+        self._running: dict[str, asyncio.Task[None]] = {}  # by domain
+        self._wake = asyncio.Event()
+        self._is_stopping = False
+        self._error: BaseException | None = None
+        self._state_error: str | None = None
+        self._pauses_until = 0.0
+        self._last_visit: datetime | None = None
+        self._requests: deque[tuple[float, int]] = deque()  # of the last hour
+        self._counts: dict[str, Counter[str]] = {name: Counter() for name in ("requests", "visits", "changes")}
+        self.feed: ChangeFeed
+
+    async def __aenter__(self) -> Watcher:
+        self._reader = SitemapReader(**self.plan.reading)
+        log = await self._thread.run(self._open)
+        self.feed = ChangeFeed(log, self._thread, self.plan.clock)
+        return self
+
+    def _open(self) -> ChangeLog:
+        self._state.commit()  # begins a transaction
+        self._stores = Stores(self._state, ChangeLog(self._state), WatchData(self._state), self._thread)
+        known = self._stores.data.sites()
+        for target in self._targets:
+            site = self._add_site(target)
+            if site is not None and site.name in known:
+                site.load(known[site.name], self._stores.data.documents(site.name))
+        return self._stores.log
+
+    def _add_site(self, target: Target) -> WatchedSite | None:
+        """Adds a site that is not watched yet."""
+        name = site_name(target.seeds)
+        if name in self._sites:
+            return None
+        site = self._sites[name] = WatchedSite(name, target, self._schedule)
+        self._by_domain.setdefault(site.domain, []).append(site)
+        return site
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self._cancel_visits()
+        await self._reader.close()
+        await self._thread.close()
+        self.close_state()
+
+    def close_state(self) -> None:
+        """Closes the state, also of a watcher that was never opened. May be called twice."""
+        self._state.close()
+
+    # --- the loop ---
+
+    async def run(self) -> None:
+        """Visits sites until stop() is called; then ends the visits that are under way."""
+        for site in self._sites.values():
+            self._set_timer(site, site.next_robots)
+        async with asyncio.TaskGroup() as tasks:
+            upkeep = tasks.create_task(self._keep_up())
+            while not self._is_stopping:
+                self._wake.clear()
+                now = self._now()
+                if now >= self._pauses_until:
+                    self._start_visits(now)
+                await self._wait(self._seconds_to_wait(self._now()))
+            upkeep.cancel()
+        await self._cancel_visits()
+        if self._error is not None:
+            raise self._error
+
+    async def _cancel_visits(self) -> None:
+        tasks = [*self._running.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def stop(self) -> None:
+        """Ends run() soon: no more visit begins, and those under way are cancelled after their current document."""
+        self._is_stopping = True
+        self._wake.set()
+
+    async def _wait(self, seconds: float) -> None:
+        sleeping = asyncio.ensure_future(self.plan.sleep(seconds))
+        waking = asyncio.ensure_future(self._wake.wait())
+        await asyncio.wait((sleeping, waking), return_when=asyncio.FIRST_COMPLETED)
+        for task in (sleeping, waking):
+            task.cancel()
+        await asyncio.gather(sleeping, waking, return_exceptions=True)
+
+    def _seconds_to_wait(self, now: float) -> float:
+        if now < self._pauses_until:
+            return self._pauses_until - now
+        if len(self._running) >= self.plan.sites_at_once:
+            return _MAX_SLEEP_SECONDS
+        times = [self._timers[0][0]] if self._timers else []
+        due = self._schedule.next_due(now)
+        first = min([*times, *([] if due is None else [due])], default=now + _MAX_SLEEP_SECONDS)
+        return min(max(first - now, 0.05), _MAX_SLEEP_SECONDS)
+
+    def _start_visits(self, now: float) -> None:
+        """Starts the visits whose time has come: documents that are due first, then robots.txt and new sites."""
+        free = self.plan.sites_at_once - len(self._running)
+        for visit in self._schedule.pop_due(now, free) if free > 0 else ():
+            if visit.host in self._running:
+                self._schedule.end_visit(visit.host, now, retry_at=now + 1.0)
+                continue
+            due: dict[str, set[str]] = {}
+            for key in visit.keys:
+                name, url = cast("tuple[str, str]", key)
+                due.setdefault(name, set()).add(url)
+            self._start(visit.host, [(self._sites[name], urls) for name, urls in due.items()])
+        while self._timers and self._timers[0][0] <= now and len(self._running) < self.plan.sites_at_once:
+            _, _, site = heappop(self._timers)
+            allowed_at = self._schedule.available_at(site.domain, now)
+            if site.next_robots > now:  # it was visited meanwhile
+                self._set_timer(site, site.next_robots)
+            elif site.domain in self._running or allowed_at > now:
+                self._set_timer(site, max(allowed_at, now + 1.0))
+            else:
+                self._start(site.domain, [(site, set())])
+
+    def _set_timer(self, site: WatchedSite, at: float) -> None:
+        heappush(self._timers, (at, next(self._order), site))
+
+    def _start(self, domain: str, visits: list[tuple[WatchedSite, set[str]]]) -> None:
+        task = self._running[domain] = asyncio.create_task(self._visit_domain(domain, visits))
+        task.add_done_callback(lambda _: self._end_domain(domain))
+
+    def _end_domain(self, domain: str) -> None:
+        task = self._running.pop(domain)
+        if not task.cancelled() and (error := task.exception()) is not None:  # a defect of this package
+            self._error = error
+            self.stop()
+        self._wake.set()
+
+    async def _visit_domain(self, domain: str, visits: list[tuple[WatchedSite, set[str]]]) -> None:
+        paused_until = 0.0
+        try:
+            for site, due in visits:
+                await self._visit(site, due)
+                paused_until = max(paused_until, site.paused_until)
+        except StateError as exc:
+            self._state_error = str(exc)
+            self._pauses_until = self._now() + STATE_RETRY_SECONDS
+        finally:
+            now = self._now()
+            self._schedule.pause(domain, paused_until)
+            self._schedule.end_visit(domain, now, retry_at=max(now + 1.0, paused_until))
+            for site in [site for site, due in visits if not due]:
+                self._set_timer(site, max(site.next_robots, now + 1.0))
+
+    async def _visit(self, site: WatchedSite, due: set[str]) -> None:
+        """Visits a site, and learns from it; a cancelled visit has stored the documents that had ended."""
+        started = self._now()
+        signals = Signals(site, due, started, probes=not due or site.refreshes)
+        visit = Visit(
+            self._reader,
+            site.target,
+            site.name,
+            self._stores,
+            self.plan.clock,
+            signals.is_due,
+            signals.on_request,
+            self.plan.options,
+            refreshes=site.refreshes,
+        )
+        try:
+            await visit.run()
+        finally:
+            self._schedule.requests_made(site.domain, -signals.prepaid, started)
+            self.feed.notify()
+        now = self._now()
+        site.end_visit(visit, now, random.random())  # noqa: S311 - spreads visits, guards nothing
+        documents = site.learn(visit, signals, due, now) if visit.has_ended and not site.failures else {}
+        self._count(visit, now)
+        if self.plan.on_visit is not None:
+            self.plan.on_visit(site, visit)
+        await self._thread.run(self._stores.data.save, site.name, site.values(), documents)
+        await self._thread.run(self._stores.data.delete_idle_runs, site.name)
+        self._state_error = None
+
+    def _count(self, visit: Visit, now: float) -> None:
+        self._last_visit = self.plan.clock()
+        counts, fetcher = visit.counts, visit.fetcher
+        changes = {"new": counts.new, "updated": counts.updated, "removed": counts.removed}
+        result = "changed" if any(changes.values()) else "unchanged" if visit.has_ended else "failed"
+        self._counts["visits"][result] += 1
+        self._counts["changes"].update(changes)
+        if fetcher is not None:
+            self._counts["requests"].update(fetcher.statuses)
+            self._requests.append((now, fetcher.requests))
+
+    async def _keep_up(self) -> None:
+        """Prunes the log once an hour."""
+        while True:
+            with suppress(StateError):  # reported by the next visit
+                await self.feed.prune(self.plan.clock() - self.plan.keep_log, self._sink_names())
+            await self.plan.sleep(_PRUNE_SECONDS)
+
+    def _sink_names(self) -> list[str]:
+        return [delivery.sink.name for delivery in self.deliveries]
+
+    def _now(self) -> float:
+        return self.plan.clock().timestamp()
+
+    # --- what the server asks ---
+
+    @property
+    def network(self) -> Fetcher:
+        """What sends requests that belong to no visit."""
+        return self._reader.fetcher
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a visit is under way, or has just ended."""
+        return bool(self._running) or self._wake.is_set()
+
+    @property
+    def watched(self) -> list[WatchedSite]:
+        """All sites."""
+        return [*self._sites.values()]
+
+    @property
+    def counters(self) -> Counters:
+        """Counts since the start."""
+        return Counters(**self._counts)
+
+    def health(self) -> Health:
+        """Whether the watch works."""
+        faults = () if self._state_error is None else (self._state_error,)
+        return Health(faults, self._last_visit, self._sinks())
+
+    def _sinks(self) -> tuple[SinkStatus, ...]:
+        return tuple(
+            SinkStatus(
+                each.sink.name,
+                each.lag_changes,
+                each.lag_seconds,
+                each.status.last_error if each.status.is_failing or each.status.is_stopped else None,
+            )
+            for each in self.deliveries
+        )
+
+    async def totals(self) -> Totals:
+        """Numbers over all sites."""
+        now = self._now()
+        while self._requests and self._requests[0][0] < now - 3600:
+            self._requests.popleft()
+        changes: Counter[str] = sum((sum(site.hours.values(), Counter()) for site in self._sites.values()), Counter())
+        return Totals(
+            sites=len(self._sites),
+            documents=len(self._schedule),
+            urls=sum(site.urls for site in self._sites.values()),
+            failing=sum(site.failures > 0 for site in self._sites.values()),
+            budget_per_hour=self.plan.budget.per_hour,
+            requests_last_hour=sum(number for _, number in self._requests),
+            new=changes["new"],
+            updated=changes["updated"],
+            removed=changes["removed"],
+            sinks=self._sinks(),
+        )
+
+    async def sites(self, query: SiteQuery) -> SitePage:
+        """A page of the sites."""
+        now = self._now()
+        return select_sites((site.status(now) for site in self._sites.values()), query)
+
+    async def knows(self, url: str) -> bool:
+        """Whether a watched site has a document of this URL."""
+        return self._site_of(url) is not None
+
+    def _site_of(self, url: str) -> WatchedSite | None:
+        sites = self._by_domain.get(registrable_domain(host(url)), ())
+        return next((site for site in sites if url in site.documents), None)
+
+    async def ping(self, ping: Ping) -> None:
+        """Takes a ping as a signal of a change; of an unknown document, watches its site."""
+        now = self._now()
+        site = self._site_of(ping.url)
+        if site is not None:
+            self._schedule.signal(site.key(ping.url), now, ("ping", registrable_domain(host(ping.url))), now)
+        else:
+            self._visit_unknown(ping.url, now)
+        self._wake.set()
+
+    def _visit_unknown(self, url: str, now: float) -> None:
+        """Looks for new sitemaps on the watched sites of the domain; if there are none, watches this one."""
+        sites = self._by_domain.get(registrable_domain(host(url)), [])
+        if not sites:
+            with suppress(UsageError):
+                added = self._add_site(site_target(url))
+                sites = [added] if added else []
+        for site in sites:
+            site.refreshes = True
+            self._set_timer(site, max(now, site.paused_until))

@@ -1,0 +1,357 @@
+"""Delivery to one sink: order, cursors, repetitions, dead letters, draining."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pytest
+from change_logs import NOON, Clock, ListSink, LoggedChanges, entry_of, failed, logged
+
+from sitemap_reader.model.errors import StateError, UsageError
+from sitemap_reader.watch.dead_letters import DeadLetters, Redelivered, redeliver
+from sitemap_reader.watch.delivery import Delivery
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from sitemap_reader.state.change_log import LogEntry
+
+
+def delivery_of(changes: LoggedChanges, sink: Any, clock: Clock, **more: Any) -> Delivery:
+    return Delivery(changes.feed, sink, sleep=clock.sleep, clock=clock, jitter=lambda: 1.0, **more)
+
+
+def run(path: Path, body: Callable[[LoggedChanges], Awaitable[Any]]) -> Any:
+    async def main() -> Any:
+        async with logged(path) as changes:
+            return await asyncio.wait_for(body(changes), 60)
+
+    return asyncio.run(main())
+
+
+async def deliver_all(changes: LoggedChanges, delivery: Delivery, counts: list[int]) -> bool:
+    """Starts a delivery, logs entries of so many changes, waits until the sink has them, and drains."""
+    await changes.feed.cursor(delivery.sink.name)
+    for count in counts:
+        await changes.add(count)
+    task = asyncio.ensure_future(delivery.run())
+    while delivery.status.seq < changes.feed.last_seq and not task.done():
+        await asyncio.sleep(0)
+    drained = await delivery.drain(60)
+    await task
+    return drained
+
+
+def test_each_entry_is_delivered_once_and_in_order(tmp_path: Path) -> None:
+    sink = ListSink()
+
+    async def body(changes: LoggedChanges) -> None:
+        delivery = delivery_of(changes, sink, Clock())
+        assert await deliver_all(changes, delivery, [2, 1, 3])
+        assert (delivery.status.delivered_entries, delivery.status.delivered_changes) == (3, 6)
+        assert (delivery.lag_changes, delivery.lag_seconds) == (0, 0)
+        assert await changes.feed.cursor("list") == 6
+
+    run(tmp_path / "state.db", body)
+    assert sink.received == [1, 2, 3, 4, 5, 6]
+    assert sink.is_closed
+
+
+def test_a_new_sink_begins_behind_the_newest_change_and_a_known_one_where_it_was(tmp_path: Path) -> None:
+    async def first(changes: LoggedChanges) -> list[int]:
+        await changes.add(3)
+        sink = ListSink()
+        await deliver_all(changes, delivery_of(changes, sink, Clock()), [2])
+        await changes.add(1)
+        return sink.received
+
+    async def second(changes: LoggedChanges) -> list[int]:
+        sink = ListSink()
+        await deliver_all(changes, delivery_of(changes, sink, Clock()), [1])
+        return sink.received
+
+    assert run(tmp_path / "state.db", first) == [4, 5]
+    assert run(tmp_path / "state.db", second) == [6, 7]
+
+
+def test_a_failed_entry_is_repeated_after_longer_and_longer_waits(tmp_path: Path) -> None:
+    sink, clock, reports = ListSink(*[failed("no route")] * 11, failed("refused")), Clock(), list[str]()
+
+    async def body(changes: LoggedChanges) -> None:
+        delivery = delivery_of(changes, sink, clock, report=reports.append)
+        await deliver_all(changes, delivery, [1, 2])
+        assert delivery.status.failures == 12
+        assert (delivery.status.last_error, delivery.status.is_failing) == ("refused", False)
+        assert delivery.status.last_error_at == NOON + timedelta(seconds=sum(clock.slept[:-1]))
+
+    run(tmp_path / "state.db", body)
+    assert sink.received == [1, 2, 3]
+    assert clock.slept == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300, 300]
+    assert reports == [
+        "list: no route; 3 changes wait, and are tried again",
+        "list: refused; 3 changes wait, and are tried again",
+        "list: works again",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "waited"), [(None, 0.5), (0.4, 0.5), (30.0, 30.0), (86_400.0, 86_400.0), (86_401.0, 86_400.0)]
+)
+def test_wait_is_at_least_half_the_backoff_and_what_the_receiver_wants(
+    tmp_path: Path, wanted: float | None, waited: float
+) -> None:
+    clock = Clock()
+
+    async def body(changes: LoggedChanges) -> None:
+        sink = ListSink(failed(retry_after=wanted))
+        delivery = Delivery(changes.feed, sink, sleep=clock.sleep, clock=clock, jitter=lambda: 0.0)
+        await deliver_all(changes, delivery, [1])
+
+    run(tmp_path / "state.db", body)
+    assert clock.slept == [waited]
+
+
+def test_lag_is_that_of_the_oldest_change_which_the_sink_does_not_have(tmp_path: Path) -> None:
+    clock = Clock()
+    seen = list[tuple[int, float]]()
+
+    async def body(changes: LoggedChanges) -> None:
+        delivery = delivery_of(changes, ListSink(failed(retry_after=40)), clock)
+
+        async def sleep(seconds: float) -> None:
+            await clock.sleep(seconds)
+            seen.append((delivery.lag_changes, delivery.lag_seconds))
+            assert delivery.status.is_failing
+
+        delivery._sleep = sleep
+        await deliver_all(changes, delivery, [2, 3])
+
+    run(tmp_path / "state.db", body)
+    assert seen == [(5, 40.0)]
+
+
+def test_a_stuck_sink_delays_no_other(tmp_path: Path) -> None:
+    class Stuck(ListSink):
+        async def deliver(self, entry: LogEntry) -> None:
+            await asyncio.Event().wait()
+
+    async def body(changes: LoggedChanges) -> None:
+        stuck, sink = Stuck(name="stuck"), ListSink()
+        other = delivery_of(changes, stuck, Clock())
+        task = asyncio.ensure_future(other.run())
+        await changes.feed.cursor("stuck")
+        await deliver_all(changes, delivery_of(changes, sink, Clock()), [1, 1])
+        assert sink.received == [1, 2]
+        assert not await other.drain(0.01)
+        assert task.cancelled()
+        assert stuck.is_closed
+        assert await changes.feed.cursor("stuck") == 0
+
+    run(tmp_path / "state.db", body)
+
+
+def test_draining_delivers_what_is_logged_and_does_not_wait_for_a_failing_sink(tmp_path: Path) -> None:
+    async def body(changes: LoggedChanges) -> None:
+        forever = asyncio.Event()
+        good, bad = ListSink(name="good"), ListSink(*[failed()] * 9, name="bad")
+        deliveries = [Delivery(changes.feed, sink, sleep=lambda _: forever.wait()) for sink in (good, bad)]
+        for each in deliveries:
+            await changes.feed.cursor(each.sink.name)
+        tasks = [asyncio.ensure_future(each.run()) for each in deliveries]
+        await asyncio.sleep(0)
+        await changes.add(2)
+        await changes.add(2)
+        assert await asyncio.gather(*(each.drain(3600) for each in deliveries)) == [True, False]
+        assert good.received == [1, 2, 3, 4]
+        assert bad.received == []
+        assert len(bad.failures) == 8
+        assert all(task.done() for task in tasks)
+        assert [each.lag_changes for each in deliveries] == [0, 4]
+
+    run(tmp_path / "state.db", body)
+
+
+def test_a_delivery_that_was_never_run_is_closed(tmp_path: Path) -> None:
+    async def body(changes: LoggedChanges) -> None:
+        sink = ListSink()
+        assert await delivery_of(changes, sink, Clock()).drain(3600)
+        assert sink.is_closed
+
+    run(tmp_path / "state.db", body)
+
+
+def test_a_permanent_failure_ends_the_delivery_and_keeps_the_cursor(tmp_path: Path) -> None:
+    sink, clock, reports = ListSink(failed("answers 410 Gone", is_permanent=True)), Clock(), list[str]()
+
+    async def body(changes: LoggedChanges) -> None:
+        letters = DeadLetters(tmp_path / "letters.jsonl", max_rejections=0)
+        delivery = delivery_of(changes, sink, clock, report=reports.append, dead_letters=letters)
+        assert not await deliver_all(changes, delivery, [1])
+        assert delivery.status.is_stopped
+        assert delivery.status.last_error == "answers 410 Gone"
+        assert await changes.feed.cursor("list") == 0
+
+    run(tmp_path / "state.db", body)
+    assert (sink.received, clock.slept) == ([], [])
+    assert reports == ["list: answers 410 Gone; no more changes are delivered to it in this run"]
+    assert not (tmp_path / "letters.jsonl").exists()
+
+
+def test_a_full_disk_of_the_state_delays_the_cursor_and_repeats_nothing(tmp_path: Path) -> None:
+    sink, clock = ListSink(), Clock()
+
+    async def body(changes: LoggedChanges) -> None:
+        failures = [StateError("disk full", is_unwritable=True)] * 2
+        move = changes.feed.move_cursor
+
+        async def move_cursor(name: str, seq: int) -> None:
+            if failures:
+                raise failures.pop()
+            await move(name, seq)
+
+        changes.feed.move_cursor = move_cursor  # type: ignore[method-assign]
+        delivery = delivery_of(changes, sink, clock)
+        await deliver_all(changes, delivery, [1])
+        assert await changes.feed.cursor("list") == 1
+
+    run(tmp_path / "state.db", body)
+    assert (sink.received, clock.slept) == ([1], [1, 2])
+
+
+@pytest.mark.parametrize("failure", [StateError("damaged"), BrokenPipeError(32, "Broken pipe"), ValueError("a bug")])
+def test_other_errors_end_the_run(tmp_path: Path, failure: Exception) -> None:
+    async def body(changes: LoggedChanges) -> None:
+        with pytest.raises(type(failure)):
+            await deliver_all(changes, delivery_of(changes, ListSink(failure), Clock()), [1])
+
+    run(tmp_path / "state.db", body)
+
+
+# --- dead letters --------------------------------------------------------------------------------------------------
+
+
+def letters_of(path: Path) -> list[dict[str, Any]]:
+    return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+
+
+def test_rejected_entry_becomes_a_dead_letter_and_the_next_ones_are_delivered(tmp_path: Path) -> None:
+    path, reports = tmp_path / "letters.jsonl", list[str]()
+    sink = ListSink(failed("offline"), *[failed("answers 413", is_rejected=True)] * 3)
+
+    async def body(changes: LoggedChanges) -> None:
+        letters = DeadLetters(path, max_rejections=3)
+        delivery = delivery_of(changes, sink, Clock(), dead_letters=letters, report=reports.append)
+        assert await deliver_all(changes, delivery, [2, 1])
+        status = delivery.status
+        assert (status.dead_letters, status.delivered_entries, status.failures) == (1, 1, 4)
+
+    run(tmp_path / "state.db", body)
+    assert sink.received == [3]
+    [letter] = letters_of(path)
+    assert (letter["reason"], letter["first_seq"], letter["last_seq"]) == ("answers 413", 1, 2)
+    assert [change["loc"] for change in letter["changes"]] == ["https://example.com/1", "https://example.com/2"]
+    assert f"list: answers 413; changes 1 to 2 were added to the dead letters {path}" in reports
+
+
+@pytest.mark.parametrize(("rejections", "hours", "is_due"), [(2, 0, False), (3, 0, True), (0, 5.99, False), (0, 6, True)])
+def test_limits_of_dead_letters(tmp_path: Path, rejections: int, hours: float, is_due: bool) -> None:
+    letters = DeadLetters(tmp_path / "letters.jsonl", max_rejections=3, max_hours=6)
+    assert letters.is_due(entry_of(1), rejections, NOON + timedelta(hours=hours)) is is_due
+
+
+def test_old_entries_are_tried_once_each(tmp_path: Path) -> None:
+    path, sink = tmp_path / "letters.jsonl", ListSink(failed(), failed())
+
+    async def body(changes: LoggedChanges) -> None:
+        clock = Clock(NOON + timedelta(hours=80))
+        await deliver_all(changes, delivery_of(changes, sink, clock, dead_letters=DeadLetters(path)), [1, 1, 1])
+        assert clock.slept == []
+
+    run(tmp_path / "state.db", body)
+    assert [letter["first_seq"] for letter in letters_of(path)] == [1, 2]
+    assert sink.received == [3]
+
+
+def test_dead_letters_that_cannot_be_written_delay_the_delivery(tmp_path: Path) -> None:
+    folder, clock = tmp_path / "missing", Clock()
+
+    async def body(changes: LoggedChanges) -> None:
+        async def sleep(seconds: float) -> None:
+            await clock.sleep(seconds)
+            folder.mkdir()
+
+        letters = DeadLetters(folder / "letters.jsonl", max_rejections=1)
+        sink = ListSink(*[failed(is_rejected=True)] * 2)
+        delivery = Delivery(changes.feed, sink, dead_letters=letters, sleep=sleep, clock=clock)
+        await deliver_all(changes, delivery, [1])
+        assert delivery.status.dead_letters == 1
+
+    run(tmp_path / "state.db", body)
+    assert len(letters_of(folder / "letters.jsonl")) == 1
+
+
+def test_incomplete_dead_letter_of_a_killed_process_is_removed(tmp_path: Path) -> None:
+    letters = DeadLetters(tmp_path / "letters.jsonl")
+    asyncio.run(letters.add(entry_of(1), "first", NOON))
+    whole = letters.path.read_bytes()
+    letters.path.write_bytes(whole + whole[:50])
+    asyncio.run(letters.add(entry_of(2), "second", NOON))
+    assert [letter["reason"] for letter in letters_of(letters.path)] == ["first", "second"]
+
+
+def test_redelivery_keeps_what_fails_again_and_the_keys(tmp_path: Path) -> None:
+    letters = DeadLetters(tmp_path / "letters.jsonl")
+    entries = [entry_of(1, 2, log_id="a"), entry_of(3, 1, log_id="b"), entry_of(4, 1, log_id="b")]
+    received = list[Any]()
+
+    class Sink(ListSink):
+        async def deliver(self, entry: LogEntry) -> None:
+            await super().deliver(entry)
+            received.append(entry)
+
+    async def main() -> None:
+        for entry in entries:
+            await letters.add(entry, "answers 500", NOON)
+        assert await redeliver(letters, Sink(failed("answers 502"))) == Redelivered(2, 1)
+        assert [letter["reason"] for letter in letters_of(letters.path)] == ["answers 502"]
+        assert await redeliver(letters, Sink()) == Redelivered(1, 0)
+        assert await redeliver(letters, Sink()) == Redelivered(0, 0)
+
+    asyncio.run(main())
+    assert received == [*entries[1:], entries[0]]
+    assert [each.key for each in received] == [each.key for each in (*entries[1:], entries[0])]
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_redelivery_that_was_killed_begins_again_and_new_letters_follow(tmp_path: Path) -> None:
+    letters, sink = DeadLetters(tmp_path / "letters.jsonl"), ListSink(ZeroDivisionError())
+
+    async def main() -> None:
+        await letters.add(entry_of(1), "no", NOON)
+        with pytest.raises(ZeroDivisionError):
+            await redeliver(letters, sink)
+        await letters.add(entry_of(2), "no", NOON)
+        assert await redeliver(letters, sink) == Redelivered(1, 0)
+        assert await redeliver(letters, sink) == Redelivered(1, 0)
+
+    asyncio.run(main())
+    assert sink.received == [1, 2]
+
+
+def test_file_that_holds_no_dead_letters_is_refused_and_kept(tmp_path: Path) -> None:
+    letters = DeadLetters(tmp_path / "letters.jsonl")
+    letters.path.write_bytes(b'{"loc":"https://example.com/"}\n')
+    with pytest.raises(UsageError, match=r"letters.jsonl.redelivery, line 1 is no dead letter: 'changes'"):
+        asyncio.run(redeliver(letters, ListSink()))
+    assert (tmp_path / "letters.jsonl.redelivery").exists()
+
+
+def test_name_of_the_file_is_made_from_the_sink(tmp_path: Path) -> None:
+    path = DeadLetters.beside(tmp_path / "sites.db", "webhook https://hooks.example.com:8443 1a2b3c4d")
+    assert path.parent == tmp_path
+    assert path.name.startswith("sites.db.dead-letters-webhook-https-hooks.example.com-8443-1a2b3c4d-")
+    assert DeadLetters.beside("s", "a b") != DeadLetters.beside("s", "a-b")

@@ -1,0 +1,410 @@
+"""The watcher against sites in memory: what it requests when, and which changes it logs."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sitemap_reader.state.state import State
+from sitemap_reader.watch.pings import Ping
+from sitemap_reader.watch.status import SiteQuery
+
+from watched_sites import START, MemoryWeb, VirtualClock, failing, index, urlset, watching
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROBOTS = "https://a.test/robots.txt"
+ONE = "https://a.test/one.xml"
+TWO = "https://a.test/two.xml"
+INDEX = "https://a.test/index.xml"
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest.fixture
+def web(clock: VirtualClock) -> MemoryWeb:
+    """A site whose robots.txt names two sitemaps."""
+    web = MemoryWeb(clock)
+    web.pages[ROBOTS] = f"Sitemap: {ONE}\nSitemap: {TWO}\n".encode()
+    web.pages[ONE] = urlset("https://a.test/a", "https://a.test/b")
+    web.pages[TWO] = urlset("https://a.test/c")
+    return web
+
+
+def run(coroutine: object) -> None:
+    asyncio.run(coroutine)  # type: ignore[arg-type]
+
+
+def test_a_first_visit_reports_all_urls(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(minutes=1)
+            assert await watch.changes() == [("new", "a.test/a"), ("new", "a.test/b"), ("new", "a.test/c")]
+            lines = await watch.lines()
+            assert [line["seq"] for line in lines] == [1, 2, 3]
+            assert {line["site"] for line in lines} == {"https://a.test/"}
+            assert {line["at"] for line in lines} == {"2026-03-02T00:00:00Z"}
+        assert web.requested() == ["a.test/robots.txt", "a.test/one.xml", "a.test/two.xml"]
+
+    run(main())
+
+
+def test_a_change_is_found_and_reported_once(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(hours=3)
+            web.pages[ONE] = urlset("https://a.test/a", "https://a.test/b", "https://a.test/new")
+            changed_at = await watch.run(days=2)
+            assert (await watch.changes())[3:] == [("new", "a.test/new")]
+            found = (await watch.lines())[-1]["at"]
+            assert changed_at.isoformat() <= found < (changed_at + timedelta(hours=12)).isoformat()
+
+    run(main())
+
+
+def test_robots_txt_is_requested_once_a_day(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(hours=23.9)
+            assert web.requested().count("a.test/robots.txt") == 1
+            assert len(web.requests) > 10
+            await watch.run(days=3)
+            assert web.requested().count("a.test/robots.txt") == 4
+
+    run(main())
+
+
+def test_rules_of_a_stored_robots_txt_hold(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        web.pages[ROBOTS] = f"User-agent: *\nDisallow: /two\nSitemap: {ONE}\nSitemap: {TWO}\n".encode()
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(days=5)
+        assert set(web.requested()) == {"a.test/robots.txt", "a.test/one.xml"}
+
+    run(main())
+
+
+def test_a_sitemap_that_changes_is_requested_more_often(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock, budget=3) as watch:
+            for number in range(5 * 24):
+                web.pages[ONE] = urlset(f"https://a.test/{number}")
+                await watch.run(hours=1)
+            half = clock.now - timedelta(days=2)
+            counts = Counter(web.requested(half))
+            assert counts["a.test/one.xml"] > 3 * counts["a.test/two.xml"] > 0
+
+    run(main())
+
+
+def test_an_index_tells_which_children_are_requested(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    """Children whose lastmods are right are requested when these change, and hardly in between."""
+    children = [f"https://a.test/child{number}.xml" for number in range(10)]
+    dates = dict.fromkeys(children, START - timedelta(days=30))
+
+    async def main() -> None:
+        web.pages[ROBOTS] = f"Sitemap: {INDEX}\n".encode()
+        web.pages.update({child: urlset(f"{child}/page") for child in children})
+        web.pages[INDEX] = index(dates)
+        async with watching(tmp_path / "s.db", web, clock, budget=6) as watch:
+            await watch.run(hours=2)
+            for number in range(48):
+                dates[children[number % 2]] = clock.now
+                web.pages[children[number % 2]] = urlset(f"{children[0]}/{number}")
+                web.pages[INDEX] = index(dates)
+                await watch.run(hours=2)
+            counts = Counter(web.requested(clock.now - timedelta(days=2)))
+            quiet = [counts[child.partition("//")[2]] for child in children[2:]]
+            busy = [counts[child.partition("//")[2]] for child in children[:2]]
+            assert min(busy) >= 8
+            assert max(quiet) * 2 <= min(busy)
+            assert len([change for change in await watch.changes() if change[0] == "new"]) >= 10 + 40
+
+    run(main())
+
+
+def test_a_url_that_moves_to_another_sitemap_is_no_change(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    """Also if the sitemap that it left is looked at long before the other one."""
+
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock, budget=1) as watch:
+            for number in range(40):  # ONE often changes, TWO never
+                web.pages[ONE] = urlset("https://a.test/moves", f"https://a.test/{number}")
+                await watch.run(hours=2)
+            before = len(await watch.changes())
+            web.pages[ONE] = urlset("https://a.test/stays")
+            web.pages[TWO] = urlset("https://a.test/c", "https://a.test/moves")
+            moved_at = await watch.run(days=10)
+            assert ("new", "a.test/stays") in (await watch.changes())[before:]
+            assert "a.test/moves" not in [loc for _, loc in (await watch.changes())[before:]]
+            looked = [at for at, url in web.requests if url == TWO and at >= moved_at]
+            first = [at for at, url in web.requests if url == ONE and at >= moved_at]
+            assert first[0] < looked[0]
+
+    run(main())
+
+
+def test_a_removal_waits_until_all_sitemaps_were_looked_at(
+    tmp_path: Path, web: MemoryWeb, clock: VirtualClock
+) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock, budget=1) as watch:
+            await watch.run(days=2)
+            web.pages[ONE] = urlset("https://a.test/a")
+            removed_at = await watch.run(days=8)
+            assert (await watch.changes())[3:] == [("removed", "a.test/b")]
+            reported_at = (await watch.lines())[-1]["at"]
+            looks = {url: min(at for at, each in web.requests if each == url and at > removed_at) for url in (ONE, TWO)}
+            assert reported_at == max(looks.values()).isoformat().replace("+00:00", "Z")
+
+    run(main())
+
+
+def test_requests_keep_to_the_budget(tmp_path: Path, clock: VirtualClock) -> None:
+    """With five times as many sitemaps as requests an hour: after the first ones, no hour has more."""
+    web, budget = MemoryWeb(clock), 12
+    children = [f"https://a.test/{number}.xml" for number in range(budget * 5)]
+    web.pages[ROBOTS] = f"Sitemap: {INDEX}\n".encode()
+    web.pages[INDEX] = index(dict.fromkeys(children))
+    web.pages.update({child: urlset(f"{child}/page") for child in children})
+
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock, budget=budget) as watch:
+            await watch.run(hours=8)
+            assert len(await watch.changes()) == len(children)
+        hours = Counter(int((at - START).total_seconds() // 3600) for at, _ in web.requests)
+        burst = max(budget / 4, 4)
+        assert max(hours.values()) <= budget + burst + 1
+        assert sum(hours.values()) <= budget * 8 + burst + 1
+        assert hours[3] > budget * 0.7
+
+    run(main())
+
+
+def test_a_domain_keeps_to_its_own_budget(tmp_path: Path, clock: VirtualClock) -> None:
+    web = MemoryWeb(clock)
+    hosts = ["https://a.test/", "https://www.b.test/", "https://shop.b.test/"]
+    for host in hosts:
+        web.pages[f"{host}robots.txt"] = f"Sitemap: {host}s.xml\n".encode()
+        web.pages[f"{host}s.xml"] = index({f"{host}{number}.xml": None for number in range(40)})
+        web.pages.update({f"{host}{number}.xml": urlset(f"{host}{number}") for number in range(40)})
+
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock, hosts, budget=10_000, host_budget=20) as watch:
+            await watch.run(hours=10)
+        by_domain = Counter(url.split("/")[2].removeprefix("www.").removeprefix("shop.") for _, url in web.requests)
+        burst = 5  # of a quarter of an hour; robots.txt and the index are requested without a look at the budget
+        assert by_domain["a.test"] <= 20 * 10 + burst + 2
+        assert by_domain["b.test"] <= 20 * 10 + burst + 4
+        assert by_domain["b.test"] > 20 * 8
+
+    run(main())
+
+
+def test_a_host_in_trouble_backs_off(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(hours=5)
+            for url in (ROBOTS, ONE, TWO):
+                web.pages[url] = failing()
+            failed_at = await watch.run(days=4)
+            visits = sorted({at for at, _ in web.requests if at >= failed_at})
+            gaps = [(later - earlier).total_seconds() for earlier, later in zip(visits, visits[1:])]  # noqa: B905
+            gaps = [gap for gap in gaps if gap > 60]  # of one visit
+            assert 8 <= len(gaps) <= 16
+            assert gaps == sorted(gaps) or max(gaps) > 12 * 3600
+            assert max(gaps) <= 86_400 * 1.3
+            (status,) = (await watch.watcher.sites(SiteQuery())).sites
+            assert status.failing_since is not None
+            assert status.backoff_until is not None
+            assert "connection refused" in status.faults[0].message
+            web.pages[ROBOTS] = f"Sitemap: {ONE}\nSitemap: {TWO}\n".encode()
+            web.pages[ONE] = urlset("https://a.test/a", "https://a.test/b", "https://a.test/again")
+            web.pages[TWO] = urlset("https://a.test/c")
+            await watch.run(days=2)
+            assert (await watch.changes())[3:] == [("new", "a.test/again")]
+            (status,) = (await watch.watcher.sites(SiteQuery())).sites
+            assert (status.failing_since, status.backoff_until) == (None, None)
+
+    run(main())
+
+
+def test_a_retry_after_is_waited_for(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(hours=2)
+            for url in (ONE, TWO):
+                web.pages[url] = 503, {"Retry-After": "20000"}
+            refused_at = await watch.run(hours=5)
+            requests = [at for at, _ in web.requests if at >= refused_at]
+            web.pages[ONE] = web.pages[TWO] = urlset("https://a.test/a")
+            await watch.run(hours=5)
+            later = [at for at, _ in web.requests if at > requests[-1]]
+            assert later[0] - requests[0] >= timedelta(seconds=20_000)
+
+    run(main())
+
+
+def test_a_crawl_delay_holds_between_visits(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    """Within a visit the crawl waits in real time; the next visit begins no sooner either."""
+
+    async def main() -> None:
+        web.pages[ROBOTS] = f"User-agent: *\nCrawl-delay: 0.5\nSitemap: {ONE}\n".encode()
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(minutes=1)
+            (site,) = watch.watcher.watched
+            assert site.paused_until == web.requests[-1][0].timestamp() + 0.5
+
+    run(main())
+
+
+def test_a_restart_continues(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock, budget=2) as watch:
+            for number in range(30):
+                web.pages[ONE] = urlset(f"https://a.test/{number}")
+                await watch.run(hours=1)
+            before = await watch.changes()
+            rate = watch.watcher.watched[0].schedule.rate(watch.watcher.watched[0].key(ONE)).to_json()
+        web.requests.clear()
+        async with watching(tmp_path / "s.db", web, clock, budget=2) as watch:
+            await watch.run(minutes=1)
+            assert await watch.changes() == before
+            assert web.requested() == [] or "a.test/robots.txt" not in web.requested()
+            site = watch.watcher.watched[0]
+            assert site.schedule.rate(site.key(ONE)).to_json() == pytest.approx(rate) or web.requests
+            assert set(site.documents) == {ONE, TWO}
+
+    run(main())
+
+
+def test_well_known_paths_are_tried_once_a_day(tmp_path: Path, clock: VirtualClock) -> None:
+    web = MemoryWeb(clock)
+
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(hours=23)
+            first = len(web.requests)
+            assert first >= 3
+            await watch.run(hours=3)
+            assert len(web.requests) == first * 2
+            web.pages["https://a.test/sitemap.xml"] = urlset("https://a.test/x")
+            await watch.run(hours=24)
+            assert await watch.changes() == [("new", "a.test/x")]
+
+    run(main())
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        state = State(tmp_path / "s.db", create=True, shared_by=4)
+        async with watching(tmp_path / "s.db", web, clock, state=state) as watch:
+            await watch.run(hours=1)
+            pages = state.db.execute("PRAGMA page_count").fetchone()[0]
+            state.db.execute(f"PRAGMA max_page_count = {pages}")
+            web.pages[ONE] = urlset(*(f"https://a.test/{number}" for number in range(20_000)))
+            faults: set[str] = set()
+            for _ in range(60):
+                await watch.run(minutes=5)
+                faults.update(watch.watcher.health().faults)
+            (fault,) = faults
+            assert "the disk is full" in fault
+            assert len(await watch.changes()) == 3
+            state.db.execute("PRAGMA max_page_count = 1000000")
+            await watch.run(hours=2)
+            assert watch.watcher.health().faults == ()
+            new = [loc for kind, loc in await watch.changes() if kind == "new"]
+            assert len(new) == len(set(new)) == 20_003
+
+    run(main())
+
+
+def test_stop_cancels_visits(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            web.gate = asyncio.Event()
+            while not web.requests:
+                await asyncio.sleep(0.001)
+            watch.watcher.stop()
+            await asyncio.wait_for(watch.task, 10)
+
+    run(main())
+
+
+def test_visits_without_a_change_leave_few_runs(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(days=2)
+            web.pages[ONE] = urlset("https://a.test/a", "https://a.test/b", "https://a.test/new")
+            await watch.run(days=2)
+        assert len(web.requests) > 30
+
+    run(main())
+    with State(tmp_path / "s.db") as state:
+        runs = state.runs()
+    assert len(runs) <= 4
+    assert [run.new for run in runs if run.new] == [1, 3]
+
+
+def test_a_ping_brings_a_visit(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock, budget=1) as watch:
+            await watch.run(days=3)
+            web.pages[TWO] = urlset("https://a.test/c", "https://a.test/pinged")
+            await watch.watcher.ping(Ping(TWO, clock.now, True, 0.5))
+            await watch.run(minutes=20)
+            assert (await watch.changes())[-1] == ("new", "a.test/pinged")
+
+    run(main())
+
+
+def test_a_ping_of_a_new_sitemap_has_robots_txt_read(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    three = "https://a.test/three.xml"
+
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(hours=2)
+            assert not await watch.watcher.knows(three)
+            web.pages[ROBOTS] = f"Sitemap: {ONE}\nSitemap: {TWO}\nSitemap: {three}\n".encode()
+            web.pages[three] = urlset("https://a.test/third")
+            await watch.watcher.ping(Ping(three, clock.now, False, 0.5))
+            await watch.run(minutes=20)
+            assert (await watch.changes())[-1] == ("new", "a.test/third")
+            assert await watch.watcher.knows(three)
+
+    run(main())
+
+
+def test_a_verified_ping_adds_a_site(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    url = "https://other.test/s.xml"
+    web.pages["https://other.test/robots.txt"] = f"Sitemap: {url}\n".encode()
+    web.pages[url] = urlset("https://other.test/page")
+
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(hours=1)
+            await watch.watcher.ping(Ping(url, clock.now, False, 0.5))
+            await watch.run(minutes=5)
+            assert ("new", "other.test/page") in await watch.changes()
+            assert (await watch.watcher.totals()).sites == 2
+
+    run(main())
+
+
+def test_the_state_is_locked(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(minutes=1)
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                sqlite3.connect(tmp_path / "s.db", timeout=0).execute("SELECT count(*) FROM site")
+
+    run(main())

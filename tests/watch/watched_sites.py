@@ -1,0 +1,180 @@
+"""A watch on sites in memory, at a clock of its own: nothing waits for real time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from heapq import heappop, heappush
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from sitemap_reader.client.targets import site_target
+from sitemap_reader.fetch.client import Response
+from sitemap_reader.fetch.replay import AsyncChunks
+from sitemap_reader.model.errors import FetchError
+from sitemap_reader.state.state import State
+from sitemap_reader.watch.schedule import Budget
+from sitemap_reader.watch.watcher import Watcher, WatchPlan
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+    from pathlib import Path
+
+NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+# Of the event loop: so many lead from the end of a sleep to the next one.
+_TURNS = 20
+START = datetime(2026, 3, 2, tzinfo=UTC)
+
+
+def urlset(*locs: str, lastmod: datetime | None = None) -> bytes:
+    """A sitemap of these URLs."""
+    date = f"<lastmod>{lastmod.isoformat()}</lastmod>" if lastmod else ""
+    return f"<urlset {NAMESPACE}>{''.join(f'<url><loc>{loc}</loc>{date}</url>' for loc in locs)}</urlset>".encode()
+
+
+def index(children: Mapping[str, datetime | None]) -> bytes:
+    """An index of these children with their lastmods."""
+    entries = [
+        f"<sitemap><loc>{loc}</loc>{f'<lastmod>{at.isoformat()}</lastmod>' if at else ''}</sitemap>"
+        for loc, at in children.items()
+    ]
+    return f"<sitemapindex {NAMESPACE}>{''.join(entries)}</sitemapindex>".encode()
+
+
+class VirtualClock:
+    """The time of a test: sleep() ends when run() has come so far."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self._sleepers: list[tuple[datetime, int, asyncio.Future[None]]] = []
+        self._order = count()
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits until the time has come."""
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heappush(self._sleepers, (self.now + timedelta(seconds=seconds), next(self._order), woken))
+        await woken
+
+    async def run(self, seconds: float, settle: Callable[[], Any]) -> None:
+        """Lets the time pass; `settle` waits until what woke up has done its work."""
+        end = self.now + timedelta(seconds=seconds)
+        await settle()
+        while self._sleepers and self._sleepers[0][0] <= end:
+            at, _, woken = heappop(self._sleepers)
+            if not woken.done():
+                self.now = max(self.now, at)
+                woken.set_result(None)
+                await settle()
+        self.now = end
+
+
+class MemoryWeb:
+    """A Fetcher for URLs in memory. `pages` has bodies, statuses, headers or exceptions; `requests` what was requested.
+
+    A body is answered with an ETag, and with 304 to a request that has it.
+    """
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.clock = clock
+        self.pages: dict[str, bytes | int | Exception | tuple[int, dict[str, str]]] = {}
+        self.requests: list[tuple[datetime, str]] = []
+        self.headers: dict[str, dict[str, str]] = {}
+        self.gate: asyncio.Event | None = None  # responses wait for it
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        """The response of a URL; 404 for one that is not there."""
+        self.requests.append((self.clock.now, url))
+        if self.gate is not None:
+            await self.gate.wait()
+        page = self.pages.get(url, 404)
+        if isinstance(page, Exception):
+            raise page
+        if isinstance(page, bytes):
+            tag = f'"{hash(page)}"'
+            status, fields, body = (304 if headers.get("If-None-Match") == tag else 200), {"ETag": tag}, page
+        else:
+            status, fields, body = *((page, {}) if isinstance(page, int) else page), b""
+        fields = {"Date": format_datetime(self.clock.now, usegmt=True), **fields, **self.headers.get(url, {})}
+        yield Response(status, fields, AsyncChunks(iter([body] if status == 200 else [])), url)
+
+    def requested(self, since: datetime | None = None) -> list[str]:
+        """The URLs of the requests, as paths."""
+        return [url.partition("//")[2] for at, url in self.requests if since is None or at >= since]
+
+
+class Watch:
+    """A running watch on a MemoryWeb."""
+
+    def __init__(self, watcher: Watcher, web: MemoryWeb, clock: VirtualClock, task: asyncio.Task[None]) -> None:
+        self.watcher, self.web, self.clock, self.task = watcher, web, clock, task
+
+    async def settle(self) -> None:
+        """Waits until no visit is under way."""
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+        while not self.task.done() and self.watcher.is_busy and self.web.gate is None:
+            await asyncio.sleep(0.0005)
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
+
+    async def run(self, *, minutes: float = 0, hours: float = 0, days: float = 0) -> datetime:
+        """Lets the time pass, and returns the time when it began."""
+        began = self.clock.now
+        await self.clock.run(minutes * 60 + hours * 3600 + days * 86_400, self.settle)
+        if self.task.done():
+            self.task.result()
+        return began
+
+    async def changes(self) -> list[tuple[str, str]]:
+        """(kind, URL) of all changes in the log."""
+        return [(line["change"], line["loc"].partition("//")[2]) for line in await self.lines()]
+
+    async def lines(self) -> list[dict[str, Any]]:
+        """The lines of the log."""
+        entries = await self.watcher.feed.after(0, 1_000_000)
+        return [json.loads(line) for entry in entries for line in entry.lines.splitlines()]
+
+
+@asynccontextmanager
+async def watching(
+    path: Path,
+    web: MemoryWeb,
+    clock: VirtualClock,
+    hosts: Iterable[str] = ("https://a.test/",),
+    *,
+    budget: float = 4,
+    host_budget: float | None = None,
+    state: State | None = None,
+    keep_log: timedelta = timedelta(days=1_000),
+    **plan: Any,
+) -> AsyncIterator[Watch]:
+    """A watch on hosts of `web`, with its state in the file `path`."""
+    made = WatchPlan(
+        Budget(budget, host_budget), {"fetcher": web}, keep_log=keep_log, clock=clock, sleep=clock.sleep, **plan
+    )
+    state = state or State(path, create=True, shared_by=4)
+    async with Watcher([site_target(host) for host in hosts], state, made) as watcher:
+        task = asyncio.create_task(watcher.run())
+        watch = Watch(watcher, web, clock, task)
+        try:
+            yield watch
+        finally:
+            watcher.stop()
+            if web.gate is None:
+                await task
+            else:
+                await asyncio.gather(task, return_exceptions=True)
+
+
+def failing(message: str = "connection refused") -> FetchError:
+    """A failure that is not repeated at once."""
+    return FetchError(message, transient=False)
+
+
