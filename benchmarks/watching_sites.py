@@ -279,7 +279,7 @@ class Watch:
         self.result = Result()
         self.looked = [0.0] * len(trial.documents)
         self.children = defaultdict[str, list[int]](list)
-        self.stated = [0] * len(trial.documents)  # changes that the index had stated when it was last looked at
+        self.stated = [-1] * len(trial.documents)  # changes that the index had stated when it was last looked at
         for number, document in enumerate(trial.documents):
             index = f"index {document.site}" if document.index != "absent" else None
             rate = known_rate(document) if known else ChangeRate(prior_for("urlset"))
@@ -332,7 +332,8 @@ class Watch:
         for number in self.children[index]:
             document = self.trial.documents[number]
             stated = bisect_right(document.changes, now)
-            if document.index == "lying" or stated > self.stated[number]:
+            is_new = self.stated[number] < 0  # a first look has nothing to compare with
+            if not is_new and (document.index == "lying" or stated > self.stated[number]):
                 at = now if document.index == "lying" else document.changes[stated - 1]
                 trusted |= self.schedule.signal(number, now, index, at)
                 times.append(at)

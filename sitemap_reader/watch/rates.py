@@ -260,7 +260,7 @@ class SignalRecord:
     """How often the signals of one source were followed by changes, and how many changes it signalled.
 
     A source is an index, whose lastmods signal changes of its children, or a host that pings. The counts begin with a
-    few assumed ones: half of the signals are right, a quarter of the changes are signalled. `sent` are the signals of
+    few assumed ones: a quarter of the signals are right, a quarter of the changes are signalled. `sent` are the signals of
     looks at an index, of as many as it has children (`possible`).
     """
 
@@ -274,7 +274,7 @@ class SignalRecord:
     @property
     def precision(self) -> float:
         """The share of the signals that a change caused."""
-        return (self.right + 1.0) / (self.signals + 2.0)
+        return (self.right + 0.5) / (self.signals + 2.0)
 
     @property
     def recall(self) -> float:

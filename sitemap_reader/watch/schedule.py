@@ -391,7 +391,10 @@ class Schedule:
     # --- inside ---
 
     def _silent(self, document: _Document) -> float:
-        """The share of its changes that no signal precedes."""
+        """The share of its changes that no signal precedes; for an index, how many changes of children one counts."""
+        index = self._sources.get(document.key)
+        if index is not None and index.counts and index.documents:
+            return max(index.record.recall * index.per_second / document.rate.per_second, 1.0)
         source = document.source
         return 1.0 if source is None or not source.counts else 1.0 - source.record.recall
 
@@ -407,7 +410,7 @@ class Schedule:
         theta, source = max(self.theta, document.host.min_theta, 1e-9), self._sources.get(document.key)
         if source is None or not source.counts:
             return theta
-        return theta * self._index_price(source, document.rate.per_second, theta)[0]
+        return theta * self._index_price(source, source.per_second * source.record.recall, theta)[0]
 
     def _allowed_at(self, document: _Document) -> float:
         return max(document.looked_at + document.min_interval, document.not_before)

@@ -229,8 +229,8 @@ def test_precision_and_recall_are_shares():
     assert record.recall == pytest.approx(0.5, abs=0.03)
 
 
-@pytest.mark.parametrize(("signals", "is_trusted"), [(3, True), (4, False)])
-def test_false_signals_cost_the_trust(signals, is_trusted):
+@pytest.mark.parametrize(("signals", "is_trusted"), [(0, True), (1, False)])
+def test_a_first_signal_that_is_false_costs_the_trust(signals, is_trusted):
     assert record_of(signals, 0).is_trusted is is_trusted
 
 
