@@ -260,8 +260,8 @@ class SignalRecord:
     """How often the signals of one source were followed by changes, and how many changes it signalled.
 
     A source is an index, whose lastmods signal changes of its children, or a host that pings. The counts begin with a
-    few assumed ones: a quarter of the signals are right, a quarter of the changes are signalled. `sent` are the signals of
-    looks at an index, of as many as it has children (`possible`).
+    few assumed ones: a quarter of the signals are right, a quarter of the changes are signalled. `sent` are the signals
+    of looks at an index, of as many as it has children (`possible`).
     """
 
     signals: float = 0.0
