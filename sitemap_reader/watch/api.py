@@ -27,7 +27,7 @@ from ..scale.folder import part_name
 from ..scale.hosts import domain_of, read_hosts, shard_of
 from ..serialize.jsonl import from_json
 from ..state.state import State
-from .schedule import Budget
+from .budget import Budget
 from .service import SinkPlan, run_watch
 from .watcher import SITES_AT_ONCE, Watcher, WatchPlan
 
