@@ -36,9 +36,9 @@ from typing import TYPE_CHECKING
 import attrs
 
 import sitemap_reader as sr
-from sitemap_reader.watch.budget import Budget
-from sitemap_reader.watch.rates import DAY, HOUR, ChangeRate, Prior, SignalRecord, prior_for
-from sitemap_reader.watch.schedule import Schedule
+from sitemap_reader.watching.budget import Budget
+from sitemap_reader.watching.rates import DAY, HOUR, ChangeRate, Prior, SignalRecord, prior_for
+from sitemap_reader.watching.schedule import Schedule
 
 from .tables import aligned
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # the same names as in _NAMES, for type checkers and editors
     from . import pipeline as pipeline
     from . import scale as scale
     from . import state as state
+    from . import watching as watching
     from .analysis.charts import Chart as Chart
     from .analysis.measure import Measure as Measure
     from .analysis.snapshot import Snapshot as Snapshot
@@ -69,6 +70,8 @@ if TYPE_CHECKING:  # the same names as in _NAMES, for type checkers and editors
     from .serialize.jsonl import json_line as json_line
     from .serialize.jsonl import to_dict as to_dict
     from .serialize.schema import schema as schema
+    from .watching.api import WatchedChange as WatchedChange
+    from .watching.api import watch as watch
 
 # Module -> the public names that it defines.
 _NAMES = {
@@ -114,6 +117,7 @@ _NAMES = {
     ".parser.parser": ("Document", "SitemapParser", "iter_parse", "parse"),
     ".serialize.jsonl": ("from_json", "json_line", "to_dict"),
     ".serialize.schema": ("schema",),
+    ".watching.api": ("WatchedChange", "watch"),
 }
 # Classes whose modules import pandas: not part of `import *`, which works without it.
 _NEED_PANDAS = ("Chart", "Measure")
@@ -129,6 +133,7 @@ SUBPACKAGES = (
     "pipeline",
     "scale",
     "state",
+    "watching",
 )
 
 if not TYPE_CHECKING:  # a type checker would accept any attribute of a module with __getattr__

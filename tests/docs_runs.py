@@ -52,7 +52,7 @@ NOT_RUN: dict[Key, str] = {
     ("docs/quickstart.md", "pip install"): "installs: see README.md",
     ("docs/analysis.md", "pip install"): "installs: .ci/run does it, and executes the notebooks",
     ("docs/scale.md", "pip install"): "installs: see README.md",
-    ("docs/watch.md", "sitemap-reader watch"): "runs without end: tests/cli/test_cli_watch.py",
+    ("docs/watch.md", ">> changes.jsonl"): "runs without end: tests/cli/test_cli_watch.py",
     ("docs/integrations.md", "import dag, task"): "needs Airflow: tests/integrations/test_airflow.py",
     ("docs/integrations.md", "HttpCrawler("): "its network is not Python's: tests/integrations/test_crawlee_page.py",
 }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Languages of blocks that are not run.
-SHOWN = {"", "text", "json", "crontab"}
+SHOWN = {"", "text", "json", "crontab", "ini", "nginx"}
 TRIED = [block for page in PAGES for block in tried(page)]
 
 

@@ -31,7 +31,7 @@ LAYERS = [
     {"state"},
     {"client"},
     {"compare", "statistics", "scale", "integrations"},
-    {"checks", "watch"},
+    {"checks", "watching"},
     {"analysis", "cli"},
     {"__init__", "__main__"},
 ]

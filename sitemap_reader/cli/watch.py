@@ -15,12 +15,12 @@ from ..client.targets import read_target_list
 from ..model.errors import UsageError
 from ..scale.hosts import read_hosts
 from ..serialize.dumps import STDIN
-from ..watch.api import make_watcher
-from ..watch.dead_letters import DeadLetters, redeliver
-from ..watch.file_sink import Rotation
-from ..watch.service import ServerPlan, SinkPlan, run_watch
-from ..watch.sink_targets import sink_for
-from ..watch.webhook import WebhookSink
+from ..watching.api import make_watcher
+from ..watching.dead_letters import DeadLetters, redeliver
+from ..watching.file_sink import Rotation
+from ..watching.service import ServerPlan, SinkPlan, run_watch
+from ..watching.sink_targets import sink_for
+from ..watching.webhook import WebhookSink
 from .exits import Exit
 from .messages import Console, bytes_on_stdin
 from .options import parse_size
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..scale.hosts import HostList
-    from ..watch.visit import Visit
-    from ..watch.watched_site import WatchedSite
-    from ..watch.watcher import Watcher
+    from ..watching.visit import Visit
+    from ..watching.watched_site import WatchedSite
+    from ..watching.watcher import Watcher
 
 _SECRETS, _TOKEN = "SITEMAP_READER_WEBHOOK_SECRET", "SITEMAP_READER_TOKEN"
 

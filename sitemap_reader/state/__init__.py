@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from ..lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from .change_log import LogEntry as LogEntry
     from .documents import StoredDocument as StoredDocument
     from .state import State as State
     from .state import StoredRun as StoredRun
     from .state import StoredSite as StoredSite
 
 _NAMES = {
+    ".change_log": ("LogEntry",),
     ".documents": ("StoredDocument",),
     ".state": ("State", "StoredRun", "StoredSite"),
 }

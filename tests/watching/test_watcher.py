@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sitemap_reader.state.state import State
-from sitemap_reader.watch.pings import Ping
-from sitemap_reader.watch.status import SiteQuery
+from sitemap_reader.watching.pings import Ping
+from sitemap_reader.watching.status import SiteQuery
 
 from watched_sites import START, MemoryWeb, VirtualClock, failing, index, urlset, watching
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sitemap_reader.model.errors import UsageError
-from sitemap_reader.watch.budget import Budget, TokenBucket
-from sitemap_reader.watch.rates import DAY, HOUR, ChangeRate, Prior, SignalRecord
-from sitemap_reader.watch.schedule import ADJUST_SECONDS, NEARLY, Schedule, Visit
+from sitemap_reader.watching.budget import Budget, TokenBucket
+from sitemap_reader.watching.rates import DAY, HOUR, ChangeRate, Prior, SignalRecord
+from sitemap_reader.watching.schedule import ADJUST_SECONDS, NEARLY, Schedule, Visit
 
 
 class Constant(ChangeRate):

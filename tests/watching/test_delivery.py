@@ -12,8 +12,8 @@ import pytest
 from change_logs import NOON, Clock, ListSink, LoggedChanges, entry_of, failed, logged
 
 from sitemap_reader.model.errors import StateError, UsageError
-from sitemap_reader.watch.dead_letters import DeadLetters, Redelivered, redeliver
-from sitemap_reader.watch.delivery import Delivery
+from sitemap_reader.watching.dead_letters import DeadLetters, Redelivered, redeliver
+from sitemap_reader.watching.delivery import Delivery
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

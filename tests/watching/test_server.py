@@ -20,11 +20,11 @@ from servers import free_port
 
 from sitemap_reader.fetch.client import AiohttpFetcher
 from sitemap_reader.model.errors import StateError, UsageError
-from sitemap_reader.watch.change_streams import read_changes
-from sitemap_reader.watch.pings import PingLimits, PingReceiver, robots_reader
-from sitemap_reader.watch.rate_limits import Rate
-from sitemap_reader.watch.server import ServerLimits, check_token, parse_listen, serve
-from sitemap_reader.watch.status import Counters, Fault, Health, SinkStatus, SiteQuery, SiteStatus, Totals, select_sites
+from sitemap_reader.watching.change_streams import read_changes
+from sitemap_reader.watching.pings import PingLimits, PingReceiver, robots_reader
+from sitemap_reader.watching.rate_limits import Rate
+from sitemap_reader.watching.server import ServerLimits, check_token, parse_listen, serve
+from sitemap_reader.watching.status import Counters, Fault, Health, SinkStatus, SiteQuery, SiteStatus, Totals, select_sites
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine

@@ -13,9 +13,9 @@ import attrs
 import pytest
 from fake_watcher import FakeWatcher, fake_watcher
 
-from sitemap_reader.watch.pings import PingReceiver
-from sitemap_reader.watch.server import serve
-from sitemap_reader.watch.status import Fault, Health, SinkStatus, SiteStatus, Totals
+from sitemap_reader.watching.pings import PingReceiver
+from sitemap_reader.watching.server import serve
+from sitemap_reader.watching.status import Fault, Health, SinkStatus, SiteStatus, Totals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.watch.rates import DAY, HALF_LIFE_SECONDS, HOUR, ChangeRate, Prior, SignalRecord, prior_for
+from sitemap_reader.watching.rates import DAY, HALF_LIFE_SECONDS, HOUR, ChangeRate, Prior, SignalRecord, prior_for
 
 
 def checked(per_second: float, interval: float, checks: int, *, exact: bool = False) -> ChangeRate:

@@ -13,9 +13,9 @@ from change_logs import entry_of, logged, seqs_of
 from tiers import examples, needs
 
 from sitemap_reader.model.errors import UsageError
-from sitemap_reader.watch.delivery import Delivery
-from sitemap_reader.watch.redis_streams import RedisStreamSink
-from sitemap_reader.watch.sinks import DeliveryFailed
+from sitemap_reader.watching.delivery import Delivery
+from sitemap_reader.watching.redis_streams import RedisStreamSink
+from sitemap_reader.watching.sinks import DeliveryFailed
 
 needs("redis")
 

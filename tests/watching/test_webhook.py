@@ -19,9 +19,9 @@ from change_logs import NOON, Clock, entry_of, logged
 from tiers import needs
 
 from sitemap_reader.model.errors import UsageError
-from sitemap_reader.watch.delivery import Delivery
-from sitemap_reader.watch.sinks import DeliveryFailed
-from sitemap_reader.watch.webhook import WebhookSink, body_of, parts_of, signature
+from sitemap_reader.watching.delivery import Delivery
+from sitemap_reader.watching.sinks import DeliveryFailed
+from sitemap_reader.watching.webhook import WebhookSink, body_of, parts_of, signature
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping

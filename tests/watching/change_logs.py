@@ -13,8 +13,8 @@ from sitemap_reader.pipeline.thread_pool import ThreadPool
 from sitemap_reader.serialize.jsonl import stamp
 from sitemap_reader.state import State
 from sitemap_reader.state.change_log import ChangeLog, LogEntry
-from sitemap_reader.watch.change_feed import ChangeFeed
-from sitemap_reader.watch.sinks import DeliveryFailed
+from sitemap_reader.watching.change_feed import ChangeFeed
+from sitemap_reader.watching.sinks import DeliveryFailed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

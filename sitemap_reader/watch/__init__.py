@@ -1,1 +1,0 @@
-"""Watch: revisits the sitemaps of many sites when it pays, and delivers their changes to sinks."""
