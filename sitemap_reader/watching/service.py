@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .watcher import Watcher
 
 DRAIN_SECONDS: Final = 5.0
+_SECOND_SIGNAL_SECONDS: Final = 1.0
 
 
 @attrs.frozen
@@ -56,7 +57,8 @@ async def run_watch(
     report: Callable[[str], object] = lambda text: None,
     handles_signals: bool = False,
 ) -> None:
-    """Runs the watch until watcher.stop(), or with `handles_signals` until SIGINT or SIGTERM.
+    """Runs the watch until watcher.stop(), or with `handles_signals`, as the last act of a process, until SIGINT or
+    SIGTERM.
 
     `report` receives messages: the address of the server, sinks that fail. BrokenPipeError where the reader of stdout
     has ended; StateError where the state cannot be read.
@@ -71,7 +73,7 @@ async def run_watch(
         watcher.deliveries = deliveries
         report(_beginning(watcher))
         if handles_signals:
-            stack.enter_context(_stopped_by_signals(watcher))
+            stack.enter_context(_StoppedBySignals(watcher))
         background = [delivery.start() for delivery in deliveries]
         if server is not None:
             pings = await stack.enter_async_context(_served(watcher, server, report))
@@ -119,25 +121,36 @@ async def _served(watcher: Watcher, plan: ServerPlan, report: Callable[[str], ob
         yield pings
 
 
-class _stopped_by_signals:
-    """A context in which SIGINT and SIGTERM stop a watch; a second signal has its usual effect."""
+class _StoppedBySignals:
+    """A context in which SIGINT and SIGTERM stop a watch; one that comes a second later or more ends the process.
+
+    `timeout` and some supervisors send a signal twice.
+    """
 
     _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
         self._loop = asyncio.get_running_loop()
+        self._stopped_at: float | None = None
 
     def __enter__(self) -> None:
         for number in self._SIGNALS:
             with suppress(NotImplementedError):  # Windows
-                self._loop.add_signal_handler(number, self._stop)
+                self._loop.add_signal_handler(number, self._handle, number)
 
     def __exit__(self, *exc_info: object) -> None:
         for number in self._SIGNALS:
             with suppress(NotImplementedError):
                 self._loop.remove_signal_handler(number)
+            if self._stopped_at is not None:
+                signal.signal(number, signal.SIG_IGN)  # the process is about to end
 
-    def _stop(self) -> None:
-        self.__exit__()
-        self._watcher.stop()
+    def _handle(self, number: int) -> None:
+        now = self._loop.time()
+        if self._stopped_at is None:
+            self._stopped_at = now
+            self._watcher.stop()
+        elif now - self._stopped_at >= _SECOND_SIGNAL_SECONDS:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)

@@ -203,7 +203,8 @@ class Watcher(Protocol):
     async def ping(self, ping: Ping) -> None:
         """Has the site of a document visited soon, within its budget.
 
-        How much sooner depends on how often such pings were right. A ping that is not `known` was verified by the robots.txt of its host, and its site may be new.
+        How soon depends on how often such pings were right. A ping that is not `known` was verified by the robots.txt
+        of its host, and its site may be new.
         """
         ...
 

@@ -74,7 +74,8 @@ class Stores:
 class Visit:
     """One visit of a site; run() makes it, and its fields have the result, also of one that was cancelled.
 
-    `findings` are those of documents that were due; `counts` are the changes that were stored, `faults` the first problems, `error` a defect of this package.
+    `findings` are those of documents that were due; `counts` are the changes that were stored, `faults` the first
+    problems, `error` a defect of this package.
     """
 
     def __init__(
@@ -90,7 +91,10 @@ class Visit:
         *,
         refreshes: bool = False,
     ) -> None:
-        """`name` is the site's in the state, `options` are keywords of changes(). `refreshes`: reads robots.txt anew."""
+        """`name` is that of the site in the state, `options` are keywords of changes().
+
+        `refreshes`: reads robots.txt anew.
+        """
         self.findings: dict[str, Finding] = {}
         self.faults: list[Problem] = []
         self.counts = ChangeCounts()

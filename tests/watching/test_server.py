@@ -24,7 +24,16 @@ from sitemap_reader.watching.change_streams import read_changes
 from sitemap_reader.watching.pings import PingLimits, PingReceiver, robots_reader
 from sitemap_reader.watching.rate_limits import Rate
 from sitemap_reader.watching.server import ServerLimits, check_token, parse_listen, serve
-from sitemap_reader.watching.status import Counters, Fault, Health, SinkStatus, SiteQuery, SiteStatus, Totals, select_sites
+from sitemap_reader.watching.status import (
+    Counters,
+    Fault,
+    Health,
+    SinkStatus,
+    SiteQuery,
+    SiteStatus,
+    Totals,
+    select_sites,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine

@@ -6,15 +6,15 @@ import asyncio
 import sqlite3
 from collections import Counter
 from datetime import timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
+from watched_sites import START, MemoryWeb, VirtualClock, failing, index, urlset, watching
 
 from sitemap_reader.state.state import State
 from sitemap_reader.watching.pings import Ping
 from sitemap_reader.watching.status import SiteQuery
-
-from watched_sites import START, MemoryWeb, VirtualClock, failing, index, urlset, watching
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,7 +106,7 @@ def test_a_sitemap_that_changes_is_requested_more_often(tmp_path: Path, web: Mem
     run(main())
 
 
-def test_the_lastmods_of_an_index_decide_which_children_are_requested(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+def test_lastmods_of_an_index_decide_what_is_requested(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     """Children whose lastmods are right are requested when these change, and hardly in between."""
     children = [f"https://a.test/child{number}.xml" for number in range(10)]
     dates = dict.fromkeys(children, START - timedelta(days=30))
@@ -218,7 +218,7 @@ def test_a_host_in_trouble_backs_off(tmp_path: Path, web: MemoryWeb, clock: Virt
                 web.pages[url] = failing()
             failed_at = await watch.run(days=4)
             visits = sorted({at for at, _ in web.requests if at >= failed_at})
-            gaps = [(later - earlier).total_seconds() for earlier, later in zip(visits, visits[1:])]  # noqa: B905
+            gaps = [(later - earlier).total_seconds() for earlier, later in pairwise(visits)]
             gaps = [gap for gap in gaps if gap > 60]  # of one visit
             assert 8 <= len(gaps) <= 16
             assert gaps == sorted(gaps) or max(gaps) > 12 * 3600
@@ -332,7 +332,7 @@ def test_stop_cancels_visits(tmp_path: Path, web: MemoryWeb, clock: VirtualClock
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock) as watch:
             web.gate = asyncio.Event()
-            while not web.requests:
+            while not web.requests:  # noqa: ASYNC110 - a list has no event
                 await asyncio.sleep(0.001)
             watch.watcher.stop()
             await asyncio.wait_for(watch.task, 10)
