@@ -1,0 +1,78 @@
+"""Forks a watch for each line of stdin, and kills the fork after so many seconds; prints its exit status.
+
+In argv: a state, a host, the start and speed of its clock, and sinks. The line `end` runs a watch that is not killed:
+it ends when it has looked at all sitemaps that there are, has decided on all removals, and all sinks have all changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import sys
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from watched_sites import FastClock
+
+from sitemap_reader.client.targets import site_target
+from sitemap_reader.model.url_batch import micros
+from sitemap_reader.state.state import State
+from sitemap_reader.watch.schedule import Budget
+from sitemap_reader.watch.service import SinkPlan, run_watch
+from sitemap_reader.watch.sink_targets import sink_for
+from sitemap_reader.watch.watcher import Watcher, WatchPlan
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+_OPEN = """
+SELECT EXISTS (SELECT 1 FROM document WHERE coalesce(confirmed_at, 0) < ?) OR EXISTS (SELECT 1 FROM unlisted)
+"""
+
+
+async def watch(state: State, host: str, clock: FastClock, targets: list[str], *, ends: bool) -> None:
+    plan = WatchPlan(
+        Budget(1e6), {"allow_private": True}, keep_log=timedelta(days=100_000), clock=clock, sleep=clock.sleep
+    )
+    watcher = Watcher([site_target(host)], state, plan)
+    sinks = [SinkPlan(sink_for(target)) for target in targets]
+    ending = asyncio.create_task(_stop_at_the_end(watcher, state, clock())) if ends else None
+    await run_watch(watcher, sinks, report=lambda text: print(text, file=sys.stderr))
+    if ending is not None:
+        await ending
+
+
+async def _stop_at_the_end(watcher: Watcher, state: State, began: datetime) -> None:
+    while not hasattr(watcher, "feed"):
+        await asyncio.sleep(0.01)
+    query = lambda: state.db.execute(_OPEN, (micros(began),)).fetchone()[0]  # noqa: E731
+    while watcher.is_busy or await watcher.feed._thread.run(query):
+        await asyncio.sleep(0.05)
+    watcher.stop()
+
+
+def main() -> None:
+    import aiohttp  # noqa: F401 - here, so that not each fork has to
+    import redis.asyncio  # noqa: F401
+
+    state, host, start, speed, *targets = sys.argv[1:]
+    clock = FastClock(float(start), float(speed))
+    for line in sys.stdin:
+        seconds = None if line == "end\n" else float(line)
+        child = os.fork()
+        if child == 0:
+            opened = State(state, create=True, shared_by=50)
+            asyncio.run(watch(opened, host, clock, targets, ends=seconds is None))
+            os._exit(0)
+        if seconds is not None:
+            waiting = os.pidfd_open(child)
+            select.select([waiting], [], [], seconds)
+            os.close(waiting)
+            os.kill(child, signal.SIGKILL)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
