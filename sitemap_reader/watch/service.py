@@ -58,17 +58,18 @@ async def run_watch(
 ) -> None:
     """Runs the watch until watcher.stop(), or with `handles_signals` until SIGINT or SIGTERM.
 
-    `report` receives messages: the address of the server, sinks that fail. BrokenPipeError where the reader of stdout
-    has ended; StateError where the state cannot be read.
+    `report` receives messages: the address of the server, a state and sinks that fail. BrokenPipeError where the reader
+    of stdout has ended; StateError where the state cannot be read.
     """
     async with watcher, AsyncExitStack() as stack:
+        plan = watcher.plan
         deliveries = [
-            Delivery(watcher.feed, each.sink, dead_letters=each.dead_letters, report=report, clock=watcher.plan.clock)
+            Delivery(watcher.feed, each.sink, each.dead_letters, report=report, sleep=plan.sleep, clock=plan.clock)
             for each in sinks
         ]
         for delivery in deliveries:
             await watcher.feed.cursor(delivery.sink.name)  # before the first visit: a new sink receives its changes
-        watcher.deliveries = deliveries
+        watcher.deliveries, watcher.report = deliveries, report
         report(_beginning(watcher))
         if handles_signals:
             stack.enter_context(_stopped_by_signals(watcher))

@@ -21,7 +21,9 @@ LARGE_URLS = 3_000  # so that a document has several entries in the log
 class ChangingSite:
     """An index with sitemaps that a thread changes, from entering until stop(): URLs come, change, go and move.
 
-    `documents` has the lastmod of each URL, None where a sitemap has none; `dates` those that the index states.
+    `documents` has the lastmod of each URL, None where a sitemap has none; `dates` those that the index states. `shared`
+    are the URLs that moved, or that two sitemaps list: a visit that finds one of them new in both, with two lastmods,
+    reports the first.
     """
 
     def __init__(self, clock: FastClock, seed: int, changes_per_second: float = 100) -> None:
@@ -33,6 +35,7 @@ class ChangingSite:
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._change_without_end)
         self.changes: Counter[str] = Counter()
+        self.shared: set[str] = set()
         self.server = SiteServer({})
         self.dates: dict[str, datetime | None] = {}
         self.documents: dict[str, dict[str, datetime | None]] = {}
@@ -66,6 +69,15 @@ class ChangingSite:
                 found[url] = max(found.get(url) or "", text or "") or None
         return found
 
+    def assert_replayed(self, lines: Iterable[bytes]) -> None:
+        """Whether these changes, in order of their numbers, lead to what is listed now; each fits to those before it."""
+        found = replayed(lines)
+        listed = self.listed()
+        assert found.keys() == listed.keys()
+        assert {url: at for url, at in found.items() if url not in self.shared} == {
+            url: at for url, at in listed.items() if url not in self.shared
+        }
+
     # --- in the thread ---
 
     def _change_without_end(self) -> None:
@@ -97,6 +109,7 @@ class ChangingSite:
         """Moves URLs to the other sitemap of the kind, at once."""
         source, target = self._two()
         for url in self._some(source, 3):
+            self.shared.add(url)
             moved = self.documents[source].pop(url)
             self.documents[target].setdefault(url, moved)
         self._publish(source, target)
@@ -105,6 +118,7 @@ class ChangingSite:
         """Lists a URL in a second sitemap, too, with the same lastmod; it leaves either of them at another time."""
         source, target = self._two()
         for url in self._some(source, 2):
+            self.shared.add(url)
             self.documents[target].setdefault(url, self.documents[source][url])
         self._publish(target)
 

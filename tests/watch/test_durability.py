@@ -12,10 +12,10 @@ from change_logs import NOON, logged
 from watched_sites import MemoryWeb, VirtualClock, urlset, watching
 
 from sitemap_reader.model.errors import StateError, UsageError
+from sitemap_reader.scale.hosts import read_hosts
 from sitemap_reader.state import State
 from sitemap_reader.state.watch_data import StoredResponse, WatchData
 from sitemap_reader.watch.api import make_watcher
-from sitemap_reader.scale.hosts import read_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,6 +123,7 @@ def test_a_url_whose_removal_could_not_be_logged_is_not_new_when_it_returns(tmp_
 def test_changes_are_on_the_disk_before_they_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a power failure could take changes back that receivers have, and their numbers would be used again."""
     synced: list[str] = []
+    wal = f"{os.path.realpath(tmp_path)}/s.db-wal"
     error: OSError | None = None
 
     def sync(descriptor: int) -> None:
@@ -133,7 +134,6 @@ def test_changes_are_on_the_disk_before_they_can_be_read(tmp_path: Path, monkeyp
     async def main() -> None:
         nonlocal error
         async with logged(tmp_path / "s.db") as changes:
-            wal = f"{os.path.realpath(tmp_path)}/s.db-wal"
             await changes.add(3)
             assert synced == []
             assert [entry.last_seq for entry in await changes.feed.after(0)] == [3]

@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from changing_site import ChangingSite, replayed
 from change_logs import logged, seqs_of
+from changing_site import ChangingSite
 from tiers import examples, needs
 from watched_sites import FastClock
 
 needs("redis")
 
-from redis_server import RedisServer  # noqa: E402 - imports redis
-from test_sink_kills import Receiver, receiver, redis_server  # noqa: E402, F401 - fixtures
-
 if TYPE_CHECKING:
+    from redis_server import RedisServer
+    from webhook_receiver import Receiver
+
     from sitemap_reader.state.change_log import LogEntry
 
 KILLS = int(os.environ.get("WATCH_KILLS") or examples(200, fast=20))
@@ -43,7 +43,7 @@ async def logged_entries(state: Path) -> list[LogEntry]:
 
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="kills children by pidfd, which only Linux has")
 def test_killed_at_any_moment_a_watch_loses_no_change(
-    tmp_path: Path, receiver: Receiver, redis_server: RedisServer  # noqa: F811
+    tmp_path: Path, receiver: Receiver, redis_server: RedisServer
 ) -> None:
     chance = random.Random(SEED)  # noqa: S311 - the same each time
     clock = FastClock(time.time(), SPEED)
@@ -66,7 +66,7 @@ def test_killed_at_any_moment_a_watch_loses_no_change(
     lines = b"".join(entry.lines for entry in entries).splitlines(keepends=True)
     everything = [*range(1, len(lines) + 1)]
     assert seqs_of(b"".join(lines)) == everything
-    assert replayed(lines) == site.listed()
+    site.assert_replayed(lines)
     kinds = Counter(line.split(b'"change":"')[1].split(b'"')[0].decode() for line in lines)
     assert min(kinds["new"], kinds["updated"], kinds["removed"]) > KILLS
 

@@ -11,7 +11,9 @@ import os
 import select
 import signal
 import sys
+import time
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from watched_sites import FastClock
@@ -19,7 +21,7 @@ from watched_sites import FastClock
 from sitemap_reader.client.targets import site_target
 from sitemap_reader.model.url_batch import micros
 from sitemap_reader.state.state import State
-from sitemap_reader.watch.schedule import Budget
+from sitemap_reader.watch.budget import Budget
 from sitemap_reader.watch.service import SinkPlan, run_watch
 from sitemap_reader.watch.sink_targets import sink_for
 from sitemap_reader.watch.watcher import Watcher, WatchPlan
@@ -27,6 +29,7 @@ from sitemap_reader.watch.watcher import Watcher, WatchPlan
 if TYPE_CHECKING:
     from datetime import datetime
 
+PATIENCE_SECONDS = 120.0
 _OPEN = """
 SELECT EXISTS (SELECT 1 FROM document WHERE coalesce(confirmed_at, 0) < ?) OR EXISTS (SELECT 1 FROM unlisted)
 """
@@ -34,23 +37,40 @@ SELECT EXISTS (SELECT 1 FROM document WHERE coalesce(confirmed_at, 0) < ?) OR EX
 
 async def watch(state: State, host: str, clock: FastClock, targets: list[str], *, ends: bool) -> None:
     plan = WatchPlan(
-        Budget(1e6), {"allow_private": True}, keep_log=timedelta(days=100_000), clock=clock, sleep=clock.sleep
+        Budget(1e6),
+        {"allow_private": True},
+        {"accept_removals": True},  # between kills too few visits end to decide on them one by one
+        keep_log=timedelta(days=100_000),
+        clock=clock,
+        sleep=clock.sleep,
     )
     watcher = Watcher([site_target(host)], state, plan)
     sinks = [SinkPlan(sink_for(target)) for target in targets]
     ending = asyncio.create_task(_stop_at_the_end(watcher, state, clock())) if ends else None
-    await run_watch(watcher, sinks, report=lambda text: print(text, file=sys.stderr))
+    await run_watch(watcher, sinks, report=_report)
     if ending is not None:
         await ending
 
 
+def _report(text: str) -> None:
+    if not text.startswith("watching "):
+        print(text, file=sys.stderr)
+
+
 async def _stop_at_the_end(watcher: Watcher, state: State, began: datetime) -> None:
-    while not hasattr(watcher, "feed"):
-        await asyncio.sleep(0.01)
-    query = lambda: state.db.execute(_OPEN, (micros(began),)).fetchone()[0]  # noqa: E731
-    while watcher.is_busy or await watcher.feed._thread.run(query):
+    while not hasattr(watcher, "feed"):  # before that it is not open
         await asyncio.sleep(0.05)
+    await until_all_is_found(watcher, state, began)
     watcher.stop()
+
+
+async def until_all_is_found(watcher: Watcher, state: State, began: datetime) -> None:
+    """Waits until all documents were looked at since a time, and all removals are decided on."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    look = partial(state.db.execute, _OPEN, (micros(began),))
+    while watcher.is_busy or (await watcher.feed._thread.run(look)).fetchone()[0]:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
 
 
 def main() -> None:
