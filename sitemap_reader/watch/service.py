@@ -62,6 +62,8 @@ async def run_watch(
     of stdout has ended; StateError where the state cannot be read.
     """
     async with watcher, AsyncExitStack() as stack:
+        if handles_signals:
+            stack.enter_context(_stopped_by_signals(watcher))
         plan = watcher.plan
         deliveries = [
             Delivery(watcher.feed, each.sink, each.dead_letters, report=report, sleep=plan.sleep, clock=plan.clock)
@@ -71,8 +73,6 @@ async def run_watch(
             await watcher.feed.cursor(delivery.sink.name)  # before the first visit: a new sink receives its changes
         watcher.deliveries, watcher.report = deliveries, report
         report(_beginning(watcher))
-        if handles_signals:
-            stack.enter_context(_stopped_by_signals(watcher))
         background = [delivery.start() for delivery in deliveries]
         if server is not None:
             pings = await stack.enter_async_context(_served(watcher, server, report))

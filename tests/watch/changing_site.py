@@ -21,9 +21,9 @@ LARGE_URLS = 3_000  # so that a document has several entries in the log
 class ChangingSite:
     """An index with sitemaps that a thread changes, from entering until stop(): URLs come, change, go and move.
 
-    `documents` has the lastmod of each URL, None where a sitemap has none; `dates` those that the index states. `shared`
-    are the URLs that moved, or that two sitemaps list: a visit that finds one of them new in both, with two lastmods,
-    reports the first.
+    `documents` has the lastmod of each URL, None where a sitemap has none; `dates` those that the index states.
+    `shared` are the URLs that moved, or that two sitemaps list: a visit that finds one of them new in both, with two
+    lastmods, reports the first.
     """
 
     def __init__(self, clock: FastClock, seed: int, changes_per_second: float = 100) -> None:
@@ -70,7 +70,7 @@ class ChangingSite:
         return found
 
     def assert_replayed(self, lines: Iterable[bytes]) -> None:
-        """Whether these changes, in order of their numbers, lead to what is listed now; each fits to those before it."""
+        """Whether these changes, by their numbers, lead to what is listed now; each fits to those before it."""
         found = replayed(lines)
         listed = self.listed()
         assert found.keys() == listed.keys()

@@ -1,7 +1,8 @@
-"""Forks a watch for each line of stdin, and kills the fork after so many seconds; prints its exit status.
+"""Forks a watch for each line of stdin, like `9 0.3`: signal 9 ends it after so many seconds; prints its exit status.
 
-In argv: a state, a host, the start and speed of its clock, and sinks. The line `end` runs a watch that is not killed:
-it ends when it has looked at all sitemaps that there are, has decided on all removals, and all sinks have all changes.
+In argv: a state, hosts separated by commas, the start and speed of its clock, and sinks. Signal 0 is none: this watch
+ends when it has looked at all sitemaps, has decided on all removals, and all sinks have all changes. The seconds of
+other signals than 9 count from when the watch has begun. Prints the exit status, and the seconds since the signal.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SELECT EXISTS (SELECT 1 FROM document WHERE coalesce(confirmed_at, 0) < ?) OR EX
 """
 
 
-async def watch(state: State, host: str, clock: FastClock, targets: list[str], *, ends: bool) -> None:
+async def watch(state: State, hosts: str, clock: FastClock, targets: list[str], *, ends: bool, ready: int) -> None:
     plan = WatchPlan(
         Budget(1e6),
         {"allow_private": True},
@@ -44,21 +45,23 @@ async def watch(state: State, host: str, clock: FastClock, targets: list[str], *
         clock=clock,
         sleep=clock.sleep,
     )
-    watcher = Watcher([site_target(host)], state, plan)
-    sinks = [SinkPlan(sink_for(target)) for target in targets]
+    watcher = Watcher([site_target(host) for host in hosts.split(",")], state, plan)
+
+    def report(text: str) -> None:
+        if text.startswith("watching "):
+            os.write(ready, b".")
+        else:
+            print(text, file=sys.stderr)
+
     ending = asyncio.create_task(_stop_at_the_end(watcher, state, clock())) if ends else None
-    await run_watch(watcher, sinks, report=_report)
+    sinks = [SinkPlan(sink_for(target)) for target in targets]
+    await run_watch(watcher, sinks, report=report, handles_signals=True)
     if ending is not None:
         await ending
 
 
-def _report(text: str) -> None:
-    if not text.startswith("watching "):
-        print(text, file=sys.stderr)
-
-
 async def _stop_at_the_end(watcher: Watcher, state: State, began: datetime) -> None:
-    while not hasattr(watcher, "feed"):  # before that it is not open
+    while not hasattr(watcher, "feed"):  # noqa: ASYNC110 - before that it is not open
         await asyncio.sleep(0.05)
     await until_all_is_found(watcher, state, began)
     watcher.stop()
@@ -77,21 +80,34 @@ def main() -> None:
     import aiohttp  # noqa: F401 - here, so that not each fork has to
     import redis.asyncio  # noqa: F401
 
-    state, host, start, speed, *targets = sys.argv[1:]
+    state, hosts, start, speed, *targets = sys.argv[1:]
     clock = FastClock(float(start), float(speed))
     for line in sys.stdin:
-        seconds = None if line == "end\n" else float(line)
+        number, seconds = line.split()
+        ready, writes_ready = os.pipe()
         child = os.fork()
         if child == 0:
             opened = State(state, create=True, shared_by=50)
-            asyncio.run(watch(opened, host, clock, targets, ends=seconds is None))
+            asyncio.run(watch(opened, hosts, clock, targets, ends=number == "0", ready=writes_ready))
             os._exit(0)
-        if seconds is not None:
-            waiting = os.pidfd_open(child)
-            select.select([waiting], [], [], seconds)
-            os.close(waiting)
-            os.kill(child, signal.SIGKILL)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        os.close(writes_ready)
+        sent = time.monotonic()
+        if int(number):
+            sent = _send(child, int(number), float(seconds), ready)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        os.close(ready)
+        print(status, time.monotonic() - sent, flush=True)
+
+
+def _send(child: int, number: int, seconds: float, ready: int) -> float:
+    """Sends a signal, and returns when that was."""
+    if number != signal.SIGKILL:
+        os.read(ready, 1)
+    waiting = os.pidfd_open(child)
+    select.select([waiting], [], [], seconds)
+    os.close(waiting)
+    os.kill(child, number)
+    return time.monotonic()
 
 
 if __name__ == "__main__":
