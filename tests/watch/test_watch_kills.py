@@ -56,11 +56,14 @@ class Watches:
         self._forks.stdin.close()
         self._forks.__exit__(None, None, None)
 
-    def run(self, number: int = 0, seconds: float = 0.0) -> tuple[int, float]:
-        """One watch, to which a signal is sent: its exit status, and the seconds that it took to end."""
+    def run(self, number: int = 0, seconds: float = 0.0, since: str = "") -> tuple[int, float]:
+        """One watch, to which a signal is sent: its exit status, and the seconds that it took to end.
+
+        The seconds to the signal count from when the watch has begun, or `since` it was "forked".
+        """
         assert self._forks.stdin is not None
         assert self._forks.stdout is not None
-        self._forks.stdin.write(f"{int(number)} {seconds}\n")
+        self._forks.stdin.write(f"{int(number)} {seconds} {since}\n")
         status, took = self._forks.stdout.readline().split()
         return int(status), float(took)
 
@@ -98,8 +101,9 @@ def test_killed_at_any_moment_a_watch_loses_no_change(
     state, file = tmp_path / "sites.db", tmp_path / "changes.jsonl"
     sinks = [str(file), receiver.url, redis_server.url]
     with ChangingSite(clock, SEED) as site, Watches(state, [f"{site.server.url}/"], clock, sinks) as watches:
-        for _ in range(KILLS):
-            assert watches.run(signal.SIGKILL, chance.uniform(0.02, 0.6))[0] == -signal.SIGKILL
+        for number in range(KILLS):
+            since = "" if number % 4 else "forked"
+            assert watches.run(signal.SIGKILL, chance.uniform(0, 0.4), since)[0] == -signal.SIGKILL
         site.stop()
         assert watches.run()[0] == 0
 

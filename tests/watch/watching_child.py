@@ -1,8 +1,9 @@
 """Forks a watch for each line of stdin, like `9 0.3`: signal 9 ends it after so many seconds; prints its exit status.
 
 In argv: a state, hosts separated by commas, the start and speed of its clock, and sinks. Signal 0 is none: this watch
-ends when it has looked at all sitemaps, has decided on all removals, and all sinks have all changes. The seconds of
-other signals than 9 count from when the watch has begun. Prints the exit status, and the seconds since the signal.
+ends when it has looked at all sitemaps, has decided on all removals, and all sinks have all changes. The seconds to a
+signal count from when the watch has begun, or with a third word `forked` from the fork. Prints the exit status, and the
+seconds since the signal.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import os
 import select
-import signal
 import sys
 import time
 from datetime import timedelta
@@ -83,7 +83,7 @@ def main() -> None:
     state, hosts, start, speed, *targets = sys.argv[1:]
     clock = FastClock(float(start), float(speed))
     for line in sys.stdin:
-        number, seconds = line.split()
+        number, seconds, *forked = line.split()
         ready, writes_ready = os.pipe()
         child = os.fork()
         if child == 0:
@@ -93,16 +93,16 @@ def main() -> None:
         os.close(writes_ready)
         sent = time.monotonic()
         if int(number):
-            sent = _send(child, int(number), float(seconds), ready)
+            if not forked:
+                os.read(ready, 1)
+            sent = _send(child, int(number), float(seconds))
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         os.close(ready)
         print(status, time.monotonic() - sent, flush=True)
 
 
-def _send(child: int, number: int, seconds: float, ready: int) -> float:
-    """Sends a signal, and returns when that was."""
-    if number != signal.SIGKILL:
-        os.read(ready, 1)
+def _send(child: int, number: int, seconds: float) -> float:
+    """Sends a signal after so many seconds, and returns when that was."""
     waiting = os.pidfd_open(child)
     select.select([waiting], [], [], seconds)
     os.close(waiting)
