@@ -2,6 +2,7 @@
 
 In: changes as JSON lines, in the transaction that stores their document, so that a change is logged exactly once. Out:
 the same lines with `seq`, `at` and `site`. Each entry of the log has the changes of one document, or a part of them.
+Entries are on the disk before they can be read: so after a power failure no number is used again that a receiver has.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class ChangeLog:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._last_seq = self._last_at = 0
+        self._last_seq = self._last_at = self._synced_seq = 0
         with sqlite_errors(state.name):
             self._id: str = state.db.execute("SELECT id FROM log_id").fetchone()[0]
         self.reload()
@@ -90,6 +91,9 @@ class ChangeLog:
 
     def after(self, seq: int, entries: int) -> Iterator[LogEntry]:
         """Up to so many entries with changes whose numbers are greater than `seq`, oldest first."""
+        if self._synced_seq < self._last_seq:
+            self._state.sync()
+            self._synced_seq = self._last_seq
         query = "SELECT * FROM change_log WHERE last_seq > ? ORDER BY last_seq LIMIT ?"
         with sqlite_errors(self._state.name):
             for last_seq, changes, at, site, lines in self._state.db.execute(query, (seq, entries)).fetchall():
@@ -99,18 +103,15 @@ class ChangeLog:
 
     def cursor(self, sink: str, at: datetime) -> int:
         """The number of the last change that a sink has received; a new sink begins behind the newest change."""
-        with sqlite_errors(self._state.name):
+        with self._state.transaction():
             values = (sink, self._last_seq, micros(at))
-            added = self._state.db.execute("INSERT INTO sink VALUES (?, ?, ?) ON CONFLICT DO NOTHING", values)
-            if added.rowcount:
-                self._state.commit()
+            self._state.db.execute("INSERT INTO sink VALUES (?, ?, ?) ON CONFLICT DO NOTHING", values)
             return int(self._state.db.execute("SELECT seq FROM sink WHERE name = ?", (sink,)).fetchone()[0])
 
     def move_cursor(self, sink: str, seq: int, at: datetime) -> None:
         """Records that a sink has received all changes up to this number, and commits."""
-        with sqlite_errors(self._state.name):
+        with self._state.transaction():
             self._state.db.execute("UPDATE sink SET seq = ?, at = ? WHERE name = ?", (seq, micros(at), sink))
-            self._state.commit()
 
     def prune(self, before: datetime, sinks: Collection[str]) -> None:
         """Deletes entries from before a time that all of these sinks have received; the newest entry always stays.
@@ -122,6 +123,5 @@ class ChangeLog:
             "DELETE FROM change_log WHERE at < ? AND last_seq < (SELECT max(last_seq) FROM change_log)"
             f" AND last_seq <= (SELECT coalesce(min(seq), {_MAX_SEQ}) FROM sink WHERE name IN ({marks}))"
         )
-        with sqlite_errors(self._state.name):
+        with self._state.transaction():
             self._state.db.execute(query, (micros(before), *sinks))
-            self._state.commit()

@@ -251,7 +251,12 @@ def _may_write(name: str) -> bool:
 
 def _has_wal(name: str) -> bool:
     """Whether there is a WAL file, of a run in progress or killed: then the file alone may lack commits."""
-    return os.path.exists(f"{os.path.realpath(name)}-wal")
+    return os.path.exists(wal_name(name))
+
+
+def wal_name(name: str) -> str:
+    """The name of the WAL file of a state; it is there while the state is open."""
+    return f"{os.path.realpath(name)}-wal"
 
 
 def _lock_and_migrate(db: sqlite3.Connection, name: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
@@ -21,7 +22,7 @@ from ..model.errors import StateError, UsageError
 from .diff_rules import MAX_BATCH_URLS
 from .documents import StoredDocument, stored_documents
 from .rows import Listing, moment, newest_listing, record_of
-from .schema import open_state, open_temporary_state, sqlite_errors
+from .schema import open_state, open_temporary_state, sqlite_errors, wal_name
 
 if TYPE_CHECKING:
     import sqlite3
@@ -117,6 +118,30 @@ class State:
             if self.db.in_transaction:  # SQLite rolls back by itself after some errors
                 self.db.execute("ROLLBACK")
             self.db.execute("BEGIN IMMEDIATE")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """A context that commits what is written in it, or rolls that back if it fails; then the next one begins.
+
+        Where a COMMIT fails, on a full disk, SQLite rolls back by itself: without another BEGIN, what follows would be
+        committed statement by statement.
+        """
+        try:
+            with sqlite_errors(self.name):
+                yield
+            self.commit()
+        except BaseException:
+            self.rollback()
+            raise
+
+    def sync(self) -> None:
+        """Makes all commits so far survive a power failure; StateError where that fails."""
+        try:
+            with suppress(FileNotFoundError), open(wal_name(self.name), "rb+") as file:
+                os.fsync(file.fileno())
+        except OSError as exc:
+            reason = exc.strerror or exc
+            raise StateError(f"{self.name} cannot be written: {reason}", is_unwritable=True) from exc
 
     def seal(self) -> None:
         """Checkpoints the WAL into the file and closes it, so that the file alone can be copied or moved.

@@ -163,8 +163,9 @@ class StateSync:
         with sqlite_errors(self._state.name):
             is_sure = self._settle_documents(note)
             if is_sure and self._urls.has_unlisted and not self._is_mass_removal(note):
-                self._urls.mark_reported()
-                self._commit()
+                if not self._shares:  # else the consumer stores them in the transaction that decides on them
+                    self._urls.mark_reported()
+                    self._commit()
                 yield from self._counted(self._urls.removals())
                 self._urls.delete_decided(self._started - _EXPIRED_FOR)
             if is_sure:

@@ -58,11 +58,10 @@ class WatchData:
 
     def save(self, site: str, values: Mapping[str, Any], documents: Mapping[str, Mapping[str, Any]]) -> None:
         """Stores the values of a site, and of documents by URL; commits."""
-        with sqlite_errors(self._state.name):
+        with self._state.transaction():
             self._state.db.execute("UPDATE site SET watch = ? WHERE name = ?", (_json(values), site))
             rows = [(_json(document), url, site) for url, document in documents.items()]
             self._state.db.executemany(_SAVE, rows)
-            self._state.commit()
 
     # --- responses ---
 
@@ -78,12 +77,11 @@ class WatchData:
     def keep_response(self, site: str, response: StoredResponse) -> None:
         """Stores a response in place of an earlier one; commits."""
         values = (response.url, micros(response.at), response.status, _json(response.headers))
-        with sqlite_errors(self._state.name):
+        with self._state.transaction():
             self._state.db.execute(
                 "INSERT OR REPLACE INTO response SELECT id, ?, ?, ?, ?, ? FROM site WHERE name = ?",
                 (*values, zlib.compress(response.body), site),
             )
-            self._state.commit()
 
     # --- runs ---
 
@@ -92,9 +90,8 @@ class WatchData:
 
         The first, the baseline, the last and the last complete one stay: later runs refer to them.
         """
-        with sqlite_errors(self._state.name):
+        with self._state.transaction():
             self._state.db.execute(_DELETE_IDLE_RUNS, {"site": site})
-            self._state.commit()
 
 
 _RESPONSES = """

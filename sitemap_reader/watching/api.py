@@ -121,6 +121,8 @@ def make_watcher(
     **options: Any,
 ) -> Watcher:
     """A Watcher, and its state, which is open from here on; the arguments are those of watch()."""
+    if sites_at_once < 1:
+        raise UsageError(f"sites_at_once: at most {sites_at_once} sites at once are none; give 1 or more")
     sync = {name: options.pop(name) for name in (*_SYNC, *PatternOptions.__annotations__) if name in options}
     make_sync_plan(dict(sync))  # raises for wrong values
     reader = SitemapReader(**options)
@@ -128,7 +130,7 @@ def make_watcher(
     reader.state_settings(UrlQuery(**query))
     plan = WatchPlan(Budget(budget, host_budget), ReaderOptions(**options), sync, sites_at_once)  # type: ignore[typeddict-item]
     targets, path = _of_shard(hosts, state, shard)
-    return Watcher(targets, State(path, create=True, shared_by=sites_at_once), plan)
+    return Watcher(targets, State(path, create=True, shared_by=max(2, sites_at_once)), plan)
 
 
 def _of_shard(hosts: HostList, state: str | Path, shard: str | None) -> tuple[list[Target], Path]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import random
 from datetime import UTC, datetime
-from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -64,8 +63,8 @@ class Delivery:
         self,
         feed: ChangeFeed,
         sink: Sink,
-        *,
         dead_letters: DeadLetters | None = None,
+        *,
         report: Callable[[str], object] = lambda text: None,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -81,6 +80,7 @@ class Delivery:
         self._jitter = jitter
         self._task: asyncio.Task[None] | None = None
         self._entry: LogEntry | None = None  # which is being delivered
+        self._trouble = ""  # the failure that was reported, until the sink works again
         self._draining = asyncio.Event()
         self._failing = asyncio.Event()
 
@@ -117,7 +117,7 @@ class Delivery:
         try:
             self.status.seq = await self._until_done(lambda: self._feed.cursor(self.sink.name))
             while await self._has_more():
-                for entry in await self._feed.after(self.status.seq):
+                for entry in await self._until_done(lambda: self._feed.after(self.status.seq)):
                     await self._pass_on(entry)
         except DeliveryFailed as exc:  # a permanent one
             self._note(exc)
@@ -140,6 +140,9 @@ class Delivery:
         await self._until_done(lambda: self._feed.move_cursor(self.sink.name, entry.last_seq))
         self.status.seq = entry.last_seq
         self._entry = None
+        if self._trouble and not attempts.is_dead:
+            self._report(f"{self.sink.name}: works again")
+            self._trouble = ""
 
     async def _deliver(self, attempts: _Attempts) -> None:
         """Delivers an entry, or adds it to the dead letters."""
@@ -154,6 +157,7 @@ class Delivery:
             await letters.add(entry, exc.message, now)
             self._note(exc)
             self.status.dead_letters += 1
+            attempts.is_dead = True
             changes = f"changes {entry.first_seq} to {entry.last_seq}"
             self._report(f"{self.sink.name}: {exc}; {changes} were added to the dead letters {letters.path}")
         else:
@@ -162,22 +166,19 @@ class Delivery:
 
     async def _until_done(self, action: Callable[[], Awaitable[Result]]) -> Result:
         """Repeats an action that fails, unless the failure is permanent."""
-        reported = ""
-        for tries in count(1):
+        tries = 0
+        while True:
+            tries += 1
             try:
-                result = await action()
+                return await action()
             except (DeliveryFailed, StateError) as exc:
                 if not _may_retry(exc):
                     raise
                 self._note(exc)
-                if reported != (reported := printable(str(exc))):
+                if self._trouble != (trouble := printable(str(exc))):
+                    self._trouble = trouble
                     self._report(f"{self.sink.name}: {exc}; {self.lag_changes:,} changes wait, and are tried again")
                 await self._wait(self._backoff(tries, exc))
-            else:
-                break
-        if reported:
-            self._report(f"{self.sink.name}: works again")
-        return result
 
     async def _wait(self, seconds: float) -> None:
         self.status.is_failing = True
@@ -199,10 +200,11 @@ class Delivery:
 
 @attrs.define
 class _Attempts:
-    """An entry, and how often the receiver has rejected it."""
+    """An entry, how often the receiver has rejected it, and whether it is a dead letter."""
 
     entry: LogEntry
     rejections: int = 0
+    is_dead: bool = False
 
 
 async def _first_of(one: asyncio.Task[Any], other: asyncio.Task[Any], seconds: float | None = None) -> None:

@@ -60,20 +60,21 @@ async def run_watch(
     """Runs the watch until watcher.stop(), or with `handles_signals`, as the last act of a process, until SIGINT or
     SIGTERM.
 
-    `report` receives messages: the address of the server, sinks that fail. BrokenPipeError where the reader of stdout
-    has ended; StateError where the state cannot be read.
+    `report` receives messages: the address of the server, a state and sinks that fail. BrokenPipeError where the reader
+    of stdout has ended; StateError where the state cannot be read.
     """
     async with watcher, AsyncExitStack() as stack:
+        if handles_signals:
+            stack.enter_context(_StoppedBySignals(watcher))
+        plan = watcher.plan
         deliveries = [
-            Delivery(watcher.feed, each.sink, dead_letters=each.dead_letters, report=report, clock=watcher.plan.clock)
+            Delivery(watcher.feed, each.sink, each.dead_letters, report=report, sleep=plan.sleep, clock=plan.clock)
             for each in sinks
         ]
         for delivery in deliveries:
             await watcher.feed.cursor(delivery.sink.name)  # before the first visit: a new sink receives its changes
-        watcher.deliveries = deliveries
+        watcher.deliveries, watcher.report = deliveries, report
         report(_beginning(watcher))
-        if handles_signals:
-            stack.enter_context(_StoppedBySignals(watcher))
         background = [delivery.start() for delivery in deliveries]
         if server is not None:
             pings = await stack.enter_async_context(_served(watcher, server, report))

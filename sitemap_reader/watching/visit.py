@@ -199,8 +199,10 @@ class _Rollback:
 
     def __exit__(self, kind: object, *exc_info: object) -> None:
         if kind is not None:
-            self._stores.state.rollback()
-            self._stores.log.reload()
+            try:
+                self._stores.state.rollback()
+            finally:
+                self._stores.log.reload()
 
 
 @attrs.define

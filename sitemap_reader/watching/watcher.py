@@ -78,6 +78,7 @@ class Watcher:
         """`state` is open, created with shared_by > 1, and belongs to the watcher until it is closed."""
         self.plan = plan
         self.deliveries: list[Delivery] = []  # the log keeps what they have not delivered
+        self.report: Callable[[str], object] = lambda text: None  # receives messages
         self._targets = [*targets]
         self._state = state
         self._thread = ThreadPool("sitemap-reader-state")
@@ -225,8 +226,10 @@ class Watcher:
                 await self._visit(site, due)
                 paused_until = max(paused_until, site.paused_until)
         except StateError as exc:
-            self._state_error = str(exc)
             self._pauses_until = self._now() + STATE_RETRY_SECONDS
+            if self._state_error is None:
+                self.report(f"{exc}; until then no site is visited")
+            self._state_error = str(exc)
         finally:
             now = self._now()
             self._schedule.pause(domain, paused_until)
@@ -262,6 +265,8 @@ class Watcher:
             self.plan.on_visit(site, visit)
         await self._thread.run(self._stores.data.save, site.name, site.values(), documents)
         await self._thread.run(self._stores.data.delete_idle_runs, site.name)
+        if self._state_error is not None:
+            self.report(f"{self._state.name} can be written again: sites are visited")
         self._state_error = None
 
     def _count(self, visit: Visit, now: float) -> None:

@@ -99,6 +99,45 @@ def test_a_failed_entry_is_repeated_after_longer_and_longer_waits(tmp_path: Path
     ]
 
 
+def test_a_dead_letter_is_no_sign_that_the_receiver_works_again(tmp_path: Path) -> None:
+    reports: list[str] = []
+
+    async def body(changes: LoggedChanges) -> None:
+        letters = DeadLetters(tmp_path / "letters.jsonl", max_rejections=2)
+        rejections = [failed("answers 413", is_rejected=True) for _ in range(5)]
+        delivery = delivery_of(changes, ListSink(*rejections), Clock(), dead_letters=letters, report=reports.append)
+        await deliver_all(changes, delivery, [1, 1, 1, 1])
+
+    run(tmp_path / "state.db", body)
+    letter = f"were added to the dead letters {tmp_path}/letters.jsonl"
+    assert reports == [
+        "list: answers 413; 4 changes wait, and are tried again",
+        f"list: answers 413; changes 1 to 1 {letter}",
+        f"list: answers 413; changes 2 to 2 {letter}",
+        "list: works again",
+    ]
+
+
+def test_entries_that_cannot_be_synced_are_delivered_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sink, reports = ListSink(), list[str]()
+    errors = [OSError(5, "Input/output error")] * 2
+
+    def sync(descriptor: int) -> None:
+        if errors:
+            raise errors.pop()
+
+    async def body(changes: LoggedChanges) -> None:
+        await deliver_all(changes, delivery_of(changes, sink, Clock(), report=reports.append), [2, 1])
+
+    monkeypatch.setattr(os, "fsync", sync)
+    run(tmp_path / "state.db", body)
+    assert sink.received == [1, 2, 3]
+    assert reports == [
+        f"list: {tmp_path}/state.db cannot be written: Input/output error; 3 changes wait, and are tried again",
+        "list: works again",
+    ]
+
+
 @pytest.mark.parametrize(
     ("wanted", "waited"), [(None, 0.5), (0.4, 0.5), (30.0, 30.0), (86_400.0, 86_400.0), (86_401.0, 86_400.0)]
 )

@@ -11,78 +11,22 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 from collections import Counter
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
 import pytest
 from change_logs import logged, seqs_of
 from tiers import examples, needs
 
-needs("redis")
-
-from redis_server import PROGRAM, RedisServer  # noqa: E402 - imports redis
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from redis_server import RedisServer
+    from webhook_receiver import Receiver
+
+needs("redis")
 
 KILLS = int(os.environ.get("SINK_KILLS") or examples(200, fast=20))
 HERE = Path(__file__).parent
-
-
-class Receiver:
-    """Receives webhooks in threads: the numbers in each request, by its id."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, tuple[int, ...]]] = []
-        receiver = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            timeout = 10
-
-            def do_POST(self) -> None:
-                body = orjson.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                numbers = tuple(change["seq"] for change in body["data"]["changes"])
-                receiver.requests.append((self.headers["webhook-id"], numbers))
-                self.send_response(204)
-                self.end_headers()
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Logs nothing."""
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-
-            def handle_error(self, request: object, client_address: object) -> None:
-                """Ignores clients that were killed."""
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/hook"
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    started = Receiver()
-    thread = threading.Thread(target=started.server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield started
-    finally:
-        started.server.shutdown()
-        thread.join()
-        started.server.server_close()
-
-
-@pytest.fixture
-def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
-    if PROGRAM is None:
-        pytest.skip("redis-server is not installed (Debian: redis-server)")
-    with RedisServer(tmp_path / "redis") as running:
-        yield running
 
 
 async def logged_entries(state: Path) -> list[tuple[int, int]]:

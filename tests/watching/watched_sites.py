@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from heapq import heappop, heappush
 from itertools import count
 from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from sitemap_reader.client.targets import site_target
 from sitemap_reader.fetch.client import Response
@@ -72,6 +75,21 @@ class VirtualClock:
                 woken.set_result(None)
                 await settle()
         self.now = end
+
+
+@attrs.frozen
+class FastClock:
+    """`speed` seconds pass in each second since `start`, in seconds since 1970."""
+
+    start: float
+    speed: float
+
+    def __call__(self) -> datetime:
+        return datetime.fromtimestamp(self.start + (time.time() - self.start) * self.speed, UTC)
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits for so many seconds of this clock."""
+        await asyncio.sleep(seconds / self.speed)
 
 
 class MemoryWeb:

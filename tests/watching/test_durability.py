@@ -1,0 +1,163 @@
+"""What a state keeps where its disk fails: whole documents with their changes, or nothing of them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from change_logs import NOON, logged
+from watched_sites import MemoryWeb, VirtualClock, urlset, watching
+
+from sitemap_reader.model.errors import StateError, UsageError
+from sitemap_reader.scale.hosts import read_hosts
+from sitemap_reader.state import State
+from sitemap_reader.state.watch_data import StoredResponse, WatchData
+from sitemap_reader.watching.api import make_watcher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from change_logs import LoggedChanges
+
+ONE, TWO = "https://a.test/one.xml", "https://a.test/two.xml"
+SITE = "https://a.test/"
+
+
+def fail(state: State, event: str) -> None:
+    """Makes statements fail as on a full disk: SQLite rolls back the transaction by itself."""
+    state.db.execute(f"CREATE TEMP TRIGGER fails BEFORE {event} BEGIN SELECT RAISE(ROLLBACK, 'disk full'); END")
+    state.commit()
+
+
+def work_again(state: State) -> None:
+    state.db.execute("DROP TRIGGER fails")
+    state.commit()
+
+
+def _move_cursor(changes: LoggedChanges) -> None:
+    changes.log.move_cursor("a", 1, NOON)
+
+
+def _prune(changes: LoggedChanges) -> None:
+    changes.log.prune(NOON + timedelta(days=1), [])
+
+
+def _add_sink(changes: LoggedChanges) -> None:
+    changes.log.cursor("b", NOON)
+
+
+def _save(changes: LoggedChanges) -> None:
+    WatchData(changes.state).save(SITE, {}, {})
+
+
+def _keep_response(changes: LoggedChanges) -> None:
+    WatchData(changes.state).keep_response(SITE, StoredResponse(ONE, NOON, 200, {}, b""))
+
+
+def _delete_idle_runs(changes: LoggedChanges) -> None:
+    WatchData(changes.state).delete_idle_runs(SITE)
+
+
+@pytest.mark.parametrize(
+    ("event", "write"),
+    [
+        ("UPDATE ON sink", _move_cursor),
+        ("DELETE ON change_log", _prune),
+        ("INSERT ON sink", _add_sink),
+        ("UPDATE ON site", _save),
+        ("INSERT ON response", _keep_response),
+        ("DELETE ON run", _delete_idle_runs),
+    ],
+)
+def test_after_a_failed_write_the_next_one_is_a_transaction(
+    tmp_path: Path, event: str, write: Callable[[LoggedChanges], None]
+) -> None:
+    async def main() -> None:
+        async with logged(tmp_path / "s.db") as changes:
+            changes.log.cursor("a", NOON)
+            await changes.add(1)
+            await changes.add(1)
+            changes.state.db.execute("INSERT INTO site VALUES (1, ?, '{}', x'', 0, 0, NULL, NULL)", (SITE,))
+            changes.state.db.executemany("INSERT INTO run (id, site, started) VALUES (?, 1, 0)", [(1,), (2,), (3,)])
+            changes.state.commit()
+            fail(changes.state, event)
+            with pytest.raises(StateError, match="disk full"):
+                write(changes)
+            assert changes.state.db.in_transaction
+            work_again(changes.state)
+            changes.state.db.execute("UPDATE sink SET seq = 100")
+            changes.state.rollback()
+            assert changes.log.cursor("a", NOON) == 0
+            write(changes)
+
+    asyncio.run(main())
+
+
+def test_a_url_whose_removal_could_not_be_logged_is_not_new_when_it_returns(tmp_path: Path) -> None:
+    clock = VirtualClock()
+    web = MemoryWeb(clock)
+    web.pages[f"{SITE}robots.txt"] = f"Sitemap: {ONE}\n".encode()
+    web.pages[ONE] = urlset("https://a.test/a", "https://a.test/b")
+
+    async def main() -> None:
+        state = State(tmp_path / "s.db", create=True, shared_by=4)
+        async with watching(tmp_path / "s.db", web, clock, state=state) as watch:
+            await watch.run(hours=2)
+            fail(state, "INSERT ON change_log")
+            web.pages[ONE] = urlset("https://a.test/a")
+            await watch.run(hours=5)
+            assert watch.watcher.health().faults
+            web.pages[ONE] = urlset("https://a.test/a", "https://a.test/b")
+            work_again(state)
+            await watch.run(hours=5)
+            assert watch.watcher.health().faults == ()
+            assert await watch.changes() == [("new", "a.test/a"), ("new", "a.test/b")]
+
+    asyncio.run(main())
+
+
+def test_changes_are_on_the_disk_before_they_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a power failure could take changes back that receivers have, and their numbers would be used again."""
+    synced: list[str] = []
+    wal = f"{os.path.realpath(tmp_path)}/s.db-wal"
+    error: OSError | None = None
+
+    def sync(descriptor: int) -> None:
+        if error is not None:
+            raise error
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+
+    async def main() -> None:
+        nonlocal error
+        async with logged(tmp_path / "s.db") as changes:
+            await changes.add(3)
+            assert synced == []
+            assert [entry.last_seq for entry in await changes.feed.after(0)] == [3]
+            assert synced == [wal]
+            await changes.feed.after(0)
+            assert synced == [wal], "once, if nothing was added"
+            await changes.add(1)
+            error = OSError(28, "No space left on device")
+            with pytest.raises(StateError, match=r"s\.db cannot be written: No space left on device") as raised:
+                await changes.feed.after(3)
+            assert raised.value.is_unwritable
+            error = None
+            assert [entry.last_seq for entry in await changes.feed.after(3)] == [4]
+            assert synced == [wal] * 2
+
+    monkeypatch.setattr(os, "fsync", sync)
+    asyncio.run(main())
+
+
+def test_sites_at_once_is_at_least_one(tmp_path: Path) -> None:
+    made: dict[str, Any] = {"budget": 10, "host_budget": 10}
+    with pytest.raises(UsageError, match="sites_at_once: at most 0 sites at once are none; give 1 or more"):
+        make_watcher(read_hosts(["a.test"]), tmp_path / "s.db", sites_at_once=0, **made)
+    watcher = make_watcher(read_hosts(["a.test"]), tmp_path / "s.db", sites_at_once=1, **made)
+    assert watcher.plan.sites_at_once == 1
+    assert watcher._state.shared_by == 2
+    watcher.close_state()
