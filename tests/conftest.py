@@ -16,10 +16,12 @@ import pytest
 from browser import chromium, show  # noqa: F401 - fixtures
 from servers import NginxServer, SiteServer, nginx_program, run_nginx
 from tiers import FULL, examples
+from webhook_receiver import receiver  # noqa: F401 - a fixture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from redis_server import RedisServer
     from servers import Page
 
 ROOT = Path(__file__).parent.parent
@@ -281,6 +283,18 @@ def nginx(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Ng
             return running.enter_context(run_nginx(root, tmp_path_factory.mktemp("nginx") / "work", port))
 
         yield serve
+
+
+@pytest.fixture
+def redis_server(tmp_path: Path) -> Iterator[RedisServer]:
+    """A redis-server on loopback, with a file of its commands."""
+    pytest.importorskip("redis")
+    from redis_server import PROGRAM, RedisServer
+
+    if PROGRAM is None:
+        pytest.skip("redis-server is not installed (Debian: redis-server)")
+    with RedisServer(tmp_path / "redis") as running:
+        yield running
 
 
 @pytest.fixture

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
 
 import orjson
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class Receiver:
@@ -47,3 +52,18 @@ class Receiver:
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}/hook"
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A Receiver that listens."""
+    started = Receiver()
+    thread = threading.Thread(target=started.server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield started
+    finally:
+        started.ended.set()
+        started.server.shutdown()
+        thread.join()
+        started.server.server_close()
