@@ -123,6 +123,8 @@ SLOW = (
     "tests/frontier/test_authority.py::test_cost_of_a_propagation_step_is_constant",
     "tests/frontier/test_authority.py::test_unverified_children_are_reported_in_batches",
     "tests/frontier/test_authority.py::test_dropped_urls_wait_until_authorities_are_propagated",
+    "tests/watch/test_page.py",
+    "tests/watch/test_server.py::test_10000_pings_over_loopback_cause_no_request_that_should_not_be",
 )
 # Of these, the tests that always run: one of each kind.
 SMOKE = (

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md", "docs/quickstart.md", "docs/python.md", "docs/analysis.md", "docs/recipes.md", "docs/integrations.md",
-    "docs/scale.md", "docs/sinks.md",
+    "docs/scale.md", "docs/watch.md", "docs/sinks.md",
 )  # fmt: skip
 RUNNABLE = ("console", "sh", "python")
 # Optional programs and packages; without one its examples are skipped. Packages are recognised by imports, or by this
@@ -52,6 +52,7 @@ NOT_RUN: dict[Key, str] = {
     ("docs/quickstart.md", "pip install"): "installs: see README.md",
     ("docs/analysis.md", "pip install"): "installs: .ci/run does it, and executes the notebooks",
     ("docs/scale.md", "pip install"): "installs: see README.md",
+    ("docs/watch.md", "sitemap-reader watch"): "runs without end: tests/cli/test_cli_watch.py",
     ("docs/integrations.md", "import dag, task"): "needs Airflow: tests/integrations/test_airflow.py",
     ("docs/integrations.md", "HttpCrawler("): "its network is not Python's: tests/integrations/test_crawlee_page.py",
 }

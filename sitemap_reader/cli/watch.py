@@ -108,7 +108,7 @@ def _sink_plans(names: Sequence[str], state: str, rotation: Rotation | None, hou
     for name in dict.fromkeys(names):
         is_file = name != STDIN and "://" not in name
         sink = sink_for(name, secrets=secrets, rotation=rotation if is_file else None)
-        letters = DeadLetters(DeadLetters.beside(state, sink.name), max_hours=hours)
+        letters = DeadLetters.beside(state, sink.name, max_hours=hours)
         plans.append(SinkPlan(sink, letters if isinstance(sink, WebhookSink) else None))
     if rotation is not None and all(name == STDIN or "://" in name for name in names):
         raise UsageError("rotate: only a file is rotated: name one (--to FILE)")
@@ -123,10 +123,7 @@ async def _redeliver(plans: Sequence[SinkPlan], console: Console) -> Exit:
     failed = 0
     for plan in letters:
         assert plan.dead_letters is not None  # noqa: S101 - for the type checker
-        try:
-            done = await redeliver(plan.dead_letters, plan.sink)
-        finally:
-            await plan.sink.close()
+        done = await redeliver(plan.dead_letters, plan.sink)
         failed += done.failed
         console.note(f"{plan.sink.name}: {done.delivered:,} delivered, {done.failed:,} failed")
     return Exit.PARTIAL if failed else Exit.COMPLETE

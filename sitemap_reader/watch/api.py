@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import closing
-from functools import partial
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -27,7 +27,7 @@ from ..scale.folder import part_name
 from ..scale.hosts import domain_of, read_hosts, shard_of
 from ..serialize.jsonl import from_json
 from ..state.state import State
-from .schedule import Budget
+from .budget import Budget
 from .service import SinkPlan, run_watch
 from .watcher import SITES_AT_ONCE, Watcher, WatchPlan
 
@@ -95,7 +95,8 @@ def watch(
 
     Changes are delivered at least once: a change counts as delivered when the next one is requested. In a later run
     with the same `name` the stream continues there; one with a new name begins with the changes that are found from
-    then on. `sinks` receive the same changes, each as far as it gets (see sr.watching.Sink). UsageError for values that are not allowed; StateError, at once, for a file that cannot be used.
+    then on. `sinks` receive the same changes, each as far as it gets: see sr.watching.Sink. UsageError for values that
+    are not allowed; StateError, at once, for a file that cannot be used.
     """
     watcher = make_watcher(
         read_hosts(hosts),

@@ -128,7 +128,7 @@ class ChangeStreams:
                 if lines:
                     first = seq - len(lines) + 1
                     await self._write(response, b"".join(map(event, lines, range(first, seq + 1))))
-                elif not await self._wait(seq, self._limits.heartbeat_seconds):
+                elif not await self._wait(seq, self._limits.heartbeat_seconds) and not self._stopped.is_set():
                     await self._write(response, b":\n\n")
                 lines, seq = await read_changes(self._feed, seq, DEFAULT_CHANGES)
         except (TimeoutError, ConnectionError):  # it does not read, or has left

@@ -30,7 +30,7 @@ def check_prometheus() -> None:
     try:
         import prometheus_client  # noqa: F401
     except ImportError as exc:
-        raise UsageError(f"listen needs the package prometheus-client: {install_hint('watch')}") from exc
+        raise UsageError(f"the server of a watch needs the package prometheus-client: {install_hint('watch')}") from exc
 
 
 async def metrics_text(watcher: Watcher, pings: PingReceiver, streams: int) -> bytes:

@@ -131,12 +131,12 @@ function siteRow(site) {
   const changes = site.new + site.updated + site.removed;
   row.append(
     name,
-    cell(moment(site.next_visit)),
+    cell(Date.parse(site.next_visit) <= Date.now() ? "due" : moment(site.next_visit)),
     cell(moment(site.last_visit)),
     cell(moment(site.last_change)),
     cell(changes ? `+${number(site.new)} ~${number(site.updated)} −${number(site.removed)}` : "–", changes ? "" : "quiet"),
     cell(number(site.urls), "number"),
-    cell(number(site.requests_per_day), "number"),
+    cell(number(site.requests), "number"),
     cell(faultsOf(site), "faults"),
   );
   return row;
@@ -283,8 +283,8 @@ part("sites").addEventListener("click", ({ target }) => {
   const order = target.closest("th button")?.parentElement.dataset.order;
   if (order) changeQuery({ order, reverse: order === query.order && !query.reverse });
 });
-part("contains").addEventListener("input", ({ target }) => changeQuery({ contains: target.value }));
-part("faults").addEventListener("change", ({ target }) => changeQuery({ only_faults: target.checked }));
+part("name-filter").addEventListener("input", ({ target }) => changeQuery({ contains: target.value }));
+part("fault-filter").addEventListener("change", ({ target }) => changeQuery({ only_faults: target.checked }));
 part("filters").addEventListener("submit", (event) => event.preventDefault());
 part("earlier").addEventListener("click", () => changeQuery({ offset: Math.max(0, query.offset - SITES) }));
 part("later").addEventListener("click", () => changeQuery({ offset: query.offset + SITES }));

@@ -22,7 +22,7 @@ from ..model.errors import FetchError, UsageError
 from ..model.limits import Limits
 from ..parser.dialects.robots import sitemap_lines
 from ..parser.normalise.urls import clean_url, host, origin, without_userinfo
-from .rate_limits import MAX_KEYS, ExpiringSet, Rate, RateTable
+from .rate_limits import ExpiringSet, Rate, RateTable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -46,7 +46,7 @@ _INTERNAL_NAMES = (".localhost", ".local", ".internal", ".home.arpa", ".test", "
 
 @attrs.frozen
 class Ping:
-    """An accepted ping of a document. `at` is in UTC. `precision` estimates the chance that the document has changed.
+    """An accepted ping of a document. `at` is in UTC.
 
     `known` is whether the state has or names the document; otherwise the robots.txt of its host does.
     """
@@ -54,7 +54,6 @@ class Ping:
     url: str
     at: datetime
     known: bool
-    precision: float
 
 
 @attrs.frozen
@@ -83,34 +82,6 @@ class Receipt:
 RECEIVED = Receipt()
 
 
-@attrs.define
-class PingPrecision:
-    """The share of pings after which a document had changed, for each origin; 1/2 before the first (a uniform prior).
-
-    Older pings fade: where there are more than `memory`, both counts are halved.
-    """
-
-    memory: int = 64
-    max_sites: int = MAX_KEYS
-    _counts: OrderedDict[str, tuple[float, float]] = attrs.field(factory=OrderedDict, init=False)
-
-    def of(self, url: str) -> float:
-        """The estimate for the origin of a URL, between 0 and 1."""
-        changed, pings = self._counts.get(origin(url), (0.0, 0.0))
-        return (changed + 1) / (pings + 2)
-
-    def add(self, url: str, *, is_changed: bool) -> None:
-        """Counts a visit after a ping."""
-        changed, pings = self._counts.pop(origin(url), (0.0, 0.0))
-        fade = 0.5 if pings >= self.memory else 1.0
-        self._counts[origin(url)] = changed * fade + is_changed, pings * fade + 1
-        if len(self._counts) > self.max_sites:
-            self._counts.popitem(last=False)
-
-    def __len__(self) -> int:
-        return len(self._counts)
-
-
 class PingReceiver:
     """Receives pings, and passes those on that may cause a visit.
 
@@ -135,7 +106,6 @@ class PingReceiver:
         if accept == "verified" and read_robots is None:
             raise UsageError("accept='verified' needs read_robots=, which reads the robots.txt of a host")
         self.counts: Counter[PingResult] = Counter()
-        self.precision = PingPrecision()
         self._knows, self._ping = knows, ping
         self._verifier = None if read_robots is None or accept == "known" else _Verifier(read_robots, limits, clock)
         self._clock, self._now = clock, now
@@ -166,10 +136,6 @@ class PingReceiver:
         self._recent.add(url, now)
         self._received.put_nowait(url)
         return RECEIVED
-
-    def record_visit(self, url: str, *, is_changed: bool) -> None:
-        """Records what the visit after a ping has found; the precision of later pings follows from it."""
-        self.precision.add(url, is_changed=is_changed)
 
     async def run(self) -> None:
         """Decides on the received pings, until it is cancelled; raises what the watcher raises."""
@@ -217,7 +183,7 @@ class PingReceiver:
             self._unverified.task_done()
 
     async def _accept(self, url: str, *, known: bool) -> PingResult:
-        await self._ping(Ping(url, self._now(), known, self.precision.of(url)))
+        await self._ping(Ping(url, self._now(), known))
         return "accepted"
 
 
@@ -263,7 +229,7 @@ class _Verifier:
         except FetchError as exc:
             return "private" if exc.code == "F13" else "not_verified"
         lines = [line.loc for line in sitemap_lines(text) if line.fault is None][:MAX_NAMED]
-        return frozenset(url for url in map(ping_url, lines) if url is not None and origin(url) == place)
+        return frozenset(url for url in map(ping_url, lines) if url is not None)
 
 
 def robots_reader(fetcher: Fetcher, seconds: float = CHECK_TIMEOUT_SECONDS) -> Callable[[str], Awaitable[str]]:

@@ -8,6 +8,7 @@ a profile by hour of the day. Times are seconds since 1970, UTC. Nothing here re
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from math import expm1, floor, fsum, inf, log1p, sqrt
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,9 +23,11 @@ HALF_LIFE_SECONDS: Final = 30 * DAY
 SAME_CHANGE_SECONDS: Final = 60.0  # a build writes many lastmods within seconds
 _PROFILE_PRIOR: Final = 4.0  # changes, spread over the day, that a profile starts from
 _PROFILE_MAX: Final = 40.0  # changes; beyond that older ones count less
+_PEAK_WEIGHT: Final = 4.0
 _MAX_EVENTS: Final = 1e6
 _MAX_COUNT: Final = 1e12
 _MIN_PRECISION: Final = 0.2
+_MAX_SENT_SHARE: Final = 0.8  # one that signals a change of nearly every child at nearly every look distinguishes none
 _MAX_SIGNALS: Final = 200.0  # beyond that older ones count less
 
 
@@ -44,6 +47,7 @@ _CHANGEFREQ_SECONDS: Final = {
     "hourly": HOUR, "daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY, "yearly": 365 * DAY,
 }  # fmt: skip
 _EVIDENCE_EVENTS: Final = 0.25  # the weight of a stated period: often it is the default of a program
+_MAX_PRIOR_SECONDS: Final = 3 * DAY
 _MIN_STATED_SECONDS: Final = 60.0  # a shorter max-age or ttl only says that nothing may be cached
 
 
@@ -60,7 +64,8 @@ def prior_for(
 
     `max_age_seconds` is Cache-Control's, `ttl_minutes` that of a feed, `age_seconds` the time since the lastmod that an
     index states for the document, or the newest lastmod in it. Each stated period counts as a quarter of a change in a
-    quarter of the period, an age as half a change in the whole age, so that one of years leaves a low rate.
+    quarter of the period, an age as half a change in the whole age, so that one of years leaves a low rate. The weight
+    of the whole is at most that of three days of checks.
 
     >>> prior_for("urlset").seconds / 3600
     36.0
@@ -69,10 +74,10 @@ def prior_for(
     stated = [max_age_seconds, ttl_minutes and ttl_minutes * 60, _CHANGEFREQ_SECONDS.get(changefreq or "")]
     periods = [each for each in stated if each is not None and _MIN_STATED_SECONDS <= each < inf]
     age = age_seconds if age_seconds is not None and 0 <= age_seconds < inf else None
-    return Prior(
-        start.events + _EVIDENCE_EVENTS * len(periods) + (0.0 if age is None else 0.5),
-        start.seconds + _EVIDENCE_EVENTS * sum(periods) + (age or 0.0),
-    )
+    events = start.events + _EVIDENCE_EVENTS * len(periods) + (0.0 if age is None else 0.5)
+    seconds = start.seconds + _EVIDENCE_EVENTS * sum(periods) + (age or 0.0)
+    weight = min(_MAX_PRIOR_SECONDS / seconds, 1.0)
+    return Prior(events * weight, seconds * weight)
 
 
 @attrs.define
@@ -87,6 +92,7 @@ class ChangeRate:
     events: float = attrs.field(default=attrs.Factory(lambda self: self.prior.events, takes_self=True))
     seconds: float = attrs.field(default=attrs.Factory(lambda self: self.prior.seconds, takes_self=True))
     hours: array[float] | None = None
+    _table: array[float] | None = attrs.field(default=None, init=False, eq=False, repr=False)  # follows from `hours`
 
     # --- what checks found ---
 
@@ -139,12 +145,18 @@ class ChangeRate:
         self.seconds = mean / variance
         self.events = min(mean * self.seconds, _MAX_EVENTS)
 
+    def reset(self) -> None:
+        """Returns to the prior."""
+        self.events, self.seconds, self.hours = self.prior.events, self.prior.seconds, None
+        self._table = None
+
     def _add_to_profile(self, moment: float) -> None:
         hours = self.hours = self.hours or array("f", bytes(4 * 24))
         total = fsum(hours)
         if total >= _PROFILE_MAX:
             hours[:] = array("f", (count * (_PROFILE_MAX - 1) / total for count in hours))
         hours[_hour(moment)] += 1
+        self._table = None
 
     # --- what is expected ---
 
@@ -164,50 +176,63 @@ class ChangeRate:
         """
         if self.hours is None:
             return self.per_second * max(until - since, 0.0) ** 2 / 2
-        days = max(floor((until - since) / DAY), 0)
-        first = self._moment(since, since + DAY) if days else 0.0
-        whole = days * first + DAY * DAY * days * (days - 1) / 2
-        start = since + days * DAY
-        rest = sum(f * ((b - since) ** 2 - (a - since) ** 2) / 2 for a, b, f in self._pieces(start, until))
-        return self.per_second * (whole + rest)
+        return self.per_second * max(self._weighted(since, until)[1], 0.0)
 
     def reached(self, since: float, delay: float) -> float:
         """The time at which delay(since, time) has this value."""
-        left = max(delay, 0.0) / self.per_second
+        amount = max(delay, 0.0) / self.per_second
         if self.hours is None:
-            return since + sqrt(2 * left)
-        # The k-th whole day adds first + k * DAY * DAY.
-        first, days = self._moment(since, since + DAY), 0
-        while left > first + days * DAY * DAY:
-            left -= first + days * DAY * DAY
-            days += 1
-        start = since + days * DAY
-        for begin, end, factor in self._pieces(start, start + DAY):
-            adds = factor * ((end - since) ** 2 - (begin - since) ** 2) / 2
-            if adds >= left:
-                return since + sqrt((begin - since) ** 2 + 2 * left / factor)
-            left -= adds
-        return start + DAY
+            return since + sqrt(2 * amount)
+
+        def weighted(hours: int) -> float:
+            return self._weighted(since, (first + hours) * HOUR)[1]
+
+        first = floor(since / HOUR)
+        hours = floor(sqrt(2 * amount) / HOUR)  # without a profile
+        least, most = max(hours - 48, 1), hours + 48
+        hours = least + bisect_right(range(least, most), amount, key=weighted)
+        begin = max((first + hours - 1) * HOUR, since)
+        weight = self._weighted(begin, begin + 1.0)[0]
+        missing = amount - self._weighted(since, begin)[1]
+        return since + sqrt((begin - since) ** 2 + 2 * missing / weight)
+
+    def after_peak(self, at: float) -> float:
+        """The end of the peak in which a time lies, or the time itself.
+
+        A peak are hours that have over four times as many changes as the mean: those of a daily build, which comes at
+        the same minute every day. A look within them could miss it every day.
+        """
+        if self.hours is None:
+            return at
+        hour = floor(at / HOUR)
+        total = _PROFILE_PRIOR + fsum(self.hours)
+        for hours in range(6):
+            if (_PROFILE_PRIOR / 24 + self.hours[(hour + hours) % 24]) * 24 < _PEAK_WEIGHT * total:
+                return max(at, (hour + hours) * HOUR)
+        return at
 
     def _exposure(self, since: float, until: float) -> float:
         """The seconds of a period, each weighted by its hour of the day."""
-        if self.hours is None:
-            return max(until - since, 0.0)
-        days = max(floor((until - since) / DAY), 0)
-        return days * DAY + sum(f * (b - a) for a, b, f in self._pieces(since + days * DAY, until))
+        return max(until - since, 0.0) if self.hours is None else self._weighted(since, until)[0]
 
-    def _moment(self, since: float, until: float) -> float:
-        return sum(f * ((b - since) ** 2 - (a - since) ** 2) / 2 for a, b, f in self._pieces(since, until))
+    def _weighted(self, since: float, until: float) -> tuple[float, float]:
+        """The integrals of weight(s) and of weight(s) * (s - since) over a period."""
+        origin = floor(since / DAY) * DAY
+        before, until_then = self._sums(since - origin), self._sums(until - origin)
+        exposure = until_then[0] - before[0]
+        return exposure, until_then[1] - before[1] - (since - origin) * exposure
 
-    def _pieces(self, since: float, until: float) -> Iterator[tuple[float, float, float]]:
-        """Begin, end and weight of the hours in a period; the weights of a day have the mean 1."""
-        hours = self.hours or ()
-        scale = 24 / (_PROFILE_PRIOR + fsum(hours))
-        while since < until:
-            hour = floor(since / HOUR)
-            end = min(until, (hour + 1) * HOUR)
-            yield since, end, (_PROFILE_PRIOR / 24 + hours[hour % 24]) * scale
-            since = end
+    def _sums(self, seconds: float) -> tuple[float, float]:
+        """The integrals of weight(s) and of weight(s) * s from the begin of a day to so many seconds later."""
+        table = self._table = self._table or _table(self.hours or ())
+        days, rest = divmod(seconds, DAY)
+        hour = int(rest // HOUR)
+        weight, exposure, moment = table[3 * hour : 3 * hour + 3]
+        begin = hour * HOUR
+        exposure += weight * (rest - begin)
+        moment += weight * (rest * rest - begin * begin) / 2
+        whole = days * table[-1] + DAY * DAY * days * (days - 1) / 2
+        return days * DAY + exposure, whole + days * DAY * exposure + moment
 
     # --- JSON ---
 
@@ -222,7 +247,8 @@ class ChangeRate:
     def from_json(cls, values: object, prior: Prior = _OTHER_FORMAT) -> ChangeRate:
         """The estimate that to_json() returned; the prior alone for values that it cannot have returned."""
         known: dict[str, Any] = values if isinstance(values, dict) else {}
-        totals, hours = [known.get(name) for name in ("events", "seconds")], known.get("hours")
+        totals: Any = [known.get(name) for name in ("events", "seconds")]
+        hours: Any = known.get("hours")
         if not _are_counts(totals) or min(totals) == 0:
             return cls(prior)
         has_profile = _are_counts(hours) and len(hours) == 24
@@ -234,18 +260,21 @@ class SignalRecord:
     """How often the signals of one source were followed by changes, and how many changes it signalled.
 
     A source is an index, whose lastmods signal changes of its children, or a host that pings. The counts begin with a
-    few assumed ones: half of the signals are right, a quarter of the changes are signalled.
+    few assumed ones: a quarter of the signals are right, a quarter of the changes are signalled. `sent` are the signals
+    of looks at an index, of as many as it has children (`possible`).
     """
 
     signals: float = 0.0
     right: float = 0.0
     changes: float = 0.0
     signalled: float = 0.0
+    sent: float = 0.0
+    possible: float = 0.0
 
     @property
     def precision(self) -> float:
         """The share of the signals that a change caused."""
-        return (self.right + 1.0) / (self.signals + 2.0)
+        return (self.right + 0.5) / (self.signals + 2.0)
 
     @property
     def recall(self) -> float:
@@ -255,7 +284,7 @@ class SignalRecord:
     @property
     def is_trusted(self) -> bool:
         """Whether signals count at all; those of an index that always states the current time do not."""
-        return self.precision >= _MIN_PRECISION
+        return self.precision >= _MIN_PRECISION and (self.sent + 1.0) / (self.possible + 2.0) <= _MAX_SENT_SHARE
 
     def add(self, signals: int, *, changed: bool, share: float = 1.0) -> None:
         """Adds a check of a document that had so many signals since its last one.
@@ -264,15 +293,21 @@ class SignalRecord:
         before a check that finds a change at least one was right: their expected number is counted.
         """
         if max(self.signals, self.changes) >= _MAX_SIGNALS:
-            self.signals, self.right, self.changes, self.signalled = (
-                count / 2 for count in (self.signals, self.right, self.changes, self.signalled)
-            )
+            self.signals, self.right = self.signals / 2, self.right / 2
+            self.changes, self.signalled = self.changes / 2, self.signalled / 2
         if changed:
             precision = self.precision
             self.right += signals * precision / -expm1(signals * log1p(-precision)) if signals else 0.0
             self.changes += 1.0 if signals else min(max(share, 0.0), 1.0)
             self.signalled += 1.0 if signals else 0.0
         self.signals += signals
+
+    def add_look(self, sent: int, possible: int) -> None:
+        """Adds a look at an index that signalled changes of so many of its children."""
+        if self.possible >= _MAX_SIGNALS:
+            self.sent, self.possible = self.sent / 2, self.possible / 2
+        self.sent += sent
+        self.possible += possible
 
     def to_json(self) -> dict[str, float]:
         """The counts as JSON values, with five digits."""
@@ -282,10 +317,28 @@ class SignalRecord:
     def from_json(cls, values: object) -> SignalRecord:
         """The counts that to_json() returned; zeros for values that it cannot have returned."""
         known: dict[str, Any] = values if isinstance(values, dict) else {}
-        counts = [known.get(field.name) for field in attrs.fields(cls)]
-        if not _are_counts(counts) or counts[1] > counts[0] or counts[3] > counts[2]:
+        counts: list[Any] = [known.get(field.name) for field in attrs.fields(cls)]
+        if not _are_counts(counts) or any(
+            part > whole for whole, part in ((counts[0], counts[1]), (counts[2], counts[3]))
+        ):
             return cls()
-        return cls(*map(float, counts))
+        return cls(*(float(count) for count in counts))
+
+
+def _table(hours: Sequence[float]) -> array[float]:
+    """For each hour its weight, and the integrals of weight(s) and weight(s) * s until it begins; the last for a day.
+
+    The weights have the mean 1.
+    """
+    scale = 24 / (_PROFILE_PRIOR + fsum(hours))
+    table, exposure, moment = array("d"), 0.0, 0.0
+    for hour, count in enumerate(hours):
+        weight = (_PROFILE_PRIOR / 24 + count) * scale
+        table.extend((weight, exposure, moment))
+        exposure += weight * HOUR
+        moment += weight * HOUR * HOUR * (hour + 0.5)
+    table.append(moment)
+    return table
 
 
 def _hour(moment: float) -> int:

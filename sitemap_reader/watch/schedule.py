@@ -1,16 +1,16 @@
-"""Which documents are looked at when: rates, signals and budgets come in; the hosts to visit now go out, with documents.
+"""Which documents are looked at when: rates, signals and budgets come in; the hosts to visit go out, with documents.
 
 The aim is the least expected delay, from a change to the look that finds it, at a given number of requests. For a
 document whose changes are a Poisson process this needs looks in proportion to the square root of its rate: a look every
 T seconds costs 1 / T requests and rate * T / 2 of delay a second, and the sum of both, weighted by a price `theta` of a
-request, is least at T = sqrt(2 * theta / rate). (The rates of Azar, Horvitz, Lubetzky, Peres and Shahaf 2018, "Tractable
-near-optimal policies for crawling", maximise freshness instead: the share of time without an unknown change. Those give
-nothing to documents that change much faster than they can be looked at, whose changes a reader waits for like others.)
+request, is least at T = sqrt(2 * theta / rate). (The rates of Azar, Horvitz, Lubetzky, Peres and Shahaf 2018,
+"Tractable near-optimal policies for crawling", maximise freshness instead: the share of time without an unknown change.
+Those give nothing to documents that change much faster than they can be looked at, whose changes matter like others.)
 
 For rates that vary over the day, and for signals, the same price is compared with an index, that of Whittle: after the
-last look at t0 it is the integral of rate(s) * (s - t0) ds, plus precision * (t - t0) for each signal at t. A document is
-due when its index reaches theta. theta follows from the budget, as (sum of sqrt(rate / 2) / budget) ** 2, corrected by
-the requests that were really made. A host whose documents would exceed its own budget has its own, higher theta.
+last look at t0 it is the integral of rate(s) * (s - t0) ds, plus precision * (t - t0) for each signal at t. A document
+is due when its index reaches theta. theta follows from the budget, as (sum of sqrt(rate / 2) / budget) ** 2, corrected
+by the requests that were really made. A host whose documents would exceed its own budget has its own, higher theta.
 
 Times are seconds on any clock that the caller passes in as `now`, for profiles by the hour seconds since 1970. Nothing
 here reads a clock or makes a request. Every operation costs O(log n).
@@ -25,40 +25,24 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
-from ..model.errors import UsageError
-from .rates import HOUR, ChangeRate, SignalRecord
+from .budget import HOUR, TokenBucket
+from .rates import ChangeRate, SignalRecord
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
+
+    from .budget import Budget
 
     Key: TypeAlias = Hashable
 
 NEARLY: Final = 0.8  # of theta: a visit also looks at the documents that have reached so much
 MIN_INTERVAL_SECONDS: Final = 300.0
-ADJUST_SECONDS: Final = 600.0  # between two adjustments of theta
-_BURST_SECONDS: Final = 900.0  # of a budget may be used at once
-_MIN_BURST: Final = 4.0  # requests
+ADJUST_SECONDS: Final = 1800.0  # between two adjustments of theta
 _MAX_CORRECTION: Final = 50.0
 _STEP: Final = 1.25  # the most that an adjustment changes the correction
+_MAX_PENDING: Final = 50  # signals of a document that are kept until its next look
+_STEP_SECONDS: Final = 1.0  # before the same is computed again
 _MIN_EXPECTED: Final = 20.0  # requests, before they are compared with the budget
-
-
-@attrs.frozen
-class Budget:
-    """The most requests an hour: in all, and to each host (None: as many as in all)."""
-
-    per_hour: float
-    host_per_hour: float | None = None
-
-    def __attrs_post_init__(self) -> None:
-        for name, number in (("budget", self.per_hour), ("budget of a host", self.host_rate)):
-            if not 0 < number < inf:
-                raise UsageError(f"the {name} must be a positive number of requests an hour, not {number}")
-
-    @property
-    def host_rate(self) -> float:
-        """The requests an hour to each host."""
-        return self.per_hour if self.host_per_hour is None else min(self.host_per_hour, self.per_hour)
 
 
 @attrs.frozen
@@ -69,40 +53,6 @@ class Visit:
     keys: tuple[Key, ...]
 
 
-@attrs.define
-class TokenBucket:
-    """At most `per_second` requests in the long run, and `burst` at once."""
-
-    per_second: float
-    burst: float
-    tokens: float
-    at: float = -inf
-
-    @classmethod
-    def of(cls, per_hour: float) -> TokenBucket:
-        """A full bucket."""
-        burst = max(per_hour / HOUR * _BURST_SECONDS, _MIN_BURST)
-        return cls(per_hour / HOUR, burst, burst)
-
-    def available(self, now: float) -> float:
-        """The requests that may be made now; negative after more than that."""
-        if now > self.at:
-            if self.at > -inf:
-                self.tokens = min(self.tokens + (now - self.at) * self.per_second, self.burst)
-            self.at = now
-        return self.tokens
-
-    def available_at(self, now: float) -> float:
-        """When the next request may be made."""
-        missing = 1.0 - self.available(now)
-        return now if missing <= 1e-9 else now + missing / self.per_second
-
-    def use(self, requests: float, now: float) -> None:
-        """Takes so many tokens, also if there are fewer."""
-        self.available(now)
-        self.tokens -= requests
-
-
 @attrs.define(eq=False)
 class _Document:
     key: Key
@@ -110,12 +60,27 @@ class _Document:
     rate: ChangeRate
     looked_at: float
     min_interval: float
-    source: Key | None
-    demand: float = 0.0  # sqrt(rate / 2)
+    source: _Source | None
+    demand: float = 0.0  # sqrt(rate / 2), of the changes that are not signalled
+    full_demand: float = 0.0  # of all
+    per_second: float = 0.0
     pending: float = 0.0  # what signals since the last look add to the index
-    signals: list[tuple[Key, float | None]] = attrs.field(factory=list)
+    signals: list[tuple[_Source, float | None]] = attrs.field(factory=list)
     version: int = -1  # of its valid entry in the heap of its host
     not_before: float = -inf
+
+
+@attrs.define(eq=False)
+class _Source:
+    """What signals changes of documents: an index (`key` is that of its document), or a host that pings."""
+
+    key: Key
+    record: SignalRecord = attrs.field(factory=SignalRecord)
+    documents: dict[Key, _Document] = attrs.field(factory=dict)
+    demand: float = 0.0  # the sum of the documents' full_demand
+    per_second: float = 0.0  # the sum of their rates
+    sent: int = 0  # signals since the last look at the index
+    counts: bool = True  # whether the documents wait for its signals
 
 
 @attrs.define(eq=False)
@@ -144,11 +109,12 @@ class Schedule:
         self._nearly = nearly
         self._hosts: dict[str, _Host] = {}
         self._documents: dict[Key, _Document] = {}
-        self._sources: dict[Key, SignalRecord] = {}
+        self._sources: dict[Key, _Source] = {}
         self._bucket = TokenBucket.of(budget.per_hour)
         self._calendar: list[tuple[float, int, _Host]] = []
         self._ready: list[tuple[float, int, _Host]] = []  # hosts with a document that is due, by their largest index
         self._versions = count()
+        self._outstanding = 0  # documents of visits that were not yet looked at
         self._demand = 0.0
         self._base_theta = 0.0
         self._correction = 1.0
@@ -181,7 +147,10 @@ class Schedule:
         place = self._hosts.get(host)
         if place is None:
             place = self._hosts[host] = _Host(host, TokenBucket.of(self.budget.host_rate))
-        document = _Document(key, place, rate, looked_at, min_interval_seconds, source)
+        signals = None if source is None else self._source(source)
+        document = _Document(key, place, rate, looked_at, min_interval_seconds, signals)
+        if signals is not None:
+            signals.documents[key] = document
         self._documents[key] = place.documents[key] = document
         self._plan(document)
 
@@ -192,10 +161,11 @@ class Schedule:
             return
         host = document.host
         del host.documents[key]
-        self._set_demand(document, 0.0)
+        self._set_demand(document, 0.0, 0.0)
+        if document.source is not None:
+            del document.source.documents[key]
         self._unplan(document)
-        if host.visited is not None:
-            host.visited.pop(key, None)
+        self._leave_visit(document)
         if not host.documents and host.visited is None:
             del self._hosts[host.name]
             host.version = -1
@@ -205,12 +175,18 @@ class Schedule:
         return self._documents[key].rate
 
     def source(self, source: Key) -> SignalRecord:
-        """The record of a source of signals, to be stored; a new source gets an empty one."""
-        return self._sources.setdefault(source, SignalRecord())
+        """The record of a source of signals, to be stored; that of a new source is empty."""
+        return self._source(source).record
 
     def set_source(self, source: Key, record: SignalRecord) -> None:
         """Continues a stored record."""
-        self._sources[source] = record
+        known = self._source(source)
+        known.record, known.counts = record, record.is_trusted
+        for document in known.documents.values():
+            self._plan(document)
+
+    def _source(self, key: Key) -> _Source:
+        return self._sources.setdefault(key, _Source(key))
 
     # --- what happened ---
 
@@ -230,39 +206,75 @@ class Schedule:
                 count = float(len(trusted)) if len(moments) < len(trusted) else None
                 moments = moments if count is None else ()
             document.rate.observe(document.looked_at, now, changed=changed, moments=moments, count=count)
+            if key in self._sources:
+                source = self._sources[key]
+                source.record.add_look(source.sent, len(source.documents))
+                source.sent = 0
+                self._judge_source(source, document)
         document.looked_at, document.pending, document.not_before = now, 0.0, -inf
         document.signals.clear()
-        if document.host.visited is not None:
-            document.host.visited.pop(key, None)
+        self._leave_visit(document)
         self._plan(document)
 
     def _judge_signals(self, document: _Document, now: float, changed: bool) -> list[float | None]:
-        """Adds the check to the records of the sources; the times of the signals that are trusted."""
-        sources = {source for source, _ in document.signals} | ({document.source} - {None})
+        """Adds the check to the records of the sources; the times of the signals that count."""
+        sources = {source for source, _ in document.signals} | ({document.source} if document.source else set())
         for source in sources:
-            of_index = self._documents.get(source)
+            of_index = self._documents.get(source.key)
             covered = (of_index.looked_at if of_index else now) - document.looked_at
             share = covered / (now - document.looked_at) if now > document.looked_at else 1.0
-            signals = sum(each == source for each, _ in document.signals)
-            self.source(source).add(signals, changed=changed, share=share)
-        return [at for source, at in document.signals if self.source(source).is_trusted]
+            signals = sum(each is source for each, _ in document.signals)
+            source.record.add(signals, changed=changed, share=share)
+            if of_index is None:
+                source.counts = source.record.is_trusted
+        return [at for source, at in document.signals if source.counts]
+
+    def _judge_source(self, source: _Source, index: _Document) -> None:
+        """Decides whether the children of an index wait for its signals, and plans them anew if that has changed.
+
+        A look at the index costs a request, and one more for each child that it signals. If most children change
+        between two looks, it is cheaper to look at them without the index.
+        """
+        _, interval = self._index_price(source, source.per_second, self._theta_of(index.host))
+        without = 2 * sqrt(self._theta_of(index.host)) * source.demand
+        counts = source.record.is_trusted and source.per_second * interval <= without
+        if counts != source.counts:
+            source.counts = counts
+            index.rate.reset()
+            for document in source.documents.values():
+                document.pending = 0.0
+                self._plan(document)
+
+    def _index_price(self, source: _Source, per_second: float, theta: float) -> tuple[float, float]:
+        """The expected requests of a look at an index and at the children that it signals, and the best interval.
+
+        With n children it solves rate * T ** 2 / 2 = theta * (1 + min(n, rate * T)).
+        """
+        children = len(source.documents)
+        interval = theta + sqrt(theta * theta + 2 * theta / per_second) if per_second else inf
+        if per_second * interval > children:
+            interval = sqrt(2 * theta * (1 + children) / per_second)
+        return 1 + min(children, per_second * interval), interval
 
     def signal(self, key: Key, now: float, source: Key, at: float | None = None) -> bool:
-        """Notes that a source signals a change of a document, and returns whether the source is trusted.
+        """Notes that a source signals a change of a document, and returns whether its signals count.
 
         `at` is the time of the change, if the source states one. An unknown key is ignored. The signal adds precision *
         (now - last look) to the index, but at least what it adds on the average, after the mean time between two
         changes; else one that comes shortly after a look would wait for the next.
         """
-        document, record = self._documents.get(key), self.source(source)
+        document, sender = self._documents.get(key), self._source(source)
         if document is None:
-            return record.is_trusted
-        document.signals.append((source, at))
-        if record.is_trusted:
-            gap = max(now - document.looked_at, 1.0 / document.rate.per_second)
-            document.pending += record.precision * gap
+            return sender.counts
+        sender.sent += 1
+        if len(document.signals) >= _MAX_PENDING:
+            return sender.counts
+        document.signals.append((sender, at))
+        if sender.counts:
+            precision = sender.record.precision
+            document.pending += precision * max(now - document.looked_at, 1.0 / document.rate.per_second)
             self._plan(document)
-        return record.is_trusted
+        return sender.counts
 
     def pause(self, host: str, until: float) -> None:
         """Makes no visit of a host before a time: its Retry-After, or the end of its backoff."""
@@ -277,6 +289,7 @@ class Schedule:
         if place is None or place.visited is None:
             return
         left, place.visited = place.visited, None
+        self._outstanding -= len(left)
         for document in left.values():
             document.not_before = max(retry_at, now)
             self._plan(document)
@@ -317,13 +330,13 @@ class Schedule:
     def next_due(self, now: float) -> float | None:
         """The time from which pop_due() may return a visit; None if there is no document to wait for."""
         self._adjust(now)
-        if self._ready:
-            first = now
-        elif self._calendar:
-            first = self._calendar[0][0]
-        else:
+        for heap in (self._ready, self._calendar):
+            while heap and heap[0][1] != heap[0][2].version:
+                heappop(heap)
+        if not self._ready and not self._calendar:
             return None
-        return max(first, self._bucket.available_at(now))
+        first = now if self._ready else self._calendar[0][0]
+        return max(first, self._bucket.available_at(now, 1.0 + self._outstanding))
 
     def pop_due(self, now: float, limit: int | None = None) -> list[Visit]:
         """The visits to begin now, the largest index first, with at most `limit` documents in all.
@@ -332,7 +345,7 @@ class Schedule:
         """
         self._adjust(now)
         self._collect(now)
-        left = floor(self._bucket.available(now) + 1e-9)
+        left = floor(self._bucket.available(now) + 1e-9) - self._outstanding
         left = left if limit is None else min(left, limit)
         visits = []
         while left > 0 and self._ready:
@@ -342,13 +355,14 @@ class Schedule:
             due = self._due(host, now)
             most = min(left, floor(host.bucket.available(now) + 1e-9))
             if not due or most <= 0:
-                self._call(host)
+                self._call(host, now + _STEP_SECONDS)
                 continue
             host.visited = {document.key: document for document in due[:most]}
             for document in due[:most]:
                 self._unplan(document)
             host.version = -1
             left -= len(host.visited)
+            self._outstanding += len(host.visited)
             visits.append(Visit(host.name, tuple(host.visited)))
         return visits
 
@@ -357,16 +371,17 @@ class Schedule:
 
         They do not include those that the visit already has.
         """
+        self._adjust(now)
         place = self._hosts.get(host)
         if place is None:
             return ()
-        self._approach(place, now)
         return tuple(document.key for document in self._by_index(place, now))
 
     def is_due(self, key: Key, now: float) -> bool:
         """Whether a document is due or nearly due."""
+        self._adjust(now)
         document = self._documents.get(key)
-        return document is not None and self._reached_at(document, self._nearly) <= now
+        return document is not None and self._is_reached(document, self._nearly, now)
 
     def due_at(self, key: Key, now: float) -> float:
         """When a document will be due, as far as is known now; budgets may delay it."""
@@ -375,34 +390,51 @@ class Schedule:
 
     # --- inside ---
 
-    def _recall(self, document: _Document) -> float:
-        """The share of its changes that need no look without a signal."""
-        record = None if document.source is None else self.source(document.source)
-        return record.recall if record is not None and record.is_trusted else 0.0
+    def _silent(self, document: _Document) -> float:
+        """The share of its changes that no signal precedes; for an index, how many changes of children one counts."""
+        index = self._sources.get(document.key)
+        if index is not None and index.counts and index.documents:
+            return max(index.record.recall * index.per_second / document.rate.per_second, 1.0)
+        source = document.source
+        return 1.0 if source is None or not source.counts else 1.0 - source.record.recall
 
     def _index(self, document: _Document, now: float) -> float:
+        """The index, as a multiple of the one at which the document is due."""
         if document.looked_at == -inf:
             return inf
-        silent = 1.0 - self._recall(document)
-        return silent * document.rate.delay(document.looked_at, now) + document.pending
+        delay = self._silent(document) * document.rate.delay(document.looked_at, now) + document.pending
+        return delay / self._threshold(document)
 
-    def _reached_at(self, document: _Document, share: float) -> float:
-        """When the index of a document reaches a share of theta, and it may be looked at."""
+    def _threshold(self, document: _Document) -> float:
+        """The index at which a document is due: theta for each request that the look costs."""
+        theta, source = max(self.theta, document.host.min_theta, 1e-9), self._sources.get(document.key)
+        if source is None or not source.counts:
+            return theta
+        return theta * self._index_price(source, source.per_second * source.record.recall, theta)[0]
+
+    def _allowed_at(self, document: _Document) -> float:
+        return max(document.looked_at + document.min_interval, document.not_before)
+
+    def _is_reached(self, document: _Document, share: float, now: float) -> bool:
+        if now < self._allowed_at(document) or self._index(document, now) < share * (1 - 1e-6):
+            return False
+        return document.pending > 0 or document.rate.after_peak(now) <= now
+
+    def _reached_at(self, document: _Document, share: float, earliest: float = -inf) -> float:
+        """When the index of a document reaches a share of its threshold, and the document may be looked at."""
         if document.looked_at == -inf:
-            return document.not_before
-        missing = share * self._theta_of(document.host) - document.pending
-        at = document.looked_at
-        if missing > 0:
-            at = document.rate.reached(at, missing / (1.0 - self._recall(document)))
-        return max(at, document.looked_at + document.min_interval, document.not_before)
+            return max(document.not_before, earliest)
+        missing, rate = share * self._threshold(document) - document.pending, document.rate
+        at = rate.reached(document.looked_at, missing / self._silent(document)) if missing > 0 else -inf
+        at = max(at, self._allowed_at(document), earliest)
+        return at if document.pending > 0 else rate.after_peak(at)
 
     def _theta_of(self, host: _Host) -> float:
-        return max(self.theta, host.min_theta)
+        return max(self.theta, host.min_theta, 1e-9)
 
     def _plan(self, document: _Document) -> None:
         """Puts a document into the heap of its host, by the time at which it is nearly due."""
-        silent = 1.0 - self._recall(document)
-        self._set_demand(document, sqrt(silent * document.rate.per_second / 2))
+        self._set_demand(document, self._silent(document), document.rate.per_second)
         host = document.host
         if host.visited is not None and document.key in host.visited:
             return
@@ -416,17 +448,27 @@ class Schedule:
         if host.heap[0][2] is document:
             self._call(host)
 
+    def _leave_visit(self, document: _Document) -> None:
+        if document.host.visited and document.host.visited.pop(document.key, None):
+            self._outstanding -= 1
+
     def _unplan(self, document: _Document) -> None:
         document.version = -1
         document.host.near.pop(document.key, None)
 
-    def _set_demand(self, document: _Document, demand: float) -> None:
-        change = demand - document.demand
-        document.demand = demand
+    def _set_demand(self, document: _Document, silent: float, per_second: float) -> None:
+        """Keeps the sums of all documents, of each host and of each source."""
+        full = sqrt(per_second / 2)
+        if document.source is not None:
+            document.source.demand += full - document.full_demand
+            document.source.per_second += per_second - document.per_second
+        document.full_demand, document.per_second = full, per_second
+        change = full * sqrt(silent) - document.demand
+        document.demand += change
         document.host.demand += change
         self._demand += change
 
-    def _call(self, host: _Host) -> None:
+    def _call(self, host: _Host, earliest: float = -inf) -> None:
         """Puts a host into the calendar, by the time at which one of its documents may be due."""
         if host.visited is not None or not host.documents:
             return
@@ -437,7 +479,7 @@ class Schedule:
         if first < inf:
             allowed = host.bucket.available_at(host.bucket.at) if host.bucket.at > -inf else -inf
             host.version = next(self._versions)
-            heappush(self._calendar, (max(first, host.not_before, allowed), host.version, host))
+            heappush(self._calendar, (max(first, host.not_before, allowed, earliest), host.version, host))
 
     def _collect(self, now: float) -> None:
         """Moves the hosts whose time has come to the ready ones, if they have a document that is due."""
@@ -447,38 +489,36 @@ class Schedule:
                 continue
             due = self._due(host, now)
             if due:
-                heappush(self._ready, (-self._urgency(due[0], now), version, host))
+                heappush(self._ready, (-self._index(due[0], now), version, host))
             else:
-                self._call(host)
-
-    def _urgency(self, document: _Document, now: float) -> float:
-        return self._index(document, now) / max(self._theta_of(document.host), 1e-300)
+                self._call(host, now + _STEP_SECONDS)
 
     def _approach(self, host: _Host, now: float) -> None:
-        """Moves the documents that are nearly due from the heap."""
+        """Moves the documents that are nearly due from the heap, and those back for which theta has risen meanwhile."""
+        for document in [*host.near.values()]:
+            if not self._is_reached(document, self._nearly, now):
+                del host.near[document.key]
+                heappush(host.heap, (self._later(document, now), document.version, document))
         while host.heap and host.heap[0][0] <= now:
             _, version, document = heappop(host.heap)
-            if version == document.version:
-                at = self._reached_at(document, self._nearly)
-                if at <= now:
-                    host.near[document.key] = document
-                else:
-                    heappush(host.heap, (at, version, document))
+            if version != document.version:
+                continue
+            if self._is_reached(document, self._nearly, now):
+                host.near[document.key] = document
+            else:
+                heappush(host.heap, (self._later(document, now), version, document))
+
+    def _later(self, document: _Document, now: float) -> float:
+        return self._reached_at(document, self._nearly, now + _STEP_SECONDS)
 
     def _due(self, host: _Host, now: float) -> list[_Document]:
         """The documents that a visit looks at, the largest index first; empty if none is due."""
-        self._approach(host, now)
-        if not any(self._reached_at(document, 1.0) <= now for document in host.near.values()):
-            return []
-        return self._by_index(host, now)
+        near = self._by_index(host, now)
+        return near if near and self._is_reached(near[0], 1.0, now) else []
 
     def _by_index(self, host: _Host, now: float) -> list[_Document]:
-        """Those that are nearly due; the others, as theta has risen meanwhile, return to the heap."""
-        for document in [*host.near.values()]:
-            at = self._reached_at(document, self._nearly)
-            if at > now:
-                del host.near[document.key]
-                heappush(host.heap, (at, document.version, document))
+        """Those that are nearly due, the largest index first."""
+        self._approach(host, now)
         return sorted(host.near.values(), key=lambda document: -self._index(document, now))
 
     def _adjust(self, now: float) -> None:
@@ -500,7 +540,7 @@ class Schedule:
             self._measured_from = now
         expected = self.budget.per_hour / HOUR * (now - self._measured_from)
         if expected >= _MIN_EXPECTED:
-            step = (self._made + len(self._ready)) / expected
+            step = (self._made + max(len(self._ready) - self._bucket.burst, 0.0)) / expected
             step = min(max(step, 1 / _STEP), _STEP)
             self._correction = min(max(self._correction * step, 1 / _MAX_CORRECTION), _MAX_CORRECTION)
             self._made, self._measured_from = 0.0, now

@@ -127,6 +127,7 @@ async def serve(
         access_log=None,
         handler_cancellation=True,
         keepalive_timeout=limits.idle_seconds,  # also of the head of the first request
+        lingering_time=limits.body_seconds,  # of a body that is not read, before the connection is closed
         max_line_size=limits.head_bytes,
         max_field_size=limits.head_bytes,
         shutdown_timeout=limits.shutdown_seconds,
@@ -182,7 +183,7 @@ _HEADERS = {
     "Server": f"sitemap-reader/{__version__}",
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",

@@ -5,6 +5,7 @@ In: attrs objects that a Watcher makes. Out: JSON objects for the server, with t
 
 from __future__ import annotations
 
+from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import attrs
@@ -35,11 +36,10 @@ class Fault:
 
 @attrs.frozen
 class SiteStatus:
-    """One watched site. `new`, `updated` and `removed` count the changes of the last 24 hours; times are in UTC.
+    """One watched site. `requests`, and the changes `new`, `updated` and `removed`, are those of the last 24 hours.
 
-    `failing_since`: when the visits began to fail; `backoff_until`: no request is made before. `requests_per_day` is
-    what the present schedule gives. `faults` are newest first, and few. `ping_precision` is the share of its pings
-    after which a document had changed, None without pings.
+    `failing_since`: when the visits began to fail; `backoff_until`: no request is made before. `faults` are newest
+    first, and few. Times are in UTC.
     """
 
     site: str
@@ -51,11 +51,10 @@ class SiteStatus:
     new: int = 0
     updated: int = 0
     removed: int = 0
-    requests_per_day: float = 0.0
+    requests: int = 0
     failing_since: datetime | None = None
     backoff_until: datetime | None = None
     faults: tuple[Fault, ...] = ()
-    ping_precision: float | None = None
 
 
 @attrs.frozen
@@ -108,8 +107,9 @@ def select_sites(statuses: Iterable[SiteStatus], query: SiteQuery) -> SitePage:
         if text in status.site.casefold() and (status.faults or status.failing_since or not query.only_faults)
     ]
     key = _KEYS[query.order]
-    found.sort(key=lambda status: (key(status), status.site), reverse=query.reverse)
-    return SitePage(tuple(found[query.offset : query.offset + query.limit]), len(found))
+    best = nlargest if query.reverse else nsmallest  # without sorting all of a million
+    page = best(query.offset + query.limit, found, key=lambda status: (key(status), status.site))
+    return SitePage(tuple(page[query.offset :]), len(found))
 
 
 def _soonest(moment: datetime | None) -> tuple[bool, float]:
@@ -203,8 +203,7 @@ class Watcher(Protocol):
     async def ping(self, ping: Ping) -> None:
         """Has the site of a document visited soon, within its budget.
 
-        The ping is evidence of a change with its `precision`; PingReceiver.record_visit() takes what the visit found.
-        A ping that is not `known` was verified by the robots.txt of its host, and its site may be new.
+        How much sooner depends on how often such pings were right. A ping that is not `known` was verified by the robots.txt of its host, and its site may be new.
         """
         ...
 

@@ -74,7 +74,7 @@ class WatchedSite:
     refreshes: bool = False  # the next visit requests robots.txt anew
     faults: dict[str, list[Problem]] = attrs.field(factory=dict, repr=False)
     error: str | None = None
-    hours: dict[int, Counter[str]] = attrs.field(factory=dict, repr=False)  # hour since 1970 -> changes
+    hours: dict[int, Counter[str]] = attrs.field(factory=dict, repr=False)  # hour since 1970 -> changes, requests
 
     @property
     def domain(self) -> str:
@@ -192,7 +192,7 @@ class WatchedSite:
         fetcher = visit.fetcher
         self.visited_at, self.error = now, visit.error
         self._note_faults(visit)
-        self._count_changes(visit, now)
+        self._count(visit, now)
         failed = visit.error is not None or (fetcher and fetcher.requests and fetcher.failures >= fetcher.requests)
         wait = fetcher.retry_after if fetcher else 0.0
         if failed:
@@ -224,13 +224,14 @@ class WatchedSite:
         while len(self.faults) > _MAX_FAULTS:
             del self.faults[next(iter(self.faults))]
 
-    def _count_changes(self, visit: Visit, now: float) -> None:
-        hour = int(now // 3600)
-        counts = visit.counts
-        if counts.new or counts.updated or counts.removed:
+    def _count(self, visit: Visit, now: float) -> None:
+        """Adds the changes and requests of a visit to those of the last 24 hours."""
+        counts, hour = visit.counts, int(now // 3600)
+        found = Counter(new=counts.new, updated=counts.updated, removed=counts.removed)
+        if found.total():
             self.changed_at = now
-            found = {"new": counts.new, "updated": counts.updated, "removed": counts.removed}
-            self.hours.setdefault(hour, Counter()).update(found)
+        found["requests"] = visit.fetcher.requests if visit.fetcher else 0
+        self.hours.setdefault(hour, Counter()).update(found)
         for old in [each for each in self.hours if each <= hour - 24]:
             del self.hours[old]
 
@@ -253,6 +254,7 @@ class WatchedSite:
             new=counts["new"],
             updated=counts["updated"],
             removed=counts["removed"],
+            requests=counts["requests"],
             failing_since=_moment(self.failing_since),
             backoff_until=_moment(self.paused_until) if self.failures and self.paused_until > now else None,
             faults=(*self._all_faults(),),

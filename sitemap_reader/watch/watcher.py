@@ -27,7 +27,7 @@ from ..state.change_log import ChangeLog
 from ..state.state import State, site_name
 from ..state.watch_data import WatchData
 from .change_feed import ChangeFeed
-from .schedule import Budget, Schedule
+from .schedule import Schedule
 from .status import Counters, Health, SinkStatus, SitePage, SiteQuery, Totals, select_sites
 from .visit import Stores, Visit
 from .watched_site import Signals, WatchedSite
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from ..client.targets import Target
     from ..fetch.client import Fetcher
+    from .budget import Budget
     from .delivery import Delivery
     from .pings import Ping
 

@@ -106,7 +106,7 @@ def test_a_sitemap_that_changes_is_requested_more_often(tmp_path: Path, web: Mem
     run(main())
 
 
-def test_an_index_tells_which_children_are_requested(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+def test_the_lastmods_of_an_index_decide_which_children_are_requested(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     """Children whose lastmods are right are requested when these change, and hardly in between."""
     children = [f"https://a.test/child{number}.xml" for number in range(10)]
     dates = dict.fromkeys(children, START - timedelta(days=30))
@@ -360,8 +360,8 @@ def test_a_ping_brings_a_visit(tmp_path: Path, web: MemoryWeb, clock: VirtualClo
         async with watching(tmp_path / "s.db", web, clock, budget=1) as watch:
             await watch.run(days=3)
             web.pages[TWO] = urlset("https://a.test/c", "https://a.test/pinged")
-            await watch.watcher.ping(Ping(TWO, clock.now, True, 0.5))
-            await watch.run(minutes=20)
+            await watch.watcher.ping(Ping(TWO, clock.now, known=True))
+            await watch.run(minutes=61)  # the budget of an hour is used up
             assert (await watch.changes())[-1] == ("new", "a.test/pinged")
 
     run(main())
@@ -376,7 +376,7 @@ def test_a_ping_of_a_new_sitemap_has_robots_txt_read(tmp_path: Path, web: Memory
             assert not await watch.watcher.knows(three)
             web.pages[ROBOTS] = f"Sitemap: {ONE}\nSitemap: {TWO}\nSitemap: {three}\n".encode()
             web.pages[three] = urlset("https://a.test/third")
-            await watch.watcher.ping(Ping(three, clock.now, False, 0.5))
+            await watch.watcher.ping(Ping(three, clock.now, known=False))
             await watch.run(minutes=20)
             assert (await watch.changes())[-1] == ("new", "a.test/third")
             assert await watch.watcher.knows(three)
@@ -392,7 +392,7 @@ def test_a_verified_ping_adds_a_site(tmp_path: Path, web: MemoryWeb, clock: Virt
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock) as watch:
             await watch.run(hours=1)
-            await watch.watcher.ping(Ping(url, clock.now, False, 0.5))
+            await watch.watcher.ping(Ping(url, clock.now, known=False))
             await watch.run(minutes=5)
             assert ("new", "other.test/page") in await watch.changes()
             assert (await watch.watcher.totals()).sites == 2

@@ -16,7 +16,7 @@ from sitemap_reader.fetch.client import Response
 from sitemap_reader.fetch.replay import AsyncChunks
 from sitemap_reader.model.errors import FetchError
 from sitemap_reader.state.state import State
-from sitemap_reader.watch.schedule import Budget
+from sitemap_reader.watch.budget import Budget
 from sitemap_reader.watch.watcher import Watcher, WatchPlan
 
 if TYPE_CHECKING:

@@ -1,0 +1,69 @@
+"""How many requests may be made: requests an hour come in; whether, and when, the next one may be made goes out.
+
+Times are seconds on any clock that the caller passes in.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Final
+
+import attrs
+
+from ..model.errors import UsageError
+
+HOUR: Final = 3600.0
+_BURST_SECONDS: Final = 900.0  # of a budget may be used at once
+_MIN_BURST: Final = 4.0  # requests
+
+
+@attrs.frozen
+class Budget:
+    """The most requests an hour: in all, and to each host (None: as many as in all)."""
+
+    per_hour: float
+    host_per_hour: float | None = None
+
+    def __attrs_post_init__(self) -> None:
+        for name, number in (("budget", self.per_hour), ("budget of a host", self.host_rate)):
+            if not 0 < number < inf:
+                raise UsageError(f"the {name} must be a positive number of requests an hour, not {number}")
+
+    @property
+    def host_rate(self) -> float:
+        """The requests an hour to each host."""
+        return self.per_hour if self.host_per_hour is None else min(self.host_per_hour, self.per_hour)
+
+
+@attrs.define
+class TokenBucket:
+    """At most `per_second` requests in the long run, and `burst` at once."""
+
+    per_second: float
+    burst: float
+    tokens: float
+    at: float = -inf
+
+    @classmethod
+    def of(cls, per_hour: float) -> TokenBucket:
+        """A full bucket."""
+        burst = max(per_hour / HOUR * _BURST_SECONDS, _MIN_BURST)
+        return cls(per_hour / HOUR, burst, burst)
+
+    def available(self, now: float) -> float:
+        """The requests that may be made now; negative after more than that."""
+        if now > self.at:
+            if self.at > -inf:
+                self.tokens = min(self.tokens + (now - self.at) * self.per_second, self.burst)
+            self.at = now
+        return self.tokens
+
+    def available_at(self, now: float, requests: float = 1.0) -> float:
+        """When so many requests may be made."""
+        missing = requests - self.available(now)
+        return now if missing <= 1e-9 else now + missing / self.per_second
+
+    def use(self, requests: float, now: float) -> None:
+        """Takes so many tokens, also if there are fewer."""
+        self.available(now)
+        self.tokens -= requests

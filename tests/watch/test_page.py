@@ -1,0 +1,274 @@
+"""The page of a watch in a browser: sites, live changes, hostile text, token, keyboard, small and dark screens."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+from fake_watcher import FakeWatcher, fake_watcher
+
+from sitemap_reader.watch.pings import PingReceiver
+from sitemap_reader.watch.server import serve
+from sitemap_reader.watch.status import Fault, Health, SinkStatus, SiteStatus, Totals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TOKEN = "a-secret-of-16-c"  # noqa: S105
+BAD = "<script>document.title = 'bad'</script>\"><img src=/x onerror=\"document.title = 'bad'\"> \u202elive\u2028"
+ROWS = "#sites tbody tr"
+
+
+@attrs.define
+class Page:
+    """A tab with the page; `failures` are the messages of its console, and `requests` the requested URLs."""
+
+    tab: Any
+    watcher: FakeWatcher
+    run: Callable[[Any], Any]
+    failures: list[str]
+    requests: list[str]
+
+    def names(self) -> list[str]:
+        return self.tab.locator(f"{ROWS} th").all_inner_texts()
+
+    def changed(self, *locs: str, site: str = "example.com") -> None:
+        self.run(self.watcher.change(*locs, site=site, at=datetime.now(UTC)))
+
+
+@contextmanager
+def running_server(token: str | None = None) -> Iterator[tuple[str, FakeWatcher, Callable[[Any], Any]]]:
+    """A server in a thread with an event loop of its own; and a function that runs a coroutine there."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    def run(coroutine: Any) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result(20)
+
+    async def opened() -> tuple[Any, Any, str, FakeWatcher]:
+        watching = fake_watcher()
+        watcher = await watching.__aenter__()
+        serving = serve(watcher, PingReceiver(watcher.knows, watcher.ping), "127.0.0.1:0", token=token)
+        listen = await serving.__aenter__()
+        return watching, serving, listen.url, watcher
+
+    watching, serving, url, watcher = run(opened())
+    try:
+        yield url, watcher, run
+    finally:
+        run(serving.__aexit__(None, None, None))
+        run(watching.__aexit__(None, None, None))
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+def statuses(count: int = 120) -> list[SiteStatus]:
+    now = datetime.now(UTC)
+    return [
+        SiteStatus(
+            f"site-{number:03}.example.com",
+            documents=3 + number,
+            urls=1000 * number,
+            next_visit=now + timedelta(minutes=7 * number - 20),
+            last_visit=now - timedelta(minutes=number + 1),
+            last_change=now - timedelta(hours=number) if number % 3 else None,
+            new=number % 4,
+            updated=number % 7,
+            requests=24 // (number + 1),
+            faults=(Fault("F04", "the host does not answer: example.com:443", number),) if number % 10 == 5 else (),
+            failing_since=now - timedelta(days=2) if number % 20 == 5 else None,
+            backoff_until=now + timedelta(hours=3) if number % 20 == 5 else None,
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.fixture
+def show(chromium: Any) -> Iterator[Callable[..., Page]]:
+    """`show(setup, token=None, **context)`: a tab with the page of a server; its console has to stay empty."""
+    opened, contexts, servers = [], [], []
+
+    def open_page(setup: Callable[[FakeWatcher], None], token: str | None = None, **options: Any) -> Page:
+        server = running_server(token)
+        url, watcher, run = server.__enter__()
+        servers.append(server)
+        setup(watcher)
+        context = chromium.new_context(**options)
+        contexts.append(context)
+        page = Page(context.new_page(), watcher, run, [], [])
+        page.tab.set_default_timeout(10_000)
+        page.tab.on("console", lambda message: page.failures.append(message.text))
+        page.tab.on("pageerror", lambda error: page.failures.append(str(error)))
+        page.tab.on("request", lambda request: page.requests.append(request.url))
+        page.tab.goto(url)
+        opened.append((page, url))
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    for server in servers:
+        server.__exit__(None, None, None)
+    for page, url in opened:
+        # The browser logs these by itself: a page without a token, and a /healthz with a fault.
+        expected = re.compile(r"status of (401 \(Unauthorized\)|503 \(Service Unavailable\))")
+        assert [text for text in page.failures if not expected.search(text)] == []
+        assert {each for each in page.requests if not each.startswith((url, "data:,"))} == set()
+
+
+def many(watcher: FakeWatcher) -> None:
+    watcher.statuses = statuses()
+    watcher.numbers = Totals(
+        120, 7500, 1_234_567, 6, 1000, 312, 40, 200, 3,
+        (SinkStatus("https://hooks.example.net/…", 1250, 75.2, "HTTP 503; next try in 40 s"), SinkStatus("stdout")),
+    )  # fmt: skip
+    watcher.report = Health(last_visit=datetime.now(UTC) - timedelta(seconds=4))
+
+
+def test_totals_sinks_and_sites_are_shown(show):
+    page = show(many)
+    page.tab.locator(ROWS).nth(49).wait_for()
+    totals = page.tab.locator("#totals").inner_text()
+    assert "1,234,567" in totals
+    assert "312 of 1,000" in totals
+    assert "HTTP 503" in page.tab.locator("#sinks").inner_text()
+    assert page.names()[0] == "site-000.example.com"
+    assert "due" in page.tab.locator(ROWS).nth(1).inner_text()
+    assert re.search(r"in 1[34] min\.", page.tab.locator(ROWS).nth(5).inner_text())
+    assert "All works" in page.tab.locator("#state").inner_text()
+
+
+def test_pages_order_and_filters(show):
+    page = show(many)
+    page.tab.get_by_text("1 to 50 of 120").wait_for()
+    assert page.tab.locator("#earlier").is_disabled()
+    page.tab.locator("#later").click()
+    page.tab.get_by_text("51 to 100 of 120").wait_for()
+    page.tab.locator("#later").click()
+    page.tab.get_by_text("101 to 120 of 120").wait_for()
+    assert page.tab.locator("#later").is_disabled()
+    page.tab.locator("#earlier").click()
+    page.tab.get_by_text("51 to 100 of 120").wait_for()
+    page.tab.get_by_role("button", name="Faults").click()
+    page.tab.locator(f"{ROWS}:first-child", has_text="site-115").wait_for()
+    assert page.tab.locator("th[aria-sort]").inner_text().startswith("Faults")
+    page.tab.get_by_role("button", name="Faults").click()
+    page.tab.locator("th[aria-sort=descending]").wait_for()
+    page.tab.get_by_label("with faults only").check()
+    page.tab.get_by_text("1 to 12 of 12").wait_for()
+    page.tab.get_by_label("Name has").fill("SITE-00")
+    page.tab.get_by_text("1 to 1 of 1").wait_for()
+    assert page.names() == ["site-005.example.com"]
+    page.tab.get_by_label("Name has").fill("nothing")
+    page.tab.get_by_text("no sites").wait_for()
+
+
+def test_the_page_works_by_keyboard(show):
+    page = show(many)
+    page.tab.get_by_text("1 to 50 of 120").wait_for()
+    page.tab.locator("#name-filter").focus()
+    page.tab.keyboard.type("-11")
+    page.tab.get_by_text("1 to 10 of 10").wait_for()
+    page.tab.keyboard.press("Enter")
+    page.tab.keyboard.press("Tab")
+    page.tab.keyboard.press("Space")
+    page.tab.get_by_text("1 to 1 of 1").wait_for()
+    for _ in range(3):  # the table, which scrolls; the first heading; the second
+        page.tab.keyboard.press("Tab")
+    page.tab.keyboard.press("Enter")
+    page.tab.locator("th[aria-sort=ascending]", has_text="Next visit").wait_for()
+
+
+def test_changes_appear_as_they_happen_newest_first(show):
+    page = show(many)
+    page.tab.get_by_text("No change yet.").wait_for()
+    page.changed("https://example.com/1", "https://example.com/2")
+    page.tab.locator("#changes li").nth(1).wait_for()
+    page.changed("https://example.com/3")
+    page.tab.locator("#changes li").nth(2).wait_for()
+    assert page.tab.locator("#changes a").all_inner_texts() == [f"https://example.com/{n}" for n in (3, 2, 1)]
+    page.tab.get_by_role("button", name="Pause").click()
+    page.changed("https://example.com/4")
+    page.tab.get_by_role("button", name="Pause").click()
+    page.tab.locator("#changes li").nth(3).wait_for()
+
+
+def test_the_latest_changes_of_a_long_log_are_shown_and_no_more(show):
+    page = show(many)
+    page.changed(*(f"https://example.com/{number}" for number in range(300)))
+    page.tab.get_by_text("https://example.com/299").wait_for()
+    assert page.tab.locator("#changes li").count() == 50
+    page.tab.reload()
+    page.tab.get_by_text("https://example.com/299").wait_for()
+    assert page.tab.locator("#changes li").count() == 50
+
+
+def hostile(watcher: FakeWatcher) -> None:
+    watcher.statuses = [
+        SiteStatus(BAD, faults=(Fault(BAD, BAD, 2),)),
+        SiteStatus("javascript:document.title='bad'"),
+        SiteStatus("https://example.com/\"onmouseover=\"document.title='bad'"),
+    ]
+    watcher.numbers = Totals(sinks=(SinkStatus(BAD, fault=BAD),))
+    watcher.report = Health(faults=(BAD,))
+
+
+def test_hostile_text_stays_text(show):
+    page = show(hostile)
+    page.tab.locator(ROWS).nth(2).wait_for()
+    page.changed(BAD, "javascript:document.title='bad'", site=BAD)
+    page.tab.locator("#changes li").nth(1).wait_for()
+    for element in page.tab.locator(f"{ROWS} th").all():
+        element.hover()
+    assert page.tab.title() == "Watched sites"
+    assert page.tab.locator("img, iframe, object, [onerror], [onmouseover], [style], body script").count() == 0
+    schemes = page.tab.evaluate("[...document.links].map((link) => link.protocol)")
+    assert set(schemes) <= {"http:", "https:"}
+    text = page.tab.locator("body").inner_text()
+    assert "<script>document.title" in text
+    assert "\\u{202e}live" in page.tab.locator("#changes").inner_text()
+    assert "\u202e" not in text
+    assert "\u2028" not in text
+
+
+def test_a_token_is_requested_and_kept_in_the_tab_only(show):
+    page = show(many, TOKEN)
+    page.tab.get_by_label("Token of the watch").wait_for()
+    assert page.tab.locator("#data").is_hidden()
+    page.tab.keyboard.type("wrong")  # the field has the focus
+    page.tab.keyboard.press("Enter")
+    page.tab.get_by_text("This token is wrong.").wait_for()
+    page.tab.keyboard.type(TOKEN)
+    page.tab.keyboard.press("Enter")
+    page.tab.get_by_text("1 to 50 of 120").wait_for()
+    assert page.tab.locator("#login").is_hidden()
+    page.changed("https://example.com/1")
+    page.tab.get_by_text("https://example.com/1").wait_for()
+    assert page.tab.evaluate("[localStorage.length, document.cookie, location.search]") == [0, "", ""]
+    assert not [url for url in page.requests if TOKEN in url]
+    page.tab.reload()
+    page.tab.get_by_text("1 to 50 of 120").wait_for()
+    other = page.tab.context.new_page()
+    other.goto(page.tab.url)
+    other.get_by_label("Token of the watch").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("setup", [many, hostile])
+def test_the_page_is_never_wider_than_its_window(show, setup, width, scheme):
+    page = show(setup, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.tab.locator(ROWS).first.wait_for()
+    page.changed("https://example.com/" + "long-" * 100)
+    page.tab.locator("#changes li").first.wait_for()
+    assert page.tab.evaluate("document.documentElement.scrollWidth") <= width
+    dark = page.tab.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(19, 22, 25)"
+    assert dark is (scheme == "dark")

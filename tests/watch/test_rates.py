@@ -1,0 +1,283 @@
+"""The estimate of a document's changes: known rates are recovered, and integrals agree with sums."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sitemap_reader.watch.rates import DAY, HALF_LIFE_SECONDS, HOUR, ChangeRate, Prior, SignalRecord, prior_for
+
+
+def checked(per_second: float, interval: float, checks: int, *, exact: bool = False) -> ChangeRate:
+    """The estimate after regular checks of a Poisson process."""
+    rng, rate, at = random.Random(7), ChangeRate(), 0.0  # noqa: S311 - not for secrets
+    following = rng.expovariate(per_second)
+    for _ in range(checks):
+        found = []
+        while following <= at + interval:
+            found.append(following)
+            following += rng.expovariate(per_second)
+        rate.observe(at, at + interval, changed=bool(found), moments=found if exact else ())
+        at += interval
+    return rate
+
+
+def profiled(hours: dict[int, int]) -> ChangeRate:
+    rate = ChangeRate()
+    moments = [day * DAY + hour * HOUR + 600 for hour, days in hours.items() for day in range(days)]
+    rate.observe(-1, 30 * DAY, changed=True, moments=moments)
+    return rate
+
+
+@pytest.mark.parametrize(("per_second", "interval"), [(1 / HOUR, HOUR), (1 / DAY, DAY), (1 / DAY, DAY / 8)])
+def test_rate_of_a_poisson_process_is_recovered(per_second, interval):
+    assert checked(per_second, interval, 300).per_second == pytest.approx(per_second, rel=0.25)
+
+
+def test_known_times_recover_a_rate_that_is_faster_than_the_checks():
+    assert checked(20 / DAY, DAY, 60, exact=True).per_second == pytest.approx(20 / DAY, rel=0.15)
+    assert checked(20 / DAY, DAY, 60).per_second < 10 / DAY
+
+
+def test_unchanged_checks_lower_and_changed_ones_raise_the_rate():
+    rate = ChangeRate(Prior(0.5, DAY))
+    rate.observe(0, DAY, changed=False)
+    assert rate.per_second == pytest.approx(0.25 / DAY)
+    lower = rate.per_second
+    rate.observe(DAY, 2 * DAY, changed=True)
+    assert rate.per_second > 2 * lower
+
+
+def test_a_change_after_a_long_time_adds_less_than_one_after_a_short_time():
+    early, late = ChangeRate(), ChangeRate()
+    early.observe(0, HOUR, changed=True)
+    late.observe(0, 20 * DAY, changed=True)
+    assert early.per_second > 2 * ChangeRate().per_second
+    assert late.per_second < early.per_second / 2
+
+
+def test_a_count_without_times_counts_in_full():
+    rate = ChangeRate(Prior(1.0, DAY))
+    rate.observe(0, DAY, changed=True, count=4.0)
+    assert (rate.events, rate.seconds) == (pytest.approx(5.0), pytest.approx(2 * DAY))
+
+
+def test_a_half_life_halves_the_distance_to_the_prior():
+    rate = ChangeRate(Prior(1.0, DAY), events=9.0, seconds=5 * DAY)
+    rate.observe(0, HALF_LIFE_SECONDS, changed=False)
+    assert rate.events == pytest.approx(5.0)
+    assert rate.seconds == pytest.approx(3 * DAY + HALF_LIFE_SECONDS)
+
+
+def test_moments_outside_the_period_are_ignored():
+    rate = ChangeRate(Prior(1.0, DAY))
+    rate.observe(1000, DAY, changed=True, moments=[1000, 1001, DAY, DAY + 1])
+    assert rate.events == pytest.approx(3.0, rel=0.05)
+
+
+@pytest.mark.parametrize(("apart", "changes"), [(59.0, 1), (60.0, 2)])
+def test_lastmods_within_a_minute_are_one_change(apart, changes):
+    rate = ChangeRate(Prior(1.0, DAY))
+    rate.observe(0, DAY, changed=True, moments=[5000.0, 5000.0 + apart])
+    assert rate.events == pytest.approx(1.0 + changes)
+
+
+@pytest.mark.parametrize("until", [5.0, 4.0, float("inf"), float("nan")])
+def test_a_period_without_a_length_changes_nothing(until):
+    rate = ChangeRate()
+    rate.observe(5.0, until, changed=True)
+    assert rate == ChangeRate()
+
+
+def test_a_rate_without_a_profile_has_the_closed_form():
+    rate = ChangeRate(Prior(1.0, DAY))
+    assert rate.expected(0, 2 * DAY) == pytest.approx(2.0)
+    assert rate.delay(0, 2 * DAY) == pytest.approx(2 * DAY)
+    assert rate.reached(100.0, 2 * DAY) == pytest.approx(100.0 + 2 * DAY)
+
+
+def test_a_profile_puts_the_changes_into_their_hour():
+    rate = profiled({5: 20})
+    assert rate.expected(DAY, 2 * DAY) == pytest.approx(rate.per_second * DAY)
+    in_peak = rate.expected(DAY + 5 * HOUR, DAY + 6 * HOUR) / rate.expected(DAY, 2 * DAY)
+    assert in_peak == pytest.approx((20 + 4 / 24) / 24)
+
+
+@given(
+    since=st.floats(0, 2e9),
+    amount=st.floats(1e-2, 1e8),
+    hours=st.dictionaries(st.integers(0, 23), st.integers(1, 29), min_size=1),
+)
+def test_reached_is_the_inverse_of_delay(since, amount, hours):
+    rate = profiled(hours)
+    assert rate.delay(since, rate.reached(since, amount)) == pytest.approx(amount, rel=1e-4, abs=1e-2)
+
+
+def test_delay_is_the_sum_of_its_parts():
+    rate, since, steps = profiled({5: 20, 17: 9}), 3.3 * DAY, 40_000
+    width = 2.7 * DAY / steps
+    parts = (rate.expected(since + n * width, since + (n + 1) * width) * (n + 0.5) * width for n in range(steps))
+    assert rate.delay(since, since + 2.7 * DAY) == pytest.approx(sum(parts), rel=1e-4)
+
+
+def test_after_peak_is_the_end_of_the_hours_of_a_daily_build():
+    rate = profiled({5: 20, 6: 20})
+    assert rate.after_peak(5 * HOUR - 1) == 5 * HOUR - 1
+    assert rate.after_peak(5 * HOUR) == 7 * HOUR
+    assert rate.after_peak(7 * HOUR) == 7 * HOUR
+    assert ChangeRate().after_peak(5.0) == 5.0
+
+
+def test_office_hours_are_no_peak():
+    rate = profiled(dict.fromkeys(range(9, 17), 5))
+    assert rate.after_peak(12 * HOUR) == 12 * HOUR
+
+
+def test_old_changes_leave_a_profile():
+    rate = profiled({5: 30})
+    moments = [(40 + day) * DAY + 20 * HOUR for day in range(120)]
+    rate.observe(30 * DAY, 170 * DAY, changed=True, moments=moments)
+    assert rate.after_peak(5.5 * HOUR) == 5.5 * HOUR
+    assert rate.after_peak(20.5 * HOUR) == 21 * HOUR
+
+
+def test_json_round_trip():
+    rate = profiled({5: 20, 23: 1})
+    again = ChangeRate.from_json(json.loads(json.dumps(rate.to_json())))
+    assert again.to_json() == rate.to_json()
+    assert again.hours == rate.hours
+    assert again.per_second == pytest.approx(rate.per_second, rel=1e-4)
+    assert ChangeRate.from_json({**rate.to_json(), "later": 1}).hours == rate.hours
+
+
+BROKEN = [
+    None, [], "x", {}, {"events": 1}, {"events": "1", "seconds": 2}, {"events": -1, "seconds": 2},
+    {"events": 0, "seconds": 2}, {"events": 1, "seconds": 0}, {"events": True, "seconds": 1},
+    {"events": float("nan"), "seconds": 1}, {"events": float("inf"), "seconds": 1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("values", BROKEN, ids=str)
+def test_broken_json_gives_the_prior(values):
+    assert ChangeRate.from_json(values, Prior(0.5, DAY)) == ChangeRate(Prior(0.5, DAY))
+
+
+@pytest.mark.parametrize("hours", [None, 5, [1] * 23, [1] * 25, ["a"] * 24, [-1] * 24], ids=str)
+def test_a_broken_profile_is_left_out(hours):
+    rate = ChangeRate.from_json({"events": 2, "seconds": 50, "hours": hours})
+    assert (rate.events, rate.seconds, rate.hours) == (2.0, 50.0, None)
+
+
+def test_priors_by_kind():
+    news, feed, urlset = (prior_for(name) for name in ("news", "rss", "urlset"))
+    assert prior_for("urlset", is_news=True) == news
+    assert news.seconds < feed.seconds < urlset.seconds
+    assert prior_for("something") == urlset
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        {"max_age_seconds": 30 * DAY},
+        {"ttl_minutes": 30 * 1440},
+        {"changefreq": "yearly"},
+        {"age_seconds": 3 * 365 * DAY},
+    ],
+    ids=lambda evidence: next(iter(evidence)),
+)
+def test_evidence_of_rare_changes_lowers_the_prior(evidence):
+    without, prior = prior_for("rss"), prior_for("rss", **evidence)
+    assert prior.events / prior.seconds < 0.5 * without.events / without.seconds
+
+
+def test_an_age_of_years_leaves_a_change_in_years():
+    prior = prior_for("urlset", age_seconds=3 * 365 * DAY)
+    assert prior.seconds / prior.events > 365 * DAY
+
+
+@pytest.mark.parametrize(("max_age", "counts"), [(59, False), (60, True), (float("inf"), False), (0, False)])
+def test_a_max_age_of_less_than_a_minute_is_no_evidence(max_age, counts):
+    assert (prior_for("urlset", max_age_seconds=max_age) != prior_for("urlset")) is counts
+
+
+def test_history_overrules_a_prior():
+    slow = ChangeRate(prior_for("urlset", max_age_seconds=30 * DAY, changefreq="monthly"))
+    for number in range(100):
+        slow.observe(number * HOUR, (number + 1) * HOUR, changed=number % 4 == 0)
+    assert slow.per_second == pytest.approx(1 / (4 * HOUR), rel=0.5)
+
+
+# --- signals ---
+
+
+def record_of(signals: int, changed: int, *, unsignalled: int = 0) -> SignalRecord:
+    record = SignalRecord()
+    for number in range(signals):
+        record.add(1, changed=number < changed)
+    for _ in range(unsignalled):
+        record.add(0, changed=True)
+    return record
+
+
+def test_precision_and_recall_are_shares():
+    record = record_of(40, 30, unsignalled=30)
+    assert record.precision == pytest.approx(0.75, abs=0.03)
+    assert record.recall == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize(("signals", "is_trusted"), [(0, True), (1, False)])
+def test_a_first_signal_that_is_false_costs_the_trust(signals, is_trusted):
+    assert record_of(signals, 0).is_trusted is is_trusted
+
+
+@pytest.mark.parametrize(("sent", "is_trusted"), [(77, True), (81, False)])
+def test_an_index_that_signals_nearly_all_children_is_not_trusted(sent, is_trusted):
+    record = record_of(10, 10)
+    record.add_look(sent, 98)
+    assert record.is_trusted is is_trusted
+
+
+def test_an_index_that_becomes_accurate_is_trusted_again():
+    record = record_of(10, 10)
+    for _ in range(300):
+        record.add_look(6, 6)
+    assert not record.is_trusted
+    for _ in range(60):
+        record.add_look(1, 6)
+    assert record.is_trusted
+
+
+def test_of_several_signals_before_a_change_at_least_one_was_right():
+    record = SignalRecord()
+    record.add(10, changed=True)
+    assert 1.0 <= record.right <= 10.0
+
+
+def test_a_change_that_the_index_could_not_yet_signal_is_not_missed_by_it():
+    record = SignalRecord()
+    record.add(0, changed=True, share=0.0)
+    record.add(0, changed=True, share=float("-inf"))
+    assert record.recall == SignalRecord().recall
+    record.add(0, changed=True, share=1.0)
+    assert record.recall < SignalRecord().recall
+
+
+def test_records_keep_a_bounded_memory():
+    record = record_of(2000, 2000)
+    for _ in range(300):
+        record.add(1, changed=False)
+    assert not record.is_trusted
+
+
+def test_json_round_trip_of_a_record():
+    record = record_of(9, 5, unsignalled=2)
+    assert SignalRecord.from_json(json.loads(json.dumps(record.to_json()))).to_json() == record.to_json()
+
+
+@pytest.mark.parametrize("values", [None, {}, {"signals": 1}, {**SignalRecord().to_json(), "right": 1}], ids=str)
+def test_a_broken_record_is_empty(values):
+    assert SignalRecord.from_json(values) == SignalRecord()
