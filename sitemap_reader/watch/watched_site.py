@@ -72,6 +72,7 @@ class WatchedSite:
     paused_until: float = 0.0
     robots_at: float = 0.0  # when robots.txt and the well-known paths were last looked at
     refreshes: bool = False  # the next visit requests robots.txt anew
+    timer: int = -1  # the number of its timer in the watcher
     faults: dict[str, list[Problem]] = attrs.field(factory=dict, repr=False)
     error: str | None = None
     hours: dict[int, Counter[str]] = attrs.field(factory=dict, repr=False)  # hour since 1970 -> changes, requests
