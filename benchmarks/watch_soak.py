@@ -221,8 +221,9 @@ def visit_all_once(soak: Soak) -> None:
 async def _visit_all_once(soak: Soak) -> None:
     before, started = rss_mb(), time.monotonic()
     async with fast_session() as session:
-        slow = attrs.evolve(soak, clock=FastClock(soak.clock(), time.time(), 1))  # so that no site is due a second time
+        slow = attrs.evolve(soak, clock=FastClock(soak.clock(), time.time(), 0.01))  # no site is due a second time
         watcher = slow.watcher(1e9, session)
+        watcher.plan = attrs.evolve(watcher.plan, sleep=asyncio.sleep)
         made = rss_mb()
         task = asyncio.create_task(run_watch(watcher, []))
         while not task.done() and sum(site.visited_at is not None for site in watcher.watched) < soak.sites:
