@@ -86,10 +86,9 @@ def _lastmod(at: float | None) -> str:
     return "" if at is None else f"<lastmod>{datetime.fromtimestamp(at, UTC).isoformat()}</lastmod>"
 
 
-
 @contextmanager
 def served(respond: Callable[[str, str, float], Page], clock: FastClock, log: Path) -> Iterator[int]:
-    """The port of a server; `respond` is a function that another process can import. `log`: time, host, path, status."""
+    """The port of a server; another process must be able to import `respond`. `log`: time, host, path, status."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=_serve, args=(respond, clock, log, theirs), daemon=True)

@@ -2,10 +2,10 @@
 
 Two hosts on loopback: a newsroom (an index of a news sitemap, sections and a daily archive; a feed; documents that its
 robots.txt forbids) and a small site with a Crawl-delay. It is known when each article was published. Beside the delays
-of the watch are those of as many requests to the newsroom by other policies. `fixed`: its documents one after the other,
-at equal intervals. `known rates`: each document by the square root of its true rate at that hour, as if each listed
-URLs of its own. `optimum`: nothing but the news sitemap, which lists all, by the rate of the hour. Delays are in
-minutes of the simulated day.
+of the watch are those of as many requests to the newsroom by other policies. `fixed`: its documents one after the
+other, at equal intervals. `known rates`: each document by the square root of its true rate at that hour, as if each
+listed URLs of its own. `optimum`: nothing but the news sitemap, which lists all, by the rate of the hour. Delays are
+in minutes of the simulated day.
 
 The articles follow the hours of a newsroom, or with --times FILE... the hours of the lastmods in those sitemaps.
 Requests over the budget, forbidden ones, a robots.txt requested more than once a day, a change that is missing or a
@@ -374,8 +374,8 @@ def report(room: Newsroom, sink: TimedFile, log: list[Access], hours: Sequence[f
     ]
     print(aligned(rows))
     lost = len(window) - len(logged)
-    print(f"published {len(window)}, of which {lost} unknown two hours before the end; updated {len(changed)}, of which "
-          f"{sum(each < 0 for each in found)} unknown")  # fmt: skip
+    unknown = sum(each < 0 for each in found)
+    print(f"of {len(window)} new articles {lost} are not in the log, of {len(changed)} updates {unknown}")
     faults = [f"{lost} articles are not in the log"] * bool(lost)
     repeated = sum(len(times) > 1 for times in new.values())
     faults += [f"{repeated} articles are new more than once"] * bool(repeated)

@@ -33,8 +33,8 @@ import attrs
 
 from sitemap_reader.client.targets import site_target
 from sitemap_reader.state.state import State
-from sitemap_reader.watch.file_sink import FileSink
 from sitemap_reader.watch.budget import Budget
+from sitemap_reader.watch.file_sink import FileSink
 from sitemap_reader.watch.service import SinkPlan, run_watch
 from sitemap_reader.watch.watcher import Watcher, WatchPlan
 
@@ -43,6 +43,8 @@ from .tables import aligned
 
 if TYPE_CHECKING:
     from sitemap_reader.state.change_log import LogEntry
+    from sitemap_reader.watch.visit import Visit
+    from sitemap_reader.watch.watched_site import WatchedSite
 
 HOUR, DAY = 3600.0, 86_400.0
 PAST_DAYS, LATER_DAYS = 20, 20  # of changes, before and after the start of the run
@@ -223,11 +225,18 @@ async def _visit_all_once(soak: Soak) -> None:
     async with fast_session() as session:
         slow = attrs.evolve(soak, clock=FastClock(soak.clock(), time.time(), 0.01))  # no site is due a second time
         watcher = slow.watcher(1e9, session)
-        watcher.plan = attrs.evolve(watcher.plan, sleep=asyncio.sleep)
+        visited: set[str] = set()
+        is_over = asyncio.Event()
+
+        def note(site: WatchedSite, visit: Visit) -> None:
+            visited.add(site.name)
+            if len(visited) == soak.sites:
+                is_over.set()
+
+        watcher.plan = attrs.evolve(watcher.plan, sleep=asyncio.sleep, on_visit=note)
         made = rss_mb()
         task = asyncio.create_task(run_watch(watcher, []))
-        while not task.done() and sum(site.visited_at is not None for site in watcher.watched) < soak.sites:
-            await asyncio.sleep(0.5)
+        await asyncio.wait({task, asyncio.create_task(is_over.wait())}, return_when=asyncio.FIRST_COMPLETED)
         visits, requests = (sum(counts.values()) for counts in (watcher.counters.visits, watcher.counters.requests))
         watcher.stop()
         await task

@@ -79,7 +79,8 @@ class Stores:
 class Visit:
     """One visit of a site; run() makes it, and its fields have the result, also of one that was cancelled.
 
-    `findings` are those of documents that were due; `counts` are the changes that were stored, `faults` the first problems, `error` a defect of this package.
+    `findings` are those of documents that were due; `counts` are the changes that were stored, `faults` the first
+    problems, `error` a defect of this package.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Visit:
         *,
         refreshes: bool = False,
     ) -> None:
-        """`name` is the site's in the state, `options` are keywords of changes(). `refreshes`: reads robots.txt anew."""
+        """`name` is the site's in the state, `options` has keywords of changes(). `refreshes`: robots.txt is requested."""
         self.findings: dict[str, Finding] = {}
         self.faults: list[Problem] = []
         self.counts = ChangeCounts()
@@ -151,7 +152,9 @@ class Visit:
 
         options: Any = {**self._options, "on_document": self._end_document, "on_item": self._note_fault}
         with _Rollback(self._stores):
-            make_run = self._reader.begin_sync(self._target, self._stores.state, options, wrap=wrap, executor=self._stores.executor)
+            make_run = self._reader.begin_sync(
+                self._target, self._stores.state, options, wrap=wrap, executor=self._stores.executor
+            )
             self._stores.state.commit()  # a rollback must not take the row of the site
         return make_run
 

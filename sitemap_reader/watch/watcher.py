@@ -58,7 +58,8 @@ class WatchPlan:
     """The settings of a watch.
 
     `options` are keywords of changes(), `reading` those of SitemapReader. `keep_log`: how long the log keeps changes
-    that all sinks have received. `on_visit` is called after each visit. `clock` returns the time, aware; `sleep` waits for seconds of it.
+    that all sinks have received. `on_visit` is called after each visit. `clock` returns the time, aware; `sleep` waits
+    for seconds of it.
     """
 
     budget: Budget

@@ -15,6 +15,7 @@ import pytest
 from hostfarm import FarmHost, run_farm
 from servers import free_port
 
+from sitemap_reader.model.errors import UsageError
 from sitemap_reader.scale.hosts import read_hosts
 from sitemap_reader.scale.shard import harvest_shard
 from sitemap_reader.watch.api import make_watcher
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from hostfarm import Farm
+
+    from sitemap_reader.watch.visit import Visit
+    from sitemap_reader.watch.watched_site import WatchedSite
 
 SHARDS = 2
 KINDS = ("robots", "index", "wellknown", "text", "feed", "atom")
@@ -55,6 +59,10 @@ def state(farm: Farm, hosts: list[FarmHost], tmp_path: Path) -> Path:
     return shutil.copytree(tmp_path / "harvest" / "state", tmp_path / "watch")
 
 
+async def _no_sleep(seconds: float) -> None:
+    await asyncio.sleep(0)
+
+
 def watched(hosts: list[FarmHost], state: Path, number: int, *, days: float) -> tuple[list[tuple[str, str]], int]:
     """(change, URL) of all changes that the watch of a shard finds, so many days after the harvest; its sites."""
 
@@ -63,16 +71,20 @@ def watched(hosts: list[FarmHost], state: Path, number: int, *, days: float) -> 
         watcher = make_watcher(
             listed, state, budget=1e6, host_budget=1e6, shard=f"{number}/{SHARDS}", allow_private=True, limits=HASTY
         )
-        began = datetime.now(UTC) + timedelta(days=days)
+        visited, is_over = set(), asyncio.Event()
+
+        def note(site: WatchedSite, visit: Visit) -> None:
+            visited.add(site.name)
+            if len(visited) == len(watcher.watched):
+                is_over.set()
+
         watcher.plan = attrs.evolve(
-            watcher.plan, clock=lambda: datetime.now(UTC) + timedelta(days=days), sleep=lambda seconds: asyncio.sleep(0)
+            watcher.plan, on_visit=note, clock=lambda: datetime.now(UTC) + timedelta(days=days), sleep=_no_sleep
         )
         async with watcher, asyncio.timeout(30):
-            known = sum(len(site.documents) for site in watcher.watched)
-            assert known >= len(watcher.watched)  # read from the state of the harvest
+            assert all(site.documents for site in watcher.watched)  # read from the state of the harvest
             task = asyncio.create_task(watcher.run())
-            while any((site.visited_at or 0) < began.timestamp() for site in watcher.watched) or watcher.is_busy:
-                await asyncio.sleep(0.01)
+            await is_over.wait()
             watcher.stop()
             await task
             entries = await watcher.feed.after(0, 1_000)
@@ -92,3 +104,17 @@ def test_urls_of_the_harvest_are_not_new_again_and_later_changes_are_found(
     next_version(farm, hosts)
     later = [change for number in range(1, SHARDS + 1) for change in watched(hosts, state, number, days=7)[0]]
     assert sorted(later) == changes_of(hosts, 2)
+
+
+def test_the_number_of_shards_must_be_that_of_the_harvest(hosts: list[FarmHost], state: Path) -> None:
+    listed = read_hosts([host.target for host in hosts])
+    with pytest.raises(UsageError, match=r"has part-00001.sqlite, so its hosts are divided into more parts than 1$"):
+        make_watcher(listed, state, budget=1, host_budget=1, shard="1/1")
+    make_watcher(listed, state, budget=1, host_budget=1, shard="1/2").close_state()
+
+
+def test_a_state_that_was_read_with_other_settings_is_refused(hosts: list[FarmHost], state: Path) -> None:
+    listed = read_hosts([host.target for host in hosts])
+    with pytest.raises(UsageError, match=r"was read with scope protocol before, but with scope host now; give the"):
+        make_watcher(listed, state, budget=1, host_budget=1, shard="1/2", scope="host")
+    make_watcher(listed, state, budget=1, host_budget=1, shard="1/2").close_state()  # the file is not locked
