@@ -96,7 +96,7 @@ class Visit:
         *,
         refreshes: bool = False,
     ) -> None:
-        """`name` is the site's in the state, `options` has keywords of changes(). `refreshes`: robots.txt is requested."""
+        """`name` is the site's in the state, `options` has keywords of changes(); `refreshes` requests robots.txt."""
         self.findings: dict[str, Finding] = {}
         self.faults: list[Problem] = []
         self.counts = ChangeCounts()
