@@ -183,7 +183,7 @@ def _network(decorators: Iterable[Callable[[Any], Any]]) -> Callable[[Callable[.
 
 # harvest reads many sites at once in other processes: these options have no meaning there.
 network = _network(_NETWORK)
-harvest_network = _network(each for each in _NETWORK if each not in (_CONCURRENCY, _RECORD, _MAP))
+harvest_network = _network([each for each in _NETWORK if each not in (_CONCURRENCY, _RECORD, _MAP)])
 
 
 def _convert(kwargs: dict[str, Any]) -> None:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from ..model.records import Candidate, Change, Item, UrlRecord
     from ..parser.dialects.feed_fallback import FeedFallback
     from ..parser.normalise.scope import ScopeMode
+    from ..pipeline.executor import ParseExecutor
     from ..state.state import State
     from ..state.sync import StateSync, SyncPlan
 
@@ -218,11 +219,13 @@ class SitemapReader:
         options: SyncOptions,
         *,
         wrap: Callable[[Fetcher], Fetcher] = lambda fetcher: fetcher,
+        executor: ParseExecutor | None = None,
     ) -> Callable[[], ChangeRun]:
         """change_run() in two steps, for callers with a thread for the state: the second, which this returns, makes
         the ChangeRun without reading the state.
 
-        `wrap` returns the fetcher to use in place of the reader's; `options` may have all fields of SyncPlan.
+        `wrap` returns the fetcher to use in place of the reader's; `options` may have all fields of SyncPlan;
+        `executor` is one that the caller closes.
         """
         from ..state.state import site_name  # here: reading alone needs no database
         from ..state.sync import StateSync
@@ -239,7 +242,7 @@ class SitemapReader:
 
         def change_run() -> ChangeRun:
             with _closed_on_error(state_sync):
-                crawl = self._crawl(found, cache=cache, wrap=wrap, **plan_fields)
+                crawl = self._crawl(found, cache=cache, wrap=wrap, executor=executor, **plan_fields)
             return ChangeRun(
                 found.name,
                 crawl,
@@ -280,6 +283,7 @@ class SitemapReader:
         sniff_only: bool = False,
         frontier: Callable[[Sequence[Seed], Plan], Frontier] = Frontier,
         wrap: Callable[[Fetcher], Fetcher] = lambda fetcher: fetcher,
+        executor: ParseExecutor | None = None,
         **changes: Any,
     ) -> Crawl:
         plan = attrs.evolve(self._plan, is_recording=target.replay is not None, **changes)
@@ -300,6 +304,7 @@ class SitemapReader:
             polite=target.replay is None,
             reported=target.reported,
             headers=None if target.replay else self._request_headers(seeds),
+            shared_executor=executor,
         )
 
     def _mapped(self, target: Target) -> tuple[tuple[Seed, ...], Fetcher]:

@@ -90,7 +90,7 @@ class Frontier:
         self.documents_done = 0
         self._processing: set[Document] = set()  # that have arrived and are still being parsed
         self._limits = plan.limits
-        self._jitter = jitter or random.Random().random  # noqa: S311 - spreads retries, guards nothing
+        self._jitter = jitter or random.SystemRandom().random  # its state costs nothing, and is not the caller's
         self._events = events = Events()
         self._hosts = HostQueues(plan.per_host)
         origins = frozenset(each for seed in seeds for each in seed.origins)

@@ -57,7 +57,7 @@ class Crawl:
 
     `sniff_only` stops reading each document once its format is known, and yields no records. `polite=False` is for
     replays: delays are skipped, in their order. `reported` items come first. `headers` decides which of the caller's
-    headers a request gets: see fetch/request_headers.py.
+    headers a request gets: see fetch/request_headers.py. A `shared_executor` is the caller's, who closes it.
     """
 
     frontier: Frontier
@@ -69,12 +69,17 @@ class Crawl:
     _reported: Sequence[Problem | Outcome] = ()
     _headers: RequestHeaders | None = None
     _clock: Callable[[], float] = time.monotonic
+    _shared_executor: ParseExecutor | None = None
     bytes_wire: int = attrs.field(default=0, init=False)
     _has_noted_withheld: bool = attrs.field(default=False, init=False)
-    _executor: ParseExecutor = attrs.field(factory=ParseExecutor, init=False)
+    _executor: ParseExecutor = attrs.field(init=False)
     _put: Callable[[Batch], Awaitable[None]] = attrs.field(init=False)
     _timer: RequestTimer = attrs.field(init=False)
     _tasks: asyncio.TaskGroup = attrs.field(factory=asyncio.TaskGroup, init=False)
+
+    @_executor.default
+    def _own_executor(self) -> ParseExecutor:
+        return self._shared_executor or ParseExecutor()
 
     @_timer.default
     def _new_timer(self) -> RequestTimer:
@@ -94,7 +99,8 @@ class Crawl:
         try:
             await self._crawl()
         finally:
-            await self._executor.close()
+            if self._shared_executor is None:
+                await self._executor.close()
 
     async def _crawl(self) -> None:
         """Starts the requests that the frontier permits until it is done; an unexpected exception ends the crawl."""

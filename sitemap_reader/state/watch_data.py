@@ -57,11 +57,16 @@ class WatchData:
                 yield row.stored, _object(values[row.id])
 
     def save(self, site: str, values: Mapping[str, Any], documents: Mapping[str, Mapping[str, Any]]) -> None:
-        """Stores the values of a site, and of documents by URL; commits."""
+        """Stores the values of a site, and of documents by URL, after a visit; commits.
+
+        Deletes the runs of the site that found no change, as there are as many as visits. The first, the baseline, the
+        last and the last complete one stay: later runs refer to them.
+        """
         with self._state.transaction():
             self._state.db.execute("UPDATE site SET watch = ? WHERE name = ?", (_json(values), site))
             rows = [(_json(document), url, site) for url, document in documents.items()]
             self._state.db.executemany(_SAVE, rows)
+            self._state.db.execute(_DELETE_IDLE_RUNS, {"site": site})
 
     # --- responses ---
 
@@ -82,16 +87,6 @@ class WatchData:
                 "INSERT OR REPLACE INTO response SELECT id, ?, ?, ?, ?, ? FROM site WHERE name = ?",
                 (*values, zlib.compress(response.body), site),
             )
-
-    # --- runs ---
-
-    def delete_idle_runs(self, site: str) -> None:
-        """Deletes the runs of a site that found no change, as there are as many as visits; commits.
-
-        The first, the baseline, the last and the last complete one stay: later runs refer to them.
-        """
-        with self._state.transaction():
-            self._state.db.execute(_DELETE_IDLE_RUNS, {"site": site})
 
 
 _RESPONSES = """

@@ -26,13 +26,14 @@ from ..model.records import Change
 from ..scale.folder import part_name
 from ..scale.hosts import domain_of, read_hosts, shard_of
 from ..serialize.jsonl import from_json
-from ..state.state import State
+from ..state.state import State, site_name
+from ..state.sync import settings_difference
 from .budget import Budget
 from .service import SinkPlan, run_watch
 from .watcher import SITES_AT_ONCE, Watcher, WatchPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..client.targets import Target
     from ..scale.hosts import HostList
@@ -127,10 +128,25 @@ def make_watcher(
     make_sync_plan(dict(sync))  # raises for wrong values
     reader = SitemapReader(**options)
     query = {name: value for name, value in sync.items() if name not in _SYNC}
-    reader.state_settings(UrlQuery(**query))
+    settings = reader.state_settings(UrlQuery(**query))
     plan = WatchPlan(Budget(budget, host_budget), ReaderOptions(**options), sync, sites_at_once)  # type: ignore[typeddict-item]
     targets, path = _of_shard(hosts, state, shard)
-    return Watcher(targets, State(path, create=True, shared_by=max(2, sites_at_once)), plan)
+    opened = State(path, create=True, shared_by=max(2, sites_at_once))
+    try:
+        _check_settings(opened, targets, settings)
+    except BaseException:
+        opened.close()
+        raise
+    return Watcher(targets, opened, plan)
+
+
+def _check_settings(state: State, targets: Iterable[Target], wanted: Mapping[str, Any]) -> None:
+    """UsageError where a site was read with other settings before, as its URLs cannot be compared."""
+    known = state.settings()
+    for target in targets:
+        name = site_name(target.seeds)
+        if difference := settings_difference(known.get(name, wanted), wanted):
+            raise UsageError(f"{name} in {state.name} {difference}; give the same options, or name another state")
 
 
 def _of_shard(hosts: HostList, state: str | Path, shard: str | None) -> tuple[list[Target], Path]:
@@ -146,6 +162,9 @@ def _of_shard(hosts: HostList, state: str | Path, shard: str | None) -> tuple[li
     if folder.is_file():
         raise UsageError(f"shard: {folder} is a file; with shards the state is a folder, with a file for each")
     folder.mkdir(parents=True, exist_ok=True)
+    last = max((path.stem for path in folder.glob("part-*.sqlite")), default="")
+    if last >= part_name(shards):
+        raise UsageError(f"shard: {folder} has {last}.sqlite, so its hosts are divided into more parts than {shards}")
     return [site_target(target) for target in targets], folder / f"{part_name(number - 1)}.sqlite"
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ..client.targets import Target
     from ..model.records import Item, SitemapRef
     from ..pipeline.document_parser import Batch
+    from ..pipeline.executor import ParseExecutor
     from ..pipeline.thread_pool import ThreadPool
     from ..state.change_log import ChangeLog
     from ..state.diff_rules import ChangePiece
@@ -63,12 +64,16 @@ class Finding:
 
 @attrs.frozen
 class Stores:
-    """The state of a watch, and all that writes to it; only `thread` may use them, one call after the other."""
+    """The state of a watch, and all that writes to it; only `thread` may use them, one call after the other.
+
+    `executor` parses the documents of all visits.
+    """
 
     state: State
     log: ChangeLog
     data: WatchData
     thread: ThreadPool
+    executor: ParseExecutor
 
 
 class Visit:
@@ -123,7 +128,7 @@ class Visit:
             async with aclosing(run.crawl.batches()) as batches:
                 async for batch in batches:
                     await thread.run(self._apply, run, batch)
-            await thread.run(self._finish, run)
+            await thread.run(self._finish, run, ending)
             self.has_ended = True
         except Exception as exc:
             failure = first_failure(exc)
@@ -132,7 +137,8 @@ class Visit:
             self.error = f"please report it: {type(failure).__name__}: {failure}"
         finally:
             self.crawl_delay = self._delay(run)
-            await asyncio.shield(thread.run(ending.close))  # also where this is cancelled meanwhile
+            if not self.has_ended:
+                await asyncio.shield(thread.run(ending.close))  # also where this is cancelled meanwhile
 
     def _delay(self, run: ChangeRun) -> float | None:
         rules = [run.crawl.frontier.rules(f"{seed.origins[0]}/") for seed in self._target.seeds]
@@ -149,7 +155,9 @@ class Visit:
 
         options: Any = {**self._options, "on_document": self._end_document, "on_item": self._note_fault}
         with _Rollback(self._stores):
-            make_run = self._reader.begin_sync(self._target, self._stores.state, options, wrap=wrap)
+            make_run = self._reader.begin_sync(
+                self._target, self._stores.state, options, wrap=wrap, executor=self._stores.executor
+            )
             self._stores.state.commit()  # a rollback must not take the row of the site
         return make_run
 
@@ -159,10 +167,11 @@ class Visit:
             self._stores.state.commit()
         self._note_commit(run)
 
-    def _finish(self, run: ChangeRun) -> None:
+    def _finish(self, run: ChangeRun, ending: ExitStack) -> None:
         with _Rollback(self._stores):
             self._log(run.last_change_pieces())
         self._note_commit(run)
+        ending.close()
 
     def _log(self, pieces: Iterable[ChangePiece]) -> None:
         for piece in pieces:

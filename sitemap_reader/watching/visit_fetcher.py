@@ -40,10 +40,10 @@ class VisitFetcher:
     """A Fetcher that answers from `stored` (URL -> response) and for the rest from another one.
 
     `new_responses` are those to store: of robots.txt, but for refusals and server errors, which may be over at the next
-    visit. `was_stored`: a stored one was used. `requests` counts what was sent, `statuses` the responses by class,
-    `failures` those without a response, refused or answered with a server error. `max_ages` has the seconds of
-    Cache-Control by URL, `retry_after` is the longest in seconds of a Retry-After, `last_request` the time of the
-    last request to each origin, in seconds since 1970, UTC.
+    visit. `stored_at` is when the oldest stored one that was used had been received. `requests` counts what was sent,
+    `statuses` the responses by class, `failures` those without a response, refused or answered with a server error.
+    `max_ages` has the seconds of Cache-Control by URL, `retry_after` is the longest in seconds of a Retry-After,
+    `last_request` the time of the last request to each origin. Times are seconds since 1970, UTC.
     """
 
     _fetcher: Fetcher
@@ -51,7 +51,7 @@ class VisitFetcher:
     _clock: Callable[[], datetime]
     _on_request: Callable[[str], None]
     new_responses: list[StoredResponse] = attrs.field(factory=list, init=False)
-    was_stored: bool = attrs.field(default=False, init=False)
+    stored_at: float | None = attrs.field(default=None, init=False)
     requests: int = attrs.field(default=0, init=False)
     statuses: Counter[str] = attrs.field(factory=Counter, init=False)
     failures: int = attrs.field(default=0, init=False)
@@ -64,7 +64,8 @@ class VisitFetcher:
         """Opens the stored response, or requests it; as Fetcher.fetch()."""
         stored = self._stored.get(url)
         if stored is not None:
-            self.was_stored = True
+            at = stored.at.timestamp()
+            self.stored_at = at if self.stored_at is None else min(at, self.stored_at)
             yield Response(stored.status, stored.headers, AsyncChunks(iter([stored.body])), url)
             return
         self._count(url)

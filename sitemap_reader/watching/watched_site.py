@@ -72,6 +72,7 @@ class WatchedSite:
     paused_until: float = 0.0
     robots_at: float = 0.0  # when robots.txt and the well-known paths were last looked at
     refreshes: bool = False  # the next visit requests robots.txt anew
+    timer: int = -1  # the number of its timer in the watcher
     faults: dict[str, list[Problem]] = attrs.field(factory=dict, repr=False)
     error: str | None = None
     hours: dict[int, Counter[str]] = attrs.field(factory=dict, repr=False)  # hour since 1970 -> changes, requests
@@ -202,13 +203,16 @@ class WatchedSite:
             wait = max(wait, backoff * (0.75 + jitter / 2))
         elif fetcher and fetcher.requests:
             self.failing_since, self.failures = None, 0
-        if not failed and visit.has_ended and fetcher and not fetcher.was_stored:
-            self._note_robots(now)
+        if not failed and visit.has_ended and fetcher:
+            self._note_robots(now, fetcher.stored_at)
         last = max(fetcher.last_request.values(), default=0.0) if fetcher else 0.0
         self.paused_until = max(now + wait if wait else 0.0, last + (visit.crawl_delay or 0.0))
 
-    def _note_robots(self, now: float) -> None:
-        """Notes that robots.txt was read anew."""
+    def _note_robots(self, now: float, stored_at: float | None) -> None:
+        """Notes that robots.txt was read anew, or its response of an earlier time."""
+        if stored_at is not None:
+            self.robots_at = max(self.robots_at, stored_at)  # of a visit after which the process was killed
+            return
         self.robots_at, self.refreshes = now, False
         for document in self.documents.values():
             document.was_rescoped = False

@@ -22,6 +22,7 @@ from ..client.reader import SitemapReader
 from ..client.targets import site_target
 from ..model.errors import StateError, UsageError
 from ..parser.normalise.urls import host, registrable_domain
+from ..pipeline.executor import ParseExecutor
 from ..pipeline.thread_pool import ThreadPool
 from ..state.change_log import ChangeLog
 from ..state.state import State, site_name
@@ -82,6 +83,7 @@ class Watcher:
         self._targets = [*targets]
         self._state = state
         self._thread = ThreadPool("sitemap-reader-state")
+        self._executor = ParseExecutor()
         self._stores: Stores
         self._reader: SitemapReader
         self._schedule = Schedule(plan.budget)
@@ -108,7 +110,7 @@ class Watcher:
 
     def _open(self) -> ChangeLog:
         self._state.commit()  # begins a transaction
-        self._stores = Stores(self._state, ChangeLog(self._state), WatchData(self._state), self._thread)
+        self._stores = Stores(self._state, ChangeLog(self._state), WatchData(self._state), self._thread, self._executor)
         known = self._stores.data.sites()
         for target in self._targets:
             site = self._add_site(target)
@@ -128,6 +130,7 @@ class Watcher:
     async def __aexit__(self, *exc_info: object) -> None:
         await self._cancel_visits()
         await self._reader.close()
+        await self._executor.close()
         await self._thread.close()
         self.close_state()
 
@@ -196,7 +199,9 @@ class Watcher:
                 due.setdefault(name, set()).add(url)
             self._start(visit.host, [(self._sites[name], urls) for name, urls in due.items()])
         while self._timers and self._timers[0][0] <= now and len(self._running) < self.plan.sites_at_once:
-            _, _, site = heappop(self._timers)
+            _, number, site = heappop(self._timers)
+            if number != site.timer:  # a later one has replaced it
+                continue
             allowed_at = self._schedule.available_at(site.domain, now)
             if site.next_robots > now:  # it was visited meanwhile
                 self._set_timer(site, site.next_robots)
@@ -206,7 +211,9 @@ class Watcher:
                 self._start(site.domain, [(site, set())])
 
     def _set_timer(self, site: WatchedSite, at: float) -> None:
-        heappush(self._timers, (at, next(self._order), site))
+        """Sets the one timer of a site."""
+        site.timer = next(self._order)
+        heappush(self._timers, (at, site.timer, site))
 
     def _start(self, domain: str, visits: list[tuple[WatchedSite, set[str]]]) -> None:
         task = self._running[domain] = asyncio.create_task(self._visit_domain(domain, visits))
@@ -264,7 +271,6 @@ class Watcher:
         if self.plan.on_visit is not None:
             self.plan.on_visit(site, visit)
         await self._thread.run(self._stores.data.save, site.name, site.values(), documents)
-        await self._thread.run(self._stores.data.delete_idle_runs, site.name)
         if self._state_error is not None:
             self.report(f"{self._state.name} can be written again: sites are visited")
         self._state_error = None
@@ -279,6 +285,8 @@ class Watcher:
         if fetcher is not None:
             self._counts["requests"].update(fetcher.statuses)
             self._requests.append((now, fetcher.requests))
+        while self._requests[0][0] < now - 3600:
+            self._requests.popleft()
 
     async def _keep_up(self) -> None:
         """Prunes the log once an hour."""

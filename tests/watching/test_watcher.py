@@ -408,3 +408,49 @@ def test_the_state_is_locked(tmp_path: Path, web: MemoryWeb, clock: VirtualClock
                 sqlite3.connect(tmp_path / "s.db", timeout=0).execute("SELECT count(*) FROM site")
 
     run(main())
+
+
+def test_a_robots_txt_of_a_visit_that_was_killed_is_used_for_its_day(
+    tmp_path: Path, web: MemoryWeb, clock: VirtualClock
+) -> None:
+    """Its response was stored, but not the values of the site."""
+
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock, budget=0.01) as watch:
+            await watch.run(minutes=1)
+        with sqlite3.connect(tmp_path / "s.db") as db:
+            db.execute("UPDATE site SET watch = '{}'")
+        db.close()
+        visits = []
+        note = lambda site, visit: visits.append(site.next_robots)  # noqa: E731
+        async with watching(tmp_path / "s.db", web, clock, budget=0.01, on_visit=note) as watch:
+            began = await watch.run(hours=23)
+            assert visits == [(START + timedelta(hours=24)).timestamp()]
+            assert web.requested(began) == []
+            await watch.run(hours=2)
+            assert ROBOTS.partition("//")[2] in web.requested(began)
+
+    run(main())
+
+
+def test_two_hosts_whose_robots_txt_was_read_at_different_times_are_visited_once_a_day(
+    tmp_path: Path, web: MemoryWeb, clock: VirtualClock
+) -> None:
+    async def main() -> None:
+        web.pages[ROBOTS] = b"Sitemap: https://b.test/b.xml\n"
+        web.pages["https://b.test/robots.txt"] = b""
+        web.pages["https://b.test/b.xml"] = urlset("https://b.test/1")
+        visits = []
+        note = lambda site, visit: visits.append(clock.now)  # noqa: E731
+        async with watching(tmp_path / "s.db", web, clock, budget=60, on_visit=note) as watch:
+            await watch.run(hours=20)
+        with sqlite3.connect(tmp_path / "s.db") as db:
+            moved = "UPDATE response SET at = at + 3600000000 WHERE url = 'https://b.test/robots.txt'"
+            assert db.execute(moved).rowcount == 1
+        db.close()
+        visits.clear()
+        async with watching(tmp_path / "s.db", web, clock, budget=0.01, on_visit=note) as watch:
+            await watch.run(hours=72)
+        assert len(visits) <= 8
+
+    run(main())
