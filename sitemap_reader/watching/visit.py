@@ -19,7 +19,7 @@ from ..model.errors import StateError
 from ..model.problems import Problem
 from ..model.records import ChangeCounts
 from ..pipeline.crawl import first_failure
-from .visit_fetcher import ROBOTS_FOR, VisitFetcher
+from .visit_fetcher import VisitFetcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -94,11 +94,11 @@ class Visit:
         on_request: Callable[[str], None],
         options: Mapping[str, Any],
         *,
-        refreshes: bool = False,
+        since: datetime,
     ) -> None:
         """`name` is that of the site in the state, `options` are keywords of changes().
 
-        `refreshes`: reads robots.txt anew.
+        A robots.txt is requested unless its response is stored `since` this time.
         """
         self.findings: dict[str, Finding] = {}
         self.faults: list[Problem] = []
@@ -113,7 +113,7 @@ class Visit:
         self._stores = stores
         self._clock = clock
         self._on_request = on_request
-        self._refreshes = refreshes
+        self._since = since
         self._options = {**options, "is_due": is_due, "clock": clock}
         self._next = _Changes()
 
@@ -147,7 +147,7 @@ class Visit:
     # --- in the thread of the state ---
 
     def _begin(self) -> Callable[[], ChangeRun]:
-        stored = {} if self._refreshes else self._stores.data.responses(self._name, self._clock() - ROBOTS_FOR)
+        stored = self._stores.data.responses(self._name, self._since)
 
         def wrap(fetcher: Any) -> VisitFetcher:
             self.fetcher = VisitFetcher(fetcher, stored, self._clock, self._on_request)

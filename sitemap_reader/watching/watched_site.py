@@ -6,10 +6,11 @@ may be visited again; the values to store. Times are seconds since 1970, UTC.
 
 from __future__ import annotations
 
-from collections import Counter
-from datetime import UTC, datetime
+from array import array
+from datetime import UTC, datetime, timedelta
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
+from zlib import crc32
 
 import attrs
 
@@ -75,7 +76,7 @@ class WatchedSite:
     timer: int = -1  # the number of its timer in the watcher
     faults: dict[str, list[Problem]] = attrs.field(factory=dict, repr=False)
     error: str | None = None
-    hours: dict[int, Counter[str]] = attrs.field(factory=dict, repr=False)  # hour since 1970 -> changes, requests
+    day: DayCounts = attrs.field(factory=lambda: DayCounts(), repr=False)
 
     @property
     def domain(self) -> str:
@@ -85,8 +86,17 @@ class WatchedSite:
     @property
     def next_robots(self) -> float:
         """When the site is visited even if no document is due: to look for new sitemaps."""
-        due = self.robots_at + _ROBOTS_SECONDS if self.robots_at and not self.refreshes else 0.0
+        due = self.robots_at + self._robots_seconds if self.robots_at and not self.refreshes else 0.0
         return max(due, self.paused_until)
+
+    def robots_since(self, now: datetime) -> datetime:
+        """The time from which a stored robots.txt may be used."""
+        return now if self.refreshes else now - timedelta(seconds=self._robots_seconds)
+
+    @property
+    def _robots_seconds(self) -> float:
+        """From 18 to 24 hours, by the name of the site: else all sites of a new watch would be due at once each day."""
+        return _ROBOTS_SECONDS * (0.75 + 0.25 * (crc32(self.name.encode("utf-8", "surrogatepass")) / 2**32))
 
     def key(self, url: str) -> tuple[str, str]:
         """The key of a document in the schedule."""
@@ -230,14 +240,10 @@ class WatchedSite:
 
     def _count(self, visit: Visit, now: float) -> None:
         """Adds the changes and requests of a visit to those of the last 24 hours."""
-        counts, hour = visit.counts, int(now // 3600)
-        found = Counter(new=counts.new, updated=counts.updated, removed=counts.removed)
-        if found.total():
+        counts, requests = visit.counts, visit.fetcher.requests if visit.fetcher else 0
+        if counts.new or counts.updated or counts.removed:
             self.changed_at = now
-        found["requests"] = visit.fetcher.requests if visit.fetcher else 0
-        self.hours.setdefault(hour, Counter()).update(found)
-        for old in [each for each in self.hours if each <= hour - 24]:
-            del self.hours[old]
+        self.day.add(now, (counts.new, counts.updated, counts.removed, requests))
 
     def values(self) -> dict[str, Any]:
         """What is stored of the site."""
@@ -245,7 +251,7 @@ class WatchedSite:
 
     def status(self, now: float) -> SiteStatus:
         """What is reported of the site."""
-        counts = sum(self.hours.values(), Counter[str]())
+        new, updated, removed, requests = self.day.totals(now)
         dues = [self.schedule.due_at(self.key(url), now) for url in self.documents]
         next_visit = max(min([*dues, self.next_robots]), self.paused_until, now)
         return SiteStatus(
@@ -255,10 +261,10 @@ class WatchedSite:
             next_visit=_moment(next_visit),
             last_visit=_moment(self.visited_at),
             last_change=_moment(self.changed_at),
-            new=counts["new"],
-            updated=counts["updated"],
-            removed=counts["removed"],
-            requests=counts["requests"],
+            new=new,
+            updated=updated,
+            removed=removed,
+            requests=requests,
             failing_since=_moment(self.failing_since),
             backoff_until=_moment(self.paused_until) if self.failures and self.paused_until > now else None,
             faults=(*self._all_faults(),),
@@ -270,6 +276,29 @@ class WatchedSite:
         for problems in reversed(self.faults.values()):
             for problem in problems:
                 yield Fault(problem.code, problem.message)
+
+
+@attrs.define
+class DayCounts:
+    """Counts of the last 24 hours: new, updated and removed URLs, requests; 40 bytes for each hour with a visit."""
+
+    _rows: array[int] = attrs.field(factory=lambda: array("q"))  # hour since 1970, and its four counts
+
+    def add(self, now: float, counts: tuple[int, int, int, int]) -> None:
+        """Adds counts at a time, and deletes those of a day before."""
+        hour = int(now // 3600)
+        while self._rows and self._rows[0] <= hour - 24:
+            del self._rows[:5]
+        if not self._rows or self._rows[-5] != hour:
+            self._rows.extend((hour, 0, 0, 0, 0))
+        for place, number in enumerate(counts, -4):
+            self._rows[place] += number
+
+    def totals(self, now: float) -> tuple[int, ...]:
+        """The sums of the last 24 hours."""
+        first = int(now // 3600) - 24
+        recent = [start for start in range(0, len(self._rows), 5) if self._rows[start] > first]
+        return tuple(sum(self._rows[start + place] for start in recent) for place in range(1, 5))
 
 
 @attrs.define

@@ -257,7 +257,7 @@ class Watcher:
             signals.is_due,
             signals.on_request,
             self.plan.options,
-            refreshes=site.refreshes,
+            since=site.robots_since(self.plan.clock()),
         )
         try:
             await visit.run()
@@ -344,7 +344,8 @@ class Watcher:
         now = self._now()
         while self._requests and self._requests[0][0] < now - 3600:
             self._requests.popleft()
-        changes: Counter[str] = sum((sum(site.hours.values(), Counter()) for site in self._sites.values()), Counter())
+        days = [site.day.totals(now) for site in self._sites.values()]
+        new, updated, removed = (sum(day[place] for day in days) for place in range(3))
         return Totals(
             sites=len(self._sites),
             documents=len(self._schedule),
@@ -352,9 +353,9 @@ class Watcher:
             failing=sum(site.failures > 0 for site in self._sites.values()),
             budget_per_hour=self.plan.budget.per_hour,
             requests_last_hour=sum(number for _, number in self._requests),
-            new=changes["new"],
-            updated=changes["updated"],
-            removed=changes["removed"],
+            new=new,
+            updated=updated,
+            removed=removed,
             sinks=self._sinks(),
         )
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from watched_sites import MemoryWeb, VirtualClock, urlset, watching
 
+from sitemap_reader.client.targets import site_target
+from sitemap_reader.watching.budget import Budget
 from sitemap_reader.watching.pings import Ping
+from sitemap_reader.watching.schedule import Schedule
+from sitemap_reader.watching.watched_site import DayCounts, WatchedSite
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,3 +52,26 @@ def test_a_site_has_one_timer_after_any_number_of_pings(tmp_path: Path) -> None:
             assert len(watch.watcher._timers) == 1
 
     asyncio.run(main())
+
+
+def test_sites_are_not_all_due_at_the_same_time() -> None:
+    """robots.txt is due after 18 to 24 hours, spread over sites, and for each site always after the same time."""
+    schedule = Schedule(Budget(100))
+    names = [f"https://{number}.test/" for number in range(500)]
+    sites = [WatchedSite(name, site_target(name), schedule) for name in names]
+    for site in sites:
+        site.robots_at = 1_000_000.0
+    hours = sorted((site.next_robots - 1_000_000.0) / 3600 for site in sites)
+    assert 18 <= hours[0] < 18.1
+    assert 23.9 < hours[-1] <= 24
+    assert max(later - earlier for earlier, later in pairwise(hours)) < 0.2
+
+
+def test_counts_are_those_of_a_day() -> None:
+    day = DayCounts()
+    for hour in range(50):
+        day.add(hour * 3600.0, (1, 0, 2, 3))
+        day.add(hour * 3600.0 + 3599, (0, 1, 0, 0))
+    assert day.totals(49 * 3600.0) == (24, 24, 48, 72)
+    assert day.totals(60 * 3600.0) == (13, 13, 26, 39)
+    assert day.totals(90 * 3600.0) == (0, 0, 0, 0)
