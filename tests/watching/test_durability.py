@@ -58,10 +58,6 @@ def _keep_response(changes: LoggedChanges) -> None:
     WatchData(changes.state).keep_response(SITE, StoredResponse(ONE, NOON, 200, {}, b""))
 
 
-def _delete_idle_runs(changes: LoggedChanges) -> None:
-    WatchData(changes.state).delete_idle_runs(SITE)
-
-
 @pytest.mark.parametrize(
     ("event", "write"),
     [
@@ -70,7 +66,7 @@ def _delete_idle_runs(changes: LoggedChanges) -> None:
         ("INSERT ON sink", _add_sink),
         ("UPDATE ON site", _save),
         ("INSERT ON response", _keep_response),
-        ("DELETE ON run", _delete_idle_runs),
+        ("DELETE ON run", _save),
     ],
 )
 def test_after_a_failed_write_the_next_one_is_a_transaction(
