@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from change_logs import seqs_of
 from changing_site import ChangingSite
+from small_disks import mounted
 from tiers import needs
 from watched_sites import FastClock
 from watching_child import until_all_is_found
@@ -43,16 +44,8 @@ SPEED = 5_000
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 24 MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", folder], capture_output=True, check=False)
-    if made.returncode:
-        pytest.skip("no file system can be mounted here")
-    try:
+    with mounted(tmp_path / "disk", "24m") as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", folder], check=True)
 
 
 def fill(disk: Path) -> Path:

@@ -6,12 +6,12 @@ import asyncio
 import errno
 import gzip
 import os
-import subprocess
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 from change_logs import NOON, ListSink, entry_of, seqs_of
+from small_disks import mounted
 from tiers import needs
 
 from sitemap_reader.model.errors import UsageError
@@ -147,16 +147,8 @@ def test_file_of_another_process_is_not_written(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 32 KiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "none", folder], capture_output=True, check=False)
-    if made.returncode:
-        pytest.skip("no file system can be mounted here")
-    try:
+    with mounted(tmp_path / "disk", "32k") as folder:
         yield folder
-    finally:
-        subprocess.run(["umount", folder], check=True)
 
 
 def test_full_disk_delays_the_changes_and_loses_none(small_disk: Path) -> None:
