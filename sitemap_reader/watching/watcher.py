@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .pings import Ping
 
 SITES_AT_ONCE: Final = 50
+MAX_ADDED_SITES: Final = 10_000  # by pings, until the watch is started again
 KEEP_LOG: Final = timedelta(days=7)
 STATE_RETRY_SECONDS: Final = 30.0
 _PRUNE_SECONDS: Final = 3600.0
@@ -385,7 +386,7 @@ class Watcher:
     def _visit_unknown(self, url: str, now: float) -> None:
         """Looks for new sitemaps on the watched sites of the domain; if there are none, watches this one."""
         sites = self._by_domain.get(registrable_domain(host(url)), [])
-        if not sites:
+        if not sites and len(self._sites) < len(self._targets) + MAX_ADDED_SITES:
             with suppress(UsageError):
                 added = self._add_site(site_target(url))
                 sites = [added] if added else []

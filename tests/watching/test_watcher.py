@@ -13,6 +13,7 @@ import pytest
 from watched_sites import START, MemoryWeb, VirtualClock, failing, index, urlset, watching
 
 from sitemap_reader.state.state import State
+from sitemap_reader.watching import watcher
 from sitemap_reader.watching.pings import Ping
 from sitemap_reader.watching.status import SiteQuery
 
@@ -399,6 +400,21 @@ def test_a_verified_ping_adds_a_site(tmp_path: Path, web: MemoryWeb, clock: Virt
             await watch.run(minutes=5)
             assert ("new", "other.test/page") in await watch.changes()
             assert (await watch.watcher.totals()).sites == 2
+
+    run(main())
+
+
+def test_pings_add_a_bounded_number_of_sites(
+    tmp_path: Path, web: MemoryWeb, clock: VirtualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "MAX_ADDED_SITES", 2)
+
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            for number in range(4):
+                await watch.watcher.ping(Ping(f"https://other{number}.test/s.xml", clock.now, known=False))
+            await watch.run(minutes=1)
+            assert (await watch.watcher.totals()).sites == 3
 
     run(main())
 
