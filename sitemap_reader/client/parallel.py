@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from ..parser.normalise.urls import host, registrable_domain
 from .progressbar import ProgressBar
 from .query import UrlQuery
 from .summary import Progress
@@ -149,7 +148,7 @@ def _groups_by_domain(targets: Sequence[Target]) -> list[list[int]]:
     """The numbers of the targets, those of one registrable domain together; recordings have no host to protect."""
     groups: dict[object, list[int]] = {}
     for number, target in enumerate(targets):
-        domain = number if target.replay else registrable_domain(host(f"{target.seeds[0].origins[0]}/"))
+        domain = number if target.replay else target.domain
         groups.setdefault(domain, []).append(number)
     return [*groups.values()]
 

@@ -25,7 +25,7 @@ from ..frontier.seeds import SCHEME, Seed, basic, parse_target
 from ..model.errors import UsageError
 from ..model.problems import Problem, report
 from ..model.records import Outcome
-from ..parser.normalise.urls import without_credentials
+from ..parser.normalise.urls import host, registrable_domain, without_credentials
 from ..serialize.dumps import DUMP_SUFFIXES, STDIN, is_warc_name
 from .local_sites import likely_base, open_body, open_file, open_folder
 
@@ -86,6 +86,11 @@ class Target:
         None where the target is not a folder or a file with a base, or has no file for this URL.
         """
         return self.replay.file_of(url) if isinstance(self.replay, StaticFilesFetcher) else None
+
+    @property
+    def domain(self) -> str:
+        """The registrable domain of the site: limits on requests are of all its hosts together."""
+        return registrable_domain(host(f"{self.seeds[0].origins[0]}/"))
 
     @property
     def reported(self) -> list[Problem | Outcome]:

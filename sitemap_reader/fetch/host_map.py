@@ -15,7 +15,7 @@ import attrs
 
 from ..frontier.seeds import SCHEME
 from ..model.errors import FetchError, UsageError
-from ..parser.normalise.urls import clean_url, origin
+from ..parser.normalise.urls import clean_url, is_robots_txt, origin
 from .client import Response
 from .replay import AsyncChunks
 
@@ -136,7 +136,7 @@ class MappedFetcher:
         would verify listings.
         """
         is_staging, mapped = self._map.is_staging(url), self._map.lacks_scheme(url)
-        if (is_staging or mapped) and url == f"{origin(url)}/robots.txt":
+        if (is_staging or mapped) and is_robots_txt(url):
             yield Response(404, {}, AsyncChunks(iter(())), url)
         elif is_staging:
             location = self._map.production_url(url, url)

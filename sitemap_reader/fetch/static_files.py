@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import attrs
 
 from ..model.errors import FetchError
-from ..parser.normalise.urls import origin
+from ..parser.normalise.urls import is_robots_txt
 from .client import Response
 from .replay import AsyncChunks, file_chunks, open_file
 
@@ -93,7 +93,7 @@ class StaticFilesFetcher:
         if f"{path}/" == self.base:
             return _Redirect(self.base + mark + query)
         if not path.startswith(self.base):
-            if path == f"{origin(path)}/robots.txt":  # of a host, or a level, whose rules and lines are not known
+            if is_robots_txt(path):  # of a host, or a level, whose rules and lines are not known
                 return None
             message = f"it is not in {self.folder}, which is read as {self.base}: no request is made"
             raise FetchError(message, transient=False, remedy="try that site on its own")
@@ -143,7 +143,7 @@ class OneDocumentFetcher:
         if url == self.url:
             content_type = _CONTENT_TYPES.get(PurePosixPath(url.partition("?")[0]).suffix.lower())
             yield Response(200, {"content-type": content_type} if content_type else {}, self._chunks(), url)
-        elif url == f"{origin(url)}/robots.txt":
+        elif is_robots_txt(url):
             yield Response(404, {}, AsyncChunks(iter(())), url)
         else:
             message = f"not read: only {self.url} was given, and no request is made"

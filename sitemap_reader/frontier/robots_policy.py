@@ -16,7 +16,7 @@ from ..model.problems import report
 from ..model.records import Outcome
 from ..parser.content.sniff import Format
 from ..parser.normalise.scope import verified_prefixes
-from ..parser.normalise.urls import origin, without_userinfo
+from ..parser.normalise.urls import is_robots_txt, without_userinfo
 from .document_request import Document, Failed
 from .responses import allow_listing, failure_of_both_schemes, with_remedy
 from .robots_rules import ALLOW_ALL, Rules, disallow_all
@@ -91,7 +91,7 @@ class RobotsPolicy:
     def robots_at(self, url: str) -> Document | None:
         """The robots.txt that a document lists or redirects to, requested once; None for another document."""
         place = without_userinfo(url)
-        if place != f"{origin(place)}/robots.txt":
+        if not is_robots_txt(place):
             return None
         host = self._hosts.for_url(place)
         return None if host.skip_failure and host.robots_txt is None else self._robots(host)

@@ -14,7 +14,6 @@ import attrs
 
 from ..client.targets import read_target_list, site_target
 from ..model.errors import UsageError
-from ..parser.normalise.urls import host, registrable_domain
 from ..state.state import site_name
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ def read_hosts(hosts: str | Path | bytes | Iterable[str]) -> HostList:
         if name in targets:
             repeated += 1
         else:
-            targets[name] = site.name, _domain(site)
+            targets[name] = site.name, site.domain
     if not targets:
         first = "".join(f"; line {number}: {why}" for number, why in refused[:1])
         place = hosts if named else "the list"
@@ -103,11 +102,7 @@ def domain_of(target: str) -> str:
     >>> domain_of("https://news.example.co.uk:8443/sitemap.xml"), domain_of("127.0.0.1:8080")
     ('example.co.uk', '127.0.0.1')
     """
-    return _domain(site_target(target))
-
-
-def _domain(site: Target) -> str:
-    return registrable_domain(host(f"{site.seeds[0].origins[0]}/"))
+    return site_target(target).domain
 
 
 def by_domain(targets: Iterable[str]) -> dict[str, list[str]]:

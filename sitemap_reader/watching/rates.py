@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 
+from .budget import HOUR
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-HOUR: Final = 3600.0
 DAY: Final = 24 * HOUR
 HALF_LIFE_SECONDS: Final = 30 * DAY
 SAME_CHANGE_SECONDS: Final = 60.0  # a build writes many lastmods within seconds

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..client.streams import changes_of
+from ..frontier.lastmod_trust import TRUSTED_SCORE
 from ..model.errors import StateError
 from ..model.problems import Problem
 from ..model.records import ChangeCounts
+from ..parser.normalise.dates import TIMED
 from ..pipeline.crawl import first_failure
 from .visit_fetcher import VisitFetcher
 
@@ -40,11 +42,8 @@ if TYPE_CHECKING:
 
 # Times of changes that are noted of one document.
 _MAX_MOMENTS = 100
-_TIMES = frozenset({"minute", "second", "subsecond"})  # precisions
 # Faults that are kept of one visit.
 _MAX_FAULTS = 5
-# How far the lastmods of a document must be trusted to be the times of its changes.
-_TRUSTED = 0.8
 
 
 @attrs.define
@@ -186,7 +185,7 @@ class Visit:
 
     def _end_document(self, document: StoredDocument) -> None:
         score = document.lastmod_trust.score
-        is_trusted = score is not None and score >= _TRUSTED
+        is_trusted = score is not None and score >= TRUSTED_SCORE
         was_requested = document.looked_at is not None and document.looked_at == document.last_seen
         changes, self._next = self._next, _Changes()
         moments = changes.moments if is_trusted else []
@@ -227,5 +226,5 @@ class _Changes:
         for change in islice(changes_of(piece), _MAX_MOMENTS - len(self.moments)):
             record = change.record
             self.has_news = self.has_news or record.news is not None
-            if change.change != "removed" and record.lastmod and record.lastmod_precision in _TIMES:
+            if change.change != "removed" and record.lastmod and record.lastmod_precision in TIMED:
                 self.moments.append(record.lastmod.timestamp())

@@ -1,7 +1,6 @@
 """VisitFetcher: the network of one visit: answers robots.txt from earlier visits, counts requests, notes headers.
 
-In: requests of a crawl. Out: their responses; what the watch learns from them. Source: RFC 9309 2.4 (a robots.txt may
-be used for 24 hours).
+In: requests of a crawl. Out: their responses; what the watch learns from them.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from contextlib import aclosing, asynccontextmanager
-from datetime import timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -18,8 +16,9 @@ import attrs
 from ..fetch.client import Response
 from ..fetch.replay import AsyncChunks
 from ..frontier.host_queue import retry_after
+from ..frontier.responses import REFUSED
 from ..model.errors import FetchError
-from ..parser.normalise.urls import origin
+from ..parser.normalise.urls import is_robots_txt, origin
 from ..state.watch_data import StoredResponse
 
 if TYPE_CHECKING:
@@ -28,10 +27,8 @@ if TYPE_CHECKING:
 
     from ..fetch.client import Fetcher
 
-ROBOTS_FOR = timedelta(hours=24)
 _KEPT_HEADERS = ("content-type", "content-encoding", "location")
 _MAX_AGE = re.compile(r"(?:^|[\s,])(?:s-maxage|max-age)\s*=\s*\"?(\d{1,9})", re.IGNORECASE)
-_REFUSALS = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS})
 _BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 
 
@@ -72,7 +69,7 @@ class VisitFetcher:
         try:
             async with self._fetcher.fetch(url, headers) as response:
                 self._note(url, response)
-                if not _is_robots(url):
+                if not is_robots_txt(url):
                     yield response
                 else:
                     async with aclosing(self._copied(url, response)) as chunks:
@@ -92,8 +89,8 @@ class VisitFetcher:
         self.statuses["304" if status == HTTPStatus.NOT_MODIFIED else f"{status // 100}xx"] += 1
         if response.status in _BUSY:
             self.retry_after = max(self.retry_after, retry_after(response.headers.get("retry-after"), now) or 0.0)
-        self.failures += response.status in _REFUSALS or response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        if _is_robots(url) and response.status in range(300, 500) and response.status not in _REFUSALS:
+        self.failures += response.status in REFUSED or response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        if is_robots_txt(url) and response.status in range(300, 500) and response.status not in REFUSED:
             self._keep(url, response, b"")  # its body is not read
         if found := _MAX_AGE.search(response.headers.get("cache-control", "")):
             self.max_ages[url] = float(found[1])
@@ -109,7 +106,3 @@ class VisitFetcher:
     def _keep(self, url: str, response: Response, body: bytes) -> None:
         headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}
         self.new_responses.append(StoredResponse(url, self._clock(), response.status, headers, body))
-
-
-def _is_robots(url: str) -> bool:
-    return url == f"{origin(url)}/robots.txt"

@@ -15,10 +15,11 @@ from zlib import crc32
 import attrs
 
 from ..parser.content.sniff import Format
-from ..parser.normalise.urls import host, origin, registrable_domain
+from ..parser.normalise.dates import TIMED
+from ..parser.normalise.urls import is_robots_txt
 from .rates import ChangeRate, Prior, SignalRecord, prior_for
+from .schedule import MIN_INTERVAL_SECONDS, Schedule
 from .status import Fault, SiteStatus
-from .visit_fetcher import ROBOTS_FOR
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,16 +28,13 @@ if TYPE_CHECKING:
     from ..model.problems import Problem
     from ..model.records import SitemapRef
     from ..state.documents import StoredDocument
-    from .schedule import Schedule
     from .visit import Finding, Visit
 
 BACKOFF_SECONDS: Final = 300.0
 MAX_BACKOFF_SECONDS: Final = 24 * 3600.0
-_ROBOTS_SECONDS: Final = ROBOTS_FOR.total_seconds()
+_ROBOTS_SECONDS: Final = 24 * 3600.0  # RFC 9309 2.4: a robots.txt may be used for a day
 _MAX_FAULTS: Final = 20
-_DAY: Final = 24 * 3600
 _MIN_INTERVALS: Final = {Format.RSS.value: 60.0, Format.ATOM.value: 60.0, Format.INDEX.value: 60.0, "news": 60.0}
-_MIN_INTERVAL: Final = 300.0
 # The fields of WatchedSite that are stored.
 _STORED: Final = ("visited_at", "changed_at", "failing_since", "failures", "paused_until", "robots_at")
 
@@ -59,11 +57,15 @@ class _Document:
 
 @attrs.define(eq=False)
 class WatchedSite:
-    """A site, whose documents are those in `schedule` with the keys (name, URL)."""
+    """A site, whose documents are those in `schedule` with the keys (name, URL).
+
+    Sites that share a registrable `domain` share one budget, and are visited one after the other.
+    """
 
     name: str  # in the state
     target: Target
     schedule: Schedule = attrs.field(repr=False)
+    domain: str = attrs.field(default=attrs.Factory(lambda self: self.target.domain, takes_self=True))
     documents: dict[str, _Document] = attrs.field(factory=dict, repr=False)
     urls: int = 0
     visited_at: float | None = None
@@ -77,11 +79,6 @@ class WatchedSite:
     faults: dict[str, list[Problem]] = attrs.field(factory=dict, repr=False)
     error: str | None = None
     day: DayCounts = attrs.field(factory=lambda: DayCounts(), repr=False)
-
-    @property
-    def domain(self) -> str:
-        """The registrable domain: sites that share it share one budget, and are visited one after the other."""
-        return registrable_domain(host(f"{self.target.seeds[0].origins[0]}/"))
 
     @property
     def next_robots(self) -> float:
@@ -124,7 +121,7 @@ class WatchedSite:
         self, document: _Document, rate: ChangeRate, looked_at: float, *, parent: str = "", kind: str = ""
     ) -> None:
         self.documents[document.url] = document
-        interval = _MIN_INTERVALS.get(kind or document.format or "", _MIN_INTERVAL)
+        interval = _MIN_INTERVALS.get(kind or document.format or "", MIN_INTERVAL_SECONDS)
         source = self.key(parent) if parent else None
         self.schedule.add(
             self.key(document.url), self.domain, rate, looked_at, min_interval_seconds=interval, source=source
@@ -360,7 +357,7 @@ class Signals:
         was_listed, document.listed = document.listed is not None, lastmod
         if not was_listed or not listing.sitemap:
             return
-        at = lastmod if listing.lastmod_precision in ("minute", "second", "subsecond") else None
+        at = lastmod if listing.lastmod_precision in TIMED else None
         source = self.site.key(listing.sitemap)
         if self.site.schedule.signal(self.site.key(document.url), self.now, source, at):
             self._signal(listing, at)
@@ -380,7 +377,7 @@ def _parent(listing: SitemapRef | None) -> str:
 
 
 def _index_of(parents: Sequence[str]) -> str:
-    return next((parent for parent in parents if parent != f"{origin(parent)}/robots.txt"), "")
+    return next((parent for parent in parents if not is_robots_txt(parent)), "")
 
 
 def _prior(values: Any, format: str | None) -> Prior:

@@ -312,6 +312,15 @@ def origin(url: str) -> str:
     return url[:end]
 
 
+def is_robots_txt(url: str) -> bool:
+    """Whether a URL is that of the robots.txt of its host (RFC 9309 2.3).
+
+    >>> is_robots_txt("https://example.com/robots.txt"), is_robots_txt("https://example.com/shop/robots.txt")
+    (True, False)
+    """
+    return url == f"{origin(url)}/robots.txt"
+
+
 def directory(url: str) -> str:
     """The origin and the path up to its last `/`; the query is ignored.
 
