@@ -7,7 +7,7 @@ come. A client that reads slowly is waited for, so it takes the memory of 1,000 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import attrs
 from aiohttp import web
@@ -17,25 +17,11 @@ from ..model.errors import UsageError
 if TYPE_CHECKING:
     from ..state.change_log import LogEntry
     from .change_feed import ChangeFeed
+    from .rate_limits import ServerLimits
 
 DEFAULT_CHANGES = 1_000
 RETRY_MILLISECONDS = 3_000
 _OLDEST = -1  # a cursor before all changes that the log has, whatever their numbers are
-
-
-class StreamLimits(Protocol):
-    """Those of ServerLimits that hold here."""
-
-    @property
-    def streams(self) -> int: ...
-    @property
-    def write_seconds(self) -> float: ...
-    @property
-    def heartbeat_seconds(self) -> float: ...
-    @property
-    def max_wait_seconds(self) -> float: ...
-    @property
-    def max_changes(self) -> int: ...
 
 
 class ChangesDeleted(Exception):
@@ -77,7 +63,7 @@ def event(line: bytes, seq: int) -> bytes:
 class ChangeStreams:
     """The handler of /changes, and how many of its clients wait: `open`."""
 
-    def __init__(self, feed: ChangeFeed, limits: StreamLimits) -> None:
+    def __init__(self, feed: ChangeFeed, limits: ServerLimits) -> None:
         self.open = 0
         self._feed = feed
         self._limits = limits
@@ -165,7 +151,7 @@ class _ChangeQuery:
     wait_seconds: float
 
     @classmethod
-    def of(cls, request: web.Request, limits: StreamLimits, last_seq: int) -> _ChangeQuery:
+    def of(cls, request: web.Request, limits: ServerLimits, last_seq: int) -> _ChangeQuery:
         """That of a request. UsageError for values that are no numbers, or out of range."""
         if unknown := [*request.query.keys() - {"after", "limit", "wait"}]:
             raise UsageError(f"parameter {unknown[0][:40]!r} is unknown: give after, limit or wait")

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from prometheus_client import Metric
 
     from .pings import PingReceiver
-    from .status import Totals, Watcher
+    from .status import Totals
+    from .watcher import Watcher
 
 # Version 0.0.4 of the text format, which all versions of Prometheus read.
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"

@@ -1,4 +1,4 @@
-"""Rate limits and sets with expiry of bounded size, for requests from untrusted clients.
+"""Limits for requests from untrusted clients: rates, sets with expiry of bounded size, and bounds of the server.
 
 In: keys and the time in seconds. Out: whether a key has its turn, or has been there. No clock is read here. The oldest
 key goes where a table is full, so memory has a bound, and forgetting only gives a key its first tokens again.
@@ -77,3 +77,26 @@ class ExpiringSet:
 
     def __len__(self) -> int:
         return len(self._added)
+
+
+@attrs.frozen
+class ServerLimits:
+    """Bounds against slow, many and large requests.
+
+    `connections` are open at once; over it, new ones are closed. `idle_seconds` pass until the head of a request is
+    complete, `body_seconds` until its body is. `streams` clients wait for changes at once, `write_seconds` pass until
+    one has taken what was sent, and after `heartbeat_seconds` without a change a comment is sent. At the end of the
+    watch, responses in progress have `shutdown_seconds`.
+    """
+
+    connections: int = 500
+    head_bytes: int = 8_192
+    body_bytes: int = 8_192
+    idle_seconds: float = 20.0
+    body_seconds: float = 10.0
+    streams: int = 64
+    write_seconds: float = 30.0
+    heartbeat_seconds: float = 15.0
+    max_wait_seconds: float = 60.0
+    max_changes: int = 10_000
+    shutdown_seconds: float = 3.0

@@ -25,40 +25,18 @@ from ..model.errors import StateError, UsageError
 from ..version import __version__
 from .change_streams import ChangeStreams
 from .metrics import CONTENT_TYPE, check_prometheus, metrics_text
+from .rate_limits import ServerLimits
 from .status import SiteQuery, json_object
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
     from .pings import PingReceiver
-    from .status import Watcher
+    from .watcher import Watcher
 
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MIN_TOKEN_CHARACTERS = 16
-
-
-@attrs.frozen
-class ServerLimits:
-    """Bounds against slow, many and large requests.
-
-    `connections` are open at once; over it, new ones are closed. `idle_seconds` pass until the head of a request is
-    complete, `body_seconds` until its body is. `streams` clients wait for changes at once, `write_seconds` pass until
-    one has taken what was sent, and after `heartbeat_seconds` without a change a comment is sent. At the end of the
-    watch, responses in progress have `shutdown_seconds`.
-    """
-
-    connections: int = 500
-    head_bytes: int = 8_192
-    body_bytes: int = 8_192
-    idle_seconds: float = 20.0
-    body_seconds: float = 10.0
-    streams: int = 64
-    write_seconds: float = 30.0
-    heartbeat_seconds: float = 15.0
-    max_wait_seconds: float = 60.0
-    max_changes: int = 10_000
-    shutdown_seconds: float = 3.0
 
 
 @attrs.frozen
@@ -113,7 +91,7 @@ async def serve(
     token: str | None = None,
     hosts: tuple[str, ...] = (),
     behind_proxy: bool = False,
-    limits: ServerLimits = ServerLimits(),
+    limits: ServerLimits = ServerLimits(),  # noqa: B008 - frozen
 ) -> AsyncIterator[Listen]:
     """Serves while the block runs, which gets the address, with the real port for port 0. See make_app().
 
@@ -206,7 +184,7 @@ def make_app(
     token: str | None = None,
     hosts: tuple[str, ...] = (),
     behind_proxy: bool = False,
-    limits: ServerLimits = ServerLimits(),
+    limits: ServerLimits = ServerLimits(),  # noqa: B008 - frozen
 ) -> web.Application:
     """The application, without an address.
 

@@ -1,4 +1,4 @@
-"""What a running watch reports of itself: its sites, totals, counters and health; and what its server needs of it.
+"""What a running watch reports of itself: its sites, totals, counters and health.
 
 In: attrs objects that a Watcher makes. Out: JSON objects for the server, with times as text and without logins.
 """
@@ -6,7 +6,7 @@ In: attrs objects that a Watcher makes. Out: JSON objects for the server, with t
 from __future__ import annotations
 
 from heapq import nlargest, nsmallest
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import attrs
 
@@ -16,9 +16,6 @@ from ..serialize.jsonl import stamp
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
-
-    from .change_feed import ChangeFeed
-    from .pings import Ping
 
 SiteOrder = Literal["site", "next_visit", "last_visit", "last_change", "changes", "faults"]
 ORDERS: tuple[SiteOrder, ...] = get_args(SiteOrder)
@@ -169,44 +166,6 @@ class Health:
     faults: tuple[str, ...] = ()
     last_visit: datetime | None = None
     sinks: tuple[SinkStatus, ...] = ()
-
-
-class Watcher(Protocol):
-    """What the server needs of a watch. All of it runs in the event loop of the server."""
-
-    @property
-    def feed(self) -> ChangeFeed:
-        """The log of changes."""
-        ...
-
-    @property
-    def counters(self) -> Counters:
-        """The counts so far; read at each request of /metrics."""
-        ...
-
-    def health(self) -> Health:
-        """The present state, without a look at the disk."""
-        ...
-
-    async def totals(self) -> Totals:
-        """Numbers over all sites."""
-        ...
-
-    async def sites(self, query: SiteQuery) -> SitePage:
-        """A page of the sites; see select_sites()."""
-        ...
-
-    async def knows(self, url: str) -> bool:
-        """Whether the state has a document of this URL, or robots.txt or an index of a watched site names it."""
-        ...
-
-    async def ping(self, ping: Ping) -> None:
-        """Has the site of a document visited soon, within its budget.
-
-        How soon depends on how often such pings were right. A ping that is not `known` was verified by the robots.txt
-        of its host, and its site may be new.
-        """
-        ...
 
 
 def json_object(value: Any) -> dict[str, Any]:

@@ -321,11 +321,11 @@ class Watcher:
 
     @property
     def counters(self) -> Counters:
-        """Counts since the start."""
+        """Counts since the start; read at each request of /metrics."""
         return Counters(**self._counts)
 
     def health(self) -> Health:
-        """Whether the watch works."""
+        """Whether the watch works, without a look at the disk."""
         faults = () if self._state_error is None else (self._state_error,)
         return Health(faults, self._last_visit, self._sinks())
 
@@ -361,7 +361,7 @@ class Watcher:
         )
 
     async def sites(self, query: SiteQuery) -> SitePage:
-        """A page of the sites."""
+        """A page of the sites; see select_sites()."""
         now = self._now()
         return select_sites((site.status(now) for site in self._sites.values()), query)
 
@@ -374,7 +374,10 @@ class Watcher:
         return next((site for site in sites if url in site.documents), None)
 
     async def ping(self, ping: Ping) -> None:
-        """Takes a ping as a signal of a change; of an unknown document, watches its site."""
+        """Takes a ping as a signal of a change; of an unknown document, which robots.txt names, watches the site.
+
+        Its visit keeps to the budget; how soon it is depends on how often such pings were right.
+        """
         now = self._now()
         site = self._site_of(ping.url)
         if site is not None:
