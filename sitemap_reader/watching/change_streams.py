@@ -13,6 +13,7 @@ import attrs
 from aiohttp import web
 
 from ..model.errors import UsageError
+from .tasks import first_of
 
 if TYPE_CHECKING:
     from ..state.change_log import LogEntry
@@ -130,16 +131,7 @@ class ChangeStreams:
 
     async def _wait(self, seq: int, seconds: float) -> bool:
         """Waits for a change after `seq`; False where there was none in this time, or the server ends."""
-        tasks = [
-            asyncio.ensure_future(self._feed.wait_beyond(max(seq, 0))),
-            asyncio.ensure_future(self._stopped.wait()),
-        ]
-        try:
-            await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-            return tasks[0].done()
-        finally:
-            for task in tasks:
-                task.cancel()
+        return await first_of(self._feed.wait_beyond(max(seq, 0)), self._stopped.wait(), seconds=seconds)
 
 
 @attrs.frozen

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import random
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
 from ..model.errors import StateError, printable
 from .sinks import DeliveryFailed
+from .tasks import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -109,7 +110,7 @@ class Delivery:
         """
         self._draining.set()
         if self._task is not None:
-            await _first_of(self._task, asyncio.ensure_future(self._failing.wait()), seconds)
+            await first_of(self._task, self._failing.wait(), seconds=seconds)
         await self.sink.close()
         return self.lag_changes == 0
 
@@ -129,8 +130,7 @@ class Delivery:
         while self._feed.last_seq <= self.status.seq:
             if self._draining.is_set():
                 return False
-            grown = asyncio.ensure_future(self._feed.wait_beyond(self.status.seq))
-            await _first_of(grown, asyncio.ensure_future(self._draining.wait()))
+            await first_of(self._feed.wait_beyond(self.status.seq), self._draining.wait())
         return True
 
     async def _pass_on(self, entry: LogEntry) -> None:
@@ -205,16 +205,6 @@ class _Attempts:
     entry: LogEntry
     rejections: int = 0
     is_dead: bool = False
-
-
-async def _first_of(one: asyncio.Task[Any], other: asyncio.Task[Any], seconds: float | None = None) -> None:
-    """Waits until one of two tasks is done, for so many seconds at most, and cancels what is not done."""
-    try:
-        await asyncio.wait({one, other}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        one.cancel()
-        other.cancel()
-    await asyncio.wait({one, other})
 
 
 def _may_retry(exc: DeliveryFailed | StateError) -> bool:

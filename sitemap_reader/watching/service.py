@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -17,6 +17,7 @@ from ..client.summary import count_of
 from .delivery import Delivery
 from .pings import PingReceiver, robots_reader
 from .server import serve
+from .tasks import end
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -86,7 +87,7 @@ async def run_watch(
             watcher.stop()
             await asyncio.gather(visiting, return_exceptions=True)
             await asyncio.gather(*(delivery.drain(DRAIN_SECONDS) for delivery in deliveries))
-            await _cancel(background)
+            await end(background)
 
 
 def _beginning(watcher: Watcher) -> str:
@@ -103,12 +104,6 @@ async def _until_end(visiting: asyncio.Task[None], background: list[asyncio.Task
         done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             task.result()
-
-
-async def _cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @asynccontextmanager

@@ -30,6 +30,7 @@ from ..state.watch_data import WatchData
 from .change_feed import ChangeFeed
 from .schedule import Schedule
 from .status import Counters, Health, SinkStatus, SitePage, SiteQuery, Totals, select_sites
+from .tasks import end, first_of
 from .visit import Stores, Visit
 from .watched_site import Signals, WatchedSite
 
@@ -129,7 +130,7 @@ class Watcher:
         return site
 
     async def __aexit__(self, *exc_info: object) -> None:
-        await self._cancel_visits()
+        await end(self._running.values())
         await self._reader.close()
         await self._executor.close()
         await self._thread.close()
@@ -152,30 +153,16 @@ class Watcher:
                 now = self._now()
                 if now >= self._pauses_until:
                     self._start_visits(now)
-                await self._wait(self._seconds_to_wait(self._now()))
+                await first_of(self.plan.sleep(self._seconds_to_wait(self._now())), self._wake.wait())
             upkeep.cancel()
-        await self._cancel_visits()
+        await end(self._running.values())
         if self._error is not None:
             raise self._error
-
-    async def _cancel_visits(self) -> None:
-        tasks = [*self._running.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
     def stop(self) -> None:
         """Ends run() soon: no more visit begins, and those under way are cancelled after their current document."""
         self._is_stopping = True
         self._wake.set()
-
-    async def _wait(self, seconds: float) -> None:
-        sleeping = asyncio.ensure_future(self.plan.sleep(seconds))
-        waking = asyncio.ensure_future(self._wake.wait())
-        await asyncio.wait((sleeping, waking), return_when=asyncio.FIRST_COMPLETED)
-        for task in (sleeping, waking):
-            task.cancel()
-        await asyncio.gather(sleeping, waking, return_exceptions=True)
 
     def _seconds_to_wait(self, now: float) -> float:
         if now < self._pauses_until:
