@@ -8,6 +8,7 @@ Entries are on the disk before they can be read: so after a power failure no num
 from __future__ import annotations
 
 import zlib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import attrs
@@ -73,6 +74,16 @@ class ChangeLog:
     def last_seq(self) -> int:
         """The number of the newest change; 0 if there is none yet."""
         return self._last_seq
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """State.transaction() for append(); after a failure the log continues behind its newest stored entry."""
+        try:
+            with self._state.transaction():
+                yield
+        except BaseException:
+            self.reload()
+            raise
 
     def append(self, piece: ChangePiece, site: str, at: datetime) -> int:
         """Adds changes to the transaction in progress, and returns how many; `at` never decreases in the log."""

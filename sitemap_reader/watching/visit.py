@@ -153,21 +153,19 @@ class Visit:
             return self.fetcher
 
         options: Any = {**self._options, "on_document": self._end_document, "on_item": self._note_fault}
-        with _Rollback(self._stores):
-            make_run = self._reader.begin_sync(
+        with self._stores.log.transaction():
+            # It commits the row of the site, which a later rollback must not take.
+            return self._reader.begin_sync(
                 self._target, self._stores.state, options, wrap=wrap, executor=self._stores.executor
             )
-            self._stores.state.commit()  # a rollback must not take the row of the site
-        return make_run
 
     def _apply(self, run: ChangeRun, batch: Batch) -> None:
-        with _Rollback(self._stores):
+        with self._stores.log.transaction():
             self._log(run.change_pieces(batch))
-            self._stores.state.commit()
         self._note_commit(run)
 
     def _finish(self, run: ChangeRun, ending: ExitStack) -> None:
-        with _Rollback(self._stores):
+        with self._stores.log.transaction():
             self._log(run.last_change_pieces())
         self._note_commit(run)
         ending.close()
@@ -194,23 +192,6 @@ class Visit:
     def _note_fault(self, item: Item) -> None:
         if isinstance(item, Problem) and item.severity != "info" and len(self.faults) < _MAX_FAULTS:
             self.faults.append(item)
-
-
-@attrs.frozen
-class _Rollback:
-    """A context that rolls the state and the log back to the last commit if it ends by an exception."""
-
-    _stores: Stores
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, *exc_info: object) -> None:
-        if kind is not None:
-            try:
-                self._stores.state.rollback()
-            finally:
-                self._stores.log.reload()
 
 
 @attrs.define
