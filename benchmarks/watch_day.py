@@ -27,11 +27,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import attrs
 
 import sitemap_reader as sr
+from sitemap_reader.client.reader import SitemapReader
 from sitemap_reader.client.targets import site_target
 from sitemap_reader.state.state import State
 from sitemap_reader.watching.budget import Budget
@@ -204,8 +205,8 @@ class TimedFile(FileSink):
 async def watch(folder: Path, port: int, clock: FastClock, hours: float, budget: Budget) -> TimedFile:
     """Watches both hosts for so many simulated hours."""
     async with fast_session() as session:
-        reading: Any = {"session": session, "allow_private": True}
-        plan = WatchPlan(budget, reading, clock=clock, sleep=clock.sleep)
+        reader = SitemapReader(session=session, allow_private=True)
+        plan = WatchPlan(budget, reader, clock=clock, sleep=clock.sleep)
         targets = [site_target(f"http://{host}:{port}/") for host in (NEWS, SMALL)]
         watcher = Watcher(targets, State(folder / "sites.sqlite", create=True, shared_by=50), plan)
         sink = TimedFile(folder / "changes.jsonl", clock)

@@ -31,6 +31,7 @@ from zlib import crc32
 
 import attrs
 
+from sitemap_reader.client.reader import SitemapReader
 from sitemap_reader.client.targets import site_target
 from sitemap_reader.state.state import State
 from sitemap_reader.watching.budget import Budget
@@ -201,9 +202,9 @@ class Soak:
 
     def watcher(self, budget: float, session: Any) -> Watcher:
         targets = [site_target(self.web.site(number, self.port).origin + "/") for number in range(self.sites)]
-        reading: Any = {"session": session, "allow_private": True}
+        reader = SitemapReader(session=session, allow_private=True)
         plan = WatchPlan(
-            Budget(budget, 100.0), reading, sites_at_once=self.at_once, clock=self.clock, sleep=self.clock.sleep
+            Budget(budget, 100.0), reader, sites_at_once=self.at_once, clock=self.clock, sleep=self.clock.sleep
         )
         state = State(self.folder / "sites.sqlite", create=True, shared_by=self.at_once)
         return Watcher(targets, state, plan)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import attrs
 
 from ..client.summary import count_of
 from ..client.targets import read_target_list
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from ..watching.watched_site import WatchedSite
     from ..watching.watcher import Watcher
 
+_KINDS = ("new", "updated", "removed")
 _SECRETS, _TOKEN = "SITEMAP_READER_WEBHOOK_SECRET", "SITEMAP_READER_TOKEN"
 
 
@@ -68,10 +68,8 @@ def run(
     listed = _read_hosts(hosts)
     for number, why in listed.refused:
         console.error(f"host {number}: {why}")
-    watcher = make_watcher(listed, state, **watching)
-    watcher.plan = attrs.evolve(
-        watcher.plan, keep_log=timedelta(days=keep_days), on_visit=_VisitLines(console).show if verbose else None
-    )
+    on_visit = partial(_show_visit, console) if verbose else None
+    watcher = make_watcher(listed, state, keep_log=timedelta(days=keep_days), on_visit=on_visit, **watching)
     try:
         asyncio.run(run_watch(watcher, plans, server, report=console.note, handles_signals=True))
     except BrokenPipeError:
@@ -131,22 +129,15 @@ async def _redeliver(plans: Sequence[SinkPlan], console: Console) -> Exit:
 
 def _ending(watcher: Watcher) -> str:
     counts = watcher.counters
-    changes = ", ".join(f"{counts.changes.get(name, 0):,} {name}" for name in ("new", "updated", "removed"))
+    changes = ", ".join(f"{counts.changes.get(name, 0):,} {name}" for name in _KINDS)
     visits, requests = sum(counts.visits.values()), sum(counts.requests.values())
     return f"{changes}; {count_of(visits, 'visit')}, {count_of(requests, 'request')}"
 
 
-@attrs.frozen
-class _VisitLines:
-    """Prints a line for each visit."""
-
-    console: Console
-
-    def show(self, site: WatchedSite, visit: Visit) -> None:
-        """Prints what a visit found."""
-        counts, requests = visit.counts, visit.fetcher.requests if visit.fetcher else 0
-        found = [f"{number:,} {name}" for name in ("new", "updated", "removed") if (number := getattr(counts, name, 0))]
-        fault = visit.error or (f"fails, {site.failures}. time" if site.failures else "")
-        self.console.detail(
-            f"{site.target.name}: {', '.join([count_of(requests, 'request'), *found, *([fault] if fault else [])])}"
-        )
+def _show_visit(console: Console, site: WatchedSite, visit: Visit) -> None:
+    """Prints a line with what a visit found."""
+    parts = [count_of(visit.fetcher.requests if visit.fetcher else 0, "request")]
+    parts += [f"{number:,} {name}" for name in _KINDS if (number := getattr(visit.counts, name))]
+    if visit.error or site.failures:
+        parts.append(visit.error or f"fails, {site.failures}. time")
+    console.detail(f"{site.target.name}: {', '.join(parts)}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 from contextlib import closing
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -30,7 +30,7 @@ from ..state.state import State, site_name
 from ..state.sync import settings_difference
 from .budget import Budget
 from .service import SinkPlan, run_watch
-from .watcher import SITES_AT_ONCE, Watcher, WatchPlan
+from .watcher import KEEP_LOG, SITES_AT_ONCE, Watcher, WatchPlan
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from ..serialize.jsonl import On
     from ..state.change_log import LogEntry
     from .sinks import Sink
+    from .visit import Visit
+    from .watched_site import WatchedSite
 
 # Requests an hour.
 BUDGET = 3_600
@@ -119,9 +121,11 @@ def make_watcher(
     host_budget: float,
     shard: str | None = None,
     sites_at_once: int = SITES_AT_ONCE,
+    keep_log: timedelta = KEEP_LOG,
+    on_visit: Callable[[WatchedSite, Visit], None] | None = None,
     **options: Any,
 ) -> Watcher:
-    """A Watcher, and its state, which is open from here on; the arguments are those of watch()."""
+    """A Watcher, and its state, which is open from here on; the arguments are those of watch() and of WatchPlan."""
     if sites_at_once < 1:
         raise UsageError(f"sites_at_once: at most {sites_at_once} sites at once are none; give 1 or more")
     sync = {name: options.pop(name) for name in (*_SYNC, *PatternOptions.__annotations__) if name in options}
@@ -129,7 +133,7 @@ def make_watcher(
     reader = SitemapReader(**options)
     query = {name: value for name, value in sync.items() if name not in _SYNC}
     settings = reader.state_settings(UrlQuery(**query))
-    plan = WatchPlan(Budget(budget, host_budget), ReaderOptions(**options), sync, sites_at_once)  # type: ignore[typeddict-item]
+    plan = WatchPlan(Budget(budget, host_budget), reader, sync, sites_at_once, keep_log, on_visit)
     targets, path = _of_shard(hosts, state, shard)
     opened = State(path, create=True, shared_by=max(2, sites_at_once))
     try:

@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import attrs
 
-from ..client.keywords import ReaderOptions
-from ..client.reader import SitemapReader
 from ..client.targets import site_target
 from ..model.errors import StateError, UsageError
 from ..parser.normalise.urls import host, registrable_domain
@@ -37,6 +35,7 @@ from .watched_site import Signals, WatchedSite
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
+    from ..client.reader import SitemapReader
     from ..client.targets import Target
     from ..fetch.client import Fetcher
     from .budget import Budget
@@ -59,13 +58,13 @@ def _utc_now() -> datetime:
 class WatchPlan:
     """The settings of a watch.
 
-    `options` are keywords of changes(), `reading` those of SitemapReader. `keep_log`: how long the log keeps changes
-    that all sinks have received. `on_visit` is called after each visit. `clock` returns the time, aware; `sleep` waits
-    for seconds of it.
+    `reader` is closed at the end of the watch; `options` are keywords of changes(). `keep_log`: how long the log keeps
+    changes that all sinks have received. `on_visit` is called after each visit. `clock` returns the time, aware;
+    `sleep` waits for seconds of it.
     """
 
     budget: Budget
-    reading: ReaderOptions = attrs.field(factory=lambda: ReaderOptions())
+    reader: SitemapReader
     options: Mapping[str, Any] = attrs.field(factory=dict)
     sites_at_once: int = SITES_AT_ONCE
     keep_log: timedelta = KEEP_LOG
@@ -87,7 +86,6 @@ class Watcher:
         self._thread = ThreadPool("sitemap-reader-state")
         self._executor = ParseExecutor()
         self._stores: Stores
-        self._reader: SitemapReader
         self._schedule = Schedule(plan.budget)
         self._sites: dict[str, WatchedSite] = {}
         self._by_domain: dict[str, list[WatchedSite]] = {}
@@ -105,7 +103,6 @@ class Watcher:
         self.feed: ChangeFeed
 
     async def __aenter__(self) -> Watcher:
-        self._reader = SitemapReader(**self.plan.reading)
         log = await self._thread.run(self._open)
         self.feed = ChangeFeed(log, self._thread, self.plan.clock)
         return self
@@ -131,7 +128,7 @@ class Watcher:
 
     async def __aexit__(self, *exc_info: object) -> None:
         await end(self._running.values())
-        await self._reader.close()
+        await self.plan.reader.close()
         await self._executor.close()
         await self._thread.close()
         self.close_state()
@@ -237,7 +234,7 @@ class Watcher:
         started = self._now()
         signals = Signals(site, due, started, probes=not due or site.refreshes)
         visit = Visit(
-            self._reader,
+            self.plan.reader,
             site.target,
             site.name,
             self._stores,
@@ -294,7 +291,7 @@ class Watcher:
     @property
     def network(self) -> Fetcher:
         """What sends requests that belong to no visit."""
-        return self._reader.fetcher
+        return self.plan.reader.fetcher
 
     @property
     def is_busy(self) -> bool:

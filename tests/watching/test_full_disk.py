@@ -21,6 +21,7 @@ from tiers import needs
 from watched_sites import FastClock
 from watching_child import until_all_is_found
 
+from sitemap_reader.client.reader import SitemapReader
 from sitemap_reader.client.targets import site_target
 from sitemap_reader.state.state import State
 from sitemap_reader.watching.budget import Budget
@@ -87,7 +88,7 @@ def test_a_disk_that_is_full_for_a_while_delays_changes_and_loses_none(
     async def main(site: ChangingSite) -> None:
         state = State(disk / "sites.db", create=True, shared_by=50)
         plan = WatchPlan(
-            Budget(1e6), {"allow_private": True}, {"accept_removals": True}, keep_log=timedelta(days=100_000),
+            Budget(1e6), SitemapReader(allow_private=True), {"accept_removals": True}, keep_log=timedelta(days=100_000),
             clock=clock, sleep=clock.sleep,
         )  # fmt: skip
         watcher = Watcher([site_target(f"{site.server.url}/")], state, plan)

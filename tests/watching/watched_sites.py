@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from sitemap_reader.client.reader import SitemapReader
 from sitemap_reader.client.targets import site_target
 from sitemap_reader.fetch.client import Response
 from sitemap_reader.fetch.replay import AsyncChunks
@@ -174,8 +175,9 @@ async def watching(
     **plan: Any,
 ) -> AsyncIterator[Watch]:
     """A watch on hosts of `web`, with its state in the file `path`."""
+    reader = SitemapReader(fetcher=web)
     made = WatchPlan(
-        Budget(budget, host_budget), {"fetcher": web}, keep_log=keep_log, clock=clock, sleep=clock.sleep, **plan
+        Budget(budget, host_budget), reader, keep_log=keep_log, clock=clock, sleep=clock.sleep, **plan
     )
     state = state or State(path, create=True, shared_by=4)
     async with Watcher([site_target(host) for host in hosts], state, made) as watcher:

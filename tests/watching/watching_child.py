@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from watched_sites import FastClock
 
+from sitemap_reader.client.reader import SitemapReader
 from sitemap_reader.client.targets import site_target
 from sitemap_reader.model.url_batch import micros
 from sitemap_reader.state.state import State
@@ -39,7 +40,7 @@ SELECT EXISTS (SELECT 1 FROM document WHERE coalesce(confirmed_at, 0) < ?) OR EX
 async def watch(state: State, hosts: str, clock: FastClock, targets: list[str], *, ends: bool, ready: int) -> None:
     plan = WatchPlan(
         Budget(1e6),
-        {"allow_private": True},
+        SitemapReader(allow_private=True),
         {"accept_removals": True},  # between kills too few visits end to decide on them one by one
         keep_log=timedelta(days=100_000),
         clock=clock,
