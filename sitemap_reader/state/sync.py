@@ -82,7 +82,7 @@ class StateSync:
         self._sitemaps = self._not_modified = 0
         self._all_read = True  # robots.txt files, and what is not on the web
         self._hidden_robots: list[str] = []  # robots.txt URLs that answered with HTML
-        self._postponed: set[str] = set()  # documents that were not due
+        self.postponed: set[str] = set()  # documents that were not due
         self._has_begun = False
         self._open: dict[str, tuple[DocumentRow, DocumentBuffer]] = {}
         self._shares = self._state.shared_by > 1
@@ -138,7 +138,7 @@ class StateSync:
         assert self._plan.is_due is not None  # noqa: S101 - for the type checker
         is_due = self._plan.is_due(url, listing, is_known)
         if not is_due:
-            self._postponed.add(url)
+            self.postponed.add(url)
         return is_due
 
     # --- during the crawl ---
@@ -197,7 +197,7 @@ class StateSync:
             self._documents.forget_children(url)
             return
         self._sitemaps += 1
-        if url in self._postponed:
+        if url in self.postponed:
             self._documents.postpone(url)
             self._documents.forget_children(url)
             return

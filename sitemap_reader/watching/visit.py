@@ -78,8 +78,8 @@ class Stores:
 class Visit:
     """One visit of a site; run() makes it, and its fields have the result, also of one that was cancelled.
 
-    `findings` are those of documents that were due; `counts` are the changes that were stored, `faults` the first
-    problems, `error` a defect of this package.
+    `findings` are those of documents that were due, `postponed` the others that are listed; `counts` are the changes
+    that were stored, `faults` the first problems, `error` a defect of this package.
     """
 
     def __init__(
@@ -100,6 +100,7 @@ class Visit:
         A robots.txt is requested unless its response is stored `since` this time.
         """
         self.findings: dict[str, Finding] = {}
+        self.postponed: set[str] = set()
         self.faults: list[Problem] = []
         self.counts = ChangeCounts()
         self.error: str | None = None
@@ -121,6 +122,7 @@ class Visit:
         thread = self._stores.thread
         make_run = await thread.run(self._begin)
         run = make_run()  # in the event loop, as is_due() is called here
+        self.postponed = run.state_sync.postponed
         ending = ExitStack()
         ending.enter_context(run.reading())
         try:

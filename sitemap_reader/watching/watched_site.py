@@ -67,7 +67,6 @@ class WatchedSite:
     schedule: Schedule = attrs.field(repr=False)
     domain: str = attrs.field(default=attrs.Factory(lambda self: self.target.domain, takes_self=True))
     documents: dict[str, _Document] = attrs.field(factory=dict, repr=False)
-    urls: int = 0
     visited_at: float | None = None
     changed_at: float | None = None
     failing_since: float | None = None
@@ -79,6 +78,11 @@ class WatchedSite:
     faults: dict[str, list[Problem]] = attrs.field(factory=dict, repr=False)
     error: str | None = None
     day: DayCounts = attrs.field(factory=lambda: DayCounts(), repr=False)
+
+    @property
+    def urls(self) -> int:
+        """The number of URLs that its sitemaps list, each as often as it is listed."""
+        return sum(document.entries for document in self.documents.values())
 
     @property
     def next_robots(self) -> float:
@@ -115,7 +119,6 @@ class WatchedSite:
             self._add(document, rate, looked_at, parent=_index_of(stored.parents))
             if stored.format == Format.INDEX:
                 self.schedule.set_source(self.key(stored.url), SignalRecord.from_json(own.get("signals")))
-        self.urls = sum(document.entries for document in self.documents.values())
 
     def _add(
         self, document: _Document, rate: ChangeRate, looked_at: float, *, parent: str = "", kind: str = ""
@@ -140,12 +143,11 @@ class WatchedSite:
                 self._look(self.documents[url], finding, signals, now)
             if is_new or finding.was_requested:
                 changed[url] = self._document_values(url)
-        for url in signals.postponed - self.documents.keys() - visit.findings.keys():
+        for url in visit.postponed - self.documents.keys() - visit.findings.keys():
             self._add_listed(url, signals)
-        for url in self.documents.keys() - visit.findings.keys() - signals.postponed:  # no longer listed
+        for url in self.documents.keys() - visit.findings.keys() - visit.postponed:  # no longer listed
             del self.documents[url]
             self.schedule.remove(self.key(url))
-        self.urls = sum(document.entries for document in self.documents.values())
         return changed
 
     def _add_listed(self, url: str, signals: Signals) -> None:
@@ -246,16 +248,18 @@ class WatchedSite:
         """What is stored of the site."""
         return {name: getattr(self, name) for name in _STORED if getattr(self, name, None)}
 
-    def status(self, now: float) -> SiteStatus:
-        """What is reported of the site."""
-        new, updated, removed, requests = self.day.totals(now)
+    def next_visit(self, now: float) -> datetime | None:
+        """When the site will be visited, as far as is known now."""
         dues = [self.schedule.due_at(self.key(url), now) for url in self.documents]
-        next_visit = max(min([*dues, self.next_robots]), self.paused_until, now)
+        return _moment(max(min([*dues, self.next_robots]), self.paused_until, now))
+
+    def status(self, now: float) -> SiteStatus:
+        """What is reported of the site, without its next_visit()."""
+        new, updated, removed, requests = self.day.totals(now)
         return SiteStatus(
             self.target.name,
             len(self.documents),
             self.urls,
-            next_visit=_moment(next_visit),
             last_visit=_moment(self.visited_at),
             last_change=_moment(self.changed_at),
             new=new,
@@ -302,8 +306,8 @@ class DayCounts:
 class Signals:
     """Decides which documents a visit requests, and collects what indexes signal meanwhile.
 
-    `listings` has the listing of each document, `postponed` those that are not requested. `of_index` has for each index
-    the times of the changes that it signalled, None where it states none.
+    `listings` has the listing of each document, `of_index` for each index the times of the changes that it signalled,
+    None where it states none.
     """
 
     site: WatchedSite
@@ -311,18 +315,11 @@ class Signals:
     now: float
     probes: bool  # documents that nothing lists are requested, too
     listings: dict[str, SitemapRef] = attrs.field(factory=dict)
-    postponed: set[str] = attrs.field(factory=set)
     of_index: dict[str, list[float | None]] = attrs.field(factory=dict)
     prepaid: int = 0  # requests that were taken from the budget, and not made yet
 
     def is_due(self, url: str, listing: SitemapRef | None, is_known: bool) -> bool:
         """As in DocumentCache; takes each request that is not among the `due` ones from the budget."""
-        is_due = self._is_due(url, listing, is_known)
-        if not is_due:
-            self.postponed.add(url)
-        return is_due
-
-    def _is_due(self, url: str, listing: SitemapRef | None, is_known: bool) -> bool:
         if listing is not None:
             self.listings[url] = listing
         document = self.site.documents.get(url)

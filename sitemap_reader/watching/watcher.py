@@ -27,7 +27,7 @@ from ..state.state import State, site_name
 from ..state.watch_data import WatchData
 from .change_feed import ChangeFeed
 from .schedule import Schedule
-from .status import Counters, Health, SinkStatus, SitePage, SiteQuery, Totals, select_sites
+from .status import Counters, Health, SinkStatus, SitePage, SiteQuery, SiteStatus, Totals, select_sites
 from .tasks import end, first_of
 from .visit import Stores, Visit
 from .watched_site import Signals, WatchedSite
@@ -327,8 +327,6 @@ class Watcher:
     async def totals(self) -> Totals:
         """Numbers over all sites."""
         now = self._now()
-        while self._requests and self._requests[0][0] < now - 3600:
-            self._requests.popleft()
         days = [site.day.totals(now) for site in self._sites.values()]
         new, updated, removed = (sum(day[place] for day in days) for place in range(3))
         return Totals(
@@ -337,7 +335,7 @@ class Watcher:
             urls=sum(site.urls for site in self._sites.values()),
             failing=sum(site.failures > 0 for site in self._sites.values()),
             budget_per_hour=self.plan.budget.per_hour,
-            requests_last_hour=sum(number for _, number in self._requests),
+            requests_last_hour=sum(number for at, number in self._requests if at >= now - 3600),
             new=new,
             updated=updated,
             removed=removed,
@@ -347,7 +345,16 @@ class Watcher:
     async def sites(self, query: SiteQuery) -> SitePage:
         """A page of the sites; see select_sites()."""
         now = self._now()
-        return select_sites((site.status(now) for site in self._sites.values()), query)
+        sites = {site.target.name: site for site in self._sites.values()}
+
+        def planned(status: SiteStatus) -> SiteStatus:
+            return attrs.evolve(status, next_visit=sites[status.site].next_visit(now))
+
+        statuses = (site.status(now) for site in sites.values())
+        if query.order == "next_visit":
+            return select_sites(map(planned, statuses), query)
+        page = select_sites(statuses, query)  # the next visit takes longest to compute
+        return attrs.evolve(page, sites=tuple(map(planned, page.sites)))
 
     async def knows(self, url: str) -> bool:
         """Whether a watched site has a document of this URL."""

@@ -419,6 +419,23 @@ def test_pings_add_a_bounded_number_of_sites(
     run(main())
 
 
+def test_sites_have_their_next_visit_in_any_order(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    hosts = ["https://a.test/", "https://b.test/", "https://c.test/"]
+
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock, hosts) as watch:
+            await watch.run(hours=30)
+            by_name = (await watch.watcher.sites(SiteQuery())).sites
+            by_time = (await watch.watcher.sites(SiteQuery(order="next_visit"))).sites
+            assert [status.site for status in by_name] == hosts
+            assert sorted(by_name, key=lambda status: (status.next_visit, status.site)) == [*by_time]
+            assert all(clock.now <= status.next_visit <= clock.now + timedelta(hours=24) for status in by_name)
+            page = await watch.watcher.sites(SiteQuery(limit=1, offset=1))
+            assert (page.sites, page.total) == (by_name[1:2], 3)
+
+    run(main())
+
+
 def test_the_state_is_locked(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock) as watch:
