@@ -18,7 +18,7 @@ from ..watching.api import make_watcher
 from ..watching.dead_letters import DeadLetters, redeliver
 from ..watching.file_sink import Rotation
 from ..watching.service import ServerPlan, SinkPlan, run_watch
-from ..watching.sink_targets import sink_for
+from ..watching.sink_targets import names_file, sink_for
 from ..watching.webhook import WebhookSink
 from .exits import Exit
 from .messages import Console, bytes_on_stdin
@@ -104,11 +104,10 @@ def _sink_plans(names: Sequence[str], state: str, rotation: Rotation | None, hou
     secrets = os.environ.get(_SECRETS, "").split()
     plans = []
     for name in dict.fromkeys(names):
-        is_file = name != STDIN and "://" not in name
-        sink = sink_for(name, secrets=secrets, rotation=rotation if is_file else None)
+        sink = sink_for(name, secrets=secrets, rotation=rotation if names_file(name) else None)
         letters = DeadLetters.beside(state, sink.name, max_hours=hours)
         plans.append(SinkPlan(sink, letters if isinstance(sink, WebhookSink) else None))
-    if rotation is not None and all(name == STDIN or "://" in name for name in names):
+    if rotation is not None and not any(map(names_file, names)):
         raise UsageError("rotate: only a file is rotated: name one (--to FILE)")
     return plans
 

@@ -1,4 +1,4 @@
-"""sink_for(): the sink that a text names: `-` for stdout, a URL, or the path of a file."""
+"""sink_for(), names_file(): the sink that a text names: `-` for stdout, a URL, or the path of a file."""
 
 from __future__ import annotations
 
@@ -27,19 +27,24 @@ _OF_SCHEME: dict[str, Callable[[str, Sequence[str]], Sink]] = {
 }
 
 
+def names_file(text: str) -> bool:
+    """Whether a text names a file, and not stdout or a URL."""
+    return text != "-" and _SCHEME.match(text) is None
+
+
 def sink_for(text: str, *, secrets: Sequence[str] = (), rotation: Rotation | None = None) -> Sink:
     """The sink of `-` (stdout), `https://…` (webhook), `redis://…` or the path of a file.
 
     `secrets` sign the requests of a webhook; `rotation` is for a file only. UsageError for other schemes, for what the
     sink itself refuses, and for a rotation of something else.
     """
-    scheme = _SCHEME.match(text)
-    if scheme is None and text != "-":
+    if names_file(text):
         if not text:
             raise UsageError(f"an empty name of a sink: give {_FORMS}")
         return FileSink(text, rotation=rotation)
     if rotation is not None:
         raise UsageError(f"only a file is rotated, not {text}")
+    scheme = _SCHEME.match(text)
     if scheme is None:
         return StdoutSink()
     make = _OF_SCHEME.get(scheme[1].lower())
