@@ -10,7 +10,7 @@ Those give nothing to documents that change much faster than they can be looked 
 For rates that vary over the day, and for signals, the same price is compared with an index, that of Whittle: after the
 last look at t0 it is the integral of rate(s) * (s - t0) ds, plus precision * (t - t0) for each signal at t. A document
 is due when its index reaches theta. theta follows from the budget, as (sum of sqrt(rate / 2) / budget) ** 2, corrected
-by the requests that were really made. A host whose documents would exceed its own budget has its own, higher theta.
+by the requests that were really made, and lower while requests are left over than while they are short. A host whose documents would exceed its own budget has its own, higher theta.
 
 Times are seconds on any clock that the caller passes in as `now`, for profiles by the hour seconds since 1970. Nothing
 here reads a clock or makes a request. Every operation costs O(log n).
@@ -42,7 +42,8 @@ _MAX_CORRECTION: Final = 50.0
 _STEP: Final = 1.25  # the most that an adjustment changes the correction
 _MAX_PENDING: Final = 50  # signals of a document that are kept until its next look
 _STEP_SECONDS: Final = 1.0  # before the same is computed again
-_MIN_EXPECTED: Final = 20.0  # requests, before they are compared with the budget
+_MIN_EXPECTED: Final = 400.0  # requests, before they are compared with the budget: fewer vary by chance
+_FILL_EFFECT: Final = 1.5  # an empty bucket multiplies theta by this, a full one divides it
 
 
 @attrs.frozen
@@ -325,7 +326,7 @@ class Schedule:
     @property
     def theta(self) -> float:
         """The index at which documents of hosts without a higher one are due, in changes times seconds."""
-        return self._base_theta * self._correction
+        return self._base_theta * self._correction * _fill_effect(self._bucket)
 
     def next_due(self, now: float) -> float | None:
         """The time from which pop_due() may return a visit; None if there is no document to wait for."""
@@ -407,7 +408,7 @@ class Schedule:
 
     def _threshold(self, document: _Document) -> float:
         """The index at which a document is due: theta for each request that the look costs."""
-        theta, source = max(self.theta, document.host.min_theta, 1e-9), self._sources.get(document.key)
+        theta, source = self._theta_of(document.host), self._sources.get(document.key)
         if source is None or not source.counts:
             return theta
         return theta * self._index_price(source, source.per_second * source.record.recall, theta)[0]
@@ -430,7 +431,7 @@ class Schedule:
         return at if document.pending > 0 else rate.after_peak(at)
 
     def _theta_of(self, host: _Host) -> float:
-        return max(self.theta, host.min_theta, 1e-9)
+        return max(self.theta, host.min_theta * _fill_effect(host.bucket), 1e-9)
 
     def _plan(self, document: _Document) -> None:
         """Puts a document into the heap of its host, by the time at which it is nearly due."""
@@ -553,9 +554,14 @@ class Schedule:
         """
         left, demand, own = self.budget.per_hour / HOUR, self._demand, self.budget.host_rate / HOUR
         for host in self._hosts.values():
-            host.min_theta = (host.demand / own) ** 2
+            host.min_theta = (host.demand / own) ** 2 if own < left else 0.0
         for host in sorted(self._hosts.values(), key=lambda host: -host.demand):
             if left > own and host.demand / own > demand / left:
                 left -= own
                 demand -= host.demand
         return (max(demand, 0.0) / left) ** 2
+
+
+def _fill_effect(bucket: TokenBucket) -> float:
+    """The factor of theta by which a bucket neither overflows nor stays empty."""
+    return _FILL_EFFECT ** (1 - 2 * min(max(bucket.tokens / bucket.burst, 0.0), 1.0))
