@@ -261,6 +261,9 @@ class KnownRate(ChangeRate):
     def observe(self, *_: object, **__: object) -> None:
         """Changes nothing."""
 
+    def move_to(self, *_: object) -> None:
+        """Changes nothing."""
+
 
 def known_rate(document: Document) -> ChangeRate:
     rate = KnownRate(Prior(document.per_second * 1e9, 1e9))

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import attrs
 
 from .budget import HOUR, TokenBucket
-from .rates import ChangeRate, SignalRecord
+from .rates import ChangeRate, Population, SignalRecord
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -111,6 +111,7 @@ class Schedule:
         self._hosts: dict[str, _Host] = {}
         self._documents: dict[Key, _Document] = {}
         self._sources: dict[Key, _Source] = {}
+        self._population = Population()
         self._bucket = TokenBucket.of(budget.per_hour)
         self._calendar: list[tuple[float, int, _Host]] = []
         self._ready: list[tuple[float, int, _Host]] = []  # hosts with a document that is due, by their largest index
@@ -153,6 +154,7 @@ class Schedule:
         if signals is not None:
             signals.documents[key] = document
         self._documents[key] = place.documents[key] = document
+        self._population.add(rate)
         self._plan(document)
 
     def remove(self, key: Key) -> None:
@@ -162,6 +164,7 @@ class Schedule:
             return
         host = document.host
         del host.documents[key]
+        self._population.add(document.rate, -1)
         self._set_demand(document, 0.0, 0.0)
         if document.source is not None:
             del document.source.documents[key]
@@ -206,7 +209,10 @@ class Schedule:
                 moments = [at for at in trusted if at is not None]
                 count = float(len(trusted)) if len(moments) < len(trusted) else None
                 moments = moments if count is None else ()
+            self._population.add(document.rate, -1)
+            document.rate.move_to(self._population.prior(document.rate.start))
             document.rate.observe(document.looked_at, now, changed=changed, moments=moments, count=count)
+            self._population.add(document.rate)
             if key in self._sources:
                 source = self._sources[key]
                 source.record.add_look(source.sent, len(source.documents))
@@ -241,6 +247,7 @@ class Schedule:
         counts = source.record.is_trusted and source.per_second * interval <= without
         if counts != source.counts:
             source.counts = counts
+            self._population.add(index.rate, -1)
             index.rate.reset()
             for document in source.documents.values():
                 document.pending = 0.0
