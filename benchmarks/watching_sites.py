@@ -45,7 +45,7 @@ from .tables import aligned
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-FULL_SITES, SITES = 5000, 800
+FULL_SITES, SITES = 5000, 200
 DAYS, WARM_DAYS = 60, 20
 MEAN_INTERVALS_HOURS = (6, 24, 72)
 INDEXES = ("accurate", "lying", "absent")

@@ -10,7 +10,8 @@ Those give nothing to documents that change much faster than they can be looked 
 For rates that vary over the day, and for signals, the same price is compared with an index, that of Whittle: after the
 last look at t0 it is the integral of rate(s) * (s - t0) ds, plus precision * (t - t0) for each signal at t. A document
 is due when its index reaches theta. theta follows from the budget, as (sum of sqrt(rate / 2) / budget) ** 2, corrected
-by the requests that were really made, and lower while requests are left over than while they are short. A host whose documents would exceed its own budget has its own, higher theta.
+by the requests that were really made, and lower while requests are left over than while they are short. A host whose
+documents would exceed its own budget has its own, higher theta.
 
 Times are seconds on any clock that the caller passes in as `now`, for profiles by the hour seconds since 1970. Nothing
 here reads a clock or makes a request. Every operation costs O(log n).
@@ -333,7 +334,9 @@ class Schedule:
     @property
     def theta(self) -> float:
         """The index at which documents of hosts without a higher one are due, in changes times seconds."""
-        return self._base_theta * self._correction * _fill_effect(self._bucket)
+        fill = min(max(self._bucket.tokens / self._bucket.burst, 0.0), 1.0)
+        effect: float = _FILL_EFFECT ** (1 - 2 * fill)
+        return self._base_theta * self._correction * effect
 
     def next_due(self, now: float) -> float | None:
         """The time from which pop_due() may return a visit; None if there is no document to wait for."""
@@ -438,7 +441,7 @@ class Schedule:
         return at if document.pending > 0 else rate.after_peak(at)
 
     def _theta_of(self, host: _Host) -> float:
-        return max(self.theta, host.min_theta * _fill_effect(host.bucket), 1e-9)
+        return max(self.theta, host.min_theta, 1e-9)
 
     def _plan(self, document: _Document) -> None:
         """Puts a document into the heap of its host, by the time at which it is nearly due."""
@@ -557,18 +560,14 @@ class Schedule:
         """Divides the budget, as if it were poured into the hosts until the smaller ones are full (water-filling).
 
         At theta a host wants demand / sqrt(theta) requests a second. Those that want more than their own budget get
-        that, and a theta of their own; the rest of the budget is for the others.
+        that, and a theta of their own, at which they want a little more, so that they use all of it; the rest of the
+        budget is for the others.
         """
         left, demand, own = self.budget.per_hour / HOUR, self._demand, self.budget.host_rate / HOUR
         for host in self._hosts.values():
-            host.min_theta = (host.demand / own) ** 2 if own < left else 0.0
+            host.min_theta = (host.demand / own) ** 2 / _FILL_EFFECT if own < left else 0.0
         for host in sorted(self._hosts.values(), key=lambda host: -host.demand):
             if left > own and host.demand / own > demand / left:
                 left -= own
                 demand -= host.demand
         return (max(demand, 0.0) / left) ** 2
-
-
-def _fill_effect(bucket: TokenBucket) -> float:
-    """The factor of theta by which a bucket neither overflows nor stays empty."""
-    return _FILL_EFFECT ** (1 - 2 * min(max(bucket.tokens / bucket.burst, 0.0), 1.0))
