@@ -311,10 +311,11 @@ class Watch:
                 self.schedule.end_visit(visit.host, now)
 
     def _visit(self, host: str, keys: list[object], now: float) -> None:
-        while keys:
-            key = keys.pop(0)
-            if not self.schedule.take(host, now):
+        reserved = len(keys)
+        for number, key in enumerate(keys):  # a look at an index adds some
+            if number >= reserved and not self.schedule.take(host, now):
                 return
+            self.schedule.requests_made(host, 1, now)
             if isinstance(key, int):
                 self._look(key, now)
             else:

@@ -40,10 +40,11 @@ NEARLY: Final = 0.8  # of theta: a visit also looks at the documents that have r
 MIN_INTERVAL_SECONDS: Final = 300.0
 ADJUST_SECONDS: Final = 1800.0  # between two adjustments of theta
 _MAX_CORRECTION: Final = 50.0
+_LEAST_THETA: Final = 1e-9
 _STEP: Final = 1.25  # the most that an adjustment changes the correction
 _MAX_PENDING: Final = 50  # signals of a document that are kept until its next look
 _STEP_SECONDS: Final = 1.0  # before the same is computed again
-_MIN_EXPECTED: Final = 400.0  # requests, before they are compared with the budget: fewer vary by chance
+_MIN_EXPECTED: Final = 400.0  # requests before they are compared with the budget: fewer vary by chance
 _FILL_EFFECT: Final = 1.5  # an empty bucket multiplies theta by this, a full one divides it
 
 
@@ -93,6 +94,7 @@ class _Host:
     heap: list[tuple[float, int, _Document]] = attrs.field(factory=list)  # by the time at which they are nearly due
     near: dict[Key, _Document] = attrs.field(factory=dict)  # nearly due
     visited: dict[Key, _Document] | None = None  # while it is visited: those not yet looked at
+    reserved: int = 0  # requests of the visit that the buckets have paid for, and that were not made yet
     demand: float = 0.0
     min_theta: float = 0.0
     not_before: float = -inf
@@ -102,8 +104,9 @@ class _Host:
 class Schedule:
     """The documents of many hosts, each with the time of its next look.
 
-    The caller takes visits from pop_due(), calls take() before each request, looked() after each document, and
-    end_visit() at the end of the visit. A host is in one visit at a time.
+    The caller takes visits from pop_due(), or begins one with begin_visit(). For each further document it calls take(),
+    for each request that was made requests_made(), after each document looked(), at the end of the visit end_visit().
+    A host is in one visit at a time.
     """
 
     def __init__(self, budget: Budget, *, nearly: float = NEARLY) -> None:
@@ -117,7 +120,6 @@ class Schedule:
         self._calendar: list[tuple[float, int, _Host]] = []
         self._ready: list[tuple[float, int, _Host]] = []  # hosts with a document that is due, by their largest index
         self._versions = count()
-        self._outstanding = 0  # documents of visits that were not yet looked at
         self._demand = 0.0
         self._base_theta = 0.0
         self._correction = 1.0
@@ -147,9 +149,7 @@ class Schedule:
         `looked_at` -inf, and is due at once.
         """
         self.remove(key)
-        place = self._hosts.get(host)
-        if place is None:
-            place = self._hosts[host] = _Host(host, TokenBucket.of(self.budget.host_rate))
+        place = self._host(host)
         signals = None if source is None else self._source(source)
         document = _Document(key, place, rate, looked_at, min_interval_seconds, signals)
         if signals is not None:
@@ -174,6 +174,11 @@ class Schedule:
         if not host.documents and host.visited is None:
             del self._hosts[host.name]
             host.version = -1
+
+    def _host(self, name: str) -> _Host:
+        if name not in self._hosts:
+            self._hosts[name] = _Host(name, TokenBucket.of(self.budget.host_rate))
+        return self._hosts[name]
 
     def rate(self, key: Key) -> ChangeRate:
         """The estimate of a document, which looked() revises."""
@@ -292,13 +297,18 @@ class Schedule:
             place.not_before = until
             self._call(place)
 
+    def begin_visit(self, host: str) -> None:
+        """Begins a visit without a document that is due; the host need not have documents."""
+        place = self._host(host)
+        place.visited, place.version = {}, -1
+
     def end_visit(self, host: str, now: float, *, retry_at: float = -inf) -> None:
         """Ends a visit; its documents that were not looked at are due again, but not before `retry_at`."""
         place = self._hosts.get(host)
         if place is None or place.visited is None:
             return
+        self._reserve(place, -place.reserved, now)
         left, place.visited = place.visited, None
-        self._outstanding -= len(left)
         for document in left.values():
             document.not_before = max(retry_at, now)
             self._plan(document)
@@ -310,11 +320,20 @@ class Schedule:
     # --- budgets ---
 
     def take(self, host: str, now: float) -> bool:
-        """Whether a request to a host may be made now; if so it is counted."""
+        """Whether the visit of a host may make one more request; if so it is reserved, until the end of the visit."""
         if self.available_at(host, now) > now:
             return False
-        self.requests_made(host, 1, now)
+        self._reserve(self._hosts[host], 1, now)
         return True
+
+    def _reserve(self, host: _Host, requests: int, now: float) -> None:
+        self._use(host, requests, now)
+        host.reserved += requests
+
+    def _use(self, host: _Host | None, requests: int, now: float) -> None:
+        self._bucket.use(requests, now)
+        if host is not None:
+            host.bucket.use(requests, now)
 
     def available_at(self, host: str, now: float) -> float:
         """When the budgets permit the next request to a host."""
@@ -322,12 +341,13 @@ class Schedule:
         return max(self._bucket.available_at(now), place.bucket.available_at(now) if place else now)
 
     def requests_made(self, host: str, requests: int, now: float) -> None:
-        """Counts requests that were made without take(), as retries and redirects are."""
+        """Counts requests that were made; those that were not reserved, as of redirects, come from the budgets."""
         self._made += requests
-        self._bucket.use(requests, now)
         place = self._hosts.get(host)
+        reserved = min(requests, place.reserved) if place is not None else 0
         if place is not None:
-            place.bucket.use(requests, now)
+            place.reserved -= reserved
+        self._use(place, requests - reserved, now)
 
     # --- what is due ---
 
@@ -336,7 +356,7 @@ class Schedule:
         """The index at which documents of hosts without a higher one are due, in changes times seconds."""
         fill = min(max(self._bucket.tokens / self._bucket.burst, 0.0), 1.0)
         effect: float = _FILL_EFFECT ** (1 - 2 * fill)
-        return self._base_theta * self._correction * effect
+        return max(self._base_theta * self._correction * effect, _LEAST_THETA)
 
     def next_due(self, now: float) -> float | None:
         """The time from which pop_due() may return a visit; None if there is no document to wait for."""
@@ -347,16 +367,17 @@ class Schedule:
         if not self._ready and not self._calendar:
             return None
         first = now if self._ready else self._calendar[0][0]
-        return max(first, self._bucket.available_at(now, 1.0 + self._outstanding))
+        return max(first, self._bucket.available_at(now))
 
     def pop_due(self, now: float, limit: int | None = None) -> list[Visit]:
         """The visits to begin now, the largest index first, with at most `limit` documents in all.
 
-        Budgets limit them further. If there are more documents due than requests, the others remain for later.
+        Budgets limit them further; a request for each document is reserved. If there are more documents due than
+        requests, the others remain for later.
         """
         self._adjust(now)
         self._collect(now)
-        left = floor(self._bucket.available(now) + 1e-9) - self._outstanding
+        left = floor(self._bucket.available(now) + 1e-9)
         left = left if limit is None else min(left, limit)
         visits = []
         while left > 0 and self._ready:
@@ -373,7 +394,7 @@ class Schedule:
                 self._unplan(document)
             host.version = -1
             left -= len(host.visited)
-            self._outstanding += len(host.visited)
+            self._reserve(host, len(host.visited), now)
             visits.append(Visit(host.name, tuple(host.visited)))
         return visits
 
@@ -441,7 +462,7 @@ class Schedule:
         return at if document.pending > 0 else rate.after_peak(at)
 
     def _theta_of(self, host: _Host) -> float:
-        return max(self.theta, host.min_theta, 1e-9)
+        return max(self.theta, host.min_theta)
 
     def _plan(self, document: _Document) -> None:
         """Puts a document into the heap of its host, by the time at which it is nearly due."""
@@ -460,8 +481,8 @@ class Schedule:
             self._call(host)
 
     def _leave_visit(self, document: _Document) -> None:
-        if document.host.visited and document.host.visited.pop(document.key, None):
-            self._outstanding -= 1
+        if document.host.visited:
+            document.host.visited.pop(document.key, None)
 
     def _unplan(self, document: _Document) -> None:
         document.version = -1
@@ -500,7 +521,8 @@ class Schedule:
                 continue
             due = self._due(host, now)
             if due:
-                heappush(self._ready, (-self._index(due[0], now), version, host))
+                index = self._index(due[0], now) * self.theta  # theta changes until it is compared with others
+                heappush(self._ready, (-index, version, host))
             else:
                 self._call(host, now + _STEP_SECONDS)
 

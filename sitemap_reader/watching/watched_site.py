@@ -112,7 +112,7 @@ class WatchedSite:
             if isinstance(value, int | float) and not isinstance(value, bool):
                 setattr(self, name, type(getattr(self, name) or 0.0)(value))
         for stored, own in documents:
-            rate = ChangeRate.from_json(own.get("rate"), _prior(own.get("prior"), stored.format))
+            rate = ChangeRate.from_json(own.get("rate"), _start(own.get("start"), stored.format))
             looked_at = -inf if stored.looked_at is None else stored.looked_at.timestamp()
             listed = None if stored.lastmod is None else stored.lastmod.timestamp()
             document = _Document(stored.url, stored.format, stored.complete, listed, stored.entries)
@@ -192,7 +192,7 @@ class WatchedSite:
 
     def _document_values(self, url: str) -> dict[str, Any]:
         document, rate = self.documents[url], self.schedule.rate(self.key(url))
-        values: dict[str, Any] = {"rate": rate.to_json(), "prior": [rate.prior.events, rate.prior.seconds]}
+        values: dict[str, Any] = {"rate": rate.to_json(), "start": [rate.start.events, rate.start.seconds]}
         if document.format == Format.INDEX:
             values["signals"] = self.schedule.source(self.key(url)).to_json()
         return values
@@ -316,10 +316,9 @@ class Signals:
     probes: bool  # documents that nothing lists are requested, too
     listings: dict[str, SitemapRef] = attrs.field(factory=dict)
     of_index: dict[str, list[float | None]] = attrs.field(factory=dict)
-    prepaid: int = 0  # requests that were taken from the budget, and not made yet
 
     def is_due(self, url: str, listing: SitemapRef | None, is_known: bool) -> bool:
-        """As in DocumentCache; takes each request that is not among the `due` ones from the budget."""
+        """As in DocumentCache; reserves each request that is not among the `due` ones."""
         if listing is not None:
             self.listings[url] = listing
         document = self.site.documents.get(url)
@@ -335,16 +334,11 @@ class Signals:
         return self.site.schedule.is_due(self.site.key(url), self.now) and self._take()
 
     def on_request(self, url: str) -> None:
-        """Counts a request that is_due() has not counted: of a due document, robots.txt, a redirect, another try."""
-        if self.prepaid:
-            self.prepaid -= 1
-        else:
-            self.site.schedule.requests_made(self.site.domain, 1, self.now)
+        """Counts a request: of a document, robots.txt, a redirect, another try."""
+        self.site.schedule.requests_made(self.site.domain, 1, self.now)
 
     def _take(self) -> bool:
-        is_allowed = self.site.schedule.take(self.site.domain, self.now)
-        self.prepaid += is_allowed
-        return is_allowed
+        return self.site.schedule.take(self.site.domain, self.now)
 
     def _compare(self, document: _Document, listing: SitemapRef | None) -> None:
         """Notes a signal if the index states another lastmod than before."""
@@ -377,7 +371,7 @@ def _index_of(parents: Sequence[str]) -> str:
     return next((parent for parent in parents if not is_robots_txt(parent)), "")
 
 
-def _prior(values: Any, format: str | None) -> Prior:
+def _start(values: Any, format: str | None) -> Prior:
     is_stored = isinstance(values, list) and len(values) == 2 and all(isinstance(each, float) for each in values)
     return Prior(*values) if is_stored and min(values) > 0 else prior_for(format or "")
 

@@ -175,9 +175,6 @@ class Watcher:
         """Starts the visits whose time has come: documents that are due first, then robots.txt and new sites."""
         free = self.plan.sites_at_once - len(self._running)
         for visit in self._schedule.pop_due(now, free) if free > 0 else ():
-            if visit.host in self._running:
-                self._schedule.end_visit(visit.host, now, retry_at=now + 1.0)
-                continue
             due: dict[str, set[str]] = {}
             for key in visit.keys:
                 name, url = cast("tuple[str, str]", key)
@@ -193,6 +190,7 @@ class Watcher:
             elif site.domain in self._running or allowed_at > now:
                 self._set_timer(site, max(allowed_at, now + 1.0))
             else:
+                self._schedule.begin_visit(site.domain)
                 self._start(site.domain, [(site, set())])
 
     def _set_timer(self, site: WatchedSite, at: float) -> None:
@@ -201,33 +199,30 @@ class Watcher:
         heappush(self._timers, (at, site.timer, site))
 
     def _start(self, domain: str, visits: list[tuple[WatchedSite, set[str]]]) -> None:
-        task = self._running[domain] = asyncio.create_task(self._visit_domain(domain, visits))
-        task.add_done_callback(lambda _: self._end_domain(domain))
+        task = self._running[domain] = asyncio.create_task(self._visit_domain(visits))
+        task.add_done_callback(lambda _: self._end_domain(domain, visits))
 
-    def _end_domain(self, domain: str) -> None:
-        task = self._running.pop(domain)
+    def _end_domain(self, domain: str, visits: list[tuple[WatchedSite, set[str]]]) -> None:
+        now, task = self._now(), self._running.pop(domain)
         if not task.cancelled() and (error := task.exception()) is not None:  # a defect of this package
             self._error = error
             self.stop()
+        paused_until = max(site.paused_until for site, _ in visits)
+        self._schedule.pause(domain, paused_until)
+        self._schedule.end_visit(domain, now, retry_at=max(now + 1.0, paused_until))
+        for site in [site for site, due in visits if not due]:
+            self._set_timer(site, max(site.next_robots, now + 1.0))
         self._wake.set()
 
-    async def _visit_domain(self, domain: str, visits: list[tuple[WatchedSite, set[str]]]) -> None:
-        paused_until = 0.0
+    async def _visit_domain(self, visits: list[tuple[WatchedSite, set[str]]]) -> None:
         try:
             for site, due in visits:
                 await self._visit(site, due)
-                paused_until = max(paused_until, site.paused_until)
         except StateError as exc:
             self._pauses_until = self._now() + STATE_RETRY_SECONDS
             if self._state_error is None:
                 self.report(f"{exc}; until then no site is visited")
             self._state_error = str(exc)
-        finally:
-            now = self._now()
-            self._schedule.pause(domain, paused_until)
-            self._schedule.end_visit(domain, now, retry_at=max(now + 1.0, paused_until))
-            for site in [site for site, due in visits if not due]:
-                self._set_timer(site, max(site.next_robots, now + 1.0))
 
     async def _visit(self, site: WatchedSite, due: set[str]) -> None:
         """Visits a site, and learns from it; a cancelled visit has stored the documents that had ended."""
@@ -247,7 +242,6 @@ class Watcher:
         try:
             await visit.run()
         finally:
-            self._schedule.requests_made(site.domain, -signals.prepaid, started)
             self.feed.notify()
         now = self._now()
         site.end_visit(visit, now, random.random())  # noqa: S311 - spreads visits, guards nothing

@@ -30,8 +30,9 @@ def rate_of(per_day: float) -> Constant:
 
 
 def schedule_of(per_day: dict[str, float], per_hour: float, host_per_hour: float | None = None, **options) -> Schedule:
-    """Documents `host/name` with known rates, all looked at at 0."""
+    """Documents `host/name` with known rates, all looked at at 0; half of the requests at once have been used."""
     schedule = Schedule(Budget(per_hour, host_per_hour))
+    schedule.requests_made("another", max(per_hour / 4, 4) / 2, 0.0)
     for key, rate in per_day.items():
         schedule.add(key, key.split("/")[0], rate_of(rate), 0.0, **options)
     return schedule
@@ -45,9 +46,9 @@ def run(schedule: Schedule, until: float, changed: bool = False) -> dict[str, li
         now = max(due, now)
         for visit in schedule.pop_due(now):
             for key in visit.keys:
-                if schedule.take(visit.host, now):
-                    looks.setdefault(str(key), []).append(now)
-                    schedule.looked(key, now, changed=changed)
+                schedule.requests_made(visit.host, 1, now)
+                looks.setdefault(str(key), []).append(now)
+                schedule.looked(key, now, changed=changed)
             schedule.end_visit(visit.host, now)
     return looks
 
@@ -71,11 +72,25 @@ def test_looks_are_in_proportion_to_the_square_root_of_the_rates():
 
 def test_a_document_is_due_at_theta_and_nearly_due_before():
     schedule = schedule_of({"a/1": 1.0}, per_hour=1.0)
-    due, nearly = schedule.due_at("a/1", 0.0), HOUR * math.sqrt(NEARLY)
-    assert not schedule.is_due("a/1", nearly - 1)
-    assert schedule.is_due("a/1", nearly + 1)
-    assert schedule.pop_due(due - 1) == []
-    assert schedule.pop_due(due + 1) == [Visit("a", ("a/1",))]
+    for now in range(60, 2 * 3600, 60):
+        index = now * now / 2 / DAY
+        assert schedule.is_due("a/1", now) == (index >= NEARLY * schedule.theta)
+        theta = schedule.theta
+        assert bool(schedule.pop_due(now)) == (index >= theta)
+        if index >= theta:
+            break
+    assert now > 2000
+
+
+def test_theta_is_lower_while_requests_are_left_over_than_while_they_are_short():
+    schedule = Schedule(Budget(40))
+    schedule.add("a/1", "a", rate_of(1.0), 0.0, min_interval_seconds=0.0)
+    full = schedule.due_at("a/1", 0.0)
+    schedule.requests_made("another", 5, 0.0)
+    half = schedule.due_at("a/1", 0.0)
+    schedule.requests_made("another", 5, 0.0)
+    empty = schedule.due_at("a/1", 0.0)
+    assert (full / half) ** 2 == pytest.approx((half / empty) ** 2) == pytest.approx(1 / 1.5)
 
 
 def test_a_visit_has_the_documents_of_the_host_that_are_nearly_due():
@@ -154,19 +169,50 @@ def test_water_filling_leaves_the_rest_of_a_full_host_to_the_others():
     demands = {f"big/{n}": 100.0 for n in range(100)} | {"small/1": 1.0, "other/1": 1.0}
     schedule = schedule_of(demands, 10.0, 6.0)
     assert schedule.due_at("small/1", 0.0) == pytest.approx(2 * HOUR / 4.0, rel=0.01)
-    assert schedule.due_at("big/1", 0.0) == pytest.approx(100 * HOUR / 6.0, rel=0.01)
+    assert schedule.due_at("big/1", 0.0) == pytest.approx(100 * HOUR / 6.0 / math.sqrt(1.5), rel=0.01)  # uses all
 
 
 def test_take_stops_at_the_budget_of_the_host():
     schedule = schedule_of({"a/1": 1.0, "b/1": 1.0}, 60.0, 16.0)
+    schedule.begin_visit("a")
     assert [schedule.take("a", 0.0) for _ in range(5)] == [True] * 4 + [False]
     assert schedule.available_at("a", 0.0) == pytest.approx(HOUR / 16)
     assert schedule.take("b", 0.0)
     assert schedule.take("a", HOUR / 16 + 0.1)
 
 
-def test_requests_without_take_count_too():
+def test_a_visit_keeps_the_requests_of_its_documents():
+    schedule = schedule_of({f"a/{n}": 1.0 for n in range(9)}, 100.0, 16.0)
+    ((host, keys),) = [(visit.host, visit.keys) for visit in schedule.pop_due(10 * DAY)]
+    assert len(keys) == 4
+    assert not schedule.take(host, 10 * DAY)
+    schedule.requests_made(host, 3, 10 * DAY)
+    assert not schedule.take(host, 10 * DAY)
+    schedule.end_visit(host, 10 * DAY)  # gives the fourth back
+    assert [schedule.take(host, 10 * DAY) for _ in range(2)] == [True, False]
+
+
+def test_a_visit_of_a_host_without_documents_keeps_to_the_budget():
+    schedule = Schedule(Budget(100, 16))
+    schedule.begin_visit("a")
+    assert [schedule.take("a", 0.0) for _ in range(5)] == [True] * 4 + [False]
+    schedule.requests_made("a", 4, 0.0)
+    schedule.end_visit("a", 0.0)
+    assert schedule.available_at("a", 0.0) == 0.0  # it is forgotten
+    assert schedule.pop_due(0.0) == []
+
+
+def test_a_host_that_is_visited_has_no_second_visit():
     schedule = schedule_of({"a/1": 1.0}, 60.0)
+    schedule.begin_visit("a")
+    assert schedule.pop_due(DAY) == []
+    schedule.end_visit("a", DAY)
+    assert schedule.pop_due(DAY) == [Visit("a", ("a/1",))]
+
+
+def test_requests_without_take_count_too():
+    schedule = Schedule(Budget(60.0))
+    schedule.begin_visit("a")
     schedule.requests_made("a", 20, 0.0)
     assert not schedule.take("a", 0.0)
     assert schedule.available_at("a", 0.0) == pytest.approx(6 * 60.0)
@@ -344,7 +390,7 @@ def test_every_document_is_looked_at_and_budgets_hold(rates, per_hour, host, see
         now = max(now, due)
         for visit in schedule.pop_due(now):
             for key in visit.keys:
-                assert schedule.take(visit.host, now)
+                schedule.requests_made(visit.host, 1, now)
                 made[visit.host] += 1
                 seen.add(key)
                 schedule.looked(key, now, changed=rng.random() < 0.5)

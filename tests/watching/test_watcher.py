@@ -278,14 +278,15 @@ def test_a_restart_continues(tmp_path: Path, web: MemoryWeb, clock: VirtualClock
                 web.pages[ONE] = urlset(f"https://a.test/{number}")
                 await watch.run(hours=1)
             before = await watch.changes()
-            rate = watch.watcher.watched[0].schedule.rate(watch.watcher.watched[0].key(ONE)).to_json()
+            site = watch.watcher.watched[0]
+            rate = site.schedule.rate(site.key(ONE)).to_json()
         web.requests.clear()
         async with watching(tmp_path / "s.db", web, clock, budget=2) as watch:
             await watch.run(minutes=1)
             assert await watch.changes() == before
             assert web.requested() == [] or "a.test/robots.txt" not in web.requested()
             site = watch.watcher.watched[0]
-            assert site.schedule.rate(site.key(ONE)).to_json() == pytest.approx(rate) or web.requests
+            assert site.schedule.rate(site.key(ONE)).to_json() == rate or web.requests
             assert set(site.documents) == {ONE, TWO}
 
     run(main())
