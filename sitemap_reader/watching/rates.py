@@ -1,8 +1,9 @@
 """How often a document changes: what checks found comes in; expected changes and delays of any period go out.
 
-A rate is a gamma distribution (events, seconds). It begins with what a document's kind and headers suggest and with how
-much documents differ from that, each check of the document revises it, and old checks count less and less. Where the times of changes are known, the rate also has
-a profile by hour of the day. Times are seconds since 1970, UTC. Nothing here reads a clock, a file or the network.
+A rate is a gamma distribution (events, seconds). It begins with what a document's kind and headers suggest, and how
+much documents differ from that; each check of the document revises it, and old checks count less and less. Where the
+times of changes are known, the rate also has a profile by hour of the day. Times are seconds since 1970, UTC. Nothing
+here reads a clock, a file or the network.
 """
 
 from __future__ import annotations
@@ -46,7 +47,9 @@ class Prior:
 # Format -> changes, seconds. Half a change: the first check that finds one triples the rate, a day without one halves
 # that of a feed.
 _START_EVENTS: Final = 0.5
-_FORMATS: Final = {name: Prior(_START_EVENTS, hours * HOUR) for name, hours in (("news", 1), ("rss", 12), ("atom", 12))}
+_FORMATS: Final = {
+    "news": Prior(_START_EVENTS, HOUR), "rss": Prior(_START_EVENTS, 12 * HOUR), "atom": Prior(_START_EVENTS, 12 * HOUR),
+}  # fmt: skip
 _OTHER_FORMAT: Final = Prior(_START_EVENTS, 36 * HOUR)
 _CHANGEFREQ_SECONDS: Final = {
     "hourly": HOUR, "daily": DAY, "weekly": 7 * DAY, "monthly": 30 * DAY, "yearly": 365 * DAY,

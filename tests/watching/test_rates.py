@@ -5,11 +5,21 @@ from __future__ import annotations
 import json
 import random
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sitemap_reader.watching.rates import DAY, HALF_LIFE_SECONDS, HOUR, ChangeRate, Prior, SignalRecord, prior_for
+from sitemap_reader.watching.rates import (
+    DAY,
+    HALF_LIFE_SECONDS,
+    HOUR,
+    ChangeRate,
+    Population,
+    Prior,
+    SignalRecord,
+    prior_for,
+)
 
 
 def checked(per_second: float, interval: float, checks: int, *, exact: bool = False) -> ChangeRate:
@@ -166,6 +176,20 @@ def test_broken_json_gives_the_prior(values):
     assert ChangeRate.from_json(values, Prior(0.5, DAY)) == ChangeRate(Prior(0.5, DAY))
 
 
+def test_json_keeps_the_prior_that_others_suggest():
+    rate = ChangeRate(Prior(0.5, DAY))
+    rate.move_to(Prior(2.0, 3 * DAY))
+    rate.observe(0, HOUR, changed=True)
+    again = ChangeRate.from_json(json.loads(json.dumps(rate.to_json())), Prior(0.5, DAY))
+    assert (again.start, again.prior) == (Prior(0.5, DAY), Prior(2.0, 3 * DAY))
+
+
+@pytest.mark.parametrize("prior", [None, 5, [1.0], [1.0, 0.0], [1.0, -1.0], ["a", "b"], [1.0, 2.0, 3.0]], ids=str)
+def test_a_broken_prior_is_replaced_by_the_start(prior):
+    rate = ChangeRate.from_json({"events": 2, "seconds": 50, "prior": prior}, Prior(0.5, DAY))
+    assert (rate.events, rate.prior) == (2.0, Prior(0.5, DAY))
+
+
 @pytest.mark.parametrize("hours", [None, 5, [1] * 23, [1] * 25, ["a"] * 24, [-1] * 24], ids=str)
 def test_a_broken_profile_is_left_out(hours):
     rate = ChangeRate.from_json({"events": 2, "seconds": 50, "hours": hours})
@@ -209,6 +233,79 @@ def test_history_overrules_a_prior():
     for number in range(100):
         slow.observe(number * HOUR, (number + 1) * HOUR, changed=number % 4 == 0)
     assert slow.per_second == pytest.approx(1 / (4 * HOUR), rel=0.5)
+
+
+# --- what other documents suggest ---
+
+
+def population_of(factors: list[float], checks: int, interval: float = DAY) -> Population:
+    """Documents whose rates are multiples of what their kind suggests, checked in turn."""
+    rng, population = random.Random(7), Population()  # noqa: S311 - not for secrets
+    start = Prior(0.5, DAY)
+    rates = [ChangeRate(start) for _ in factors]
+    for check in range(checks):
+        for factor, rate in zip(factors, rates, strict=True):
+            changes = sum(rng.random() < factor * 0.5 * interval / DAY / 1000 for _ in range(1000))
+            population.add(rate, -1)
+            rate.move_to(population.prior(start))
+            rate.observe(check * interval, (check + 1) * interval, changed=changes > 0, count=float(changes))
+            population.add(rate)
+    return population
+
+
+@pytest.mark.parametrize(("shape", "mean"), [(0.5, 1.0), (1.0, 3.0), (4.0, 3.0)])
+def test_the_spread_of_the_rates_of_documents_is_recovered(shape, mean):
+    rng = random.Random(3)  # noqa: S311 - not for secrets
+    factors = [rng.gammavariate(shape, mean / shape) for _ in range(400)]
+    prior = population_of(factors, 25).prior(Prior(0.5, DAY))
+    assert prior.events == pytest.approx(shape, rel=0.3)
+    assert prior.events / prior.seconds == pytest.approx(mean * 0.5 / DAY, rel=0.2)
+
+
+def test_few_checks_say_little_of_one_of_many_like_documents():
+    alike = population_of([2.0] * 300, 10).prior(Prior(0.5, DAY))
+    differing = population_of([0.01, 0.1, 1.0, 10.0] * 75, 10).prior(Prior(0.5, DAY))
+    assert alike.events > 8 * differing.events
+
+
+def test_a_document_that_is_taken_back_leaves_nothing():
+    population, rate = Population(), ChangeRate(Prior(0.5, DAY))
+    population.add(rate)  # it was never checked
+    assert population == Population()
+    rate.observe(0, DAY, changed=True)
+    population.add(rate)
+    assert population.documents == Population().documents + 1
+    population.add(rate, -1)
+    assert attrs.astuple(population) == pytest.approx(attrs.astuple(Population()))
+
+
+def test_a_document_with_a_weak_start_counts_less():
+    population, rate = Population(), ChangeRate(Prior(0.05, 3 * DAY))
+    rate.observe(0, DAY, changed=True)
+    population.add(rate)
+    assert population.documents == pytest.approx(Population().documents + 0.1)
+
+
+def test_without_checks_the_prior_is_the_start():
+    assert Population().prior(Prior(0.3, DAY)).events == pytest.approx(0.3, rel=0.02)
+    assert Population().prior(Prior(0.3, DAY)).seconds == pytest.approx(DAY, rel=0.02)
+
+
+def test_another_prior_keeps_what_checks_have_added():
+    rate = ChangeRate(Prior(0.5, DAY))
+    rate.observe(0, 4 * DAY, changed=False)
+    rate.move_to(Prior(3.0, 2 * DAY))
+    assert (rate.events, rate.seconds) == (3.0, pytest.approx(6 * DAY, rel=0.15))
+    assert rate.start == Prior(0.5, DAY)
+
+
+@given(st.floats(0.05, 20), st.floats(60, 90 * DAY), st.floats(0.05, 20), st.floats(60, 90 * DAY), st.booleans())
+def test_a_rate_stays_positive_with_any_prior(events, seconds, others, later, changed):
+    rate = ChangeRate(Prior(events, seconds))
+    rate.observe(0, DAY, changed=changed)
+    rate.move_to(Prior(others, later))
+    rate.observe(DAY, 2 * DAY, changed=changed)
+    assert 0 < rate.per_second < 1e3
 
 
 # --- signals ---
