@@ -36,7 +36,7 @@ _ROBOTS_SECONDS: Final = 24 * 3600.0  # RFC 9309 2.4: a robots.txt may be used f
 _MAX_FAULTS: Final = 20
 _MIN_INTERVALS: Final = {Format.RSS.value: 60.0, Format.ATOM.value: 60.0, Format.INDEX.value: 60.0, "news": 60.0}
 # The fields of WatchedSite that are stored.
-_STORED: Final = ("visited_at", "changed_at", "failing_since", "failures", "paused_until", "robots_at")
+_STORED: Final = ("added_at", "visited_at", "changed_at", "failing_since", "failures", "paused_until", "robots_at")
 
 
 @attrs.define(eq=False)
@@ -67,6 +67,7 @@ class WatchedSite:
     schedule: Schedule = attrs.field(repr=False)
     domain: str = attrs.field(default=attrs.Factory(lambda self: self.target.domain, takes_self=True))
     documents: dict[str, _Document] = attrs.field(factory=dict, repr=False)
+    added_at: float | None = None  # by a ping; None: it is one of the targets
     visited_at: float | None = None
     changed_at: float | None = None
     failing_since: float | None = None
@@ -74,6 +75,7 @@ class WatchedSite:
     paused_until: float = 0.0
     robots_at: float = 0.0  # when robots.txt and the well-known paths were last looked at
     refreshes: bool = False  # the next visit requests robots.txt anew
+    was_pinged: bool = False
     timer: int = -1  # the number of its timer in the watcher
     faults: dict[str, list[Problem]] = attrs.field(factory=dict, repr=False)
     error: str | None = None
@@ -103,6 +105,16 @@ class WatchedSite:
         """The key of a document in the schedule."""
         return self.name, url
 
+    def ping(self, url: str, now: float) -> None:
+        """Takes a ping as a signal of a change, which counts by how often those of the domain were right."""
+        self.was_pinged = True
+        self.schedule.signal(self.key(url), now, self._pings, now)
+
+    @property
+    def _pings(self) -> tuple[str, str]:
+        """The source in the schedule of the pings of its domain."""
+        return "ping", self.domain
+
     # --- before the visits ---
 
     def load(self, values: Mapping[str, Any], documents: Iterable[tuple[StoredDocument, Mapping[str, Any]]]) -> None:
@@ -111,6 +123,9 @@ class WatchedSite:
             value = values.get(name)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 setattr(self, name, type(getattr(self, name) or 0.0)(value))
+        if "pings" in values:
+            self.was_pinged = True
+            self.schedule.set_source(self._pings, SignalRecord.from_json(values["pings"]))
         for stored, own in documents:
             rate = ChangeRate.from_json(own.get("rate"), _start(own.get("start"), stored.format))
             looked_at = -inf if stored.looked_at is None else stored.looked_at.timestamp()
@@ -246,7 +261,8 @@ class WatchedSite:
 
     def values(self) -> dict[str, Any]:
         """What is stored of the site."""
-        return {name: getattr(self, name) for name in _STORED if getattr(self, name, None)}
+        values = {name: getattr(self, name) for name in _STORED if getattr(self, name)}
+        return values | ({"pings": self.schedule.source(self._pings).to_json()} if self.was_pinged else {})
 
     def next_visit(self, now: float) -> datetime | None:
         """When the site will be visited, as far as is known now."""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .pings import Ping
 
 SITES_AT_ONCE: Final = 50
-MAX_ADDED_SITES: Final = 10_000  # by pings, until the watch is started again
+MAX_ADDED_SITES: Final = 10_000  # by pings
 KEEP_LOG: Final = timedelta(days=7)
 STATE_RETRY_SECONDS: Final = 30.0
 _PRUNE_SECONDS: Final = 3600.0
@@ -111,7 +111,8 @@ class Watcher:
         self._state.commit()  # begins a transaction
         self._stores = Stores(self._state, ChangeLog(self._state), WatchData(self._state), self._thread, self._executor)
         known = self._stores.data.sites()
-        for target in self._targets:
+        added = [site_target(name) for name, values in known.items() if values.get("added_at")]
+        for target in [*self._targets, *added]:
             site = self._add_site(target)
             if site is not None and site.name in known:
                 site.load(known[site.name], self._stores.data.documents(site.name))
@@ -366,7 +367,7 @@ class Watcher:
         now = self._now()
         site = self._site_of(ping.url)
         if site is not None:
-            self._schedule.signal(site.key(ping.url), now, ("ping", registrable_domain(host(ping.url))), now)
+            site.ping(ping.url, now)
         else:
             self._visit_unknown(ping.url, now)
         self._wake.set()
@@ -377,7 +378,8 @@ class Watcher:
         if not sites and len(self._sites) < len(self._targets) + MAX_ADDED_SITES:
             with suppress(UsageError):
                 added = self._add_site(site_target(url))
-                sites = [added] if added else []
+                if added is not None:
+                    added.added_at, sites = now, [added]
         for site in sites:
             site.refreshes = True
             self._set_timer(site, max(now, site.paused_until))

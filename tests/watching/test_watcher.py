@@ -401,6 +401,29 @@ def test_a_verified_ping_adds_a_site(tmp_path: Path, web: MemoryWeb, clock: Virt
             await watch.run(minutes=5)
             assert ("new", "other.test/page") in await watch.changes()
             assert (await watch.watcher.totals()).sites == 2
+        web.pages[url] = urlset("https://other.test/later")
+        async with watching(tmp_path / "s.db", web, clock) as watch:  # it stays one
+            assert (await watch.watcher.totals()).sites == 2
+            await watch.run(days=2)
+            assert ("new", "other.test/later") in await watch.changes()
+
+    run(main())
+
+
+def test_how_often_pings_were_right_is_known_after_a_restart(
+    tmp_path: Path, web: MemoryWeb, clock: VirtualClock
+) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(hours=1)
+            for _ in range(8):  # without a change
+                await watch.watcher.ping(Ping(TWO, clock.now, known=True))
+                await watch.run(hours=6)
+            before = watch.watcher.watched[0].schedule.source(("ping", "a.test")).precision
+            assert before < 0.2
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            record = watch.watcher.watched[0].schedule.source(("ping", "a.test"))
+            assert record.precision == pytest.approx(before)
 
     run(main())
 
