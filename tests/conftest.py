@@ -126,7 +126,7 @@ SLOW = (
     "tests/frontier/test_authority.py::test_unverified_children_are_reported_in_batches",
     "tests/frontier/test_authority.py::test_dropped_urls_wait_until_authorities_are_propagated",
     "tests/watching/test_full_disk.py::test_a_disk_that_is_full_for_a_while_delays_changes_and_loses_none",
-    "tests/watching/test_page.py",
+    "tests/watching/test_status_page.py",
     "tests/watching/test_server.py::test_10000_pings_over_loopback_cause_no_request_that_should_not_be",
     "tests/watching/test_watch_kills.py::test_sigterm_at_any_moment_ends_a_watch_in_order",
 )

@@ -572,7 +572,7 @@ class Schedule:
         if self._measured_from == -inf:
             self._measured_from = now
         expected = self.budget.per_hour / HOUR * (now - self._measured_from)
-        if expected >= _MIN_EXPECTED:
+        if expected >= max(_MIN_EXPECTED, len(self._documents) / 2):  # it takes so long until looks follow theta
             step = (self._made + max(len(self._ready) - self._bucket.burst, 0.0)) / expected
             step = min(max(step, 1 / _STEP), _STEP)
             self._correction = min(max(self._correction * step, 1 / _MAX_CORRECTION), _MAX_CORRECTION)

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from ..state.state import State
     from ..state.watch_data import WatchData
 
-# Times of changes that are noted of one document.
-_MAX_MOMENTS = 100
+# Times of changes that are noted of one document: as many as Google's news sitemaps may list.
+_MAX_MOMENTS = 1_000
 # Faults that are kept of one visit.
 _MAX_FAULTS = 5
 

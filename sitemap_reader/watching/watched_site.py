@@ -14,10 +14,10 @@ from zlib import crc32
 
 import attrs
 
-from ..parser.content.sniff import Format
+from ..parser.content.sniff import FEEDS, Format
 from ..parser.normalise.dates import TIMED
 from ..parser.normalise.urls import is_robots_txt
-from .rates import ChangeRate, Prior, SignalRecord, prior_for
+from .rates import ChangeRate, Prior, SignalRecord, prior_for, prior_of_dates
 from .schedule import MIN_INTERVAL_SECONDS, Schedule
 from .status import Fault, SiteStatus
 
@@ -35,6 +35,7 @@ MAX_BACKOFF_SECONDS: Final = 24 * 3600.0
 _ROBOTS_SECONDS: Final = 24 * 3600.0  # RFC 9309 2.4: a robots.txt may be used for a day
 _MAX_FAULTS: Final = 20
 _MIN_INTERVALS: Final = {Format.RSS.value: 60.0, Format.ATOM.value: 60.0, Format.INDEX.value: 60.0, "news": 60.0}
+_DATED: Final = FEEDS | {"news"}  # their entries are listed as they are published
 # The fields of WatchedSite that are stored.
 _STORED: Final = ("added_at", "visited_at", "changed_at", "failing_since", "failures", "paused_until", "robots_at")
 
@@ -176,7 +177,8 @@ class WatchedSite:
         found, listing = finding.document, signals.listings.get(url)
         kind = "news" if finding.is_news else found.format or ""
         listed = _lastmod(listing)
-        prior = prior_for(
+        by_dates = prior_of_dates(finding.moments, now) if kind in _DATED else None
+        prior = by_dates or prior_for(
             kind,
             is_news=finding.is_news,
             max_age_seconds=visit.fetcher.max_ages.get(url) if visit.fetcher else None,

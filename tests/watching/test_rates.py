@@ -19,6 +19,7 @@ from sitemap_reader.watching.rates import (
     Prior,
     SignalRecord,
     prior_for,
+    prior_of_dates,
 )
 
 
@@ -207,8 +208,6 @@ def test_priors_by_kind():
     "evidence",
     [
         {"max_age_seconds": 30 * DAY},
-        {"ttl_minutes": 30 * 1440},
-        {"changefreq": "yearly"},
         {"age_seconds": 3 * 365 * DAY},
     ],
     ids=lambda evidence: next(iter(evidence)),
@@ -228,8 +227,32 @@ def test_a_max_age_of_less_than_a_minute_is_no_evidence(max_age, counts):
     assert (prior_for("urlset", max_age_seconds=max_age) != prior_for("urlset")) is counts
 
 
+def test_dates_of_items_give_the_mean_of_the_last_gaps():
+    dates = [now - 100 * DAY for now in range(5)]  # long ago, within seconds: one change
+    dates += [100 * HOUR + 2 * HOUR * number for number in range(6)]
+    now = dates[-1] + 2 * HOUR
+    prior = prior_of_dates(dates, now)
+    assert prior == Prior(1.0, 2 * HOUR)
+    assert prior_of_dates([*reversed(dates), now + DAY], now) == prior  # in any order, without those in the future
+    later = prior_of_dates(dates, now + 12 * HOUR)
+    assert later is not None
+    assert later.seconds == 4 * HOUR  # the silence counts
+
+
+def test_a_feed_of_years_ago_has_a_low_rate_of_little_weight():
+    prior = prior_of_dates([DAY * number for number in range(10)], 1000 * DAY)
+    assert prior is not None
+    assert prior.seconds == pytest.approx(HALF_LIFE_SECONDS)
+    assert prior.events / prior.seconds == pytest.approx(6 / (996 * DAY))
+
+
+@pytest.mark.parametrize("dates", [[], [1.0, 2.0, 3.0, 4.0, 5.0], [0.0, DAY, 2 * DAY], [DAY * 9] * 9], ids=str)
+def test_few_dates_say_nothing(dates):
+    assert prior_of_dates(dates, 10 * DAY) is None
+
+
 def test_history_overrules_a_prior():
-    slow = ChangeRate(prior_for("urlset", max_age_seconds=30 * DAY, changefreq="monthly"))
+    slow = ChangeRate(prior_for("urlset", max_age_seconds=30 * DAY))
     for number in range(100):
         slow.observe(number * HOUR, (number + 1) * HOUR, changed=number % 4 == 0)
     assert slow.per_second == pytest.approx(1 / (4 * HOUR), rel=0.5)

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -358,6 +359,24 @@ def test_visits_without_a_change_leave_few_runs(tmp_path: Path, web: MemoryWeb, 
         runs = state.runs()
     assert len(runs) <= 4
     assert [run.new for run in runs if run.new] == [1, 3]
+
+
+def test_the_dates_of_a_feed_say_how_often_it_changes(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    def feed(name: str, gap: timedelta) -> bytes:
+        dates = [format_datetime(clock.now - gap * (number + 1), usegmt=True) for number in range(10)]
+        link = f"https://a.test/{name}"
+        items = [f"<item><link>{link}{n}</link><pubDate>{at}</pubDate></item>" for n, at in enumerate(dates)]
+        return f"<rss version='2.0'><channel><title>t</title>{''.join(items)}</channel></rss>".encode()
+
+    async def main() -> None:
+        web.pages[ONE], web.pages[TWO] = feed("a", timedelta(minutes=20)), feed("b", timedelta(days=5))
+        async with watching(tmp_path / "s.db", web, clock, budget=1000) as watch:
+            await watch.run(minutes=1)
+            (site,) = watch.watcher.watched
+            gaps = [1 / site.schedule.rate(site.key(url)).per_second for url in (ONE, TWO)]
+            assert gaps == pytest.approx([20 * 60, 5 * 86_400], rel=0.1)
+
+    run(main())
 
 
 def test_a_ping_brings_a_visit(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
