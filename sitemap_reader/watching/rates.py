@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from functools import lru_cache
 from math import expm1, floor, fsum, inf, isclose, log, log1p, sqrt
 from typing import TYPE_CHECKING, Any, Final
 
@@ -112,7 +113,6 @@ class ChangeRate:
     events: float = attrs.field(default=attrs.Factory(lambda self: self.prior.events, takes_self=True))
     seconds: float = attrs.field(default=attrs.Factory(lambda self: self.prior.seconds, takes_self=True))
     hours: array[float] | None = None
-    _table: array[float] | None = attrs.field(default=None, init=False, eq=False, repr=False)  # follows from `hours`
 
     # --- what checks found ---
 
@@ -180,7 +180,6 @@ class ChangeRate:
     def reset(self) -> None:
         """Returns to the prior."""
         self.events, self.seconds, self.hours = self.prior.events, self.prior.seconds, None
-        self._table = None
 
     def _add_to_profile(self, moment: float) -> None:
         hours = self.hours = self.hours or array("f", bytes(4 * 24))
@@ -188,7 +187,6 @@ class ChangeRate:
         if total >= _PROFILE_MAX:
             hours[:] = array("f", (count * (_PROFILE_MAX - 1) / total for count in hours))
         hours[_hour(moment)] += 1
-        self._table = None
 
     # --- what is expected ---
 
@@ -256,7 +254,7 @@ class ChangeRate:
 
     def _sums(self, seconds: float) -> tuple[float, float]:
         """The integrals of weight(s) and of weight(s) * s from the begin of a day to so many seconds later."""
-        table = self._table = self._table or _table(self.hours or ())
+        table = _table(b"" if self.hours is None else self.hours.tobytes())
         days, rest = divmod(seconds, DAY)
         hour = int(rest // HOUR)
         weight, exposure, moment = table[3 * hour : 3 * hour + 3]
@@ -401,14 +399,16 @@ class SignalRecord:
         return cls(*(float(count) for count in counts))
 
 
-def _table(hours: Sequence[float]) -> array[float]:
+@lru_cache(1_000)  # of the documents of some hundred visits: all of them would need as much memory as all the rest
+def _table(profile: bytes) -> array[float]:
     """For each hour its weight, and the integrals of weight(s) and weight(s) * s until it begins; the last for a day.
 
-    The weights have the mean 1.
+    `profile` is that of a ChangeRate. The weights have the mean 1.
     """
-    scale = 24 / (_PROFILE_PRIOR + fsum(hours))
+    counts = array("f", profile)
+    scale = 24 / (_PROFILE_PRIOR + fsum(counts))
     table, exposure, moment = array("d"), 0.0, 0.0
-    for hour, count in enumerate(hours):
+    for hour, count in enumerate(counts):
         weight = (_PROFILE_PRIOR / 24 + count) * scale
         table.extend((weight, exposure, moment))
         exposure += weight * HOUR

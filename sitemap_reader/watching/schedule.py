@@ -474,7 +474,7 @@ class Schedule:
         document.version = next(self._versions)
         at = self._reached_at(document, self._nearly)
         heappush(host.heap, (at, document.version, document))
-        if len(host.heap) > 2 * len(host.documents) + 8:  # most are of earlier versions
+        if len(host.heap) > 2 * len(host.documents):  # most are of earlier versions
             host.heap = [entry for entry in host.heap if entry[1] == entry[2].version]
             heapify(host.heap)
         if host.heap[0][2] is document:
