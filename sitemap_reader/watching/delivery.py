@@ -42,12 +42,10 @@ class DeliveryStatus:
     """
 
     seq: int = 0
-    delivered_entries: int = 0
-    delivered_changes: int = 0
+    delivered: int = 0  # changes
     dead_letters: int = 0
     failures: int = 0
     last_error: str | None = None
-    last_error_at: datetime | None = None
     is_failing: bool = False
     is_stopped: bool = False
 
@@ -161,8 +159,7 @@ class Delivery:
             changes = f"changes {entry.first_seq} to {entry.last_seq}"
             self._report(f"{self.sink.name}: {exc}; {changes} were added to the dead letters {letters.path}")
         else:
-            self.status.delivered_entries += 1
-            self.status.delivered_changes += entry.last_seq - entry.first_seq + 1
+            self.status.delivered += entry.last_seq - entry.first_seq + 1
 
     async def _until_done(self, action: Callable[[], Awaitable[Result]]) -> Result:
         """Repeats an action that fails, unless the failure is permanent."""
@@ -195,7 +192,7 @@ class Delivery:
 
     def _note(self, exc: Exception) -> None:
         self.status.failures += 1
-        self.status.last_error, self.status.last_error_at = printable(str(exc)), self._clock()
+        self.status.last_error = printable(str(exc))
 
 
 @attrs.define

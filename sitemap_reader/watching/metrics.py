@@ -74,10 +74,8 @@ def _metrics(watcher: Watcher, totals: Totals, pings: PingReceiver, streams: int
             yield _gauge(name, text, {"": value})
     yield _gauge("info", "The version of sitemap-reader.", {__version__: 1}, "version")
     sinks = {masked(printable(sink.name)): sink for sink in health.sinks}
-    changes = {name: sink.lag_changes for name, sink in sinks.items()}
-    seconds = {name: sink.lag_seconds for name, sink in sinks.items()}
-    yield _gauge("sink_lag_changes", "Changes that a sink has not received.", changes, "sink")
-    yield _gauge("sink_lag_seconds", "The age of the oldest of these changes.", seconds, "sink")
+    for make, name, text, field in _OF_SINKS:
+        yield make(f"sink_{name}", text, {label: getattr(sink, field) for label, sink in sinks.items()}, "sink")
     yield _counter("requests", "Requests by status.", counters.requests, "status")
     yield _counter("visits", "Visits of sites by result.", counters.visits, "result")
     yield _counter("changes", "Changes of URLs by kind.", counters.changes, "change")
@@ -100,3 +98,13 @@ def _counter(name: str, text: str, values: Mapping[str, float], label: str) -> M
     for label_value, value in values.items():
         metric.add_metric([label_value], value)
     return metric
+
+
+# Kind, name and text of a metric, field of SinkStatus.
+_OF_SINKS = (
+    (_gauge, "lag_changes", "Changes that a sink has not received.", "lag_changes"),
+    (_gauge, "lag_seconds", "The age of the oldest of these changes.", "lag_seconds"),
+    (_counter, "changes", "Changes that a sink has received.", "delivered"),
+    (_counter, "failures", "Deliveries that failed.", "failures"),
+    (_counter, "dead_letters", "Entries that a sink rejected, and that were skipped.", "dead_letters"),
+)

@@ -117,7 +117,6 @@ function faultsOf(site) {
   for (const fault of site.faults) {
     const line = made("p");
     line.append(made("code", fault.code), " ", made("bdi", fault.message));
-    if (fault.count > 1) line.append(` (${number(fault.count)} times)`);
     list.append(line);
   }
   return list.childElementCount ? list : made("span", "–", "quiet");

@@ -24,11 +24,10 @@ MAX_SITES = 1_000  # of one answer
 
 @attrs.frozen
 class Fault:
-    """A problem of the last visit: its code, its message, and how often it was found."""
+    """A problem of the last visit."""
 
     code: str
     message: str
-    count: int = 1
 
 
 @attrs.frozen
@@ -91,7 +90,7 @@ _KEYS: Mapping[SiteOrder, Callable[[SiteStatus], Any]] = {
     "last_visit": lambda status: _newest(status.last_visit),
     "last_change": lambda status: _newest(status.last_change),
     "changes": lambda status: -(status.new + status.updated + status.removed),
-    "faults": lambda status: -sum(fault.count for fault in status.faults),
+    "faults": lambda status: -len(status.faults),
 }
 
 
@@ -121,13 +120,17 @@ def _newest(moment: datetime | None) -> tuple[bool, float]:
 class SinkStatus:
     """How far a sink is behind the log: in changes, and in seconds since the oldest of these was found.
 
-    `name` has no secrets. `fault` is why the last delivery failed, None where it did not.
+    `name` has no secrets. `fault` is why the last delivery failed, None where it did not. Since the start
+    there were `delivered` changes, `failures` of deliveries, and `dead_letters`: rejected entries, which were skipped.
     """
 
     name: str
     lag_changes: int = 0
     lag_seconds: float = 0.0
     fault: str | None = None
+    delivered: int = 0
+    failures: int = 0
+    dead_letters: int = 0
 
 
 @attrs.frozen

@@ -315,6 +315,9 @@ class Watcher:
                 each.lag_changes,
                 each.lag_seconds,
                 each.status.last_error if each.status.is_failing or each.status.is_stopped else None,
+                each.status.delivered,
+                each.status.failures,
+                each.status.dead_letters,
             )
             for each in self.deliveries
         )

@@ -83,7 +83,7 @@ def statuses(count: int = 120) -> list[SiteStatus]:
             new=number % 4,
             updated=number % 7,
             requests=24 // (number + 1),
-            faults=(Fault("F04", "the host does not answer: example.com:443", number),) if number % 10 == 5 else (),
+            faults=(Fault("F04", "the host does not answer: example.com:443"),) if number % 10 == 5 else (),
             failing_since=now - timedelta(days=2) if number % 20 == 5 else None,
             backoff_until=now + timedelta(hours=3) if number % 20 == 5 else None,
         )
@@ -213,7 +213,7 @@ def test_the_latest_changes_of_a_long_log_are_shown_and_no_more(show):
 
 def hostile(watcher: FakeWatcher) -> None:
     watcher.statuses = [
-        SiteStatus(BAD, faults=(Fault(BAD, BAD, 2),)),
+        SiteStatus(BAD, faults=(Fault(BAD, BAD),)),
         SiteStatus("javascript:document.title='bad'"),
         SiteStatus("https://example.com/\"onmouseover=\"document.title='bad'"),
     ]
