@@ -8,7 +8,7 @@ Entries are on the disk before they can be read: so after a power failure no num
 from __future__ import annotations
 
 import zlib
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import attrs
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .state import State
 
 _MAX_SEQ = 2**63 - 1
+_MAX_READ_BYTES = 2**20
 _LEVEL = 1  # of zlib: half the time of the default, and a tenth larger
 
 
@@ -101,13 +102,20 @@ class ChangeLog:
         return len(lines)
 
     def after(self, seq: int, entries: int) -> Iterator[LogEntry]:
-        """Up to so many entries with changes whose numbers are greater than `seq`, oldest first."""
+        """Up to so many entries with changes whose numbers are greater than `seq`, oldest first.
+
+        There are fewer if they are large: behind the first, only as many as have a MiB in the state.
+        """
         if self._synced_seq < self._last_seq:
             self._state.sync()
             self._synced_seq = self._last_seq
         query = "SELECT * FROM change_log WHERE last_seq > ? ORDER BY last_seq LIMIT ?"
-        with sqlite_errors(self._state.name):
-            for last_seq, changes, at, site, lines in self._state.db.execute(query, (seq, entries)).fetchall():
+        size = 0
+        with sqlite_errors(self._state.name), closing(self._state.db.execute(query, (seq, entries))) as rows:
+            for last_seq, changes, at, site, lines in rows:
+                size += len(lines)
+                if size > max(len(lines), _MAX_READ_BYTES):
+                    return
                 yield LogEntry(last_seq - changes + 1, last_seq, moment(at), site, zlib.decompress(lines), self._id)
 
     # --- sinks ---

@@ -31,6 +31,7 @@ Result = TypeVar("Result")
 FIRST_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 300.0
 MAX_RETRY_AFTER_SECONDS = 86_400.0
+ENTRIES_AT_ONCE = 100  # are read from the log, which is written to the disk before
 
 
 @attrs.define
@@ -116,7 +117,7 @@ class Delivery:
         try:
             self.status.seq = await self._until_done(lambda: self._feed.cursor(self.sink.name))
             while await self._has_more():
-                for entry in await self._until_done(lambda: self._feed.after(self.status.seq)):
+                for entry in await self._until_done(lambda: self._feed.after(self.status.seq, ENTRIES_AT_ONCE)):
                     await self._pass_on(entry)
         except DeliveryFailed as exc:  # a permanent one
             self._note(exc)

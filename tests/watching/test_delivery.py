@@ -12,6 +12,7 @@ import pytest
 from change_logs import NOON, Clock, ListSink, LoggedChanges, entry_of, failed, logged
 
 from sitemap_reader.model.errors import StateError, UsageError
+from sitemap_reader.state import change_log
 from sitemap_reader.watching.dead_letters import DeadLetters, Redelivered, redeliver
 from sitemap_reader.watching.delivery import Delivery
 
@@ -45,6 +46,25 @@ async def deliver_all(changes: LoggedChanges, delivery: Delivery, counts: list[i
     drained = await delivery.drain(60)
     await task
     return drained
+
+
+@pytest.mark.parametrize(("max_bytes", "sizes"), [(1, [1, 1, 1, 0]), (2**20, [3, 0])])
+def test_a_read_of_the_log_takes_a_bounded_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_bytes: int, sizes: list[int]
+) -> None:
+    monkeypatch.setattr(change_log, "_MAX_READ_BYTES", max_bytes)
+
+    async def body(changes: LoggedChanges) -> None:
+        for number in (2, 1, 3):
+            await changes.add(number)
+        found, seq = [], 0
+        for _ in sizes:
+            entries = await changes.feed.after(seq, 100)
+            seq = entries[-1].last_seq if entries else seq
+            found.append(len(entries))
+        assert (found, seq) == (sizes, 6)
+
+    run(tmp_path / "state.db", body)
 
 
 def test_each_entry_is_delivered_once_and_in_order(tmp_path: Path) -> None:
