@@ -327,7 +327,7 @@ def hours_of(files: Sequence[str]) -> Sequence[float]:
     """Changes by hour of the day, from the lastmods with a time in sitemap files."""
     counts: Counter[int] = Counter()
     for file in files:
-        for record in sr.parse(file):
+        for record in sr.parse(Path(file).read_bytes(), url="https://example.com/sitemap.xml", scope="any").urls:
             if record.lastmod and record.lastmod_precision in ("minute", "second", "subsecond"):
                 counts[record.lastmod.astimezone(UTC).hour] += 1
     return [counts[hour] + 0.5 for hour in range(24)]
