@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import ExitStack, aclosing
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import attrs
 
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from ..state.state import State
     from ..state.watch_data import WatchData
 
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
 # Times of changes that are noted of one document: as many as Google's news sitemaps may list.
 _MAX_MOMENTS = 1_000
 # Faults that are kept of one visit.
@@ -65,6 +68,7 @@ class Finding:
 class Stores:
     """The state of a watch, and all that writes to it; only `thread` may use them, one call after the other.
 
+    Visits use run(): one of their calls waits for the thread at a time, so that a sink does not wait for all of them.
     `executor` parses the documents of all visits.
     """
 
@@ -73,6 +77,12 @@ class Stores:
     data: WatchData
     thread: ThreadPool
     executor: ParseExecutor
+    _turn: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
+
+    async def run(self, function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
+        """Returns the result of a call in the thread."""
+        async with self._turn:
+            return await self.thread.run(function, *args, **kwargs)
 
 
 class Visit:
@@ -119,8 +129,7 @@ class Visit:
 
     async def run(self) -> None:
         """Makes the visit. StateError where the state cannot be written: then nothing of its last document is."""
-        thread = self._stores.thread
-        make_run = await thread.run(self._begin)
+        make_run = await self._stores.run(self._begin)
         run = make_run()  # in the event loop, as is_due() is called here
         self.postponed = run.state_sync.postponed
         ending = ExitStack()
@@ -128,8 +137,8 @@ class Visit:
         try:
             async with aclosing(run.crawl.batches()) as batches:
                 async for batch in batches:
-                    await thread.run(self._apply, run, batch)
-            await thread.run(self._finish, run, ending)
+                    await self._stores.run(self._apply, run, batch)
+            await self._stores.run(self._finish, run, ending)
             self.has_ended = True
         except Exception as exc:
             failure = first_failure(exc)
@@ -139,7 +148,7 @@ class Visit:
         finally:
             self.crawl_delay = self._delay(run)
             if not self.has_ended:
-                await asyncio.shield(thread.run(ending.close))  # also where this is cancelled meanwhile
+                await asyncio.shield(self._stores.thread.run(ending.close))  # also where this is cancelled meanwhile
 
     def _delay(self, run: ChangeRun) -> float | None:
         rules = [run.crawl.frontier.rules(f"{seed.origins[0]}/") for seed in self._target.seeds]

@@ -250,7 +250,7 @@ class Watcher:
         self._count(visit, now)
         if self.plan.on_visit is not None:
             self.plan.on_visit(site, visit)
-        await self._thread.run(self._stores.data.save, site.name, site.values(), documents)
+        await self._stores.run(self._stores.data.save, site.name, site.values(), documents)
         if self._state_error is not None:
             self.report(f"{self._state.name} can be written again: sites are visited")
         self._state_error = None

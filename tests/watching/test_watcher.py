@@ -8,15 +8,17 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from watched_sites import START, MemoryWeb, VirtualClock, failing, index, urlset, watching
 
+from sitemap_reader.pipeline.thread_pool import ThreadPool
 from sitemap_reader.state.state import State
 from sitemap_reader.watching import watcher
 from sitemap_reader.watching.pings import Ping
 from sitemap_reader.watching.status import SiteQuery
+from sitemap_reader.watching.visit import Stores
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -375,6 +377,21 @@ def test_the_dates_of_a_feed_say_how_often_it_changes(tmp_path: Path, web: Memor
             (site,) = watch.watcher.watched
             gaps = [1 / site.schedule.rate(site.key(url)).per_second for url in (ONE, TWO)]
             assert gaps == pytest.approx([20 * 60, 5 * 86_400], rel=0.1)
+
+    run(main())
+
+
+def test_a_sink_does_not_wait_for_all_visits() -> None:
+    async def main() -> None:
+        thread, done = ThreadPool("state"), list[str]()
+        stores = Stores(cast("Any", None), cast("Any", None), cast("Any", None), thread, cast("Any", None))
+        visits = [asyncio.create_task(stores.run(done.append, f"visit {number}")) for number in range(50)]
+        await asyncio.sleep(0)
+        await thread.run(done.append, "sink")
+        await asyncio.gather(*visits)
+        await thread.close()
+        assert done.index("sink") <= 3
+        assert [each for each in done if each != "sink"] == [f"visit {number}" for number in range(50)]
 
     run(main())
 
