@@ -72,6 +72,14 @@ async def logged(path: Path) -> AsyncIterator[LoggedChanges]:
         await thread.close()
 
 
+async def all_entries(feed: ChangeFeed) -> list[LogEntry]:
+    """The whole log."""
+    found: list[LogEntry] = []
+    while entries := await feed.after(found[-1].last_seq if found else 0, 1_000):
+        found += entries
+    return found
+
+
 class ListSink:
     """Receives entries into a list; `failures` are raised first, one for each try."""
 

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from change_logs import seqs_of
+from change_logs import all_entries, seqs_of
 from changing_site import ChangingSite
 from small_disks import mounted
 from tiers import needs
@@ -119,7 +119,7 @@ def test_a_disk_that_is_full_for_a_while_delays_changes_and_loses_none(
         await asyncio.to_thread(site.stop)
         await until_all_is_found(watcher, state, clock())
         await until(lambda: all(delivery.lag_changes == 0 for delivery in watcher.deliveries))
-        for entry in await watcher.feed.after(0, 1_000_000):
+        for entry in await all_entries(watcher.feed):
             logged.extend(entry.lines.splitlines(keepends=True))
         watcher.stop()
         await running

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 import pytest
+from change_logs import all_entries
 from hostfarm import FarmHost, run_farm
 from servers import free_port
 
@@ -87,7 +88,7 @@ def watched(hosts: list[FarmHost], state: Path, number: int, *, days: float) -> 
             await is_over.wait()
             watcher.stop()
             await task
-            entries = await watcher.feed.after(0, 1_000)
+            entries = await all_entries(watcher.feed)
             lines = [json.loads(line) for entry in entries for line in entry.lines.splitlines()]
             return [(line["change"], line["loc"]) for line in lines], len(watcher.watched)
 

@@ -72,6 +72,7 @@ def running_server(token: str | None = None) -> Iterator[tuple[str, FakeWatcher,
 
 def statuses(count: int = 120) -> list[SiteStatus]:
     now = datetime.now(UTC)
+    fault = Fault("F04", "the host does not answer: example.com:443")
     return [
         SiteStatus(
             f"site-{number:03}.example.com",
@@ -83,7 +84,7 @@ def statuses(count: int = 120) -> list[SiteStatus]:
             new=number % 4,
             updated=number % 7,
             requests=24 // (number + 1),
-            faults=(Fault("F04", "the host does not answer: example.com:443"),) if number % 10 == 5 else (),
+            faults=(fault,) * (number // 10 + 1 if number % 10 == 5 else 0),
             failing_since=now - timedelta(days=2) if number % 20 == 5 else None,
             backoff_until=now + timedelta(hours=3) if number % 20 == 5 else None,
         )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from change_logs import logged, seqs_of
+from change_logs import all_entries, logged, seqs_of
 from changing_site import ChangingSite
 from servers import SiteServer
 from tiers import examples, needs
@@ -71,7 +71,7 @@ class Watches:
 async def logged_entries(state: Path) -> list[LogEntry]:
     async with logged(state) as changes:
         assert changes.state.db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        return await changes.feed.after(0, 1_000_000)
+        return await all_entries(changes.feed)
 
 
 def lines_of(entries: list[LogEntry]) -> list[bytes]:

@@ -13,6 +13,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import attrs
+from change_logs import all_entries
 
 from sitemap_reader.client.reader import SitemapReader
 from sitemap_reader.client.targets import site_target
@@ -157,7 +158,7 @@ class Watch:
 
     async def lines(self) -> list[dict[str, Any]]:
         """The lines of the log."""
-        entries = await self.watcher.feed.after(0, 1_000_000)
+        entries = await all_entries(self.watcher.feed)
         return [json.loads(line) for entry in entries for line in entry.lines.splitlines()]
 
 
