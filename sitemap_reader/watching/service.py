@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from .sinks import Sink
     from .watcher import Watcher
 
-DRAIN_SECONDS: Final = 5.0
+STOP_SECONDS: Final = 6.0  # from stop() until deliveries that are under way are cancelled
+_LEAST_DRAIN_SECONDS: Final = 1.0  # for deliveries, also where visits ended late
 _SECOND_SIGNAL_SECONDS: Final = 1.0
 
 
@@ -86,7 +87,8 @@ async def run_watch(
         finally:
             watcher.stop()
             await asyncio.gather(visiting, return_exceptions=True)
-            await asyncio.gather(*(delivery.drain(DRAIN_SECONDS) for delivery in deliveries))
+            left = max(STOP_SECONDS - watcher.stopping_seconds, _LEAST_DRAIN_SECONDS)
+            await asyncio.gather(*(delivery.drain(left) for delivery in deliveries))
             await end(background)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections import Counter, deque
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -93,7 +94,7 @@ class Watcher:
         self._order = count()
         self._running: dict[str, asyncio.Task[None]] = {}  # by domain
         self._wake = asyncio.Event()
-        self._is_stopping = False
+        self._stopped_at: float | None = None  # of time.monotonic()
         self._error: BaseException | None = None
         self._state_error: str | None = None
         self._pauses_until = 0.0
@@ -146,7 +147,7 @@ class Watcher:
             self._set_timer(site, site.next_robots)
         async with asyncio.TaskGroup() as tasks:
             upkeep = tasks.create_task(self._keep_up())
-            while not self._is_stopping:
+            while self._stopped_at is None:
                 self._wake.clear()
                 now = self._now()
                 if now >= self._pauses_until:
@@ -159,8 +160,13 @@ class Watcher:
 
     def stop(self) -> None:
         """Ends run() soon: no more visit begins, and those under way are cancelled after their current document."""
-        self._is_stopping = True
+        self._stopped_at = self._stopped_at or time.monotonic()
         self._wake.set()
+
+    @property
+    def stopping_seconds(self) -> float:
+        """How long ago stop() was called first; 0 if it was not."""
+        return 0.0 if self._stopped_at is None else time.monotonic() - self._stopped_at
 
     def _seconds_to_wait(self, now: float) -> float:
         if now < self._pauses_until:
