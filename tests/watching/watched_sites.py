@@ -136,13 +136,15 @@ class Watch:
         self.watcher, self.web, self.clock, self.task = watcher, web, clock, task
 
     async def settle(self) -> None:
-        """Waits until no visit is under way."""
-        for _ in range(_TURNS):
-            await asyncio.sleep(0)
-        while not self.task.done() and self.watcher.is_busy and self.web.gate is None:
-            await asyncio.sleep(0.0005)
+        """Waits until no visit is under way, and the watcher sleeps."""
+        quiet = 0
+        while quiet < 2:  # after the last visit the watcher needs some turns until it sleeps
             for _ in range(_TURNS):
                 await asyncio.sleep(0)
+            is_busy = not self.task.done() and self.watcher.is_busy and self.web.gate is None
+            quiet = 0 if is_busy else quiet + 1
+            if is_busy:
+                await asyncio.sleep(0.0005)
 
     async def run(self, *, minutes: float = 0, hours: float = 0, days: float = 0) -> datetime:
         """Lets the time pass, and returns the time when it began."""
