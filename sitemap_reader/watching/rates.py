@@ -248,50 +248,38 @@ class ChangeRate:
     def _weighted(self, since: float, until: float) -> tuple[float, float]:
         """The integrals of weight(s) and of weight(s) * (s - since) over a period."""
         origin = floor(since / DAY) * DAY
-        before, until_then = self._sums(since - origin), self._sums(until - origin)
+        table = _table((self.hours or array("f")).tobytes())
+        before, until_then = _sums(table, since - origin), _sums(table, until - origin)
         exposure = until_then[0] - before[0]
         return exposure, until_then[1] - before[1] - (since - origin) * exposure
-
-    def _sums(self, seconds: float) -> tuple[float, float]:
-        """The integrals of weight(s) and of weight(s) * s from the begin of a day to so many seconds later."""
-        table = _table(b"" if self.hours is None else self.hours.tobytes())
-        days, rest = divmod(seconds, DAY)
-        hour = int(rest // HOUR)
-        weight, exposure, moment = table[3 * hour : 3 * hour + 3]
-        begin = hour * HOUR
-        exposure += weight * (rest - begin)
-        moment += weight * (rest * rest - begin * begin) / 2
-        whole = days * table[-1] + DAY * DAY * days * (days - 1) / 2
-        return days * DAY + exposure, whole + days * DAY * exposure + moment
 
     # --- JSON ---
 
     def to_json(self) -> dict[str, Any]:
         """The estimate as JSON values, with five digits."""
         values: dict[str, Any] = {"events": _rounded(self.events), "seconds": _rounded(self.seconds)}
-        if self.prior != self.start:
-            values["prior"] = [_rounded(self.prior.events), _rounded(self.prior.seconds)]
+        for name, prior in (("start", self.start), ("prior", self.prior)):
+            values[name] = [_rounded(prior.events), _rounded(prior.seconds)]
         if self.hours is not None:
             values["hours"] = [_rounded(count) for count in self.hours]
         return values
 
     @classmethod
     def from_json(cls, values: object, start: Prior = _OTHER_FORMAT) -> ChangeRate:
-        """The estimate that to_json() returned; the start alone for values that it cannot have returned."""
+        """The estimate that to_json() returned; `start` stands for what is missing, or what it cannot have returned."""
         known: dict[str, Any] = values if isinstance(values, dict) else {}
         totals: Any = [known.get(name) for name in ("events", "seconds")]
         hours: Any = known.get("hours")
         if not _are_counts(totals) or min(totals) == 0:
             return cls(start)
-        prior: Any = known.get("prior")
-        has_prior = _are_counts(prior) and len(prior) == 2 and min(prior) > 0
+        start = _stored_prior(known.get("start")) or start
         has_profile = _are_counts(hours) and len(hours) == 24
         return cls(
             start,
             float(totals[0]),
             float(totals[1]),
             array("f", hours) if has_profile else None,
-            prior=Prior(*map(float, prior)) if has_prior else start,
+            prior=_stored_prior(known.get("prior")) or start,
         )
 
 
@@ -417,6 +405,18 @@ def _table(profile: bytes) -> array[float]:
     return table
 
 
+def _sums(table: array[float], seconds: float) -> tuple[float, float]:
+    """The integrals of weight(s) and of weight(s) * s from the begin of a day to so many seconds later."""
+    days, rest = divmod(seconds, DAY)
+    hour = int(rest // HOUR)
+    weight, exposure, moment = table[3 * hour : 3 * hour + 3]
+    begin = hour * HOUR
+    exposure += weight * (rest - begin)
+    moment += weight * (rest * rest - begin * begin) / 2
+    whole = days * table[-1] + DAY * DAY * days * (days - 1) / 2
+    return days * DAY + exposure, whole + days * DAY * exposure + moment
+
+
 def _digamma(x: float) -> float:
     """The derivative of the logarithm of the gamma function."""
     below = 0.0
@@ -442,6 +442,10 @@ def _distinct(moments: Iterable[float]) -> Iterator[float]:
 
 def _rounded(number: float) -> float:
     return float(f"{number:.5g}")
+
+
+def _stored_prior(values: Any) -> Prior | None:
+    return Prior(*map(float, values)) if _are_counts(values) and len(values) == 2 and min(values) > 0 else None
 
 
 def _are_counts(values: Any) -> bool:

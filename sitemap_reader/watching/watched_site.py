@@ -17,7 +17,7 @@ import attrs
 from ..parser.content.sniff import FEEDS, Format
 from ..parser.normalise.dates import TIMED
 from ..parser.normalise.urls import is_robots_txt
-from .rates import ChangeRate, Prior, SignalRecord, prior_for, prior_of_dates
+from .rates import ChangeRate, SignalRecord, prior_for, prior_of_dates
 from .schedule import MIN_INTERVAL_SECONDS, Schedule
 from .status import Fault, SiteStatus
 
@@ -128,7 +128,7 @@ class WatchedSite:
             self.was_pinged = True
             self.schedule.set_source(self._pings, SignalRecord.from_json(values["pings"]))
         for stored, own in documents:
-            rate = ChangeRate.from_json(own.get("rate"), _start(own.get("start"), stored.format))
+            rate = ChangeRate.from_json(own.get("rate"), prior_for(stored.format or ""))
             looked_at = -inf if stored.looked_at is None else stored.looked_at.timestamp()
             listed = None if stored.lastmod is None else stored.lastmod.timestamp()
             document = _Document(stored.url, stored.format, stored.complete, listed, stored.entries)
@@ -208,9 +208,8 @@ class WatchedSite:
             self.schedule.looked(key, now, changed=finding.changes > 0, moments=finding.moments)
 
     def _document_values(self, url: str) -> dict[str, Any]:
-        document, rate = self.documents[url], self.schedule.rate(self.key(url))
-        values: dict[str, Any] = {"rate": rate.to_json(), "start": [rate.start.events, rate.start.seconds]}
-        if document.format == Format.INDEX:
+        values: dict[str, Any] = {"rate": self.schedule.rate(self.key(url)).to_json()}
+        if self.documents[url].format == Format.INDEX:
             values["signals"] = self.schedule.source(self.key(url)).to_json()
         return values
 
@@ -387,11 +386,6 @@ def _parent(listing: SitemapRef | None) -> str:
 
 def _index_of(parents: Sequence[str]) -> str:
     return next((parent for parent in parents if not is_robots_txt(parent)), "")
-
-
-def _start(values: Any, format: str | None) -> Prior:
-    is_stored = isinstance(values, list) and len(values) == 2 and all(isinstance(each, float) for each in values)
-    return Prior(*values) if is_stored and min(values) > 0 else prior_for(format or "")
 
 
 def _moment(seconds: float | None) -> datetime | None:
