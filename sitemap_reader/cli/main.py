@@ -28,8 +28,11 @@ def _print_version(context: click.Context, option: click.Parameter, is_given: bo
     if is_given:
         from ..parser.compiled import HAS_SCANNER
 
+        from ..serialize.jsonl import JSONL_VERSION
+        from ..state.schema import state_version
+
         reader = "compiled scanner" if HAS_SCANNER else "expat only, which is slower: no C compiler at installation"
-        click.echo(f"sitemap-reader {__version__} ({reader})")
+        click.echo(f"sitemap-reader {__version__} ({reader}; JSONL {JSONL_VERSION}, state {state_version()})")
         context.exit()
 
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     Reader = Callable[[Any], Any]
 
 
+# The version of the lines: raised if a key is removed or renamed, becomes optional or changes its type (docs/versions.md).
+JSONL_VERSION = 1
+
 Line = UrlRecord | SitemapRef | Problem | Outcome | Candidate | Change
 # Value of "type" -> record class. The line of a UrlRecord has no "type".
 TYPES: dict[str, type[Line]] = {

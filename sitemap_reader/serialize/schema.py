@@ -15,7 +15,7 @@ import orjson
 
 from ..model.errors import UsageError
 from ..model.records import Change, UrlRecord
-from .jsonl import REMOVED, TYPES, UNWRITTEN, line_hints, to_dict
+from .jsonl import JSONL_VERSION, REMOVED, TYPES, UNWRITTEN, line_hints, to_dict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -239,6 +239,7 @@ def _json_schema() -> str:
     lines = [_json_type(line_shape(record), definitions) for record in (UrlRecord, *TYPES.values())]
     whole = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:sitemap-reader:jsonl:{JSONL_VERSION}",
         "title": "A line of sitemap-reader's JSONL",
         "oneOf": lines,
         "$defs": definitions,

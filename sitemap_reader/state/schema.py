@@ -219,6 +219,11 @@ _MESSAGES: dict[int, tuple[str, bool]] = {
 }
 
 
+def state_version() -> int:
+    """The version of the states that are written; files of earlier ones are migrated (docs/versions.md)."""
+    return len(_MIGRATIONS)
+
+
 def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connection:
     """Opens a state file with an exclusive lock; creates it if `create` permits.
 
@@ -268,7 +273,7 @@ def _lock_and_migrate(db: sqlite3.Connection, name: str) -> None:
 
 def _check_version(db: sqlite3.Connection, name: str) -> None:
     """A file that cannot be written cannot be migrated either."""
-    if _version(db) < len(_MIGRATIONS):
+    if _version(db) < state_version():
         message = f"{name} was written by an older version; only a user who may write it can open it"
         raise StateError(message, is_unwritable=True)
 
@@ -347,7 +352,7 @@ def _version(db: sqlite3.Connection) -> int:
 
 
 def _refuse_newer(name: str, version: int) -> None:
-    if version > len(_MIGRATIONS):
+    if version > state_version():
         raise StateError(f"{name} was written by a newer version of sitemap-reader; use that one, or another file")
 
 
@@ -356,11 +361,11 @@ def _migrate(db: sqlite3.Connection, name: str) -> None:
     version = _version(db)
     _refuse_newer(name, version)
     db.execute("BEGIN IMMEDIATE")
-    if version < len(_MIGRATIONS):
+    if version < state_version():
         for script in _MIGRATIONS[version:]:
             execute_all(db, script)
         db.execute(f"PRAGMA application_id = {_APPLICATION}")
-        db.execute(f"PRAGMA user_version = {len(_MIGRATIONS)}")
+        db.execute(f"PRAGMA user_version = {state_version()}")
     db.execute("COMMIT")
     db.execute("PRAGMA journal_mode = WAL")
 

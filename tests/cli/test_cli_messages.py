@@ -13,6 +13,7 @@ from sitemap_reader.cli.messages import HINTS, Console
 from sitemap_reader.model.errors import NothingReadable, printable
 from sitemap_reader.model.problems import CATALOGUE, Problem
 from sitemap_reader.model.records import Outcome
+from sitemap_reader.state.schema import state_version
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,6 +120,6 @@ def test_version_and_verbose_say_what_reads_xml(
 ) -> None:
     for module in ("parser.compiled", "cli.messages"):
         monkeypatch.setattr(f"sitemap_reader.{module}.HAS_SCANNER", has_scanner)
-    assert run("--version").stdout == f"sitemap-reader {sitemap_reader.__version__} ({version})\n"
+    assert run("--version").stdout == f"sitemap-reader {sitemap_reader.__version__} ({version}; JSONL 1, state {state_version()})\n"
     assert run("dump", SHOP, "-v").stderr.endswith(f" s{summary}\n")
     assert run("dump", SHOP).stderr.endswith(" s\n")
