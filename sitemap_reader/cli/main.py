@@ -27,7 +27,6 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 def _print_version(context: click.Context, option: click.Parameter, is_given: bool) -> None:
     if is_given:
         from ..parser.compiled import HAS_SCANNER
-
         from ..serialize.jsonl import JSONL_VERSION
         from ..state.schema import state_version
 

@@ -128,7 +128,11 @@ class ChangesOptions(SyncOptions, ReaderOptions, total=False):
 # Keyword -> its default as Python text ("" if it has none), and its meaning. Docstrings are completed from here.
 KEYWORDS: Mapping[str, tuple[str, str]] = {
     # of SitemapReader
-    "user_agent": ('"sitemap-reader/VERSION"', "The User-Agent header, also matched against robots.txt groups."),
+    "user_agent": (
+        '"sitemap-reader/VERSION"',
+        "The User-Agent header, also matched against robots.txt groups. A `session` that has one sends its own by "
+        "default.",
+    ),
     "headers": (
         "()",
         "Request headers, a dict or pairs. They go to the registrable domain of the target only, and never over http "

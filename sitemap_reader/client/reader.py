@@ -103,6 +103,8 @@ class SitemapReader:
         check_positive(concurrency=concurrency, per_host=per_host, tries=checked_limits(limits).tries)
         if fetcher is not None:
             _check_fetcher(fetcher)
+        if session is not None and user_agent == USER_AGENT:
+            user_agent = getattr(session, "headers", {}).get("User-Agent", USER_AGENT)
         self._plan = Plan(
             scope=scope,
             probe=probe,

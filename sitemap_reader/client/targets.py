@@ -171,7 +171,9 @@ def site_target(name: str) -> Target:
     """The Target of a host or a URL, without a look at the disk."""
     bare = name.strip()
     if bare and not (SCHEME.match(bare) or _HOST.fullmatch(bare)):
-        raise UsageError(f"{name!r} is no host such as example.com; write http://{bare} if it is one")
+        is_path = bare.startswith((".", "/"))
+        hint = "only hosts and URLs are read here" if is_path else f"write http://{bare} if it is one"
+        raise UsageError(f"{name!r} is no host such as example.com; {hint}")
     return _site(name)
 
 

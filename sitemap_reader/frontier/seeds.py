@@ -82,7 +82,7 @@ def _absolute(url: str, target: str) -> str:
     loc = clean_url(url)
     if loc.url is None:
         shown = without_credentials(target)
-        raise UsageError(f"{shown!r} is neither a host, nor an http or https URL, nor a folder: {loc.notes[-1][1]}")
+        raise UsageError(f"{shown!r} is neither a host nor an http or https URL: {loc.notes[-1][1]}")
     return loc.url
 
 

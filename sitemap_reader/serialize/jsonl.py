@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Reader = Callable[[Any], Any]
 
 
-# The version of the lines: raised if a key is removed or renamed, becomes optional or changes its type (docs/versions.md).
+# The version of the lines: raised if a key is removed, becomes optional or changes its type (docs/versions.md).
 JSONL_VERSION = 1
 
 Line = UrlRecord | SitemapRef | Problem | Outcome | Candidate | Change

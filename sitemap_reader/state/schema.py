@@ -206,7 +206,8 @@ CREATE TABLE sink (
 # SQLite result code -> message, and whether the file itself is fine and only cannot be written.
 _MESSAGES: dict[int, tuple[str, bool]] = {
     sqlite3.SQLITE_BUSY: (
-        "is in use by another run, or by a stream that was not closed; wait until that is done, or give another file",
+        "is in use by another run, or by a stream that was not closed; wait until that is done, or give another file: "
+        "sites that are read at once need a file each",
         True,
     ),
     sqlite3.SQLITE_READONLY: ("cannot be written; check who may write it and its folder", True),

@@ -97,7 +97,8 @@ class StateSync:
     def _begin(self, wanted: Mapping[str, Any]) -> None:
         db, site, plan, now = self._state.db, self._site, self._plan, micros(self._started)
         if db.in_transaction and not self._shares:
-            raise UsageError(f"another stream is using {self._state.name}: close that first, or use another State")
+            remedy = "close that first, or give each of several sites a State of its own"
+            raise UsageError(f"another stream is using {self._state.name}: {remedy}")
         settings = json.dumps(wanted, sort_keys=True)  # unlike orjson it takes the surrogates that patterns may hold
         if not db.in_transaction:
             db.execute("BEGIN IMMEDIATE")

@@ -120,6 +120,7 @@ def test_version_and_verbose_say_what_reads_xml(
 ) -> None:
     for module in ("parser.compiled", "cli.messages"):
         monkeypatch.setattr(f"sitemap_reader.{module}.HAS_SCANNER", has_scanner)
-    assert run("--version").stdout == f"sitemap-reader {sitemap_reader.__version__} ({version}; JSONL 1, state {state_version()})\n"
+    versions = f"JSONL 1, state {state_version()}"
+    assert run("--version").stdout == f"sitemap-reader {sitemap_reader.__version__} ({version}; {versions})\n"
     assert run("dump", SHOP, "-v").stderr.endswith(f" s{summary}\n")
     assert run("dump", SHOP).stderr.endswith(" s\n")

@@ -9,12 +9,13 @@ import re
 import threading
 import time
 from collections import Counter
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 from servers import free_port
 
@@ -914,3 +915,29 @@ def test_a_stream_that_is_left_early_keeps_no_url_from_the_next(site: SiteServer
     with sr.urls(site.url, allow_private=True, unique=seen) as urls:
         assert list(urls) == []
     assert (urls.summary.repeated, urls.complete) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "sent"), [({}, "ExampleBot/1.0"), ({"user_agent": "other/2"}, "other/2")], ids=["session", "keyword"]
+)
+def test_the_user_agent_of_a_session_is_sent_and_obeyed(
+    site_server: Serve, user_agent: dict[str, str], sent: str
+) -> None:
+    forbidding = robots("User-agent: ExampleBot", "Disallow: /sitemap.xml")
+    site = site_server({"/robots.txt": forbidding, "/sitemap.xml": xml(urlset("/a"))})
+    options = {"scope": "any", "allow_private": True, **user_agent}
+
+    async def read(url: str) -> None:
+        connector = sr.fetch.guarded_connector(allow_private=True)
+        headers = {"User-Agent": "ExampleBot/1.0"}
+        async with (
+            aiohttp.ClientSession(connector=connector, headers=headers) as session,
+            sr.SitemapReader(session=session, **options) as reader,
+            reader.urls(url) as urls,
+        ):
+            with suppress(sr.ReadError):
+                assert [each.loc async for each in urls]
+
+    asyncio.run(read(site.url))
+    assert {request.headers["user-agent"] for request in site.received} == {sent}
+    assert ("/sitemap.xml" in site.requests()) == (sent == "other/2")
