@@ -40,6 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "urls.jsonl").write_bytes(urls)
     others = (sr.SitemapRef("https://shop.example/a.xml"), sr.Outcome(), sr.Candidate("https://shop.example/", "given"))
     (folder / "mixed.jsonl").write_bytes(urls + b"".join(map(sr.json_line, others)))
+    changes = [sr.Change("new", sr.UrlRecord("https://shop.example/a")), sr.Change("removed", sr.UrlRecord("/b"))]
+    (folder / "changes.jsonl").write_bytes(b"".join(map(sr.json_line, changes)))
     (folder / "query.py").write_text(DUCKDB)
     bin_folder = folder / "bin"
     bin_folder.mkdir()
@@ -65,6 +67,7 @@ SHELL: dict[tuple[str, str], list[str]] = {
     ("jq", "mixed.jsonl"): [],
     ("duckdb", "SELECT loc FROM read_json"): [line["loc"] for line in LINES],
     ("duckdb", "UNNEST"): [f"{loc} {image['loc']}" for loc, image in IMAGES],
+    ("duckdb", "changes.parquet"): ["2"],
     ("jq", "@tsv"): [
         *(f"{line['loc']}\t{line['images'][0]['title'] or ''}" for line in LINES if "images" in line),
         *(line["loc"] for line in LINES if line["lastmod_precision"] == "second"),

@@ -15,7 +15,7 @@ from . import network_options, options, watch_options
 from .command import CommandGroup, current_settings
 
 if TYPE_CHECKING:
-    from ..serialize.schema import Language
+    from ..serialize.schema import Language, LineKind
     from .exits import Exit
 
 _EXIT_CODES = """Exit codes: 0 complete; 1 audit or diff --exit-code found something; 2 usage; 3 partial; 4 no URL; \
@@ -380,20 +380,27 @@ def config(**arguments: Any) -> Exit:
     'columns=$(sitemap-reader schema duckdb))"',
 )
 @click.argument("language", metavar="LANGUAGE", type=click.Choice(["json", "duckdb", "polars", "arrow"]))
+@options.option(
+    "Lines",
+    "--of",
+    type=click.Choice(["urls", "changes"]),
+    default="urls",
+    help="Lines of dump, or of sync, watch and diff; json has both.",
+)
 @options.output_file
-def schema(language: Language, output: str | None) -> Exit:
+def schema(language: Language, of: LineKind, output: str | None) -> Exit:
     """Print the types of the JSONL, for DuckDB and others.
 
     Programs that infer the types from the first lines lose columns that only later lines have.
 
-    json is a JSON Schema of the lines of dump, parse, discover and diff. The other languages have the types of lines
-    that are URLs: duckdb for read_json(columns=...); polars, a Python expression, for read_ndjson(schema=...); arrow,
-    a Python expression, for pyarrow.json.
+    json is a JSON Schema of the lines of all commands. The other languages have the types of lines of one kind: duckdb
+    for read_json(columns=...); polars, a Python expression, for read_ndjson(schema=...); arrow, a Python expression, for
+    pyarrow.json.
     """
     from ..serialize import schema as declared
     from .exits import Exit
     from .output import open_outputs
 
     with open_outputs(output) as outputs:
-        outputs.records.write(f"{declared.schema(language)}\n".encode())
+        outputs.records.write(f"{declared.schema(language, of)}\n".encode())
     return Exit.COMPLETE

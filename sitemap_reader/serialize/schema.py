@@ -8,6 +8,7 @@ lines lose the keys that only later lines have. Imports none of these libraries,
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import attrs
@@ -21,16 +22,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 Language = Literal["json", "duckdb", "polars", "arrow"]
+LineKind = Literal["urls", "changes"]
 Kind = Literal["text", "integer", "number", "boolean", "moment", "counts"]
 
 
-def schema(language: Language) -> str:
+def schema(language: Language, of: LineKind = "urls") -> str:
     """The types of the JSON lines, as text in a language that reads them.
 
-    `"json"`: a JSON Schema (2020-12) of every record's line. The others are of the lines without "type", URL records:
-    `"duckdb"`: what `read_json(columns=...)` takes, as SQL. `"polars"`: a Python expression of `pl`, a dict for
+    `"json"`: a JSON Schema (2020-12) of every record's line. The others are of the lines of URLs, which have no "type",
+    or with `of="changes"` of the lines of changes() and diff: `"duckdb"`: what `read_json(columns=...)` takes, as SQL. `"polars"`: a Python expression of `pl`, a dict for
     `pl.read_ndjson(schema=...)`. `"arrow"`: a Python expression of `pa`, a schema for `pyarrow.json.read_json()`.
-    UsageError for another language.
+    UsageError for another language or kind of line.
 
     >>> print(*schema("duckdb").splitlines()[:3], sep="\\n")
     {
@@ -41,7 +43,11 @@ def schema(language: Language) -> str:
         render = _RENDERERS[language]
     except KeyError:
         raise UsageError(f"there is no schema for {language!r}; there is one for {', '.join(_RENDERERS)}") from None
-    return render()
+    try:
+        record = _RECORDS[of]
+    except KeyError:
+        raise UsageError(f"there is no schema of {of!r}; there is one of {', '.join(_RECORDS)}") from None
+    return render(record)
 
 
 # --- shapes, in no language ---
@@ -203,8 +209,8 @@ _ARROW = _Dialect(
 )
 
 
-def _columns(dialect: _Dialect) -> str:
-    fields = line_shape(UrlRecord).fields
+def _columns(dialect: _Dialect, record: type) -> str:
+    fields = line_shape(record).fields
     columns = ("    " + dialect.column % (field.name, _type(field.shape, dialect)) for field in fields)
     return dialect.whole % ",\n".join(columns)
 
@@ -287,9 +293,10 @@ def _or_null(value: dict[str, Any]) -> dict[str, Any]:
     return widened
 
 
-_RENDERERS: dict[str, Callable[[], str]] = {
-    "json": _json_schema,
-    "duckdb": lambda: _columns(_DUCKDB),
-    "polars": lambda: _columns(_POLARS),
-    "arrow": lambda: _columns(_ARROW),
+_RECORDS: dict[str, type] = {"urls": UrlRecord, "changes": Change}
+_RENDERERS: dict[str, Callable[[type], str]] = {
+    "json": lambda _: _json_schema(),
+    "duckdb": partial(_columns, _DUCKDB),
+    "polars": partial(_columns, _POLARS),
+    "arrow": partial(_columns, _ARROW),
 }

@@ -266,6 +266,20 @@ def test_a_recorded_shop_is_read_whole(name: str) -> None:
         assert any(row[key] for row in rows)
 
 
+def test_changes_have_columns_of_their_own_and_may_be_none(tmp_path: Path) -> None:
+    duckdb = needs("duckdb")
+    path = tmp_path / "changes.jsonl"
+    columns = [field.name for field in line_shape(Change).fields]
+    for changes in ([each for each in OTHERS if isinstance(each, Change)], []):
+        path.write_bytes(b"".join(map(sr.json_line, changes)))
+        with duckdb.connect() as connection:
+            types = schema("duckdb", of="changes")
+            found = connection.sql(f"FROM read_json('{path}', format='newline_delimited', columns={types})")
+            assert found.columns == columns
+            rows = found.fetchall()
+        assert [row[1] for row in rows] == [each.change for each in changes]
+
+
 def test_duckdb_without_a_schema_loses_late_columns(dump: Path) -> None:
     duckdb = needs("duckdb")
     with duckdb.connect() as connection:
@@ -442,3 +456,5 @@ def test_every_language_has_a_schema() -> None:
 def test_an_unknown_language_is_named_with_those_there_are() -> None:
     with pytest.raises(sr.UsageError, match=r"^there is no schema for 'sql'; there is one for json, duckdb, polars, a"):
         schema("sql")  # type: ignore[arg-type]
+    with pytest.raises(sr.UsageError, match=r"^there is no schema of 'all'; there is one of urls, changes"):
+        schema("polars", of="all")  # type: ignore[arg-type]
