@@ -224,7 +224,7 @@ output_file = option(
     "--output",
     type=FILE,
     default_is="stdout",
-    help="Write to FILE; - is stdout. It is compressed if its name ends in .gz or .zst.",
+    help="Write to FILE, which is replaced; - is stdout. It is compressed if its name ends in .gz or .zst.",
 )
 report = option(
     "Output",
