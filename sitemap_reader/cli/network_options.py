@@ -88,6 +88,12 @@ _NETWORK = (
     ),
     seconds(
         "Network",
+        "--delay",
+        default=0.0,
+        help="Time between two requests to a host; a longer Crawl-delay of robots.txt replaces it.",
+    ),
+    seconds(
+        "Network",
         "--max-crawl-delay",
         default=_DEFAULTS.max_crawl_delay_seconds,
         callback=options.crawl_delay,

@@ -57,6 +57,7 @@ class ReaderOptions(TypedDict, total=False):
     insecure: bool
     concurrency: int
     per_host: int
+    delay: float
     limits: Limits
     session: aiohttp.ClientSession | None
     fetcher: Fetcher | None
@@ -164,6 +165,11 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
     "insecure": ("False", "True verifies no TLS certificate."),
     "concurrency": ("16", "Requests at once, to all hosts."),
     "per_host": ("4", "Requests at once to one host."),
+    "delay": (
+        "0",
+        "Seconds between the starts of two requests to one host, which are then one at a time; a longer Crawl-delay of "
+        "robots.txt replaces it.",
+    ),
     "limits": ("Limits()", "Limits of sizes, counts and seconds, each with its unit in its name: see help(sr.Limits)."),
     "session": (
         "None",
@@ -277,7 +283,7 @@ _OTHER_NAMES = {
     'proxy="http://HOST:PORT"': "proxies",
     "fetcher= or session=": "client http_client web_client",
     "concurrency={}, the requests at once": "workers max_workers threads connections max_connections",
-    "per_host=1, the requests at once to a host; Crawl-delay of robots.txt is kept": "delay crawl_delay",
+    "delay={}": "crawl_delay download_delay rate_limit throttle",
     "obey_robots=True or False": "robots respect_robots respect_robots_txt robotstxt_obey",
     "obey_robots=False": "ignore_robots no_robots",
     'probe="always" or "never"': "use_known_paths",

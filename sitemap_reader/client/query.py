@@ -5,6 +5,7 @@ Checks values, and guards the callbacks. Never starts a request.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import attrs
@@ -39,6 +40,13 @@ def check_positive(**numbers: object) -> None:
     for name, number in numbers.items():
         if number is not None and (not isinstance(number, int) or number < 1):
             raise UsageError(f"{name} must be 1 or more, not {number!r}")
+
+
+def check_seconds(name: str, seconds: object) -> float:
+    """The given number of seconds; UsageError for one that is negative, not finite, or not a number."""
+    if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
+        raise UsageError(f"{name} must be a number of seconds, 0 or more, not {seconds!r}")
+    return float(seconds)
 
 
 @attrs.frozen

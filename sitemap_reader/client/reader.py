@@ -29,7 +29,7 @@ from ..serialize.jsonl import COMPARED
 from ..version import __version__
 from .keywords import CHANGES_KEYWORDS, QueryOptions, ReaderOptions, SyncOptions, checked_keywords
 from .progressbar import ProgressBar
-from .query import UrlQuery, check_choice, check_positive
+from .query import UrlQuery, check_choice, check_positive, check_seconds
 from .streams import AsyncStream, ChangeRun, CrawlRun
 from .targets import Target, find_target, read_netrc, recorder
 
@@ -86,6 +86,7 @@ class SitemapReader:
         insecure: bool = False,
         concurrency: int = 16,
         per_host: int = 4,
+        delay: float = 0.0,
         limits: Limits = Limits(),  # noqa: B008 - frozen
         session: aiohttp.ClientSession | None = None,
         fetcher: Fetcher | None = None,
@@ -113,6 +114,7 @@ class SitemapReader:
             sends_user_agent=fetcher is None,
             concurrency=concurrency,
             per_host=per_host,
+            delay_seconds=check_seconds("delay", delay),
             limits=limits,
         )
         self._network = AiohttpFetcher(

@@ -92,7 +92,7 @@ class Frontier:
         self._limits = plan.limits
         self._jitter = jitter or random.SystemRandom().random  # its state costs nothing, and is not the caller's
         self._events = events = Events()
-        self._hosts = HostQueues(plan.per_host)
+        self._hosts = HostQueues(plan.per_host, plan.delay_seconds)
         origins = frozenset(each for seed in seeds for each in seed.origins)
         self._policy = policy = RobotsPolicy(plan, self._hosts, events, origins)
         self._documents = KnownDocuments()

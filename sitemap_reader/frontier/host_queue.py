@@ -76,12 +76,12 @@ def http_date(value: str) -> datetime | None:
 class HostPace:
     """The pace of one host: how many requests are in flight, and when the next may start.
 
-    Up to `per_host` requests are in flight. With a Crawl-delay (`delay_seconds`, set when it becomes known) it is one,
-    and the starts of two requests are that far apart.
+    Up to `per_host` requests are in flight. With a delay (`delay_seconds`: the caller's, or when it becomes known the
+    longer Crawl-delay) it is one, and the starts of two requests are that far apart.
     """
 
     per_host: int
-    delay_seconds: float | None = None
+    delay_seconds: float = 0.0
     in_flight: int = 0
     paused_until: float = -math.inf
     last_start: float = -math.inf
@@ -94,7 +94,7 @@ class HostPace:
     @property
     def next_at(self) -> float:
         """The time before which no request may start."""
-        return max(self.paused_until, self.last_start + (self.delay_seconds or 0.0))
+        return max(self.paused_until, self.last_start + self.delay_seconds)
 
     def ready(self, now: float) -> bool:
         """Whether a request may start now; slots are freed by finished() only."""
@@ -197,15 +197,16 @@ class HostQueue:
 
 
 class HostQueues:
-    """The hosts of a crawl by origin; up to `per_host` requests to each are in flight.
+    """The hosts of a crawl by origin; up to `per_host` requests to each are in flight, `delay_seconds` apart.
 
     Hosts that may start something are in a queue, in the order in which they became busy; those that have to wait for
     a time, in a heap by that time; those that wait for an answer, in neither until wake() is called. The documents of a
     host that is skipped leave by pop_skipped().
     """
 
-    def __init__(self, per_host: int) -> None:
+    def __init__(self, per_host: int, delay_seconds: float = 0.0) -> None:
         self._per_host = per_host
+        self._delay_seconds = delay_seconds
         self._by_origin: dict[str, HostQueue] = {}
         self._busy: dict[HostQueue, int] = {}  # hosts with waiting requests -> their rank in the queue
         self._queue: list[tuple[int, HostQueue]] = []
@@ -221,7 +222,7 @@ class HostQueues:
         key = origin(url + "/")
         host = self._by_origin.get(key)
         if host is None:
-            host = self._by_origin[key] = HostQueue(key, HostPace(self._per_host))
+            host = self._by_origin[key] = HostQueue(key, HostPace(self._per_host, self._delay_seconds))
         return host
 
     def add(self, document: Document) -> None:

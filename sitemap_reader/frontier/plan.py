@@ -34,6 +34,7 @@ class Plan:
     sends_user_agent: bool = True  # False: the caller's fetcher sends one of its own
     concurrency: int = 16
     per_host: int = 4
+    delay_seconds: float = 0.0  # between the starts of two requests to a host; a longer Crawl-delay replaces it
     descend: bool = True  # False: the candidates only, not their children
     cache: DocumentCache = attrs.field(factory=DocumentCache)  # of an earlier crawl
     limits: Limits = attrs.field(factory=Limits)

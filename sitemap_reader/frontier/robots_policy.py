@@ -206,7 +206,7 @@ class RobotsPolicy:
             host.rules = rules
             host.delay_error = f"{host.origin}: {error}" if error else None
             if delay and not error:
-                host.pace.delay_seconds = delay
+                host.pace.delay_seconds = max(delay, self._plan.delay_seconds)
                 self._delayed.append(host)
             self._hosts.wake(host)
 
@@ -227,9 +227,7 @@ class RobotsPolicy:
 
     def longest_delay(self) -> CrawlDelay | None:
         """The host whose Crawl-delay makes the crawl take longest; None where no document waits for one."""
-        delays = (
-            CrawlDelay(host.origin, host.pace.delay_seconds or 0.0, len(host.documents)) for host in self._delayed
-        )
+        delays = (CrawlDelay(host.origin, host.pace.delay_seconds, len(host.documents)) for host in self._delayed)
         return max((each for each in delays if each.documents), key=lambda each: each.seconds_left, default=None)
 
     def set_rules_by_status(self, robots: Document, step: RulesByStatus) -> Outcome:

@@ -119,7 +119,7 @@ class PageFetcher:
 
     @_hosts.default
     def _new_hosts(self) -> HostQueues:
-        return HostQueues(self._plan.per_host)
+        return HostQueues(self._plan.per_host, self._plan.delay_seconds)
 
     @_timer.default
     def _new_timer(self) -> RequestTimer:
@@ -173,7 +173,7 @@ class PageFetcher:
             message = f"Crawl-delay of {delay:,g} s is over {limit:,g} s"
             self._hosts.skip(place, Failed("F15", message, remedy=advice("max_crawl_delay_seconds", "wait for it")))
         elif delay:
-            place.pace.delay_seconds = delay
+            place.pace.delay_seconds = max(delay, self._plan.delay_seconds)
         self._hosts.wake(place)
 
     async def _start(self, now: float) -> None:

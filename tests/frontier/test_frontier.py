@@ -993,12 +993,16 @@ def test_skipped_host_is_reported_even_without_a_named_sitemap(first: str) -> No
     assert seen.requested == ([ROBOTS] if first == ROBOTS else [ROBOTS, MAP])
 
 
-def test_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
+@pytest.mark.parametrize(
+    ("rules", "own", "apart"),
+    [("Crawl-delay: 10", 0.0, 10), ("Crawl-delay: 10", 5.0, 10), ("Crawl-delay: 10", 20.0, 20), ("", 5.0, 5)],
+)
+def test_the_longer_delay_makes_it_one_in_flight_and_spaces_the_starts(rules: str, own: float, apart: int) -> None:
     children = [f"{SITE}/{number}.xml" for number in range(4)]
-    pages: Pages = {ROBOTS: names(*children, rules="Crawl-delay: 10")}
-    seen = walk(SITE, {**pages, **{child: urlset() for child in children}}, takes=1.0)
+    pages: Pages = {ROBOTS: names(*children, rules=rules)}
+    seen = walk(SITE, {**pages, **{child: urlset() for child in children}}, takes=1.0, delay_seconds=own)
     assert seen.most_in_flight == 1
-    assert seen.at == [0.0, 10.0, 20.0, 30.0, 40.0]
+    assert seen.at == [0.0, *(float(apart * number) for number in (1, 2, 3, 4))]
 
 
 @pytest.mark.parametrize(
