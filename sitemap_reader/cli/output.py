@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
 
+from ..client.terminal import FILE, columns_of, screen_of
 from ..model.errors import UsageError
 from ..model.problems import Problem
 from ..model.records import Outcome
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from ..client.terminal import Screen
     from ..model.records import Item
     from ..serialize.byte_streams import ByteStream
     from ..serialize.projection import Fields
@@ -460,14 +462,21 @@ def rows_format_for(output: str | None, format: str | None, elsewhere: str = "ts
     return format_for(output, format, ROWS_FORMATS) or ("table" if is_terminal(output) else elsewhere)
 
 
+def screen_for(output: str | None) -> Screen:
+    """What the output shows: stdout may be a terminal, and what is named is a file."""
+    return screen_of(sys.stdout) if output in (None, STDOUT) else attrs.evolve(FILE, columns=columns_of(None))
+
+
 def is_terminal(output: str | None) -> bool:
     """Whether the output is a terminal."""
-    return output in (None, STDOUT) and sys.stdout is not None and sys.stdout.isatty()
+    return screen_for(output).is_terminal
 
 
 def _stdout(interrupts: Interrupts) -> ByteStream:
     if sys.stdout is None:
         raise OSError(0, "it is closed", "stdout")
+    if sys.platform == "win32" and is_terminal(STDOUT):  # a descriptor takes the code page of the console
+        return sys.stdout.buffer.raw
     try:
         number = sys.stdout.fileno()
     except OSError:  # an object of a caller in place of stdout
