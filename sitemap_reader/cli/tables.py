@@ -46,8 +46,8 @@ def padded(text: str, columns: int, *, right: bool = False) -> str:
 
 
 def shortened(text: str, columns: int, ellipsis: str = "…") -> str:
-    """The text with an ellipsis if it is wider: a sentence without its end; a URL without its middle, or without its
-    beginning, which the URLs of a site share. The branch of a tree is kept.
+    """The text with an ellipsis if it is wider: without its end; but a URL without its middle, or its beginning, which
+    the URLs of a site share. The branch of a tree is kept.
 
     >>> shortened("├── https://shop.example/de/products-7.xml", 20), shortened("F01 404 Not Found", 8)
     ('├── …/products-7.xml', 'F01 404…')
@@ -57,7 +57,8 @@ def shortened(text: str, columns: int, ellipsis: str = "…") -> str:
     branch = text[: len(text) - len(text.lstrip(_BRANCH))]
     text = text.removeprefix(branch)
     kept = max(columns - width(branch) - len(ellipsis), 0)
-    head = kept if " " in text else kept // 3 if kept > _MAX_TAIL else 0
+    is_url = "://" in text and " " not in text
+    head = (kept // 3 if kept > _MAX_TAIL else 0) if is_url else kept
     return branch + _start(text, head).rstrip() + ellipsis + _start(text[::-1], kept - head)[::-1]
 
 
@@ -68,8 +69,9 @@ def _start(text: str, columns: int) -> str:
 
 # Wider cells do not widen their column.
 MAX_ALIGNED = 120
-# On a terminal no column is shortened to less.
-MIN_SHORTENED = 16
+# On a terminal no column is shortened to less: a day and an ellipsis fit; a URL.
+_MIN_TEXT, _MIN_URL = 12, 16
+_URL_COLUMNS = ("sitemap", "url")
 # Of a URL that is shortened to no more, only the end is shown.
 _MAX_TAIL = 30
 _BRANCH = " │├└─|`-"
@@ -126,7 +128,7 @@ def _width_to_align(cell: str, screen: Screen) -> int:
 
 def _fitting(lines: list[list[str]], screen: Screen) -> list[list[str]]:
     """The lines, the header first, as wide as a terminal: of a wider table, columns that are the same in all rows are
-    left out, the last one first; then the widest are shortened.
+    left out, the last one first; then the widest are shortened, those of URLs last.
     """
     columns = [*zip(*lines, strict=True)]
     widths = [max(map(width, column)) for column in columns]
@@ -137,8 +139,10 @@ def _fitting(lines: list[list[str]], screen: Screen) -> list[list[str]]:
     for number in range(len(columns) - 1, 0, -1):
         if is_too_wide() and len(lines) > 2 and len(set(columns[number][1:])) == 1:
             del columns[number], widths[number]
-    while is_too_wide() and max(widths) > MIN_SHORTENED:
-        widths[widths.index(max(widths))] -= 1
+    urls = {number for number, column in enumerate(columns) if column[0] in _URL_COLUMNS}
+    for numbers, least in ((set(range(len(columns))) - urls, _MIN_TEXT), (urls, _MIN_URL)):
+        while is_too_wide() and any(widths[number] > least for number in numbers):
+            widths[max(numbers, key=widths.__getitem__)] -= 1
     ellipsis = screen.substituted("…")
     cells = ([shortened(cell, most, ellipsis) for cell in column] for column, most in zip(columns, widths, strict=True))
     return [[*line] for line in zip(*cells, strict=True)]

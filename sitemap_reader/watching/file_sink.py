@@ -11,6 +11,7 @@ import os
 import re
 import select
 import shutil
+import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -201,7 +202,8 @@ class StdoutSink:
 
     def _write(self) -> None:
         while self._rest and not self._is_closing:
-            if not select.select([], [self._descriptor], [], _POLL_SECONDS)[1]:
+            # select() of Windows takes sockets only: there a write waits until the pipe is read.
+            if sys.platform != "win32" and not select.select([], [self._descriptor], [], _POLL_SECONDS)[1]:
                 continue
             with suppress(BlockingIOError):
                 self._rest = self._rest[os.write(self._descriptor, self._rest[:_PIPE_BYTES]) :]
@@ -229,12 +231,11 @@ def open_locked(path: Path, *, is_waiting: bool) -> BinaryIO:
         file.close()
 
 
-def _lock(file: object, is_waiting: bool) -> None:
-    try:
+def _lock(file: BinaryIO, is_waiting: bool) -> None:
+    if sys.platform != "win32":
         import fcntl
-    except ImportError:  # Windows
-        return
-    fcntl.flock(file, fcntl.LOCK_EX | (0 if is_waiting else fcntl.LOCK_NB))  # type: ignore[arg-type]
+
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if is_waiting else fcntl.LOCK_NB))
 
 
 def is_at(descriptor: int, path: Path) -> bool:
