@@ -81,7 +81,7 @@ def any_read(codes: Iterable[Exit]) -> bool:
     return not _READ.isdisjoint(codes)
 
 
-_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name))
 # How long a write to a full pipe may wait after a signal.
 GRACE_SECONDS = 0.7
 

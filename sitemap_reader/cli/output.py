@@ -7,6 +7,7 @@ input files.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import select
@@ -138,7 +139,7 @@ def open_output_file(name: str, interrupts: Interrupts, *, in_place: bool = Fals
 
 def _replaceable(name: str) -> str | None:
     """The real path of a file that can be replaced or created; None for devices, pipes and read-only files."""
-    if name.endswith(os.sep) or os.path.abspath(name).startswith(_OPEN_FILES):
+    if name.endswith(("/", os.sep)) or os.path.abspath(name).startswith(_OPEN_FILES):
         return None
     try:
         is_file = stat.S_ISREG(os.stat(name).st_mode)
@@ -159,7 +160,12 @@ class OutputStream(FileIO):
         interrupts.writes_to(number)
 
     def write(self, data: Buffer, /) -> int:
-        written = super().write(data)
+        try:
+            written = super().write(data)
+        except OSError as exc:
+            if sys.platform == "win32" and exc.errno == errno.EINVAL:  # there, a pipe that is not read any more
+                raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from exc
+            raise
         while written is None:  # a full pipe that does not block
             self._wait()
             written = super().write(data)
@@ -206,9 +212,9 @@ class _InPlace(OutputStream):
             return
         if keep:
             self._empty()
-        elif self._made and not self._is_emptied:
-            os.unlink(self._made)
         self.close()
+        if not keep and self._made and not self._is_emptied:
+            os.unlink(self._made)
 
     def _empty(self) -> None:
         if not self._is_emptied and stat.S_ISREG(os.fstat(self.fileno()).st_mode):
@@ -476,7 +482,8 @@ def _stdout(interrupts: Interrupts) -> ByteStream:
     if sys.stdout is None:
         raise OSError(0, "it is closed", "stdout")
     if sys.platform == "win32" and is_terminal(STDOUT):  # a descriptor takes the code page of the console
-        return sys.stdout.buffer.raw
+        console: ByteStream = sys.stdout.buffer.raw  # type: ignore[union-attr]
+        return console
     try:
         number = sys.stdout.fileno()
     except OSError:  # an object of a caller in place of stdout

@@ -155,6 +155,8 @@ class FileSink:
             if not target.exists() and not _gzipped(target).exists():
                 break
             number += 1
+        if sys.platform == "win32":  # an open file cannot be renamed there
+            self._close()
         self._path.rename(target)
         sync_folder(self._path.parent)
         self._close()
