@@ -256,7 +256,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Sets the tier, and restores the defaults of signals and buffering for programs that a test starts.
 
     In the background of a script SIGINT is ignored, under nohup SIGHUP, and child processes inherit that. With
-    PYTHONUNBUFFERED, as in many containers, no unwritable data would remain in a buffer.
+    PYTHONUNBUFFERED, as in many containers, no unwritable data would remain in a buffer; CI systems force colours.
     """
     if config.getoption("--full"):
         os.environ[FULL] = "1"
@@ -266,7 +266,8 @@ def pytest_configure(config: pytest.Config) -> None:
         # No test depends on the load of the machine.
         settings.register_profile("tier", deadline=None, max_examples=examples(100))
         settings.load_profile("tier")
-    os.environ.pop("PYTHONUNBUFFERED", None)
+    for name in ("PYTHONUNBUFFERED", "FORCE_COLOR", "CLICOLOR_FORCE"):
+        os.environ.pop(name, None)
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)

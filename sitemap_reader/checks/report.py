@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import groupby
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ import attrs
 import orjson
 
 from ..client.summary import count_of
+from ..client.terminal import FILE_COLUMNS, Screen
 from ..model.errors import printable, without_commands
 from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .findings import Finding
     from .occurrences import Occurrence
 
-_COLUMNS = 80
 _MAX_RAW_CHARS = 160
 
 
@@ -85,12 +84,13 @@ class Report(AuditResult):
             "url_checks": None if self.url_checks is None else attrs.asdict(self.url_checks),
         }
 
-    def to_text(self, *, color: bool = False) -> str:
-        """Text of 80 columns: a summary, a line for each finding, then the findings with samples.
+    def to_text(self, *, color: bool = False, columns: int = FILE_COLUMNS) -> str:
+        """Text of 80 columns, or so many: a summary, a line for each finding, then the findings with samples.
 
         URLs, and the first line, are never broken. `color` marks severities by ANSI colours.
         """
-        return "".join(f"{without_commands(line)}\n" for line in _text_lines(self, _styled if color else _plain))
+        screen = Screen(has_color=color, columns=columns)
+        return "".join(f"{without_commands(line)}\n" for line in _text_lines(self, screen))
 
     def to_json(self) -> str:
         """One JSON object, indented."""
@@ -137,36 +137,22 @@ class Report(AuditResult):
 # --- text ---
 
 
-Style = Callable[[str, str], str]
-
-# SGR codes of ECMA-48 8.3.117.
-_STYLES = {"error": "31", "warning": "33", "info": "36", "heading": "1"}
-
-
-def _styled(text: str, style: str) -> str:
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
-
-
-def _plain(text: str, style: str) -> str:
-    return text
-
-
-def _text_lines(result: AuditResult, styled: Style) -> Iterator[str]:
-    yield styled(printable(f"{result.target}: {result.headline}"), "heading")
-    yield from _wrapped(_scope(result), "")
+def _text_lines(result: AuditResult, screen: Screen) -> Iterator[str]:
+    yield screen.styled(printable(f"{result.target}: {result.headline}"), "heading")
+    yield from _wrapped(_scope(result), "", screen)
     if result.url_checks is not None:
-        yield from _wrapped(result.url_checks.headline, "")
+        yield from _wrapped(result.url_checks.headline, "", screen)
         for line in result.url_checks.lines():
-            yield from _wrapped(line, "  ")
+            yield from _wrapped(line, "  ", screen)
     for note in result.notes:
-        yield from _wrapped(f"note: {note}", "  ")
+        yield from _wrapped(f"note: {note}", "  ", screen)
     if not result.findings:
         return
     yield ""
-    yield from _overview(result.findings, styled)
+    yield from _overview(result.findings, screen)
     for finding in result.findings:
         yield ""
-        yield from _text_of(finding, styled)
+        yield from _text_of(finding, screen)
 
 
 def _scope(result: AuditResult) -> str:
@@ -179,24 +165,24 @@ def _scope(result: AuditResult) -> str:
     return "; ".join(parts)
 
 
-def _overview(findings: tuple[Finding, ...], styled: Style) -> Iterator[str]:
+def _overview(findings: tuple[Finding, ...], screen: Screen) -> Iterator[str]:
     """One aligned line for each finding, under a heading for each impact."""
     width = max(len(f"{finding.count:,}") for finding in findings)
     for impact, found in groupby(findings, lambda finding: finding.impact):
-        yield styled(f"{IMPACTS[impact]}:", "heading")
+        yield screen.styled(f"{IMPACTS[impact]}:", "heading")
         for finding in found:
-            severity = styled(f"{SEVERITY_NAMES[finding.severity]:7}", finding.severity)
+            severity = screen.styled(f"{SEVERITY_NAMES[finding.severity]:7}", finding.severity)
             new = "" if finding.new is None else f" ({finding.new:,} new)"
             yield f"{severity}  {finding.code}  {finding.count:>{width},}  {finding.title}{new}"
 
 
-def _text_of(finding: Finding, styled: Style) -> Iterator[str]:
+def _text_of(finding: Finding, screen: Screen) -> Iterator[str]:
     explanation = explain(finding.code)
     name = f"{finding.code} {SEVERITY_NAMES[finding.severity]}: {finding.title}"
-    first, *rest = _wrapped(f"{name} ({finding.occurrences})", "")
-    yield styled(first, finding.severity)
+    first, *rest = _wrapped(f"{name} ({finding.occurrences})", "", screen)
+    yield screen.styled(first, finding.severity)
     yield from rest
-    yield from _wrapped(f"Expected: {plain(explanation.rule)}", "  ")
+    yield from _wrapped(f"Expected: {plain(explanation.rule)}", "  ", screen)
     by_kind: dict[str, list[Problem]] = {"": [], **{each.kind: [] for each in finding.kinds}}
     for sample in finding.samples:
         by_kind[kind_of(sample)].append(sample)
@@ -205,17 +191,17 @@ def _text_of(finding: Finding, styled: Style) -> Iterator[str]:
         if kind:
             yield f"  {kind}: {headings[kind]}"
         for sample in samples:
-            yield from _sample(sample)
+            yield from _sample(sample, screen)
     more = finding.count - len(finding.samples)
     if more > 0:
         yield f"  - and {more:,} more"
-    yield from _wrapped(f"How to fix: {plain(explanation.fix)}", "  ")
+    yield from _wrapped(f"How to fix: {plain(explanation.fix)}", "  ", screen)
 
 
-def _sample(sample: Problem) -> Iterator[str]:
+def _sample(sample: Problem, screen: Screen) -> Iterator[str]:
     yield printable(f"  - {sample.place}")
     message = with_url(sample.message, sample.url)
-    yield from _wrapped(message, "    ")
+    yield from _wrapped(message, "    ", screen)
     if sample.raw and sample.raw not in message:
         yield printable(f"      {_shorten(sample.raw)}")
 
@@ -226,8 +212,9 @@ def _shorten(raw: str) -> str:
     return text if len(text) <= _MAX_RAW_CHARS else f"{text[: _MAX_RAW_CHARS - 1]}…"
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
-    lines = wrap(printable(text), _COLUMNS - len(indent), break_long_words=False, break_on_hyphens=False)
+def _wrapped(text: str, indent: str, screen: Screen) -> list[str]:
+    columns = screen.columns - len(indent)
+    lines = wrap(printable(text), columns, break_long_words=False, break_on_hyphens=False)
     return [indent + line for line in lines]
 
 

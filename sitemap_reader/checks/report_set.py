@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..client.summary import count_of
+from ..client.terminal import FILE_COLUMNS
 from ..model.errors import printable
 from ..version import __version__
 from .findings import SEVERITIES
@@ -53,11 +54,11 @@ class ReportSet:
         """Which targets are partial, and why."""
         return "; ".join(f"{each.target}: {each.partial}" for each in self.reports if each.complete is False)
 
-    def to_text(self, *, color: bool = False) -> str:
+    def to_text(self, *, color: bool = False, columns: int = FILE_COLUMNS) -> str:
         """The total and a line for each target, then the report of each."""
         lines = [self.headline, *(f"  {each.target}: {each.headline}" for each in self.reports)]
         head = "".join(f"{printable(line)}\n" for line in lines)
-        return "\n\n".join([head, *(each.to_text(color=color) for each in self.reports)])
+        return "\n\n".join([head, *(each.to_text(color=color, columns=columns) for each in self.reports)])
 
     def to_dict(self) -> dict[str, Any]:
         """The object that to_json() writes: `version`, `problems` of all, and `targets`, the reports."""

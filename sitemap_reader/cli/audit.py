@@ -19,8 +19,7 @@ from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
 from .audit_outputs import open_audit_outputs
 from .exits import Exit
 from .messages import Console, read_each, stdin_document
-from .output import display_name, is_terminal, open_input, open_outputs
-from .tables import encoding_of
+from .output import display_name, is_terminal, open_input, open_outputs, screen_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -188,5 +187,6 @@ def _explain(wanted: str, output: str | None) -> Exit:
     """Writes the explanations of codes, families, or all of them."""
     text = "\n\n".join(f"{each}\n" for each in explain_all(wanted))
     with open_outputs(output) as outputs:
-        outputs.records.write(text.encode(encoding_of(output), "replace"))
+        screen = screen_for(output)
+        outputs.records.write(screen.substituted(text).encode(screen.encoding, "replace"))
     return Exit.COMPLETE

@@ -6,7 +6,6 @@ In: names of files and a format. Out: AuditOutputs, whose files are open until t
 from __future__ import annotations
 
 import os
-import sys
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +15,13 @@ import attrs
 from ..checks.ci_formats import MAX_ANNOTATIONS, no_file
 from ..checks.occurrences import Occurrence, OccurrenceBuffer
 from ..checks.sarif import MAX_RESULTS
+from ..client.terminal import FILE, FILE_COLUMNS, Screen
 from ..model.errors import UsageError
 from ..serialize.dumps import STDIN
 from ..serialize.projection import columns_of
 from ..serialize.writers import check_format, make_sink
-from .messages import takes_color
 from .options import OCCURRENCE_FORMATS, REPORT_FORMATS
-from .output import format_for, is_terminal, open_outputs, suffix_formats
-from .tables import encoding_of
+from .output import format_for, is_terminal, open_outputs, screen_for, suffix_formats
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -53,11 +51,11 @@ class Shown:
     failing: tuple[Severity, ...]
     file_of: FileOf = no_file
     file: str | None = None
-    color: bool = False
+    screen: Screen = FILE
 
 
 _WRITERS: dict[str, Callable[[Any, Shown], str]] = {
-    "text": lambda report, shown: report.to_text(color=shown.color),
+    "text": lambda report, shown: _text(report, shown.screen),
     "json": lambda report, _: report.to_json(),
     "html": lambda report, shown: report.to_html(shown.occurrences[:MAX_PAGE_ROWS], file=shown.file),
     "github": lambda report, shown: report.to_github(shown.occurrences, file_of=shown.file_of),
@@ -65,6 +63,10 @@ _WRITERS: dict[str, Callable[[Any, Shown], str]] = {
     "junit": lambda report, shown: report.to_junit(shown.occurrences, file_of=shown.file_of, failing=shown.failing),
     "markdown": lambda report, shown: report.to_markdown(shown.occurrences, file_of=shown.file_of),
 }
+
+
+def _text(report: Report | ReportSet, screen: Screen) -> str:
+    return report.to_text(color=screen.has_color, columns=min(screen.columns, FILE_COLUMNS))
 
 
 def _kept_rows(format: str) -> int:
@@ -114,12 +116,12 @@ class AuditOutputs:
     def write(self, report: Report | ReportSet, failing: tuple[Severity, ...], file_of: FileOf) -> None:
         """Writes the report in each format."""
         file = None if self._file is None or self._found <= MAX_PAGE_ROWS else Path(self._file).name
-        color = is_terminal(self._output) and takes_color(sys.stdout)
         kept = [*self._kept]
         for format, stream in self.reports:
-            encoding = encoding_of(self._output) if stream is self.main else "utf-8"
-            shown = Shown(kept, failing, file_of, file, color and stream is self.main)
-            stream.records.write(_WRITERS[format](report, shown).encode(encoding, "replace"))
+            screen = screen_for(self._output) if stream is self.main else FILE
+            shown = Shown(kept, failing, file_of, file, screen)
+            text = screen.substituted(_WRITERS[format](report, shown))
+            stream.records.write(text.encode(screen.encoding, "replace"))
             stream.keep()
         self.main.keep()
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from ..client.terminal import FILE_COLUMNS, screen_of
 from ..model.errors import StateError, UsageError
 from .exits import Exit
 
@@ -35,6 +36,31 @@ class GroupedOption(click.Option):
         return {"default": words if isinstance(words, str) else super().get_help_extra(ctx).get("default", "none")}
 
 
+class HelpFormatter(click.HelpFormatter):
+    """A help whose headings are bold, if stdout takes colours."""
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        super().write_usage(prog, args, f"{_bold('Usage:')} ")
+
+    def write_heading(self, heading: str) -> None:
+        self.write(f"{'':>{self.current_indent}}{_bold(f'{heading}:')}\n")
+
+
+def _bold(text: str) -> str:
+    return screen_of(sys.stdout).styled(text, "heading")
+
+
+class Context(click.Context):
+    """A context with such a help."""
+
+    def make_formatter(self) -> click.HelpFormatter:
+        screen = screen_of(sys.stdout)
+        self.color = screen.has_color  # else click would decide
+        columns = min(screen.columns, self.max_content_width or FILE_COLUMNS) - 2
+        return HelpFormatter(width=max(columns, _MIN_HELP_COLUMNS))
+
+
+_MIN_HELP_COLUMNS = 50
 _SETTINGS = "sitemap_reader.settings"  # in the meta of a Context
 LEFT_OUT = "note {file} is not used: it is another user's, in a folder of all users; --config {file} uses it"
 _NEAREST = "sitemap-reader.toml or [tool.sitemap-reader] of pyproject.toml"
@@ -45,6 +71,8 @@ class Command(click.Command):
 
     `has_settings=False`: it reads no config file.
     """
+
+    context_class = Context
 
     def __init__(self, *args: Any, has_settings: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -110,10 +138,17 @@ class CommandGroup(click.Group):
     """The command group; its usage errors, and those of its commands, are one line."""
 
     command_class = Command
+    context_class = Context
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order of their definition: the main job first."""
         return list(self.commands)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The exit codes, one a line."""
+        heading, _, codes = (self.epilog or "").rstrip(".").partition(": ")
+        with formatter.section(heading):
+            formatter.write_dl([(number, text) for number, text in (each.split(" ", 1) for each in codes.split("; "))])
 
     def main(self, *args: Any, **options: Any) -> Any:
         options = {**options, "prog_name": "sitemap-reader", "standalone_mode": False}

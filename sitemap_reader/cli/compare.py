@@ -10,7 +10,6 @@ from ..model.errors import NothingFound, ReadError, UsageError
 from .exits import Exit
 from .messages import Console, read_each, read_targets, with_options
 from .output import is_terminal, open_outputs
-from .tables import encoding_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +50,7 @@ def run(
             return console.end(None, None, codes)
         from ..analysis.report.page import render_report
 
-        outputs.records.write(render_report(snapshots[0]).encode(encoding_of(output), "replace"))
+        outputs.records.write(render_report(snapshots[0]).encode("utf-8", "replace"))
     sites = snapshots[0]
     pages, compared = count_of(len(sites.pages), "page"), count_of(len(sites.sites), "site")
     summary = f"{pages} of {compared}; {time.monotonic() - started:.1f} s"

@@ -11,8 +11,8 @@ from ..model.errors import UsageError
 from ..serialize.dumps import STDIN, STDIN_NAME, numbered_objects
 from .exits import Exit
 from .messages import Console
-from .output import display_name, open_input, open_outputs, rows_format_for
-from .tables import change_header, change_lines, encoding_of
+from .output import display_name, open_input, open_outputs, rows_format_for, screen_for
+from .tables import change_header, change_lines
 
 if TYPE_CHECKING:
     from ..compare.diff import Side
@@ -47,7 +47,7 @@ def run(
         try:
             changes = files.enter_context(compare(before, after, on))
             outputs.records.write(change_header(format, names_sites=changes.names_sites))
-            writing: dict[str, Any] = {"encoding": encoding_of(output), "names_sites": changes.names_sites}
+            writing: dict[str, Any] = {"screen": screen_for(output), "names_sites": changes.names_sites}
             writing["guard"] = not no_formula_guard
             for line in change_lines(format, changes.dicts(), **writing):
                 outputs.records.write(line)

@@ -81,7 +81,7 @@ def any_read(codes: Iterable[Exit]) -> bool:
     return not _READ.isdisjoint(codes)
 
 
-_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name))
 # How long a write to a full pipe may wait after a signal.
 GRACE_SECONDS = 0.7
 
@@ -157,11 +157,16 @@ class Interrupts:
         self._raise()
 
     def _unblock(self) -> None:
-        """Makes pipes non-blocking; a write that waits now is retried by Python (PEP 475), and no longer waits."""
+        """Makes pipes non-blocking; a write that waits now is retried by Python (PEP 475), and no longer waits.
+
+        Not on Windows, where select() takes no pipe.
+        """
+        if sys.platform == "win32":
+            return
         with suppress(OSError, ValueError, AttributeError):  # stderr is closed, or not a file
             self._pipes.append(sys.stderr.fileno())
         for number in self._pipes:
-            with suppress(OSError, AttributeError):  # closed; Windows before Python 3.12
+            with suppress(OSError):  # closed
                 if _is_pipe(number) and os.get_blocking(number):
                     os.set_blocking(number, False)
                     atexit.register(_block, number)  # other processes may write to the same pipe
@@ -173,5 +178,6 @@ def _is_pipe(number: int) -> bool:
 
 
 def _block(number: int) -> None:
-    with suppress(OSError):  # closed by now
-        os.set_blocking(number, True)
+    if sys.platform != "win32":
+        with suppress(OSError):  # closed by now
+            os.set_blocking(number, True)

@@ -11,6 +11,7 @@ import attrs
 
 from ..client.progressbar import ProgressBar
 from ..client.summary import count_of
+from ..client.terminal import is_redrawn
 from ..model.errors import StateError, UsageError
 from ..scale.harvest import harvest
 from ..scale.hosts import read_hosts
@@ -93,7 +94,7 @@ class _ProgressLines:
         if not self._has_begun:
             self._has_begun = True
             self._begin(progress)
-        if sys.stderr is not None and sys.stderr.isatty():
+        if is_redrawn(sys.stderr):
             show(progress)
         elif progress.seconds >= self._next_line:
             self._next_line += _LINE_SECONDS

@@ -6,17 +6,16 @@ escaped, and a stderr that cannot be written stops nothing.
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
-import click
 
 from ..client.progressbar import ProgressBar, duration_of
 from ..client.summary import Problems, count_of
 from ..client.targets import document_target, read_target_list
+from ..client.terminal import screen_of
 from ..frontier.filters import UNWANTED
 from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable, without_commands
 from ..model.problems import CATALOGUE, Problem
@@ -27,7 +26,6 @@ from .exits import Exit, worst
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import TextIO
 
     from ..client.summary import Summary
     from ..client.targets import Target
@@ -105,7 +103,7 @@ class Console:
             return
         with self._bar.hidden():
             try:
-                print(_colored(without_commands(printable(text))), file=sys.stderr, flush=True)
+                print(_styled(without_commands(printable(text))), file=sys.stderr, flush=True)
             except OSError:  # stderr is closed or full: the data matters more
                 return
 
@@ -235,21 +233,17 @@ class Console:
         return code
 
 
-# First word of a line -> its colour.
-_COLORS = {"error": "red", "error:": "red", "warning": "yellow", "info": "cyan", "note": "cyan", "partial:": "red"}
+# First word of a line -> its style.
+_STYLES = {
+    "error": "error", "error:": "error", "partial:": "error", "warning": "warning", "info": "info", "note": "info",
+}  # fmt: skip
 
 
-def takes_color(stream: TextIO | None) -> bool:
-    """Whether it is a terminal that shows colours, and $NO_COLOR is not set (no-color.org)."""
-    shows = os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
-    return shows and stream is not None and stream.isatty()
-
-
-def _colored(line: str) -> str:
-    """The line with the colour of its first word, if stderr takes colours."""
-    first, space, rest = line.partition(" ")
-    color = _COLORS.get(first) if takes_color(sys.stderr) else None
-    return f"{click.style(first, fg=color)}{space}{rest}" if color else line
+def _styled(line: str) -> str:
+    """The line as stderr shows it, with the colour of its first word."""
+    screen = screen_of(sys.stderr)
+    first, space, rest = screen.substituted(line).partition(" ")
+    return screen.styled(first, _STYLES.get(first)) + space + rest
 
 
 def with_options(text: str) -> str:

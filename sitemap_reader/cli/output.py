@@ -7,6 +7,7 @@ input files.
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import select
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import attrs
 
+from ..client.terminal import FILE, columns_of, screen_of
 from ..model.errors import UsageError
 from ..model.problems import Problem
 from ..model.records import Outcome
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
+    from ..client.terminal import Screen
     from ..model.records import Item
     from ..serialize.byte_streams import ByteStream
     from ..serialize.projection import Fields
@@ -136,7 +139,7 @@ def open_output_file(name: str, interrupts: Interrupts, *, in_place: bool = Fals
 
 def _replaceable(name: str) -> str | None:
     """The real path of a file that can be replaced or created; None for devices, pipes and read-only files."""
-    if name.endswith(os.sep) or os.path.abspath(name).startswith(_OPEN_FILES):
+    if name.endswith(("/", os.sep)) or os.path.abspath(name).startswith(_OPEN_FILES):
         return None
     try:
         is_file = stat.S_ISREG(os.stat(name).st_mode)
@@ -157,7 +160,12 @@ class OutputStream(FileIO):
         interrupts.writes_to(number)
 
     def write(self, data: Buffer, /) -> int:
-        written = super().write(data)
+        try:
+            written = super().write(data)
+        except OSError as exc:
+            if sys.platform == "win32" and exc.errno == errno.EINVAL:  # there, a pipe that is not read any more
+                raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE)) from exc
+            raise
         while written is None:  # a full pipe that does not block
             self._wait()
             written = super().write(data)
@@ -204,9 +212,9 @@ class _InPlace(OutputStream):
             return
         if keep:
             self._empty()
-        elif self._made and not self._is_emptied:
-            os.unlink(self._made)
         self.close()
+        if not keep and self._made and not self._is_emptied:
+            os.unlink(self._made)
 
     def _empty(self) -> None:
         if not self._is_emptied and stat.S_ISREG(os.fstat(self.fileno()).st_mode):
@@ -460,14 +468,22 @@ def rows_format_for(output: str | None, format: str | None, elsewhere: str = "ts
     return format_for(output, format, ROWS_FORMATS) or ("table" if is_terminal(output) else elsewhere)
 
 
+def screen_for(output: str | None) -> Screen:
+    """What the output shows: stdout may be a terminal, and what is named is a file."""
+    return screen_of(sys.stdout) if output in (None, STDOUT) else attrs.evolve(FILE, columns=columns_of(None))
+
+
 def is_terminal(output: str | None) -> bool:
     """Whether the output is a terminal."""
-    return output in (None, STDOUT) and sys.stdout is not None and sys.stdout.isatty()
+    return screen_for(output).is_terminal
 
 
 def _stdout(interrupts: Interrupts) -> ByteStream:
     if sys.stdout is None:
         raise OSError(0, "it is closed", "stdout")
+    if sys.platform == "win32" and is_terminal(STDOUT):  # a descriptor takes the code page of the console
+        console: ByteStream = sys.stdout.buffer.raw  # type: ignore[union-attr]
+        return console
     try:
         number = sys.stdout.fileno()
     except OSError:  # an object of a caller in place of stdout

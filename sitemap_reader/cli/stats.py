@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from datetime import UTC, datetime
 from itertools import chain, groupby
@@ -22,12 +21,13 @@ from ..serialize.dumps import STDIN, in_batches, is_dump_name, numbered_objects,
 from ..statistics.collector import Statistics
 from .exits import Exit, judge
 from .messages import Console, read_each, stdin_document
-from .output import display_name, open_input, open_outputs, rows_format_for
-from .tables import encoding_of, padded, rows_as, width
+from .output import display_name, open_input, open_outputs, rows_format_for, screen_for
+from .tables import padded, rows_as, width
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ..client.terminal import Screen
     from ..statistics.facts import Fact
     from .output import Outputs
 
@@ -36,19 +36,24 @@ _GAP = "    "
 _MAX_TITLE_CHARS = 32
 
 
-def panels(facts: Sequence[Fact], columns: int) -> Iterator[str]:
-    """The facts in blocks under headings, as lines without ends; in two columns if they fit into `columns`."""
+def panels(facts: Sequence[Fact], screen: Screen) -> Iterator[str]:
+    """The facts in blocks under headings, as lines without ends; in two columns if they fit on the screen."""
     if not facts:
         return
     blocks = [list(block) for _, block in groupby(facts, key=lambda fact: fact.group.partition(" ")[0])]
     layouts: list[tuple[list[str], list[str]]] = [(_column(blocks), [])]
     layouts += [(_column(blocks[:cut]), _column(blocks[cut:])) for cut in range(1, len(blocks))]
-    fitting = [layout for layout in layouts if _breadth(*layout) <= columns] or layouts[:1]
+    fitting = [layout for layout in layouts if _breadth(*layout) <= screen.columns] or layouts[:1]
     left, right = min(fitting, key=lambda layout: max(map(len, layout)))
     edge = max(map(width, left))
     for number in range(max(len(left), len(right))):
         one, other = (lines[number] if number < len(lines) else "" for lines in (left, right))
-        yield (padded(one, edge) + _GAP + other).rstrip()
+        blanks = " " * (edge - width(one) + len(_GAP)) if other else ""
+        yield _line(one, screen) + blanks + _line(other, screen)
+
+
+def _line(text: str, screen: Screen) -> str:
+    return screen.styled(screen.shown(text), None if text.startswith(" ") else "heading")
 
 
 def _breadth(left: list[str], right: list[str]) -> int:
@@ -199,8 +204,8 @@ def _lines(format: str, facts: list[Fact], output: str | None, *, guard: bool) -
     if format == "jsonl":
         return (orjson.dumps(fact.to_dict(), option=orjson.OPT_APPEND_NEWLINE) for fact in facts)
     if format == "table":
-        encoding, columns = encoding_of(output), shutil.get_terminal_size().columns
-        return (f"{line}\n".encode(encoding, "replace") for line in panels(facts, columns))
+        screen = screen_for(output)
+        return (f"{line}\n".encode(screen.encoding, "replace") for line in panels(facts, screen))
     shares = (None if fact.share is None else f"{fact.share:.6g}" for fact in facts)
     rows = [(fact.group, fact.name, fact.count, share) for fact, share in zip(facts, shares, strict=True)]
     return rows_as(format, HEADER, rows, right=(), output=output, guard=guard)

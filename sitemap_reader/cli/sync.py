@@ -18,8 +18,8 @@ from ..serialize.jsonl import encode_changes, stamp
 from ..state.state import State, site_name
 from .exits import Exit, any_read
 from .messages import Console, read_each, read_targets_at, utf8
-from .output import Outputs, is_terminal, open_outputs, rows_format_for
-from .tables import change_header, change_lines, encoding_of, rows_as
+from .output import Outputs, is_terminal, open_outputs, rows_format_for, screen_for
+from .tables import change_header, change_lines, rows_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ def run(
     # In place: changes that the state counts as delivered are in the file, also after a kill.
     with open_outputs(output, report, in_place=True) as outputs:
         _refuse_state(state, outputs)
-        writing: dict[str, Any] = {"encoding": encoding_of(output), "guard": not no_formula_guard}
+        writing: dict[str, Any] = {"screen": screen_for(output), "guard": not no_formula_guard}
         sync = _Sync(console, outputs, state, format, reading, len(names) > 1, writing)
         codes = read_each(names, console, sync.site)
         outputs.decide(codes)

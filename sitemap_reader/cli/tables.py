@@ -1,25 +1,27 @@
 """Tables and changes as lines: aligned for a terminal, TSV or CSV with a header, JSON lines.
 
-In: a header and rows of values, None for an empty cell; changes as JSON objects. Out: encoded lines. Nothing is cut,
-however narrow the terminal; East Asian characters take two columns.
+In: a header and rows of values, None for an empty cell; changes as JSON objects. Out: encoded lines. Only on a terminal
+the widest columns of a table are shortened until it fits. East Asian characters take two columns.
 """
 
 from __future__ import annotations
 
-import sys
+from itertools import accumulate
 from typing import TYPE_CHECKING
 from unicodedata import category, east_asian_width
 
 import orjson
 
+from ..client.terminal import FILE
 from ..model.errors import printable
 from ..serialize.writers import csv_row, guarded
 from ..statistics.facts import as_stated
-from .output import is_terminal
+from .output import screen_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from ..client.terminal import Screen
     from ..serialize.dumps import JsonObject
 
 
@@ -43,18 +45,37 @@ def padded(text: str, columns: int, *, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
-def shown(text: str, encoding: str = "utf-8") -> str:
-    """The text on one line, with `?` for characters that the encoding lacks."""
-    return printable(text).encode(encoding, "replace").decode(encoding)
+def shortened(text: str, columns: int, ellipsis: str = "…") -> str:
+    """The text with an ellipsis if it is wider: without its end; but a URL without its middle, or its beginning, which
+    the URLs of a site share. The branch of a tree is kept.
+
+    >>> shortened("├── https://shop.example/de/products-7.xml", 20), shortened("F01 404 Not Found", 8)
+    ('├── …/products-7.xml', 'F01 404…')
+    """
+    if width(text) <= columns:
+        return text
+    branch = text[: len(text) - len(text.lstrip(_BRANCH))]
+    text = text.removeprefix(branch)
+    kept = max(columns - width(branch) - len(ellipsis), 0)
+    is_url = "://" in text and " " not in text
+    head = (kept // 3 if kept > _MAX_TAIL else 0) if is_url else kept
+    return branch + _start(text, head).rstrip() + ellipsis + _start(text[::-1], kept - head)[::-1]
 
 
-def encoding_of(output: str | None) -> str:
-    """The encoding of the output: that of the terminal, else UTF-8."""
-    return sys.stdout.encoding if is_terminal(output) else "utf-8"
+def _start(text: str, columns: int) -> str:
+    """As many characters as fit into so many columns."""
+    return text[: sum(end <= columns for end in accumulate(map(width, text)))]
 
 
 # Wider cells do not widen their column.
 MAX_ALIGNED = 120
+# On a terminal no column is shortened to less: a day and an ellipsis fit; a URL.
+_MIN_TEXT, _MIN_URL = 12, 16
+_URL_COLUMNS = ("sitemap", "url")
+# Of a URL that is shortened to no more, only the end is shown.
+_MAX_TAIL = 30
+_BRANCH = " │├└─|`-"
+_GAP = "  "
 
 
 def _text(cell: object, empty: str) -> str:
@@ -83,21 +104,54 @@ SEPARATED: dict[str, Callable[[list[str]], bytes]] = {"tsv": _tsv_row, "csv": cs
 
 
 def aligned(
-    header: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = (), encoding: str = "utf-8"
+    header: Sequence[str], rows: Sequence[Sequence[object]], *, right: Sequence[str] = (), screen: Screen = FILE
 ) -> Iterator[bytes]:
     """Columns as wide as their widest cell, those named in `right` flush right; `-` for an empty cell."""
-    lines = [[shown(_text(cell, "-"), encoding) for cell in row] for row in (header, *rows)]
-    widths = [max(_width_to_align(cell) for cell in column) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = [
-            padded(cell, columns, right=name in right) for name, cell, columns in zip(header, line, widths, strict=True)
-        ]
-        yield ("  ".join(cells).rstrip() + "\n").encode(encoding)
+    lines = [[screen.shown(_text(cell, "-")) for cell in row] for row in (header, *rows)]
+    if screen.is_terminal:
+        lines = _fitting(lines, screen)
+    header = lines[0]
+    widths = [max(_width_to_align(cell, screen) for cell in column) for column in zip(*lines, strict=True)]
+    for number, line in enumerate(lines):
+        columns = [*zip(header, line, widths, strict=True)]
+        cells = [padded(cell, columns, right=name in right) for name, cell, columns in columns]
+        cells[-1] = cells[-1].rstrip()
+        styles = [_style(name, cell) if number else "heading" for name, cell, _ in columns]
+        styled = [screen.styled(*cell) for cell in zip(cells, styles, strict=True)]
+        yield f"{_GAP.join(styled)}\n".encode(screen.encoding)
 
 
-def _width_to_align(cell: str) -> int:
+def _width_to_align(cell: str, screen: Screen) -> int:
     columns = width(cell)
-    return columns if columns <= MAX_ALIGNED else 0
+    return columns if columns <= MAX_ALIGNED or screen.is_terminal else 0
+
+
+def _fitting(lines: list[list[str]], screen: Screen) -> list[list[str]]:
+    """The lines, the header first, as wide as a terminal: of a wider table, columns that are the same in all rows are
+    left out, the last one first; then the widest are shortened, those of URLs last.
+    """
+    columns = [*zip(*lines, strict=True)]
+    widths = [max(map(width, column)) for column in columns]
+
+    def is_too_wide() -> bool:
+        return sum(widths) + len(_GAP) * (len(widths) - 1) > screen.columns
+
+    for number in range(len(columns) - 1, 0, -1):
+        if is_too_wide() and len(lines) > 2 and len(set(columns[number][1:])) == 1:
+            del columns[number], widths[number]
+    urls = {number for number, column in enumerate(columns) if column[0] in _URL_COLUMNS}
+    for numbers, least in ((set(range(len(columns))) - urls, _MIN_TEXT), (urls, _MIN_URL)):
+        while is_too_wide() and any(widths[number] > least for number in numbers):
+            widths[max(numbers, key=widths.__getitem__)] -= 1
+    ellipsis = screen.substituted("…")
+    cells = ([shortened(cell, most, ellipsis) for cell in column] for column, most in zip(columns, widths, strict=True))
+    return [[*line] for line in zip(*cells, strict=True)]
+
+
+def _style(name: str, cell: str) -> str | None:
+    """The style of a cell: what failed is in that of errors."""
+    failed = {"status": cell.startswith(("4", "5")), "complete": cell == "no"}
+    return "error" if failed.get(name) else None
 
 
 def rows_as(
@@ -114,7 +168,7 @@ def rows_as(
         return iter(())
     if format in SEPARATED:
         return separated(format, header, rows, guard)
-    return aligned(header, rows, right=right, encoding=encoding_of(output))
+    return aligned(header, rows, right=right, screen=screen_for(output))
 
 
 HEADER = ("change", "loc", "lastmod", "previous_lastmod", "changed")
@@ -123,14 +177,14 @@ _DATE = ("lastmod", "lastmod_precision")
 
 
 def change_lines(
-    format: str, changes: Iterable[JsonObject], *, encoding: str, names_sites: bool, guard: bool
+    format: str, changes: Iterable[JsonObject], *, screen: Screen, names_sites: bool, guard: bool
 ) -> Iterator[bytes]:
     """Changes in a format of ROWS_FORMATS, without header, a line as soon as a change comes."""
     if format in SEPARATED:
         return _separated(format, changes, names_sites, guard)
     if format == "jsonl":
         return (orjson.dumps(change, option=orjson.OPT_APPEND_NEWLINE) for change in changes)
-    return _table(changes, encoding)
+    return _table(changes, screen)
 
 
 def change_header(format: str, *, names_sites: bool) -> bytes:
@@ -150,14 +204,15 @@ def _front(names_sites: bool) -> tuple[str, ...]:
     return ("site",) if names_sites else ()
 
 
-def _table(changes: Iterable[JsonObject], encoding: str) -> Iterator[bytes]:
-    """A line for each change; aligned columns would need all of them at once."""
+def _table(changes: Iterable[JsonObject], screen: Screen) -> Iterator[bytes]:
+    """A line for each change, with its whole URL; aligned columns would need all of them at once."""
     for change in changes:
         changed = _changed(change)
         details = [f"lastmod {_date(change, 'previous_')} -> {_date(change)}"] if set(_DATE) & set(changed) else []
         details += [name for name in changed if name not in _DATE]
-        line = f"{_SIGNS[change['change']]} {change['loc']}" + (f"  {', '.join(details)}" if details else "")
-        yield f"{shown(line, encoding)}\n".encode(encoding)
+        line = screen.shown(f"{_SIGNS[change['change']]} {change['loc']}")
+        rest = screen.shown(f"{_GAP}{', '.join(details)}") if details else ""
+        yield f"{screen.styled(line, change['change'])}{rest}\n".encode(screen.encoding)
 
 
 def _changed(change: JsonObject) -> list[str]:

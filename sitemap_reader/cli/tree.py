@@ -14,7 +14,7 @@ from ..statistics.facts import as_stated
 from .exits import Interrupts, judge
 from .messages import Console, read_each, read_targets_at
 from .output import open_outputs, rows_format_for
-from .tables import encoding_of, rows_as
+from .tables import rows_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .exits import Exit
 
 TSV_HEADER = ("site", "depth", "url", "format", "entries", "lastmod", "newest", "complete", "kept", "status", "problem")
-_ASCII = str.maketrans({"└": "`", "├": "|", "│": "|", "─": "-"})
 
 
 def run(
@@ -50,7 +49,7 @@ def run(
         if format == "jsonl":
             lines: Iterable[bytes] = (_json_line(row, site if len(names) > 1 else None) for site, row in rows)
         else:
-            table = _table(rows, encoding_of(output)) if format == "table" else _tsv(rows, 0 if len(names) > 1 else 1)
+            table = _table(rows) if format == "table" else _tsv(rows, 0 if len(names) > 1 else 1)
             right = ("entries", "kept", "status")
             lines = rows_as(format, *table, right=right, output=output, guard=not no_formula_guard)
         for line in lines:
@@ -99,11 +98,10 @@ def _tsv(rows: Sequence[tuple[str, TreeRow]], first: int) -> tuple[Sequence[str]
     return TSV_HEADER[first:], [row[first:] for row in values]
 
 
-def _table(rows: Sequence[tuple[str, TreeRow]], encoding: str) -> tuple[Sequence[str], list[Sequence[object]]]:
+def _table(rows: Sequence[tuple[str, TreeRow]]) -> tuple[Sequence[str], list[Sequence[object]]]:
     """`kept` only if something was dropped, `problem` only if there is one; the root of a tree names its site."""
-    plain = not _can_draw(encoding)
     columns: dict[str, list[Any]] = {
-        "sitemap": [(row.branch.translate(_ASCII) if plain else row.branch) + row.url for _, row in rows],
+        "sitemap": [row.branch + row.url for _, row in rows],
         "format": [row.format for _, row in rows],
         "entries": [_grouped(row.entries) for _, row in rows],
         "kept": [_grouped(row.kept) for _, row in rows],
@@ -126,14 +124,6 @@ def _date(stamp: str | None, precision: str | None) -> str | None:
 
 def _grouped(number: int | None) -> str | None:
     return None if number is None else f"{number:,}"
-
-
-def _can_draw(encoding: str) -> bool:
-    try:
-        "└├│─".encode(encoding)
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
 
 
 def _json_line(row: TreeRow, site: str | None) -> bytes:

@@ -6,7 +6,6 @@ Shows nothing elsewhere. Errors of the terminal are ignored, and no thread is st
 from __future__ import annotations
 
 import math
-import os
 import sys
 import threading
 import time
@@ -16,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Self
 import attrs
 
 from .summary import Progress, count_of
+from .terminal import is_redrawn, own_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import TextIO
 
 _DRAW_SECONDS = 0.1
 
@@ -119,7 +118,7 @@ def _new_bar(position: int) -> Any:
     """tqdm's bar for a notebook or a terminal; None elsewhere, or if TQDM_DISABLE is set."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     is_kernel = hasattr(shell, "kernel")
-    if not is_kernel and (sys.stderr is None or not sys.stderr.isatty()):
+    if not is_kernel and not is_redrawn(sys.stderr):
         return None
     from tqdm.auto import tqdm
 
@@ -133,19 +132,13 @@ def _new_bar(position: int) -> Any:
         file=sys.stderr,
         position=position,
         delay=1e-9,  # is first drawn when it has its text
-        **({"dynamic_ncols": True} if is_kernel or _columns(sys.stderr) else _UNKNOWN_SIZE),
+        **({"dynamic_ncols": True} if is_kernel or own_columns(sys.stderr) else _UNKNOWN_SIZE),
     )
     return None if bar.disable else bar
 
 
 # tqdm shows nothing on a terminal that has no size.
 _UNKNOWN_SIZE = {"ncols": 79, "nrows": 24}
-
-
-def _columns(stream: TextIO) -> int:
-    with suppress(OSError, ValueError):
-        return os.get_terminal_size(stream.fileno()).columns
-    return 0
 
 
 def duration_of(seconds: float) -> str:

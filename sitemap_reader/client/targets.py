@@ -60,6 +60,7 @@ def read_netrc(given: bool | str | os.PathLike[str] | Logins | None) -> Logins:
 
 
 _HOST = re.compile(r"(?:[^/?#]*\.[^/?#]+|localhost|\[[^\]]*\])(?::\d+)?(?:[/?#].*)?", re.DOTALL | re.IGNORECASE)
+_DRIVE = re.compile(r"[A-Za-z]:(?!\d)")  # of a path on Windows
 _SITEMAP_SUFFIXES = (".xml", ".xml.gz")
 # A folder of such a name may hold downloads from a host: the name means the host.
 _HOST_NAME = re.compile(r"[^./\\][^/\\]*\.[^./\\]+")
@@ -143,6 +144,7 @@ def find_target(target: str | Path | Target, base: str | None = None) -> Target:
         raise UsageError(_wrong_file_message(path, name))
     bare = name.strip()
     is_path = isinstance(target, Path) or name.endswith(("/", *DUMP_SUFFIXES)) or name.startswith((".", "/"))
+    is_path = is_path or "\\" in name or _DRIVE.match(name) is not None
     if is_path or (bare and not _HOST.fullmatch(bare)):
         hint = "a site is named by its host, such as example.com, or by its URL with https:// or http://"
         raise UsageError(f"there is no file or folder {name}; {hint}")

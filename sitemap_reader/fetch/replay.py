@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import secrets
+import sys
 from abc import ABC, abstractmethod
 from contextlib import asynccontextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
@@ -84,7 +85,7 @@ def _path_names(folder: Path, url: str) -> tuple[Path, list[str]]:
     *folders, last = path.removeprefix("/").split("/")
     names = [_path_name(name) for name in folders]
     names.append(_path_name(last, mark + query))
-    return folder / scheme / _safe_name(_escaped(host, _HOST_SAFE)), names
+    return folder / scheme / _safe_name(_escaped(host, _SAFE if _ON_WINDOWS else _HOST_SAFE)), names
 
 
 # Names are unambiguous: characters that a URL may hold but a file name should not become %XX; an escape of the URL that
@@ -96,6 +97,10 @@ _ESCAPED = frozenset("/?:*")
 _TOKEN = re.compile(r"%[0-9A-Fa-f]{2}|.", re.DOTALL)
 _ESCAPES_TO_MASK = _ESCAPED | frozenset("%.")
 _DOTS = re.compile(r"\.(?=headers$)|^\.+$")
+# Windows has no names with a colon, ignores dots at the end, and has devices that no extension makes a file.
+_ON_WINDOWS = sys.platform == "win32"
+_LAST_DOTS = re.compile(r"\.+$")
+_DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)", re.IGNORECASE)
 
 
 def _path_name(segment: str, query: str = "") -> str:
@@ -106,6 +111,9 @@ def _path_name(segment: str, query: str = "") -> str:
 def _safe_name(name: str) -> str:
     """Returns a name that is not "." or "..", does not end like a `.headers` file, and is not too long."""
     name = _DOTS.sub(lambda dots: "%2E" * len(dots[0]), name)
+    if _ON_WINDOWS:
+        name = _LAST_DOTS.sub(lambda dots: "%2E" * len(dots[0]), name)
+        name = f"%%{ord(name[0]):02X}{name[1:]}" if _DEVICE.match(name) else name
     if len(name) <= _MAX_NAME_CHARACTERS:
         return name
     return f"{name[: _MAX_NAME_CHARACTERS - 40]}%-{_digest(name)}"

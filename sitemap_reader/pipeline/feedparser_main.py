@@ -40,10 +40,10 @@ def main() -> int:
 
 
 def _limit_resources(seconds: float, memory_bytes: int) -> None:
-    try:
-        import resource
-    except ImportError:  # Windows: the parent's timeout remains
+    if sys.platform == "win32":  # the parent's timeout remains
         return
+    import resource
+
     # A limit of CPU time holds even if the parent has ended.
     caps = ((resource.RLIMIT_AS, memory_bytes), (resource.RLIMIT_CPU, int(seconds) + 2))
     for kind, cap in caps:

@@ -107,7 +107,7 @@ def _start(workers: int) -> Any:
     """
     import distributed
 
-    if hasattr(signal, "pthread_sigmask"):
+    if sys.platform != "win32":
         resource_tracker.ensure_running()  # it would unblock SIGINT as it starts
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     return distributed.LocalCluster(
@@ -241,9 +241,11 @@ def _run_shard(folder: HarvestFolder, shard: int, config: HarvestConfig, topic: 
 
 def _permit_many_files() -> None:
     """Raises the limit on open files, often 1,024, to the maximum: each connection is one."""
-    with suppress(ImportError, OSError, ValueError):
-        import resource
+    if sys.platform == "win32":
+        return
+    import resource
 
+    with suppress(OSError, ValueError):
         _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 

@@ -11,6 +11,7 @@ import os
 import re
 import select
 import shutil
+import sys
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -154,6 +155,8 @@ class FileSink:
             if not target.exists() and not _gzipped(target).exists():
                 break
             number += 1
+        if sys.platform == "win32":  # an open file cannot be renamed there
+            self._close()
         self._path.rename(target)
         sync_folder(self._path.parent)
         self._close()
@@ -201,7 +204,8 @@ class StdoutSink:
 
     def _write(self) -> None:
         while self._rest and not self._is_closing:
-            if not select.select([], [self._descriptor], [], _POLL_SECONDS)[1]:
+            # select() of Windows takes sockets only: there a write waits until the pipe is read.
+            if sys.platform != "win32" and not select.select([], [self._descriptor], [], _POLL_SECONDS)[1]:
                 continue
             with suppress(BlockingIOError):
                 self._rest = self._rest[os.write(self._descriptor, self._rest[:_PIPE_BYTES]) :]
@@ -229,12 +233,11 @@ def open_locked(path: Path, *, is_waiting: bool) -> BinaryIO:
         file.close()
 
 
-def _lock(file: object, is_waiting: bool) -> None:
-    try:
+def _lock(file: BinaryIO, is_waiting: bool) -> None:
+    if sys.platform != "win32":
         import fcntl
-    except ImportError:  # Windows
-        return
-    fcntl.flock(file, fcntl.LOCK_EX | (0 if is_waiting else fcntl.LOCK_NB))  # type: ignore[arg-type]
+
+        fcntl.flock(file, fcntl.LOCK_EX | (0 if is_waiting else fcntl.LOCK_NB))
 
 
 def is_at(descriptor: int, path: Path) -> bool:

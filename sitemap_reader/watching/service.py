@@ -134,8 +134,10 @@ class _StoppedBySignals:
 
     def __enter__(self) -> None:
         for number in self._SIGNALS:
-            with suppress(NotImplementedError):  # Windows
+            try:
                 self._loop.add_signal_handler(number, self._handle, number)
+            except NotImplementedError:  # Windows
+                signal.signal(number, lambda number, _: self._loop.call_soon_threadsafe(self._handle, number))
 
     def __exit__(self, *exc_info: object) -> None:
         for number in self._SIGNALS:

@@ -95,7 +95,8 @@ def test_changes_as_text_and_as_tsv(format: str, expected: str, old: Path, new: 
 
 def test_a_terminal_gets_the_table(old: Path, new: Path) -> None:
     reading, writing = pty.openpty()
-    with subprocess.Popen([*PROGRAM, "diff", old, new], stdout=writing, stderr=subprocess.PIPE) as child:
+    env = {**os.environ, "NO_COLOR": "1"}
+    with subprocess.Popen([*PROGRAM, "diff", old, new], stdout=writing, stderr=subprocess.PIPE, env=env) as child:
         _, reported = child.communicate(timeout=60)
     shown = os.read(reading, 1 << 16).decode().replace("\r\n", "\n")
     os.close(reading)

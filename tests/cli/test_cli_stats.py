@@ -14,6 +14,7 @@ import pytest
 from cli_runs import BROKEN, NS, SHOP, SITES, process, replay, run, urlset
 
 from sitemap_reader.cli.stats import panels, percent
+from sitemap_reader.client.terminal import Screen
 from sitemap_reader.statistics.facts import Fact
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ TWO = [Fact("urls", "listed", 1_200), Fact("urls with", "images", 60, 0.05), Fac
     ],
 )
 def test_panels_take_two_columns_where_they_fit(columns: int, lines: list[str]) -> None:
-    assert list(panels(TWO, columns))[: len(lines)] == lines
+    assert list(panels(TWO, Screen(columns=columns)))[: len(lines)] == lines
 
 
 def test_panels_of_no_groups_are_empty() -> None:

@@ -9,6 +9,7 @@ from golden_tables import GOLDEN, Case, cases
 
 from sitemap_reader.cli.tables import MAX_ALIGNED, aligned, padded, separated, width
 from sitemap_reader.client.sitemap_tree import SitemapTree
+from sitemap_reader.client.terminal import Screen
 from sitemap_reader.model.records import Outcome, SitemapRef
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def test_a_very_long_cell_leaves_the_other_rows_where_they_are() -> None:
 
 
 def test_characters_without_width_keep_columns_aligned() -> None:
-    assert list(aligned(("a", "b"), [("商店", "x"), ("shop", "y")], encoding="ascii")) == [
+    assert list(aligned(("a", "b"), [("商店", "x"), ("shop", "y")], screen=Screen(encoding="ascii"))) == [
         b"a     b\n",
         b"??    x\n",
         b"shop  y\n",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from typing import TYPE_CHECKING
 
 import pytest
 from cli_runs import BROKEN, PROGRAM, SHOP
@@ -13,22 +15,50 @@ if sys.platform == "win32":
 
 from terminals import on_terminal
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
 
 
-def lines(*arguments: str, columns: int, environment: dict[str, str] | None = None) -> list[str]:
+def lines(
+    *arguments: str, columns: int, environment: dict[str, str] | None = None, code: int | None = 0
+) -> list[str]:
     """The output before the terminal wraps long lines."""
     command = [*PROGRAM, *arguments, "-q"]
     with on_terminal(command, columns=columns, environment={"COLUMNS": "", **(environment or {})}) as terminal:
-        assert terminal.end() == 0
+        assert terminal.end() == code or code is None
         return terminal.written.replace("\r\n", "\n").splitlines()
 
 
 @pytest.mark.parametrize("command", ["tree", "discover"])
-@pytest.mark.parametrize("columns", [200, 40])
-def test_a_terminal_gets_the_whole_table_however_narrow(command: str, columns: int) -> None:
+def test_a_wide_terminal_gets_the_whole_table(command: str) -> None:
     golden = (GOLDEN / f"{command}-shop.txt").read_text("utf-8")
-    assert lines(command, SHOP, columns=columns) == golden.splitlines()
+    assert lines(command, SHOP, columns=200) == golden.splitlines()
+
+
+@pytest.mark.parametrize(("site", "columns"), [(SHOP, 100), (SHOP, 80), (SHOP, 72), (BROKEN, 100)])
+def test_a_table_is_as_wide_as_the_terminal(site: str, columns: int) -> None:
+    assert max(map(len, lines("tree", site, columns=columns, code=None))) <= columns
+
+
+def test_a_narrow_terminal_keeps_the_end_of_each_url_and_leaves_out_what_is_always_the_same() -> None:
+    header, first, second, *_ = lines("tree", SHOP, columns=80)
+    assert header.split() == ["sitemap", "format", "entries", "lastmod", "newest"]
+    assert first.split()[0] == "…ps://shop.example/robots.txt"
+    assert second.startswith("├── …")
+    assert second.split()[1].endswith("/sitemap_index.xml")
+
+
+def test_a_very_narrow_terminal_wraps_lines() -> None:
+    table = lines("tree", SHOP, columns=30)
+    assert len(table) == 12
+    assert max(map(len, table)) > 30
+
+
+def test_a_file_has_the_whole_table(tmp_path: Path) -> None:
+    assert lines("tree", SHOP, "-o", str(tmp_path / "tree.txt"), columns=40, environment={"FORCE_COLOR": "1"}) == []
+    assert (tmp_path / "tree.txt").read_bytes() == (GOLDEN / "tree-shop.txt").read_bytes()
 
 
 @pytest.mark.parametrize("command", ["tree", "discover"])
@@ -64,9 +94,53 @@ COLORS = {"NO_COLOR": "", "TERM": "xterm"}
 def test_severities_have_colours_on_a_terminal() -> None:
     with on_terminal([*PROGRAM, "audit", BROKEN], environment=COLORS) as terminal:
         assert terminal.end() == 1
-        assert "\x1b[31merror  \x1b[0m  F01" in terminal.written
-        assert "\x1b[33mS01 warning: " in terminal.written
-        assert "\x1b[31mpartial:\x1b[0m 3 documents" in terminal.written
+        assert "\x1b[38;5;160merror  \x1b[0m  F01" in terminal.written
+        assert "\x1b[38;5;166mS01 warning: " in terminal.written
+        assert "\x1b[38;5;160mpartial:\x1b[0m 3 documents" in terminal.written
+
+
+def test_headings_and_failures_of_a_table_have_styles() -> None:
+    with on_terminal([*PROGRAM, "tree", BROKEN, "-q"], columns=300, environment=COLORS) as terminal:
+        assert terminal.end() == 3
+    header, *rows = terminal.written.splitlines()
+    assert header.startswith("\x1b[1msitemap")
+    assert any(re.search(r"\x1b\[38;5;160m +404", row) for row in rows)
+    assert any("\x1b[38;5;160mno" in row for row in rows)
+
+
+def test_changes_have_a_sign_and_a_colour(tmp_path: Path) -> None:
+    for name, loc in (("old", "https://a.example/1"), ("new", "https://a.example/2")):
+        (tmp_path / f"{name}.jsonl").write_text(f'{{"loc":"{loc}"}}\n')
+    with on_terminal(
+        [*PROGRAM, "diff", str(tmp_path / "old.jsonl"), str(tmp_path / "new.jsonl"), "-q"], environment=COLORS
+    ) as terminal:
+        assert terminal.end() == 0
+    assert sorted(terminal.written.splitlines()) == [
+        "\x1b[38;5;160m- https://a.example/1\x1b[0m",
+        "\x1b[38;5;28m+ https://a.example/2\x1b[0m",
+    ]
+
+
+@pytest.mark.parametrize("format", ["tsv", "csv", "jsonl"])
+def test_data_is_never_coloured(format: str) -> None:
+    forced = {**COLORS, "FORCE_COLOR": "1"}
+    with on_terminal([*PROGRAM, "tree", SHOP, "--format", format, "-q"], environment=forced) as terminal:
+        assert terminal.end() == 0
+    assert "\x1b" not in terminal.written
+
+
+def test_colours_can_be_forced_into_a_pipe() -> None:
+    forced = {**COLORS, "FORCE_COLOR": "1"}
+    with on_terminal([*PROGRAM, "audit", BROKEN, "-q"], pipes_stdout=True, environment=forced) as terminal:
+        assert terminal.end() == 1
+        assert b"\x1b[38;5;160merror" in terminal.output
+
+
+def test_help_has_bold_headings_on_a_terminal() -> None:
+    for environment, heading in ((COLORS, "\x1b[1mUsage:\x1b[0m"), ({**COLORS, "NO_COLOR": "1"}, "Usage:")):
+        with on_terminal([*PROGRAM, "tree", "--help"], environment=environment) as terminal:
+            assert terminal.end() == 0
+        assert terminal.written.startswith(f"{heading} sitemap-reader tree ")
 
 
 @pytest.mark.parametrize("environment", [{**COLORS, "NO_COLOR": "1"}, {**COLORS, "TERM": "dumb"}])
@@ -80,11 +154,13 @@ def test_a_pipe_from_a_terminal_has_no_colours() -> None:
     with on_terminal([*PROGRAM, "audit", BROKEN], pipes_stdout=True, environment=COLORS) as terminal:
         assert terminal.end() == 1
         assert b"\x1b" not in terminal.output
-        assert "\x1b[31mpartial:\x1b[0m" in terminal.written
+        assert "\x1b[38;5;160mpartial:\x1b[0m" in terminal.written
 
 
-def test_an_audit_fits_80_columns() -> None:
-    with on_terminal([*PROGRAM, "audit", BROKEN, "-q"], columns=80) as terminal:
+@pytest.mark.parametrize(("columns", "most"), [(80, 80), (200, 80), (60, 60)])
+def test_an_audit_fits_80_columns_or_a_narrower_terminal(columns: int, most: int) -> None:
+    with on_terminal([*PROGRAM, "audit", BROKEN, "-q"], columns=columns, environment={"COLUMNS": ""}) as terminal:
         assert terminal.end() == 1
         _, *lines = terminal.written.splitlines()  # the first one has the target
-        assert max(map(len, lines)) <= 80
+    sentences = [line for line in lines if "://" not in line and not line.startswith(("error", "warning", "notice"))]
+    assert max(map(len, sentences)) <= most

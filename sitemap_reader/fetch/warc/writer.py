@@ -8,6 +8,7 @@ headers, and a record is never left incomplete.
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from contextlib import contextmanager, suppress
 from datetime import UTC
@@ -217,11 +218,11 @@ def append(path: Path, record_file: BinaryIO) -> None:
 @contextmanager
 def _locked(descriptor: int) -> Iterator[None]:
     """Locks a file against other streams and processes, where the system has flock()."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
+    if sys.platform == "win32":
         yield
         return
+    import fcntl
+
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     try:
         yield
