@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 from sitemap_reader.cli.main import main
+from sitemap_reader.version import __version__
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -35,3 +37,11 @@ def test_readme_is_short() -> None:
     lines = README.splitlines()
     assert len(lines) <= 75
     assert max(map(len, lines)) <= 120
+
+
+def test_links_can_be_made_absolute_for_a_package_index() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "absolute_links"))
+    text = script["absolute"](README)
+    assert README.count("](") == len(re.findall(r"\]\(https?://", text))
+    assert f"](https://github.com/sitemap-reader/sitemap-reader/raw/v{__version__}/docs/images/terminal.png)" in text
+    assert f"](https://github.com/sitemap-reader/sitemap-reader/blob/v{__version__}/docs/comparison.md)" in text
