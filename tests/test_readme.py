@@ -14,7 +14,8 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 # Both are copied from the README and run, each in a fresh clone.
 COMMANDS = (
-    "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/sitemap-reader dump corpus/sites/shop -o shop.jsonl\n",
+    "python3 -m venv .venv && .venv/bin/pip install . && "
+    ".venv/bin/sitemap-reader dump corpus/sites/shop -o shop.jsonl\n",
     "python3 -m venv .venv && .venv/bin/pip install -e '.[test]' && .venv/bin/pytest\n",
 )
 
