@@ -44,5 +44,5 @@ def test_links_can_be_made_absolute_for_a_package_index() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "absolute_links"))
     text = script["absolute"](README)
     assert README.count("](") == len(re.findall(r"\]\(https?://", text))
-    assert f"](https://github.com/sitemap-reader/sitemap-reader/raw/v{__version__}/docs/images/terminal.png)" in text
+    assert f"](https://github.com/sitemap-reader/sitemap-reader/raw/v{__version__}/docs/images/terminal.svg)" in text
     assert f"](https://github.com/sitemap-reader/sitemap-reader/blob/v{__version__}/docs/comparison.md)" in text
