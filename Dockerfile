@@ -10,7 +10,7 @@ COPY sitemap_reader sitemap_reader
 RUN python3 -m venv --without-pip /opt/sitemap-reader && \
     python3 -m venv /opt/pip && \
     /opt/pip/bin/pip --python /opt/sitemap-reader/bin/python install --no-cache-dir . && \
-    /opt/sitemap-reader/bin/sitemap-reader --version | grep -F "compiled scanner"
+    ls /opt/sitemap-reader/lib/python3*/site-packages/sitemap_reader/parser/scanner.*.so
 
 FROM ${BASE}
 ARG VERSION=0
