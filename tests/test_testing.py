@@ -257,7 +257,7 @@ def test_www_layout_is_a_document_root(tmp_path: Path) -> None:
 
 def test_replay_layout_names_scheme_host_and_port(tmp_path: Path) -> None:
     make_site(tmp_path, base="http://shop.example:8080", urls=5)
-    assert (tmp_path / "http" / "shop.example:8080" / "robots.txt").is_file()
+    assert (tmp_path / "http" / "shop.example%3A8080" / "robots.txt").is_file()
     assert tomllib.loads((tmp_path / "site.toml").read_text()) == {
         "seeds": ["http://shop.example:8080/"],
         "recorded": datetime(2026, 11, 1, tzinfo=UTC),

@@ -1,6 +1,6 @@
 """Reads and writes recordings in folders: ReplayFetcher replaces the network, FolderRecorder copies what is fetched.
 
-A URL goes in, the Response that was recorded for it comes out. Layout: `<scheme>/<host[:port]>/<path?query, escaped>`;
+A URL goes in, the Response that was recorded for it comes out. Layout: `<scheme>/<host%3Aport>/<path?query, escaped>`;
 a `.headers` file beside a body, unless it is a 200 without headers; and `site.toml`, with the seeds, at the top.
 Never reads or writes outside the folder, for any URL.
 """
@@ -60,7 +60,7 @@ def replay_path(folder: Path, url: str) -> Path:
     >>> replay_path(Path("site"), "https://shop.example/de/sitemap.php?page=2").as_posix()
     'site/https/shop.example/de/sitemap.php%3Fpage=2'
     >>> replay_path(Path("site"), "http://shop.example:8080/").as_posix()
-    'site/http/shop.example:8080/%2F'
+    'site/http/shop.example%3A8080/%2F'
     """
     origin, names = _path_names(folder, url)
     if sum(map(len, names)) + len(names) > _MAX_PATH_CHARACTERS:
@@ -85,14 +85,13 @@ def _path_names(folder: Path, url: str) -> tuple[Path, list[str]]:
     *folders, last = path.removeprefix("/").split("/")
     names = [_path_name(name) for name in folders]
     names.append(_path_name(last, mark + query))
-    return folder / scheme / _safe_name(_escaped(host, _SAFE if _ON_WINDOWS else _HOST_SAFE)), names
+    return folder / scheme / _safe_name(_escaped(host, _SAFE)), names
 
 
 # Names are unambiguous: characters that a URL may hold but a file name should not become %XX; an escape of the URL that
 # would equal one of those, and a bare %, have their % as %25; characters that no URL may hold become %%XX. All other
 # escapes stay as they are: /a%20b is a%20b.
 _SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~!$&'()+,;=@[]")
-_HOST_SAFE = _SAFE | frozenset(":")
 _ESCAPED = frozenset("/?:*")
 _TOKEN = re.compile(r"%[0-9A-Fa-f]{2}|.", re.DOTALL)
 _ESCAPES_TO_MASK = _ESCAPED | frozenset("%.")

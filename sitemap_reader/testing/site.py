@@ -278,7 +278,7 @@ def make_site(
     base = _origin(base)
     _check(urls, per_document, extensions, dates, layout)
     scheme, _, host = base.partition("://")
-    root = folder / scheme / host if layout == "replay" else folder
+    root = folder / scheme / host.replace(":", "%3A") if layout == "replay" else folder
     (root / "sitemaps").mkdir(parents=True, exist_ok=True)
     site = Site(folder, f"{base}/", urls, 0, folder / "truth.jsonl")
     children: list[tuple[str, str | None]] = []
