@@ -274,7 +274,7 @@ def _parts(part: pd.DataFrame, spec: ChartSpec, width: float) -> pd.DataFrame:
     group = spec.groups[0]
     part = part.sort_values(group.part, ascending=False, kind="stable")
     whole = part[[*group.whole]].to_numpy().sum() if group.whole else 1.0
-    shares = [value / whole if whole else 0.0 for value in part[group.part].astype(float)]
+    shares = [value / whole if whole else 0.0 for value in part[group.part].astype(float).fillna(0.0)]
     named = [(str(name), share) for name, share in zip(part[group.by], shares, strict=True)]
     rest = named[_MAX_PARTS:]
     named = named[:_MAX_PARTS] + ([(f"{len(rest):,} more", sum(share for _, share in rest))] if rest else [])

@@ -51,7 +51,9 @@ def columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     x = alt.X(f"{spec.x}:T", title=spec.x_title, axis=period_axis(frame, spec), scale=domain)
     y = alt.Y(f"{spec.y}:Q", title=spec.y_title, axis=alt.Axis(tickCount=4, tickMinStep=1, format="~s"))
     chart = alt.Chart(json_rows(frame), width=width, height=canvas.height or _HEIGHT)
-    bars = chart.mark_rect(color=canvas.colors.mark).encode(x=x, x2="_end:T", y=y, y2=alt.datum(0))
+    bars = chart.mark_rect(**_fill(spec, canvas)).encode(x=x, x2="_end:T", y=y, y2=alt.datum(0))
+    if spec.hollow:
+        bars += chart.mark_rect(color=canvas.colors.mark).encode(x=x, x2="_end:T", y="_solid:Q", y2=alt.datum(0))
     most = frame.nlargest(1, spec.y)
     text = (
         alt.Chart(json_rows(most)).mark_text(dy=-7, color=canvas.colors.ink).encode(x="_middle:T", y=y, text="_text:N")
@@ -69,8 +71,16 @@ def _named_columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Draw
     x = alt.X("_name:N", title=spec.x_title, sort=None, axis=axis)
     y = alt.Y(f"{spec.y}:Q", title=spec.y_title, axis=alt.Axis(tickCount=4, tickMinStep=1, format="~s"))
     chart = alt.Chart(json_rows(frame), width=width, height=canvas.height or _HEIGHT)
-    bars = chart.mark_bar(color=canvas.colors.mark, width={"band": 0.7}).encode(x=x, y=y)
+    bars = chart.mark_bar(**_fill(spec, canvas), width={"band": 0.7}).encode(x=x, y=y)
+    if spec.hollow:
+        bars += chart.mark_bar(color=canvas.colors.mark, width={"band": 0.7}).encode(x=x, y="_solid:Q")
     return Drawing(bars + chart.mark_text(dy=-7, color=canvas.colors.ink).encode(x=x, y=y, text="_text:N"), width + 60)
+
+
+def _fill(spec: ChartSpec, canvas: Canvas) -> dict[str, Any]:
+    """The look of whole bars, whose solid part is drawn over them."""
+    colors = canvas.colors
+    return {"color": colors.low, "stroke": colors.mark} if spec.hollow else {"color": colors.mark}
 
 
 def with_bar_ends(frame: pd.DataFrame, spec: ChartSpec, width: float) -> pd.DataFrame:
@@ -131,6 +141,7 @@ def _bars(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     chart = alt.Chart(json_rows(frame), width=width, height=canvas.row_height(len(order), _ROW_HEIGHT) * len(order))
     # The axis leaves space for the number of the longest bar.
     number_width = min(LABEL_CHAR_PIXELS * int(frame["_text"].str.len().max()) + 8, 0.66 * width)
+    frame[spec.x] = frame[spec.x].fillna(0)  # an unknown number is named in its text
     end = (spec.ends or (0, frame[spec.x].max()))[1] or 1
     scale = alt.Scale(domain=[0, end * width / (width - number_width)], nice=False)
     x = alt.X(f"{spec.x}:Q", title=spec.x_title, scale=scale, axis=alt.Axis(grid=False, labels=False, ticks=False))
