@@ -50,7 +50,7 @@ def columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     domain = time_domain(frame[spec.x], frame["_end"])
     x = alt.X(f"{spec.x}:T", title=spec.x_title, axis=period_axis(frame, spec), scale=domain)
     y = alt.Y(f"{spec.y}:Q", title=spec.y_title, axis=alt.Axis(tickCount=4, tickMinStep=1, format="~s"))
-    chart = alt.Chart(json_rows(frame), width=width, height=canvas.height or _HEIGHT)
+    chart = alt.Chart(json_rows(frame[frame[spec.y] > 0]), width=width, height=canvas.height or _HEIGHT)
     bars = chart.mark_rect(**_fill(spec, canvas)).encode(x=x, x2="_end:T", y=y, y2=alt.datum(0))
     if spec.hollow:
         bars += chart.mark_rect(color=canvas.colors.mark).encode(x=x, x2="_end:T", y="_solid:Q", y2=alt.datum(0))
@@ -136,12 +136,13 @@ def _bars(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     order = names[: canvas.max_rows(min(spec.max_rows or MAX_ROWS, MAX_ROWS))]
     frame = frame[frame[spec.y].isin(order)]
     short, prefix = without_common_prefix(order)
-    frame = frame.assign(_name=frame[spec.y].map(dict(zip(order, short, strict=True))))
+    names_of = dict(zip(order, short, strict=True))
+    # An unknown number has no bar: its text says so.
+    frame = frame.assign(_name=frame[spec.y].map(names_of), **{spec.x: frame[spec.x].fillna(0)})
     width = canvas.width or WIDTH
     chart = alt.Chart(json_rows(frame), width=width, height=canvas.row_height(len(order), _ROW_HEIGHT) * len(order))
     # The axis leaves space for the number of the longest bar.
     number_width = min(LABEL_CHAR_PIXELS * int(frame["_text"].str.len().max()) + 8, 0.66 * width)
-    frame[spec.x] = frame[spec.x].fillna(0)  # an unknown number is named in its text
     end = (spec.ends or (0, frame[spec.x].max()))[1] or 1
     scale = alt.Scale(domain=[0, end * width / (width - number_width)], nice=False)
     x = alt.X(f"{spec.x}:Q", title=spec.x_title, scale=scale, axis=alt.Axis(grid=False, labels=False, ticks=False))

@@ -34,6 +34,7 @@ NEWS, SEEN, LASTMOD = "news", "first seen", "lastmod"
 _FREQS = ("day", "week", "month")
 # In the order of trust: what happened to a page on the date of each source.
 _VERBS = {NEWS: "published", SEEN: "first seen", LASTMOD: "last changed"}
+_FOUND = {NEWS: "published as news", SEEN: "first seen", LASTMOD: "with only a last change"}
 
 
 def _first_seen(snapshot: SnapshotTables) -> pd.Series[Any]:
@@ -76,7 +77,7 @@ def calendar(snapshot: SnapshotTables, freq: str, histories: Histories) -> Measu
     finding = finding_per_site(frame, snapshot.sites, describe, "no page states when it was published", share)
     present = [name for name in _VERBS if name in {*frame["source"]}]
     title = f"{freq} {' or '.join(_VERBS[name] for name in present) or _VERBS[NEWS]} (UTC)"
-    is_mixed = LASTMOD in present and len(present) > 1
+    is_mixed = LASTMOD in present and len(present) > 1 and len(snapshot.sites) == 1
     spec = pages_over_time(freq, f"{title}; hollow: {_VERBS[LASTMOD]}" if is_mixed else title)
     spec = attrs.evolve(spec, hollow=("source", LASTMOD) if is_mixed else None)
     rule = (
@@ -131,13 +132,12 @@ def _dated(part: pd.DataFrame, *, counted: pd.DataFrame, totals: pd.Series[int],
     if len(by_source) > 1 and LASTMOD in by_source:  # which says when a page changed last
         rest = f"; of {by_source[LASTMOD]:,} others only the last change is known"
         pages, part = pages[pages["source"] != LASTMOD], part[part["source"] != LASTMOD]
-    found = " and ".join(f"{by_source[name]:,} {_VERBS[name]}" for name in _VERBS if name in {*part["source"]})
+    found = " and ".join(f"{by_source[name]:,} {words}" for name, words in _FOUND.items() if name in {*part["source"]})
     counts = part.groupby("period", sort=False)["pages"].sum()
     week = "the week of " if freq == "week" else ""
     names, each = leading(counts, lambda period: week + PERIODS[freq].name(period))
     number = f"{counts.max():,}{each or _batch(pages, counts.idxmax(), freq)}"
     words = "all" if (counts > 0).sum() == 1 else "most"
-    found = found.replace(" ", " was " if found.startswith("1 ") else " were ", 1)
     return f"of {count_of(int(totals[site]), 'page')}, {found}, {words} in {names} ({number}){rest}"
 
 
@@ -208,9 +208,9 @@ def _share_of_new(part: pd.DataFrame) -> float | None:
 
 def _new_found(part: pd.DataFrame, *, start: datetime) -> str:
     count, total, unknown = (int(part[name].sum()) for name in ("new", "pages", "unknown"))
-    remedy = f"only an archive that was begun before {start:%Y-%m-%d} shows it"
+    remedy = f"only an archive kept since before {start:%Y-%m-%d} shows it"
     if unknown == total:
-        return f"unknown for all {count_of(total, 'page')}: {remedy}"
+        return f"unknown which of {count_of(total, 'page')} are new: {remedy}"
     rest = f"; unknown for {unknown:,}: {remedy}" if unknown else ""
     found = f"{count:,} of {count_of(total, 'page')} new since {start:%Y-%m-%d}"
     if not count:

@@ -65,7 +65,7 @@ def test_card_has_ten_facts_of_each_site(tmp_path: Path) -> None:
     assert reported[""] == ["a.example"]
     assert {name: cells[0] for name, cells in reported.items() if name} == {
         "pages": "4 in 5 listings",
-        "sitemaps": "2 list pages; 1 of 2 documents incomplete",
+        "sitemaps": "2, of which 2 have URLs; 1 incomplete",
         "hosts": "2: a.example (3), b.example (1)",
         "newest lastmod": "2026-06-13T12:34:00Z",
         "lastmod stated": "50%",
@@ -102,7 +102,7 @@ def test_card_names_what_is_incomplete_or_unknown(tmp_path: Path) -> None:
     assert "read 2026-06-15 12:34 UTC: complete" in of(tmp_path, *PAGES, REPORT[0])
     assert "time of reading unknown: completeness unknown" in of(tmp_path, *PAGES, at=None)
     reported = table(of(tmp_path, *PAGES))
-    assert (reported["sitemaps"], reported["problems"]) == (["2 list pages"], ["none reported"])
+    assert (reported["sitemaps"], reported["problems"]) == (["2 with URLs"], ["none reported"])
 
 
 def test_card_shows_notes(tmp_path: Path) -> None:

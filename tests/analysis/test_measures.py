@@ -88,18 +88,18 @@ def test_cadence_leaves_out_coarse_and_future_dates(load: Load) -> None:
         (pd.Timestamp(2026, 5, 1), 3),
         (pd.Timestamp(2026, 6, 1), 1),
     ]
-    assert "1 page with no lastmod" in monthly.rule
-    assert "2 pages with one that states no month" in monthly.rule
+    assert "1 page without a lastmod" in monthly.rule
+    assert "2 pages whose lastmod states only the year" in monthly.rule
     assert "2 pages with one in the future" in monthly.rule
     assert snapshot.cadence("day")["pages"].sum() == 3
-    assert "3 pages with one that states no day" in snapshot.cadence("day").rule
+    assert "3 pages whose lastmod states only the year or month" in snapshot.cadence("day").rule
     assert snapshot.cadence("year")["pages"].sum() == 5
-    assert "states no year" not in snapshot.cadence("year").rule
+    assert "states only" not in snapshot.cadence("year").rule
 
 
 def test_cadence_names_the_median_and_the_busiest_period(load: Load) -> None:
     records = [page(n, day(3, 1)) for n in range(5)] + [page(n, day(5, 1)) for n in range(10, 12)]
-    finding = "3.5 pages in the median month that has any, most in 2026-03: 71% (5 of 7)"
+    finding = "3.5 pages in the median of the 2 months with a change, most in 2026-03: 71% (5 of 7 pages dated to the month)"
     assert load(*records).cadence().finding == finding
     assert load(*records[:5]).cadence().finding == "all 5 dated pages in 2026-03"
     assert "most in 2026-Q1: 71% (5 of 7)" in load(*records).cadence("quarter").finding
@@ -138,7 +138,7 @@ def test_hours_are_in_the_zone_and_dates_keep_their_day(load: Load) -> None:
         timed = frame[frame["hour"].notna()]
         assert {(weekday, hour): pages for weekday, hour, pages in rows(timed, "weekday", "hour", "pages")} == expected
         assert rows(frame[frame["hour"].isna()], "weekday", "pages") == [("Sun", 1)]
-        assert "1 page with no lastmod, 1 page with one that states no day" in frame.rule
+        assert "1 page without a lastmod, 1 page whose lastmod states only the year or month" in frame.rule
         assert f"({tz})" in frame.rule
 
 
@@ -155,8 +155,8 @@ def test_no_weekday_stands_out_by_chance(load: Load) -> None:
     few = [page(n, day(1, 6) + timedelta(days=7 * n), "day") for n in range(9)]
     assert load(*few).weekday_hour().finding == "too few dates (9) to compare weekdays; no lastmod states a time"
     even = [page(n, day(1, 1) + timedelta(days=n), "day") for n in range(70)]
-    name = "Mon, Tue, Wed and 4 more have 14% each (10 of 70)"
-    assert load(*even).weekday_hour().finding.startswith(f"no weekday stands out: {name}, Mon 14% (10 of 70)")
+    name = "Mon, Tue, Wed and 4 more have 14% each (10 of 70 pages dated to the day)"
+    assert load(*even).weekday_hour().finding.startswith(f"no weekday stands out: {name}, Mon 14% (10 of 70 pages dated to the day)")
 
 
 def test_pages_of_a_day_are_one_date_for_the_rhythm(load: Load) -> None:
@@ -178,7 +178,7 @@ def test_neither_untrusted_dates_nor_one_batch_allow_a_conclusion(load: Load) ->
     some = load(*spread, *batch)
     reason = "no weekday stands out: Tue has 50% (60 of 120), 51 of them on 2026-03-03"
     assert some.weekday_hour().finding == f"{reason}; no lastmod states a time"
-    month = "31 pages in the median month, most in 2026-03: 51% (61 of 120), where 51 lastmods are 2026-03-03"
+    month = "31 pages in the median month, most in 2026-03: 51% (61 of 120 pages dated to the month), where 51 lastmods are 2026-03-03"
     assert some.cadence().finding == month
     more = [page(f"m{n}", day(3, 3), "day") for n in range(30)]
     untrusted = load(*spread, *batch, *more)
