@@ -130,7 +130,7 @@ def _dated(part: pd.DataFrame, *, counted: pd.DataFrame, totals: pd.Series[int],
     by_source = pages["source"].value_counts()
     rest = ""
     if len(by_source) > 1 and LASTMOD in by_source:  # which says when a page changed last
-        rest = f"; of {by_source[LASTMOD]:,} others only the last change is known"
+        rest = f"; of {count_of(int(by_source[LASTMOD]), 'other page')} only the last change is known"
         pages, part = pages[pages["source"] != LASTMOD], part[part["source"] != LASTMOD]
     found = " and ".join(f"{by_source[name]:,} {words}" for name, words in _FOUND.items() if name in {*part["source"]})
     counts = part.groupby("period", sort=False)["pages"].sum()

@@ -137,7 +137,7 @@ class Snapshot(SnapshotTables):
     def _repr_html_(self) -> str | None:
         from .card import card
 
-        return card(self, self.verdict) if find_spec("pandas") else None
+        return card(self, self.verdict) if find_spec("pandas") and find_spec("pyarrow") else None
 
     # --- measures ---
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import TYPE_CHECKING
+
+import pytest
 
 import sitemap_reader as sr
 
@@ -134,6 +138,33 @@ def test_empty_snapshot_has_a_card(tmp_path: Path) -> None:
     reported = table(of(tmp_path, sr.UrlRecord("hello")))
     assert reported["pages"] == ["1"]
     assert "None" not in str(reported["hosts"])
+
+
+def test_printing_a_snapshot_shows_the_card_as_text(tmp_path: Path) -> None:
+    (tmp_path / "urls.jsonl").write_bytes(b"".join(map(sr.json_line, [*PAGES, *REPORT, url("\x1b[31m/x")])))
+    some = sr.load(tmp_path / "urls.jsonl", at=AT)
+    lines = str(some).splitlines()
+    assert lines[0].startswith("lastmods can be trusted (1.00)")
+    assert [line.partition("  ")[0] for line in lines[3:13]] == FACTS
+    assert lines[7].split() == ["lastmod", "stated", "40%"]
+    assert lines[-1].endswith("read 2026-06-15 12:34 UTC: partial")
+    assert "\x1b" not in str(some)
+    assert repr(some) == f"<Snapshot of {some.name}>"
+
+
+@pytest.mark.parametrize("package", ["pandas", "pyarrow"])
+def test_without_pandas_a_snapshot_is_printed_as_one_line(package: str, tmp_path: Path) -> None:
+    (tmp_path / "urls.jsonl").write_bytes(sr.json_line(PAGES[0]))
+    program = f"""
+import sys
+sys.modules[{package!r}] = None
+import sitemap_reader as sr
+some = sr.load("urls.jsonl")
+print(some)
+print(repr(some), some._repr_html_())
+"""
+    ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ran.stdout == "<Snapshot of urls.jsonl>\n<Snapshot of urls.jsonl> None\n"
 
 
 def test_tags_are_closed(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_the_calendar_takes_the_first_date_that_is_known(tmp_path: Path) -> None
     assert "Dated: 1 by news, 1 by first seen, 1 by lastmod. Not counted: 2 pages without such a date." in made.rule
     assert made.finding == (
         "of 5 pages, 1 published as news and 1 first seen, most in 2026-02 and 2026-03 (1 each)"
-        "; of 1 others only the last change is known"
+        "; of 1 other page only the last change is known"
     )
     assert rows(some.calendar(), "source", "pages")[0] == ("news", 1)
     assert some.calendar()["pages"].sum() == 4  # without a history, a later lastmod counts
