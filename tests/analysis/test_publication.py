@@ -162,6 +162,35 @@ def test_a_published_day_counts_if_any_part_of_it_is_within(tmp_path: Path) -> N
     assert some.new(day(5, 2))["new"].sum() == 0
 
 
+def test_sections_of_which_nothing_is_known_are_drawn_as_unknown(tmp_path: Path) -> None:
+    some = snapshot(tmp_path, page("a/old"), page("b/new", published=day(6, 10)), page("b/old"))
+    made = some.new("30d")
+    assert rows(made, "section", "pages", "unknown") == [("/b/", 2, 1), ("/a/", 1, 1)]
+    assert made["new"].isna().tolist() == [False, True]
+    svg = made.chart().to_svg()
+    assert ">unknown<" in svg
+    assert ">0<" not in svg
+    two = snapshot(tmp_path, a=[page("x")], b=[page("y", published=day(6, 10))], name="two").new("30d")
+    assert ">unknown new in 1 section<" in two.chart().to_svg()
+
+
+def test_a_calendar_draws_last_changes_as_outlines(tmp_path: Path) -> None:
+    news = [page(f"n{number}", published=day(5, 1 + number)) for number in range(2)]
+    changed = [page(f"c{number}", day(4, 1 + 3 * number)) for number in range(5)]
+    made = snapshot(tmp_path, *news, *changed).calendar()
+    assert made.finding == (
+        "of 7 pages, 2 published as news, all in 2026-05 (2); of 5 other pages only the last change is known"
+    )
+    layers = made.chart().altair.to_dict()["layer"]
+    assert layers[0]["encoding"]["x"]["title"] == "month published or last changed (UTC); hollow: last changed"
+    assert {"fill", "stroke", "color"} & {*layers[0]["mark"]} >= {"stroke"}
+    svg = made.chart(titled=False).to_svg()
+    assert ">5<" in svg
+    only = snapshot(tmp_path, *changed, name="only").calendar()
+    assert only.finding == "of 5 pages, 5 with only a last change, all in 2026-04 (5)"
+    assert "month last changed (UTC)" in only.chart().to_svg()
+
+
 # --- news in the measures of lastmods ---
 
 
