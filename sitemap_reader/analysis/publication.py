@@ -182,7 +182,8 @@ def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) 
     rule = (
         f"Pages that were first seen in the archive or state, or else published as news, since {start:%Y-%m-%d %H:%M} "
         "UTC, by section. A page that was first seen then appeared after the reading before, which may be earlier. "
-        "Unknown: pages without such a date, unless the history of the site began before. A section of these only has no number."
+        "Unknown: pages without such a date, unless the history of the site began before. A section of these only has "
+        "no number."
     )
     spec = attrs.evolve(parts_of_sites("new", "section", "new pages", max_rows=15), missing="unknown")
     return measure(frame, rule=rule, finding=finding, spec=spec)

@@ -109,8 +109,8 @@ def test_cadence_names_the_median_and_the_busiest_period(load: Load) -> None:
 
 def test_months_with_the_same_number_are_named_with_their_share(load: Load) -> None:
     records = [page(n, day(3 + n % 2, 1)) for n in range(4)] + [page(9, day(5, 1))]
-    finding = "2 pages in the median month, most in 2026-03 and 2026-04, each with 40% (2 of 5 pages dated to the month)"
-    assert load(*records).cadence().finding == finding
+    finding = "most in 2026-03 and 2026-04, each with 40% (2 of 5 pages dated to the month)"
+    assert load(*records).cadence().finding == f"2 pages in the median month, {finding}"
 
 
 def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
@@ -155,7 +155,8 @@ def test_peak_of_the_week_is_in_the_finding(load: Load) -> None:
     finding = "Tue has 71% (10 of 14 pages dated to the day); 08:00 has 71% (10 of 14 pages with a time) (UTC)"
     assert load(*tuesdays, *others).weekday_hour().finding == finding
     days = [page(n, day(1, 6) + timedelta(days=7 * n), "day") for n in range(10)]
-    assert load(*days).weekday_hour().finding == "Tue has 100% (10 of 10 pages dated to the day); no lastmod states a time"
+    finding = "Tue has 100% (10 of 10 pages dated to the day); no lastmod states a time"
+    assert load(*days).weekday_hour().finding == finding
 
 
 def test_no_weekday_stands_out_by_chance(load: Load) -> None:
@@ -176,7 +177,8 @@ def test_pages_of_a_day_are_one_date_for_the_rhythm(load: Load) -> None:
     assert many.startswith("Mon has 93% (145 of 156 pages dated to the day)")
     hours = [page(f"{n}-{m}", day(1, n + 1, 9), "second") for n in range(2) for m in range(5)]
     timed = [page(f"t{n}", day(2, 1, n % 24) + timedelta(days=n), "second") for n in range(24)]
-    assert "no hour stands out: 09:00 has 32% (11 of 34 pages with a time)" in load(*hours, *timed).weekday_hour().finding
+    finding = "no hour stands out: 09:00 has 32% (11 of 34 pages with a time)"
+    assert finding in load(*hours, *timed).weekday_hour().finding
 
 
 def test_neither_untrusted_dates_nor_one_batch_allow_a_conclusion(load: Load) -> None:
