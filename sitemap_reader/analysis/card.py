@@ -1,13 +1,16 @@
-"""The summary of a Snapshot that a notebook shows: a Snapshot in, a small HTML table out."""
+"""The summary of a Snapshot: a Snapshot in; a small table out, as HTML for a notebook or as text."""
 
 from __future__ import annotations
 
 from html import escape
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from ..client.summary import count_of
+from ..model.errors import printable
 from ..model.problems import percent
-from .charts import SITE_SEPARATOR
+from ..parser.content.sniff import Format
+from .notes import SITE_SEPARATOR
 from .tables import has_any
 
 if TYPE_CHECKING:
@@ -20,22 +23,36 @@ _MAX_SITES = 6
 
 def card(snapshot: SnapshotTables, verdict: str) -> str:
     """HTML: the verdict on lastmods, ten facts with one column per site, then the notes."""
-    columns = {site: dict(_facts(snapshot, site)) for site in snapshot.sites[:_MAX_SITES]}
-    names = dict.fromkeys(name for facts in columns.values() for name in facts)
-    head = "".join(f"<th>{escape(site)}</th>" for site in columns)
-    rows = [
-        f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(facts[name])}</td>' for facts in columns.values())}</tr>"
-        for name in names
-    ]
-    notes = [_when(snapshot), *snapshot.notes]
-    more = len(snapshot.sites) - len(columns)
-    notes += [f"{count_of(more, 'site')} more"] if more > 0 else []
+    first, *others = ([*map(escape, row)] for row in _rows(snapshot))
+    head = "".join(f"<th>{site}</th>" for site in first)
+    rows = [f"<tr><th>{name}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>" for name, *cells in others]
     verdicts = "<br>".join(map(escape, verdict.split(SITE_SEPARATOR)))
     return (
         f"<div><p><strong>{verdicts}</strong></p>\n"
-        f"<table><thead><tr><th></th>{head}</tr></thead>\n<tbody>{''.join(rows)}</tbody></table>\n"
-        f"<p>{'<br>'.join(map(escape, notes))}</p></div>"
+        f"<table><thead><tr>{head}</tr></thead>\n<tbody>{''.join(rows)}</tbody></table>\n"
+        f"<p>{'<br>'.join(map(escape, _notes(snapshot)))}</p></div>"
     )
+
+
+def text_card(snapshot: SnapshotTables, verdict: str) -> str:
+    """The same as lines of text."""
+    rows = [[*map(printable, row)] for row in _rows(snapshot)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(starmap(str.ljust, zip(row, widths, strict=True))).rstrip() for row in rows]
+    above, below = ([*map(printable, texts)] for texts in (verdict.split(SITE_SEPARATOR), _notes(snapshot)))
+    return "\n".join([*above, "", *lines, "", *below])
+
+
+def _rows(snapshot: SnapshotTables) -> list[list[str]]:
+    """The names of the sites, then a row for each fact: its name, and its value for each site."""
+    columns = {site: dict(_facts(snapshot, site)) for site in snapshot.sites[:_MAX_SITES]}
+    names = dict.fromkeys(name for facts in columns.values() for name in facts)
+    return [["", *columns], *([name, *(facts[name] for facts in columns.values())] for name in names)]
+
+
+def _notes(snapshot: SnapshotTables) -> list[str]:
+    more = len(snapshot.sites) - _MAX_SITES
+    return [_when(snapshot), *snapshot.notes, *([f"{count_of(more, 'site')} more"] if more > 0 else [])]
 
 
 def _when(snapshot: SnapshotTables) -> str:
@@ -68,7 +85,7 @@ def _facts(snapshot: SnapshotTables, site: str) -> Iterator[tuple[str, str]]:
     yield "hosts", _top_values(pages["host"])
     yield "newest lastmod", _newest(pages)
     yield "lastmod stated", _share(count - pages["lastmod"].null_count, count)
-    yield "sections", _sections(pages)
+    yield "sections", _top_values(pages["section"])
     media = (_share(_count_with(pages, name), count) for name in ("images", "videos", "news"))
     yield "images, videos, news", ", ".join(media)
     yield "hreflang", _share(_count_with(pages, "alternates"), count)
@@ -88,12 +105,14 @@ def _rows_of_site(table: Any, site: str) -> Any:
 
 
 def _documents(urls: Any, outcomes: Any) -> str:
-    with_pages = len(urls["sitemap"].unique())
+    """`10, of which 8 have URLs; all complete`; robots.txt is no sitemap."""
+    with_urls = len(urls["sitemap"].unique())
     if not outcomes.num_rows:
-        return f"{with_pages:,} list pages"
-    incomplete = outcomes["complete"].to_pylist().count(False)
-    state = f"{incomplete:,} of {outcomes.num_rows:,} documents incomplete"
-    return f"{with_pages:,} list pages; {state if incomplete else f'all {outcomes.num_rows:,} documents complete'}"
+        return f"{with_urls:,} with URLs"
+    sitemaps = [row for row in outcomes.select(["format", "complete"]).to_pylist() if row["format"] != Format.ROBOTS]
+    incomplete = [row["complete"] for row in sitemaps].count(False)
+    state = f"{incomplete:,} incomplete" if incomplete else "all complete"
+    return f"{len(sitemaps):,}, of which {with_urls:,} have URLs; {state}"
 
 
 def _top_values(column: Any) -> str:
@@ -115,13 +134,6 @@ def _newest(pages: Any) -> str:
         return "none"
     row = compute.index(pages["lastmod"], newest).as_py()
     return format_date(newest, pages["lastmod_precision"][row].as_py())
-
-
-def _sections(pages: Any) -> str:
-    from pyarrow import compute
-
-    folders = compute.fill_null(compute.binary_join_element_wise("/", pages["dir_1"], "/", ""), "/")
-    return _top_values(folders)
 
 
 def _count_with(pages: Any, name: str) -> int:

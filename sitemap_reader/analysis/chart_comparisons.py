@@ -249,11 +249,13 @@ def stack(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
 
     sites, left_out = _sites_by_size(frame, spec, canvas)
     width = canvas.width or WIDTH
-    parts = pd.concat([_parts(frame[frame["site"] == site], spec, width) for site in sites])
     by = frame.groupby("site", sort=False)
-    sizes, counts = by[spec.size].sum(), by.size()
+    known = frame.assign(**{spec.size or "": frame[spec.size].fillna(0)})
+    parts = pd.concat([_parts(known[known["site"] == site], spec, width) for site in sites])
+    sizes, counts = by[spec.size].sum(min_count=1), by.size()
     noun = spec.groups[0].by or ""
-    texts = {site: f"{sizes[site]:,} {spec.size} in {count_of(int(counts[site]), noun)}" for site in sites}
+    numbers = sizes.map("{:,}".format, na_action="ignore").astype(object).fillna(spec.missing or "0")
+    texts = {site: f"{numbers[site]} {spec.size} in {count_of(int(counts[site]), noun)}" for site in sites}
     parts["_size"] = parts["site"].map(texts)
     colors = canvas.colors
     height = canvas.row_height(len(sites), _ROW_HEIGHT)

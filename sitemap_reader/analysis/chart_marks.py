@@ -50,8 +50,10 @@ def columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     domain = time_domain(frame[spec.x], frame["_end"])
     x = alt.X(f"{spec.x}:T", title=spec.x_title, axis=period_axis(frame, spec), scale=domain)
     y = alt.Y(f"{spec.y}:Q", title=spec.y_title, axis=alt.Axis(tickCount=4, tickMinStep=1, format="~s"))
-    chart = alt.Chart(json_rows(frame), width=width, height=canvas.height or _HEIGHT)
-    bars = chart.mark_rect(color=canvas.colors.mark).encode(x=x, x2="_end:T", y=y, y2=alt.datum(0))
+    chart = alt.Chart(json_rows(frame[frame[spec.y] > 0]), width=width, height=canvas.height or _HEIGHT)
+    bars = chart.mark_rect(**_fill(spec, canvas)).encode(x=x, x2="_end:T", y=y, y2=alt.datum(0))
+    if spec.hollow:
+        bars += chart.mark_rect(color=canvas.colors.mark).encode(x=x, x2="_end:T", y="_solid:Q", y2=alt.datum(0))
     most = frame.nlargest(1, spec.y)
     text = (
         alt.Chart(json_rows(most)).mark_text(dy=-7, color=canvas.colors.ink).encode(x="_middle:T", y=y, text="_text:N")
@@ -69,8 +71,16 @@ def _named_columns(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Draw
     x = alt.X("_name:N", title=spec.x_title, sort=None, axis=axis)
     y = alt.Y(f"{spec.y}:Q", title=spec.y_title, axis=alt.Axis(tickCount=4, tickMinStep=1, format="~s"))
     chart = alt.Chart(json_rows(frame), width=width, height=canvas.height or _HEIGHT)
-    bars = chart.mark_bar(color=canvas.colors.mark, width={"band": 0.7}).encode(x=x, y=y)
+    bars = chart.mark_bar(**_fill(spec, canvas), width={"band": 0.7}).encode(x=x, y=y)
+    if spec.hollow:
+        bars += chart.mark_bar(color=canvas.colors.mark, width={"band": 0.7}).encode(x=x, y="_solid:Q")
     return Drawing(bars + chart.mark_text(dy=-7, color=canvas.colors.ink).encode(x=x, y=y, text="_text:N"), width + 60)
+
+
+def _fill(spec: ChartSpec, canvas: Canvas) -> dict[str, Any]:
+    """The look of whole bars, whose solid part is drawn over them."""
+    colors = canvas.colors
+    return {"color": colors.low, "stroke": colors.mark} if spec.hollow else {"color": colors.mark}
 
 
 def with_bar_ends(frame: pd.DataFrame, spec: ChartSpec, width: float) -> pd.DataFrame:
@@ -126,7 +136,9 @@ def _bars(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     order = names[: canvas.max_rows(min(spec.max_rows or MAX_ROWS, MAX_ROWS))]
     frame = frame[frame[spec.y].isin(order)]
     short, prefix = without_common_prefix(order)
-    frame = frame.assign(_name=frame[spec.y].map(dict(zip(order, short, strict=True))))
+    names_of = dict(zip(order, short, strict=True))
+    # An unknown number has no bar: its text says so.
+    frame = frame.assign(_name=frame[spec.y].map(names_of), **{spec.x: frame[spec.x].fillna(0)})
     width = canvas.width or WIDTH
     chart = alt.Chart(json_rows(frame), width=width, height=canvas.row_height(len(order), _ROW_HEIGHT) * len(order))
     # The axis leaves space for the number of the longest bar.

@@ -122,7 +122,8 @@ class ChartSpec:
     column of a heat map's numbers, or `share` the columns of their parts and wholes. `format` formats the numbers, `%`
     as cell_percent() does. `text` is a column whose values stand after them. `period` is the length of a bar of time,
     such as "month". `split` is a column with one panel per value. `x_order` and `y_order` are the values of a heat
-    map's axes, if not those of the rows. `missing` is the label for null. `ends` are the limits of the axis. `melt`
+    map's axes, if not those of the rows. `hollow` is a column, and its value in the rows whose part of a bar over time
+    is drawn as an outline. `missing` is the label for null. `ends` are the limits of the axis. `melt`
     maps columns to labels, which become values of `x`. `max_rows` limits the values of `y`.
 
     `size` is the column whose sum states the size of a site, and orders the sites. `matrix_title` is the title of the
@@ -143,6 +144,7 @@ class ChartSpec:
     x_order: tuple[str, ...] | None = None
     y_order: tuple[str, ...] | None = None
     missing: str | None = None
+    hollow: tuple[str, str] | None = None
     ends: tuple[float, float] | None = None
     melt: dict[str, str] | None = None
     max_rows: int | None = None
@@ -156,7 +158,8 @@ class ChartSpec:
     def columns(self) -> tuple[str, ...]:
         """The columns that a frame must have to be drawn, for one site or several."""
         melted = (self.x, self.value) if self.melt else ()
-        roles = [self.x, self.y, self.value, self.text, self.split, self.size, *(self.share or ()), *(self.melt or ())]
+        roles = [self.x, self.y, self.value, self.text, self.split, self.size]
+        roles += [*(self.hollow or ())[:1], *(self.share or ()), *(self.melt or ())]
         names = chain(["site"], roles, *(group.columns for group in self.groups))
         return tuple(dict.fromkeys(name for name in names if name and name not in melted))
 
@@ -164,7 +167,7 @@ class ChartSpec:
         """The label of each mark: its number, and `text` after it."""
         column = {"heat": "_value", "rows": self.x}.get(self.kind) or self.y
         write = cell_percent if self.format == "%" else lambda number: format(number, self.format)
-        shown = frame[column].map(write, na_action="ignore").astype(object).fillna("")
+        shown = frame[column].map(write, na_action="ignore").astype(object).fillna(self.missing or "")
         return shown if self.text is None else shown.str.cat(frame[self.text], sep="  ").str.rstrip()
 
 

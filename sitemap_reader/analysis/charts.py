@@ -15,6 +15,7 @@ from ..model.errors import UsageError, install_hint, printable
 from .chart_comparisons import COMPARISONS
 from .chart_marks import KINDS, WIDTH
 from .chart_spec import ChartSpec, Drawing, cell_percent, make_canvas
+from .notes import SITE_SEPARATOR
 
 if TYPE_CHECKING:
     import os
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
     from .chart_spec import Canvas, Theme
 
-
-# Between the findings of several sites in one line; a chart begins a new line there.
-SITE_SEPARATOR = " | "
 
 # Widths of a character in the widest fonts: which font the viewer has is unknown.
 _TITLE_CHAR_PIXELS, _RULE_CHAR_PIXELS = 9.0, 6.8
@@ -143,9 +141,9 @@ def _drawing(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     is_comparison = spec.is_by_site and frame["site"].nunique() > 1
     # A measure may have several rows of a period, such as one for each source of dates: they are one bar.
     if spec.kind == "columns" and frame.duplicated(["site", spec.x]).any():
-        frame = (
-            frame.groupby(["site", spec.x], sort=False)[spec.y].sum().reset_index().sort_values(spec.x, kind="stable")
-        )
+        solid = frame[spec.y] if spec.hollow is None else frame[spec.y].mask(frame[spec.hollow[0]] == spec.hollow[1], 0)
+        by = frame.assign(_solid=solid).groupby(["site", spec.x], sort=False)
+        frame = by[[spec.y, "_solid"]].sum().reset_index().sort_values(spec.x, kind="stable")
     # gaps() and shared() have a row for each page: those with the same key are one bar.
     if spec.kind == "rows":
         frame = frame.drop_duplicates([name for name in ("site", spec.split, spec.y) if name])

@@ -93,7 +93,7 @@ def _peak(pages: pd.DataFrame, noun: str) -> str:
     """Which values are the most frequent ones, if any stands out."""
     counts, sizes = _counts_and_sizes(pages, noun)
     total, least = int(counts.sum()), counts.idxmin()
-    most = most_frequent(counts, total)
+    most = most_frequent(counts, total, "page", _DATED_TO[noun])
     if total < _LEAST_DATES:
         return f"too few dates ({total}) to compare {noun}s"
     if _stands_out(counts, sizes):
@@ -119,9 +119,11 @@ def cadence(snapshot: SnapshotTables, freq: str, *, histories: Mapping[str, Hist
     period = PERIODS[freq]
     pages = dated_pages(snapshot)
     left_out = {
-        "with no lastmod": pages["lastmod"].isna(),
-        f"with one that states no {freq}": pages["lastmod_precision"].isin(period.too_coarse),
-        "with one in the future": pages["lastmod"] > snapshot.at + DAY,
+        "without a lastmod": pages["lastmod"].isna(),
+        f"whose lastmod states only the {' or '.join(period.too_coarse)}": pages["lastmod_precision"].isin(
+            period.too_coarse
+        ),
+        "whose lastmod is in the future": pages["lastmod"] > snapshot.at + DAY,
     }
     counted, not_counted = without(pages, left_out)
     frame = in_site_order(counts_by_period(counted[["site", "lastmod"]], "lastmod", period), snapshot)
@@ -148,11 +150,12 @@ def _busiest(part: pd.DataFrame, history: History, *, freq: str) -> str:
     total, top, batch = int(counts.sum()), int(counts.max()), _batch_in(counts.idxmax(), history)
     names, each = leading(counts, lambda period: period_name(period.start_time, freq))
     if len(counts) == 1:
-        return f"all {count_of(total, 'dated page')} in {names}{batch}"
-    which = "" if len(counts) == len(part) and not _has_gaps(part["period"]) else " that has any"
-    batch = "" if each else batch
-    median = f"{counts.median():,g} {'page' if counts.median() == 1 else 'pages'}"
-    return f"{median} in the median {freq}{which}, most in {names}: {part_of(top, total, each=each)}{batch}"
+        return f"all {count_of(total, 'page')} {PERIODS[freq].dated_to} are in {names}{batch}"
+    has_gaps = len(counts) < len(part) or _has_gaps(part["period"])
+    which = f"of the {count_of(len(counts), freq)} with a change" if has_gaps else freq
+    median = f"{counts.median():,g} {'page' if counts.median() == 1 else 'pages'} in the median {which}"
+    share = part_of(top, total, "page", PERIODS[freq].dated_to)
+    return f"{median}, most in {names}{f', each with {share}' if each else f': {share}{batch}'}"
 
 
 def _batch_in(period: Any, history: History) -> str:
@@ -167,6 +170,7 @@ def _batch_in(period: Any, history: History) -> str:
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _HOURS = {hour: f"{hour:02}:00" for hour in range(24)}
+_DATED_TO = {"weekday": "dated to the day", "hour": "with a time"}
 _VALUES = {"weekday": [*_WEEKDAYS], "hour": [*_HOURS.values()]}
 _NO_HOUR = "none"
 
@@ -179,11 +183,11 @@ def weekday_hour(snapshot: SnapshotTables, tz: str, *, histories: Mapping[str, H
         raise UsageError(f'tz is a time zone such as "Europe/Oslo" or "UTC", and not {tz!r}') from None
     pages = dated_pages(snapshot)
     left_out = {
-        "with no lastmod": pages["lastmod"].isna(),
-        "with one that states no day": pages["lastmod_precision"].isin(["year", "month"]),
-        "with one in the future": pages["lastmod"] > snapshot.at + DAY,
+        "without a lastmod": pages["lastmod"].isna(),
+        "whose lastmod states only the year or month": pages["lastmod_precision"].isin(["year", "month"]),
+        "whose lastmod is in the future": pages["lastmod"] > snapshot.at + DAY,
         # In another zone that may be year 0, which datetime lacks.
-        "with one in the year 1": pages["lastmod"].dt.year == 1,
+        "whose lastmod is in the year 1": pages["lastmod"].dt.year == 1,
     }
     counted, not_counted = without(pages, left_out)
     has_time = counted["lastmod_precision"].isin(TIMED)

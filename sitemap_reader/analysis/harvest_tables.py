@@ -16,9 +16,10 @@ from ..scale.folder import HarvestFolder
 from ..scale.folder import tables as fields_of_tables
 from ..serialize.arrow import arrow_schema
 from .export import read_table
+from .notes import filter_text
 from .state_tables import read_state
 from .states import join_tables
-from .tables import READ_AT, SnapshotMetadata, Tables, filter_text
+from .tables import READ_AT, SnapshotMetadata, Tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -28,9 +28,9 @@ Histories = dict[tuple[str, str], History]
 _NO_URLS = "there is no URL"
 _RULE = (
     "Each sitemap's lastmods: how many lie within the ten minutes that hold most (dense), if ten or more do; in the "
-    "future; or at the time of the request, if five or more do. `batch` is the date of the largest batch. The score is "
-    "1 if none of this is found, 0 if they carry no information, and empty if there are none; coverage is the share of "
-    "URLs that have one."
+    "future; or at the time of the request, if five or more do. The column batch has the date of the largest one. "
+    "The score is 1 if none of this is found, 0 if they carry no information, and empty if there are none; coverage is "
+    "the share of URLs that have one."
 )
 _COUNTED = ("dated", "dense", "future", "at_fetch")  # of History
 _COLUMNS = ("site", "sitemap", "urls", "dated", "coverage", "dense", "batch", "future", "at_fetch", "score", "reasons")

@@ -16,7 +16,8 @@ from ..client.summary import count_of
 from ..model.errors import UsageError
 from ..model.problems import percent
 from ..parser.normalise.dates import CLOCK_TOLERANCE, DAY, TIMED
-from .charts import SITE_SEPARATOR, Chart
+from .charts import Chart
+from .notes import SITE_SEPARATOR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -226,13 +227,13 @@ def _few_or_count(sites: Sequence[str]) -> str:
     return name_some(sites) if len(sites) <= 2 else f"{len(sites):,} sites"
 
 
-def part_of(part: int, whole: int, noun: str = "", *, each: str = "") -> str:
+def part_of(part: int, whole: int, noun: str = "", after: str = "", *, each: str = "") -> str:
     """A share with the numbers behind it.
 
-    >>> part_of(142, 420), part_of(1, 640, "page"), part_of(5, 20, each=" each")
-    ('34% (142 of 420)', 'under 1% (1 of 640 pages)', '25% each (5 of 20)')
+    >>> part_of(142, 420), part_of(1, 640, "page", "with a time"), part_of(5, 20, each=" each")
+    ('34% (142 of 420)', 'under 1% (1 of 640 pages with a time)', '25% each (5 of 20)')
     """
-    counted = f"{whole:,} {noun}{'' if whole == 1 else 's'}" if noun else f"{whole:,}"
+    counted = f"{count_of(whole, noun)} {after}".rstrip() if noun else f"{whole:,}"
     return f"{percent(part / whole if whole else 0.0)}{each} ({part:,} of {counted})"
 
 
@@ -246,7 +247,9 @@ def leading(counts: pd.Series[Any], write: Callable[[Any], str] = str) -> tuple[
     return name_some(names), " each" if len(names) > 1 else ""
 
 
-def most_frequent(counts: pd.Series[Any], whole: int, noun: str = "", write: Callable[[Any], str] = str) -> str:
+def most_frequent(
+    counts: pd.Series[Any], whole: int, noun: str = "", after: str = "", write: Callable[[Any], str] = str
+) -> str:
     """Which label has the greatest count, or which have, and its share of the whole.
 
     >>> most_frequent(pd.Series({"/blog/": 5, "/shop/": 2}), 8, "page")
@@ -255,7 +258,7 @@ def most_frequent(counts: pd.Series[Any], whole: int, noun: str = "", write: Cal
     'Mon and Tue have 50% each (4 of 8)'
     """
     names, each = leading(counts, write)
-    return f"{names} {'have' if each else 'has'} {part_of(int(counts.max()), whole, noun, each=each)}"
+    return f"{names} {'have' if each else 'has'} {part_of(int(counts.max()), whole, noun, after, each=each)}"
 
 
 def name_some(names: Sequence[str]) -> str:
@@ -314,7 +317,7 @@ def news_rule(pages: pd.DataFrame) -> str:
 def without(pages: pd.DataFrame, left_out: dict[str, Any]) -> tuple[pd.DataFrame, str]:
     """The pages in none of these classes, and the sentence that says how many are in which; it may be empty.
 
-    `left_out` maps the words of a class, such as "with no lastmod", to whether each page is in it.
+    `left_out` maps the words of a class, such as "without a lastmod", to whether each page is in it.
     """
     counts = {words: int(where.sum()) for words, where in left_out.items()}
     parts = [f"{count_of(count, 'page')} {words}" for words, count in counts.items() if count]

@@ -1,21 +1,27 @@
-"""Notes of a Snapshot: the Summary, the outcomes and the problems of a run in; sentences on what is missing out."""
+"""Notes of a Snapshot: a run and its filters in; sentences on what is missing out.
+
+A run is its Summary, its outcomes and its problems.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..client.keywords import PatternOptions
 from ..client.summary import count_of, dropped_text, first_reason, sitemaps_of
 from ..frontier.filters import UNWANTED
 from ..parser.content.sniff import Format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..client.summary import Problems, Summary
     from ..model.records import Outcome
 
 # How many documents, and problem codes, a note names.
 MAX_NAMED = 3
+# Between the findings of several sites in one line; a chart begins a new line there.
+SITE_SEPARATOR = " | "
 # Reason of UNWANTED -> the keywords that filter for it.
 _KEYWORDS = {"date": "since, until, undated", "pattern": "include, exclude"}
 
@@ -57,3 +63,34 @@ def named(names: Sequence[str], separator: str = "; ") -> str:
     """
     more = [f"and {len(names) - MAX_NAMED:,} more"] if len(names) > MAX_NAMED else []
     return separator.join([*names[:MAX_NAMED], *more])
+
+
+# --- filters -----------------------------------------------------------------------------------------------------
+
+# Keywords that filter URLs, in the order in which a Snapshot names them.
+FILTERS = ("since", "until", *PatternOptions.__annotations__)
+# How many values of a keyword selection_text() names.
+_MAX_VALUES = 5
+
+
+def selection_text(keywords: dict[str, Any]) -> str:
+    """The keywords that select URLs, as text: `include '/blog/'`; empty if all are None.
+
+    >>> selection_text({"site": ["a.example", "b.example"], "include": "/x/", "exclude": None})
+    "site 'a.example' or 'b.example', include '/x/'"
+    """
+    return ", ".join(f"{name} {_in_words(value)}" for name, value in keywords.items() if value is not None)
+
+
+def filter_text(keywords: Mapping[str, Any]) -> str | None:
+    """The filters among keywords of snapshot() as text; None without any."""
+    given = {name: keywords.get(name) for name in FILTERS}
+    return selection_text({name: value for name, value in given.items() if value != []}) or None
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        more = [f"{len(value) - _MAX_VALUES:,} more"] if len(value) > _MAX_VALUES else []
+        return " or ".join([*map(_in_words, value[:_MAX_VALUES]), *more]) or "none"
+    text = getattr(value, "pattern", value)  # of a regular expression
+    return f"'{text}'" if isinstance(text, str) else "a function" if callable(text) else str(text)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pandas as pd
 
 from ..client.summary import count_of
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 NEWS, SEEN, LASTMOD = "news", "first seen", "lastmod"
 _FREQS = ("day", "week", "month")
+# In the order of trust: what happened to a page on the date of each source.
+_VERBS = {NEWS: "published", SEEN: "first seen", LASTMOD: "last changed"}
+_FOUND = {NEWS: "published as news", SEEN: "first seen", LASTMOD: "with only a last change"}
 
 
 def _first_seen(snapshot: SnapshotTables) -> pd.Series[Any]:
@@ -56,8 +60,8 @@ def calendar(snapshot: SnapshotTables, freq: str, histories: Histories) -> Measu
     pages = _published(snapshot, histories)
     left_out = {
         "without such a date": pages["date"].isna(),
-        f"with one that states no {freq}": pages["precision"].isin(period.too_coarse),
-        "with one in the future": pages["date"] > snapshot.at + DAY,
+        f"whose date states only the {' or '.join(period.too_coarse)}": pages["precision"].isin(period.too_coarse),
+        "whose date is in the future": pages["date"] > snapshot.at + DAY,
     }
     counted, not_counted = without(pages, left_out)
     frame = counts_by_period(counted[["site", "source", "date"]], "date", period)
@@ -71,7 +75,11 @@ def calendar(snapshot: SnapshotTables, freq: str, histories: Histories) -> Measu
         lambda part: part["pages"].sum() / totals[part["site"].iloc[0]],
     )
     finding = finding_per_site(frame, snapshot.sites, describe, "no page states when it was published", share)
-    spec = pages_over_time(freq, f"{freq} of publication (UTC)")
+    present = [name for name in _VERBS if name in {*frame["source"]}]
+    title = f"{freq} {' or '.join(_VERBS[name] for name in present) or _VERBS[NEWS]} (UTC)"
+    is_mixed = LASTMOD in present and len(present) > 1 and len(snapshot.sites) == 1
+    spec = pages_over_time(freq, f"{title}; hollow: {_VERBS[LASTMOD]}" if is_mixed else title)
+    spec = attrs.evolve(spec, hollow=("source", LASTMOD) if is_mixed else None)
     rule = (
         f"Pages by the {freq} (UTC) of the first of these dates that is known: the publication date of news; when the "
         "page was first seen in the archive or state, that is after the reading before; the lastmod, if those of its "
@@ -82,7 +90,7 @@ def calendar(snapshot: SnapshotTables, freq: str, histories: Histories) -> Measu
 
 
 def _order(column: pd.Series[Any]) -> pd.Series[Any]:
-    rank = {name: number for number, name in enumerate((NEWS, SEEN, LASTMOD))}
+    rank = {name: number for number, name in enumerate(_VERBS)}
     return column.map(rank) if column.name == "source" else column
 
 
@@ -119,17 +127,18 @@ def _by_source(counted: pd.DataFrame) -> str:
 def _dated(part: pd.DataFrame, *, counted: pd.DataFrame, totals: pd.Series[int], freq: str) -> str:
     site = part["site"].iloc[0]
     pages = counted[counted["site"] == site]
-    dated = f"{len(pages):,} of {count_of(int(totals[site]), 'page')} dated ({_by_source(pages)})"
-    published = part[part["source"] != LASTMOD]
-    changed = not len(published)
-    if not changed:  # of these dates: a lastmod says when a page changed last
-        pages = pages[pages["source"] != LASTMOD]
-    counts = (part if changed else published).groupby("period", sort=False)["pages"].sum()
+    by_source = pages["source"].value_counts()
+    rest = ""
+    if len(by_source) > 1 and LASTMOD in by_source:  # which says when a page changed last
+        rest = f"; of {count_of(int(by_source[LASTMOD]), 'other page')} only the last change is known"
+        pages, part = pages[pages["source"] != LASTMOD], part[part["source"] != LASTMOD]
+    found = " and ".join(f"{by_source[name]:,} {words}" for name, words in _FOUND.items() if name in {*part["source"]})
+    counts = part.groupby("period", sort=False)["pages"].sum()
     week = "the week of " if freq == "week" else ""
     names, each = leading(counts, lambda period: week + PERIODS[freq].name(period))
     number = f"{counts.max():,}{each or _batch(pages, counts.idxmax(), freq)}"
     words = "all" if (counts > 0).sum() == 1 else "most"
-    return f"{dated}; {words} {'last changed' if changed else 'published'} in {names} ({number})"
+    return f"of {count_of(int(totals[site]), 'page')}, {found}, {words} in {names} ({number}){rest}"
 
 
 def _batch(pages: pd.DataFrame, period: Any, freq: str) -> str:
@@ -166,15 +175,17 @@ def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) 
     sources = zip(by["_seen"].any(), by["_news"].any(), strict=True)
     frame["source"] = pd.Series([", ".join(_sources(*pair)) or None for pair in sources], dtype="str")
     frame = frame.sort_values(["new", "pages", "section"], ascending=[False, False, True])
+    frame["new"] = frame["new"].astype("Int64").mask(frame["unknown"] == frame["pages"])
     frame = in_site_order(frame, snapshot)
     share = (f"pages that are new since {start:%Y-%m-%d}", _share_of_new)
     finding = finding_per_site(frame, snapshot.sites, partial(_new_found, start=start), share=share)
     rule = (
         f"Pages that were first seen in the archive or state, or else published as news, since {start:%Y-%m-%d %H:%M} "
         "UTC, by section. A page that was first seen then appeared after the reading before, which may be earlier. "
-        "Unknown: pages without such a date, unless the history of the site began before."
+        "Unknown: pages without such a date, unless the history of the site began before. A section of these only has "
+        "no number."
     )
-    spec = parts_of_sites("new", "section", "new pages", max_rows=15)
+    spec = attrs.evolve(parts_of_sites("new", "section", "new pages", max_rows=15), missing="unknown")
     return measure(frame, rule=rule, finding=finding, spec=spec)
 
 
@@ -198,13 +209,14 @@ def _share_of_new(part: pd.DataFrame) -> float | None:
 
 def _new_found(part: pd.DataFrame, *, start: datetime) -> str:
     count, total, unknown = (int(part[name].sum()) for name in ("new", "pages", "unknown"))
+    remedy = f"only an archive kept since before {start:%Y-%m-%d} shows it"
     if unknown == total:
-        return f"unknown what is new: no page has a date of first seeing or of news ({count_of(total, 'page')})"
-    rest = f"; unknown for {unknown:,}" if unknown else ""
+        return f"unknown which of {count_of(total, 'page')} are new: {remedy}"
+    rest = f"; unknown for {unknown:,}: {remedy}" if unknown else ""
     found = f"{count:,} of {count_of(total, 'page')} new since {start:%Y-%m-%d}"
     if not count:
         return f"{found}{rest}"
-    sections = part.set_index("section")["new"]
+    sections = part.set_index("section")["new"].dropna()
     names, each = leading(sections)
     most = "all" if sections.max() == count else "most"
     return f"{found}, {most} in {names} ({sections.max():,}{each}){rest}"

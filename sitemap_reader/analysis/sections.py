@@ -72,8 +72,8 @@ def sections(snapshot: SnapshotTables, depth: int, *, by_language: bool) -> Meas
         share=("pages in the largest section", lambda part: part["share"].max()),
     )
     rule = (
-        f"Pages by {_section_text(depth, by_language=by_language)}; / for those in none. The last segment of a path is "
-        f"the page. {NEWEST_RULE}"
+        f"Pages by {_section_text(depth, by_language=by_language)}; / has the pages in no folder. "
+        f"The last segment of a path is the page. {NEWEST_RULE}"
     )
     spec = parts_of_sites("pages", "section", "pages", max_rows=_MAX_ROWS)
     return measure(frame, rule=rule, finding=finding, spec=spec)
@@ -124,7 +124,7 @@ def media_coverage(snapshot: SnapshotTables, depth: int, *, by_language: bool) -
 def _media_shares(part: pd.DataFrame) -> str:
     total = int(part["pages"].sum())
     counts = {name: int(part[name].sum()) for name in _MEDIA}
-    parts = [f"{part_of(count, total)} with {name}" for name, count in counts.items() if count]
+    parts = [f"{part_of(count, total, 'page')} with {name}" for name, count in counts.items() if count]
     return ", ".join(parts) or "no page has any"
 
 

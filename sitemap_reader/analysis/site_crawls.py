@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..client.parallel import SitesReader
-from .notes import omissions
+from .notes import filter_text, omissions
 from .states import Part
-from .tables import SnapshotMetadata, TableBuilder, filter_text, site_label
+from .tables import SnapshotMetadata, TableBuilder, site_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ..client.summary import count_of
+from ..parser.content.sniff import Format
 from .chart_spec import parts_of_sites
 from .measure import NEWEST_RULE, finding_per_site, in_site_order, is_newest, measure
 
@@ -94,4 +95,6 @@ def _counted(part: pd.DataFrame) -> str:
     states = [f"{incomplete:,} incomplete"] if incomplete else []
     states += [f"unknown whether {unknown:,} complete"] if unknown else []
     state = ", ".join(states) or "all complete"
-    return f"{count_of(len(part), 'document')} in {levels}, {with_urls:,} with URLs ({urls:,}); {state}"
+    robots = int((part["format"] == Format.ROBOTS).sum())
+    files = f" and {count_of(robots, 'robots.txt file')}" if robots else ""
+    return f"{count_of(len(part) - robots, 'sitemap')}{files} in {levels}, {with_urls:,} with URLs ({urls:,}); {state}"

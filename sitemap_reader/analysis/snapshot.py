@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from functools import cached_property, partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from ..model.errors import UsageError, install_hint
+from ..model.errors import SitemapReaderError, UsageError, install_hint
 from .export import advertools_frame, write
-from .notes import named
-from .tables import SnapshotTables, Tables, as_reusable, select_rows, selection_text
+from .notes import named, selection_text
+from .tables import SnapshotTables, Tables, as_reusable, select_rows
 
 if TYPE_CHECKING:
     import os
@@ -121,19 +122,32 @@ class Snapshot(SnapshotTables):
         notes += [f"{more:,} more notes"] if more > 0 else []
         return f"<Snapshot of {'; '.join([self.name, *earlier_states(self), *notes])}>"
 
-    def _repr_html_(self) -> str:
+    def __str__(self) -> str:
+        from .card import text_card
+
+        try:
+            return text_card(self, self.verdict)
+        except SitemapReaderError:  # without pandas, or of a damaged file
+            return repr(self)
+
+    def _repr_pretty_(self, printer: Any, is_cycle: bool) -> None:
+        """For IPython."""
+        printer.text(repr(self) if is_cycle else str(self))
+
+    def _repr_html_(self) -> str | None:
         from .card import card
 
-        return card(self, self.verdict)
+        return card(self, self.verdict) if find_spec("pandas") and find_spec("pyarrow") else None
 
     # --- measures ---
 
     @cached_property
     def verdict(self) -> str:
         """How far the lastmods of each site can be trusted: `lastmods are doubtful (0.60): 40% within 3 min on …`."""
+        histories = self.site_histories
         from .lastmod_trust import verdict
 
-        return verdict(self.site_histories)
+        return verdict(histories)
 
     @cached_property
     def _sitemap_histories(self) -> Histories:
@@ -289,8 +303,8 @@ class Snapshot(SnapshotTables):
         Without `other`, since the last one of `earlier`.
         """
         if other is None and not self.earlier:
-            hint = 'give it one, or load several states at once: sr.load("archive/*.xml", at="name")'
-            raise UsageError(f"churn() compares with an earlier Snapshot, and none is known: {hint}")
+            hint = 'keep an archive: site.to_parquet("archive/2026-11-01"); sr.load("archive/*", at="name").churn()'
+            raise UsageError(f"churn() compares with an earlier Snapshot, and none is known: give it one, or {hint}")
         return self._measure("comparison", "churn", self.earlier[-1] if other is None else other, depth)
 
 

@@ -23,12 +23,12 @@ from ..serialize.arrow import require_pyarrow
 from ..serialize.dumps import DumpFile, is_dump_name, is_warc_name
 from .export import read, read_metadata
 from .file_kinds import ACCEPTED, BY_NAME, SITE, Found, Source, find_sources
-from .notes import named
+from .notes import FILTERS, named
 from .site_crawls import read_sites
 from .sitemap_files import FileOptions
 from .snapshot import Snapshot
 from .states import combine
-from .tables import FILTERS, SnapshotMetadata, as_reusable
+from .tables import SnapshotMetadata, as_reusable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -17,7 +17,8 @@ from ..serialize.arrow import arrow_schema, require_pyarrow
 from ..serialize.projection import all_fields, fields_of
 from ..state.rows import CODED, SCALE, unpack_stated
 from ..state.state import State
-from .tables import FIRST_SEEN, SnapshotMetadata, Tables, filter_text, site_label
+from .notes import filter_text
+from .tables import FIRST_SEEN, SnapshotMetadata, Tables, site_label
 
 if TYPE_CHECKING:
     import os

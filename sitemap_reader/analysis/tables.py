@@ -13,11 +13,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 import attrs
 
-from ..client.keywords import PatternOptions
 from ..frontier.filters import make_patterns
 from ..model.errors import UsageError, install_hint
 from ..model.problems import Problem
@@ -63,16 +62,20 @@ class Table:
         self.name = name
         self.stored = stored
         self._derive = derive
-        self._source: Table | None = None
+        self._base: Table | None = None
+        self._names: tuple[str, ...] = ()
 
     @cached_property
     def _all_columns(self) -> Any:
-        if self._source is not None:
-            return self._source._all_columns
-        table = self.stored
+        table = self.stored if self._base is None else self._base._all_columns
         for name, column in (self._derive(table) if self._derive else {}).items():
             table = table.append_column(name, column)
         return table
+
+    if not TYPE_CHECKING:  # type checkers know the attributes there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(f"a Table has no {name}: use .to_pandas()", name=name, obj=self)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._all_columns.__arrow_c_stream__(requested_schema)
@@ -83,7 +86,7 @@ class Table:
     @property
     def columns(self) -> list[str]:
         """The names of the columns; derived ones come last."""
-        return list(self._all_columns.column_names)
+        return list(self._all_columns.column_names) if self._base is None else [*self._base.columns, *self._names]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -134,10 +137,10 @@ class Table:
         """The first rows, as a pandas.DataFrame."""
         return self._all_columns.slice(0, rows).to_pandas()
 
-    def renamed(self, name: str) -> Table:
-        """The same table under another name in sql(); derived columns are computed once for both."""
-        table = Table(name, self.stored, self._derive)
-        table._source = self
+    def extended(self, name: str, more: Sequence[str], derive: Callable[[Any], dict[str, Any]]) -> Table:
+        """The table under another name in sql(), and with the columns `more`, which `derive` computes on first use."""
+        table = Table(name, self.stored, derive)
+        table._base, table._names = self, (*more,)
         return table
 
     def _select(self, names: str | Sequence[str] | None) -> Any:
@@ -146,8 +149,11 @@ class Table:
         columns = [names] if isinstance(names, str) else [*names]
         if missing := [name for name in columns if name not in self.stored.column_names and name not in self.columns]:
             raise UsageError(f"there is no column {missing[0]!r}; there are {', '.join(self.columns)}")
-        is_stored = frozenset(columns) <= frozenset(self.stored.column_names)
-        return (self.stored if is_stored else self._all_columns).select(columns)
+        if frozenset(columns) <= frozenset(self.stored.column_names):
+            return self.stored.select(columns)
+        if self._base is not None and frozenset(columns).isdisjoint(self._names):
+            return self._base._select(columns)
+        return self._all_columns.select(columns)
 
     def __repr__(self) -> str:
         return f"<Table of {len(self):,} rows: {', '.join(self.columns)}>"
@@ -288,11 +294,6 @@ def _report_object(row: JsonObject) -> JsonObject:
 
 # --- subsets -----------------------------------------------------------------------------------------------------
 
-# Keywords that filter URLs, in the order in which a Snapshot names them.
-FILTERS = ("since", "until", *PatternOptions.__annotations__)
-# How many values of a keyword selection_text() names.
-_MAX_NAMED = 5
-
 
 def select_rows(
     tables: Tables,
@@ -317,29 +318,6 @@ def select_rows(
         ]
         urls = urls.take(pa.array(rows, pa.int64()))
     return Tables(urls, sitemaps, problems)
-
-
-def selection_text(keywords: dict[str, Any]) -> str:
-    """The keywords that select URLs, as text: `include '/blog/'`; empty if all are None.
-
-    >>> selection_text({"site": ["a.example", "b.example"], "include": "/x/", "exclude": None})
-    "site 'a.example' or 'b.example', include '/x/'"
-    """
-    return ", ".join(f"{name} {_in_words(value)}" for name, value in keywords.items() if value is not None)
-
-
-def filter_text(keywords: Mapping[str, Any]) -> str | None:
-    """The filters among keywords of snapshot() as text; None without any."""
-    given = {name: keywords.get(name) for name in FILTERS}
-    return selection_text({name: value for name, value in given.items() if value != []}) or None
-
-
-def _in_words(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        more = [f"{len(value) - _MAX_NAMED:,} more"] if len(value) > _MAX_NAMED else []
-        return " or ".join([*map(_in_words, value[:_MAX_NAMED]), *more]) or "none"
-    text = getattr(value, "pattern", value)  # of a regular expression
-    return f"'{text}'" if isinstance(text, str) else "a function" if callable(text) else str(text)
 
 
 def as_reusable(given: Any) -> Any:
@@ -517,10 +495,12 @@ class SnapshotTables(Dump):
         """One row per page, with the columns of `urls`: of several listings, the first with the newest lastmod.
 
         `alternates`, `images`, `videos` and `news` are those of the first listing that has any, as many sites have
-        sitemaps of their own for them.
+        sitemaps of their own for them. Two columns are added: `section`, as in sections(), and `language`, as in
+        languages(), null if it is unknown. They are computed on first use, and need pandas.
         """
         pages = _pages(self.urls.stored)
-        return self.urls.renamed("pages") if pages is None else Table("pages", pages, _url_parts)
+        table = self.urls if pages is None else Table("pages", pages, _url_parts)
+        return table.extended("pages", ("section", "language"), partial(_page_columns, self))
 
     @cached_property
     def sitemaps(self) -> Table:
@@ -563,6 +543,14 @@ def main_host(urls: Any) -> str | None:
 
 def _url_parts(table: Any) -> dict[str, Any]:
     return url_part_columns(table["loc"])
+
+
+def _page_columns(snapshot: SnapshotTables, _: Any) -> dict[str, Any]:
+    import pyarrow as pa
+
+    section = import_module(".sections", __package__).section_of(snapshot, 1)
+    language = import_module(".page_language", __package__).page_languages(snapshot)["language"]
+    return {name: pa.array(column, pa.string()) for name, column in (("section", section), ("language", language))}
 
 
 def _pages(urls: Any) -> Any:

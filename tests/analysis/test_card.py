@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import TYPE_CHECKING
+
+import pytest
 
 import sitemap_reader as sr
 
@@ -65,7 +69,7 @@ def test_card_has_ten_facts_of_each_site(tmp_path: Path) -> None:
     assert reported[""] == ["a.example"]
     assert {name: cells[0] for name, cells in reported.items() if name} == {
         "pages": "4 in 5 listings",
-        "sitemaps": "2 list pages; 1 of 2 documents incomplete",
+        "sitemaps": "2, of which 2 have URLs; 1 incomplete",
         "hosts": "2: a.example (3), b.example (1)",
         "newest lastmod": "2026-06-13T12:34:00Z",
         "lastmod stated": "50%",
@@ -102,7 +106,7 @@ def test_card_names_what_is_incomplete_or_unknown(tmp_path: Path) -> None:
     assert "read 2026-06-15 12:34 UTC: complete" in of(tmp_path, *PAGES, REPORT[0])
     assert "time of reading unknown: completeness unknown" in of(tmp_path, *PAGES, at=None)
     reported = table(of(tmp_path, *PAGES))
-    assert (reported["sitemaps"], reported["problems"]) == (["2 list pages"], ["none reported"])
+    assert (reported["sitemaps"], reported["problems"]) == (["2 with URLs"], ["none reported"])
 
 
 def test_card_shows_notes(tmp_path: Path) -> None:
@@ -134,6 +138,33 @@ def test_empty_snapshot_has_a_card(tmp_path: Path) -> None:
     reported = table(of(tmp_path, sr.UrlRecord("hello")))
     assert reported["pages"] == ["1"]
     assert "None" not in str(reported["hosts"])
+
+
+def test_printing_a_snapshot_shows_the_card_as_text(tmp_path: Path) -> None:
+    (tmp_path / "urls.jsonl").write_bytes(b"".join(map(sr.json_line, [*PAGES, *REPORT, url("\x1b[31m/x")])))
+    some = sr.load(tmp_path / "urls.jsonl", at=AT)
+    lines = str(some).splitlines()
+    assert lines[0].startswith("lastmods can be trusted (1.00)")
+    assert [line.partition("  ")[0] for line in lines[3:13]] == FACTS
+    assert lines[7].split() == ["lastmod", "stated", "40%"]
+    assert lines[-1].endswith("read 2026-06-15 12:34 UTC: partial")
+    assert "\x1b" not in str(some)
+    assert repr(some) == f"<Snapshot of {some.name}>"
+
+
+@pytest.mark.parametrize("package", ["pandas", "pyarrow"])
+def test_without_pandas_a_snapshot_is_printed_as_one_line(package: str, tmp_path: Path) -> None:
+    (tmp_path / "urls.jsonl").write_bytes(sr.json_line(PAGES[0]))
+    program = f"""
+import sys
+sys.modules[{package!r}] = None
+import sitemap_reader as sr
+some = sr.load("urls.jsonl")
+print(some)
+print(repr(some), some._repr_html_())
+"""
+    ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ran.stdout == "<Snapshot of urls.jsonl>\n<Snapshot of urls.jsonl> None\n"
 
 
 def test_tags_are_closed(tmp_path: Path) -> None:

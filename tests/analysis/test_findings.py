@@ -21,7 +21,9 @@ pd = pytest.importorskip("pandas")
 
 AT = datetime(2026, 6, 15, 12, tzinfo=UTC)
 SHARE = re.compile(r"(under 1%|\d+%)(?: each)? \(([\d,]+) of ([\d,]+)[^)]*\)")
-NAMES = re.compile(r"(?:most in |stands out: |^)(\S+?(?:(?:, | and ).+?)?)(?: has | have |: (?=(?:under 1|\d+)%))")
+NAMES = re.compile(
+    r"(?:most in |stands out: |^)(\S+?(?:(?:, | and ).+?)?)(?: has | have |, each with |: (?=(?:under 1|\d+)%))"
+)
 # A day, how many pages have it, in which folder, and with a time or without.
 GROUPS = st.lists(
     st.tuples(st.integers(-3, 500), st.integers(1, 40), st.sampled_from(["", "a/", "b/"]), st.booleans()), max_size=8

@@ -88,22 +88,29 @@ def test_cadence_leaves_out_coarse_and_future_dates(load: Load) -> None:
         (pd.Timestamp(2026, 5, 1), 3),
         (pd.Timestamp(2026, 6, 1), 1),
     ]
-    assert "1 page with no lastmod" in monthly.rule
-    assert "2 pages with one that states no month" in monthly.rule
-    assert "2 pages with one in the future" in monthly.rule
+    assert "1 page without a lastmod" in monthly.rule
+    assert "2 pages whose lastmod states only the year" in monthly.rule
+    assert "2 pages whose lastmod is in the future" in monthly.rule
     assert snapshot.cadence("day")["pages"].sum() == 3
-    assert "3 pages with one that states no day" in snapshot.cadence("day").rule
+    assert "3 pages whose lastmod states only the year or month" in snapshot.cadence("day").rule
     assert snapshot.cadence("year")["pages"].sum() == 5
-    assert "states no year" not in snapshot.cadence("year").rule
+    assert "states only" not in snapshot.cadence("year").rule
 
 
 def test_cadence_names_the_median_and_the_busiest_period(load: Load) -> None:
     records = [page(n, day(3, 1)) for n in range(5)] + [page(n, day(5, 1)) for n in range(10, 12)]
-    finding = "3.5 pages in the median month that has any, most in 2026-03: 71% (5 of 7)"
+    share = "71% (5 of 7 pages dated to the month)"
+    finding = f"3.5 pages in the median of the 2 months with a change, most in 2026-03: {share}"
     assert load(*records).cadence().finding == finding
-    assert load(*records[:5]).cadence().finding == "all 5 dated pages in 2026-03"
-    assert "most in 2026-Q1: 71% (5 of 7)" in load(*records).cadence("quarter").finding
-    assert "most in 2026-02-23: 71% (5 of 7)" in load(*records).cadence("week").finding
+    assert load(*records[:5]).cadence().finding == "all 5 pages dated to the month are in 2026-03"
+    assert f"most in 2026-Q1: {share}" in load(*records).cadence("quarter").finding
+    assert "most in 2026-02-23: 71% (5 of 7 pages dated to the day)" in load(*records).cadence("week").finding
+
+
+def test_months_with_the_same_number_are_named_with_their_share(load: Load) -> None:
+    records = [page(n, day(3 + n % 2, 1)) for n in range(4)] + [page(9, day(5, 1))]
+    finding = "most in 2026-03 and 2026-04, each with 40% (2 of 5 pages dated to the month)"
+    assert load(*records).cadence().finding == f"2 pages in the median month, {finding}"
 
 
 def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
@@ -118,7 +125,7 @@ def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
     for tz in ("UTC", "America/New_York", "Pacific/Kiritimati"):
         hours = snapshot.weekday_hour(tz)
         assert hours["pages"].sum() == 1
-        assert "1 page with one in the future, 1 page with one in the year 1" in hours.rule
+        assert "1 page whose lastmod is in the future, 1 page whose lastmod is in the year 1" in hours.rule
     assert snapshot.sections()["newest"].tolist() == [pd.Timestamp(ends[2])]
     assert snapshot.changefreq_priority()["pages"].sum() == 6
     assert snapshot.lastmod_trust()["future"].tolist() == [1]
@@ -138,24 +145,25 @@ def test_hours_are_in_the_zone_and_dates_keep_their_day(load: Load) -> None:
         timed = frame[frame["hour"].notna()]
         assert {(weekday, hour): pages for weekday, hour, pages in rows(timed, "weekday", "hour", "pages")} == expected
         assert rows(frame[frame["hour"].isna()], "weekday", "pages") == [("Sun", 1)]
-        assert "1 page with no lastmod, 1 page with one that states no day" in frame.rule
+        assert "1 page without a lastmod, 1 page whose lastmod states only the year or month" in frame.rule
         assert f"({tz})" in frame.rule
 
 
 def test_peak_of_the_week_is_in_the_finding(load: Load) -> None:
     tuesdays = [page(n, day(1, 6, 8) + timedelta(days=7 * n)) for n in range(10)]
     others = [page(f"x{n}", day(1, 7, 17) + timedelta(days=7 * n)) for n in range(4)]
-    finding = "Tue has 71% (10 of 14); 08:00 has 71% (10 of 14) (UTC)"
+    finding = "Tue has 71% (10 of 14 pages dated to the day); 08:00 has 71% (10 of 14 pages with a time) (UTC)"
     assert load(*tuesdays, *others).weekday_hour().finding == finding
     days = [page(n, day(1, 6) + timedelta(days=7 * n), "day") for n in range(10)]
-    assert load(*days).weekday_hour().finding == "Tue has 100% (10 of 10); no lastmod states a time"
+    finding = "Tue has 100% (10 of 10 pages dated to the day); no lastmod states a time"
+    assert load(*days).weekday_hour().finding == finding
 
 
 def test_no_weekday_stands_out_by_chance(load: Load) -> None:
     few = [page(n, day(1, 6) + timedelta(days=7 * n), "day") for n in range(9)]
     assert load(*few).weekday_hour().finding == "too few dates (9) to compare weekdays; no lastmod states a time"
     even = [page(n, day(1, 1) + timedelta(days=n), "day") for n in range(70)]
-    name = "Mon, Tue, Wed and 4 more have 14% each (10 of 70)"
+    name = "Mon, Tue, Wed and 4 more have 14% each (10 of 70 pages dated to the day)"
     assert load(*even).weekday_hour().finding.startswith(f"no weekday stands out: {name}, Mon 14% (10 of 70)")
 
 
@@ -164,21 +172,23 @@ def test_pages_of_a_day_are_one_date_for_the_rhythm(load: Load) -> None:
     others = [page(f"x{n}", day(1, 6) + timedelta(days=8 * n), "day") for n in range(12)]
     mondays = [page(f"{n}-{m}", day(1, 5) + timedelta(days=7 * n), "day") for n in range(12) for m in range(12)]
     few = load(*mondays[:36], *others).weekday_hour().finding
-    assert few.startswith("no weekday stands out: Mon has 77% (37 of 48)")
+    assert few.startswith("no weekday stands out: Mon has 77% (37 of 48 pages dated to the day)")
     many = load(*mondays, *others).weekday_hour().finding
-    assert many.startswith("Mon has 93% (145 of 156)")
+    assert many.startswith("Mon has 93% (145 of 156 pages dated to the day)")
     hours = [page(f"{n}-{m}", day(1, n + 1, 9), "second") for n in range(2) for m in range(5)]
     timed = [page(f"t{n}", day(2, 1, n % 24) + timedelta(days=n), "second") for n in range(24)]
-    assert "no hour stands out: 09:00 has 32% (11 of 34)" in load(*hours, *timed).weekday_hour().finding
+    finding = "no hour stands out: 09:00 has 32% (11 of 34 pages with a time)"
+    assert finding in load(*hours, *timed).weekday_hour().finding
 
 
 def test_neither_untrusted_dates_nor_one_batch_allow_a_conclusion(load: Load) -> None:
     spread = [page(n, day(1, 1) + timedelta(days=n), "day") for n in range(70)]
     batch = [page(f"b{n}", day(3, 3), "day") for n in range(50)]
     some = load(*spread, *batch)
-    reason = "no weekday stands out: Tue has 50% (60 of 120), 51 of them on 2026-03-03"
+    reason = "no weekday stands out: Tue has 50% (60 of 120 pages dated to the day), 51 of them on 2026-03-03"
     assert some.weekday_hour().finding == f"{reason}; no lastmod states a time"
-    month = "31 pages in the median month, most in 2026-03: 51% (61 of 120), where 51 lastmods are 2026-03-03"
+    share = "51% (61 of 120 pages dated to the month), where 51 lastmods are 2026-03-03"
+    month = f"31 pages in the median month, most in 2026-03: {share}"
     assert some.cadence().finding == month
     more = [page(f"m{n}", day(3, 3), "day") for n in range(30)]
     untrusted = load(*spread, *batch, *more)
@@ -331,7 +341,8 @@ def test_media_are_counted_by_page_and_section(load: Load) -> None:
     for name in media:
         assert frame[f"{name}_share"].tolist() == [count / pages for count, pages in rows(frame, name, "pages")]
     assert frame.finding == (
-        "50% (2 of 4) with images, 25% (1 of 4) with videos, 25% (1 of 4) with news, 25% (1 of 4) with alternates"
+        "50% (2 of 4 pages) with images, 25% (1 of 4 pages) with videos, 25% (1 of 4 pages) with news, "
+        "25% (1 of 4 pages) with alternates"
     )
     assert load(page(1)).media_coverage().finding == "no page has any"
 

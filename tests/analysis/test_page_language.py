@@ -131,7 +131,7 @@ def test_hreflang_is_trusted_most_and_news_least(tmp_path: Path) -> None:
     ]
     assert some["source"].isna().tolist() == [False, False, False, True]
     assert some.rule.endswith("Found: 1 page by hreflang, 2 pages by path, 1 page by news.")
-    assert some.finding == "3 languages; de has 40% (2 of 5 pages); unknown for 20% (1 of 5)"
+    assert some.finding == "3 languages; de has 40% (2 of 5 pages); unknown for 20% (1 of 5 pages)"
 
 
 def test_hreflang_shows_which_codes_of_a_path_are_languages(tmp_path: Path) -> None:

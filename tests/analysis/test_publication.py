@@ -57,8 +57,8 @@ def test_the_calendar_takes_the_first_date_that_is_known(tmp_path: Path) -> None
     ]
     assert "Dated: 1 by news, 1 by first seen, 1 by lastmod. Not counted: 2 pages without such a date." in made.rule
     assert made.finding == (
-        "3 of 5 pages dated (1 by news, 1 by first seen, 1 by lastmod)"
-        "; most published in 2026-02 and 2026-03 (1 each)"
+        "of 5 pages, 1 published as news and 1 first seen, most in 2026-02 and 2026-03 (1 each)"
+        "; of 1 other page only the last change is known"
     )
     assert rows(some.calendar(), "source", "pages")[0] == ("news", 1)
     assert some.calendar()["pages"].sum() == 4  # without a history, a later lastmod counts
@@ -70,7 +70,7 @@ def test_lastmods_count_only_where_they_are_trusted(tmp_path: Path) -> None:
     made = snapshot(tmp_path, built=built, spread=spread).calendar()
     assert {*made["site"]} == {"spread"}
     assert made["pages"].sum() == 20
-    assert "most last changed in" in made.finding
+    assert "of 20 pages, 20 with only a last change, most in 2026-" in made.finding
 
 
 @pytest.mark.parametrize(("freq", "periods"), [("day", 10), ("week", 3), ("month", 2)])
@@ -93,23 +93,24 @@ def test_a_calendar_leaves_out_coarse_and_future_dates(tmp_path: Path) -> None:
     )
     assert some.calendar()["pages"].sum() == 2
     assert some.calendar("day")["pages"].sum() == 1
-    assert "2 pages with one that states no day, 1 page with one in the future" in some.calendar("day").rule
+    left_out = "2 pages whose date states only the year or month, 1 page whose date is in the future"
+    assert left_out in some.calendar("day").rule
 
 
 BATCHES = {
     "one day": (
         [day(3, 4, hour) for hour in range(4)],
         "month",
-        "all published in 2026-03 (4, all on 2026-03-04)",
+        "all in 2026-03 (4, all on 2026-03-04)",
     ),
     "half on one day": (
         [day(3, 4, 1), day(3, 4, 2), day(3, 5), day(3, 6), day(1)],
         "month",
-        "most published in 2026-03 (4, 2 of them on 2026-03-04)",
+        "most in 2026-03 (4, 2 of them on 2026-03-04)",
     ),
-    "fewer": ([day(3, 4), day(3, 4, 1), day(3, 5), day(3, 6), day(3, 7)], "month", "all published in 2026-03 (5)"),
-    "one time": ([day(3, 4, 5)] * 3 + [day(3, 4, 6)], "day", "all published in 2026-03-04 (4, 3 of them at 05:00 UTC)"),
-    "a week": ([day(3, 4), day(3, 5), day(3, 6)], "week", "all published in the week of 2026-03-02 (3)"),
+    "fewer": ([day(3, 4), day(3, 4, 1), day(3, 5), day(3, 6), day(3, 7)], "month", "all in 2026-03 (5)"),
+    "one time": ([day(3, 4, 5)] * 3 + [day(3, 4, 6)], "day", "all in 2026-03-04 (4, 3 of them at 05:00 UTC)"),
+    "a week": ([day(3, 4), day(3, 5), day(3, 6)], "week", "all in the week of 2026-03-02 (3)"),
 }
 
 
@@ -117,7 +118,7 @@ BATCHES = {
 def test_the_largest_period_is_named_with_its_batch(case: str, tmp_path: Path) -> None:
     dates, freq, expected = BATCHES[case]
     made = snapshot(tmp_path, *[page(str(number), published=when) for number, when in enumerate(dates)]).calendar(freq)  # type: ignore[arg-type]
-    assert made.finding.endswith(f"; {expected}")
+    assert made.finding.endswith(f" published as news, {expected}")
 
 
 # --- new ---
@@ -144,7 +145,8 @@ def test_what_is_older_than_the_history_is_unknown(tmp_path: Path) -> None:
     assert some.new(day(4))["unknown"].sum() == 0
     early = some.new(day(4) - timedelta(seconds=1))
     assert early["unknown"].sum() == 1
-    assert early.finding == "1 of 2 pages new since 2026-03-31, all in /a/ (1); unknown for 1"
+    remedy = "only an archive kept since before 2026-03-31 shows it"
+    assert early.finding == f"1 of 2 pages new since 2026-03-31, all in /a/ (1); unknown for 1: {remedy}"
     some.earlier = (snapshot(tmp_path, page("a/oldest"), at=day(2), name="old", site="a.example"),)  # type: ignore[attr-defined]
     assert some.new(day(3))["unknown"].sum() == 0
     assert some.new(day(1))["unknown"].sum() == 1
@@ -152,14 +154,43 @@ def test_what_is_older_than_the_history_is_unknown(tmp_path: Path) -> None:
 
 def test_without_history_and_news_nothing_is_known(tmp_path: Path) -> None:
     made = snapshot(tmp_path, page("a", day(5)), page("b")).new("30d")
-    assert made.finding == "unknown what is new: no page has a date of first seeing or of news (2 pages)"
-    assert made["new"].sum() == 0
+    assert made.finding == "unknown which of 2 pages are new: only an archive kept since before 2026-05-16 shows it"
+    assert made["new"].isna().all()
 
 
 def test_a_published_day_counts_if_any_part_of_it_is_within(tmp_path: Path) -> None:
     some = snapshot(tmp_path, page("a", published=day(5, 1), precision="day"))
     assert some.new(day(5, 1, 23))["new"].sum() == 1
     assert some.new(day(5, 2))["new"].sum() == 0
+
+
+def test_sections_of_which_nothing_is_known_are_drawn_as_unknown(tmp_path: Path) -> None:
+    some = snapshot(tmp_path, page("a/old"), page("b/new", published=day(6, 10)), page("b/old"))
+    made = some.new("30d")
+    assert rows(made, "section", "pages", "unknown") == [("/b/", 2, 1), ("/a/", 1, 1)]
+    assert made["new"].isna().tolist() == [False, True]
+    svg = made.chart().to_svg()
+    assert ">unknown<" in svg
+    assert ">0<" not in svg
+    two = snapshot(tmp_path, a=[page("x")], b=[page("y", published=day(6, 10))], name="two").new("30d")
+    assert ">unknown new in 1 section<" in two.chart().to_svg()
+
+
+def test_a_calendar_draws_last_changes_as_outlines(tmp_path: Path) -> None:
+    news = [page(f"n{number}", published=day(5, 1 + number)) for number in range(3)]
+    changed = [page(f"c{number}", day(4, 1 + 3 * number)) for number in range(5)]
+    made = snapshot(tmp_path, *news, *changed).calendar()
+    assert made.finding == (
+        "of 8 pages, 3 published as news, all in 2026-05 (3); of 5 other pages only the last change is known"
+    )
+    layers = made.chart().altair.to_dict()["layer"]
+    assert layers[0]["encoding"]["x"]["title"] == "month published or last changed (UTC); hollow: last changed"
+    assert "stroke" in layers[0]["mark"]
+    svg = made.chart(titled=False).to_svg()
+    assert ">5<" in svg
+    only = snapshot(tmp_path, *changed, name="only").calendar()
+    assert only.finding == "of 5 pages, 5 with only a last change, all in 2026-04 (5)"
+    assert "month last changed (UTC)" in only.chart().to_svg()
 
 
 # --- news in the measures of lastmods ---

@@ -64,6 +64,10 @@ def test_one_site_has_no_gaps(tmp_path: Path) -> None:
     one = sr.load(dumped(tmp_path / "one.jsonl", {"a.example": [sr.UrlRecord("https://a.example/")]}))
     parts = re.findall(r'<section id="(\w+)"', render_report(one))
     assert "gaps" not in parts
+    shown = text_of(render_report(one))
+    assert "The site" in shown
+    assert "compared" not in shown
+    assert "Sites" not in shown
     empty = sr.load(dumped(tmp_path / "none.jsonl", {}))
     assert "there is no page" in text_of(render_report(empty))
 

@@ -61,7 +61,7 @@ def test_sitemaps_of_a_dump_without_report_are_there(tmp_path: Path) -> None:
     made = tree(tmp_path, {}, "a", "a", "b").tree()
     assert made[["sitemap", "urls"]].to_numpy().tolist() == [["a", 2], ["b", 1]]
     assert made["complete"].isna().all()
-    assert made.finding == "2 documents in 1 level, 2 with URLs (3); unknown whether 2 complete"
+    assert made.finding == "2 sitemaps in 1 level, 2 with URLs (3); unknown whether 2 complete"
 
 
 def test_a_deep_tree_is_no_recursion(tmp_path: Path) -> None:

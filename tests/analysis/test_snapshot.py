@@ -42,9 +42,20 @@ def test_columns_are_the_keys_of_lines_then_parts_of_urls() -> None:
     stored = pa.schema(eval(schema("arrow"), {"pa": pa})).names  # noqa: S307 - our own words
     derived = ["host", "domain", "path", "depth", "dir_1", "dir_2", "dir_3", "slug", "extension", "query_keys"]
     assert shop.urls.columns == [*stored, *derived]
-    assert shop.pages.columns == shop.urls.columns
+    assert shop.pages.columns == [*shop.urls.columns, "section", "language"]
     assert shop.sitemaps.columns[:3] == ["url", "final_url", "parents"]
     assert shop.problems.columns == ["code", "severity", "message", "sitemap", "line", "field", "raw", "url", "site"]
+
+
+def test_pages_have_the_sections_and_languages_of_the_measures() -> None:
+    shop = snapshot("shop")
+    pages = shop.pages[["section", "language"]]
+    assert shop.pages.shape == (640, len(shop.pages.columns))
+    assert pages["section"].value_counts().to_dict() == dict(shop.sections()[["section", "pages"]].to_numpy())
+    known = shop.languages().set_index("language")["pages"].drop("unknown")
+    assert pages["language"].value_counts().to_dict() == known.to_dict()
+    by_sql = shop.sql("SELECT section, count(*) AS pages FROM pages GROUP BY 1 ORDER BY 2 DESC, 1")
+    assert by_sql.iloc[0].tolist() == ["/p/", 390]
 
 
 def test_a_site_of_the_network_is_read_now(tmp_path: Path, nothing: Path) -> None:

@@ -92,7 +92,8 @@ def test_derived_columns_are_computed_once_for_urls_and_pages(tmp_path: Path) ->
     path = tmp_path / "urls.jsonl"
     path.write_bytes(sr.json_line(LINES[0]))
     loaded = sr.load(path)
-    assert loaded.pages.to_arrow() is loaded.urls.to_arrow()
+    assert loaded.pages.to_arrow()["slug"] == loaded.urls.to_arrow()["slug"]
+    assert loaded.pages._base is loaded.urls
     assert (loaded.pages.name, loaded.urls.name) == ("pages", "urls")
 
 
@@ -100,6 +101,13 @@ def test_a_snapshot_whose_tables_are_loaded_is_pickled(site: sr.Snapshot) -> Non
     assert len(site.pages["loc"]) == 2
     again = pickle.loads(pickle.dumps(site))  # noqa: S301
     assert again.pages["slug"].tolist() == site.pages["slug"].tolist()
+
+
+def test_a_table_names_the_way_to_methods_of_a_frame(site: sr.Snapshot) -> None:
+    for name in ("to_csv", "to_excel", "groupby"):
+        with pytest.raises(AttributeError, match=rf"a Table has no {name}: use \.to_pandas\(\)"):
+            getattr(site.urls, name)
+    assert not hasattr(site.pages, "iloc")
 
 
 # --- SQL ---

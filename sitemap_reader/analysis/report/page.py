@@ -18,7 +18,7 @@ from ...client.summary import count_of
 from ...frontier.lastmod_trust import judge_history, trust_in_words
 from ...model.errors import UsageError
 from ...version import __version__
-from ..charts import SITE_SEPARATOR
+from ..notes import SITE_SEPARATOR
 from .tables import frame_table
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 _CHART_WIDTH = 860  # pixels of the area of the marks
 _NEW_DAYS = 30
 _NAMED_SITES = 3
+_SITES = ("The site", "Sites")  # of one, of several
 
 
 @attrs.frozen
@@ -100,12 +101,13 @@ def _new(snapshot: Snapshot) -> Iterator[Measure]:
 
 
 def _head(snapshot: Snapshot, parts: list[Part]) -> Html:
+    is_of_several = len(snapshot.sites) > 1
     links = [element("a", part.title, href=f"#{part.name}") for part in parts]
-    nav = element("nav", element("a", "Sites", href="#sites"), *links, aria_label="Parts of this page")
+    nav = element("nav", element("a", _SITES[is_of_several], href="#sites"), *links, aria_label="Parts of this page")
     return element(
         "header",
-        element("div", element("p", "Sitemaps compared", class_="eyebrow"), class_="bar"),
-        element("h1", _names(snapshot), class_="long" if len(snapshot.sites) > 1 else "short"),
+        element("div", element("p", f"Sitemaps{' compared' * is_of_several}", class_="eyebrow"), class_="bar"),
+        element("h1", _names(snapshot), class_="long" if is_of_several else "short"),
         element("p", f"Read {snapshot.read_on}" if snapshot.read_on else "Time of reading unknown", class_="when"),
         _state(snapshot),
         nav,
@@ -133,8 +135,8 @@ def _state(snapshot: Snapshot) -> Html:
 
 def _score(snapshot: Snapshot) -> Html:
     sitemaps = snapshot.urls.stored["sitemap"].drop_null().unique()
-    counts = [("Sites", len(snapshot.sites)), ("Pages", len(snapshot.pages)), ("Listings", len(snapshot.urls))]
-    counts.append(("Sitemaps with URLs", len(sitemaps)))
+    counts = [("Sites", len(snapshot.sites))] if len(snapshot.sites) > 1 else []
+    counts += [("Pages", len(snapshot.pages)), ("Listings", len(snapshot.urls)), ("Sitemaps with URLs", len(sitemaps))]
     return element("dl", *(labelled_count(*pair) for pair in counts), class_="score")
 
 
@@ -143,8 +145,9 @@ def _score(snapshot: Snapshot) -> Html:
 
 def _sites(snapshot: Snapshot, sections: Measure) -> Html:
     frame = sites_frame(snapshot, sections)
-    table = frame_table(frame, "The sites beside each other")
-    return element("section", element("h2", "Sites"), table, id="sites", class_="part")
+    title = _SITES[len(frame) > 1]
+    table = frame_table(frame.rename(columns={"sitemaps": "sitemaps_with_URLs"}), title)
+    return element("section", element("h2", title), table, id="sites", class_="part")
 
 
 def sites_frame(snapshot: Snapshot, sections: Measure) -> pd.DataFrame:
