@@ -6,10 +6,12 @@ A row has one form in CSV, JSON lines and Parquet. KnownFindings reads JSON line
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections import Counter
 from operator import itemgetter
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
     from ..model.problems import Problem
     from ..serialize.dumps import JsonObject
+    from .findings import Finding
 
 
 @attrs.frozen
@@ -30,8 +33,9 @@ class Occurrence:
     """One place in which an audit found a problem.
 
     `url` is the listed URL that has the problem, else the sitemap; None if neither is known. `value` is the text at
-    fault, cut at 500 characters. `rule` is the title of the code. `count` is 1, but for U11 between origins, where one
-    row stands for all URLs of an origin. `new` is False if the file of known findings has it, None without such a file.
+    fault, cut at 500 characters. `title` is that of the code. A `severity` of `info` is called a notice in reports.
+    `count` is 1, but for U11 between origins, where one row stands for all URLs of an origin. `new` is False if the
+    file of known findings has it, None without such a file.
     """
 
     code: str
@@ -40,7 +44,7 @@ class Occurrence:
     value: str | None
     sitemap: str | None
     line: int | None
-    rule: str
+    title: str
     message: str
     field: str | None = None
     count: int = 1
@@ -50,8 +54,8 @@ class Occurrence:
     def of(cls, problem: Problem, *, count: int = 1, new: bool | None = None) -> Occurrence:
         """The row of a problem."""
         each = problem
-        url, rule = each.url or each.sitemap, CATALOGUE[each.code].title
-        fields = (each.code, each.severity, url, each.raw, each.sitemap, each.line, rule, each.message, each.field)
+        url, title = each.url or each.sitemap, CATALOGUE[each.code].title
+        fields = (each.code, each.severity, url, each.raw, each.sitemap, each.line, title, each.message, each.field)
         return cls(*fields, count, new)
 
     def to_dict(self) -> JsonObject:
@@ -160,3 +164,32 @@ class OccurrenceBuffer:
     def __iter__(self) -> Iterator[Occurrence]:
         for kept in self._kept.values():
             yield from most_severe(kept, self.limit)
+
+
+_SPOOLED_BYTES = 1 << 20
+
+
+class RowSpool:
+    """Rows in the order of a report: add() each as it is found, then take() all.
+
+    The rows of each code and severity are in a temporary file, on the disk from 1 MiB on.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[tuple[str, Severity], SpooledTemporaryFile[str]] = {}
+
+    def add(self, row: JsonObject) -> None:
+        """Adds the row of an occurrence."""
+        key = row["code"], row["severity"]
+        if key not in self._files:
+            self._files[key] = SpooledTemporaryFile(_SPOOLED_BYTES, "w+")  # noqa: SIM115  take() closes it
+        self._files[key].write(f"{json.dumps(row)}\n")
+
+    def take(self, findings: Iterable[Finding]) -> Iterator[JsonObject]:
+        """Removes the rows: those of the first finding come first."""
+        order = [(each.code, each.severity) for each in findings]
+        for key in dict.fromkeys([*order, *self._files]):
+            if key in self._files:
+                with self._files.pop(key) as file:
+                    file.seek(0)
+                    yield from map(json.loads, file)

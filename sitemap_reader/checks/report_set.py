@@ -33,7 +33,9 @@ class ReportSet:
     def _total(self) -> AuditResult:
         """A result with the findings of all targets."""
         findings = tuple(chain.from_iterable(each.findings for each in self.reports))
-        return attrs.evolve(self.reports[0], urls=sum(each.urls for each in self.reports), findings=findings)
+        urls = sum(each.urls for each in self.reports)
+        dropped = sum(each.dropped or 0 for each in self.reports)
+        return attrs.evolve(self.reports[0], urls=urls, dropped=dropped, findings=findings)
 
     def count(self, severity: Severity) -> int:
         """The number of problems of a severity, over all targets."""
@@ -55,7 +57,7 @@ class ReportSet:
 
     def to_text(self, *, color: bool = False) -> str:
         """The total and a line for each target, then the report of each."""
-        lines = [self.headline, *(f"  {each.target}: {each.headline}" for each in self.reports)]
+        lines = [self.headline, *(f"  {each.name}: {each.headline}" for each in self.reports)]
         head = "".join(f"{printable(line)}\n" for line in lines)
         return "\n\n".join([head, *(each.to_text(color=color) for each in self.reports)])
 
