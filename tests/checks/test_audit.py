@@ -318,10 +318,12 @@ def test_json_has_all_that_the_report_has() -> None:
     report = sr.audit(SITES / "broken")
     form = json.loads(report.to_json())
     assert list(form) == [
-        "target", "at", "version", "complete", "urls", "pages", "problems", "findings", "sitemaps", "facts", "notes",
+        "target", "site", "at", "version", "complete", "urls", "dropped", "pages", "problems", "findings", "sitemaps", "facts", "notes",
         "policy", "url_checks",
     ]  # fmt: skip
-    assert form["problems"] == {"error": 5, "warning": 18, "info": 5}
+    assert form["problems"] == {"error": 4, "warning": 18, "info": 5}
+    assert (form["target"], form["site"]) == (str(SITES / "broken"), "broken.example")
+    assert (form["urls"], form["dropped"]) == (146, 10)
     first = form["findings"][0]
     assert first["code"] == "F01"
     assert first["rule"] == sr.explain("F01").rule
@@ -344,7 +346,10 @@ def chunks(text: str) -> Iterator[str]:
 def test_text_begins_with_the_summary() -> None:
     head, overview, *findings = chunks(sr.audit(SITES / "broken").to_text())
     text = " ".join(head.split())
-    assert text.startswith(f"{SITES / 'broken'}: 5 errors, 18 warnings and 5 notices in 146 URLs ")
+    assert text.startswith(
+        "broken.example: 4 errors, 18 warnings and 5 notices in 146 URLs (10 of 156 dropped) "
+        f"156 URLs listed, 10 dropped, 146 kept; 9 documents; read from {SITES / 'broken'}; as of "
+    )
     assert "; partial: 3 documents could not be read, 1 document could be read in part only" in text
     assert overview.splitlines() == [
         "Sitemaps that cannot be read:",
@@ -352,22 +357,22 @@ def test_text_begins_with_the_summary() -> None:
         "error    F05   1  HTML page instead of a sitemap",
         "error    F07   1  Corrupt or truncated gzip data",
         "URLs lost:",
-        "error    S01   1  XML not well-formed",
         "warning  U04  10  Cross-host URL not authorised by robots.txt",
         "Wrong signals:",
         "warning  S01   8  XML not well-formed",
         "Notices:",
         "notice   F10   5  Neither ETag nor Last-Modified header",
     ]
-    assert len(findings) == 7
-    assert "  - and 5 more" in findings[4].splitlines()
+    assert len(findings) == 6
+    assert "  - and 5 more" in findings[3].splitlines()
 
 
 def test_text_of_nothing_found_is_short() -> None:
     report = sr.audit(AUDITED / "clean")
     assert report.to_text() == (
-        f"{AUDITED / 'clean'}: nothing found in {report.urls} URLs\n"
-        f"7 documents; {report.pages} unique URLs; as of 2026-11-01 12:00 UTC\n"
+        f"clean.example: nothing found in {report.urls} URLs\n"
+        f"{report.urls} URLs listed, 0 dropped, {report.urls} kept; 7 documents; read from\n"
+        f"{AUDITED / 'clean'}; as of 2026-11-01 12:00 UTC\n"
     )
 
 
@@ -469,7 +474,7 @@ def test_a_full_disk_costs_one_rule(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_repr_of_a_report() -> None:
     report = sr.audit(SITES / "broken")
-    assert repr(report) == f"<Report of {SITES / 'broken'}: 5 errors, 18 warnings, 5 notices in 146 URLs>"
+    assert repr(report) == f"<Report of {SITES / 'broken'}: 4 errors, 18 warnings, 5 notices in 146 URLs>"
     assert str(report) == report.to_text()
 
 

@@ -48,7 +48,7 @@ def in_public(url: str) -> str | None:
 def found(code: str = "D01", line: int | None = 7, **fields: Any) -> Occurrence:
     """An occurrence in the sitemap of the shop."""
     values = {"severity": CATALOGUE[code].severity, "url": f"{SHOP}/p/{line}", "value": "gestern", "sitemap": MAP}
-    message = {"rule": CATALOGUE[code].title, "message": 'lastmod "gestern" is no date'}
+    message = {"title": CATALOGUE[code].title, "message": 'lastmod "gestern" is no date'}
     return Occurrence(code, line=line, **{**values, **message, **fields})
 
 

@@ -26,16 +26,16 @@ def test_text_has_the_total_then_each_report(dump: str) -> None:
     assert result.exit_code == 1
     head, *_ = result.stdout.split("\n\n\n")
     assert head.splitlines() == [
-        "5 errors, 48 warnings and 15 notices in 1,426 URLs of 3 targets",
-        f"  {SHOP}: 0 errors, 0 warnings and 10 notices in 640 URLs",
-        f"  {BROKEN}: 5 errors, 18 warnings and 5 notices in 146 URLs",
+        "4 errors, 48 warnings and 15 notices in 1,426 URLs (10 of 1,436 dropped) of 3 targets",
+        f"  shop.example: 0 errors, 0 warnings and 10 notices in 640 URLs",
+        f"  broken.example: 4 errors, 18 warnings and 5 notices in 146 URLs (10 of 156 dropped)",
         f"  {dump}: 0 errors, 30 warnings and 0 notices in 640 URLs",
     ]
     parts = result.stdout.split("\n\n\n")[1:]
     assert [part.split(":")[0] for part in parts] == [SHOP, BROKEN, dump]
     assert parts[2].splitlines()[3:] == run("audit", dump, "-q").stdout.splitlines()[3:]
     summary, partial = result.stderr.splitlines()
-    assert summary.startswith("5 errors, 48 warnings and 15 notices in 1,426 URLs of 3 targets; ")
+    assert summary.startswith("4 errors, 48 warnings and 15 notices in 1,426 URLs (10 of 1,436 dropped) of 3 targets; ")
     assert partial == (
         f"partial: {BROKEN}: 3 documents could not be read, 1 document could be read in part only (exit 1)"
     )
@@ -79,7 +79,7 @@ def test_page_has_a_contents_list_and_each_report(tmp_path: Path) -> None:
     assert page.count("Neither ETag nor Last-Modified header") == 2
     assert "https://broken.example/maps/gone.xml" in page
     assert page.count("<!DOCTYPE html>") == 1
-    assert "5 errors, 18 warnings and 15 notices in 786 URLs of 2 targets" in page
+    assert "4 errors, 18 warnings and 15 notices in 786 URLs (10 of 796 dropped) of 2 targets" in page
 
 
 def test_most_severe_exit_code_wins_and_the_others_are_reported(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from ...model.errors import printable
 from ...parser.content.sniff import Format
 from ..findings import IMPACTS, SEVERITIES
 from ..occurrences import with_url
-from ..rule_docs import explain
+from ..rule_docs import TOOL, explain
 from .elements import Html, element, is_address, joined, link, prose, shortened, site_text
 
 if TYPE_CHECKING:
@@ -200,6 +200,7 @@ def _card(finding: Finding, name: str) -> Html:
         element("p", _source(explanation.source), class_="source"),
         element("ul", *kinds, class_="kinds") if kinds else None,
         _samples(finding),
+        element("p", f"{TOOL}: ", prose(explanation.tool), class_="tool") if explanation.tool else None,
         class_="inside",
     )
     return element(
