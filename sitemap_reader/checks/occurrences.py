@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from ..model.problems import Problem
     from ..serialize.dumps import JsonObject
-    from .findings import Finding
 
 
 @attrs.frozen
@@ -185,9 +184,8 @@ class RowSpool:
             self._files[key] = SpooledTemporaryFile(_SPOOLED_BYTES, "w+")  # noqa: SIM115  take() closes it
         self._files[key].write(f"{json.dumps(row)}\n")
 
-    def take(self, findings: Iterable[Finding]) -> Iterator[JsonObject]:
-        """Removes the rows: those of the first finding come first."""
-        order = [(each.code, each.severity) for each in findings]
+    def take(self, order: Iterable[tuple[str, Severity]]) -> Iterator[JsonObject]:
+        """Removes the rows: those of the first code and severity come first."""
         for key in dict.fromkeys([*order, *self._files]):
             if key in self._files:
                 with self._files.pop(key) as file:

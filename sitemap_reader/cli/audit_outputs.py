@@ -109,7 +109,7 @@ class AuditOutputs:
         """Writes the rows of a target, in the order of its findings."""
         if self._beside is not None and self._found > MAX_PAGE_ROWS:
             self.sinks.append(self._beside)
-        for row in self._rows.take(report.findings):
+        for row in self._rows.take((each.code, each.severity) for each in report.findings):
             for sink in self.sinks:
                 sink.write(row)
 

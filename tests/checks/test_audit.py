@@ -138,12 +138,49 @@ def test_broken_site_reports_all_faults() -> None:
         ("F01", "error"): 2,
         ("F05", "error"): 1,
         ("F07", "error"): 1,
-        ("S01", "error"): 1,
         ("S01", "warning"): 8,
         ("U04", "warning"): 10,
         ("F10", "info"): 5,
     }
     assert not report.complete
+
+
+def test_a_cut_is_one_error_and_states_what_was_read() -> None:
+    report = sr.audit(SITES / "broken", select="F07,S01")
+    (cut,) = [each for each in report.findings if each.severity == "error"]
+    cause = "gzip data is cut off, its end is missing"
+    message = f"{cause}: 56 URLs read before that; the number lost is unknown"
+    assert [(each.code, each.message) for each in cut.samples] == [("F07", message)]
+    row = next(each for each in report.sitemaps if each.url.endswith("/cut.xml.gz"))
+    assert (row.complete, row.problem, row.problems) == ("no", f"F07 {cause}", 1)
+    (alone,) = [each for each in sr.audit(SITES / "broken", select="S01").findings if each.severity == "error"]
+    assert alone.samples[0].message.startswith("the end of the root element was not reached: 56 URLs read before that;")
+
+
+@pytest.mark.parametrize(
+    ("name", "codes"),
+    [
+        ("corrupt-middle.xml.gz", ["F07"]),
+        ("truncated.xml.gz", ["F07"]),
+        ("truncated-text.txt.gz", ["F07"]),
+        ("without-trailer.xml.gz", ["F07"]),
+        ("bad-crc.xml.gz", ["F07"]),
+        ("../index/truncated.xml", ["S01"]),
+        ("../damage/bare-ampersand.xml", []),
+    ],
+)
+def test_a_missing_end_is_counted_once(name: str, codes: list[str]) -> None:
+    report = sr.audit(SITES.parent / "gzip" / name, base="https://example.com/", select="F07,S01")
+    assert [each.code for each in report.findings if each.severity == "error"] == codes
+
+
+def test_a_wrong_checksum_hides_no_missing_end(tmp_path: Path) -> None:
+    cut = b"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><url><loc>https://e.com/</loc></url><url>"
+    packed = bytearray(gzip.compress(cut))
+    packed[-5] ^= 1
+    (tmp_path / "a.xml.gz").write_bytes(packed)
+    report = sr.audit(tmp_path / "a.xml.gz", base="https://e.com/", select="F07,S01")
+    assert sorted(each.code for each in report.findings) == ["F07", "S01"]
 
 
 def test_unreadable_site_is_reported(tmp_path: Path) -> None:
@@ -232,7 +269,7 @@ def test_select_limits_the_findings() -> None:
 
 def test_samples_limits_the_samples() -> None:
     report = sr.audit(SITES / "broken", samples=1)
-    assert [len(finding.samples) for finding in report.findings] == [1] * 7
+    assert [len(finding.samples) for finding in report.findings] == [1] * 6
     with pytest.raises(sr.UsageError, match="samples must be a number, 0 or more, not -1"):
         sr.audit(SITES / "broken", samples=-1)
 
@@ -438,7 +475,7 @@ def test_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
 def test_problems_of_the_tree_are_those_of_the_findings() -> None:
     report = sr.audit(SITES / "broken")
     rows = {row.url: row.problems for row in report.sitemaps}
-    assert sum(problems or 0 for problems in rows.values()) == sum(finding.count for finding in report.findings) == 28
+    assert sum(problems or 0 for problems in rows.values()) == sum(finding.count for finding in report.findings) == 27
     assert rows["https://broken.example/maps/good.xml"] == 1  # F10
 
 
