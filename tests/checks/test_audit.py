@@ -355,7 +355,8 @@ def test_json_has_all_that_the_report_has() -> None:
     report = sr.audit(SITES / "broken")
     form = json.loads(report.to_json())
     assert list(form) == [
-        "target", "site", "at", "version", "complete", "urls", "dropped", "pages", "problems", "findings", "sitemaps", "facts", "notes",
+        "target", "site", "at", "version", "complete", "urls", "dropped", "pages", "problems", "findings", "sitemaps",
+        "facts", "notes",
         "policy", "url_checks",
     ]  # fmt: skip
     assert form["problems"] == {"error": 4, "warning": 18, "info": 5}

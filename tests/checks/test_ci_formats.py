@@ -468,7 +468,8 @@ def outside_code(text: str) -> str:
 
 def test_markdown_of_the_small_report() -> None:
     text = small().to_markdown(file_of=in_public)
-    assert text.startswith(f"## Sitemap audit of `shop.example`\n\n**{small().headline}**\n\n{small().url_counts}.\n\nPartial: 1 document ")
+    counts = f"**{small().headline}**\n\n{small().url_counts}."
+    assert text.startswith(f"## Sitemap audit of `shop.example`\n\n{counts}\n\nPartial: 1 document ")
     assert "| error | D01 | Unreadable date | 1,284 |\n" in text
     block = text[text.index("<details><summary><b>D01</b>") :].partition("</details>")[0]
     assert "<b>D01</b> error: Unreadable date (1,284 occurrences in 3 sitemaps)</summary>\n\n" in block
