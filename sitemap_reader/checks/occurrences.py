@@ -6,9 +6,10 @@ A row has one form in CSV, JSON lines and Parquet. KnownFindings reads JSON line
 from __future__ import annotations
 
 import hashlib
-import json
 import os
+import pickle
 from collections import Counter
+from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
@@ -175,19 +176,20 @@ class RowSpool:
     """
 
     def __init__(self) -> None:
-        self._files: dict[tuple[str, Severity], SpooledTemporaryFile[str]] = {}
+        self._files: dict[tuple[str, Severity], SpooledTemporaryFile[bytes]] = {}
 
     def add(self, row: JsonObject) -> None:
         """Adds the row of an occurrence."""
         key = row["code"], row["severity"]
         if key not in self._files:
-            self._files[key] = SpooledTemporaryFile(_SPOOLED_BYTES, "w+")  # noqa: SIM115  take() closes it
-        self._files[key].write(f"{json.dumps(row)}\n")
+            self._files[key] = SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115  take() closes it
+        pickle.dump(row, self._files[key], pickle.HIGHEST_PROTOCOL)
 
     def take(self, order: Iterable[tuple[str, Severity]]) -> Iterator[JsonObject]:
         """Removes the rows: those of the first code and severity come first."""
         for key in dict.fromkeys([*order, *self._files]):
             if key in self._files:
-                with self._files.pop(key) as file:
+                with self._files.pop(key) as file, suppress(EOFError):
                     file.seek(0)
-                    yield from map(json.loads, file)
+                    while True:
+                        yield pickle.load(file)  # noqa: S301  add() wrote it, into a file without a name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,12 @@ class ReportSet:
         return tuple(chain.from_iterable(each.failing(severities) for each in self.reports))
 
     @property
+    def _titled(self) -> list[Report]:
+        """The reports; recordings of the same host are titled by their targets."""
+        names = Counter(each.name for each in self.reports)
+        return [each if names[each.name] == 1 else attrs.evolve(each, site=None) for each in self.reports]
+
+    @property
     def headline(self) -> str:
         """`2 errors, 14 warnings and 3 notices in 640 URLs of 2 targets`."""
         return f"{self._total.headline} of {count_of(len(self.reports), 'target')}"
@@ -57,9 +64,9 @@ class ReportSet:
 
     def to_text(self, *, color: bool = False) -> str:
         """The total and a line for each target, then the report of each."""
-        lines = [self.headline, *(f"  {each.name}: {each.headline}" for each in self.reports)]
+        lines = [self.headline, *(f"  {each.name}: {each.headline}" for each in self._titled)]
         head = "".join(f"{printable(line)}\n" for line in lines)
-        return "\n\n".join([head, *(each.to_text(color=color) for each in self.reports)])
+        return "\n\n".join([head, *(each.to_text(color=color) for each in self._titled)])
 
     def to_dict(self) -> dict[str, Any]:
         """The object that to_json() writes: `version`, `problems` of all, and `targets`, the reports."""
@@ -72,4 +79,4 @@ class ReportSet:
 
     def to_html(self, occurrences: Sequence[Occurrence] = (), *, file: str | None = None) -> str:
         """A self-contained HTML page: a list of the targets, then a short report of each, with an example a finding."""
-        return render_several(self.reports, self.headline)
+        return render_several(self._titled, self.headline)

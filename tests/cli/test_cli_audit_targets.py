@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,12 @@ def test_text_has_the_total_then_each_report(dump: str) -> None:
     assert partial == (
         f"partial: {BROKEN}: 3 documents could not be read, 1 document could be read in part only (exit 1)"
     )
+
+
+def test_recordings_of_one_host_are_titled_by_their_targets(tmp_path: Path) -> None:
+    copy = str(shutil.copytree(SHOP, tmp_path / "tuesday"))
+    lines = run("audit", SHOP, copy).stdout.splitlines()
+    assert [line.split(":")[0].strip() for line in lines[1:3]] == [SHOP, copy]
 
 
 def test_json_has_an_object_for_each_target(dump: str) -> None:
