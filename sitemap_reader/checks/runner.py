@@ -246,14 +246,14 @@ class AuditRunner:
             ignored=ignored,
             rules={code: why or unchecked.get(code, "") for code, why in (rules or {}).items()},
             site=self.site,
-            dropped=self._dropped() if self._outcomes else None,
+            dropped=self._dropped(),
         )
 
-    def _dropped(self) -> int:
-        """The number of entries without a record; those that a filter left out do not count."""
-        listing = [each for each in sitemaps_of(self._outcomes) if each.format != Format.INDEX]
-        unwanted = sum(each.dropped.get(reason, 0) for each in listing for reason in UNWANTED)
-        return sum(each.entries - each.kept for each in listing) - unwanted
+    def _dropped(self) -> int | None:
+        """The number of entries without a record; None without outcomes, and with filters, which hide some of them."""
+        if not self._outcomes or any(not UNWANTED.keys().isdisjoint(each.dropped) for each in self._outcomes):
+            return None
+        return sum(each.entries - each.kept for each in sitemaps_of(self._outcomes) if each.format != Format.INDEX)
 
     def _rows(self) -> Iterator[TreeRow]:
         """The sitemap tree; each row counts the problems of all findings in its document."""
