@@ -221,7 +221,6 @@ def dropped(site: Site) -> None:
     for number in range(3):
         document.entry(f"/dropped/{number}")
     document.cut("F04")
-    document.cut("S01", line=len(document.lines))
     start = head("200 OK", "Content-Length: 9999", *content_headers())
     site.scripts[document.path] = [raw(start + document.body.removesuffix(b"\n"))]
 

@@ -227,12 +227,20 @@ def test_nothing_is_left_out() -> None:
         assert re.fullmatch(r"\S.*\.", doc.why), doc.code
         assert re.fullmatch(r"[A-Z].*\.", doc.fix), doc.code
         assert re.fullmatch(r"https://\S+|convention: .*[^.]", doc.source), doc.code
+        assert re.fullmatch(r"([A-Z`].*\.)?", doc.tool), doc.code
         assert doc.examples, doc.code
+
+
+def test_the_site_comes_before_the_program() -> None:
+    for doc in EXPLANATIONS:
+        first = re.split(r"(?<=\.) ", doc.why)[0]
+        assert not re.search(r"`--|\b(?:dropped|reported|recorded|kept|this reader|the run)\b", first), doc.code
+        assert not re.search(r"feedparser|`--|`Limits", f"{doc.rule} {doc.why} {doc.fix}"), doc.code
 
 
 def test_code_in_a_text_is_marked_at_both_ends() -> None:
     for doc in EXPLANATIONS:
-        for text in (doc.rule, doc.why, doc.fix):
+        for text in (doc.rule, doc.why, doc.fix, doc.tool):
             assert text.count("`") % 2 == 0, doc.code
             assert not re.search(r"<\w", re.sub("`[^`]*`", "", text)), f"{doc.code}: a page would take it for a tag"
 
@@ -271,7 +279,7 @@ def test_the_text_for_a_terminal_is_plain_and_narrow() -> None:
 def test_the_text_for_a_terminal_has_all_but_further_examples() -> None:
     for doc in EXPLANATIONS:
         text = " ".join(str(doc).split())
-        for part in (doc.rule, doc.why, doc.fix, doc.source, *(each.line for each in doc.examples[:1])):
+        for part in (doc.rule, doc.why, doc.fix, doc.tool, doc.source, *(each.line for each in doc.examples[:1])):
             assert " ".join(part.replace("`", "").split()) in text, doc.code
 
 

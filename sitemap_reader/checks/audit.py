@@ -462,6 +462,7 @@ def _audit_site(
             fetched=fetched,
             extra_checks=extra_checks,
             allowed_hosts=_named_hosts(target, reading),
+            site=target.site,
         )
         try:
             for batch in stream:

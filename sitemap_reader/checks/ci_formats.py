@@ -92,7 +92,7 @@ def to_github(result: AuditResult, occurrences: Iterable[Occurrence] | None, fil
     ]
     commands = [_annotation(each, findings.get((each.code, each.severity)), file_of) for each in annotated]
     lines = [f"note: {note}" for note in result.notes]
-    lines.append(f"{result.target}: {result.headline}{_left_out(result, annotated)}")
+    lines.append(f"{result.name}: {result.headline}{_left_out(result, annotated)}")
     return "".join(f"{line}\n" for line in [*commands, *(without_commands(shown(line)) for line in lines)])
 
 
@@ -257,7 +257,7 @@ def to_markdown(
 
 
 def _head(result: AuditResult) -> str:
-    paragraphs = [f"## Sitemap audit of {_code(result.target)}", f"**{result.headline}**"]
+    paragraphs = [f"## Sitemap audit of {_code(result.name)}", f"**{result.headline}**", f"{result.url_counts}."]
     if result.complete is False:
         paragraphs.append(f"Partial: {result.partial}")
     if result.notes:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 # Faults of a page by itself, which the crawl of others need not show.
 PAGE_CODES = ("C01", "C02", "C03", "C04", "C07", "C08")
 
+# A crawl with a smaller share of the number of listed URLs is hardly one of the whole site.
+_PARTIAL = 0.2
 _BITS = 3  # for the index of a precision
 
 
@@ -149,6 +151,8 @@ class CrawlCheck(Check):
         self._unlisted: set[int] = set()  # indexable pages that no sitemap has listed so far
         self._hosts: set[str] = set()  # with a listed URL
         self._has_common_url = False  # a listed URL is in the crawl
+        self._listed = 0
+        self._has_uncrawled = False
         self._uncrawled: dict[str, _Uncrawled] = {}  # by sitemap; until a common URL is found
         self._is_complete = True
         self._is_sample = is_check_file(file.name)
@@ -189,6 +193,7 @@ class CrawlCheck(Check):
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """C01 to C05, C07 and C08."""
+        self._listed += len(batch.locs)
         self._unlisted.difference_update(batch.keys)
         self._hosts.update([host(f"{origin}/") for origin, _ in batch.origins])
         faults = list(map(self._faults.get, batch.keys, repeat(_ABSENT)))
@@ -212,6 +217,7 @@ class CrawlCheck(Check):
             self._uncrawled.setdefault(batch.sitemap, _Uncrawled()).add(at, keeps_each=findings.needs_each)
 
     def _report_uncrawled(self, at: Location, number: int, findings: Findings) -> None:
+        self._has_uncrawled = True
         findings.report("C05", f"{at['raw']} is listed, and not in {self._file.name}", **at, count=number)
 
     def _report_missing(self, findings: Findings) -> None:
@@ -234,8 +240,14 @@ class CrawlCheck(Check):
         elif self._is_sample:
             self.notes.append(f"{name} has checked URLs only: C05 and C06 not checked")
             self.unchecked |= dict.fromkeys(("C05", "C06"), f"needs a crawl of the site; {name} has checked URLs only")
-        elif self._unlisted and findings.includes(("C06",)):
-            self._report_unlisted(findings)
+        else:
+            if self._unlisted and findings.includes(("C06",)):
+                self._report_unlisted(findings)
+            if self._has_uncrawled and findings.includes(("C05",)) and len(self._faults) < _PARTIAL * self._listed:
+                pages = count_of(len(self._faults), "page")
+                self.notes.append(
+                    f"{name} has {pages}, the sitemaps {self._listed:,}: C05 may only mean that the crawl was partial"
+                )
 
     def _report_unlisted(self, findings: Findings) -> None:
         """Reports pages in the order of the file; those on hosts without a listed URL belong to another site."""

@@ -503,6 +503,22 @@ class AuditResult:
     ignored: Mapping[Ignore, int] = attrs.field(factory=dict, hash=False)
     rules: Mapping[str, str] = attrs.field(factory=dict, hash=False)
     url_checks: UrlCheckSummary | None = None
+    site: str | None = None
+    dropped: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The title of a report: the host of a recording, else the target as given."""
+        return self.site or self.target
+
+    @property
+    def url_counts(self) -> str:
+        """`156 URLs listed, 10 dropped, 146 kept (140 unique)`; `146 URLs` if it is not known how many were dropped."""
+        unique = f" ({self.pages:,} unique)" if self.pages != self.urls else ""
+        if self.dropped is None:
+            return f"{count_of(self.urls, 'URL')}{unique}"
+        listed = count_of(self.urls + self.dropped, "URL")
+        return f"{listed} listed, {self.dropped:,} dropped, {self.urls:,} kept{unique}"
 
     def count(self, severity: Severity) -> int:
         """The number of problems of a severity, over all findings."""
@@ -526,12 +542,17 @@ class AuditResult:
 
     @property
     def headline(self) -> str:
-        """`2 errors, 14 warnings and 3 notices in 640 URLs`; with known findings `2 errors (1 new), …`."""
+        """`2 errors, 14 warnings and 3 notices in 640 URLs`; with known findings `2 errors (1 new), …`.
+
+        If URLs were dropped it ends with `(10 of 650 dropped)`.
+        """
         counts = {severity: self.count(severity) for severity in SEVERITY_NAMES}
+        dropped = f" ({self.dropped:,} of {self.urls + self.dropped:,} dropped)" if self.dropped else ""
+        urls = count_of(self.urls, "URL") + dropped
         if not any(counts.values()):
-            return f"nothing found in {count_of(self.urls, 'URL')}"
+            return f"nothing found in {urls}"
         errors, warnings, notices = (self._counted(count, severity) for severity, count in counts.items())
-        return f"{errors}, {warnings} and {notices} in {count_of(self.urls, 'URL')}"
+        return f"{errors}, {warnings} and {notices} in {urls}"
 
     def _counted(self, count: int, severity: Severity) -> str:
         words = count_of(count, SEVERITY_NAMES[severity])

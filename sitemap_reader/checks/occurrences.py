@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pickle
 from collections import Counter
+from contextlib import suppress
 from operator import itemgetter
 from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import TYPE_CHECKING, Any, Self
 
 import attrs
@@ -30,8 +33,9 @@ class Occurrence:
     """One place in which an audit found a problem.
 
     `url` is the listed URL that has the problem, else the sitemap; None if neither is known. `value` is the text at
-    fault, cut at 500 characters. `rule` is the title of the code. `count` is 1, but for U11 between origins, where one
-    row stands for all URLs of an origin. `new` is False if the file of known findings has it, None without such a file.
+    fault, cut at 500 characters. `title` is that of the code. A `severity` of `info` is called a notice in reports.
+    `count` is 1, but for U11 between origins, where one row stands for all URLs of an origin. `new` is False if the
+    file of known findings has it, None without such a file.
     """
 
     code: str
@@ -40,7 +44,7 @@ class Occurrence:
     value: str | None
     sitemap: str | None
     line: int | None
-    rule: str
+    title: str
     message: str
     field: str | None = None
     count: int = 1
@@ -50,8 +54,8 @@ class Occurrence:
     def of(cls, problem: Problem, *, count: int = 1, new: bool | None = None) -> Occurrence:
         """The row of a problem."""
         each = problem
-        url, rule = each.url or each.sitemap, CATALOGUE[each.code].title
-        fields = (each.code, each.severity, url, each.raw, each.sitemap, each.line, rule, each.message, each.field)
+        url, title = each.url or each.sitemap, CATALOGUE[each.code].title
+        fields = (each.code, each.severity, url, each.raw, each.sitemap, each.line, title, each.message, each.field)
         return cls(*fields, count, new)
 
     def to_dict(self) -> JsonObject:
@@ -160,3 +164,32 @@ class OccurrenceBuffer:
     def __iter__(self) -> Iterator[Occurrence]:
         for kept in self._kept.values():
             yield from most_severe(kept, self.limit)
+
+
+_SPOOLED_BYTES = 1 << 20
+
+
+class RowSpool:
+    """Rows in the order of a report: add() each as it is found, then take() all.
+
+    The rows of each code and severity are in a temporary file, on the disk from 1 MiB on.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[tuple[str, Severity], SpooledTemporaryFile[bytes]] = {}
+
+    def add(self, row: JsonObject) -> None:
+        """Adds the row of an occurrence."""
+        key = row["code"], row["severity"]
+        if key not in self._files:
+            self._files[key] = SpooledTemporaryFile(_SPOOLED_BYTES)  # noqa: SIM115  take() closes it
+        pickle.dump(row, self._files[key], pickle.HIGHEST_PROTOCOL)
+
+    def take(self, order: Iterable[tuple[str, Severity]]) -> Iterator[JsonObject]:
+        """Removes the rows: those of the first code and severity come first."""
+        for key in dict.fromkeys([*order, *self._files]):
+            if key in self._files:
+                with self._files.pop(key) as file, suppress(EOFError):
+                    file.seek(0)
+                    while True:
+                        yield pickle.load(file)  # noqa: S301  add() wrote it, into a file without a name

@@ -37,16 +37,18 @@ _MAX_RAW_CHARS = 160
 class Report(AuditResult):
     """The result of an audit.
 
-    `at` is the time that ages are computed from: of a recording, when it was made. `urls` counts listed URLs, `pages`
-    unique ones. `complete` is False if a sitemap or a part of one could not be read, so that findings may be missing;
-    None if the source, such as a dump of URLs alone, does not state it. `findings`: by what they cost (sitemaps that
-    cannot be read, URLs lost, wrong signals, notices), then by severity, then the most frequent first. `sitemaps` are
-    the rows of the sitemap tree; their `problems` count those of all findings. `facts` are counts in the groups
-    `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (first folders of the path), `formats`, and `lastmod`
-    and `lastmod verdict` as in stats. `lastmod_trust` has the verdict on each sitemap that lists URLs: its URL -> score
-    and reasons. `notes` are sentences on what was not checked, or only for a sample. `unnamed` are the outcomes of
-    incomplete documents without a URL, as `parse --report -` writes them for a file: they have no row. `rules` has the
-    selected codes: code -> why it was not checked, empty if it was.
+    `at` is the time that ages are computed from: of a recording, when it was made. `urls` counts the URLs that were
+    kept, `pages` unique ones, and `dropped` entries of sitemaps that were not kept, as they are invalid or out of
+    scope; None if the source does not state it. `site` is the host of a recording or of local files, which is the title
+    of the report; None for others, whose title is the target. `complete` is False if a sitemap or a part of one could
+    not be read, so that findings may be missing; None if the source, such as a dump of URLs alone, does not state it.
+    `findings`: by what they cost (sitemaps that cannot be read, URLs lost, wrong signals, notices), then by severity,
+    then the most frequent first. `sitemaps` are the rows of the sitemap tree; their `problems` count those of all
+    findings. `facts` are counts in the groups `lastmod month` (name: `2026-11`), `lastmod none`, `sections` (first
+    folders of the path), `formats`, and `lastmod` and `lastmod verdict` as in stats. `lastmod_trust` has the verdict on
+    each sitemap that lists URLs: its URL -> score and reasons. `notes` are sentences on what was not checked, or only
+    for a sample. `unnamed` are the outcomes of incomplete documents without a URL, as `parse --report -` writes them
+    for a file: they have no row. `rules` has the selected codes: code -> why it was not checked, empty if it was.
 
     `url_checks` is what check_urls covered, with the estimated share of each fault; None without it.
 
@@ -70,10 +72,12 @@ class Report(AuditResult):
         """The report as the object that to_json() writes."""
         return {
             "target": self.target,
+            "site": self.site,
             "at": stamp(self.at),
             "version": __version__,
             "complete": self.complete,
             "urls": self.urls,
+            "dropped": self.dropped,
             "pages": self.pages,
             "problems": {severity: self.count(severity) for severity in SEVERITIES},
             "findings": [_finding_json(each) for each in self.findings],
@@ -138,7 +142,7 @@ class Report(AuditResult):
 
 
 def _text_lines(result: AuditResult, screen: Screen) -> Iterator[str]:
-    yield screen.styled(printable(f"{result.target}: {result.headline}"), "heading")
+    yield screen.styled(printable(f"{result.name}: {result.headline}"), "heading")
     yield from _wrapped(_scope(result), "", screen)
     if result.url_checks is not None:
         yield from _wrapped(result.url_checks.headline, "", screen)
@@ -156,9 +160,11 @@ def _text_lines(result: AuditResult, screen: Screen) -> Iterator[str]:
 
 
 def _scope(result: AuditResult) -> str:
-    """`23 documents; 3,684 unique URLs; as of 2026-11-01 12:00 UTC`."""
+    """`3,690 URLs listed, 6 dropped, 3,684 kept; 23 documents in recorded/shop; as of 2026-11-01 12:00 UTC`."""
     documents = sum(row.entries is not None for row in result.sitemaps)
-    parts = [count_of(documents, "document"), count_of(result.pages, "unique URL")] if documents else []
+    parts = [result.url_counts, count_of(documents, "document")] if documents else []
+    if result.site is not None:
+        parts.append(f"read from {result.target}")
     parts.append(f"as of {result.at:%Y-%m-%d %H:%M} UTC")
     if result.complete is False:
         parts.append(f"partial: {result.partial}")

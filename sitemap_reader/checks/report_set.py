@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,9 @@ class ReportSet:
     def _total(self) -> AuditResult:
         """A result with the findings of all targets."""
         findings = tuple(chain.from_iterable(each.findings for each in self.reports))
-        return attrs.evolve(self.reports[0], urls=sum(each.urls for each in self.reports), findings=findings)
+        urls = sum(each.urls for each in self.reports)
+        dropped = sum(each.dropped or 0 for each in self.reports)
+        return attrs.evolve(self.reports[0], urls=urls, dropped=dropped, findings=findings)
 
     def count(self, severity: Severity) -> int:
         """The number of problems of a severity, over all targets."""
@@ -43,6 +46,12 @@ class ReportSet:
     def failing(self, severities: Collection[Severity]) -> tuple[Finding, ...]:
         """Those of AuditResult.failing() of each target."""
         return tuple(chain.from_iterable(each.failing(severities) for each in self.reports))
+
+    @property
+    def _titled(self) -> list[Report]:
+        """The reports; recordings of the same host are titled by their targets."""
+        names = Counter(each.name for each in self.reports)
+        return [each if names[each.name] == 1 else attrs.evolve(each, site=None) for each in self.reports]
 
     @property
     def headline(self) -> str:
@@ -56,9 +65,9 @@ class ReportSet:
 
     def to_text(self, *, color: bool = False, columns: int = FILE_COLUMNS) -> str:
         """The total and a line for each target, then the report of each."""
-        lines = [self.headline, *(f"  {each.target}: {each.headline}" for each in self.reports)]
+        lines = [self.headline, *(f"  {each.name}: {each.headline}" for each in self._titled)]
         head = "".join(f"{printable(line)}\n" for line in lines)
-        return "\n\n".join([head, *(each.to_text(color=color, columns=columns) for each in self.reports)])
+        return "\n\n".join([head, *(each.to_text(color=color, columns=columns) for each in self._titled)])
 
     def to_dict(self) -> dict[str, Any]:
         """The object that to_json() writes: `version`, `problems` of all, and `targets`, the reports."""
@@ -71,4 +80,4 @@ class ReportSet:
 
     def to_html(self, occurrences: Sequence[Occurrence] = (), *, file: str | None = None) -> str:
         """A self-contained HTML page: a list of the targets, then a short report of each, with an example a finding."""
-        return render_several(self.reports, self.headline)
+        return render_several(self._titled, self.headline)

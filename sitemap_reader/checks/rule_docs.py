@@ -20,6 +20,8 @@ from ..model.problems import CATALOGUE, Severity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+# The heading of Explanation.tool.
+TOOL = "With this tool"
 _WIDTH = 80
 
 
@@ -41,7 +43,8 @@ class Example:
 class Explanation:
     """The explanation of a code: the rule in one sentence, why it matters, how to fix it, and the source of the rule.
 
-    `why` also states what this library does. Texts have Markdown's backticks around code; `str()` is plain text.
+    `why` begins with the consequence for the site; `tool` states what this library does, if it is not empty. Texts have
+    Markdown's backticks around code; `str()` is plain text.
     """
 
     code: str
@@ -52,6 +55,7 @@ class Explanation:
     why: str
     fix: str
     source: str
+    tool: str = ""
     examples: tuple[Example, ...] = ()
 
     def __str__(self) -> str:
@@ -66,6 +70,8 @@ class Explanation:
                 yield indent(example.snippet, "    ")
             yield _wrapped(example.line, margin="    ")
         yield _wrapped(f"How to fix: {self.fix}")
+        if self.tool:
+            yield _wrapped(f"{TOOL}: {self.tool}")
         yield _wrapped(f"Source: {self.source}")
 
 
@@ -77,8 +83,8 @@ def explain(code: str) -> Explanation:
     <BLANKLINE>
     Expected: changefreq is one of seven words.
     <BLANKLINE>
-    Why it matters: Readers ignore other words: the record has no changefreq. Google
-    ignores changefreq anyway, so this is a notice.
+    Why it matters: Search engines ignore other words. Google ignores changefreq
+    anyway, so this is a notice.
     <BLANKLINE>
         <changefreq>sometimes</changefreq>
     <BLANKLINE>
@@ -87,6 +93,8 @@ def explain(code: str) -> Explanation:
     <BLANKLINE>
     How to fix: Write always, hourly, daily, weekly, monthly, yearly or never, or
     omit it.
+    <BLANKLINE>
+    With this tool: The record has no changefreq.
     <BLANKLINE>
     Source: https://www.sitemaps.org/protocol.html#changefreqdef
     """
@@ -132,7 +140,7 @@ def _explanations() -> dict[str, Explanation]:
 def _explanation(code: str, entry: Mapping[str, Any]) -> Explanation:
     rule = CATALOGUE[code]
     # The line breaks of the file are not those of the output.
-    texts = {key: " ".join(entry[key].split()) for key in ("rule", "why", "fix", "source")}
+    texts = {key: " ".join(entry.get(key, "").split()) for key in ("rule", "why", "fix", "source", "tool")}
     examples = tuple(
         Example(**{**example, "snippet": example["snippet"].strip("\n")}) for example in entry.get("examples", ())
     )

@@ -8,22 +8,25 @@ from __future__ import annotations
 import re
 from collections import Counter
 from datetime import UTC, datetime
+from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from ..client.sitemap_tree import SitemapTree
+from ..client.summary import sitemaps_of
+from ..frontier.filters import UNWANTED
 from ..frontier.lastmod_trust import judge_history
-from ..model.problems import Problem
+from ..model.problems import Problem, counted
 from ..model.records import Outcome, SitemapRef
 from ..model.url_batch import UrlBatch
-from ..parser.content.sniff import SITEMAP_FORMATS
+from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..statistics.facts import Fact, TopCounts, facts, share
 from .dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
 from .documents import DuplicateUrls, EmptySitemaps, MissingValidators, UrlVariants
 from .extensions import HreflangAttributes, HreflangReturnTags, Images, NewsCount, NewsItems, Videos
-from .findings import Check, CheckedUrls
+from .findings import Check, CheckedUrls, kind_of
 from .report import Report
 from .urls import NonPageFiles, PrivateHosts, SessionParameters
 
@@ -93,7 +96,8 @@ class AuditRunner:
     """Runs all checks over what add() receives; report() then returns the Report.
 
     Ages are computed from `as_of`, or else from `fetched()`, the time of the fetch; None if it is unknown.
-    `extra_checks` need more than the site's sitemaps. Private addresses in `allowed_hosts` are not reported.
+    `extra_checks` need more than the site's sitemaps. Private addresses in `allowed_hosts` are not reported. `site` is
+    that of the Report.
     """
 
     def __init__(
@@ -105,13 +109,18 @@ class AuditRunner:
         fetched: Callable[[], datetime] | None = None,
         extra_checks: Sequence[Check] = (),
         allowed_hosts: Container[str] = (),
+        site: str | None = None,
     ) -> None:
         clock = _constant(as_of) if as_of else fetched or _now
         now = clock()
         self.target = target
+        self.site = site
         self.findings = findings
         self._now = now
         self._out_of_scope: dict[str, Findings] = {}  # by document
+        self._cuts: dict[str, list[Problem]] = {}  # by document: problems of its missing end
+        self._causes: dict[str, Problem] = {}  # document -> the one that an S01 for its missing end is a consequence of
+        self._outcomes: list[Outcome] = []
         self._tree = SitemapTree()
         self._unnamed: list[Outcome] = []  # incomplete documents without a URL, which have no row in the tree
         self._overview = SiteOverview()
@@ -173,11 +182,15 @@ class AuditRunner:
     def _problem(self, problem: Problem) -> None:
         if problem.code in _SCOPE_CODES and problem.sitemap is not None:
             self._out_of_scope.setdefault(problem.sitemap, self.findings.empty_copy()).add(problem)
+        elif problem.sitemap is not None and _may_cut(problem):
+            self._cuts.setdefault(problem.sitemap, []).append(problem)
         else:
             self.findings.add(problem)
 
     def _outcome(self, outcome: Outcome) -> None:
         self._tree.add(outcome)
+        self._outcomes.append(outcome)
+        self._cut(outcome)
         if outcome.url is None and not outcome.complete:
             self._unnamed.append(outcome)
         out_of_scope = self._out_of_scope.pop(outcome.url or "", None)
@@ -185,6 +198,18 @@ class AuditRunner:
             self.findings.merge(out_of_scope, outcome.problems)
         for on_outcome in self._outcome_checks:
             on_outcome(outcome, self.findings)
+
+    def _cut(self, outcome: Outcome) -> None:
+        """Reports why the end of a document is missing. If data was cut (F04, F07), S01 only repeats that."""
+        problems = self._cuts.pop(outcome.url or "", [])
+        causes = [each for each in problems if each.code != "S01" and self.findings.includes([each.code])] or problems
+        if len(causes) < len(problems):
+            self._causes[outcome.url or ""] = causes[0]
+        is_cut = outcome.format == Format.TEXT or any(each.code == "S01" for each in problems)
+        noun = "sitemaps" if outcome.format == Format.INDEX else "URLs"
+        read = counted(outcome.entries, f"{noun} read before that; the number lost is unknown")
+        for each in causes:
+            self.findings.add(attrs.evolve(each, message=f"{each.message}: {read}") if is_cut else each)
 
     def abort(self) -> None:
         """Marks the audit as incomplete: further documents exist that were not read."""
@@ -197,6 +222,8 @@ class AuditRunner:
         """The Report; ends all checks, so it is called once. `rules` are those of the Report."""
         for findings in self._out_of_scope.values():
             self.findings.merge(findings)
+        for problem in chain.from_iterable(self._cuts.values()):
+            self.findings.add(problem)
         for check in self._checks:
             check.on_end(self.findings)
         unchecked = {code: why for check in self._checks for code, why in check.unchecked.items()}
@@ -218,13 +245,23 @@ class AuditRunner:
             policy=policy,
             ignored=ignored,
             rules={code: why or unchecked.get(code, "") for code, why in (rules or {}).items()},
+            site=self.site,
+            dropped=self._dropped(),
         )
+
+    def _dropped(self) -> int | None:
+        """The number of entries without a record; None without outcomes, and with filters, which hide some of them."""
+        if not self._outcomes or any(not UNWANTED.keys().isdisjoint(each.dropped) for each in self._outcomes):
+            return None
+        return sum(each.entries - each.kept for each in sitemaps_of(self._outcomes) if each.format != Format.INDEX)
 
     def _rows(self) -> Iterator[TreeRow]:
         """The sitemap tree; each row counts the problems of all findings in its document."""
         by_document = self.findings.by_document()
         for row in self._tree.rows():
-            problems = by_document[row.url]
+            problems, cause = by_document[row.url], self._causes.get(row.url)
+            if cause is not None:
+                row = attrs.evolve(row, problem=f"{cause.code} {cause.message}")
             yield row if row.problems is None and not problems else attrs.evolve(row, problems=problems)
 
 
@@ -236,6 +273,14 @@ _HANDLERS: dict[type, Callable[[AuditRunner, Any], None]] = {
     Problem: AuditRunner._problem,
     Outcome: AuditRunner._outcome,
 }
+
+
+def _may_cut(problem: Problem) -> bool:
+    """Whether it is an error that the end of a document is missing. Data with a wrong CRC or size is all there."""
+    if problem.severity != "error":
+        return False
+    is_gzip_cut = problem.code == "F07" and "is damaged: wrong" not in problem.message
+    return problem.code == "F04" or is_gzip_cut or kind_of(problem) == "document cut off"
 
 
 def _now() -> datetime:

@@ -18,7 +18,7 @@ from ..serialize.jsonl import stamp
 from ..version import __version__
 from .ci_formats import message_of, no_file, place_of, samples_of, shown
 from .occurrences import most_severe
-from .rule_docs import explain, plain
+from .rule_docs import TOOL, explain, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -84,7 +84,9 @@ def to_sarif(
 
 def _rule(code: str) -> Json:
     explanation, severity = explain(code), CATALOGUE[code].severity
-    texts = (f"Why it matters: {explanation.why}", f"How to fix: {explanation.fix}", f"Source: {explanation.source}")
+    texts = [f"Why it matters: {explanation.why}", f"How to fix: {explanation.fix}", f"Source: {explanation.source}"]
+    if explanation.tool:
+        texts.insert(2, f"{TOOL}: {explanation.tool}")
     rule = {
         "id": code,
         "name": "".join(word.capitalize() for word in _WORD.findall(_NO_WORD.sub("", explanation.title))),

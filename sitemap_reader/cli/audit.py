@@ -10,11 +10,12 @@ import attrs
 
 from ..checks.audit import AuditRequest, ComparisonSources, audit, audit_lines
 from ..checks.findings import SEVERITIES
+from ..checks.html.charts import can_draw
 from ..checks.report_set import ReportSet
 from ..checks.rule_docs import explain_all
 from ..checks.url_checks import check_bar
 from ..client.targets import find_target, reject_sitemap_file
-from ..model.errors import UsageError
+from ..model.errors import UsageError, install_hint
 from ..serialize.dumps import STDIN, is_dump_name, numbered_objects
 from .audit_outputs import open_audit_outputs
 from .exits import Exit
@@ -93,6 +94,8 @@ def run(
         report = auditor.result()
         if report is not None:
             outputs.write(report, _FAILING[fail_on], auditor.file_of)
+            if len(targets) == 1 and any(each == "html" for each, _ in outputs.reports) and not can_draw():
+                console.note(f"note: {install_hint('analysis')} adds charts to the HTML report")
             if report.failing(_FAILING[fail_on]):
                 ended.append(Exit.THRESHOLD)
     if report is None:
@@ -167,6 +170,7 @@ class _Auditor:
 
     def _keep(self, report: Report) -> Exit:
         self.reports.append(report)
+        self.outputs.write_rows(report)
         is_partial = report.complete is False
         if report.urls:
             return Exit.PARTIAL if is_partial else Exit.COMPLETE

@@ -1,4 +1,4 @@
-"""The outputs of `audit`: -o, --also and --findings; reports at the end, and rows of occurrences as they are found.
+"""The outputs of `audit`: -o, --also and --findings; reports at the end, and rows of occurrences at that of a target.
 
 In: names of files and a format. Out: AuditOutputs, whose files are open until their block ends.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from ..checks.ci_formats import MAX_ANNOTATIONS, no_file
-from ..checks.occurrences import Occurrence, OccurrenceBuffer
+from ..checks.occurrences import Occurrence, OccurrenceBuffer, RowSpool
 from ..checks.sarif import MAX_RESULTS
 from ..client.terminal import FILE, FILE_COLUMNS, Screen
 from ..model.errors import UsageError
@@ -91,6 +91,7 @@ class AuditOutputs:
     _file: str | None = None
     _beside: Sink | None = None
     _found: int = 0
+    _rows: RowSpool = attrs.field(factory=RowSpool)
     site: str = ""
     names_sites: bool = False
 
@@ -101,15 +102,16 @@ class AuditOutputs:
 
     def _add(self, found: Occurrence) -> None:
         self._found += 1
-        if self._beside is not None and self._found > MAX_PAGE_ROWS:
-            for each in self._kept:
-                self._beside.write(each.to_dict())
-            self.sinks.append(self._beside)
-            self._beside = None
         if self._kept.limit:
             self._kept.add(found)
-        if self.sinks:
-            row = {**found.to_dict(), "site": self.site} if self.names_sites else found.to_dict()
+        if self.sinks or self._beside is not None:
+            self._rows.add({**found.to_dict(), "site": self.site} if self.names_sites else found.to_dict())
+
+    def write_rows(self, report: Report) -> None:
+        """Writes the rows of a target, in the order of its findings."""
+        if self._beside is not None and self._found > MAX_PAGE_ROWS:
+            self.sinks.append(self._beside)
+        for row in self._rows.take((each.code, each.severity) for each in report.findings):
             for sink in self.sinks:
                 sink.write(row)
 

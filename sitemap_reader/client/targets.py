@@ -89,6 +89,12 @@ class Target:
         return self.replay.file_of(url) if isinstance(self.replay, StaticFilesFetcher) else None
 
     @property
+    def site(self) -> str | None:
+        """The hosts of a recording or of local files; None for other targets, whose name has it."""
+        hosts = dict.fromkeys(host(f"{seed.origins[0]}/") for seed in self.seeds) if self.replay is not None else ()
+        return ", ".join(hosts) or None
+
+    @property
     def domain(self) -> str:
         """The registrable domain of the site: limits on requests are of all its hosts together."""
         return registrable_domain(host(f"{self.seeds[0].origins[0]}/"))

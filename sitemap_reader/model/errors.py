@@ -145,9 +145,9 @@ class PartialRead(ReadError):
 
 
 def install_hint(extra: str) -> str:
-    """The command that installs an extra, from the sources, as there is no distribution on PyPI.
+    """The command that installs an extra.
 
     >>> install_hint("parquet")
-    "pip install '.[parquet]' in a clone of sitemap-reader"
+    "pip install 'sitemap-reader[parquet]'"
     """
-    return f"pip install '.[{extra}]' in a clone of sitemap-reader"
+    return f"pip install 'sitemap-reader[{extra}]'"

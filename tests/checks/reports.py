@@ -88,6 +88,7 @@ def small() -> Report:
         at=AT,
         urls=48_142,
         pages=47_903,
+        dropped=108,
         complete=False,
         findings=findings,
         sitemaps=rows,

@@ -138,12 +138,49 @@ def test_broken_site_reports_all_faults() -> None:
         ("F01", "error"): 2,
         ("F05", "error"): 1,
         ("F07", "error"): 1,
-        ("S01", "error"): 1,
         ("S01", "warning"): 8,
         ("U04", "warning"): 10,
         ("F10", "info"): 5,
     }
     assert not report.complete
+
+
+def test_a_cut_is_one_error_and_states_what_was_read() -> None:
+    report = sr.audit(SITES / "broken", select="F07,S01")
+    (cut,) = [each for each in report.findings if each.severity == "error"]
+    cause = "gzip data is cut off, its end is missing"
+    message = f"{cause}: 56 URLs read before that; the number lost is unknown"
+    assert [(each.code, each.message) for each in cut.samples] == [("F07", message)]
+    row = next(each for each in report.sitemaps if each.url.endswith("/cut.xml.gz"))
+    assert (row.complete, row.problem, row.problems) == ("no", f"F07 {cause}", 1)
+    (alone,) = [each for each in sr.audit(SITES / "broken", select="S01").findings if each.severity == "error"]
+    assert alone.samples[0].message.startswith("the end of the root element was not reached: 56 URLs read before that;")
+
+
+@pytest.mark.parametrize(
+    ("name", "codes"),
+    [
+        ("corrupt-middle.xml.gz", ["F07"]),
+        ("truncated.xml.gz", ["F07"]),
+        ("truncated-text.txt.gz", ["F07"]),
+        ("without-trailer.xml.gz", ["F07"]),
+        ("bad-crc.xml.gz", ["F07"]),
+        ("../index/truncated.xml", ["S01"]),
+        ("../damage/bare-ampersand.xml", []),
+    ],
+)
+def test_a_missing_end_is_counted_once(name: str, codes: list[str]) -> None:
+    report = sr.audit(SITES.parent / "gzip" / name, base="https://example.com/", select="F07,S01")
+    assert [each.code for each in report.findings if each.severity == "error"] == codes
+
+
+def test_a_wrong_checksum_hides_no_missing_end(tmp_path: Path) -> None:
+    cut = b"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'><url><loc>https://e.com/</loc></url><url>"
+    packed = bytearray(gzip.compress(cut))
+    packed[-5] ^= 1
+    (tmp_path / "a.xml.gz").write_bytes(packed)
+    report = sr.audit(tmp_path / "a.xml.gz", base="https://e.com/", select="F07,S01")
+    assert sorted(each.code for each in report.findings) == ["F07", "S01"]
 
 
 def test_unreadable_site_is_reported(tmp_path: Path) -> None:
@@ -232,7 +269,7 @@ def test_select_limits_the_findings() -> None:
 
 def test_samples_limits_the_samples() -> None:
     report = sr.audit(SITES / "broken", samples=1)
-    assert [len(finding.samples) for finding in report.findings] == [1] * 7
+    assert [len(finding.samples) for finding in report.findings] == [1] * 6
     with pytest.raises(sr.UsageError, match="samples must be a number, 0 or more, not -1"):
         sr.audit(SITES / "broken", samples=-1)
 
@@ -318,10 +355,13 @@ def test_json_has_all_that_the_report_has() -> None:
     report = sr.audit(SITES / "broken")
     form = json.loads(report.to_json())
     assert list(form) == [
-        "target", "at", "version", "complete", "urls", "pages", "problems", "findings", "sitemaps", "facts", "notes",
+        "target", "site", "at", "version", "complete", "urls", "dropped", "pages", "problems", "findings", "sitemaps",
+        "facts", "notes",
         "policy", "url_checks",
     ]  # fmt: skip
-    assert form["problems"] == {"error": 5, "warning": 18, "info": 5}
+    assert form["problems"] == {"error": 4, "warning": 18, "info": 5}
+    assert (form["target"], form["site"]) == (str(SITES / "broken"), "broken.example")
+    assert (form["urls"], form["dropped"]) == (146, 10)
     first = form["findings"][0]
     assert first["code"] == "F01"
     assert first["rule"] == sr.explain("F01").rule
@@ -344,7 +384,10 @@ def chunks(text: str) -> Iterator[str]:
 def test_text_begins_with_the_summary() -> None:
     head, overview, *findings = chunks(sr.audit(SITES / "broken").to_text())
     text = " ".join(head.split())
-    assert text.startswith(f"{SITES / 'broken'}: 5 errors, 18 warnings and 5 notices in 146 URLs ")
+    assert text.startswith(
+        "broken.example: 4 errors, 18 warnings and 5 notices in 146 URLs (10 of 156 dropped) "
+        f"156 URLs listed, 10 dropped, 146 kept; 9 documents; read from {SITES / 'broken'}; as of "
+    )
     assert "; partial: 3 documents could not be read, 1 document could be read in part only" in text
     assert overview.splitlines() == [
         "Sitemaps that cannot be read:",
@@ -352,22 +395,22 @@ def test_text_begins_with_the_summary() -> None:
         "error    F05   1  HTML page instead of a sitemap",
         "error    F07   1  Corrupt or truncated gzip data",
         "URLs lost:",
-        "error    S01   1  XML not well-formed",
         "warning  U04  10  Cross-host URL not authorised by robots.txt",
         "Wrong signals:",
         "warning  S01   8  XML not well-formed",
         "Notices:",
         "notice   F10   5  Neither ETag nor Last-Modified header",
     ]
-    assert len(findings) == 7
-    assert "  - and 5 more" in findings[4].splitlines()
+    assert len(findings) == 6
+    assert "  - and 5 more" in findings[3].splitlines()
 
 
 def test_text_of_nothing_found_is_short() -> None:
     report = sr.audit(AUDITED / "clean")
     assert report.to_text() == (
-        f"{AUDITED / 'clean'}: nothing found in {report.urls} URLs\n"
-        f"7 documents; {report.pages} unique URLs; as of 2026-11-01 12:00 UTC\n"
+        f"clean.example: nothing found in {report.urls} URLs\n"
+        f"{report.urls} URLs listed, 0 dropped, {report.urls} kept; 7 documents; read from\n"
+        f"{AUDITED / 'clean'}; as of 2026-11-01 12:00 UTC\n"
     )
 
 
@@ -433,7 +476,7 @@ def test_file_name_that_is_not_utf_8(tmp_path: Path) -> None:
 def test_problems_of_the_tree_are_those_of_the_findings() -> None:
     report = sr.audit(SITES / "broken")
     rows = {row.url: row.problems for row in report.sitemaps}
-    assert sum(problems or 0 for problems in rows.values()) == sum(finding.count for finding in report.findings) == 28
+    assert sum(problems or 0 for problems in rows.values()) == sum(finding.count for finding in report.findings) == 27
     assert rows["https://broken.example/maps/good.xml"] == 1  # F10
 
 
@@ -469,7 +512,7 @@ def test_a_full_disk_costs_one_rule(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_repr_of_a_report() -> None:
     report = sr.audit(SITES / "broken")
-    assert repr(report) == f"<Report of {SITES / 'broken'}: 5 errors, 18 warnings, 5 notices in 146 URLs>"
+    assert repr(report) == f"<Report of {SITES / 'broken'}: 4 errors, 18 warnings, 5 notices in 146 URLs>"
     assert str(report) == report.to_text()
 
 

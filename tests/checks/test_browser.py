@@ -177,7 +177,7 @@ def test_the_overview_is_aligned(show):
 def found(number: int, **fields: object) -> Occurrence:
     row: dict[str, object] = {
         "code": "D01", "severity": "error", "url": f"{SHOP}/{number}", "value": f"day {number}",
-        "sitemap": f"{SHOP}/{number % 3}.xml", "line": number, "rule": "Unreadable lastmod",
+        "sitemap": f"{SHOP}/{number % 3}.xml", "line": number, "title": "Unreadable lastmod",
         "message": f"lastmod no. {number}", "field": "lastmod",
     }  # fmt: skip
     return Occurrence(**{**row, **fields})  # type: ignore[arg-type]

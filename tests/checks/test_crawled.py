@@ -151,6 +151,14 @@ def test_orphans_count_from_the_first_however_they_come(split: int) -> None:
     assert {sample.line for sample in finding.samples if sample.sitemap == SITEMAP} >= {2}
 
 
+@pytest.mark.parametrize(("listed", "is_partial"), [(10, False), (11, True)])
+def test_a_crawl_that_is_small_for_the_sitemaps_is_noted(listed: int, is_partial: bool) -> None:
+    crawl = read(page(f"{SITE}/0"), page(f"{SITE}/1"))
+    audit(crawl, some(*(f"{SITE}/{number}" for number in range(listed))))
+    note = f"crawl.jsonl has 2 pages, the sitemaps {listed}: C05 may only mean that the crawl was partial"
+    assert crawl.notes == [note] * is_partial
+
+
 def test_crawl_of_another_site_is_reported_once() -> None:
     crawl = read(page("https://elsewhere.example/"), page("https://elsewhere.example/a", 404))
     assert site_text(crawl, some(HOME, OLD), some(CART)) == []

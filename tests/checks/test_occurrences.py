@@ -73,7 +73,7 @@ def test_a_row_has_the_url_the_value_and_the_place(tmp_path: Path) -> None:
     )  # fmt: skip
     assert row.to_dict() == {
         "type": "finding", "code": "D01", "severity": "error", "url": "https://e.com/2", "value": "soon",
-        "sitemap": "https://e.com/a.xml", "line": 3, "rule": "Unreadable date",
+        "sitemap": "https://e.com/a.xml", "line": 3, "title": "Unreadable date",
         "message": 'lastmod "soon" is no date', "field": "lastmod", "count": 1, "new": None,
     }  # fmt: skip
 

@@ -21,7 +21,6 @@ from tiers import examples
 from sitemap_reader.checks.html.cards import sitemaps
 from sitemap_reader.checks.html.charts import (
     GAP_WIDTH_UNITS,
-    INSTALL,
     LABEL_CHARS,
     MAX_NAMES,
     MAX_SLOWEST,
@@ -323,8 +322,9 @@ def test_the_score_counts_problems_urls_pages_and_sitemaps():
             "Errors": "1,333",
             "Warnings": "211",
             "Notices": "4",
-            "URLs listed": "48,142",
-            "Unique URLs": "47,903",
+            "URLs listed": "48,250",
+            "Dropped": "108",
+            "Kept, 47,903 unique": "48,142",
             "Sitemaps": "5",
         }
 
@@ -339,6 +339,26 @@ def test_every_code_has_a_card():
     assert len(shown.all_of("article")) == len(CATALOGUE)
     names = [attributes["id"] for _, attributes in shown.elements if "id" in attributes]
     assert len(names) == len(set(names))
+
+
+def test_cards_of_errors_are_open():
+    cards = re.findall(r'<article class="finding (\w+)".*?><details( open)?>', page(small()))
+    assert len(cards) == len(small().findings)
+    assert all((severity == "error") == bool(is_open) for severity, is_open in cards)
+
+
+def test_an_incomplete_sitemap_has_at_least_its_entries():
+    cut = row(f"{SHOP}/cut.xml.gz", entries=56, kept=56, complete="no", problem="F07 cut off")
+    shown = page(attrs.evolve(small(), sitemaps=(cut,)))
+    assert '<td class="number">56+</td><td class="number">56</td>' in shown
+    assert "partial (F07)" in shown
+
+
+def test_a_recording_is_titled_by_its_host():
+    report = attrs.evolve(small(), target="recorded/shop", site="shop.example")
+    for render in (page, fragment):
+        assert "shop.example" in render(report)
+        assert "recorded/shop" not in render(report)
 
 
 def test_severities_have_words_and_shapes():
@@ -522,7 +542,6 @@ def test_response_times_are_counted_by_their_length():
 def test_charts_are_drawn_with_their_numbers_below():
     shown = charted_page(small())
     assert shown.count('<svg class="chart"') == len(figures(small())) == 4
-    assert INSTALL not in Parsed(shown).text
     for figure in figures(small()):
         assert f"<h3>{figure.title}</h3>" in shown
         for bar in figure.bars:
@@ -530,13 +549,14 @@ def test_charts_are_drawn_with_their_numbers_below():
 
 
 @pytest.mark.parametrize("missing", ["altair", "vl_convert"])
-def test_without_the_extra_there_are_tables_and_a_line_that_says_how_to_get_charts(monkeypatch, missing):
+def test_without_the_extra_there_are_tables_with_bars_and_no_advice_for_it(monkeypatch, missing):
     charted = Parsed(charted_page(small()))
     monkeypatch.setitem(sys.modules, missing, None)
     shown = Parsed(written_page(small()))
     assert draw(figures(small())) is None
-    assert f"{INSTALL} draws charts of these numbers." in shown.text
-    assert not shown.all_of("svg")
+    assert "pip install" not in shown.text
+    bars = sum(bool(bar.count) for figure in figures(small()) for bar in figure.bars)
+    assert len(shown.all_of("rect")) == len(shown.all_of("svg")) == bars
     assert len(shown.all_of("table")) == len(charted.all_of("table"))
     closed = [each for each in shown.all_of("details") if "open" not in each]
     assert len(closed) == len([each for each in charted.all_of("details") if "open" not in each]) - 4

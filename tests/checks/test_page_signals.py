@@ -155,7 +155,7 @@ def test_what_is_no_html_is_like_nothing() -> None:
 
 def test_without_selectolax_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "selectolax.lexbor", None)
-    with pytest.raises(UsageError, match=r"check_urls needs selectolax: pip install '\.\[pages\]'"):
+    with pytest.raises(UsageError, match=r"check_urls needs selectolax: pip install 'sitemap-reader\[pages\]'"):
         require_selectolax()
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def test_filters_are_options_and_stand_in_a_note() -> None:
     result = run("audit", BROKEN, "--include", "/list/", "--exclude", "/list/1", "-q")
     text = " ".join(result.stdout.split())
-    assert " in 19 URLs 9 documents; " in text
+    assert " in 19 URLs 19 URLs; 9 documents; " in text
     assert " note: filtered by include /list/; exclude /list/1: only what matches was checked" in text
     assert run("audit", SHOP, "--follow", "no such sitemap", "-q").exit_code == 4
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
@@ -26,25 +27,31 @@ def test_text_has_the_total_then_each_report(dump: str) -> None:
     assert result.exit_code == 1
     head, *_ = result.stdout.split("\n\n\n")
     assert head.splitlines() == [
-        "5 errors, 48 warnings and 15 notices in 1,426 URLs of 3 targets",
-        f"  {SHOP}: 0 errors, 0 warnings and 10 notices in 640 URLs",
-        f"  {BROKEN}: 5 errors, 18 warnings and 5 notices in 146 URLs",
+        "4 errors, 48 warnings and 15 notices in 1,426 URLs (10 of 1,436 dropped) of 3 targets",
+        "  shop.example: 0 errors, 0 warnings and 10 notices in 640 URLs",
+        "  broken.example: 4 errors, 18 warnings and 5 notices in 146 URLs (10 of 156 dropped)",
         f"  {dump}: 0 errors, 30 warnings and 0 notices in 640 URLs",
     ]
     parts = result.stdout.split("\n\n\n")[1:]
-    assert [part.split(":")[0] for part in parts] == [SHOP, BROKEN, dump]
+    assert [part.split(":")[0] for part in parts] == ["shop.example", "broken.example", dump]
     assert parts[2].splitlines()[3:] == run("audit", dump, "-q").stdout.splitlines()[3:]
     summary, partial = result.stderr.splitlines()
-    assert summary.startswith("5 errors, 48 warnings and 15 notices in 1,426 URLs of 3 targets; ")
+    assert summary.startswith("4 errors, 48 warnings and 15 notices in 1,426 URLs (10 of 1,436 dropped) of 3 targets; ")
     assert partial == (
         f"partial: {BROKEN}: 3 documents could not be read, 1 document could be read in part only (exit 1)"
     )
 
 
+def test_recordings_of_one_host_are_titled_by_their_targets(tmp_path: Path) -> None:
+    copy = str(shutil.copytree(SHOP, tmp_path / "tuesday"))
+    lines = run("audit", SHOP, copy).stdout.splitlines()
+    assert [line.split(":")[0].strip() for line in lines[1:3]] == [SHOP, copy]
+
+
 def test_json_has_an_object_for_each_target(dump: str) -> None:
     form = json.loads(run("audit", SHOP, BROKEN, dump, "--format", "json", "-q").stdout)
     assert form.keys() == {"version", "problems", "targets"}
-    assert form["problems"] == {"error": 5, "warning": 48, "info": 15}
+    assert form["problems"] == {"error": 4, "warning": 48, "info": 15}
     alone = json.loads(run("audit", BROKEN, "--format", "json", "-q").stdout)
     assert form["targets"][1].keys() == alone.keys()
     both = (form["targets"][1], alone)
@@ -79,7 +86,7 @@ def test_page_has_a_contents_list_and_each_report(tmp_path: Path) -> None:
     assert page.count("Neither ETag nor Last-Modified header") == 2
     assert "https://broken.example/maps/gone.xml" in page
     assert page.count("<!DOCTYPE html>") == 1
-    assert "5 errors, 18 warnings and 15 notices in 786 URLs of 2 targets" in page
+    assert "4 errors, 18 warnings and 15 notices in 786 URLs (10 of 796 dropped) of 2 targets" in page
 
 
 def test_most_severe_exit_code_wins_and_the_others_are_reported(tmp_path: Path) -> None:
@@ -94,7 +101,7 @@ def test_most_severe_exit_code_wins_and_the_others_are_reported(tmp_path: Path) 
 
 def test_rows_have_the_occurrences_of_all_targets() -> None:
     lines = run("audit", SHOP, BROKEN, "--format", "jsonl", "-q").stdout.splitlines()
-    assert len(lines) == 10 + 28
+    assert len(lines) == 10 + 27
 
 
 def test_no_target_with_a_report_writes_none(tmp_path: Path) -> None:

@@ -429,7 +429,7 @@ def test_the_audit_uses_the_policy(config: Callable[[str], Path]) -> None:
 
 
 def test_one_problem_above_a_threshold_fails(config: Callable[[str], Path]) -> None:
-    config(POLICY.format(share=0.5))
+    config(POLICY.format(share=1).replace("F = 2", "F = 1"))
     assert run("audit", BROKEN).exit_code == 1
     assert run("audit", BROKEN, "--fail-on", "never").exit_code == 3
     assert run("audit", BROKEN, "--no-config", "--select", "F10", "--fail-on", "warning").exit_code == 3

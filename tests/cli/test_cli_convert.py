@@ -108,7 +108,7 @@ def test_without_pyarrow_parquet_says_what_to_install(tmp_path: Path, monkeypatc
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     result = run("convert", SHOP_DUMP, "-o", tmp_path / "urls.parquet")
     assert result.exit_code == 2
-    assert result.stderr == "error: parquet needs pyarrow: pip install '.[parquet]' in a clone of sitemap-reader\n"
+    assert result.stderr == "error: parquet needs pyarrow: pip install 'sitemap-reader[parquet]'\n"
     assert list(tmp_path.iterdir()) == []
 
 

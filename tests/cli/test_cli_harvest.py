@@ -204,7 +204,7 @@ def test_without_dask_the_extra_is_named(harvest, monkeypatch, tmp_path, missing
     result = harvest(["a.example"])
     assert result.exit_code == Exit.USAGE
     assert result.stderr.startswith("error: harvest needs ")
-    assert "pip install '.[dask]' in a clone of sitemap-reader" in result.stderr
+    assert "pip install 'sitemap-reader[dask]'" in result.stderr
     assert not (tmp_path / "out").exists()
 
 

@@ -40,7 +40,7 @@ def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("discover",), "url\twhy"),
         (("tree",), "depth\turl"),
         (("stats",), "group\tname"),
-        (("audit", "--fail-on", "never"), f"{WWW}/: 0 errors, 1 warning"),
+        (("audit", "--fail-on", "never"), "www.example.com: 0 errors, 1 warning"),
         (("sync", "--state", "state.db", "--format", "csv"), "change,"),
     ],
 )

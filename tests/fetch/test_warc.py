@@ -264,7 +264,7 @@ def test_encoding_without_its_library_says_what_to_install(warc, monkeypatch):
 
     fetcher = warc(response(PACKERS["br"](BODY), "Content-Encoding: br"))
     monkeypatch.setattr(builtins, "__import__", without)
-    assert "pip install '.[warc]' in a clone of sitemap-reader" in str(fetched(fetcher)[3])
+    assert "pip install 'sitemap-reader[warc]'" in str(fetched(fetcher)[3])
 
 
 def test_a_body_comes_in_pieces(warc):

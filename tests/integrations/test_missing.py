@@ -15,5 +15,5 @@ def test_without_its_framework_the_import_says_what_to_install(framework: str) -
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.stderr.splitlines()[-1] == (
         f"ImportError: sitemap_reader.integrations.{name} needs {framework}: "
-        f"pip install '.[{name}]' in a clone of sitemap-reader"
+        f"pip install 'sitemap-reader[{name}]'"
     )

@@ -350,7 +350,7 @@ def test_parquet_through_a_pipe_is_refused() -> None:
 def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     data = parquet_of({"loc": ["a"]})
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    reported = "old.parquet is Parquet, which needs pyarrow: pip install '.[parquet]' in a clone of sitemap-reader"
+    reported = "old.parquet is Parquet, which needs pyarrow: pip install 'sitemap-reader[parquet]'"
     assert failure(data, "old.parquet") == reported
 
 

@@ -12,11 +12,11 @@ from ...model.errors import printable
 from ...parser.content.sniff import Format
 from ..findings import IMPACTS, SEVERITIES
 from ..occurrences import with_url
-from ..rule_docs import explain
+from ..rule_docs import TOOL, explain
 from .elements import Html, element, is_address, joined, link, prose, shortened, site_text
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Sequence
 
     from ...model.problems import Problem, Severity
     from ..findings import AuditResult, Finding
@@ -34,21 +34,21 @@ _UNREAD = {
     False: " Documents that could not be read may have some.",
     None: " Documents that were not read, if any, may have some.",
 }
-_OPEN_CARDS, OVERVIEW_LINES = 3, 10
+OVERVIEW_LINES = 10
 # So that severities differ without colours, too.
 _SHAPES: dict[Severity, str] = {"error": "◆", "warning": "▲", "info": "●"}
 
 
 def findings_part(result: AuditResult, occurrences: int = 0, file: str | None = None) -> Html:
-    """The cards of all findings by impact, the first ones open; a sentence if there are none.
+    """The cards of all findings by impact, those of errors open; a sentence if there are none.
 
     The page has the data of so many `occurrences`, and `file` has those beyond them.
     """
     title = element("h2", "Findings")
     if not result.findings:
         return element("section", title, nothing(result), id="findings")
-    names, opened = _names(result), {*result.findings[:_OPEN_CARDS]}
-    groups = [_group(impact, found, names, opened) for impact, found in _by_impact(result)]
+    names = _names(result)
+    groups = [_group(impact, found, names) for impact, found in _by_impact(result)]
     more = _more(result, occurrences, file) if occurrences else None
     return element("section", title, _filters(result), more, *groups, id="findings")
 
@@ -171,16 +171,16 @@ def _filters(result: AuditResult) -> Html:
     return element("div", group, label, status, class_="filters", hidden=True)
 
 
-def _group(impact: str, found: list[Finding], names: Names, opened: Container[Finding]) -> Html:
+def _group(impact: str, found: list[Finding], names: Names) -> Html:
     """The cards of findings of one impact; the script updates the tally while cards are hidden."""
     occurrences_of_all = sum(finding.count for finding in found)
     tally = f"· {count_of(len(found), 'finding')}, {count_of(occurrences_of_all, 'occurrence')}"
     heading = element("h3", IMPACTS[impact], " ", element("span", tally, class_="tally"))
-    cards = [_card(finding, names[finding.code, finding.severity], is_open=finding in opened) for finding in found]
+    cards = [_card(finding, names[finding.code, finding.severity]) for finding in found]
     return element("section", heading, *cards, class_="group")
 
 
-def _card(finding: Finding, name: str, *, is_open: bool) -> Html:
+def _card(finding: Finding, name: str) -> Html:
     explanation = explain(finding.code)
     head = element(
         "summary",
@@ -200,11 +200,12 @@ def _card(finding: Finding, name: str, *, is_open: bool) -> Html:
         element("p", _source(explanation.source), class_="source"),
         element("ul", *kinds, class_="kinds") if kinds else None,
         _samples(finding),
+        element("p", f"{TOOL}: ", prose(explanation.tool), class_="tool") if explanation.tool else None,
         class_="inside",
     )
     return element(
         "article",
-        element("details", head, inside, open=is_open),
+        element("details", head, inside, open=finding.severity == "error"),
         class_=f"finding {finding.severity}",
         id=name,
         data_severity=finding.severity,

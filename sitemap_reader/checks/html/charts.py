@@ -10,12 +10,13 @@ import math
 import re
 from bisect import bisect_right
 from collections import Counter
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import orjson
 
-from ...model.errors import install_hint, printable
+from ...model.errors import printable
 from ...parser.content.sniff import Format
 from .elements import Html, element, shortened
 
@@ -193,7 +194,6 @@ def _seconds(row: TreeRow) -> float | None:
     return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
-INSTALL = install_hint("analysis")
 _WIDTH, _HEIGHT, _BAR_HEIGHT, _MAX_BAR_WIDTH = 400, 190, 22, 44
 LABEL_CHARS, _LABEL_WIDTH, _MIN_INNER_WIDTH = 18, 46, 250
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -209,13 +209,18 @@ _PLACED = ("transform", "d", "x", "y", "dy", "x1", "y1", "x2", "y2", "width", "h
 _NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 
+def can_draw() -> bool:
+    """Whether the extra `analysis` is installed."""
+    return all(map(find_spec, ("altair", "vl_convert")))
+
+
 def draw(figures: Sequence[Figure]) -> list[Html] | None:
     """An SVG for each figure; None without the extra `analysis`."""
-    try:
-        import altair
-        import vl_convert
-    except ImportError:
+    if not can_draw():
         return None
+    import altair
+    import vl_convert
+
     return [_svg(altair, vl_convert, figure) for figure in figures]
 
 

@@ -60,12 +60,12 @@ def render_page(result: AuditResult, occurrences: Sequence[Occurrence] = (), fil
     foot = element("footer", element("p", f"sitemap-reader {__version__}"))
     style, script = resource(__package__, "page.css"), resource(__package__, "page.js")
     data = occurrence_data(result, occurrences) if occurrences else None
-    return html_document(f"Sitemap audit: {result.target}", main, foot, data, style=style, script=script)
+    return html_document(f"Sitemap audit: {result.name}", main, foot, data, style=style, script=script)
 
 
 def render_fragment(result: AuditResult) -> str:
     """A short report to embed in another page: no script, and styles for its own elements only."""
-    title = element("p", element("strong", "Sitemap audit"), " of ", link(result.target), ", as of ", _time(result))
+    title = element("p", element("strong", "Sitemap audit"), " of ", link(result.name), ", as of ", _time(result))
     return _fragment(
         result, title, element("style", resource(__package__, "fragment.css")), more_in="to_html() has all"
     )
@@ -74,7 +74,7 @@ def render_fragment(result: AuditResult) -> str:
 def render_several(results: Sequence[AuditResult], headline: str) -> str:
     """Short reports one after the other behind a list of their targets, as an HTML document."""
     rows = [
-        element("li", element("a", result.target, href=f"#target-{number}"), f": {result.headline}")
+        element("li", element("a", result.name, href=f"#target-{number}"), f": {result.headline}")
         for number, result in enumerate(results, 1)
     ]
     head = element(
@@ -84,7 +84,7 @@ def render_several(results: Sequence[AuditResult], headline: str) -> str:
     for number, result in enumerate(results, 1):
         title = element("p", "As of ", _time(result))
         part = _fragment(result, title, more_in="the report of this target alone has all")
-        heading = element("h2", link(result.target))
+        heading = element("h2", link(result.name))
         parts.append(element("section", heading, part, id=f"target-{number}"))
     foot = element("footer", element("p", f"sitemap-reader {__version__}"))
     style = Html(resource(__package__, "fragment.css") + _SEVERAL_CSS)
@@ -116,7 +116,7 @@ def _head(result: AuditResult, contents: Html) -> Html:
     return element(
         "header",
         element("div", element("p", "Sitemap audit", class_="eyebrow"), contents, class_="bar"),
-        element("h1", link(result.target), class_="long" if len(result.target) > _LONG_CHARS else "short"),
+        element("h1", link(result.name), class_="long" if len(result.name) > _LONG_CHARS else "short"),
         element("p", "As of ", _time(result), class_="when"),
         element("p", _state(result, "#sitemaps"), class_=f"state {_STATES[result.complete]}"),
         class_="top",
@@ -154,9 +154,11 @@ def _score(result: AuditResult) -> Html:
         for severity in SEVERITIES
     ]
     known = result.complete is not None or result.sitemaps
+    unique = f", {result.pages:,} unique" if result.pages != result.urls else ""
     rest = [
-        ("URLs listed", result.urls),
-        ("Unique URLs", result.pages),
+        ("URLs listed", None if result.dropped is None else result.urls + result.dropped),
+        ("Dropped", result.dropped),
+        (f"Kept{unique}", result.urls),
         ("Sitemaps", sitemaps(result) if known else None),
     ]
     return element(

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from ...client.summary import count_of
 from ...model.records import Precision
 from ...statistics.facts import as_stated
-from .charts import INSTALL, MAX_SLOWEST, draw, figures, slowest
+from .charts import MAX_SLOWEST, draw, figures, slowest
 from .document import scrolling_table
 from .elements import Html, element, joined, link, site_text
 
@@ -100,7 +100,7 @@ def _row(row: TreeRow, root: str, unread: tuple[str, str]) -> list[Html]:
         element("th", name, scope="row"),
         element("td", read, class_=f"read {row.complete}" if row.complete in _COMPLETE else None, title=row.problem),
         element("td", _counted(row.problems), class_="number some" if row.problems else "number"),
-        _number(_counted(row.entries)),
+        _number(_counted(row.entries) + "+" * (row.complete == "no" and bool(row.entries))),
         _number(_counted(row.kept)),
         _cell(_NONE if row.format is None else site_text(row.format)),
         _number(_NONE if row.bytes_decoded is None else size(row.bytes_decoded)),
@@ -163,18 +163,16 @@ def size(number: int) -> str:
 
 
 def figures_part(result: AuditResult) -> Html | None:
-    """Charts, each with a table of its numbers; without the extra `analysis` the tables only."""
+    """Charts, each with a table of its numbers; without the extra `analysis` tables with bars."""
     shown = figures(result)
     if not shown:
         return None
     drawn = draw(shown)
-    hint = element("p", INSTALL, " draws charts of these numbers.", class_="more")
     charts: Sequence[Html | None] = drawn or [None] * len(shown)
     parts = [_figure(figure, chart) for figure, chart in zip(shown, charts, strict=True)]
     return element(
         "section",
         element("h2", "Figures"),
-        None if drawn else hint,
         element("div", *parts, class_="figures"),
         _slowest(result),
         id="figures",
@@ -184,18 +182,31 @@ def figures_part(result: AuditResult) -> Html | None:
 def _figure(figure: Figure, chart: Html | None) -> Html:
     heading = element("h3", figure.title)
     note = element("figcaption", figure.note) if figure.note else None
-    numbers = element("details", element("summary", "Numbers"), _numbers(figure), open=chart is None)
+    numbers = _numbers(figure, has_bars=chart is None)
+    if chart is not None:
+        numbers = element("details", element("summary", "Numbers"), numbers)
     return element("figure", heading, chart, note, numbers)
 
 
-def _numbers(figure: Figure) -> Html:
+def _numbers(figure: Figure, *, has_bars: bool = False) -> Html:
+    most = max(bar.count or 0 for bar in figure.bars)
     columns = ((figure.column.capitalize(), False), (figure.unit[:1].upper() + figure.unit[1:], True), ("Share", True))
     rows = [
-        [element("th", site_text(bar.name), scope="row"), _number(f"{count:,}"), _number(f"{count / figure.total:.1%}")]
+        [
+            element("th", site_text(bar.name), _bar(count / most) if has_bars else None, scope="row"),
+            _number(f"{count:,}"),
+            _number(f"{count / figure.total:.1%}"),
+        ]
         for bar in figure.bars
         if (count := bar.count)
     ]
     return scrolling_table(figure.title, columns, rows)
+
+
+def _bar(share: float) -> Html:
+    """A horizontal bar of this share of the width."""
+    length = element("rect", class_="bar", width=f"{share:.1%}", height="100%")
+    return element("svg", length, class_="chart share", aria_hidden="true")
 
 
 def _slowest(result: AuditResult) -> Html | None:
