@@ -51,6 +51,7 @@ linkcheck_ignore = [r"https?://([\w.-]+\.)?example(\.com|\.org)?\b", r"http://(l
 
 # --- HTML ---
 html_theme = "furo"
+html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "")
 html_title = f"sitemap-reader {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -85,7 +86,7 @@ def shorten_signature(
     app: Sphinx, what: str, name: str, obj: object, options: object, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
     """Leaves out keywords that the docstring lists, and metadata of types."""
-    signature = signature and re.sub(r"Annotated\[([^\[\],]+), [^\]]+\]", r"\1", signature)
+    signature = signature and re.sub(r"(?:~?typing\.)?Annotated\[([^\[\],]+), [^\]]+\]", r"\1", signature)
     if signature and "\nKeywords:" in (inspect.getdoc(obj) or ""):
         signature = re.sub(r"\*, .*\)$", "**keywords)", signature)
     return signature, returns
