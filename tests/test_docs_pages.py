@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # Languages of blocks that are not run.
 SHOWN = {"", "text", "json", "crontab", "ini", "nginx"}
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 TRIED = [block for page in PAGES for block in tried(page)]
 
 
@@ -73,7 +74,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [*PAGES, "docs/cli.md"])
+@pytest.mark.parametrize("page", ["README.md", *(str(each.relative_to(ROOT)) for each in DOCS)])
 def test_links_lead_somewhere(page: str) -> None:
     here = ROOT / page
     for file, anchor in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", here.read_text("utf-8")):
