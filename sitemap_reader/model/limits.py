@@ -81,7 +81,7 @@ class Limits:
     read_seconds: float = 30.0  #: silence between two bytes
     document_seconds: float = 300.0  #: network time of one document: all its tries, heads and bodies
     min_bytes_per_second: int = KIB  #: measured once min_rate_after_seconds have passed
-    min_rate_after_seconds: float = 30.0  #: also the time for a response's head, beyond connect_seconds and read_seconds
+    min_rate_after_seconds: float = 30.0  #: also for a response's head, beyond connect_seconds and read_seconds
     max_wait_seconds: float = 60.0  #: the longest Retry-After that is waited for
     tries: int = 3
 
