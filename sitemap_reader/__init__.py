@@ -121,7 +121,7 @@ _NAMES = {
 }
 # Classes whose modules import pandas: not part of `import *`, which works without it.
 _NEED_PANDAS = ("Chart", "Measure")
-# Public names for special needs: `sr.state.State`, `sr.fetch.ReplayFetcher`. docs/python.md lists them.
+# Public names for special needs: `sr.state.State`, `sr.fetch.ReplayFetcher`. docs/api lists them.
 SUBPACKAGES = (
     "analysis",
     "checks",

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
 # Languages of blocks that are not run.
 SHOWN = {"", "text", "json", "crontab", "ini", "nginx"}
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 TRIED = [block for page in PAGES for block in tried(page)]
 
 
-@pytest.mark.parametrize(("page", "first"), [("docs/quickstart.md", 3), ("docs/python.md", 1)])
+@pytest.mark.parametrize(("page", "first"), [("docs/tutorial-seo.md", 3), ("docs/python.md", 1)])
 def test_the_first_examples_of_a_page_print_what_it_shows(tmp_path: Path, page: str, first: int) -> None:
     if differing := differences(page, tmp_path, first=first):
         pytest.fail("\n".join(differing), pytrace=False)
@@ -73,7 +74,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [*PAGES, "docs/cli.md"])
+@pytest.mark.parametrize("page", ["README.md", *(str(each.relative_to(ROOT)) for each in DOCS)])
 def test_links_lead_somewhere(page: str) -> None:
     here = ROOT / page
     for file, anchor in re.findall(r"\]\(([^)#:]*)#?([^):]*)\)", here.read_text("utf-8")):

@@ -228,13 +228,6 @@ def test_public_names_of_subpackages_load_on_first_use(name: str):
         assert not (PACKAGE / name / f"{each}.py").exists(), "a name is not a module's"
 
 
-@pytest.mark.parametrize("name", sitemap_reader.SUBPACKAGES)
-def test_public_names_of_subpackages_are_documented(name: str):
-    row = re.search(rf"^\| `sr\.{name}` \|.*", (ROOT / "docs" / "python.md").read_text("utf-8"), re.M)
-    assert row
-    assert set(re.findall(r"`(\w+)`", row[0])) == {*getattr(sitemap_reader, name).__all__}
-
-
 # Steps of a program in order -> modules that are not imported after the step.
 STEPS = {
     "import sitemap_reader as sr; sr.parse(b'<urlset/>')": "aiohttp feedparser asyncio click",

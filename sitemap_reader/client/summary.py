@@ -130,7 +130,7 @@ class Summary:
         return "; ".join([*parts, f"{self.seconds:.1f} s"])
 
     def partial_line(self) -> str | None:
-        """`partial: ` and what is missing; None if nothing is."""
+        """`partial:` and what is missing; None if nothing is."""
         missing = self.missing()
         return f"partial: {missing}" if missing else None
 

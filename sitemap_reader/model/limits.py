@@ -45,44 +45,44 @@ class Limits:
     """Safety limits; each name ends in its unit or says what it counts."""
 
     # one document
-    max_wire_bytes: int = 200 * MIB  # as they are sent, packed or not
+    max_wire_bytes: int = 200 * MIB  #: as they are sent, packed or not
     max_decoded_bytes: int = 200 * MIB
     max_entries: int = 1_000_000
     max_entry_bytes: int = 4 * MIB
     max_entry_elements: int = 20_000
-    max_entry_problems: int = 1_000  # reported of one entry, each with its text
-    max_entry_repairs: int = 1_000  # places of one entry that are repaired
-    max_repairs: int = 1_000_000  # places of the document that are repaired: characters, structure
-    max_faults: int = 100_000  # places of the document where its structure breaks; a costly one counts more than once
-    max_work_per_byte: int = 140  # steps, of some 10 ns, for each decoded byte (and 64 KiB more): damage takes many
-    max_prefixes: int = 64  # undeclared ones that are declared for the document
-    max_shared_characters: int = 4 * MIB  # what the media of an item have in common, copied to each
-    max_token_bytes: int = MIB  # one XML token, one line, the text of one element
+    max_entry_problems: int = 1_000  #: reported of one entry, each with its text
+    max_entry_repairs: int = 1_000  #: places of one entry that are repaired
+    max_repairs: int = 1_000_000  #: places of the document that are repaired: characters, structure
+    max_faults: int = 100_000  #: places of the document where its structure breaks; a costly one counts more than once
+    max_work_per_byte: int = 140  #: steps, of some 10 ns, for each decoded byte (and 64 KiB more): damage takes many
+    max_prefixes: int = 64  #: undeclared ones that are declared for the document
+    max_shared_characters: int = 4 * MIB  #: what the media of an item have in common, copied to each
+    max_token_bytes: int = MIB  #: one XML token, one line, the text of one element
     max_xml_depth: int = 64
     max_attributes: int = 256
     max_gzip_layers: int = 2
     max_gzip_members: int = 10_000
-    max_fallback_bytes: int = 2 * MIB  # what feedparser is given
+    max_fallback_bytes: int = 2 * MIB  #: what feedparser is given
     fallback_seconds: float = 10.0
     fallback_memory_bytes: int = 512 * MIB
 
     # one site
     max_index_depth: int = 5
     max_documents: int = 100_000
-    max_site_bytes: int = 10 * GIB  # decoded, all documents together
-    max_proof_hosts: int = 100  # whose robots.txt is fetched only because an index lists a sitemap there
-    max_robots_bytes: int = 500 * KIB  # RFC 9309 2.5
-    max_robots_redirects: int = 5  # RFC 9309 2.3.1.2
+    max_site_bytes: int = 10 * GIB  #: decoded, all documents together
+    max_proof_hosts: int = 100  #: whose robots.txt is fetched only because an index lists a sitemap there
+    max_robots_bytes: int = 500 * KIB  #: RFC 9309 2.5
+    max_robots_redirects: int = 5  #: RFC 9309 2.3.1.2
     max_redirects: int = 10
-    max_crawl_delay_seconds: float = 30.0  # a host that states more is skipped; MOST_CRAWL_DELAY_SECONDS at most
+    max_crawl_delay_seconds: float = 30.0  #: a host that states more is skipped; MOST_CRAWL_DELAY_SECONDS at most
 
     # one request
     connect_seconds: float = 10.0
-    read_seconds: float = 30.0  # silence between two bytes
-    document_seconds: float = 300.0  # network time of one document: all its tries, heads and bodies
-    min_bytes_per_second: int = KIB  # measured once min_rate_after_seconds have passed
-    min_rate_after_seconds: float = 30.0  # also the time for a response's head, beyond connect_seconds and read_seconds
-    max_wait_seconds: float = 60.0  # the longest Retry-After that is waited for
+    read_seconds: float = 30.0  #: silence between two bytes
+    document_seconds: float = 300.0  #: network time of one document: all its tries, heads and bodies
+    min_bytes_per_second: int = KIB  #: measured once min_rate_after_seconds have passed
+    min_rate_after_seconds: float = 30.0  #: also for a response's head, beyond connect_seconds and read_seconds
+    max_wait_seconds: float = 60.0  #: the longest Retry-After that is waited for
     tries: int = 3
 
     def __attrs_post_init__(self) -> None:

@@ -1,0 +1,42 @@
+"""docs/api: the reference has every public name."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from importlib import import_module
+from importlib.util import find_spec
+
+import pytest
+from docs_runs import ROOT
+from tiers import not_installed
+
+import sitemap_reader
+
+ENTRY = re.compile(r"^\.\. (?:auto)?(?:function|class|exception|data):: (?:(\S+)\.)?(\w+)$", re.MULTILINE)
+# Module -> its names in the reference.
+DOCUMENTED: defaultdict[str, set[str]] = defaultdict(set)
+for page in (ROOT / "docs" / "api").glob("*.md"):
+    for module, name in ENTRY.findall(page.read_text("utf-8")):
+        DOCUMENTED[module or "sitemap_reader"].add(name)
+# Module -> the package that it needs.
+MODULES = {
+    "sitemap_reader": None,
+    **dict.fromkeys(f"sitemap_reader.{name}" for name in sitemap_reader.SUBPACKAGES),
+    "sitemap_reader.scale": "dask",
+    "sitemap_reader.testing": None,
+    "sitemap_reader.integrations.crawlee": "crawlee",
+    "sitemap_reader.integrations.scrapy": "scrapy",
+}
+UNLISTED = {"__version__", "Dates", "Extension", "Layout"}  # the last three are types of arguments of make_site()
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_reference_has_the_public_names(name: str) -> None:
+    needed = MODULES[name]
+    if needed and find_spec(needed) is None:
+        pytest.skip(not_installed([needed]))
+    module = import_module(name)
+    public = {*module.__all__} - UNLISTED
+    assert public - DOCUMENTED[name] <= DOCUMENTED["sitemap_reader"]
+    assert {each for each in DOCUMENTED[name] if not hasattr(module, each)} == set()  # of names that were removed
