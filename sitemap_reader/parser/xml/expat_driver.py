@@ -48,6 +48,8 @@ def secure_parser(head: bytes) -> expat.XMLParserType:
     At a DTD that declares something it raises Stop or DefusedXmlException, at one with an external subset BareDoctype.
     """
     parser = expat.ParserCreate("utf-8", "}")
+    if hasattr(parser, "SetReparseDeferralEnabled"):  # expat 2.6 and later may not scan the end of a token at once
+        parser.SetReparseDeferralEnabled(False)  # feed() limits itself how often a token is scanned
     parser.buffer_text = True
     parser.EntityDeclHandler = _DEFUSED.defused_entity_decl
     parser.UnparsedEntityDeclHandler = _DEFUSED.defused_unparsed_entity_decl
