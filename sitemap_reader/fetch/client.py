@@ -429,11 +429,12 @@ def _check_proxy(proxy: object) -> None:
         raise UsageError("proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS")
     try:
         url = URL(proxy)
+    except ValueError:
+        raise UsageError("proxy: its host or its port is not usable; write it as http://HOST:PORT") from None
+    try:
         f"{url.user or ''}{url.password or ''}".encode("latin-1")  # as aiohttp encodes it
     except UnicodeEncodeError:
         raise UsageError("proxy: its user or password cannot be sent: a character is not in Latin-1") from None
-    except ValueError:
-        raise UsageError("proxy: its host or its port is not usable; write it as http://HOST:PORT") from None
 
 
 def _ssl(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:

@@ -30,7 +30,8 @@ def schema(language: Language, of: LineKind = "urls") -> str:
     """The types of the JSON lines, as text in a language that reads them.
 
     `"json"`: a JSON Schema (2020-12) of every record's line. The others are of the lines of URLs, which have no "type",
-    or with `of="changes"` of the lines of changes() and diff: `"duckdb"`: what `read_json(columns=...)` takes, as SQL. `"polars"`: a Python expression of `pl`, a dict for
+    or with `of="changes"` of the lines of changes() and diff.
+    `"duckdb"`: what `read_json(columns=...)` takes, as SQL. `"polars"`: a Python expression of `pl`, a dict for
     `pl.read_ndjson(schema=...)`. `"arrow"`: a Python expression of `pa`, a schema for `pyarrow.json.read_json()`.
     UsageError for another language or kind of line.
 

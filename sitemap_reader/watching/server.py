@@ -150,8 +150,8 @@ _REASONS = {
 
 def _raise_usage(exc: OSError, address: Listen) -> NoReturn:
     unresolved = isinstance(exc, socket.gaierror)
-    unknown = "the host name has no address" if unresolved else os.strerror(exc.errno or 0)
-    why = unknown if unresolved else _REASONS.get(exc.errno or 0, unknown)
+    number = exc.errno or errno.EADDRNOTAVAIL  # asyncio has passed over all addresses, and gives no number
+    why = "the host name has no address" if unresolved else _REASONS.get(number, os.strerror(number))
     raise UsageError(f"listen: {address.url[7:-1]} cannot be used: {why}") from exc
 
 

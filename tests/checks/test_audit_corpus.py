@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -72,11 +73,12 @@ def test_script_rewrites_no_expectation_that_is_met() -> None:
 
 
 @pytest.mark.skipif("ng" in zlib.ZLIB_RUNTIME_VERSION, reason="zlib-ng packs the same text to other bytes")
-def test_script_writes_the_long_sites_again_byte_for_byte(tmp_path: Path) -> None:
+def test_script_writes_the_long_sites_again(tmp_path: Path) -> None:
     subprocess.run([sys.executable, SCRIPTS / "make_audit_sites", tmp_path], check=True)
     assert files(tmp_path) == {name: body for name, body in files(AUDITED).items() if name.startswith(BY_SCRIPT)}
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """The contents of all files in the sites of a folder, by path."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("*/**/*") if path.is_file()}
+    """The contents of all files in the sites of a folder, by path; unpacked, as zlibs pack differently."""
+    bodies = {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("*/**/*") if path.is_file()}
+    return {name: gzip.decompress(body) if name.endswith(".gz") else body for name, body in bodies.items()}

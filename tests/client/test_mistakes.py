@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -197,6 +196,6 @@ def test_the_table_names_keywords_that_there_are() -> None:
 
 
 def test_decorated_functions_keep_their_signature() -> None:
-    assert asyncio.iscoroutinefunction(sr.SitemapReader.discover.__wrapped__)  # type: ignore[attr-defined]
+    assert inspect.iscoroutinefunction(sr.SitemapReader.discover.__wrapped__)  # type: ignore[attr-defined]
     assert (sr.urls.__name__, sr.urls.__module__) == ("urls", "sitemap_reader.client.sync_api")
     assert sr.urls.__doc__.startswith("A stream of every URL")  # type: ignore[union-attr]

@@ -192,6 +192,7 @@ def test_sqlite_errors_for_unwritable_files_are_translated() -> None:
     with pytest.raises(sr.StateError, match=r"x\.db cannot be written") as caught, statefile.sqlite_errors("x.db"):
         db.execute("CREATE TABLE a (b)")
     assert caught.value.is_unwritable
+    db.close()
 
 
 HOLDER = """

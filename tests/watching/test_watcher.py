@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections import Counter
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from itertools import pairwise
@@ -500,8 +501,11 @@ def test_the_state_is_locked(tmp_path: Path, web: MemoryWeb, clock: VirtualClock
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock) as watch:
             await watch.run(minutes=1)
-            with pytest.raises(sqlite3.OperationalError, match="locked"):
-                sqlite3.connect(tmp_path / "s.db", timeout=0).execute("SELECT count(*) FROM site")
+            with (
+                closing(sqlite3.connect(tmp_path / "s.db", timeout=0)) as db,
+                pytest.raises(sqlite3.OperationalError, match="locked"),
+            ):
+                db.execute("SELECT count(*) FROM site")
 
     run(main())
 
