@@ -78,7 +78,6 @@ def main() -> None:
 @options.report
 @options.verbosity
 @options.url_query
-@network_options.jobs
 @network_options.network
 def dump(**arguments: Any) -> Exit:
     from .dump import run
@@ -196,7 +195,6 @@ def stats(**arguments: Any) -> Exit:
 @options.changed_on
 @options.url_patterns
 @options.extras
-@network_options.jobs
 @network_options.network
 def sync(**arguments: Any) -> Exit:
     """Write what is new, updated and removed since the last run.
@@ -281,7 +279,6 @@ def harvest(**arguments: Any) -> Exit:
 @options.url_checks
 @options.reference_files
 @options.url_patterns
-@network_options.jobs
 @network_options.network
 def audit(**arguments: Any) -> Exit:
     """Report what is wrong with a site's sitemaps, and how to fix it.

@@ -169,10 +169,6 @@ def limits(kwargs: dict[str, Any], **others: Any) -> Limits:
     return Limits(**fields, **others)
 
 
-# Accepted for one version: it was the number of processes that parsed sitemaps, and has no effect.
-jobs = number("Network", "-j", "--jobs", hidden=True, expose_value=False)
-
-
 def _network(decorators: Iterable[Callable[[Any], Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Adds these options; the function gets their values as keywords of SitemapReader."""
 

@@ -1,4 +1,4 @@
-"""The output of `dump` is the same with any number of threads, and -j has no effect."""
+"""The output of `dump` is the same with any number of threads."""
 
 from __future__ import annotations
 
@@ -160,40 +160,6 @@ def test_dates_count_wherever_a_document_is_read(tmp_path: Path, newest: str) ->
     assert (f"done {A}/sitemap.xml: sitemapindex, 6 entries, 3 skipped" in result.stderr) == (newest < "2030")
     limited = run("dump", site, "--since", "2030-01-01", "--limit", "7")
     assert (limited.exit_code, limited.stdout.count("\n")) == (0, 7 if newest > "2030" else 0)
-
-
-@pytest.mark.parametrize(
-    ("typed", "words"), [("0", "0 is not in the range x>=1"), ("-2", "-2 is not in"), ("x", "'x' is not a valid int")]
-)
-def test_a_number_that_cannot_be_is_one_line(typed: str, words: str) -> None:
-    result = run("dump", SHOP, "-j", typed)
-    assert result.exit_code == 2
-    (line,) = result.stderr.splitlines()
-    assert line.startswith("error: Invalid value for '-j' / '--jobs': ")
-    assert words in line
-
-
-@pytest.mark.parametrize("command", ["dump {site}", "sync {site} --state {state}", "audit {site}"])
-@pytest.mark.parametrize("jobs", [["-j", "2"], ["--jobs", "1"]], ids=" ".join)
-def test_jobs_is_accepted_and_hidden_and_has_no_effect(
-    large: Path, tmp_path: Path, use_cores: Callable[[int], None], command: str, jobs: list[str]
-) -> None:
-    use_cores(1)  # documents end in the same order
-    name, *arguments = command.format(site=large, state="{}").split()
-    given, without = (
-        run(name, *(each.format(tmp_path / f"{number}.db") for each in arguments), *more)
-        for number, more in enumerate((jobs, []))
-    )
-    assert given.exit_code == without.exit_code
-    assert timeless_text(given) == timeless_text(without)
-    assert reported(given) == reported(without)
-    assert without.stdout
-    assert "jobs" not in run(name, "--help").stdout
-
-
-def timeless_text(result: Result) -> list[str]:
-    """Sorted stdout without the time of a report."""
-    return sorted(line for line in result.stdout.splitlines() if not line.startswith("as of "))
 
 
 def test_closed_pipe_ends_the_command_without_an_error(large: Path) -> None:
