@@ -190,9 +190,12 @@ def test_chart_shows_the_numbers_of_the_frame(name: str, size: str, snapshots: S
         assert {(row["section"], row[x], row[value]) for row in shown} == expected
     else:
         expected = {tuple(plain(row[column]) for column in SHOWN[name]) for row in made.to_dict("records")}
-        marks = {tuple(row.get(column) for column in SHOWN[name]) for row in shown if "site" in row}
-        assert marks == expected
         assert len(made) == len(expected)
+        if name.startswith("cadence"):  # a period without a page has no bar
+            expected = {each for each in expected if 0 not in each}
+        if name in ("new", "lastmod_trust"):  # a bar of an unknown number has no length
+            expected = {tuple(0 if each is None else each for each in row) for row in expected}
+        assert {tuple(row.get(column) for column in SHOWN[name]) for row in shown if "site" in row} == expected
 
 
 def test_hours_are_in_their_columns(snapshots: Snapshots) -> None:
@@ -293,7 +296,7 @@ def test_chart_without_its_extra_says_what_to_install(
 ) -> None:
     made = snapshots["one"][0].sections()
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(sr.UsageError, match=r"charts need .*: pip install '\.\[analysis\]' in a clone"):
+    with pytest.raises(sr.UsageError, match=r"charts need .*: pip install 'sitemap-reader\[analysis\]'"):
         made.chart()
 
 

@@ -213,4 +213,4 @@ def test_without_pyarrow_lines_are_read_and_tables_say_what_to_install(
     assert (ran.returncode, ran.stderr) == (0, "")
     for line, begin in zip(ran.stdout.splitlines(), reported.values(), strict=True):
         assert line.startswith(begin)
-        assert ": pip install '.[" in line
+        assert ": pip install 'sitemap-reader[" in line

@@ -194,5 +194,5 @@ def test_a_missing_package_is_named_with_its_installation(
 ) -> None:
     ask, package, reported = MISSING[name]
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(sr.UsageError, match=rf"^{reported}: pip install '\.\[analysis\]' in a clone"):
+    with pytest.raises(sr.UsageError, match=rf"^{reported}: pip install 'sitemap-reader\[analysis\]'"):
         ask(site)

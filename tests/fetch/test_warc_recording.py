@@ -319,6 +319,6 @@ def test_additional_header_does_not_change_the_body(tmp_path):
 
 def test_without_warcio_it_says_what_to_install_before_anything_is_fetched(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "warcio", None)
-    with pytest.raises(UsageError, match=r"pip install '\.\[warc\]'"):
+    with pytest.raises(UsageError, match=r"pip install 'sitemap-reader\[warc\]'"):
         sr.urls("corpus/sites/shop", record=tmp_path / "site.warc.gz")
     assert not (tmp_path / "site.warc.gz").exists()

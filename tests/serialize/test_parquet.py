@@ -262,7 +262,7 @@ def test_json_object_may_lack_keys_and_numbers_may_be_integers() -> None:
 
 def test_without_pyarrow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    reported = r"parquet needs pyarrow: pip install '\.\[parquet\]'"
+    reported = r"parquet needs pyarrow: pip install 'sitemap-reader\[parquet\]'"
     with pytest.raises(UsageError, match=reported):
         ParquetSink(Blocks(io.BytesIO()), all_fields())
 

@@ -226,5 +226,5 @@ def test_missing_package_is_an_error_that_names_the_extra(monkeypatch: pytest.Mo
     hidden: dict[str, Any] = dict.fromkeys(["redis", "redis.asyncio"])
     for name, module in hidden.items():
         monkeypatch.setitem(sys.modules, name, module)
-    with pytest.raises(UsageError, match=r"need the package redis: pip install '.\[watch\]'"):
+    with pytest.raises(UsageError, match=r"need the package redis: pip install 'sitemap-reader\[watch\]'"):
         RedisStreamSink("redis://localhost/")
