@@ -2,6 +2,7 @@
 ARG BASE=python:3.14-slim
 FROM ${BASE} AS build
 ARG PACKAGES="gcc libc6-dev"
+ARG EXTRAS=""
 # hadolint ignore=DL3008,SC2086
 RUN apt-get update && apt-get install --yes --no-install-recommends ${PACKAGES} && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
@@ -10,7 +11,7 @@ COPY man man
 COPY sitemap_reader sitemap_reader
 RUN python3 -m venv --without-pip /opt/sitemap-reader && \
     python3 -m venv /opt/pip && \
-    /opt/pip/bin/pip --python /opt/sitemap-reader/bin/python install --no-cache-dir . && \
+    /opt/pip/bin/pip --python /opt/sitemap-reader/bin/python install --no-cache-dir ".${EXTRAS}" && \
     ls /opt/sitemap-reader/lib/python3*/site-packages/sitemap_reader/parser/scanner.*.so
 
 FROM ${BASE}
@@ -25,7 +26,7 @@ LABEL org.opencontainers.image.title="sitemap-reader" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=build /opt/sitemap-reader /opt/sitemap-reader
-ENV PATH=/opt/sitemap-reader/bin:$PATH PYTHONDONTWRITEBYTECODE=1
+ENV PATH=/opt/sitemap-reader/bin:$PATH HOME=/data PYTHONDONTWRITEBYTECODE=1
 RUN mkdir /data && chown 65532:65532 /data
 USER 65532:65532
 WORKDIR /data

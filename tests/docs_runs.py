@@ -52,6 +52,7 @@ NOT_RUN: dict[Key, str] = {
     ("README.md", "uvx"): "installs: the workflow of the wheels does it",
     ("README.md", "-m venv"): "installs: .ci/run does it, in a fresh clone",
     ("docs/index.md", "pip install"): "installs: see README.md",
+    ("docs/index.md", "bash_source"): "completes at a prompt: tests/test_docs_cli_examples.py",
     ("docs/index.md", "git clone"): "needs the network; the recordings are linked",
     ("docs/tutorial-seo.md", "--check-urls"): "is for sites of the reader: docs/recipes.md has it with an output",
     ("docs/tutorial-data.md", "redis://"): "runs without end: tests/cli/test_cli_watch.py",

@@ -78,6 +78,7 @@ class _Conversion:
     urls: int = 0
     repeated: int = 0
     others: int = 0
+    has_changes: bool = False
     started: float = attrs.field(factory=time.monotonic)
 
     def run(self, json_objects: Iterator[tuple[int, dict[str, Any]]]) -> Exit:
@@ -122,6 +123,7 @@ class _Conversion:
         is_other = "type" in json_object
         if is_other and not self.keeps_types:
             self.others += 1
+            self.has_changes = self.has_changes or json_object["type"] == "change"
             return
         if self.seen is not None and not is_other and not self.seen.add(json_object["loc"]):
             self.repeated += 1
@@ -137,5 +139,6 @@ class _Conversion:
 
     def _nothing(self) -> Exit:
         others = f", but {count_of(self.others, 'other line')}" if self.others else ""
-        self.console.error(f"{self.name} holds no URL{others}")
+        hint = "; `schema duckdb --of changes` has the types of changes, for DuckDB to convert" if self.has_changes else ""
+        self.console.error(f"{self.name} holds no URL{others}{hint}")
         return Exit.NOTHING

@@ -189,6 +189,11 @@ def test_quiet_writes_nothing_to_stderr() -> None:
     [
         ([], "stdin holds no URL"),
         (['{"type":"outcome"}'], "stdin holds no URL, but 1 other line"),
+        (
+            ['{"type":"change"}'],
+            "stdin holds no URL, but 1 other line; `schema duckdb --of changes` has the types of changes, for DuckDB to "
+            "convert",
+        ),
     ],
 )
 @pytest.mark.parametrize(("format", "output"), [("csv", ",".join(ALL) + "\n"), ("txt", "")])
