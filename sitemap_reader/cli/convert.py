@@ -139,6 +139,8 @@ class _Conversion:
 
     def _nothing(self) -> Exit:
         others = f", but {count_of(self.others, 'other line')}" if self.others else ""
-        hint = "; `schema duckdb --of changes` has the types of changes, for DuckDB to convert" if self.has_changes else ""
+        hint = (
+            "; `schema duckdb --of changes` has the types of changes, for DuckDB to convert" if self.has_changes else ""
+        )
         self.console.error(f"{self.name} holds no URL{others}{hint}")
         return Exit.NOTHING

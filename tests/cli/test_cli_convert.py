@@ -191,8 +191,8 @@ def test_quiet_writes_nothing_to_stderr() -> None:
         (['{"type":"outcome"}'], "stdin holds no URL, but 1 other line"),
         (
             ['{"type":"change"}'],
-            "stdin holds no URL, but 1 other line; `schema duckdb --of changes` has the types of changes, for DuckDB to "
-            "convert",
+            "stdin holds no URL, but 1 other line; `schema duckdb --of changes` has the types of changes, for DuckDB "
+            "to convert",
         ),
     ],
 )
