@@ -109,10 +109,14 @@ def _file_errors() -> Iterator[None]:
 
 
 class DocumentBuffer:
-    """The URLs of one document: add() while it is read, then pieces() in its order."""
+    """The URLs of one document: add() while it is read, then pieces() in its order.
+
+    `cut_locs`: URLs of entries at which the document was cut off, so that not all that they state was read.
+    """
 
     def __init__(self, spill: SpillBuffer) -> None:
         self.lastmods = LastmodEvidence()
+        self.cut_locs: set[str] = set()
         self._spill = spill
         self._handles: list[SpillHandle] = []
 

@@ -156,6 +156,7 @@ class StateSync:
                     if isinstance(item, UrlBatch):
                         _, buffer = self._row_and_buffer(item.sitemap or "")
                         buffer.add(columns_of(item), micros(self._plan.clock()) // 1_000_000)
+                        buffer.cut_locs.update(_cut_locs(item))
                     elif isinstance(item, Outcome):
                         yield from self._counted(self._end_document(item, on_document))
 
@@ -328,3 +329,10 @@ def _shown(value: Any) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return " ".join(value) if isinstance(value, list) and value else str(value or "none")
+
+
+def _cut_locs(batch: UrlBatch) -> Iterator[str]:
+    """The URLs of entries that were not read to their end."""
+    for record in batch.detailed.values():
+        if any(problem.code == "S01" and problem.severity == "error" for problem in record.problems):
+            yield record.loc

@@ -141,20 +141,26 @@ class SiteUrls:
             start = places.stop
             if counted:
                 columns = columns.only([*map(eq, places, map(counted.get, columns.keys, places))])
-            yield from self._batch_changes(document, columns, diff)
+            yield from self._batch_changes(document, columns, diff, buffer.cut_locs)
 
     def _batches(self, buffer: DocumentBuffer) -> Iterator[RowColumns]:
         return (with_rows(batch, self._secret) for batch in column_batches(buffer.pieces()))
 
     def _batch_changes(
-        self, document: DocumentRow, columns: RowColumns, diff: DocumentChanges
+        self, document: DocumentRow, columns: RowColumns, diff: DocumentChanges, cut_locs: Collection[str]
     ) -> Iterator[ChangePiece]:
-        """The changes of some URLs of a document; no other batch of it has one of these."""
+        """The changes of some URLs of a document; no other batch of it has one of these.
+
+        A stored URL of `cut_locs` stays as it is: what its entry lacks may have been cut off.
+        """
         stored = self._stored(document, columns.keys, diff)
         diff.still_listed += sum(map(stored.stated.__contains__, columns.keys))
         diff.listed.update(columns.keys)
         if stored.stated:
-            columns = columns.only(stored.differences(columns))
+            differs = stored.differences(columns)
+            for place, loc in enumerate(columns.locs if cut_locs else ()):
+                differs[place] &= not (loc in cut_locs and columns.keys[place] in stored.stated)
+            columns = columns.only(differs)
         if columns.keys:
             self._set_prefix(document, columns, diff)
             values, width = row_values(columns, len(diff.prefix or ""))

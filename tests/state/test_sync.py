@@ -277,6 +277,20 @@ def test_partial_document_reports_new_urls_and_stores_no_validator(state: Path) 
     assert site.run(state).reported == (set(), set(), {"p29"})
 
 
+def test_an_entry_that_was_cut_off_is_not_updated(state: Path) -> None:
+    """What it lacks may stand behind the cut; a URL that is not known yet is new all the same."""
+    site = world(a=Document({loc("a1"): ("2026-01-01", "0.5"), loc("a2"): ("2026-01-02", "0.6")}))
+    site.run(state)
+    whole = site.documents["a.xml"]
+    body = whole.text()
+    for name, reported in (("a2", NOTHING), ("a3", ({"a3"}, set(), set()))):
+        cut = body.replace(b"a2", name.encode())
+        site.documents["a.xml"] = Document(body=cut[: cut.index(b"<lastmod>2026-01-02")])
+        assert site.run(state).reported == reported
+    site.documents["a.xml"] = whole
+    assert site.run(state).reported == (set(), set(), {"a3"})
+
+
 def test_a_failing_index_removes_nothing(state: Path) -> None:
     site = two()
     site.run(state)
