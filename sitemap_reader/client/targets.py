@@ -149,12 +149,16 @@ def find_target(target: str | Path | Target, base: str | None = None) -> Target:
     if is_file:
         raise UsageError(_wrong_file_message(path, name))
     bare = name.strip()
-    is_path = isinstance(target, Path) or name.endswith(("/", *DUMP_SUFFIXES)) or name.startswith((".", "/"))
-    is_path = is_path or "\\" in name or _DRIVE.match(name) is not None
+    is_path = isinstance(target, Path) or name.endswith(("/", *DUMP_SUFFIXES)) or _is_path(name)
     if is_path or (bare and not _HOST.fullmatch(bare)):
         hint = "a site is named by its host, such as example.com, or by its URL with https:// or http://"
         raise UsageError(f"there is no file or folder {name}; {hint}")
     return _site(name)
+
+
+def _is_path(name: str) -> bool:
+    """Whether a name can only be that of a file or a folder, on any system."""
+    return name.startswith((".", "/")) or "\\" in name or _DRIVE.match(name) is not None
 
 
 def is_host_name(name: str) -> bool:
@@ -179,8 +183,7 @@ def site_target(name: str) -> Target:
     """The Target of a host or a URL, without a look at the disk."""
     bare = name.strip()
     if bare and not (SCHEME.match(bare) or _HOST.fullmatch(bare)):
-        is_path = bare.startswith((".", "/"))
-        hint = "only hosts and URLs are read here" if is_path else f"write http://{bare} if it is one"
+        hint = "only hosts and URLs are read here" if _is_path(bare) else f"write http://{bare} if it is one"
         raise UsageError(f"{name!r} is no host such as example.com; {hint}")
     return _site(name)
 

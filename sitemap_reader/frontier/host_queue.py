@@ -107,6 +107,10 @@ class HostPace:
     def finished(self) -> None:
         self.in_flight -= 1
 
+    def slow_down(self, delay_seconds: float) -> None:
+        """Keeps a Crawl-delay, unless the caller's delay is longer."""
+        self.delay_seconds = max(self.delay_seconds, delay_seconds)
+
     def pause(self, until: float) -> None:
         """Starts nothing before `until` (Retry-After); a shorter pause never ends a longer one."""
         self.paused_until = max(self.paused_until, until)

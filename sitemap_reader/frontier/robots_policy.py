@@ -206,7 +206,7 @@ class RobotsPolicy:
             host.rules = rules
             host.delay_error = f"{host.origin}: {error}" if error else None
             if delay and not error:
-                host.pace.delay_seconds = max(delay, self._plan.delay_seconds)
+                host.pace.slow_down(delay)
                 self._delayed.append(host)
             self._hosts.wake(host)
 

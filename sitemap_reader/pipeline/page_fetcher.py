@@ -173,7 +173,7 @@ class PageFetcher:
             message = f"Crawl-delay of {delay:,g} s is over {limit:,g} s"
             self._hosts.skip(place, Failed("F15", message, remedy=advice("max_crawl_delay_seconds", "wait for it")))
         elif delay:
-            place.pace.delay_seconds = max(delay, self._plan.delay_seconds)
+            place.pace.slow_down(delay)
         self._hosts.wake(place)
 
     async def _start(self, now: float) -> None:
