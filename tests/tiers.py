@@ -1,4 +1,4 @@
-"""The two tiers of tests: the number of examples, and skips without packages of the extra test-full.
+"""The two tiers of tests: the number of examples, and skips where something is not installed.
 
 conftest.py lists the slow tests.
 """
@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from sitemap_reader.parser.compiled import scanner
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SYSTEM_PROGRAMS = ("curl", "flock", "jq")  # which pip does not install
+
+needs_scanner = pytest.mark.skipif(scanner is None, reason="installed without a compiler: there is no scanner")
 
 FULL = "SITEMAP_READER_TEST_FULL"  # set in the environment with --full, so that child processes see it
 

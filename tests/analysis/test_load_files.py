@@ -17,6 +17,7 @@ pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as pq
 from recorded import RECORDED, SITES, dump, snapshot
+from tiers import needs_scanner
 
 import sitemap_reader as sr
 from sitemap_reader.analysis import sitemap_files
@@ -92,6 +93,7 @@ def test_path_stands_for_the_url_of_a_file(tmp_path: Path) -> None:
     assert sr.load(path, at="2026-01-15").read_on == sr.snapshot(path, at="2026-01-15").read_on == "2026-01-15"
 
 
+@needs_scanner
 def test_many_urls_are_added_as_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, a__xml=urlset(*map(str, range(20_000)))) / "a.xml"
     made: list[sr.UrlRecord] = []

@@ -20,10 +20,9 @@ from calls import calls_of
 from corpus_cases import Case, cases_by_group
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiers import examples
+from tiers import examples, needs_scanner
 
 import sitemap_reader as sr
-from sitemap_reader.parser.compiled import scanner
 from sitemap_reader.parser.fast_path import FastPath
 from sitemap_reader.testing import DAMAGES, damaged
 
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from sitemap_reader.parser.scanner import ScannedEntries
 
-pytestmark = pytest.mark.skipif(scanner is None, reason="installed without a compiler: there is no scanner")
+pytestmark = needs_scanner
 
 HEAD = b'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n'
 ENTRY = b"""  <url>

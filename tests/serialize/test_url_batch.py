@@ -12,12 +12,11 @@ from corpus_cases import record_of_everything
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_jsonl import problems, refs, urls
-from tiers import examples
+from tiers import examples, needs_scanner
 
 import sitemap_reader as sr
 from sitemap_reader.model.records import EXTENSIONS, Change, ChangeFreq
 from sitemap_reader.model.url_batch import UrlBatch, batched, unbatched
-from sitemap_reader.parser.compiled import scanner
 from sitemap_reader.serialize.jsonl import encode_changes, encode_urls
 
 SITEMAP = "https://shop.example/sitemap.xml"
@@ -42,7 +41,6 @@ EXTRAS = (
     "<mobile:mobile/>",
     '<xhtml:link rel="alternate" hreflang="de" href="https://shop.example/de"/>',
 )
-needs_scanner = pytest.mark.skipif(scanner is None, reason="needs the compiled scanner")
 
 
 @st.composite

@@ -12,6 +12,7 @@ import pytest
 from corpus_cases import record_of_everything
 from hypothesis import given
 from hypothesis import strategies as st
+from tiers import needs_scanner
 
 import sitemap_reader as sr
 from sitemap_reader.frontier.lastmod_trust import History
@@ -164,7 +165,7 @@ def test_rows_are_sorted_by_key_with_and_without_the_compiled_scanner(keys: dict
         assert row_values(columns, len("https://a.example/")) == (expected, 4 if nested else 3)
 
 
-@pytest.mark.skipif(scanner is None, reason="needs the compiled scanner")
+@needs_scanner
 def test_columns_of_another_length_are_refused() -> None:
     assert scanner is not None
     with pytest.raises(ValueError, match="1 values for 2 keys"):
