@@ -67,8 +67,9 @@ ON other.site = :site AND other.key = value AND NOT other.reported
 """
 # Many rows in each statement, as SQLite releases the GIL in each. A power of two, as are the sizes of the remainder.
 _ROWS_AT_ONCE = 512
+# Without WHERE, ON would begin the condition of a join.
 _STORE = """
-INSERT INTO entry (document, first_run, key, stated, loc, nested) VALUES %s
+INSERT INTO entry (document, first_run, key, stated, loc, nested) SELECT ?, ?, * FROM (VALUES %s) WHERE true
 ON CONFLICT (document, key) DO UPDATE SET stated = excluded.stated, nested = excluded.nested
 """
 # All listings of a URL have the same first_run.
@@ -333,8 +334,7 @@ def _updated(record: UrlRecord, changed: tuple[str, ...], old: Listing) -> Chang
 @cache
 def _insert(rows: int, width: int) -> str:
     """The statement that stores this many rows, of so many values; the first parameters are document and first_run."""
-    marks = "(?1, ?2, ?, ?, ?, ?)" if width == 4 else "(?1, ?2, ?, ?, ?, NULL)"
-    return _STORE % ", ".join([marks] * rows)
+    return _STORE % ", ".join(["(?, ?, ?, ?)" if width == 4 else "(?, ?, ?, NULL)"] * rows)
 
 
 def _json(values: Sequence[Any]) -> str:
