@@ -117,9 +117,11 @@ def _show_names(console: Console, found: Harvest, most: int | None) -> None:
 
 
 def _show_so_far(console: Console, output: str) -> None:
-    """Prints what an interrupted harvest has written."""
+    """Prints what an interrupted harvest has written; one with all shards done is the harvest before it."""
     with suppress(UsageError):  # nothing is written yet
-        console.line(f"{load_harvest(output)}; --resume does the rest")
+        written = load_harvest(output)
+        if written.shards_done < written.shards:
+            console.line(f"{written}; --resume does the rest")
 
 
 def _codes(found: Harvest) -> list[Exit]:

@@ -19,6 +19,7 @@ from sitemap_reader.cli.harvest import _ProgressLines
 from sitemap_reader.cli.main import main
 from sitemap_reader.cli.messages import Console
 from sitemap_reader.scale import HarvestProgress
+from sitemap_reader.scale.cluster import HarvestTasks
 from sitemap_reader.scale.folder import ShardWriter
 
 pytest.importorskip("pyarrow")
@@ -267,11 +268,21 @@ def test_interrupt_is_reported_with_the_results_so_far(harvest, site, monkeypatc
     def interrupted(self, *args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("sitemap_reader.cli.harvest")._ProgressLines, "__call__", interrupted)
+    monkeypatch.setattr(HarvestTasks, "run", interrupted)
     result = harvest([site("a")])
     assert result.exit_code == Exit.INTERRUPTED
-    assert lines(result)[-2].endswith("; --resume does the rest")
-    assert lines(result)[-1] == "partial: interrupted (exit 130)"
+    assert lines(result) == ["0 URLs from 0 of 1 host; --resume does the rest", "partial: interrupted (exit 130)"]
+
+
+def test_interrupted_before_it_begins_a_harvest_does_not_report_the_one_before(harvest, site, monkeypatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    host = site("a")
+    assert harvest([host], "--state").exit_code == Exit.COMPLETE
+    monkeypatch.setattr(import_module("sitemap_reader.scale.harvest"), "connected", interrupted)
+    result = harvest([host], "--state")
+    assert (result.exit_code, lines(result)) == (Exit.INTERRUPTED, ["partial: interrupted (exit 130)"])
 
 
 def test_failed_shard_is_reported_and_not_repeated(harvest, site, monkeypatch, tmp_path):
