@@ -477,13 +477,16 @@ def _audit_site(
             unchecked = {} if url_checks is None else dict.fromkeys(PAGE_CODES, "stopped before pages were requested")
             rules = compared_with.rules(findings, unchecked)
             return runner.report(complete=False, notes=[*notes, _STOPPED], rules=rules)
+    checked, unchecked = None, {}
     if url_checks is not None:
-        url_checks.is_local = target.local is not None
+        url_checks.is_local = target.replay is not None
         notes += _check_pages(url_checks, target, stream.rules, check, on_checked, reading)
-    result = runner.report(complete=stream.complete, notes=notes, rules=compared_with.rules(findings))
+        checked = url_checks.summary()
+        unchecked = {} if checked.checked else dict.fromkeys(PAGE_CODES, "no page could be checked")
+    result = runner.report(complete=stream.complete, notes=notes, rules=compared_with.rules(findings, unchecked))
     if reading.get("host_map") and any(finding.code == "F02" for finding in result.findings):
         result = attrs.evolve(result, notes=(*result.notes, _STAGING_ROBOTS))
-    return result if url_checks is None else attrs.evolve(result, url_checks=url_checks.summary())
+    return attrs.evolve(result, url_checks=checked)
 
 
 def _check_pages(

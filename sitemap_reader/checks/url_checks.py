@@ -173,7 +173,7 @@ class UrlChecks(Check):
         self, options: UrlCheckOptions, crawl: CrawlCheck | None = None, crawl_name: str | None = None
     ) -> None:
         self.notes: list[str] = []
-        self.is_local = False  # pages are files, of which some may be elsewhere
+        self.is_local = False  # pages are read from the disk, which may not have all
         self._options = options
         self._crawl = crawl
         self._sample = UrlSample(None if options.size == "all" else options.size, options.seed)

@@ -269,7 +269,7 @@ class SitemapReader:
         is_replay = target.replay is not None
         seeds, network = self._mapped(target)
         return PageFetcher(
-            target.replay or network,
+            target.pages or network,
             attrs.evolve(self._plan, is_recording=is_replay),
             rules_of,
             None if is_replay else self._request_headers(seeds),

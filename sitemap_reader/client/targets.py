@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..fetch.replay import SEEDS_FILE, FolderRecorder, ReplayFetcher, is_recording, read_recording
+from ..fetch.replay import SEEDS_FILE, FolderRecorder, RecordedPagesFetcher, ReplayFetcher, is_recording, read_recording
 from ..fetch.request_headers import Logins
 from ..fetch.static_files import StaticFilesFetcher
 from ..fetch.warc.fetcher import WarcFetcher
@@ -87,6 +87,12 @@ class Target:
         None where the target is not a folder or a file with a base, or has no file for this URL.
         """
         return self.replay.file_of(url) if isinstance(self.replay, StaticFilesFetcher) else None
+
+    @property
+    def pages(self) -> Fetcher | None:
+        """The fetcher for pages of a recording or of local files; None for other targets."""
+        replay = self.replay
+        return RecordedPagesFetcher(replay) if isinstance(replay, ReplayFetcher | WarcFetcher) else replay
 
     @property
     def site(self) -> str | None:

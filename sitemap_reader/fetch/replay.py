@@ -23,6 +23,7 @@ import attrs
 from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES
 from ..model.problems import CATALOGUE
+from ..parser.normalise.urls import is_robots_txt
 from ..serialize.jsonl import stamp
 from .client import Response, http_url_parts
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from .client import Fetcher
+    from .warc.fetcher import WarcFetcher
 
 SEEDS_FILE = "site.toml"
 HEADERS_SUFFIX = ".headers"
@@ -205,10 +207,8 @@ class ReplayFetcher:
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         """Opens the recorded response; the request `headers` are ignored."""
-        body = replay_path(self._folder, url)
-        if not _is_recorded(body):
-            body = alternative_path(self._folder, url)
-        if not _is_recorded(body):
+        body = self._body_path(url)
+        if body is None:
             yield Response(404, {}, AsyncChunks(iter(())), url)
             return
         status, fields, error = _read_head(headers_path(body))
@@ -218,6 +218,29 @@ class ReplayFetcher:
         with open_file(body) if has_body else nullcontext() as file:
             chunks = AsyncChunks(file_chunks(file, error))
             yield Response(200 if status is None else status, fields, chunks, url)
+
+    def has(self, url: str) -> bool:
+        """Whether the response for a URL was recorded."""
+        return self._body_path(url) is not None
+
+    def _body_path(self, url: str) -> Path | None:
+        paths = (replay_path(self._folder, url), alternative_path(self._folder, url))
+        return next(filter(_is_recorded, paths), None)
+
+
+class RecordedPagesFetcher:
+    """A Fetcher of the pages of a recording: one that was not recorded is a FetchError, as its status is not known."""
+
+    def __init__(self, recording: ReplayFetcher | WarcFetcher) -> None:
+        self._recording = recording
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        """Opens the recorded response; the request `headers` are ignored."""
+        if not (is_robots_txt(url) or self._recording.has(url)):
+            raise FetchError("it is not in the recording", transient=False, remedy="check the site")
+        async with self._recording.fetch(url, headers) as response:
+            yield response
 
 
 def _is_recorded(body: Path) -> bool:

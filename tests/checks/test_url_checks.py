@@ -7,8 +7,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import warcs
+from docs_site import SITES
 
 import sitemap_reader as sr
+from sitemap_reader.checks.crawled import PAGE_CODES
 from sitemap_reader.checks.url_checks import UrlCheck
 from sitemap_reader.model.errors import UsageError
 
@@ -287,12 +290,37 @@ def test_a_stopped_check_keeps_what_is_known(serve: Callable[..., SiteServer], t
     assert done[-1].total == 40
 
 
-def test_a_recording_is_checked_without_a_network(tmp_path: Path) -> None:
-    from pathlib import Path as Folder
+@pytest.mark.parametrize("is_warc", [False, True])
+def test_of_a_recording_only_its_own_pages_are_checked(tmp_path: Path, *, is_warc: bool) -> None:
+    home = "https://e.example"
+    bodies = {
+        "robots.txt": f"Sitemap: {home}/s.xml".encode(),
+        "s.xml": warcs.urlset(*(f"{home}/{name}" for name in ("good", "missing", "unrecorded"))),
+        "good": b"x",
+    }
+    if is_warc:
+        missing = warcs.response(url=f"{home}/missing", status="404 Not Found")
+        answers = [warcs.response(body, url=f"{home}/{name}") for name, body in bodies.items()]
+        recording = warcs.write(tmp_path / "site.warc", *answers, missing)
+    else:
+        recording = tmp_path
+        folder = recording / "https" / "e.example"
+        folder.mkdir(parents=True)
+        for name, body in bodies.items():
+            folder.joinpath(name).write_bytes(body)
+        folder.joinpath("missing.headers").write_text("status: 404\n")
+        recording.joinpath("site.toml").write_text(f'seeds = ["{home}/"]\n')
+    report = sr.audit(recording, check_urls="all", select="C")
+    assert (report.url_checks.sampled, report.url_checks.checked) == (3, 2)
+    assert {finding.code: finding.count for finding in report.findings} == {"C01": 1}
+    assert "1 URL not checked: it is not in the recording" in report.notes
 
-    report = sr.audit(Folder(__file__).parents[2] / "corpus" / "sites" / "shop", check_urls=3)
-    assert report.url_checks.checked == 3
-    assert {each.code: each.found for each in report.url_checks.estimates}["C01"] == 3  # it has no pages
+
+def test_rules_are_not_checked_where_no_page_could_be() -> None:
+    report = sr.audit(SITES / "shop", check_urls=3, select="C")
+    assert report.url_checks.checked == 0
+    assert not report.findings
+    assert {report.rules[code] for code in PAGE_CODES} == {"no page could be checked"}
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,11 @@ class WarcFetcher:
                 raise FetchError(f"not found; {self.damage}", transient=False, remedy="")
             yield response or Response(404, {}, AsyncChunks(iter(())), url)
 
+    def has(self, url: str) -> bool:
+        """Whether a response for a URL was recorded, or why there was none."""
+        key = url_key(url) or ""
+        return any(offsets.get(key) is not None for offsets in (self._index.responses, self._index.failures))
+
     def _find(self, file: BinaryIO, url: str) -> Response | None:
         """Returns the response for a URL, or None; raises FetchError for a recorded failure or an unreadable record."""
         record = self._record(file, self._index.responses, url)
