@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..fetch.replay import SEEDS_FILE, FolderRecorder, RecordedPagesFetcher, ReplayFetcher, is_recording, read_recording
+from ..fetch.recorded_pages import RecordedPagesFetcher
+from ..fetch.replay import SEEDS_FILE, FolderRecorder, ReplayFetcher, is_recording, read_recording
 from ..fetch.request_headers import Logins
 from ..fetch.static_files import StaticFilesFetcher
 from ..fetch.warc.fetcher import WarcFetcher

@@ -23,7 +23,6 @@ import attrs
 from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES
 from ..model.problems import CATALOGUE
-from ..parser.normalise.urls import is_robots_txt
 from ..serialize.jsonl import stamp
 from .client import Response, http_url_parts
 
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
     from .client import Fetcher
-    from .warc.fetcher import WarcFetcher
 
 SEEDS_FILE = "site.toml"
 HEADERS_SUFFIX = ".headers"
@@ -226,21 +224,6 @@ class ReplayFetcher:
     def _body_path(self, url: str) -> Path | None:
         paths = (replay_path(self._folder, url), alternative_path(self._folder, url))
         return next(filter(_is_recorded, paths), None)
-
-
-class RecordedPagesFetcher:
-    """A Fetcher of the pages of a recording: one that was not recorded is a FetchError, as its status is not known."""
-
-    def __init__(self, recording: ReplayFetcher | WarcFetcher) -> None:
-        self._recording = recording
-
-    @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        """Opens the recorded response; the request `headers` are ignored."""
-        if not (is_robots_txt(url) or self._recording.has(url)):
-            raise FetchError("it is not in the recording", transient=False, remedy="check the site")
-        async with self._recording.fetch(url, headers) as response:
-            yield response
 
 
 def _is_recorded(body: Path) -> bool:
