@@ -390,7 +390,7 @@ def schema(language: Language, of: LineKind, output: str | None) -> Exit:
 
     Programs that infer the types from the first lines lose columns that only later lines have.
 
-    json is a JSON Schema of the lines of all commands. The others have the types of one kind of lines: duckdb for
+    json is a JSON Schema of the lines of dump, parse, discover, sync, diff and --report. The others have the types of one kind of lines: duckdb for
     read_json(columns=...); polars, a Python expression, for read_ndjson(schema=...); arrow, a Python expression, for
     pyarrow.json.
     """
