@@ -26,7 +26,7 @@ from ..parser.normalise.urls import clean_url, is_clean
 from ..serialize.dumps import Dump, DumpFile, record_at
 from ..state.documents import expires
 from ..state.state import State, name_of_target
-from .findings import Check
+from .findings import Check, url_key
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -172,7 +172,7 @@ class BaselineCheck(Check):
         counts: Counter[str | None] = Counter()
         for entry in self._baseline.listings():
             number = numbers.setdefault(entry.sitemap, len(numbers))
-            self._missing.setdefault(hash(entry.loc), number)
+            self._missing.setdefault(url_key(entry.loc), number)
             counts[entry.sitemap] += 1
         self._counts = Counter({sitemap: number for sitemap, number in counts.items() if sitemap is not None})
         feeds = {numbers[each] for each in self._baseline.feeds if each in numbers}
@@ -245,7 +245,7 @@ class BaselineCheck(Check):
             return
         with closing(self._baseline.listings()) as listings:
             for entry in listings:
-                if self._missing.pop(hash(entry.loc), None) is None:
+                if self._missing.pop(url_key(entry.loc), None) is None:
                     continue
                 at: Any = {"sitemap": self._baseline.name, "line": entry.line, "field": "loc", "url": entry.loc}
                 if not findings.needs_each:

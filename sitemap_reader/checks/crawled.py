@@ -19,7 +19,7 @@ from ..parser.normalise.urls import host
 from ..serialize.jsonl import stamp
 from ..state.rows import moment
 from .crawl_file import CrawlFile, is_check_file
-from .findings import Check
+from .findings import Check, url_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -167,7 +167,7 @@ class CrawlCheck(Check):
     def _load(self, file: CrawlFile) -> None:
         same: dict[_FaultFields, _PageFaults] = {}  # shared by pages with the same faults
         for row in file:
-            key = hash(row.url)
+            key = url_key(row.url)
             if key in self._faults:  # a variant of the same URL: the first row counts
                 continue
             faults = _faults_of(row)
@@ -253,7 +253,7 @@ class CrawlCheck(Check):
         """Reports pages in the order of the file; those on hosts without a listed URL belong to another site."""
         unlisted = elsewhere = 0
         for row in self._file:
-            key = hash(row.url)
+            key = url_key(row.url)
             if key not in self._unlisted:
                 continue
             self._unlisted.discard(key)
@@ -345,7 +345,7 @@ class UnchangedContentCheck(Check):
         same = _same_content(before, now)
         lastmods = FormerLastmods()
         for record in baseline.listings():
-            key = hash(record.loc)
+            key = url_key(record.loc)
             if key in same and record.lastmod is not None:
                 lastmods.add(key, record.lastmod, record.lastmod_precision)
         without_hash = [file.name for file in (before, now) if "hash" not in file.fields]
@@ -369,8 +369,8 @@ class UnchangedContentCheck(Check):
 
 def _same_content(before: CrawlFile, now: CrawlFile) -> set[int]:
     """The keys of pages with the same content hash in both; redirects and errors have no content of the page."""
-    hashes = {hash(row.url): hash(row.hash) for row in before if row.hash and _is_page(row)}
-    return {key for row in now if row.hash and _is_page(row) and hashes.get(key := hash(row.url)) == hash(row.hash)}
+    hashes = {url_key(row.url): hash(row.hash) for row in before if row.hash and _is_page(row)}
+    return {key for row in now if row.hash and _is_page(row) and hashes.get(key := url_key(row.url)) == hash(row.hash)}
 
 
 def _is_page_status(status: int | None) -> bool:

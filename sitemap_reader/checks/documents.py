@@ -14,7 +14,7 @@ from ..client.summary import count_of
 from ..frontier.filters import UNWANTED
 from ..parser.content.sniff import FEEDS, SITEMAP_FORMATS
 from ..parser.normalise.urls import host, without_userinfo
-from .findings import Check
+from .findings import Check, url_key
 
 if TYPE_CHECKING:
     from ..model.records import Outcome, UrlRecord
@@ -247,11 +247,11 @@ class UrlVariants(Check):
             return
         others = [loc[:-1] if loc[-1] == "/" else f"{loc}/" for loc in batch.locs]
         first = self._urls.first
-        if first.keys().isdisjoint(map(hash, others)):
+        if first.keys().isdisjoint(map(url_key, others)):
             return
         here = {key: index for index, key in reversed([*enumerate(batch.keys)])}  # the first listing of each
         for index, other in enumerate(others):
-            key = hash(other)
+            key = url_key(other)
             is_earlier = key in first and here.get(key, -1) < index and "?" not in other
             if is_earlier and not self._reported.issuperset((key, batch.keys[index])):
                 self._reported |= {key, batch.keys[index]}

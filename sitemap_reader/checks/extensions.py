@@ -16,7 +16,7 @@ from ..parser.normalise.dates import format_date, period_end
 from ..parser.normalise.urls import is_web_url
 from ..state.schema import temp_database_errors, temporary_database
 from .documents import PerSitemapCheck
-from .findings import Check
+from .findings import Check, url_key
 
 if TYPE_CHECKING:
     import sqlite3
@@ -136,7 +136,7 @@ class HreflangAttributes(Check):
             fault = self._fault(code.strip())
             if fault:
                 yield "L01", f'hreflang "{code}" of {loc}: {fault}', "xhtml:link hreflang", code
-        if loc not in {each.href for each in alternates}:
+        if url_key(loc) not in {url_key(each.href) for each in alternates}:
             yield "L02", f"{loc} is not among its own alternates", "xhtml:link href", None
         if len(alternates) > 1 and not any(code.lower() == DEFAULT for code in codes):
             message = f"{loc} has {len(alternates):,} alternates, and none is the x-default"
@@ -160,10 +160,10 @@ def translations(record: UrlRecord) -> list[Alternate]:
 
 def _ambiguous(alternates: list[Alternate]) -> list[tuple[str, set[str]]]:
     """Codes, in lower case, with several URLs for the same media."""
-    hrefs: dict[tuple[str, str | None], set[str]] = {}
+    hrefs: dict[tuple[str, str | None], dict[int, str]] = {}
     for each in alternates:
-        hrefs.setdefault(((each.hreflang or "").lower(), each.media), set()).add(each.href)
-    return [(code, pages) for (code, _), pages in hrefs.items() if len(pages) > 1]
+        hrefs.setdefault(((each.hreflang or "").lower(), each.media), {})[url_key(each.href)] = each.href
+    return [(code, {*pages.values()}) for (code, _), pages in hrefs.items() if len(pages) > 1]
 
 
 _SCHEMA = """
@@ -205,20 +205,20 @@ class HreflangReturnTags(Check):
                 self._store(record)
 
     def _store(self, record: UrlRecord) -> None:
-        hrefs = {each.href: each.hreflang for each in translations(record)}
-        others = hrefs.keys() - {record.loc}
-        if not others:
+        page = url_key(record.loc)
+        links = {url_key(each.href): (each.hreflang, each.href) for each in translations(record)}
+        links.pop(page, None)
+        if not links:
             return
-        page, pages = hash(record.loc), hash(frozenset(hrefs.keys() | {record.loc}))
-        missing = self._missing.pop(pages, len(others) + 1) - 1
+        pages = hash(frozenset({*links, page}))
+        missing = self._missing.pop(pages, len(links) + 1) - 1
         if page in self._listings.repeated:
             missing = _UNREACHABLE
         if missing:
             self._missing[pages] = missing
-        links = orjson.dumps([[code, href] for href, code in hrefs.items() if href in others])
         with temp_database_errors():
             self._db = self._db or temporary_database(_SCHEMA)
-            row = (pages, page, record.loc, record.sitemap, record.line, links)
+            row = (pages, page, record.loc, record.sitemap, record.line, orjson.dumps([*links.values()]))
             self._db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", row)
 
     def on_end(self, findings: Findings) -> None:
@@ -248,14 +248,14 @@ class HreflangReturnTags(Check):
             for _, pages, _, links in _entries(db)
             if pages in incomplete
             for _, href in links
-            if (key := hash(href)) in first
+            if (key := url_key(href)) in first
         }
         rows = (
             (page, key, number, code, href, pages in incomplete)
             for number, pages, page, links in _entries(db)
             if pages in incomplete or page in named
             for code, href in links
-            if (key := hash(href)) in first
+            if (key := url_key(href)) in first
         )
         db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?, ?, ?)", rows)
         for loc, code, href, sitemap, line in db.execute(_MISSING_RETURN):

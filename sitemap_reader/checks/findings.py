@@ -17,6 +17,7 @@ import attrs
 from ..client.summary import count_of
 from ..model.problems import CATALOGUE, Problem, Severity, report
 from ..model.url_batch import precision_of
+from ..parser.normalise.urls import comparable
 from ..parser.xml.repair_log import damage_kind
 from .occurrences import Occurrence
 
@@ -371,6 +372,17 @@ class Location(Place):
     raw: str
 
 
+def url_key(url: str) -> int:
+    """A 64-bit hash by which URLs are compared: of a million, two have the same with a chance of one in 37 million.
+
+    Equivalent escapes do not differ (RFC 3986 6.2.2): crawlers write `%C3%A9` where WordPress lists `%c3%a9`.
+    """
+    try:
+        return hash(comparable(url) if "%" in url else url)
+    except (KeyError, ValueError):  # a dump of another program may have text that is no URL
+        return hash(url)
+
+
 @attrs.define
 class CheckedUrls:
     """Consecutive URLs of one sitemap, and what several checks derive from them; all columns have equal length."""
@@ -411,8 +423,8 @@ class CheckedUrls:
 
     @cached_property
     def keys(self) -> Sequence[int]:
-        """64-bit hashes of the locs: of a million different ones two are equal with a chance of one in 37 million."""
-        return [*map(hash, self.locs)]
+        """The url_key() of each URL."""
+        return [*map(url_key if "%" in self.text else hash, self.locs)]
 
     @cached_property
     def text(self) -> str:

@@ -28,7 +28,7 @@ from ..serialize.jsonl import stamp
 from .crawl_file import CrawledPage, is_check_file, resolved_canonical
 from .crawled import PAGE_CODES, codes_of
 from .estimates import FaultEstimate, StratumCounts, UrlCheckSummary, estimate
-from .findings import Check
+from .findings import Check, url_key
 from .page_signals import PageSignals, is_like, names_an_error, read_signals, require_selectolax
 from .url_sample import UrlSample
 
@@ -229,7 +229,7 @@ class UrlChecks(Check):
     def _without_known(self, listed: Iterable[ListedUrl]) -> Iterator[str]:
         """The URLs that the crawl file does not have; the codes of the others are kept."""
         for url in listed:
-            codes = None if self._crawl is None else self._crawl.codes_of(hash(url.loc))
+            codes = None if self._crawl is None else self._crawl.codes_of(url_key(url.loc))
             if codes is None:
                 yield url.loc
             else:

@@ -390,9 +390,9 @@ def schema(language: Language, of: LineKind, output: str | None) -> Exit:
 
     Programs that infer the types from the first lines lose columns that only later lines have.
 
-    json is a JSON Schema of the lines of dump, parse, discover, sync, diff and --report. The others have the types of one kind of lines: duckdb for
-    read_json(columns=...); polars, a Python expression, for read_ndjson(schema=...); arrow, a Python expression, for
-    pyarrow.json.
+    json is a JSON Schema of the lines of dump, parse, discover, sync, diff and --report. The others have the types of
+    one kind of lines: duckdb for read_json(columns=...); polars, a Python expression, for read_ndjson(schema=...);
+    arrow, a Python expression, for pyarrow.json.
     """
     from ..serialize import schema as declared
     from .exits import Exit

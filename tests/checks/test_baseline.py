@@ -118,6 +118,11 @@ def test_a_url_counts_once_however_often_it_is_listed() -> None:
     assert problem == f"X01 monday.jsonl:1: 30 of 30 URLs of monday.jsonl are no longer listed, such as {SITE}/0"
 
 
+def test_equivalent_escapes_are_the_same_url() -> None:
+    path = dump(*lines_of([f"{url}?%c3%a9" for url in locs(0, 30)]))
+    assert against(path, some([f"{url}?%C3%A9" for url in locs(0, 30)])) == []
+
+
 def test_a_url_that_moved_to_another_sitemap_is_not_gone() -> None:
     path = dump(*lines_of(locs(0, 30)))
     assert against(path, some([], PAGES), some(locs(0, 30), POSTS)) == []

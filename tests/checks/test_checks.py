@@ -28,7 +28,7 @@ from sitemap_reader.checks.extensions import (
     hreflang_fault,
     is_publication_language,
 )
-from sitemap_reader.checks.findings import Check, CheckedUrls, Findings
+from sitemap_reader.checks.findings import Check, CheckedUrls, Findings, url_key
 from sitemap_reader.checks.runner import SiteOverview
 from sitemap_reader.checks.url_checks import UrlChecks
 from sitemap_reader.checks.urls import ASSETS, DisallowedUrls, NonPageFiles, PrivateHosts, SessionParameters
@@ -596,6 +596,19 @@ EN, DE, FR = ("en", "en"), ("de", "de"), ("fr", "fr")
 
 def test_a_complete_set_is_fine() -> None:
     assert one_sided(*(page(name, EN, DE, FR) for name in ("en", "de", "fr"))) == []
+
+
+def test_equivalent_escapes_are_the_same_page() -> None:
+    lower, upper = ("en", "%c3%a9"), ("en", "%C3%A9")
+    pages = [page("%c3%a9", upper, DE), page("de", lower, DE)]
+    assert one_sided(*pages) == []
+    assert [each.code for each in found(HreflangAttributes(), pages) if each.code == "L02"] == []
+    assert [each.code for each in found(HreflangAttributes(), [page("de", lower, upper, DE)])] == ["L04"]
+
+
+def test_text_that_is_no_url_has_a_key() -> None:
+    assert url_key("a%zz/") == hash("a%zz/")
+    assert url_key("%41") == hash("%41")
 
 
 def test_pages_need_not_name_themselves() -> None:

@@ -130,6 +130,7 @@ def test_the_first_of_two_rows_of_a_page_counts() -> None:
 def test_urls_are_compared_as_they_are_normalised() -> None:
     crawl = read(page("HTTPS://SHOP.example/é", 404))
     assert [each[:3] for each in site_text(crawl, some(f"{SITE}/%C3%A9"))] == ["C01"]
+    assert [each[:3] for each in site_text(crawl, some(f"{SITE}/%c3%a9"))] == ["C01"]
 
 
 # --- listed URLs missing in the crawl ---
