@@ -160,13 +160,15 @@ class RequestQueue:
 class HostQueue:
     """The state of one origin, and the requests that wait for it.
 
-    While `rules` is None, documents wait for robots.txt. `skip_failure` says why nothing more is requested,
+    While `rules` is None, documents wait for robots.txt. `stated_rules` are those of a robots.txt that was read, obeyed or
+    not. `skip_failure` says why nothing more is requested,
     `delay_error` that the Crawl-delay in its robots.txt is over the limit.
     """
 
     origin: str
     pace: HostPace
     rules: Rules | None = None
+    stated_rules: Rules | None = None
     robots_txt: Document | None = None  # waiting or ended
     skip_failure: Failed | None = None
     is_blocked: bool = False  # a refusal of this host was reported

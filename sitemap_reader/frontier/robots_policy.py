@@ -167,10 +167,8 @@ class RobotsPolicy:
     # --- rules ---
 
     def rules(self, url: str) -> Rules | None:
-        """The rules in the robots.txt of a URL's host; None where it was not read, or is not obeyed."""
-        if url not in self._hosts or not self._plan.obey_robots:
-            return None
-        rules = self._hosts.for_url(url).rules
+        """The rules in the robots.txt of a URL's host, also where it is not obeyed; None where it was not read."""
+        rules = self._hosts.for_url(url).stated_rules if url in self._hosts else None
         return None if rules is None or rules.why else rules
 
     def refusal(self, host: HostQueue, document: Document) -> Failed | None:
@@ -198,12 +196,12 @@ class RobotsPolicy:
 
     def set_rules(self, robots: Document, rules: Rules) -> None:
         """Sets rules and pace of the host whose robots.txt was read, and of the one that it was redirected to."""
-        rules = rules if self._plan.obey_robots else ALLOW_ALL
-        delay = rules.delay_seconds
+        obeyed = rules if self._plan.obey_robots else ALLOW_ALL
+        delay = obeyed.delay_seconds
         error = self._delay_error(robots, delay)
         first, final = self._hosts.for_url(robots.original_url), self._hosts.for_url(robots.url)
         for host in (first, final) if final.robots_txt is robots and final is not first else (first,):
-            host.rules = rules
+            host.stated_rules, host.rules = rules, obeyed
             host.delay_error = f"{host.origin}: {error}" if error else None
             if delay and not error:
                 host.pace.slow_down(delay)

@@ -65,6 +65,15 @@ def test_forbidden_sitemap_is_reported_and_not_fetched() -> None:
     assert not seen.outcomes[MAP].complete
 
 
+def test_rules_are_known_without_obey_robots() -> None:
+    pages = {ROBOTS: names(MAP, rules="Disallow: /p"), MAP: urlset(f"{SITE}/p/1")}
+    seen = walk(SITE, pages, obey_robots=False)
+    rules = seen.frontier.rules(f"{SITE}/p/1")
+    assert seen.locs == [f"{SITE}/p/1"]
+    assert rules is not None
+    assert rules.refusal(f"{SITE}/p/1") == ""
+
+
 def test_without_obey_robots_a_forbidden_sitemap_is_fetched() -> None:
     pages = {ROBOTS: names(MAP, rules="Disallow: /\nCrawl-delay: 9"), MAP: urlset(f"{SITE}/1")}
     seen = walk(SITE, pages, obey_robots=False)
@@ -381,6 +390,13 @@ def test_failed_well_known_paths_have_no_outcome_and_no_problem() -> None:
     assert list(seen.outcomes) == [ROBOTS]
     assert seen.codes == []
     assert seen.frontier.sites[0].candidates == []
+
+
+def test_redirect_of_a_robots_txt_is_not_reported() -> None:
+    moved = f"{SITE}/moved.txt"
+    seen = walk(SITE, {ROBOTS: (301, {"location": moved}), moved: names(MAP), MAP: urlset(f"{SITE}/1")})
+    assert seen.locs == [f"{SITE}/1"]
+    assert not [reported for reported in seen.reported if isinstance(reported, Problem) and reported.code == "F03"]
 
 
 def test_redirect_of_a_well_known_path_to_a_sitemap_is_reported() -> None:
