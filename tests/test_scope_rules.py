@@ -233,8 +233,9 @@ WALKS = [
         {"http://a.example/robots.txt": to(ROBOTS), ROBOTS: robots(MAPS), MAPS: urls(*FOUR)}, [*FOUR[:3]],
         {"host": 1}),
     Row(OURS + "robots.txt redirected to another domain verifies the host that redirects, not that domain", A,
-        {ROBOTS: to(f"{B}/robots.txt"), f"{B}/robots.txt": robots(MAPS), MAPS: urls(*FOUR)}, [*FOUR[:3]],
-        {"host": 1}),
+        {ROBOTS: to(f"{B}/r.txt"), f"{B}/r.txt": robots(MAPS), MAPS: urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
+    Row(CROSS + "the robots.txt of a host names a sitemap elsewhere, which then lists the URLs of that host", A,
+        {ROBOTS: robots(MAPS), f"{B}/robots.txt": robots(MAPS), MAPS: urls(*FOUR)}, [*FOUR], twice=(MAPS,)),
     # submitted sitemaps
     Row(LOCATION + "a sitemap under /sitemap/ that probing found counts as submitted: it may list its host", A,
         {f"{A}/sitemap/index.xml": urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),

@@ -57,12 +57,14 @@ class Finished:
 
     `rules` are those of a robots.txt: see robots_rules.parse_rules(). `dates` are those of its entries, if requested.
     `regained` counts the records that a second reading yielded, by the reason for which the first one dropped them.
+    `dropped_origins`: their URLs were dropped as on a host out of scope; their robots.txt may name the document.
     """
 
     outcome: Outcome
     rules: Rules | None = None
     dates: LastmodSummary | None = None
     regained: Counter[str] | None = None
+    dropped_origins: tuple[str, ...] = ()
 
 
 @attrs.frozen

@@ -160,9 +160,9 @@ class RequestQueue:
 class HostQueue:
     """The state of one origin, and the requests that wait for it.
 
-    While `rules` is None, documents wait for robots.txt. `stated_rules` are those of a robots.txt that was read, obeyed or
-    not. `skip_failure` says why nothing more is requested,
-    `delay_error` that the Crawl-delay in its robots.txt is over the limit.
+    While `rules` is None, documents wait for robots.txt. `stated_rules` are those of a robots.txt that was read, also
+    if it is not obeyed. `skip_failure` says why nothing more is requested, `delay_error` that the Crawl-delay in its
+    robots.txt is over the limit.
     """
 
     origin: str

@@ -68,7 +68,7 @@ class RobotsPolicy:
             robots.sites.append(site)
 
     def request_for_verification(self, url: str) -> bool:
-        """Requests the robots.txt of a URL's host only to verify a listing: its failure is not reported.
+        """Requests the robots.txt of a URL's host only to verify listings by its Sitemap lines: no failure is reported.
 
         False where max_proof_hosts hosts have been requested already.
         """

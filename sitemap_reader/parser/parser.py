@@ -214,6 +214,11 @@ class SitemapParser:
         return self._robots.text if self._robots else ""
 
     @property
+    def dropped_origins(self) -> tuple[str, ...]:
+        """The first origins whose pages were dropped as on a host out of scope."""
+        return tuple(self._normaliser.dropped_origins)
+
+    @property
     def outcome(self) -> Outcome:
         """The Outcome of the document so far."""
         normaliser = self._normaliser

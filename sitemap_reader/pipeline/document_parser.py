@@ -137,7 +137,7 @@ class DocumentParser:
         outcome.dropped.update(self._filtered)
         outcome.kept -= self._filtered.total()
         dates = None if self._dates is None else self._dates.summary()
-        return Finished(outcome, dates=dates, regained=self._regained)
+        return Finished(outcome, dates=dates, regained=self._regained, dropped_origins=self._parser.dropped_origins)
 
     def parse(self, chunk: bytes) -> Iterator[Batch]:
         """Yields the selected items of a chunk, in small batches."""

@@ -15,7 +15,7 @@ import attrs
 from ...model.problems import MAX_RAW_CHARACTERS, Problem, placed, report
 from ...model.records import ChangeFreq, SitemapRef, UrlRecord
 from ..dialects.extensions import EntryContext, read_date, read_extensions
-from .urls import clean_url, is_clean
+from .urls import clean_url, is_clean, origin
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -40,6 +40,9 @@ _DROPS = {
     "port": ("U04", "has a port outside the sitemap's scope"),
     "path": ("U05", "is above the sitemap's directory"),
 }
+
+# A document of one site names a few other hosts at most.
+_MAX_DROPPED_ORIGINS = 20
 
 
 @attrs.define
@@ -72,6 +75,7 @@ class Normaliser:
     `sitemap` is the requested URL of the document, `base` the final one. `scope` limits its pages, `child_scope` its
     child sitemaps, which inherit the URL prefixes. `extras`: collect elements without a field, too. `max_problems` per
     entry are reported; `unreported` counts the others by code. `entries`, `kept` and `dropped` (by reason) are counts.
+    `dropped_origins` are the first origins whose pages were dropped as on a host out of scope.
     `scopes` has both scopes by kind, `child_prefixes` are the authorities of child sitemaps.
     """
 
@@ -88,6 +92,7 @@ class Normaliser:
         self.entries = 0
         self.kept = 0
         self.dropped: Counter[str] = Counter()
+        self.dropped_origins: dict[str, None] = {}
         self.unreported: Counter[str] = Counter()
         self.sitemap = sitemap
         self.max_problems = max_problems
@@ -137,6 +142,8 @@ class Normaliser:
         if reason is None or (reason == "path" and raw.kind == "sitemap"):
             return url
         self.dropped[reason] += 1
+        if reason == "host" and len(self.dropped_origins) < _MAX_DROPPED_ORIGINS:
+            self.dropped_origins[origin(url)] = None
         code, message = _DROPS[reason]
         problems.add(code, f"{url[:MAX_RAW_CHARACTERS]} {message}: dropped", "loc", text, url)
         return None
