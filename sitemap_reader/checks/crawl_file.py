@@ -384,9 +384,13 @@ _FOUND = 302  # a redirect of unknown kind
 # --- values ----------------------------------------------------------------------------------------------------
 
 
-def resolved_canonical(text: str, url: str) -> str | None:
-    """A canonical URL as a page writes it, absolute; the page's own if it is only written differently."""
-    canonical = text if text == url or is_clean(text) else clean_url(text, url).url
+def resolved_canonical(text: str, url: str, base: str | None = None) -> str | None:
+    """A canonical URL as a page writes it, absolute; the page's own if it is only written differently.
+
+    `base` is the URL of the page's `<base>`, as written.
+    """
+    base = clean_url(base, url).url if base else None
+    canonical = text if text == url or is_clean(text) else clean_url(text, base or url).url
     if canonical is None or canonical == url:
         return canonical
     return url if comparable(canonical) == comparable(url) else canonical

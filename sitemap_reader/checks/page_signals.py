@@ -46,7 +46,8 @@ class PageSignals:
 
     `heading` is the first h1. `directives` are those of robots metas, `header_directives` those of X-Robots-Tag, as
     written. `noindex`: one of them forbids indexing. `canonical` is as written, of the Link header or else of the head.
-    `words` are those of the visible text, with their numbers.
+    `base` is the URL of `<base>` as written, against which `canonical` is resolved; None for one of the Link header
+    (RFC 8288 3.1). `words` are those of the visible text, with their numbers.
     """
 
     title: str | None = None
@@ -55,6 +56,7 @@ class PageSignals:
     header_directives: str | None = None
     noindex: bool = False
     canonical: str | None = None
+    base: str | None = None
     words: Counter[str] | None = attrs.field(default=None, repr=False)
 
 
@@ -85,6 +87,7 @@ def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
         header_directives=header[:_MAX_TEXT] or None,
         noindex=noindex or any(map(forbids_indexing, metas)),
         canonical=canonical or link,
+        base=None if canonical else _base(tree),
         words=_words(tree),
     )
 
@@ -123,6 +126,12 @@ def _canonicals(tree: LexborHTMLParser) -> Iterator[str]:
         href = (link.attributes.get("href") or "").strip()
         if href and "canonical" in (link.attributes.get("rel") or "").lower().split():
             yield href
+
+
+def _base(tree: LexborHTMLParser) -> str | None:
+    """The `href` of the first base element that has one; others do not count."""
+    first = tree.css_first("base[href]")
+    return first.attributes.get("href") if first else None
 
 
 def _link_canonicals(header: str) -> Iterator[str]:

@@ -241,6 +241,7 @@ class UrlChecks(Check):
         url, failure, listed = response.url, response.failure, self._listed[response.url]
         is_whole = response.is_whole and response.status == 200 and is_html(response.headers)
         is_page = is_success(response.status)
+        canonical = signals.canonical if is_page else None
         is_silent = failure is not None and failure.code == _NO_RESPONSE and not self.is_local
         check = UrlCheck(
             url,
@@ -249,7 +250,7 @@ class UrlChecks(Check):
             final_url=response.final_url if response.target else None,
             final_status=response.final_status if response.target else None,
             content_type=response.headers.get("content-type"),
-            canonical=resolved_canonical(signals.canonical, url) if signals.canonical and is_page else None,
+            canonical=resolved_canonical(canonical, url, signals.base) if canonical else None,
             noindex=signals.noindex and is_page,
             meta_directives=signals.directives,
             header_directives=signals.header_directives,

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import sitemap_reader as sr
 from sitemap_reader.checks import crawl_file as crawllines
-from sitemap_reader.checks.crawl_file import CrawledPage, CrawlFile
+from sitemap_reader.checks.crawl_file import CrawledPage, CrawlFile, resolved_canonical
 from sitemap_reader.parser.normalise.urls import clean_url
 
 if TYPE_CHECKING:
@@ -117,6 +117,18 @@ def test_a_canonical_that_only_escapes_otherwise_is_the_page_itself() -> None:
 
 def test_a_canonical_that_is_no_url_is_none() -> None:
     assert one(canonical="javascript:void(0)").canonical is None
+
+
+@pytest.mark.parametrize(
+    ("base", "canonical"),
+    [
+        (None, "https://e.example/x/a"), ("/", "https://e.example/a"), (" ../s/ ", "https://e.example/s/a"),
+        ("https://o.example/s/t", "https://o.example/s/a"), ("data:x", "https://e.example/x/a"),
+    ],
+)  # fmt: skip
+def test_a_canonical_is_resolved_against_the_base_of_the_page(base: str | None, canonical: str) -> None:
+    assert resolved_canonical("a", "https://e.example/x/y", base) == canonical
+    assert resolved_canonical("https://e.example/b", "https://e.example/x/y", base) == "https://e.example/b"
 
 
 def test_lines_are_counted_where_records_begin() -> None:

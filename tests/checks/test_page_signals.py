@@ -82,6 +82,19 @@ def test_canonical_urls(page: PageSignals, canonical: str | None) -> None:
 
 
 @pytest.mark.parametrize(
+    ("page", "base"),
+    [
+        (signals('<base target="x"><base href="/s/"><base href="/t/"><link rel="canonical" href="a">'), "/s/"),
+        (signals('<link rel="canonical" href="a"><base href="/s/">'), "/s/"),
+        (signals('<base href="/s/"><link rel="canonical" href="a">', link="<b>; rel=canonical"), None),
+        (signals('<base target="x"><link rel="canonical" href="a">'), None),
+    ],
+)
+def test_the_base_of_a_canonical_url(page: PageSignals, base: str | None) -> None:
+    assert page.base == base
+
+
+@pytest.mark.parametrize(
     ("content_type", "body"),
     [
         ("text/html; charset=iso-8859-1", "<title>Käse</title>".encode("latin-1")),

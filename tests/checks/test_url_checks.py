@@ -120,6 +120,16 @@ def test_each_fault_is_reported_where_the_url_is_listed(serve: Callable[..., Sit
     assert json.loads(report.to_json())["url_checks"]["estimates"][0]["code"] == "C01"
 
 
+def test_a_canonical_is_resolved_against_the_base_of_its_page(serve: Callable[..., SiteServer]) -> None:
+    link = "<link rel=canonical href=shop/lamp>"
+    server = serve({
+        "/shop/lamp": html(f"<base href=/>{link}"),
+        "/lamp": html(f"<base href=/en/>{link}"),
+        "/file/lamp": html("<base href=/en/>", Link="<lamp>; rel=canonical"),
+    })  # fmt: skip
+    assert found(checked(server), server.url) == {"C04": ["3: /lamp has the canonical /en/shop/lamp"]}
+
+
 def test_a_sample_has_estimates_and_its_seed(serve: Callable[..., SiteServer]) -> None:
     pages = {f"/{n}": html("", 404 if n % 4 == 0 else 200) for n in range(100)}
     server = serve(pages)
