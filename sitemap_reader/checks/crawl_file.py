@@ -24,6 +24,7 @@ import orjson
 from ..model.errors import UsageError
 from ..parser.normalise.urls import clean_url, comparable, is_clean, is_web_url
 from ..serialize.dumps import MAX_LINE_BYTES, SHOWN_CHARS, SQLITE
+from .robots_directives import forbids_indexing, header_forbids_indexing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,8 +47,11 @@ COLUMN_NAMES: dict[str, tuple[str, ...]] = {
     "noindex": ("noindex", "isnoindex", "hasnoindex", "metanoindex", "headernoindex"),
     "robots": (
         "metarobots1", "metarobots2", "metarobots", "metarobotstag", "robots", "robotsmeta", "robotsdirective",
-        "robotsdirectives", "directives", "xrobotstag1", "xrobotstag2", "xrobotstag", "xrobots", "robotsheader",
-        "respheadersxrobotstag", "responseheadersxrobotstag",
+        "robotsdirectives", "directives",
+    ),
+    "robots_header": (
+        "xrobotstag1", "xrobotstag2", "xrobotstag", "xrobots", "robotsheader", "respheadersxrobotstag",
+        "responseheadersxrobotstag",
     ),
     "indexable": ("indexability", "indexable", "isindexable", "isindexablepage", "indexablestatus"),
     "reason": ("indexabilitystatus", "nonindexablereason", "indexabilityreason"),
@@ -67,7 +71,7 @@ _SEPARATOR = "@@"
 _MAX_DEPTH = 3
 
 # Fields with few different values, which many rows share.
-SHARED_FIELDS = ("status", "noindex", "robots", "reason", "content_type", "indexable", "soft404")
+SHARED_FIELDS = ("status", "noindex", "robots", "robots_header", "reason", "content_type", "indexable", "soft404")
 
 
 @attrs.frozen
@@ -331,6 +335,7 @@ class CrawlFile:
         status = next(self._read("status", _status, number, columns, values), None)
         noindex = any([*self._read("noindex", _truth, number, columns, values)])
         noindex = noindex or any(forbids_indexing(text) for _, text in columns.texts("robots", values))
+        noindex = noindex or any(header_forbids_indexing(text) for _, text in columns.texts("robots_header", values))
         noindex = noindex or "noindex" in columns.text("reason", values).casefold()
         soft_404 = any([*self._read("soft404", _truth, number, columns, values)])
         is_html = _is_html(columns.text("content_type", values))
@@ -418,16 +423,6 @@ def _truth(text: str) -> bool:
     if word not in _TRUE | _FALSE:
         raise ValueError(text)
     return word in _TRUE
-
-
-# `max-image-preview:none` is about pictures in results.
-_LIMITS = re.compile(r"max-[\w-]+\s*:\s*[\w-]+")
-_NOINDEX = re.compile(r"(?<![\w-])(?:noindex|none)(?![\w-])")
-
-
-def forbids_indexing(directives: str) -> bool:
-    """Whether directives for robots say noindex; `none` is noindex and nofollow."""
-    return bool(directives) and _NOINDEX.search(_LIMITS.sub("", directives.casefold())) is not None
 
 
 def _is_html(content_type: str) -> bool:

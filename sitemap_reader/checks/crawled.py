@@ -89,7 +89,7 @@ def _overlap(one: tuple[datetime, Precision], other: tuple[datetime, Precision])
 
 # Field -> codes that cannot be checked without a column of it.
 _CODES_BY_FIELD: dict[str, tuple[str, ...]] = {"status": ("C01", "C02", "C06"), "canonical": ("C04",)}
-_NOINDEX_FIELDS = frozenset({"noindex", "robots", "reason"})
+_NOINDEX_FIELDS = frozenset({"noindex", "robots", "robots_header", "reason"})
 
 
 @attrs.frozen(eq=False)

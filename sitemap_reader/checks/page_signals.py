@@ -16,18 +16,13 @@ import webencodings
 
 from ..frontier.responses import is_html
 from ..model.errors import UsageError, install_hint
-from .crawl_file import forbids_indexing
+from .robots_directives import AGENTS, forbids_indexing, header_forbids_indexing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from selectolax.lexbor import LexborHTMLParser
 
-# Rules for these apply to indexing as such.
-_AGENTS = frozenset({"robots", "googlebot", "bingbot"})
-_DIRECTIVE_WITH_VALUE = re.compile(r"(?:max-[\w-]+|unavailable_after)", re.IGNORECASE)
-_AGENT = re.compile(r"\s*([\w-]+)\s*:\s*", re.ASCII)
-_NOINDEX = frozenset({"noindex", "none"})
 _META_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w*]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s;,\"]*))?)*)")
@@ -72,7 +67,7 @@ def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
     """The signals of a response; `headers` have lower-case names, `body` may be the beginning of the page."""
     header = headers.get("x-robots-tag", "")[:_MAX_HEADER]
     canonical = next(_link_canonicals(headers.get("link", "")[:_MAX_HEADER]), None)
-    noindex = _header_forbids(header)
+    noindex = header_forbids_indexing(header)
     if not (body and is_html(headers)):
         return PageSignals(header_directives=header[:_MAX_TEXT] or None, noindex=noindex, canonical=canonical)
     from selectolax.lexbor import LexborHTMLParser  # here: only checks of pages need it
@@ -95,26 +90,9 @@ def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
 # --- robots directives ---
 
 
-def _header_forbids(header: str) -> bool:
-    """Whether X-Robots-Tag forbids indexing to all crawlers, or to the greatest.
-
-    `googlebot: nofollow, otherbot: noindex`: a name counts until the next one, also over the lines of the header, which
-    are joined by commas here.
-    """
-    counts = True
-    for part in header.split(","):
-        agent = _AGENT.match(part)
-        if agent and not _DIRECTIVE_WITH_VALUE.fullmatch(agent[1]):
-            counts = agent[1].lower() in _AGENTS
-            part = part[agent.end() :]
-        if counts and part.strip().lower() in _NOINDEX:
-            return True
-    return False
-
-
 def _robots_metas(tree: LexborHTMLParser) -> Iterator[str]:
     for meta in tree.css("meta[name][content]"):
-        if (meta.attributes.get("name") or "").strip().lower() in _AGENTS:
+        if (meta.attributes.get("name") or "").strip().lower() in AGENTS:
             yield meta.attributes.get("content") or ""
 
 

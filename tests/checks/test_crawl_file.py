@@ -203,6 +203,25 @@ def test_directives_for_robots_say_noindex(directives: object, noindex: bool) ->
         assert one(**{column: directives}).noindex is noindex, column
 
 
+@pytest.mark.parametrize(
+    ("directives", "noindex"),
+    [
+        ("googlebot-news: noindex", False), ("unicornbot: none", False), ("unicornbot: nofollow, noindex", False),
+        ("unicornbot: none, googlebot: noindex", True), ("unicornbot: none@@googlebot: noindex", True),
+        ("unicornbot: none\ngooglebot: noindex", True), (["unicornbot: none", "googlebot: none"], True),
+        ("googlebot: nofollow, unicornbot: noindex", False), ("unavailable_after: 25 Jun 2030; noindex", True),
+    ],
+)  # fmt: skip
+def test_of_an_x_robots_tag_the_rules_of_other_robots_do_not_count(directives: object, noindex: bool) -> None:
+    columns = (
+        "X-Robots-Tag 1", "X-Robots-Tag 2", "x_robots_tag", "resp_headers_X-Robots-Tag",
+        "response.headers.x_robots_tag",
+    )  # fmt: skip
+    for column in columns:
+        assert one(**{column: directives}).noindex is noindex, column
+    assert one(**{"X-Robots-Tag 1": "unicornbot: none", "X-Robots-Tag 2": "noindex"}).noindex
+
+
 def test_a_noindex_in_any_column_counts() -> None:
     assert one(**{"Meta Robots 1": "index", "Meta Robots 2": "noindex"}).noindex
     assert one(noindex=False, **{"X-Robots-Tag 1": "none"}).noindex
