@@ -477,13 +477,12 @@ def _audit_site(
             unchecked = {} if url_checks is None else dict.fromkeys(PAGE_CODES, "stopped before pages were requested")
             rules = compared_with.rules(findings, unchecked)
             return runner.report(complete=False, notes=[*notes, _STOPPED], rules=rules)
-    checked, unchecked = None, {}
+    checked = None
     if url_checks is not None:
         url_checks.is_local = target.replay is not None
         notes += _check_pages(url_checks, target, stream.rules, check, on_checked, reading)
         checked = url_checks.summary()
-        unchecked = {} if checked.checked else dict.fromkeys(PAGE_CODES, "no page could be checked")
-    result = runner.report(complete=stream.complete, notes=notes, rules=compared_with.rules(findings, unchecked))
+    result = runner.report(complete=stream.complete, notes=notes, rules=compared_with.rules(findings))
     if reading.get("host_map") and any(finding.code == "F02" for finding in result.findings):
         result = attrs.evolve(result, notes=(*result.notes, _STAGING_ROBOTS))
     return attrs.evolve(result, url_checks=checked)

@@ -135,9 +135,9 @@ class UrlCheckSummary:
     """What a check of listed URLs covered.
 
     `urls` counts unique listed URLs, `sampled` those that were to be checked (all of them with check_urls="all"), drawn
-    from `strata` parts of the site with `seed`. `checked` have a result, `reused` of these from the crawl file;
-    `disallowed` of these were not requested because of robots.txt, and count as URLs without a fault. `complete` is
-    False if the check was stopped.
+    from `strata` parts of the site with `seed`. `checked` have a result, if only a status, `reused` of these from the
+    crawl file; `disallowed` of these were not requested because of robots.txt, and count as URLs without a fault.
+    `complete` is False if the check was stopped.
     """
 
     urls: int

@@ -25,7 +25,7 @@ from ..frontier.responses import is_html, is_success
 from ..model.errors import UsageError
 from ..parser.normalise.urls import origin, without_userinfo
 from ..serialize.jsonl import stamp
-from .crawl_file import CrawledPage, is_check_file, resolved_canonical
+from .crawl_file import CrawledPage, is_check_file, resolved_canonical, shown
 from .crawled import PAGE_CODES, codes_of
 from .estimates import FaultEstimate, StratumCounts, UrlCheckSummary, estimate
 from .findings import Check, url_key
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 CheckSize = int | Literal["all"]
 
 _DISALLOWED, _NO_RESPONSE = "F02", "F04"
+# Faults that the content of a page shows; status and headers may not.
+_CONTENT_CODES = ("C03", "C04", "C07")
 _REFUSALS = frozenset({401, 403})
 # From so many pages of a host on, and for such a share of them, an answer that is always the same is no soft 404.
 _SHELL_SHARE = 0.5
@@ -89,8 +91,8 @@ class UrlCheck:
     """The result for one URL, in the order of its JSON line; None where it is unknown or does not apply.
 
     `robots_allowed`: robots.txt permits the request. `fetch_error` is why the page did not respond, `not_checked` why
-    its status is not known for another reason. `redirect_url` is the first target, `final_url` and `final_status` the
-    end of the redirects. `hash` is that of a whole HTML page.
+    its status, or with a status its content, is not known for another reason. `redirect_url` is the first target,
+    `final_url` and `final_status` the end of the redirects. `hash` is that of a whole HTML page.
     """
 
     url: str
@@ -181,6 +183,7 @@ class UrlChecks(Check):
         self._strata: list[SampledStratum] = []
         self._listed: dict[str, ListedUrl] = {}
         self._codes: dict[str, tuple[str, ...]] = {}  # of the URLs that have a result
+        self._undecodable: set[str] = set()  # those of them that have none for _CONTENT_CODES
         self._faulty: list[UrlCheck] = []
         self._soft_404s: _Soft404s = _Soft404s()
         self._statuses: Counter[int | None] = Counter()
@@ -243,6 +246,9 @@ class UrlChecks(Check):
         is_page = is_success(response.status)
         canonical = signals.canonical if is_page else None
         is_silent = failure is not None and failure.code == _NO_RESPONSE and not self.is_local
+        not_checked = failure.message if failure is not None and not is_silent else None
+        if response.undecodable is not None:
+            not_checked = f"Content-Encoding {shown(response.undecodable)} cannot be decoded"
         check = UrlCheck(
             url,
             response.status,
@@ -260,7 +266,7 @@ class UrlChecks(Check):
             body_bytes=response.body_bytes if response.status is not None else None,
             seconds=round(response.seconds, 3) if response.status is not None else None,
             fetch_error=failure.message if failure is not None and is_silent else None,
-            not_checked=failure.message if failure is not None and not is_silent else None,
+            not_checked=not_checked,
             checked_at=stamp(datetime.now(UTC)),
             sitemap=listed.sitemap,
             line=listed.line,
@@ -271,16 +277,23 @@ class UrlChecks(Check):
         for check in checks:
             if self._writer is not None and (check.not_checked is None or not check.robots_allowed):
                 self._writer.write(check)  # what is left out will be requested again
-            if check.not_checked is None:
-                self._codes[check.url] = codes = check.codes
-                self._statuses[check.status] += 1
-                if codes:
-                    self._faulty.append(check)
-            elif check.robots_allowed:
-                self._reasons[check.not_checked] += 1
-            else:
+            if not check.robots_allowed:
                 self._disallowed += 1
                 self._codes[check.url] = ()  # search engines cannot see what it is, either: U12 reports it
+            elif check.not_checked is None:
+                self._keep_result(check)
+            elif check.status is None:
+                self._reasons[f"not checked: {check.not_checked}"] += 1
+            else:
+                self._keep_result(check)
+                self._undecodable.add(check.url)
+                self._reasons[f"not checked for {', '.join(_CONTENT_CODES)}: {check.not_checked}"] += 1
+
+    def _keep_result(self, check: UrlCheck) -> None:
+        self._codes[check.url] = codes = check.codes
+        self._statuses[check.status] += 1
+        if codes:
+            self._faulty.append(check)
 
     def on_end(self, findings: Findings) -> None:
         """Reports the problems at the places that list the URLs."""
@@ -290,6 +303,8 @@ class UrlChecks(Check):
                     code, check.message(code), sitemap=check.sitemap, line=check.line, field="loc", raw=check.url
                 )
         self.notes += self._final_notes()
+        known = {code for code in PAGE_CODES if any(self._is_known(url, code) for url in self._codes)}
+        self.unchecked = {code: "no page could be checked" for code in PAGE_CODES if code not in known}
 
     def _final_notes(self) -> Iterator[str]:
         refused = sum(self._statuses[status] for status in _REFUSALS)
@@ -299,7 +314,7 @@ class UrlChecks(Check):
                 "client; try another User-Agent (-A, user_agent=...), or have this one allow-listed"
             )
         for reason, count in self._reasons.most_common(3):
-            yield f"{count_of(count, 'URL')} not checked: {reason}"
+            yield f"{count_of(count, 'URL')} {reason}"
         yield from self._soft_404s.notes
         if self._writer is not None and self._writer.error is not None:
             yield self._writer.error
@@ -320,7 +335,10 @@ class UrlChecks(Check):
 
     def _estimates(self) -> Iterator[FaultEstimate]:
         judges_soft_404 = self._crawl is None or not self._reused or self._crawl.judges_soft_404
-        for code in PAGE_CODES if judges_soft_404 else tuple(code for code in PAGE_CODES if code != "C07"):
+        # Where the content is not known, the headers show some faults and never their absence: no share follows.
+        left_out = {code for url in self._undecodable for code in self._codes[url]}
+        left_out |= set() if judges_soft_404 else {"C07"}
+        for code in (each for each in PAGE_CODES if each not in left_out):
             counts = [self._counts(stratum, code) for stratum in self._strata]
             share = estimate(counts)
             if share is not None:
@@ -328,8 +346,14 @@ class UrlChecks(Check):
                 yield FaultEstimate(code, found, share.share, share.low, share.high, urls)
 
     def _counts(self, stratum: SampledStratum, code: str) -> StratumCounts:
-        codes = [self._codes[url.loc] for url in stratum.urls if url.loc in self._codes]
+        codes = [self._codes[url.loc] for url in stratum.urls if self._is_known(url.loc, code)]
         return StratumCounts(stratum.size, len(codes), sum(code in each for each in codes))
+
+    def _is_known(self, url: str, code: str) -> bool:
+        """Whether a page has the fault, or surely not."""
+        codes = self._codes.get(url)
+        is_open = url in self._undecodable and code in _CONTENT_CODES
+        return codes is not None and (code in codes or not is_open)
 
 
 class _Soft404s:

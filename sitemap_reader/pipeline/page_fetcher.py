@@ -56,9 +56,10 @@ class PageResponse:
     `status` is None without an answer; then `failure` states why: F02 is robots.txt, F14 one that could not be read,
     F13 a private address, F15 a Crawl-delay over the limit, F18 a host that limits requests, F04 anything else.
     `headers` have lower-case names. `body` is decompressed, and empty unless it is HTML with a 2xx status; `is_whole`:
-    it is not cut. `body_bytes` counts what was received. `target` is where it redirects, None if it does not;
-    `final_url` and `final_status` are those at the end of all redirects within the site, of which MAX_HOPS are
-    followed; the status is None where that end was not requested.
+    it is not cut; `undecodable`: its Content-Encoding, if none of it could be decoded. `body_bytes` counts what was
+    received. `target` is where it redirects, None if it does not; `final_url` and `final_status` are those at the end
+    of all redirects within the site, of which MAX_HOPS are followed; the status is None where that end was not
+    requested.
     """
 
     url: str
@@ -66,6 +67,7 @@ class PageResponse:
     headers: Mapping[str, str] = attrs.field(factory=dict)
     body: bytes = attrs.field(default=b"", repr=False)
     is_whole: bool = False
+    undecodable: str | None = None
     body_bytes: int = 0
     seconds: float = 0.0
     failure: Failed | None = None
@@ -295,6 +297,7 @@ class PageFetcher:
                     headers=head.headers,
                     body=body.content,
                     is_whole=body.is_whole,
+                    undecodable=body.undecodable,
                     body_bytes=body.received,
                 )
             ended.append(_Redirected(response, url))
@@ -326,18 +329,24 @@ class PageFetcher:
 
 @attrs.define
 class _Body:
-    """The beginning of a body, decompressed; `is_whole` if it is all of it."""
+    """The beginning of a body, decompressed; `is_whole` if it is all of it.
+
+    `undecodable` is its Content-Encoding if none of it could be decoded.
+    """
 
     max_bytes: int
     content: bytes = b""
     is_whole: bool = False
+    undecodable: str | None = None
     received: int = 0
 
     async def read(self, response: Response, timeouts: DocumentTimeouts, *, is_wanted: bool) -> None:
         """Reads a body that is wanted up to max_bytes, and the rest, or one that is not, if it is short."""
         coding = response.headers.get("content-encoding", "").strip().lower()
         inflate = zlib.decompressobj(_WINDOW_BITS[coding]) if coding in _WINDOW_BITS else None
-        is_wanted = is_wanted and (inflate is not None or coding in ("", "identity"))
+        is_known = inflate is not None or coding in ("", "identity")
+        self.undecodable = coding if is_wanted and not is_known else None
+        is_wanted = is_wanted and is_known
         drained = 0
         async with aclosing(timeouts.chunks(response.chunks)) as chunks:
             async for chunk in chunks:
@@ -347,6 +356,7 @@ class _Body:
                     try:
                         self.content += inflate.decompress(chunk, left) if inflate else chunk[:left]
                     except zlib.error:
+                        self.undecodable = None if self.content else coding
                         return  # what came before counts
                 else:
                     drained += len(chunk)

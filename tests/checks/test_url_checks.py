@@ -377,6 +377,37 @@ def test_pages_of_a_mapped_host_are_requested_from_the_other_alone(serve: Callab
     assert found(report, production.url) == {"C01": ["2: /1 answers 404"]}
 
 
+BR = {"Content_Encoding": "br"}
+
+
+def test_a_page_that_cannot_be_decoded_has_a_status_and_no_result_for_its_content(
+    serve: Callable[..., SiteServer], tmp_path: Path
+) -> None:
+    pages = {
+        "/packed": html("x", **BR), "/plain": html("x"), "/gone": html("x", 404, **BR),
+        "/moved": html("x", 301, Location="/plain", **BR), "/copy": html("<link rel=canonical href=/>"),
+    }  # fmt: skip
+    server, saved = serve(pages), tmp_path / "checks.jsonl"
+    report = checked(server, save_checks=saved)
+    assert {code: len(each) for code, each in found(report, server.url).items()} == {"C01": 1, "C02": 1, "C04": 1}
+    assert report.notes[-1] == "1 URL not checked for C03, C04, C07: Content-Encoding 'br' cannot be decoded"
+    assert report.url_checks.checked == 5
+    shares = {each.code: each.share for each in report.url_checks.estimates}
+    assert shares == {"C01": 1 / 5, "C02": 1 / 5, "C03": 0, "C04": pytest.approx(1 / 4), "C07": 0, "C08": 0}
+    assert f"{server.url}/packed" not in saved.read_text()
+    assert len(saved.read_text().splitlines()) == 4
+    assert not any(report.rules[code] for code in PAGE_CODES)
+
+
+def test_headers_of_a_page_that_cannot_be_decoded_show_faults_and_no_share(serve: Callable[..., SiteServer]) -> None:
+    server = serve({"/hidden": html("x", X_Robots_Tag="noindex", **BR), "/packed": html("x", **BR)})
+    report = checked(server)
+    assert found(report, server.url) == {"C03": ["2: /hidden is noindex (X-Robots-Tag: noindex)"]}
+    assert {each.code for each in report.url_checks.estimates} == {"C01", "C02", "C08"}
+    without = {code for code in PAGE_CODES if report.rules[code] == "no page could be checked"}
+    assert without == {"C04", "C07"}
+
+
 def test_a_host_whose_robots_txt_cannot_be_read_has_no_result(
     serve: Callable[..., SiteServer], tmp_path: Path
 ) -> None:

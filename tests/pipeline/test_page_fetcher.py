@@ -265,6 +265,23 @@ def test_a_coding_that_cannot_be_read_is_no_body(sent: bytes, coding: str) -> No
     answer = Answer(200, {**HTML, "content-encoding": coding}, (sent,))
     response = fetched(Network({"/1": answer}), ["/1"])["/1"]
     assert (response.status, response.body, response.is_whole) == (200, b"", False)
+    assert response.undecodable == coding
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "sent", "coding"),
+    [
+        (404, "text/html", b"x", "br"), (200, "application/pdf", b"x", "br"), (200, "text/html", b"x", "identity"),
+        (200, "text/html", gzip.compress(b"<p>text</p>" * 100, mtime=0), "gzip"),
+        (200, "text/html", gzip.compress(b"<p>text</p>" * 100, mtime=0)[:-20], "gzip"),
+    ],
+    ids=["status", "type", "identity", "gzip", "cut gzip"],
+)  # fmt: skip
+def test_a_body_that_is_decoded_or_not_wanted_is_not_undecodable(
+    status: int, kind: str, sent: bytes, coding: str
+) -> None:
+    answer = Answer(status, {"content-type": kind, "content-encoding": coding}, (sent,))
+    assert fetched(Network({"/1": answer}), ["/1"])["/1"].undecodable is None
 
 
 def test_private_addresses_are_refused() -> None:
