@@ -42,7 +42,8 @@ class PageSignals:
     `heading` is the first h1. `directives` are those of robots metas, `header_directives` those of X-Robots-Tag, as
     written. `noindex`: one of them forbids indexing. `canonical` is as written, of the Link header or else of the head.
     `base` is the URL of `<base>` as written, against which `canonical` is resolved; None for one of the Link header
-    (RFC 8288 3.1). `words` are those of the visible text, with their numbers.
+    (RFC 8288 3.1). `has_whole_head`: the body of HTML has begun. `words` are those of the visible text, with their
+    numbers.
     """
 
     title: str | None = None
@@ -52,6 +53,7 @@ class PageSignals:
     noindex: bool = False
     canonical: str | None = None
     base: str | None = None
+    has_whole_head: bool = False
     words: Counter[str] | None = attrs.field(default=None, repr=False)
 
 
@@ -83,6 +85,7 @@ def read_signals(headers: Mapping[str, str], body: bytes) -> PageSignals:
         noindex=noindex or any(map(forbids_indexing, metas)),
         canonical=canonical or link,
         base=None if canonical else _base(tree),
+        has_whole_head=tree.body is not None and tree.body.first_child is not None,
         words=_words(tree),
     )
 

@@ -45,6 +45,7 @@ CheckSize = int | Literal["all"]
 _DISALLOWED, _NO_RESPONSE = "F02", "F04"
 # Faults that the content of a page shows; status and headers may not.
 _CONTENT_CODES = ("C03", "C04", "C07")
+_CUT_HEAD = "checked for C03 and C04 in part: the head has not ended where the page was cut"
 _REFUSALS = frozenset({401, 403})
 # From so many pages of a host on, and for such a share of them, an answer that is always the same is no soft 404.
 _SHELL_SHARE = 0.5
@@ -244,6 +245,7 @@ class UrlChecks(Check):
         url, failure, listed = response.url, response.failure, self._listed[response.url]
         is_whole = response.is_whole and response.status == 200 and is_html(response.headers)
         is_page = is_success(response.status)
+        is_cut = not response.is_whole and is_page and is_html(response.headers)
         canonical = signals.canonical if is_page else None
         is_silent = failure is not None and failure.code == _NO_RESPONSE and not self.is_local
         not_checked = failure.message if failure is not None and not is_silent else None
@@ -271,6 +273,8 @@ class UrlChecks(Check):
             sitemap=listed.sitemap,
             line=listed.line,
         )
+        if is_cut and not (signals.has_whole_head or not_checked or check.codes):
+            self._reasons[_CUT_HEAD] += 1
         return check, signals
 
     def _keep_all(self, checks: Iterable[UrlCheck]) -> None:

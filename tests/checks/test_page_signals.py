@@ -118,6 +118,17 @@ def test_a_cut_page_has_what_came_before() -> None:
         assert read_signals(HTML, page[:end]).noindex is (end >= page.index(b"<link") or end >= page.index(b"x>") + 2)
 
 
+@pytest.mark.parametrize(
+    ("page", "has_whole_head"),
+    [
+        ("<head><title>A</title><style>.a{", False), ("<head><script>'<body><p>", False), ("<title>A", False),
+        ("<head><!-- </head><body><p>", False), ("<title>A</title><p>", True), ("<head></head><body><script>", True),
+    ],
+)  # fmt: skip
+def test_the_head_has_ended_where_the_body_has_begun(page: str, has_whole_head: bool) -> None:
+    assert read_signals(HTML, page.encode()).has_whole_head is has_whole_head
+
+
 ERRORS = [
     "404", "404 Not Found", "Error 404", "Page not found", "Page Not Found | Lamps", "Lamps – Page not found",
     "404 - Page not found", "404: Page Not Found", "Oops! | Not found (404)", "Sorry, this page does not exist.",

@@ -408,6 +408,23 @@ def test_headers_of_a_page_that_cannot_be_decoded_show_faults_and_no_share(serve
     assert without == {"C04", "C07"}
 
 
+def test_pages_that_are_cut_in_their_head_are_counted(serve: Callable[..., SiteServer]) -> None:
+    style = f"<style>{'.a{color:red}' * 25_000}</style>"
+    hidden = "<meta name=robots content=noindex>"
+    server = serve({
+        "/late": html(f"{style}{hidden}"),
+        "/early": html(f"{hidden}{style}"),
+        "/body": html(f"<title>x</title><p>x{style}"),
+        "/broken": (200, {**HTML, "Content-Length": "999"}, b"<title>x</title>"),
+        "/small": html("<title>x</title>"),
+    })  # fmt: skip
+    report = checked(server)
+    assert found(report, server.url) == {"C03": ["3: /early is noindex (robots meta: noindex)"]}
+    note = "2 URLs checked for C03 and C04 in part: the head has not ended where the page was cut"
+    assert report.notes[-1] == note
+    assert report.url_checks.checked == 5
+
+
 def test_a_host_whose_robots_txt_cannot_be_read_has_no_result(
     serve: Callable[..., SiteServer], tmp_path: Path
 ) -> None:
