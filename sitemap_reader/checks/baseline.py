@@ -21,7 +21,7 @@ from ..compare.diff import is_state, with_stamp
 from ..frontier.responses import hides_sitemap_lines
 from ..model.errors import UsageError
 from ..model.records import Outcome, UrlRecord
-from ..parser.content.sniff import SITEMAP_FORMATS
+from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import clean_url, is_clean
 from ..serialize.dumps import Dump, DumpFile, record_at
 from ..state.documents import expires
@@ -44,13 +44,16 @@ MIN_MISSING_URLS = 20
 class Baseline:
     """An earlier dump or state. `sitemaps` and `feeds` are complete once listings() is exhausted.
 
-    `sitemaps` are those that were read; those of listings() may be left out. URLs leave `feeds` (feeds and news
-    sitemaps) all the time.
+    `sitemaps` are those that were read; those of listings() may be left out. `roots` are those of them that no index
+    lists, empty if unknown. URLs leave `feeds` (feeds and news sitemaps) all the time.
     """
+
+    is_of_target: ClassVar[bool] = False  # whether it has the URLs of the same target, and no others
 
     name: str
     site: str | None
     sitemaps: set[str] = attrs.field(factory=set, init=False)
+    roots: set[str] = attrs.field(factory=set, init=False)
     feeds: set[str] = attrs.field(factory=set, init=False)
 
     def listings(self) -> Generator[UrlRecord, None, None]:
@@ -108,6 +111,7 @@ class DumpBaseline(Baseline):
             record = record_at(self.name, number, with_stamp(json_object)) if kind in (None, "outcome") else None
             if isinstance(record, Outcome):
                 self._add_document(record.url, record.format)
+                self.roots |= _root(record)
             elif isinstance(record, UrlRecord):
                 loc = record.loc if is_clean(record.loc) else clean_url(record.loc).url
                 if record.news and record.sitemap:
@@ -133,6 +137,8 @@ class StateBaseline(Baseline):
     `state` is a file, which is open until listings() is exhausted, or a State that stays open.
     """
 
+    is_of_target = True
+
     state: str | State
 
     def listings(self) -> Generator[UrlRecord, None, None]:
@@ -157,6 +163,10 @@ class BaselineCheck(Check):
         self._counts: Counter[str] = Counter()
         self._listed: set[str] = set()
         self._has_documents = False
+        self._has_index = False
+        self._sitemaps_before: set[str | None] = set()
+        self._roots: set[str] = set()
+        self._is_of_site = False
         self._is_complete = True
         self._robots_is_html = False
 
@@ -174,6 +184,7 @@ class BaselineCheck(Check):
             number = numbers.setdefault(entry.sitemap, len(numbers))
             self._missing.setdefault(url_key(entry.loc), number)
             counts[entry.sitemap] += 1
+        self._sitemaps_before = {*counts}
         self._counts = Counter({sitemap: number for sitemap, number in counts.items() if sitemap is not None})
         feeds = {numbers[each] for each in self._baseline.feeds if each in numbers}
         if feeds:
@@ -194,6 +205,9 @@ class BaselineCheck(Check):
         """Remembers a document; one at a well-known path only if it is a sitemap."""
         self._has_documents = True
         self._is_complete = self._is_complete and outcome.complete
+        self._roots |= _root(outcome)
+        self._has_index = self._has_index or outcome.format == Format.INDEX
+        self._is_of_site = self._is_of_site or bool(_root(outcome) and outcome.why != "given")
         self._robots_is_html = self._robots_is_html or hides_sitemap_lines(outcome)
         if outcome.url is not None and (outcome.why != "well-known" or outcome.format in SITEMAP_FORMATS):
             self._listed.add(outcome.url)
@@ -205,6 +219,8 @@ class BaselineCheck(Check):
             self._leave_out(f"{name} lists no URL: X01 and X02 not checked")
         elif not self._is_complete:
             self._leave_out(f"not all sitemaps were read completely: X01 and X02 not checked against {name}")
+        elif self._has_other_sitemaps():
+            self._leave_out(f"only given sitemaps were read, and {name} may have others: X01 and X02 not checked")
         elif self._is_of_another_site():
             self._leave_out(f"{name} names none of the hosts of this site's sitemaps: is it of this site?")
         elif self._robots_is_html and self._vanished():
@@ -217,6 +233,17 @@ class BaselineCheck(Check):
     def _leave_out(self, note: str) -> None:
         self.notes.append(note)
         self.unchecked = dict.fromkeys(self.codes, note)
+
+    def _has_other_sitemaps(self) -> bool:
+        """Whether the baseline has sitemaps that were not to be read now, as the target is not the whole site.
+
+        A dump of URLs alone does not state what an index listed: then it is taken for one of the same index.
+        """
+        if self._baseline.is_of_target or self._is_of_site or not self._roots:
+            return False
+        if self._baseline.roots:
+            return not self._baseline.roots <= self._roots
+        return not (self._has_index or self._sitemaps_before <= self._roots)
 
     def _is_of_another_site(self) -> bool:
         before, now = ({_host(each) for each in names} - {""} for names in (self._counts, self._listed))
@@ -252,6 +279,12 @@ class BaselineCheck(Check):
                     findings.report("X01", f"{summary}, such as {entry.loc}", **at, raw=entry.loc, count=missing)
                     return
                 findings.report("X01", f"{entry.loc} is no longer listed; {summary}", **at, raw=entry.loc)
+
+
+def _root(outcome: Outcome) -> set[str]:
+    """The URL of a sitemap that no index lists; empty for other documents."""
+    is_root = outcome.why != "index" and outcome.format in SITEMAP_FORMATS
+    return {outcome.url} if is_root and outcome.url is not None else set()
 
 
 def _host(url: str) -> str:

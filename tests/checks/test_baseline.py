@@ -360,3 +360,55 @@ def test_errors_of_a_state_are_raised_unchanged() -> None:
         file.write(b"SQLite format 3\0")
     with pytest.raises(sr.StateError, match=r"^state\.db is no state file"):
         BaselineCheck.read(open_baseline("state.db"))
+
+
+# --- a target that is not the whole site ---
+
+
+def given(url: str, format: str = "urlset") -> sr.Outcome:
+    return sr.Outcome(url, why="given", format=format)
+
+
+def whole_site(*, has_outcomes: bool) -> str:
+    outcomes = [
+        outcome_line(f"{SITE}/robots.txt", format="robots", why="well-known"),
+        outcome_line(INDEX, format="sitemapindex", why="robots"),
+        outcome_line(PAGES, why="index"),
+        outcome_line(POSTS, why="index"),
+    ]
+    return dump(*(outcomes if has_outcomes else []), *lines_of(locs(0, 30)), *lines_of(locs(30, 90), POSTS))
+
+
+@pytest.mark.parametrize("has_outcomes", [True, False])
+def test_a_given_sitemap_is_not_compared_with_the_whole_site(*, has_outcomes: bool) -> None:
+    check = BaselineCheck.read(open_baseline(whole_site(has_outcomes=has_outcomes)))
+    robots = sr.Outcome(f"{SITE}/robots.txt", why="well-known", format="robots")
+    assert audit(check, sr.SitemapRef(INDEX), robots, some(locs(0, 30)), given(PAGES)) == []
+    note = "only given sitemaps were read, and monday.jsonl may have others: X01 and X02 not checked"
+    assert (check.notes, check.unchecked) == ([note], {"X01": note, "X02": note})
+
+
+def test_a_dump_without_sitemaps_may_be_of_more_than_a_given_sitemap() -> None:
+    path = dump(*({"loc": loc} for loc in locs(0, 60)))
+    assert against(path, some(locs(0, 3)), given(PAGES)) == []
+    assert len(against(path, some(locs(0, 3)), sr.Outcome(PAGES, why="robots", format="urlset"))) == 1
+
+
+@pytest.mark.parametrize("outcomes", [[], [outcome_line(PAGES, why="given")]])
+def test_a_given_sitemap_is_compared_with_its_own_dump(outcomes: list[dict[str, Any]]) -> None:
+    path = dump(*outcomes, *lines_of(locs(0, 30)))
+    assert [each[:3] for each in against(path, some(locs(0, 3)), given(PAGES))] == ["X01"]
+
+
+@pytest.mark.parametrize("outcomes", [[], [outcome_line(INDEX, format="sitemapindex", why="given")]])
+def test_a_given_index_is_compared_with_its_own_dump(outcomes: list[dict[str, Any]]) -> None:
+    path = dump(*outcomes, *lines_of(locs(0, 10)), *lines_of(locs(10, 90), POSTS))
+    now = [given(INDEX, "sitemapindex"), some(locs(0, 10)), sr.Outcome(PAGES, why="index", format="urlset")]
+    assert [each[:3] for each in against(path, *now)] == ["X02", "X01"]
+
+
+def test_a_given_sitemap_is_compared_with_its_own_state() -> None:
+    pages = {PAGES: f"<urlset>{''.join(f'<url><loc>{loc}</loc></url>' for loc in locs(0, 30))}</urlset>"}
+    with sr.changes(PAGES, state="state.db", fetcher=Pages(pages)) as stream:
+        assert len([*stream]) == 30
+    assert [each[:3] for each in against("state.db", some(locs(0, 3)), given(PAGES), site=PAGES)] == ["X01"]
