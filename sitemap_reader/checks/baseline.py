@@ -26,7 +26,8 @@ from ..parser.normalise.urls import clean_url, is_clean
 from ..serialize.dumps import Dump, DumpFile, record_at
 from ..state.documents import expires
 from ..state.state import State, name_of_target
-from .findings import Check, url_key
+from .documents import INCOMPLETE, WholeSiteCheck
+from .findings import url_key
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -149,14 +150,13 @@ class StateBaseline(Baseline):
             yield from state.entries(self.site)
 
 
-class BaselineCheck(Check):
-    """X01 and X02. `notes` are sentences on what was not checked, complete after on_end()."""
+class BaselineCheck(WholeSiteCheck):
+    """X01 and X02."""
 
     codes: ClassVar[tuple[str, ...]] = ("X01", "X02")
 
     def __init__(self, baseline: Baseline) -> None:
-        self.notes: list[str] = []
-        self.unchecked: dict[str, str] = {}
+        super().__init__()
         self._baseline = baseline
         self._missing: dict[int, int] = {}  # key of a URL -> number of the first document that lists it
         self._listed_before = 0
@@ -167,7 +167,6 @@ class BaselineCheck(Check):
         self._sitemaps_before: set[str | None] = set()
         self._roots: set[str] = set()
         self._is_of_site = False
-        self._is_complete = True
         self._robots_is_html = False
 
     @classmethod
@@ -203,8 +202,8 @@ class BaselineCheck(Check):
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         """Remembers a document; one at a well-known path only if it is a sitemap."""
+        super().on_outcome(outcome, findings)
         self._has_documents = True
-        self._is_complete = self._is_complete and outcome.complete
         self._roots |= _root(outcome)
         self._has_index = self._has_index or outcome.format == Format.INDEX
         self._is_of_site = self._is_of_site or bool(_root(outcome) and outcome.why != "given")
@@ -216,23 +215,20 @@ class BaselineCheck(Check):
         """X01 and X02, unless a part of what is listed now is unknown."""
         name = self._baseline.name
         if not (self._counts or self._listed_before or self._baseline.sitemaps):
-            self._leave_out(f"{name} lists no URL: X01 and X02 not checked")
-        elif not self._is_complete:
-            self._leave_out(f"not all sitemaps were read completely: X01 and X02 not checked against {name}")
+            self.leave_out(self.codes, f"{name} lists no URL: X01 and X02 not checked")
+        elif not self.is_complete:
+            self.leave_out(self.codes, f"{INCOMPLETE}: X01 and X02 not checked against {name}")
         elif self._has_other_sitemaps():
-            self._leave_out(f"only given sitemaps were read, and {name} may have others: X01 and X02 not checked")
+            reason = f"only given sitemaps were read, and {name} may have others"
+            self.leave_out(self.codes, f"{reason}: X01 and X02 not checked")
         elif self._is_of_another_site():
-            self._leave_out(f"{name} names none of the hosts of this site's sitemaps: is it of this site?")
+            self.leave_out(self.codes, f"{name} names none of the hosts of this site's sitemaps: is it of this site?")
         elif self._robots_is_html and self._vanished():
             reason = "robots.txt is an HTML page, so the sitemaps that it names are unknown"
-            self._leave_out(f"{reason}: X01 and X02 not checked against {name}")
+            self.leave_out(self.codes, f"{reason}: X01 and X02 not checked against {name}")
         else:
             self._report_sitemaps(findings)
             self._report_urls(findings)
-
-    def _leave_out(self, note: str) -> None:
-        self.notes.append(note)
-        self.unchecked = dict.fromkeys(self.codes, note)
 
     def _has_other_sitemaps(self) -> bool:
         """Whether the baseline has sitemaps that were not to be read now, as the target is not the whole site.

@@ -19,13 +19,14 @@ from ..parser.normalise.urls import host
 from ..serialize.jsonl import stamp
 from ..state.rows import moment
 from .crawl_file import CrawlFile, is_check_file
+from .documents import INCOMPLETE, WholeSiteCheck
 from .findings import Check, url_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
     from datetime import datetime
 
-    from ..model.records import Outcome, Precision
+    from ..model.records import Precision
     from .baseline import Baseline
     from .crawl_file import CrawledPage
     from .findings import CheckedUrls, Findings, Location, Place
@@ -135,8 +136,8 @@ class _PageFaults:
 _ABSENT = _PageFaults(None, False, None, "")
 
 
-class CrawlCheck(Check):
-    """C01 to C08. `notes` are sentences on what was not checked, complete after on_end().
+class CrawlCheck(WholeSiteCheck):
+    """C01 to C08.
 
     A file of checked URLs has a sample of those that sitemaps list: C05 and C06 are not reported from it.
     """
@@ -144,8 +145,7 @@ class CrawlCheck(Check):
     codes: ClassVar[tuple[str, ...]] = (*PAGE_CODES, "C05", "C06")
 
     def __init__(self, file: CrawlFile) -> None:
-        self.notes: list[str] = []
-        self.unchecked: dict[str, str] = {}
+        super().__init__()
         self._file = file
         self._faults: dict[int, _PageFaults | None] = {}  # None: no fault
         self._unlisted: set[int] = set()  # indexable pages that no sitemap has listed so far
@@ -154,7 +154,6 @@ class CrawlCheck(Check):
         self._listed = 0
         self._has_uncrawled = False
         self._uncrawled: dict[str, _Uncrawled] = {}  # by sitemap; until a common URL is found
-        self._is_complete = True
         self._is_sample = is_check_file(file.name)
 
     @classmethod
@@ -227,10 +226,6 @@ class CrawlCheck(Check):
                 self._report_uncrawled(at, 1 if findings.needs_each else missing.count, findings)
         self._uncrawled.clear()
 
-    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
-        """Remembers whether all documents were read: others may list further pages."""
-        self._is_complete = self._is_complete and outcome.complete
-
     def on_end(self, findings: Findings) -> None:
         """C06, unless the crawl is of another site."""
         name = self._file.name
@@ -242,16 +237,22 @@ class CrawlCheck(Check):
             self.unchecked |= dict.fromkeys(("C05", "C06"), f"needs a crawl of the site; {name} has checked URLs only")
         else:
             if self._unlisted and findings.includes(("C06",)):
-                self._report_unlisted(findings)
+                self._check_unlisted(findings)
             if self._has_uncrawled and findings.includes(("C05",)) and len(self._faults) < _PARTIAL * self._listed:
                 pages = count_of(len(self._faults), "page")
                 self.notes.append(
                     f"{name} has {pages}, the sitemaps {self._listed:,}: C05 may only mean that the crawl was partial"
                 )
 
+    def _check_unlisted(self, findings: Findings) -> None:
+        if self.has_whole_site:
+            self._report_unlisted(findings)
+        else:
+            self.leave_out(["C06"], f"{INCOMPLETE}: C06 not checked")
+
     def _report_unlisted(self, findings: Findings) -> None:
         """Reports pages in the order of the file; those on hosts without a listed URL belong to another site."""
-        unlisted = elsewhere = 0
+        elsewhere = 0
         for row in self._file:
             key = url_key(row.url)
             if key not in self._unlisted:
@@ -260,14 +261,11 @@ class CrawlCheck(Check):
             if host(row.url) not in self._hosts:
                 elsewhere += 1
                 continue
-            unlisted += 1
             message = f"{row.url} is indexable, and no sitemap lists it"
             findings.report("C06", message, sitemap=self._file.name, line=row.line, field="url", url=row.url)
         if elsewhere:
             pages = count_of(elsewhere, "page")
             self.notes.append(f"{self._file.name}: {pages} on hosts that no sitemap lists, left out of C06")
-        if unlisted and not self._is_complete:
-            self.notes.append("not all sitemaps were read completely: C06 includes pages that only these list")
 
 
 @attrs.define

@@ -13,7 +13,7 @@ from ..parser.content.sniff import Format
 from ..parser.normalise.dates import format_date, period_end
 from ..serialize.jsonl import stamp
 from ..statistics.facts import trust_facts
-from .documents import PerSitemapCheck
+from .documents import INCOMPLETE, PerSitemapCheck, WholeSiteCheck
 from .findings import Check
 
 if TYPE_CHECKING:
@@ -165,12 +165,13 @@ class _Newest:
     line: int | None
 
 
-class StaleSite(Check):
+class StaleSite(WholeSiteCheck):
     """Sites whose newest lastmod is over a year old (D08)."""
 
     codes = ("D08",)
 
     def __init__(self, now: datetime) -> None:
+        super().__init__()
         self._now = now
         self._newest: _Newest | None = None
 
@@ -187,9 +188,13 @@ class StaleSite(Check):
                 self._newest = _Newest(end, format_date(lastmod, precision), loc, batch.sitemap, line)
 
     def on_end(self, findings: Findings) -> None:
-        """Checks the newest lastmod."""
+        """Checks the newest lastmod; a sitemap that was not read completely may have a newer one."""
         newest = self._newest
-        if newest is not None and self._now - newest.end > _YEAR:
+        if newest is None or self._now - newest.end <= _YEAR:
+            return
+        if not self.has_whole_site:
+            self.leave_out(self.codes, f"{INCOMPLETE}: D08 not checked")
+        else:
             message = f"the newest lastmod of all is {newest.date}"
             place: Place = {"sitemap": newest.sitemap, "line": newest.line, "url": newest.loc}
             findings.report("D08", message, **place, field="lastmod", raw=newest.date)

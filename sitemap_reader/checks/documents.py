@@ -1,5 +1,7 @@
 """Checks of whole sitemaps (F10, S06), and of URLs that are listed again or in two variants (U06, U07, U11).
 
+Also the base classes of checks that need whole sitemaps.
+
 Keeps the hash of each URL and the sitemap that listed it first: some 100 bytes a URL.
 """
 
@@ -17,7 +19,9 @@ from ..parser.normalise.urls import host, without_userinfo
 from .findings import Check, url_key
 
 if TYPE_CHECKING:
-    from ..model.records import Outcome, UrlRecord
+    from collections.abc import Iterable
+
+    from ..model.records import Outcome, SitemapRef, UrlRecord
     from .findings import CheckedUrls, Findings, Location
 
 
@@ -61,6 +65,43 @@ class PerSitemapCheck(Check, Generic[Stats]):
         for sitemap, stats in self._stats.items():
             self.check_sitemap(sitemap, stats, None, findings)
         self._stats.clear()
+
+
+INCOMPLETE = "not all sitemaps were read completely"
+
+
+class WholeSiteCheck(Check):
+    """Base class of checks that conclude from what no sitemap lists, or from all URLs together.
+
+    `is_complete` is False if a document was not read completely, or a dump was filtered. `notes` are sentences on what
+    was not checked, complete after on_end().
+    """
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.unchecked: dict[str, str] = {}
+        self.is_complete = True
+        self._named: set[str] = set()
+        self._read: set[str | None] = set()
+
+    @property
+    def has_whole_site(self) -> bool:
+        """Whether all sitemaps that are named were read, and completely; True if a dump does not state it."""
+        return self.is_complete and (not self._read or self._named <= self._read)
+
+    def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
+        """Remembers a sitemap that an index or robots.txt names: a target may be only one of them."""
+        self._named.add(ref.loc)
+
+    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
+        """Remembers whether all URLs of a document were received."""
+        self._read.add(outcome.url)
+        self.is_complete = self.is_complete and outcome.complete and UNWANTED.keys().isdisjoint(outcome.dropped)
+
+    def leave_out(self, codes: Iterable[str], note: str) -> None:
+        """States that these codes were not checked."""
+        self.notes.append(note)
+        self.unchecked = {**self.unchecked, **dict.fromkeys(codes, note)}
 
 
 class MissingValidators(Check):

@@ -468,6 +468,26 @@ def test_nothing_newer_than_a_year(lastmod: datetime, precision: str, is_reporte
     assert not found(StaleSite(NOW), entries("undated"))
 
 
+@pytest.mark.parametrize(
+    "partial",
+    [
+        [outcome(OTHER, complete=False, status=503)],
+        [outcome(complete=False)],
+        [outcome(dropped={"date": 3})],  # of a filtered dump
+        [SitemapRef(MAP), SitemapRef(OTHER), outcome()],  # a target that is one of two sitemaps
+    ],
+)
+def test_a_site_that_was_read_in_part_may_have_a_newer_lastmod(partial: list[Outcome | SitemapRef]) -> None:
+    check = StaleSite(NOW)
+    assert not found(check, dated("2020-01-01"), *partial)
+    assert check.notes == ["not all sitemaps were read completely: D08 not checked"]
+    assert check.unchecked == {"D08": check.notes[0]}
+    check = StaleSite(NOW)
+    assert not found(check, dated(NOW), *partial)
+    assert not check.notes
+    assert found(StaleSite(NOW), dated("2020-01-01"), SitemapRef(MAP), outcome())
+
+
 EQUAL = [0.5] * 9
 
 
