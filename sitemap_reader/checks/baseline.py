@@ -216,7 +216,7 @@ class BaselineCheck(WholeSiteCheck):
         name = self._baseline.name
         if not (self._counts or self._listed_before or self._baseline.sitemaps):
             self.leave_out(self.codes, f"{name} lists no URL: X01 and X02 not checked")
-        elif not self.is_complete:
+        elif self.is_filtered or not self.is_complete:
             self.leave_out(self.codes, f"{INCOMPLETE}: X01 and X02 not checked against {name}")
         elif self._has_other_sitemaps():
             reason = f"only given sitemaps were read, and {name} may have others"

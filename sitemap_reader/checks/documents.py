@@ -73,21 +73,27 @@ INCOMPLETE = "not all sitemaps were read completely"
 class WholeSiteCheck(Check):
     """Base class of checks that conclude from what no sitemap lists, or from all URLs together.
 
-    `is_complete` is False if a document was not read completely, or a dump was filtered. `notes` are sentences on what
-    was not checked, complete after on_end().
+    `is_complete` is False if a document was not read completely, `is_filtered` is True if a filter left out URLs.
+    `notes` are sentences on what was not checked, complete after on_end().
     """
 
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.unchecked: dict[str, str] = {}
         self.is_complete = True
+        self.is_filtered = False
         self._named: set[str] = set()
         self._read: set[str | None] = set()
 
     @property
-    def has_whole_site(self) -> bool:
+    def has_all_sitemaps(self) -> bool:
         """Whether all sitemaps that are named were read, and completely; True if a dump does not state it."""
         return self.is_complete and (not self._read or self._named <= self._read)
+
+    @property
+    def has_whole_site(self) -> bool:
+        """Whether these are all URLs of all sitemaps."""
+        return self.has_all_sitemaps and not self.is_filtered
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
         """Remembers a sitemap that an index or robots.txt names: a target may be only one of them."""
@@ -96,7 +102,8 @@ class WholeSiteCheck(Check):
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         """Remembers whether all URLs of a document were received."""
         self._read.add(outcome.url)
-        self.is_complete = self.is_complete and outcome.complete and UNWANTED.keys().isdisjoint(outcome.dropped)
+        self.is_complete = self.is_complete and outcome.complete
+        self.is_filtered = self.is_filtered or not UNWANTED.keys().isdisjoint(outcome.dropped)
 
     def leave_out(self, codes: Iterable[str], note: str) -> None:
         """States that these codes were not checked."""

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from ..client.summary import count_of
 from ..parser.normalise.dates import format_date, period_end
 from ..parser.normalise.urls import is_web_url
 from ..state.schema import temp_database_errors, temporary_database
-from .documents import PerSitemapCheck
+from .documents import INCOMPLETE, PerSitemapCheck, WholeSiteCheck
 from .findings import Check, url_key
 
 if TYPE_CHECKING:
@@ -173,30 +174,34 @@ CREATE TABLE link (
 );
 """
 _MISSING_RETURN = """
-SELECT entry.loc, link.code, link.href, entry.sitemap, entry.line FROM link
+SELECT link.other, entry.loc, link.code, link.href, entry.sitemap, entry.line FROM link
 JOIN entry ON entry.rowid = link.entry
 WHERE is_judged AND NOT EXISTS (SELECT 1 FROM link AS back WHERE back.page = link.other AND back.other = link.page)
 ORDER BY link.rowid
 """
 
 
-class HreflangReturnTags(Check):
+class HreflangReturnTags(WholeSiteCheck):
     """Pages that do not link back to a page that names them as an alternate (L03).
 
     Usually all pages of a set state the same set: then counting them is enough. Entries are kept in a temporary
     database, where the links of incomplete sets are compared at the end.
+
+    A sitemap that was not read completely may state the alternates of a page that another lists without any. Where
+    there is one, only pages count whose alternates are in a sitemap that was read completely.
     """
 
     codes = ("L03",)
 
     def __init__(self, listings: DuplicateUrls) -> None:
+        super().__init__()
         self._listings = listings
+        self._whole: set[str | None] = set()  # sitemaps that were read completely
         self._missing: dict[
             int, int
         ] = {}  # key of a set -> pages that have not stated it yet; complete sets are removed
         self._db: sqlite3.Connection | None = None
         self._is_skipped = False
-        self.notes: list[str] = []
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
         """Stores the links of a record. A set with a page that is listed twice cannot be counted."""
@@ -207,9 +212,9 @@ class HreflangReturnTags(Check):
     def _store(self, record: UrlRecord) -> None:
         page = url_key(record.loc)
         links = {url_key(each.href): (each.hreflang, each.href) for each in translations(record)}
-        links.pop(page, None)
         if not links:
             return
+        links.pop(page, None)
         pages = hash(frozenset({*links, page}))
         missing = self._missing.pop(pages, len(links) + 1) - 1
         if page in self._listings.repeated:
@@ -220,6 +225,12 @@ class HreflangReturnTags(Check):
             self._db = self._db or temporary_database(_SCHEMA)
             row = (pages, page, record.loc, record.sitemap, record.line, orjson.dumps([*links.values()]))
             self._db.execute("INSERT INTO entry VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
+        """Remembers which sitemaps were read completely."""
+        super().on_outcome(outcome, findings)
+        if outcome.complete:
+            self._whole.add(outcome.url)
 
     def on_end(self, findings: Findings) -> None:
         """Compares the links; pages that no sitemap lists are left out, as their alternates are unknown."""
@@ -258,9 +269,25 @@ class HreflangReturnTags(Check):
             if (key := url_key(href)) in first
         )
         db.executemany("INSERT OR IGNORE INTO link VALUES (?, ?, ?, ?, ?, ?)", rows)
-        for loc, code, href, sitemap, line in db.execute(_MISSING_RETURN):
+        self._report(db, findings)
+
+    def _report(self, db: sqlite3.Connection, findings: Findings) -> None:
+        stated = None if self.has_all_sitemaps else self._pages_with_alternates(db)
+        unknown = 0
+        for page, loc, code, href, sitemap, line in db.execute(_MISSING_RETURN):
+            if stated is not None and page not in stated:
+                unknown += 1
+                continue
             message = f"{loc} names {href} for {code}, which does not link back"
             findings.report("L03", message, sitemap=sitemap, line=line, field="xhtml:link href", raw=href, url=loc)
+        if unknown:
+            links = f"{count_of(unknown, 'link')} to pages whose alternates may be in the others"
+            self.leave_out(self.codes, f"{INCOMPLETE}: L03 not checked for {links}")
+
+    def _pages_with_alternates(self, db: sqlite3.Connection) -> set[int]:
+        """The keys of pages whose alternates are in a sitemap that was read completely."""
+        rows = db.execute("SELECT page, sitemap FROM entry")
+        return {page for page, sitemap in rows if sitemap in self._whole}
 
 
 def _entries(db: sqlite3.Connection) -> Iterator[tuple[int, int, int, list[tuple[str, str]]]]:

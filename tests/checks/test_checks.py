@@ -657,6 +657,41 @@ def test_alternates_of_a_second_listing_count() -> None:
     assert one_sided(page("en", EN, DE), page("de", DE, FR), page("de", DE, EN), page("fr", FR, DE)) == []
 
 
+@pytest.mark.parametrize(
+    "partial",
+    [
+        [outcome(OTHER, complete=False, status=503)],
+        [outcome(None, complete=False)],  # stopped
+        [SitemapRef(OTHER), outcome()],  # a target that is one of two sitemaps
+    ],
+)
+def test_return_links_that_an_unread_sitemap_may_have_are_not_missing(partial: list[Outcome | SitemapRef]) -> None:
+    listings = DuplicateUrls()
+    check = HreflangReturnTags(listings)
+    pages = [page("en", EN, DE, line=1), page("de", line=2), page("fr", FR, EN, line=3)]
+    problem, *others = problems([listings, check], pages, outcome(), *partial)
+    assert (problem.line, problem.raw, others) == (3, f"{A}/en", [])  # en states all its alternates
+    (note,) = check.notes
+    assert note == (
+        "not all sitemaps were read completely: L03 not checked for 1 link to pages whose alternates may be in "
+        "the others"
+    )
+    assert check.unchecked == {"L03": note}
+
+
+def test_a_page_that_names_only_itself_does_not_link_back() -> None:
+    listings = DuplicateUrls()
+    pages, unread = [page("en", EN, DE, line=1), page("de", DE, line=2)], outcome(OTHER, complete=False)
+    (problem,) = problems([listings, HreflangReturnTags(listings)], pages, outcome(), unread)
+    assert (problem.line, problem.raw) == (1, f"{A}/de")
+
+
+def test_alternates_in_a_sitemap_that_was_cut_may_be_missing() -> None:
+    listings = DuplicateUrls()
+    pages = [page("en", EN, DE, line=1), page("de", DE, FR, line=2)]
+    assert not problems([listings, HreflangReturnTags(listings)], pages, outcome(complete=False))
+
+
 @given(
     st.lists(st.tuples(st.sampled_from("abcd"), st.sets(st.sampled_from("abcdxy"), max_size=4)), min_size=1, max_size=7)
 )
