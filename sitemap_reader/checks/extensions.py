@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from contextlib import closing, contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import orjson
 
@@ -17,11 +17,11 @@ from ..parser.normalise.dates import format_date, period_end
 from ..parser.normalise.urls import is_web_url
 from ..state.schema import temp_database_errors, temporary_database
 from .documents import INCOMPLETE, PerSitemapCheck, WholeSiteCheck
-from .findings import Check, url_key
+from .findings import Check, kind_of, url_key
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from ..model.records import Alternate, News, Outcome, UrlRecord, Video
@@ -104,8 +104,19 @@ def _hint(other: str | None) -> str:
     return f"; {other} is meant" if other else ""
 
 
+# Codes of a missing tag.
+_MISSING_TAG = frozenset({"L02", "L04", "N03", "V01", "V02"})
+_Fault = TypeVar("_Fault", bound=tuple[Any, ...])
+
+
 def _place(record: UrlRecord) -> Place:
     return {"sitemap": record.sitemap, "line": record.line, "url": record.loc}
+
+
+def _certain(faults: Iterable[_Fault], record: UrlRecord) -> Iterator[_Fault]:
+    """The faults, each with its code first; without those of a missing tag if the document ends inside the entry."""
+    is_cut = any(kind_of(each) == "document cut off" for each in record.problems)
+    return (fault for fault in faults if not (is_cut and fault[0] in _MISSING_TAG))
 
 
 DEFAULT = "x-default"
@@ -124,7 +135,7 @@ class HreflangAttributes(Check):
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
         """Checks the alternates of a record."""
-        for code, message, field, raw in self._faults(record):
+        for code, message, field, raw in _certain(self._faults(record), record):
             findings.report(code, message, **_place(record), field=field, raw=raw)
 
     def _faults(self, record: UrlRecord) -> Iterator[tuple[str, str, str, str | None]]:
@@ -346,7 +357,8 @@ class NewsItems(Check):
         """Checks the news item of a record."""
         if record.news is None:
             return
-        for code, field, detail, raw in (*_missing_of_news(record.news, record), *self._faults(record.news)):
+        faults = (*_missing_of_news(record.news, record), *self._faults(record.news))
+        for code, field, detail, raw in _certain(faults, record):
             message = f"{record.loc}: {detail}"
             findings.report(code, message, **_place(record), field=f"news:{field}", raw=raw)
 
@@ -385,7 +397,7 @@ class Videos(Check):
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
         """Checks the videos of a page."""
         for video in record.videos:
-            for code, field, detail in _video_faults(video, record.loc):
+            for code, field, detail in _certain(_video_faults(video, record.loc), record):
                 message = f"{record.loc}: {detail}"
                 findings.report(code, message, **_place(record), field=field)
 

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 SITES = AUDITED.parent / "sites"
 EVERY_SITE = sorted(path for folder in (SITES, AUDITED) for path in folder.iterdir() if path.is_dir())
 every_site = pytest.mark.parametrize("site", EVERY_SITE, ids=lambda path: f"{path.parent.name}-{path.name}")
+URLSET = (
+    '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml" '
+    'xmlns:video="http://www.google.com/schemas/sitemap-video/1.1" '
+    'xmlns:news="http://www.google.com/schemas/sitemap-news/0.9">'
+)
 # Codes that a dump does not contain, or that depend on which of two sitemaps arrived first.
 NOT_IN_DUMPS = ("U12", "D04", "D05", "U11", "U07")
 
@@ -602,3 +607,14 @@ def test_invalid_baseline_is_reported_with_the_valid_types(tmp_path: Path) -> No
     (tmp_path / "stored" / "urls.parquet").touch()
     with pytest.raises(sr.UsageError, match=r"is a folder, and a dump is a file: sr\.load\('.*stored'\) opens it"):
         sr.audit(SITES / "shop", baseline=tmp_path / "stored")
+
+
+def test_tags_are_not_missing_where_the_document_ends_inside_the_entry(tmp_path: Path) -> None:
+    link = '<xhtml:link rel="alternate" hreflang="%s" href="https://shop.example/%s"/>'
+    video = "<video:video><video:title>Lamps</video:title></video:video>"
+    news = "<news:news><news:title>Lamps</news:title></news:news>"
+    tags = link % ("de", "de") + link % ("fr", "fr") + video + news
+    entry, cut = (f"<url><loc>https://shop.example/{name}</loc>{tags}" for name in ("en", "us"))
+    (tmp_path / "sitemap.xml").write_text(f"{URLSET}{entry}</url>{cut}")
+    report = sr.audit(tmp_path / "sitemap.xml", base="https://shop.example/", select=["L02", "L04", "N03", "V"])
+    assert {each.code: each.count for each in report.findings} == dict.fromkeys(("L02", "L04", "N03", "V01", "V02"), 1)

@@ -143,7 +143,8 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
         elif isinstance(item, UrlRecord):
             seen.records.append(item)
     rules = parse_rules(parser.robots_text, frontier.plan.user_agent) if request.document.is_robots else None
-    frontier.receive(request, Finished(parser.outcome, rules, dates.summary(), regained, parser.dropped_origins), now, TODAY)
+    finished = Finished(parser.outcome, rules, dates.summary(), regained, parser.dropped_origins)
+    frontier.receive(request, finished, now, TODAY)
 
 
 def names(*sitemaps: str, rules: str = "") -> str:
