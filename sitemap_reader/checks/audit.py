@@ -17,14 +17,14 @@ import attrs
 from ..client.keywords import KEYWORDS, PatternOptions, ReaderOptions, checked_keywords
 from ..client.summary import count_of
 from ..client.targets import Target, find_target, reject_document, reject_sitemap_file
-from ..frontier.filters import make_moment
+from ..frontier.filters import UNWANTED, make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..model.problems import CATALOGUE, Problem, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.normalise.urls import clean_url, host, is_clean
 from ..serialize.dumps import STDIN, Dump, DumpFile, in_batches, is_dump_name, numbered_records, only_dump_lines
 from ..state.state import site_name
-from .audit_filter import AuditFilter
+from .audit_filter import BY_SHARE, AuditFilter
 from .baseline import BaselineCheck, open_baseline
 from .crawled import PAGE_CODES, CrawlCheck, UnchangedContentCheck
 from .findings import SAMPLES, Findings
@@ -159,6 +159,7 @@ class DumpItems:
     _complete: bool = True
     _has_outcomes: bool = False
     _has_refs: bool = False
+    _is_filtered: bool = False
     _record_problems: Findings = attrs.field(init=False)
     _unnamed: int = 0
 
@@ -180,7 +181,9 @@ class DumpItems:
     def _note(self, item: SitemapRef | Problem | Outcome) -> None:
         self._has_refs = self._has_refs or isinstance(item, SitemapRef)
         self._has_outcomes = self._has_outcomes or not isinstance(item, SitemapRef)
-        self._complete = self._complete and not (isinstance(item, Outcome) and not item.complete)
+        if isinstance(item, Outcome):
+            self._complete = self._complete and item.complete
+            self._is_filtered = self._is_filtered or not UNWANTED.keys().isdisjoint(item.dropped)
 
     def _record(self, record: UrlRecord, number: int) -> Iterator[UrlRecord]:
         place: dict[str, Any] = {"sitemap": record.sitemap, "line": record.line}
@@ -222,6 +225,9 @@ class DumpItems:
         """Sentences on what cannot be checked on this dump."""
         if not self._has_outcomes:
             yield f"{self.name} has no outcomes of documents: sitemaps were not checked, completeness unknown"
+        seen = ", ".join(code for code in BY_SHARE if self._findings.includes([code]))
+        if self._is_filtered and seen:
+            yield f"{self.name} was made with a filter: {seen} compare only the URLs that it has"
         checked = ", ".join(code for code in _SITEMAP_CODES if self._findings.includes([code]))
         if self._unnamed and checked:
             yield f"{count_of(self._unnamed, 'URL')} of {self.name} without its sitemap: {checked} not checked there"

@@ -133,5 +133,14 @@ def test_family_with_other_rules_is_not_refused() -> None:
     assert sr.audit(SHOP, select="D", include="/").urls == 640
 
 
+def test_the_filter_of_a_dump_is_noted(tmp_path: Path) -> None:
+    entries = [url(f"/{number}") for number in range(3)]
+    outcome = {"type": "outcome", "url": SITEMAP, "format": "urlset", "entries": 9, "kept": 3, "dropped": {"date": 6}}
+    report = sr.audit(dump(tmp_path, *entries, outcome), select=["D07", "H03"])
+    assert report.notes == (
+        f"{tmp_path / 'dump.jsonl'} was made with a filter: D07, H03 compare only the URLs that it has",
+    )
+
+
 def test_without_filters_there_is_no_note() -> None:
     assert sr.audit(SHOP, include=(), exclude=None).notes == ()
