@@ -248,7 +248,7 @@ def test_recording_to_the_file_that_is_read_is_refused(shop: Path) -> None:
     before = shop.read_bytes()
     result = run("dump", shop, "--record", shop)
     assert (result.exit_code, shop.read_bytes()) == (2, before)
-    assert "is what is read: it cannot be recorded to at once" in result.stderr
+    assert "is read and written at once" in result.stderr
 
 
 def test_unwritable_recording_is_reported(shop: Path) -> None:

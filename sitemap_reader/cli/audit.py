@@ -161,7 +161,6 @@ class _Auditor:
         # An interrupt must end the wait for a silent pipe.
         deferred = nullcontext() if file == STDIN else self.outputs.main.interrupts.deferred()
         with open_input(file) as body, deferred:
-            self.outputs.main.refuse_input(body, name)
             lines = numbered_objects(body, name)
             return self._keep(audit_lines(lines, name, request))
 

@@ -120,7 +120,10 @@ class Command(click.Command):
         ctx.exit(self._code(ctx))
 
     def _code(self, ctx: click.Context) -> Exit:
+        from .same_files import refuse_same_files  # imported late: --help does not need it
+
         try:
+            refuse_same_files(ctx)
             return Exit(super().invoke(ctx) or Exit.COMPLETE)
         except KeyboardInterrupt:
             return Exit.INTERRUPTED

@@ -40,7 +40,6 @@ def run(
         open_input(file) as dump,
         open_outputs(output, format=target, fields=wanted, guard=not no_formula_guard) as outputs,
     ):
-        outputs.refuse_input(dump, name)
         conversion = _Conversion(
             name,
             outputs,

@@ -41,8 +41,6 @@ def run(
     with ExitStack() as files:
         bodies = [(display_name(name), files.enter_context(open_input(name))) for name in (old, new)]
         outputs = files.enter_context(open_outputs(output))
-        for name, body in bodies:
-            outputs.refuse_input(body, name)
         before, after = (_side(name, body, files) for name, body in bodies)
         try:
             changes = files.enter_context(compare(before, after, on))

@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
+import click
 
 from ..client.progressbar import ProgressBar, duration_of
 from ..client.summary import Problems, count_of
@@ -23,6 +24,7 @@ from ..model.records import Outcome
 from ..parser.compiled import HAS_SCANNER
 from ..serialize.dumps import STDIN
 from .exits import Exit, worst
+from .same_files import refuse_same_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -309,6 +311,8 @@ def read_targets(typed: Sequence[str]) -> list[str]:
     targets: list[str] = []
     for target in typed:
         targets += [each for _, each in read_target_list(bytes_on_stdin())] if target == STDIN else [target]
+    if STDIN in typed and (context := click.get_current_context(silent=True)) is not None:
+        refuse_same_files(context, targets)
     if not targets:
         raise UsageError("stdin holds no target; give one per line, such as example.com")
     return targets

@@ -177,10 +177,6 @@ class OutputStream(FileIO):
             if self._interrupts.is_stalled(since):
                 self._interrupts.abort_write()
 
-    def is_same(self, file: os.stat_result) -> bool:
-        """Whether this stream writes to that file, or will replace it."""
-        return os.path.samestat(os.fstat(self.fileno()), file)
-
     def take_back(self, size: int) -> None:
         """Truncates the last `size` bytes of a file, unless another program has written behind them."""
         with suppress(OSError):  # the failure to write is reported
@@ -229,19 +225,16 @@ class _Beside(OutputStream):
         self._name = name
         self._place = place
         self._file = f"{place}.{secrets.token_hex(3)}{UNFINISHED}"
-        self._old: os.stat_result | None = None
+        old = None
         with suppress(FileNotFoundError):
-            self._old = os.stat(place)
+            old = os.stat(place)
         super().__init__(os.open(self._file, _FLAGS | os.O_EXCL, 0o666), interrupts)
-        if self._old is not None:
+        if old is not None:
             try:
-                _make_alike(self.fileno(), self._old)
+                _make_alike(self.fileno(), old)
             except OSError:  # another user's file is written in place
                 self.finish(keep=False)
                 raise
-
-    def is_same(self, file: os.stat_result) -> bool:
-        return self._old is not None and os.path.samestat(self._old, file)
 
     def finish(self, keep: bool) -> None:
         if self.closed:
@@ -358,16 +351,6 @@ class Outputs:
             self.interrupts.check()
 
         return {"on_item": take, "on_wait": wait}
-
-    def refuse_input(self, body: BinaryIO, name: str) -> None:
-        """Raises UsageError if `body`, an input called `name`, is one of the outputs."""
-        with suppress(OSError):  # not a file
-            read = os.fstat(body.fileno())
-            # A terminal or a socket may be both.
-            is_file = stat.S_ISREG(read.st_mode) or stat.S_ISFIFO(read.st_mode)
-            streams = (each.stream for each in self._outputs if isinstance(each.stream, OutputStream))
-            if is_file and any(stream.is_same(read) for stream in streams):
-                raise UsageError(f"{name} is read and written at once; write to another file")
 
     def flush(self) -> None:
         """Writes what is buffered."""

@@ -58,7 +58,6 @@ def run(
         open_input(file, _open_document) as body,
         open_outputs(output, report, format=format, fields=chosen, guard=not no_formula_guard) as outputs,
     ):
-        outputs.refuse_input(body, name)
         items = iter_parse(
             _chunks(body, file, outputs),
             url=url,

@@ -172,7 +172,6 @@ class _StatsRun:
         name, started = display_name(file), time.monotonic()
         selection = _selection(name, self.reading, self.now)
         with open_input(file) as body:
-            self.outputs.refuse_input(body, name)
             counted = (line for line in numbered_objects(body, name) if line[1].get("type") in _COUNTED)
             items: Any = (item for _, item in numbered_records(counted, name))
             kept = (item for item in items if not isinstance(item, UrlRecord) or selection.refuses(item) is None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -57,7 +56,6 @@ def run(
     reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
     # In place: changes that the state counts as delivered are in the file, also after a kill.
     with open_outputs(output, report, in_place=True) as outputs:
-        _refuse_state(state, outputs)
         writing: dict[str, Any] = {"screen": screen_for(output), "guard": not no_formula_guard}
         sync = _Sync(console, outputs, state, format, reading, len(names) > 1, writing)
         codes = read_each(names, console, sync.site)
@@ -143,12 +141,6 @@ class _Sync:
         self.console.detail(f"lastmod of {document.url}: score {document.lastmod_trust}")
 
 
-def _refuse_state(state: str, outputs: Outputs) -> None:
-    """Raises UsageError if the output is the state file itself."""
-    with suppress(OSError), open(state, "rb") as file:  # reported when it is opened as a state
-        outputs.refuse_input(file, state)
-
-
 # --- the history ---
 
 HEADER = ("site", "started", "ended", "complete", "sitemaps", "not_modified", "new", "updated", "removed", "held_back")
@@ -163,7 +155,6 @@ def _history(
         names = [target if target in known else site_name(find_target(target).seeds) for target in targets]
         runs = [run for name in names for run in stored.runs(name)] if names else stored.runs()
     with open_outputs(output) as outputs:
-        _refuse_state(state, outputs)
         outputs.keep()
         json_objects = [_run_object(run) for run in runs]
         if format == "jsonl":
