@@ -45,12 +45,13 @@ def run(
 
     with open_outputs(output) as outputs:
         codes = read_each([", ".join(names)], console, read)
-        outputs.decide(codes)
         if not snapshots:
+            outputs.decide(codes)
             return console.end(None, None, codes)
         from ..analysis.report.page import render_report
 
         outputs.records.write(render_report(snapshots[0]).encode("utf-8", "replace"))
+        outputs.decide(codes)  # last: an interrupt before leaves the file as it was
     sites = snapshots[0]
     pages, compared = count_of(len(sites.pages), "page"), count_of(len(sites.sites), "site")
     summary = f"{pages} of {compared}; {time.monotonic() - started:.1f} s"

@@ -89,3 +89,23 @@ def test_file_that_is_damaged_is_reported_once(tmp_path: Path) -> None:
     result = run("compare", damaged, "-o", tmp_path / "m.html")
     assert (result.exit_code, result.stderr.count("no JSON object")) == (Exit.USAGE, 1)
     assert not (tmp_path / "m.html").exists()
+
+
+@pytest.fixture
+def earlier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The page of an earlier run, in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    page = tmp_path / "page.html"
+    page.write_text("yesterday's\n")
+    return page
+
+
+def test_an_interrupt_before_the_page_is_written_keeps_the_earlier_one(
+    earlier: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sitemap_reader.analysis.report.page.render_report", interrupted)
+    result = run("compare", lines(Path("a.jsonl"), "a.example", 2), "-o", earlier)
+    assert (result.exit_code, earlier.read_text()) == (Exit.INTERRUPTED, "yesterday's\n")
