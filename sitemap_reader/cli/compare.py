@@ -37,11 +37,18 @@ def run(
         except ReadError as exc:
             console.error(str(exc))
             return Exit.NOTHING if isinstance(exc, NothingFound) else Exit.UNREADABLE
-        code = Exit.PARTIAL if site.complete is False else Exit.COMPLETE  # reads a file that is read on first use
-        snapshots.append(site)
+        has_pages = len(site.pages) > 0  # reads a file that is read on first use
+        is_partial = site.complete is False
         for note in site.notes:
             console.note(with_options(note))
-        return Exit.INTERRUPTED if STOPPED in site.notes else code
+        if has_pages:
+            snapshots.append(site)
+        if STOPPED in site.notes:
+            return Exit.INTERRUPTED
+        if has_pages:
+            return Exit.PARTIAL if is_partial else Exit.COMPLETE
+        console.error(f"there is no URL in {', '.join(names)}")
+        return Exit.UNREADABLE if is_partial else Exit.NOTHING
 
     with open_outputs(output) as outputs:
         codes = read_each([", ".join(names)], console, read)

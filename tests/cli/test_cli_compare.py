@@ -109,3 +109,11 @@ def test_an_interrupt_before_the_page_is_written_keeps_the_earlier_one(
     monkeypatch.setattr("sitemap_reader.analysis.report.page.render_report", interrupted)
     result = run("compare", lines(Path("a.jsonl"), "a.example", 2), "-o", earlier)
     assert (result.exit_code, earlier.read_text()) == (Exit.INTERRUPTED, "yesterday's\n")
+
+
+def test_files_without_a_url_are_exit_4_and_keep_the_earlier_page(earlier: Path) -> None:
+    files = [lines(Path(name), "a.example", 0) for name in ("a.jsonl", "b.jsonl")]
+    for given in (files[:1], files):
+        result = run("compare", *given, "-o", earlier)
+        assert (result.exit_code, earlier.read_text()) == (Exit.NOTHING, "yesterday's\n")
+        assert result.stderr.splitlines()[-1] == f"error: there is no URL in {', '.join(map(str, given))}"
