@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..client.summary import count_of
 from ..model.errors import NothingFound, ReadError, UsageError
+from ..serialize.byte_streams import split_compression
 from .exits import Exit
 from .messages import Console, read_each, read_targets, with_options
-from .output import is_terminal, open_outputs
+from .output import is_terminal, open_outputs, suffix_formats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +29,8 @@ def run(
     console, started = Console(quiet=quiet), time.monotonic()
     if is_terminal(output):
         raise UsageError("the page is for a browser: give -o market.html")
+    if output and Path(split_compression(output)[0]).suffix and "html" not in suffix_formats(output):
+        raise UsageError(f"-o {output}: the page is HTML: give a name in .html")
     names = read_targets(targets)
     options = reading if scope is None else {**reading, "scope": scope}
     snapshots: list[Snapshot] = []

@@ -117,3 +117,16 @@ def test_files_without_a_url_are_exit_4_and_keep_the_earlier_page(earlier: Path)
         result = run("compare", *given, "-o", earlier)
         assert (result.exit_code, earlier.read_text()) == (Exit.NOTHING, "yesterday's\n")
         assert result.stderr.splitlines()[-1] == f"error: there is no URL in {', '.join(map(str, given))}"
+
+
+@pytest.mark.parametrize("name", ["page.pdf", "page.csv", "page.json", "page.csv.gz", "page.2026"])
+def test_the_page_is_html(earlier: Path, name: str) -> None:
+    result = run("compare", lines(Path("a.jsonl"), "a.example", 1), "-o", name)
+    assert (result.exit_code, Path(name).exists()) == (Exit.USAGE, False)
+    assert result.stderr == f"error: -o {name}: the page is HTML: give a name in .html\n"
+
+
+@pytest.mark.parametrize("name", ["page.HTM", "page.html.gz", "page"])
+def test_names_that_the_page_may_have(earlier: Path, name: str) -> None:
+    assert run("compare", lines(Path("a.jsonl"), "a.example", 1), "-o", name).exit_code == Exit.COMPLETE
+    assert Path(name).exists()
