@@ -52,7 +52,8 @@ def run(
         before_read = None if dump.seekable() else outputs.flush
         code = conversion.run(numbered_objects(dump, name, before_read=before_read))
         outputs.decide([code], conversion.urls)
-    return console.end(conversion.summary("stdout" if output in (None, STDOUT) else str(output)), None, [code])
+    place = "stdout" if output in (None, STDOUT) else str(output)
+    return console.end(conversion.summary(place) if conversion.urls else None, None, [code])
 
 
 def _no_format(output: str | None) -> str:

@@ -246,6 +246,16 @@ def test_invalid_dump_leaves_the_output_unchanged(tmp_path: Path, content: str) 
     assert output.read_text() == "precious"
 
 
+@pytest.mark.parametrize("lines", [(), ({"type": "outcome"},)])
+def test_a_dump_without_urls_leaves_the_output_unchanged(tmp_path: Path, lines: tuple[dict[str, str], ...]) -> None:
+    file, output = dump(tmp_path, *lines), tmp_path / "urls.csv"
+    output.write_text("precious")
+    result = run("convert", file, "-o", output)
+    assert (result.exit_code, output.read_text()) == (4, "precious")
+    others = ", but 1 other line" if lines else ""
+    assert result.stderr == f"error: {file} holds no URL{others}\n"
+
+
 @pytest.mark.parametrize("name", ["none.jsonl", ".", "https://a.example/", "a\x00b"])
 def test_a_file_that_cannot_be_read_is_an_error_and_makes_none(tmp_path: Path, name: str) -> None:
     output = tmp_path / "urls.csv"
