@@ -17,6 +17,7 @@ from ..serialize.dumps import STDIN
 from ..watching.api import make_watcher
 from ..watching.dead_letters import DeadLetters, redeliver
 from ..watching.file_sink import Rotation
+from ..watching.server import TOKEN_VARIABLE
 from ..watching.service import ServerPlan, SinkPlan, run_watch
 from ..watching.sink_targets import names_file, sink_for
 from ..watching.webhook import WebhookSink
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from ..watching.watcher import Watcher
 
 _KINDS = ("new", "updated", "removed")
-_SECRETS, _TOKEN = "SITEMAP_READER_WEBHOOK_SECRET", "SITEMAP_READER_TOKEN"
+_SECRETS = "SITEMAP_READER_WEBHOOK_SECRET"
 
 
 def run(
@@ -63,7 +64,7 @@ def run(
         raise UsageError("give HOSTS: hosts such as example.com, or a file with one a line")
     server = None
     if listen is not None:
-        token = os.environ.get(_TOKEN) or None
+        token = os.environ.get(TOKEN_VARIABLE) or None
         server = ServerPlan(listen, accept, token, tuple(server_names), behind_proxy)
     listed = _read_hosts(hosts)
     for number, why in listed.refused:

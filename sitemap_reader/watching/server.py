@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 MIN_TOKEN_CHARACTERS = 16
+TOKEN_VARIABLE = "SITEMAP_READER_TOKEN"  # noqa: S105 - the name of a variable of the environment
 
 
 @attrs.frozen
@@ -74,7 +75,7 @@ def parse_listen(text: str) -> Listen:
 
 def check_token(token: str | None, listen: Listen) -> None:
     """Raises UsageError where a token is missing or too short; the message does not contain it."""
-    hint = "make one with: openssl rand -hex 32"
+    hint = f"make one with `openssl rand -hex 32`, and set the environment variable {TOKEN_VARIABLE} to it"
     if token is None:
         if not listen.is_loopback:
             raise UsageError(f"listen: other machines can reach {listen.host}, so a token is required; {hint}")

@@ -155,7 +155,7 @@ def test_shards_divide_the_hosts(tmp_path: Path) -> None:
         ("a.example --state {0}/s.db --rotate daily", "only a file is rotated"),
         ("a.example --state {0}/s.db --gzip --to {0}/c", "only rotated files are compressed"),
         ("a.example --state {0}/s.db --to ftp://b.example/", "changes cannot be delivered to ftp://b.example/"),
-        ("a.example --state {0}/s.db --listen 0.0.0.0:0", "a token is required"),
+        ("a.example --state {0}/s.db --listen 0.0.0.0:0", "set the environment variable SITEMAP_READER_TOKEN to it"),
         ("a.example --state {0}/s.db --listen nowhere", "'nowhere' is not HOST:PORT"),
         ("a.example --state {0}/s.db --redeliver", "only webhooks have dead letters"),
     ],
