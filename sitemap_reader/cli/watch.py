@@ -6,14 +6,13 @@ import asyncio
 import os
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..client.summary import count_of
 from ..client.targets import read_target_list
 from ..model.errors import UsageError
 from ..scale.hosts import read_hosts
-from ..serialize.dumps import STDIN
+from ..serialize.dumps import STDIN, is_dump_name
 from ..watching.api import make_watcher
 from ..watching.dead_letters import DeadLetters, redeliver
 from ..watching.file_sink import Rotation
@@ -85,7 +84,7 @@ def _read_hosts(named: Sequence[str]) -> HostList:
     for name in named:
         if name == STDIN:
             hosts += [each for _, each in read_target_list(bytes_on_stdin())]
-        elif Path(name).is_file():
+        elif is_dump_name(name):  # a file, or the name of one that is missing
             hosts += read_hosts(name).targets
         else:
             hosts.append(name)
