@@ -68,7 +68,7 @@ def run(
     listed = _read_hosts(hosts)
     for number, why in listed.refused:
         console.error(f"host {number}: {why}")
-    on_visit = partial(_show_visit, console) if verbose else None
+    on_visit = partial(_show_visit, console)
     watcher = make_watcher(listed, state, keep_log=timedelta(days=keep_days), on_visit=on_visit, **watching)
     try:
         asyncio.run(run_watch(watcher, plans, server, report=console.note, handles_signals=True))
@@ -134,9 +134,12 @@ def _ending(watcher: Watcher) -> str:
 
 
 def _show_visit(console: Console, site: WatchedSite, visit: Visit) -> None:
-    """Prints a line with what a visit found."""
+    """Prints a line with what a visit found, if verbose; and once why a site of which nothing is known fails."""
     parts = [count_of(visit.fetcher.requests if visit.fetcher else 0, "request")]
     parts += [f"{number:,} {name}" for name in _KINDS if (number := getattr(visit.counts, name))]
-    if visit.error or site.failures:
-        parts.append(visit.error or f"fails, {site.failures}. time")
+    if site.failures:
+        cause = visit.error or next(map(str, visit.faults), "no request succeeded")
+        parts.append(f"fails, {site.failures}. time: {cause}")
+        if not site.documents:
+            console.error(f"{site.target.name} cannot be read, and is tried again later: {cause}")
     console.detail(f"{site.target.name}: {', '.join(parts)}")

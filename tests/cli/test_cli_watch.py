@@ -129,6 +129,18 @@ def test_hosts_come_from_arguments_files_and_stdin(tmp_path: Path) -> None:
     assert locs == {f"{one.url}/a", f"{two.url}/b"}
 
 
+@pytest.mark.parametrize("options", [[], ["-q"]])
+def test_a_host_that_was_never_read_is_an_error_with_its_cause(tmp_path: Path, options: list[str]) -> None:
+    with SiteServer({}) as server:
+        server.pages["/robots.txt"] = 500, {}, b""
+        with watching(f"{server.url}/", "--state", tmp_path / "s.db", "--retries", "0", *options) as process:
+            assert process.stderr is not None
+            while not (line := process.stderr.readline()).startswith("error: "):
+                assert line
+    name = f"{server.url}/"
+    assert line.startswith(f"error: {name} cannot be read, and is tried again later: F18 {name}robots.txt: ")
+
+
 def test_shards_divide_the_hosts(tmp_path: Path) -> None:
     with site("a") as server:
         results = []
