@@ -416,6 +416,22 @@ def test_incomparable_inputs_are_usage_errors(arguments: Any, told_so: str) -> N
     assert str(failure.value) == told_so
 
 
+@pytest.mark.parametrize(
+    "source",
+    [lambda: io.BytesIO(b""), lambda: iter([]), lambda: sr.urls(CORPUS / "sites" / "shop")],
+    ids=["a binary stream", "an iterator", "a stream of URLs"],
+)
+def test_a_stream_is_not_compared_with_itself(source: Any) -> None:
+    stream = source()
+    with pytest.raises(sr.UsageError, match=r"^old and new are the same stream, which can be read only once: give two"):
+        diff(stream, stream)
+
+
+def test_what_can_be_read_twice_is_compared_with_itself(pair: tuple[Path, Path]) -> None:
+    for source in (load(pair[0]), [*load(pair[0])], str(pair[0])):
+        assert diff(source, source).counts == ChangeCounts(unchanged=640)
+
+
 def test_unknown_on_is_reported() -> None:
     with pytest.raises(sr.UsageError, match=r"^on must be one of any, lastmod, not 'priority'$"):
         diff([], [], on="priority")  # type: ignore[arg-type]

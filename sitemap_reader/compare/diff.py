@@ -174,6 +174,11 @@ def open_side(source: Source, name: str, files: ExitStack) -> Side:
     return DumpSide(name, ((number, checked({**json_object}, name, number)) for number, json_object in json_objects))
 
 
+def _is_read_once(source: Any) -> bool:
+    """Whether a source is a binary stream or an iterator, which is empty once it has been read."""
+    return hasattr(source, "read") or (hasattr(source, "__iter__") and iter(source) is iter(source))
+
+
 def with_stamp(json_object: JsonObject) -> JsonObject:
     """The line with a lastmod as a dump has it: other tools may leave out the zone, or the time."""
     lastmod = json_object.get("lastmod")
@@ -343,11 +348,13 @@ def diff(old: Source, new: Source, *, on: On = "any") -> Changes:
     that one of the dumps never has, because it was written with some fields only, are not compared; Changes.notes names
     them.
 
-    UsageError for a source that is no dump, lists changes, has an invalid value, or has lines but no URL. OSError where
-    the temporary folder is full.
+    UsageError for one stream given as both, and for a source that is no dump, lists changes, has an invalid value, or
+    has lines but no URL. OSError where the temporary folder is full.
     """
     if on not in COMPARED:
         raise UsageError(f"on must be one of {', '.join(COMPARED)}, not {on!r}")
+    if old is new and _is_read_once(old):
+        raise UsageError("old and new are the same stream, which can be read only once: give two streams")
     with ExitStack() as files:
         # Both are opened before one is read: a missing NEW raises at once.
         return compare(open_side(old, "old", files), open_side(new, "new", files), on)
