@@ -149,7 +149,7 @@ def _damaged(fault: BaseException, body: object, name: str, number: int) -> Usag
     """The error for a compressed file that is damaged or truncated at a line."""
     file = "gzip file" if isinstance(body, GzipFile) else "zstd file"
     reason = f"here the {file} is cut" if isinstance(fault, EOFError) else f"the {file} is damaged ({fault})"
-    return UsageError(f"{name}:{number}: {reason}; the lines before were read")
+    return UsageError(f"{name}:{number}: {reason}; the lines before are whole")
 
 
 def _lines(stream: BinaryIO | _Body, name: str) -> Iterator[tuple[int, bytes]]:
@@ -184,7 +184,7 @@ def _no_line(name: str, number: int, line: bytes, *, is_first: bool) -> UsageErr
     place, shown = f"{name}:{number}", _shown(bare)
     if bare.startswith(b"{") and not line.endswith(b"\n"):
         return UsageError(
-            f"{place}: the last line is cut, as where a dump is stopped: {shown}; the lines before were read"
+            f"{place}: the last line is cut, as where a dump is stopped: {shown}; the lines before are whole"
         )
     return UsageError(f"{place}: no JSON object: {shown}; {_hint(bare, name) if is_first else _RULE}")
 
@@ -240,7 +240,7 @@ def _parquet_objects(stream: BinaryIO, name: str) -> Iterator[tuple[int, JsonObj
     except UsageError:
         raise
     except (ArrowException, OSError, ValueError, OverflowError) as exc:  # UnicodeDecodeError is a ValueError
-        hint = "it has no end where its writing was stopped" if not number else f"the {number:,} rows before were read"
+        hint = "it has no end where its writing was stopped" if not number else f"the {number:,} rows before are whole"
         raise UsageError(f"{name}: damaged Parquet: {exc}; {hint}") from exc
 
 

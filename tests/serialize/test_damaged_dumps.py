@@ -98,7 +98,7 @@ def test_a_gzip_file_that_is_cut_gives_the_lines_before(share: float) -> None:
 def test_a_gzip_file_cut_at_the_end_of_a_line_says_that_it_is_cut() -> None:
     found, reported = by_line(gzip.compress(SHOP, 1)[:-8])
     assert len(found) == len(LINES)
-    assert reported == f"old.jsonl:{len(LINES) + 1}: here the gzip file is cut; the lines before were read"
+    assert reported == f"old.jsonl:{len(LINES) + 1}: here the gzip file is cut; the lines before are whole"
 
 
 @pytest.mark.parametrize(

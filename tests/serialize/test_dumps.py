@@ -173,7 +173,7 @@ NO_DUMPS: dict[str, tuple[bytes, str]] = {
     "a type that is a number": (b'{"type":1}', ':1: "type" is not text: '),
     "no UTF-8": (b'{"loc":"\xff"}\n', ":1: no JSON object: "),
     "a last line that is cut": (A + b"\n" + B[:-5], ":2: the last line is cut, as where a dump is stopped: "
-                                "'{\"loc\":\"https://example.co'; the lines before were read"),
+                                "'{\"loc\":\"https://example.co'; the lines before are whole"),
     "a gzip file that is cut": (gzip.compress(b"\n".join([A, B, C]))[:-9], "the gzip file is cut"),
     "a gzip file with a wrong sum": (gzip.compress(A)[:-8] + b"\0" * 8, "the gzip file is damaged (CRC check failed"),
     "damaged gzip": (gzip.compress(A)[:10] + b"\xff" * 30, "the gzip file is damaged ("),
