@@ -172,7 +172,8 @@ def checked(json_object: JsonObject, name: str, number: int) -> JsonObject:
     if kind is None:
         if type(json_object.get("loc")) is not str:
             shown = _shown(orjson.dumps(json_object, default=repr))
-            raise UsageError(f'{name}:{number}: a line without "type" is a URL, and this one has no "loc": {shown}')
+            fault = 'no "loc"' if json_object.get("loc") is None else 'a "loc" that is not text'
+            raise UsageError(f'{name}:{number}: a line without "type" is a URL, and this one has {fault}: {shown}')
         json_object.pop("type", None)  # null is the same as absent
     elif type(kind) is not str:
         raise UsageError(f'{name}:{number}: "type" is not text: {_shown(orjson.dumps(json_object, default=repr))}')
@@ -186,10 +187,13 @@ def _no_line(name: str, number: int, line: bytes, *, is_first: bool) -> UsageErr
         return UsageError(
             f"{place}: the last line is cut, as where a dump is stopped: {shown}; the lines before are whole"
         )
+    if bare.startswith(b"{") and bare.decode("utf-8", "ignore").encode() != bare:
+        return UsageError(f"{place}: not UTF-8: {shown}; {_with_file(_CONVERT, name)}")
     return UsageError(f"{place}: no JSON object: {shown}; {_hint(bare, name) if is_first else _RULE}")
 
 
 _RULE = "a dump has one on each line, as `sitemap-reader dump` writes it"
+_CONVERT = "if it is Latin-1, `iconv -f ISO-8859-1 -t UTF-8 {}` converts it"
 # The beginning of a file that is not a dump -> what to try. {} is the file, as an argument.
 _BEGINNINGS = (
     ((b"\xff\xfe", b"\xfe\xff"), "that is UTF-16, as some shells write what is redirected: write with -o FILE"),
@@ -206,7 +210,11 @@ _BEGINNINGS = (
 def _hint(line: bytes, name: str) -> str:
     line = line[:SHOWN_CHARS].lower()
     hints = (hint for beginnings, hint in _BEGINNINGS if line.startswith(tuple(map(bytes.lower, beginnings))))
-    return next(hints, _RULE).replace("{}", STDIN if name == STDIN_NAME else name)
+    return _with_file(next(hints, _RULE), name)
+
+
+def _with_file(hint: str, name: str) -> str:
+    return hint.replace("{}", STDIN if name == STDIN_NAME else name)
 
 
 def _shown(line: bytes) -> str:

@@ -169,9 +169,13 @@ NO_DUMPS: dict[str, tuple[bytes, str]] = {
     "two objects on a line": (A + B + b"\n", ":1: no JSON object: "),
     "no loc": (A + b'\n{"url":"a"}\n', ':2: a line without "type" is a URL, and this one has no "loc": '
                "'{\"url\":\"a\"}'"),
+    "a loc that is a number": (b'{"loc":5}', ':1: a line without "type" is a URL, and this one has a "loc" that is '
+                               "not text: '{\"loc\":5}'"),
     "a loc of null": (b'{"loc":null}', ':1: a line without "type" is a URL, and this one has no "loc": '),
     "a type that is a number": (b'{"type":1}', ':1: "type" is not text: '),
-    "no UTF-8": (b'{"loc":"\xff"}\n', ":1: no JSON object: "),
+    "Latin-1": (A + b'\n{"loc":"\xe9"}\n', ":2: not UTF-8: '{\"loc\":\"\ufffd\"}'; if it is Latin-1, "
+                "`iconv -f ISO-8859-1 -t UTF-8 old.jsonl` converts it"),
+    "Latin-1 on the first line": (b'{"loc":"\xe9"}\n', ":1: not UTF-8: "),
     "a last line that is cut": (A + b"\n" + B[:-5], ":2: the last line is cut, as where a dump is stopped: "
                                 "'{\"loc\":\"https://example.co'; the lines before are whole"),
     "a gzip file that is cut": (gzip.compress(b"\n".join([A, B, C]))[:-9], "the gzip file is cut"),
