@@ -27,7 +27,7 @@ from ..model.errors import UsageError
 from ..model.problems import Problem, report
 from ..model.records import Outcome
 from ..parser.normalise.urls import host, registrable_domain, without_credentials
-from ..serialize.dumps import DUMP_SUFFIXES, STDIN, is_warc_name
+from ..serialize.dumps import DUMP_SUFFIXES, STDIN, has_file_suffix, is_warc_name
 from .local_sites import likely_base, open_body, open_file, open_folder
 
 if TYPE_CHECKING:
@@ -165,12 +165,13 @@ def find_target(target: str | Path | Target, base: str | None = None) -> Target:
 
 def _is_path(name: str) -> bool:
     """Whether a name can only be that of a file or a folder, on any system."""
-    return name.startswith((".", "/")) or "\\" in name or _DRIVE.match(name) is not None
+    looks_like_one = name.startswith((".", "/")) or "\\" in name or _DRIVE.match(name) is not None
+    return looks_like_one or has_file_suffix(name)
 
 
 def is_host_name(name: str) -> bool:
     """Whether a name is that of a host, even where a folder has it."""
-    return _HOST_NAME.fullmatch(name) is not None
+    return _HOST_NAME.fullmatch(name) is not None and not has_file_suffix(name)
 
 
 def reject_document(target: object) -> None:

@@ -320,8 +320,9 @@ def only_dump_lines(numbered: Iterable[tuple[int, JsonObject]], name: str) -> It
 _LINES = FORMATS["jsonl"].suffixes
 DUMP_SUFFIXES = (*FORMATS["parquet"].suffixes, *(lines + packed for lines in _LINES for packed in ("", *SUFFIXES)))
 WARC_SUFFIXES = (".warc", ".warc.gz")  # a recorded crawl
-# Suffixes of files, whether they exist or not, where no host may precede them, as in a URL without scheme.
-_FILES = (*SUFFIXES, *(suffix for format in FORMATS.values() for suffix in format.suffixes), ".xml", ".json")
+# Suffixes of files, whether they exist or not: none is a top-level domain.
+_FORMAT_SUFFIXES = (suffix for format in FORMATS.values() for suffix in format.suffixes)
+_FILES = (*SUFFIXES, *_FORMAT_SUFFIXES, ".xml", ".json", ".html", ".htm")
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
@@ -406,11 +407,16 @@ def is_warc_name(name: str) -> bool:
     return name.lower().endswith(WARC_SUFFIXES)
 
 
+def has_file_suffix(name: str) -> bool:
+    """Whether a name ends like that of a file, and has no slash, as a URL without a scheme has."""
+    return "/" not in name and name.lower().endswith(_FILES)
+
+
 def is_dump_name(name: str) -> bool:
     """Whether a name is that of a file or pipe (such as the shell's <(...)), and not of a site."""
     if "://" in name or is_warc_name(name):
         return False
-    if name == STDIN or name.endswith(DUMP_SUFFIXES) or (name.endswith(_FILES) and "/" not in name):
+    if name == STDIN or name.endswith(DUMP_SUFFIXES) or has_file_suffix(name):
         return not os.path.isdir(name)
     try:
         return os.path.exists(name) and not os.path.isdir(name)
