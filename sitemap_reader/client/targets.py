@@ -177,8 +177,13 @@ def is_host_name(name: str) -> bool:
 def reject_document(target: object) -> None:
     """Raises UsageError for the bytes or the text of a document where a site is expected."""
     head = target[:100].encode("utf-8", "replace") if isinstance(target, str) else target
-    if isinstance(head, bytes | bytearray) and head.lstrip(b"\xef\xbb\xbf \r\n\t").startswith((b"<", b"\x1f\x8b")):
-        raise UsageError("that is a document, not the name of a site; sr.parse() reads it")
+    if not isinstance(head, bytes | bytearray):
+        return
+    head = head.lstrip(b"\xef\xbb\xbf \r\n\t")
+    if head.startswith((b"<http://", b"<https://")):
+        raise UsageError("the URL stands in angle brackets; give it without them")
+    if head.startswith((b"<", b"\x1f\x8b")):
+        raise UsageError("that is a document, not the name of a site; `sitemap-reader parse` (or sr.parse) reads it")
 
 
 def reject_sitemap_file(name: str) -> None:

@@ -38,7 +38,7 @@ def feed_closed() -> None:
 LIMITS = "limits is a Limits, and not {'tries': 1}: give limits=Limits(tries=1)"
 PAIRS = 'headers is a dict of texts, such as {"Accept-Language": "en"}, or pairs of texts'
 BYTES = "a document is fed as bytes, not str: give text.encode(), or all of it to parse(text)"
-DOCUMENT = "that is a document, not the name of a site; sr.parse() reads it"
+DOCUMENT = "that is a document, not the name of a site; `sitemap-reader parse` (or sr.parse) reads it"
 NAME = 'parse() takes the document, not its name: give open({!r}, "rb"); a URL is for sr.urls()'
 PROXY = "proxy: its host or its port is not usable; write it as http://HOST:PORT"
 SOCKS = "proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS"
@@ -72,6 +72,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: sr.snapshot("<urlset/>"), DOCUMENT),
     (lambda: sr.urls(b"<urlset/>"), DOCUMENT),  # type: ignore[arg-type]
     (lambda: sr.discover(" \ufeff<urlset/>"), DOCUMENT),
+    (lambda: sr.urls("<https://a.example/>"), "the URL stands in angle brackets; give it without them"),
     (lambda: sr.audit(b"<urlset/>"), DOCUMENT),  # type: ignore[arg-type]
     (lambda: sr.snapshot(b"\x1f\x8b\x08\x00"), DOCUMENT),  # type: ignore[arg-type]
     (lambda: sr.snapshot(b"shop"), "a target is a host, a URL, a file or a folder, not b'shop'"),  # type: ignore[arg-type]
