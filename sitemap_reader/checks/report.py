@@ -12,6 +12,7 @@ import orjson
 from ..client.summary import count_of
 from ..client.terminal import FILE_COLUMNS, Screen
 from ..model.errors import printable, without_commands
+from ..parser.normalise.urls import is_web_url
 from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
 from . import ci_formats
@@ -163,7 +164,7 @@ def _scope(result: AuditResult) -> str:
     """`3,690 URLs listed, 6 dropped, 3,684 kept; 23 documents in recorded/shop; as of 2026-11-01 12:00 UTC`."""
     documents = sum(row.entries is not None for row in result.sitemaps)
     parts = [result.url_counts, count_of(documents, "document")] if documents else []
-    if result.site is not None:
+    if result.site is not None and not is_web_url(result.target):  # of local files a note names the folder
         parts.append(f"read from {result.target}")
     parts.append(f"as of {result.at:%Y-%m-%d %H:%M} UTC")
     if result.complete is False:

@@ -114,6 +114,7 @@ def test_build_folder_is_read_as_its_site(name: str, tmp_path: Path) -> None:
     assert (report.target, report.urls, report.complete) == (base, urls, True)
     assert {finding.code for finding in report.findings} <= {"F09", "U10"}
     assert report.notes == (f"read from {folder}; not checked there: F10 (headers), D04 (the time of the request)",)
+    assert f"read from {base}" not in " ".join(report.to_text().split())
 
 
 def test_codes_that_need_a_server_are_not_reported_whatever_is_selected(tmp_path: Path) -> None:
