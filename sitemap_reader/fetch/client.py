@@ -22,7 +22,7 @@ import attrs
 
 from ..model.errors import FetchError, UsageError
 from ..model.limits import CHUNK_BYTES, Limits, checked_limits
-from .errors import REFUSED_ERRNO, RequestedUrl, describe_address, fetch_error, refused_address, shorten
+from .errors import CHECK_URL, REFUSED_ERRNO, RequestedUrl, describe_address, fetch_error, refused_address, shorten
 from .request_headers import check_header
 from .ssrf_guard import address_refusal, literal_address
 
@@ -357,7 +357,7 @@ def http_url_parts(url: str) -> re.Match[str]:
     if match is None or match["scheme"].lower() not in ("http", "https"):
         raise FetchError(f"{shorten(url)}: only http and https are fetched", code="U02", transient=False)
     if match["host"] is None:
-        raise FetchError(f"{shorten(url)!r} is not a usable URL: it has no host", transient=False)
+        raise FetchError(f"{shorten(url)!r} is not a usable URL: it has no host", transient=False, remedy=CHECK_URL)
     return match
 
 
@@ -369,7 +369,7 @@ def _requested_url(url: str, limits: Limits) -> RequestedUrl:
     scheme, authority, rest = parts["scheme"].lower(), parts["host"], parts["rest"]
     # aiohttp would write spaces and line ends to the request line as they are.
     if not f"{authority}{rest}".isascii() or _UNSAFE.search(url):
-        raise FetchError(f"{shorten(url)!r} is not a usable URL", transient=False)
+        raise FetchError(f"{shorten(url)!r} is not a usable URL", transient=False, remedy=CHECK_URL)
     port = _PORT.search(authority)
     host_port = authority if port else f"{authority}:{443 if scheme == 'https' else 80}"
     host = _PORT.sub("", authority).strip("[]")

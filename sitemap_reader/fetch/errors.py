@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # An errno that no operating system uses: it survives aiohttp's wrapping and its joining of several addresses' errors.
 REFUSED_ERRNO = 99_013
 _MAX_REASON_CHARACTERS = 160
+CHECK_URL = "check the URL"
 
 
 @attrs.frozen
@@ -106,13 +107,17 @@ def _dns(exc: aiohttp.ClientConnectorDNSError, requested: RequestedUrl, received
     return FetchError(f"{requested.host}: no such host", transient=False, remedy="check the spelling")
 
 
+# What OpenSSL reports where the first bytes of an answer are not TLS.
+_NO_TLS = ("wrong version number", "http request", "packet length too long", "record layer failure")
+
+
 def _tls(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
     error = getattr(exc, "os_error", exc)
     disconnected = isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError)
     reason = str(getattr(error, "reason", None) or error).replace("_", " ").lower()
-    return FetchError(
-        f"TLS with {requested.host_port} failed: {shorten(reason)}{_after_bytes(received)}", transient=disconnected
-    )
+    message = f"TLS with {requested.host_port} failed: {shorten(reason)}{_after_bytes(received)}"
+    remedy = "check the port, or give the URL with http://" if reason.startswith(_NO_TLS) else None
+    return FetchError(message, transient=disconnected, remedy=remedy)
 
 
 def _proxy(exc: aiohttp.ClientProxyConnectionError, requested: RequestedUrl, received: int | None) -> FetchError:
@@ -189,7 +194,8 @@ def _disconnected(exc: Exception, requested: RequestedUrl, received: int | None)
 
 
 def _invalid_url(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:
-    return FetchError(f"{shorten(requested.url)!r} is not a usable URL: {shorten(str(exc))}", transient=False)
+    message = f"{shorten(requested.url)!r} is not a usable URL: {shorten(str(exc))}"
+    return FetchError(message, transient=False, remedy=CHECK_URL)
 
 
 def _other(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:

@@ -7,6 +7,7 @@ import gc
 import gzip
 import math
 import socket
+import ssl
 import sys
 from contextlib import asynccontextmanager
 
@@ -16,6 +17,7 @@ from certificates import EXPIRED, tls_contexts
 from servers import free_port
 
 from sitemap_reader.fetch.client import AiohttpFetcher, guarded_connector
+from sitemap_reader.fetch.errors import RequestedUrl, fetch_error
 from sitemap_reader.model.errors import FetchError, UsageError
 from sitemap_reader.model.limits import CHUNK_BYTES, Limits
 
@@ -483,6 +485,7 @@ UNUSABLE = [
 def test_unusable_url_is_a_lasting_failure(url):
     error = failure(url)
     assert "is not a usable URL" in str(error)
+    assert str(error).endswith("; check the URL")
     assert (error.code, error.transient) == ("F04", False)
 
 
@@ -516,6 +519,17 @@ def test_expired_certificate_is_named(expired):
     error, port = tls_failure(*expired)
     assert str(error) == f"TLS certificate of 127.0.0.1:{port} has expired; {UNCHECKED}"
     assert (error.code, error.transient) == ("F04", False)
+
+
+def test_a_port_that_does_not_speak_tls_is_not_blamed_on_the_user_agent():
+    answer, hello = ssl.MemoryBIO(), ssl.MemoryBIO()
+    handshake = ssl.create_default_context().wrap_bio(answer, hello, server_hostname="a.example")
+    answer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    with pytest.raises(ssl.SSLError) as caught:
+        handshake.do_handshake()
+    error = fetch_error(caught.value, RequestedUrl("https://a.example/", "a.example", "a.example:80", 1.0, 1.0))
+    assert str(error).startswith("TLS with a.example:80 failed: ")
+    assert error.remedy == "check the port, or give the URL with http://"
 
 
 def test_untrusted_certificate_is_named(expired):
