@@ -50,7 +50,7 @@ def test_robots_txt_target_gives_its_sitemap_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["", "   ", "ftp://example.com/", "file:///etc/passwd", "https://", "http://[", "a b"]
+    "target", ["", "   ", "ftp://example.com/", "file:///etc/passwd", "https://", "http://[", "a b", "999.1.1.1"]
 )
 def test_invalid_targets_are_refused(target: str) -> None:
     with pytest.raises(UsageError):
