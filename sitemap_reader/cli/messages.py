@@ -45,7 +45,10 @@ _KEYWORD = re.compile(
     r"""(?:True|"(?P<text>[^\s"]+)"|(?P<what>[A-Z]+))?(?![\w"])"""
 )
 
-_OPTION_NAMES = {"host_map": "map"}
+# The keyword that a message of the library is about: `proxy: write it as …`.
+_SUBJECT = re.compile(r"\A(auth|base|cacert|headers|host_map|listen|proxy|save_checks|shard)(?=: )")
+
+_OPTION_NAMES = {"host_map": "map", "headers": "header"}
 
 # A message of the library that ends with a remedy.
 _REMEDY = re.compile(r".*; ((?:check |raise |try |--).*)", re.DOTALL)
@@ -253,14 +256,19 @@ def with_options(text: str) -> str:
 
     >>> with_options('3 dropped (host 3; scope="any" keeps it)'), with_options("resume=True goes on with it")
     ('3 dropped (host 3; --scope any keeps it)', '--resume goes on with it')
+    >>> with_options("save_checks: a.csv cannot be written")
+    '--save-checks: a.csv cannot be written'
     """
 
     def option(match: re.Match[str]) -> str:
         value = match["text"] or match["what"]
-        name = _OPTION_NAMES.get(match[1], match[1].replace("_", "-"))
-        return f"--{name}" + (f" {value}" if value else "")
+        return _option(match[1]) + (f" {value}" if value else "")
 
-    return _KEYWORD.sub(option, text)
+    return _KEYWORD.sub(option, _SUBJECT.sub(lambda match: _option(match[1]), text))
+
+
+def _option(keyword: str) -> str:
+    return f"--{_OPTION_NAMES.get(keyword, keyword.replace('_', '-'))}"
 
 
 def _is_complete_message(outcome: Outcome, sample: Problem) -> bool:

@@ -96,7 +96,7 @@ def _rotation(when: str | None, *, gzip: bool) -> Rotation | None:
         return None
     size = None if when in (None, "daily") else parse_size(when)
     if when not in (None, "daily") and size is None:
-        raise UsageError(f"rotate: {when!r} is neither daily nor a size; write it as daily, 100M or 1G")
+        raise UsageError(f"--rotate: {when!r} is neither daily nor a size; write it as daily, 100M or 1G")
     return Rotation(size, is_daily=when == "daily", is_compressed=gzip)
 
 
@@ -108,7 +108,7 @@ def _sink_plans(names: Sequence[str], state: str, rotation: Rotation | None, hou
         letters = DeadLetters.beside(state, sink.name, max_hours=hours)
         plans.append(SinkPlan(sink, letters if isinstance(sink, WebhookSink) else None))
     if rotation is not None and not any(map(names_file, names)):
-        raise UsageError("rotate: only a file is rotated: name one (--to FILE)")
+        raise UsageError("--rotate: only a file is rotated: name one (--to FILE)")
     return plans
 
 
@@ -116,7 +116,7 @@ async def _redeliver(plans: Sequence[SinkPlan], console: Console) -> Exit:
     """Delivers dead letters once more; PARTIAL if some could not be delivered."""
     letters = [plan for plan in plans if plan.dead_letters is not None]
     if not letters:
-        raise UsageError("redeliver: only webhooks have dead letters: name one (--webhook URL)")
+        raise UsageError("--redeliver: only webhooks have dead letters: name one (--webhook URL)")
     failed = 0
     for plan in letters:
         assert plan.dead_letters is not None  # noqa: S101 - for the type checker
