@@ -2,30 +2,35 @@
 
 In: a function and the tables below. Out: the function with its keywords listed in its docstring, raising UnknownKeyword
 for any other, with a suggestion: names of other libraries come from a table, misspelt ones are matched by similarity.
+UsageError for values of a wrong type.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cache, wraps
 from inspect import Parameter, cleandoc, signature
 from textwrap import fill
+from types import NoneType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
 
 import attrs
 
-from ..model.errors import UnknownKeyword
+from ..fetch.request_headers import Logins
+from ..model.errors import UnknownKeyword, UsageError
 from ..model.limits import Limits
+from .dedupe import UrlSet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
     from datetime import datetime
     from pathlib import Path
 
     import aiohttp
 
     from ..fetch.client import Fetcher
-    from ..fetch.request_headers import Logins
     from ..frontier.filters import Moment, Pattern, Undated
     from ..frontier.revalidation import Trust
     from ..frontier.seeds import Probe
@@ -34,7 +39,6 @@ if TYPE_CHECKING:
     from ..parser.normalise.scope import ScopeMode
     from ..serialize.jsonl import On
     from ..state.documents import StoredDocument
-    from .dedupe import UrlSet
     from .summary import Progress
 
 P = ParamSpec("P")
@@ -266,6 +270,19 @@ CHANGES_KEYWORDS: Mapping[str, tuple[str, str]] = {
     "clock": ("", "Returns the current time as an aware datetime; by default the system's."),
 }
 
+# Keyword -> the types of its values, and what to give. Other keywords are checked where they are used.
+_FUNCTIONS = "on_outcome on_item on_progress on_document on_checked on_occurrence on_wait stop clock feed_fallback"
+_FILES = "cacert crawl baseline_crawl known save_checks"
+_VALUES: Mapping[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(_FUNCTIONS.split(), ((Callable, NoneType), "a function")),  # type: ignore[arg-type]
+    **dict.fromkeys(_FILES.split(), ((str, os.PathLike, NoneType), "the name of a file")),
+    "netrc": ((bool, str, os.PathLike, Logins, NoneType), "True or the name of a netrc file"),
+    "host_map": ((Mapping, NoneType), "a dict of hosts"),
+    "record": ((str, os.PathLike, NoneType), "the name of a folder or a WARC file"),
+    "user_agent": ((str,), "text"),
+    "unique": ((bool, UrlSet), "True, False or a UrlSet"),
+}
+
 # What to write here -> the keywords of other libraries for it; {} is the given value, {next} the next integer.
 _OTHER_NAMES = {
     "limits=Limits(read_seconds={})": "timeout read_timeout request_timeout",
@@ -326,6 +343,10 @@ def checked_keywords(
                 name = min(kwargs.keys() - allowed)
                 known = [each for each in (*own, *passed_on) if each != "self"]
                 raise UnknownKeyword(_message(_display_name(function), name, kwargs[name], known, elsewhere or {}))
+            for name in kwargs.keys() & _VALUES.keys():
+                types, wanted = _VALUES[name]
+                if not isinstance(kwargs[name], types):
+                    raise UsageError(f"{name} is {wanted}, not {kwargs[name]!r:.60}")
             return function(*args, **kwargs)
 
         expanded = [_parameter(name, kind, meanings) for name, kind in passed_on.items()]

@@ -267,6 +267,8 @@ def recorder(fetcher: Fetcher, place: Path, target: Target) -> Fetcher:
         from ..fetch.warc.writer import WarcRecorder  # here: recording is rare
 
         return WarcRecorder(fetcher, place, seeds, clock=clock)
+    if place.is_file():
+        raise UsageError(f"{place} is a file; a recording is a folder, or a file named .warc or .warc.gz")
     return FolderRecorder(fetcher, place, seeds, clock=clock)
 
 

@@ -134,7 +134,7 @@ def make_patterns(name: str, given: Pattern | Iterable[Pattern] | None) -> Patte
     if given is None:
         return Patterns()
     several = [given] if isinstance(given, str | re.Pattern) else given
-    if not hasattr(several, "__iter__"):
+    if not hasattr(several, "__iter__") or isinstance(several, bytes):
         raise UsageError(f"{name} must be a regular expression, or several, not {given!r}")
     return Patterns(tuple(_compiled(name, pattern) for pattern in several))
 

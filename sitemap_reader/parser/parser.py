@@ -412,6 +412,8 @@ def _content_type(header: str | None) -> tuple[str | None, str | None]:
 def _clean_base(url: str | None) -> str | None:
     if url is None:
         return None
+    if not isinstance(url, str):
+        raise UsageError(f"url is an absolute http or https URL, not {url!r}")
     loc = clean_url(url)
     if loc.url is None:
         raise UsageError(f"url {url!r} is no absolute http or https URL: {loc.notes[-1][1]}")

@@ -85,11 +85,38 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
         lambda: sr.SitemapReader(fetcher=sr.fetch.ReplayFetcher),  # type: ignore[arg-type]
         "fetcher is an object, and not a class: give fetcher=ReplayFetcher(…)",
     ),
+    (lambda: sr.parse(b"", url=5), "url is an absolute http or https URL, not 5"),  # type: ignore[arg-type]
     (lambda: sr.parse("sitemap.xml"), NAME.format("sitemap.xml")),
     (lambda: sr.parse("./C d/sitemap.xml.gz"), NAME.format("./C d/sitemap.xml.gz")),
     (lambda: sr.parse(Path("a/list")), NAME.format("a/list")),  # type: ignore[arg-type]
     (lambda: sr.parse(5), "body is the document, as bytes, str or a binary file, not int"),  # type: ignore[arg-type]
 ]
+
+
+WRONG_VALUES: list[tuple[str, dict[str, Any], str]] = [
+    ("urls", {"unique": "x"}, "unique is True, False or a UrlSet, not 'x'"),
+    ("urls", {"unique": set()}, "unique is True, False or a UrlSet, not set()"),
+    ("urls", {"user_agent": None}, "user_agent is text, not None"),
+    ("urls", {"on_item": 5}, "on_item is a function, not 5"),
+    ("urls", {"on_wait": 5}, "on_wait is a function, not 5"),
+    ("urls", {"feed_fallback": 5}, "feed_fallback is a function, not 5"),
+    ("urls", {"cacert": 5}, "cacert is the name of a file, not 5"),
+    ("urls", {"netrc": 5}, "netrc is True or the name of a netrc file, not 5"),
+    ("urls", {"host_map": 5}, "host_map is a dict of hosts, not 5"),
+    ("urls", {"record": 5}, "record is the name of a folder or a WARC file, not 5"),
+    ("urls", {"record": __file__}, f"{__file__} is a file; a recording is a folder, or a file named .warc or .warc.gz"),
+    ("urls", {"include": b"x"}, "include must be a regular expression, or several, not b'x'"),
+    ("discover", {"on_item": 5}, "on_item is a function, not 5"),
+    ("audit", {"crawl": 5}, "crawl is the name of a file, not 5"),
+    ("audit", {"check_urls": 2, "save_checks": 5}, "save_checks is the name of a file, not 5"),
+]
+
+
+@pytest.mark.parametrize(("name", "keywords", "message"), WRONG_VALUES)
+def test_a_value_of_a_wrong_type_names_its_keyword(name: str, keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(sr.UsageError) as error:
+        getattr(sr, name)(SHOP, **keywords)
+    assert str(error.value) == message
 
 
 @pytest.mark.parametrize(("call", "message"), MISTAKES)
