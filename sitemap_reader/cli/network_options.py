@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..model.limits import AUTO_MODES, MIB, MOST_CRAWL_DELAY_SECONDS, OPTIONS, Limits
+from ..model.limits import AUTO_MODES, MIB, MOST_CRAWL_DELAY_SECONDS, MOST_DELAY_SECONDS, OPTIONS, Limits
 from . import options
 from .options import FILE, flag, number, option, seconds, stacked
 
@@ -90,13 +90,13 @@ _NETWORK = (
         "Network",
         "--delay",
         default=0.0,
-        help="Time between two requests to a host; a longer Crawl-delay of robots.txt replaces it.",
+        help=f"Time between two requests to a host, up to {MOST_DELAY_SECONDS:g}; a longer Crawl-delay of robots.txt "
+        "replaces it.",
     ),
     seconds(
         "Network",
         "--max-crawl-delay",
         default=_DEFAULTS.max_crawl_delay_seconds,
-        callback=options.crawl_delay,
         help=f"Longest Crawl-delay to obey, up to {MOST_CRAWL_DELAY_SECONDS:g}; a host that asks for more is skipped.",
     ),
     option(

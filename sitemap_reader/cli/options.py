@@ -16,7 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from ..model.errors import UsageError
-from ..model.limits import AUTO_MODES, GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS
+from ..model.limits import AUTO_MODES, GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS, MOST_DELAY_SECONDS
 from ..serialize.writers import FORMATS
 from .command import GroupedOption
 
@@ -47,18 +47,16 @@ class FileName(click.types.StringParamType):
         return [CompletionItem(incomplete, type="file")]
 
 
+_MOST_SECONDS = {"delay": MOST_DELAY_SECONDS, "max_crawl_delay": MOST_CRAWL_DELAY_SECONDS}
+
+
 def seconds_value(context: click.Context, param: click.Parameter, seconds: float) -> float:
-    """A number of seconds; 0 is refused for --timeout."""
+    """A number of seconds, at most that of _MOST_SECONDS; 0 is refused for --timeout."""
     if not math.isfinite(seconds) or seconds < 0 or (seconds == 0 and param.name == "timeout"):
         raise click.BadParameter(f"{seconds:g} is not a duration; give a number of seconds", context, param)
-    return seconds
-
-
-def crawl_delay(context: click.Context, param: click.Parameter, seconds: float) -> float:
-    """Seconds between two requests to a host, at most MOST_CRAWL_DELAY_SECONDS."""
-    if seconds_value(context, param, seconds) > MOST_CRAWL_DELAY_SECONDS:
-        what = f"{seconds:g} is too long; give {MOST_CRAWL_DELAY_SECONDS:g} seconds or less"
-        raise click.BadParameter(what, context, param)
+    most = _MOST_SECONDS.get(str(param.name), math.inf)
+    if seconds > most:
+        raise click.BadParameter(f"{seconds:g} is too long; give {most:g} seconds or less", context, param)
     return seconds
 
 

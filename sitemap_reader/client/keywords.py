@@ -171,8 +171,8 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
     "per_host": ("4", "Requests at once to one host."),
     "delay": (
         "0",
-        "Seconds between the starts of two requests to one host, which are then one at a time; a longer Crawl-delay of "
-        "robots.txt replaces it.",
+        "Seconds, up to 3,600, between the starts of two requests to one host, which are then one at a time; a longer "
+        "Crawl-delay of robots.txt replaces it.",
     ),
     "limits": ("Limits()", "Limits of sizes, counts and seconds, each with its unit in its name: see help(sr.Limits)."),
     "session": (

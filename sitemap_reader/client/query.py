@@ -13,6 +13,7 @@ import attrs
 from ..frontier.filters import make_patterns, make_selection
 from ..frontier.revalidation import Trust
 from ..model.errors import UsageError
+from ..model.limits import MOST_DELAY_SECONDS
 from .dedupe import UrlSet
 from .summary import SummaryBuilder
 from .thread_bridge import CallbackGuard, wrap_callback
@@ -43,9 +44,11 @@ def check_positive(**numbers: object) -> None:
 
 
 def check_seconds(name: str, seconds: object) -> float:
-    """The given number of seconds; UsageError for one that is negative, not finite, or not a number."""
+    """The given number of seconds; UsageError for one that is negative, too long, or not a number."""
     if not isinstance(seconds, int | float) or not 0 <= seconds < math.inf:
         raise UsageError(f"{name} must be a number of seconds, 0 or more, not {seconds!r}")
+    if seconds > MOST_DELAY_SECONDS:
+        raise UsageError(f"{name} must be {MOST_DELAY_SECONDS:g} seconds or less, not {seconds!r:.60}")
     return float(seconds)
 
 

@@ -37,6 +37,7 @@ _KINDS: dict[str, tuple[tuple[type, ...], str]] = {
 }
 # Between two requests to a host: a site of 100 sitemaps takes eight hours.
 MOST_CRAWL_DELAY_SECONDS = 300.0
+MOST_DELAY_SECONDS = 3_600.0  # of the caller's own delay
 _MOST_GZIP_LAYERS = 100  # each is a stage of decompression
 
 

@@ -42,6 +42,7 @@ LOGIN = SITES / "broken/https/broken.example/maps/login.xml"
         (["dump", SHOP, "-A", "a\nb"], 2, "cannot be sent"),
         (["dump", SHOP, "--since", "yesterday"], 2, "7d"),
         (["dump", SHOP, BROKEN, "--since", "2026", "--until", "2025"], 2, "no date can match"),
+        (["dump", SHOP, "--delay", "1e300"], 2, "1e+300 is too long; give 3600 seconds or less"),
         (["dump", SHOP, "-q", "-v"], 2, "-q and -v"),
         (["dump", SHOP, "-o", "same", "--report", "./same"], 2, "same file"),
         (["dump", str(SITES)], 2, "was not written with --record (no site.toml)"),
