@@ -389,14 +389,15 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
     name = os.fspath(path)
     kind = "a URL" if _URL.match(name) else "a folder" if os.path.isdir(name) else None
     if kind:
-        hint = f"`sitemap-reader dump {name} > urls.jsonl` makes one"
+        hint = f"`sitemap-reader dump {name} > urls.jsonl` (or sr.Snapshot.to_parquet) makes one"
         if os.path.isfile(os.path.join(name, "urls.parquet")):  # a Snapshot's
             hint = f"sr.load({name!r}) opens it"
         raise UsageError(f"{name} is {kind}, and a dump is a file: {hint}")
     try:
         return open(name, "rb")
     except FileNotFoundError:
-        raise UsageError(f"there is no file {name}; `sitemap-reader dump HOST > urls.jsonl` makes a dump") from None
+        hint = "`sitemap-reader dump HOST > urls.jsonl` (or sr.Snapshot.to_parquet) makes a dump"
+        raise UsageError(f"there is no file {name}; {hint}") from None
     except (OSError, ValueError) as exc:  # ValueError: the name holds a NUL
         reason = getattr(exc, "strerror", None) or exc
         raise UsageError(f"cannot read {name}: {reason}; give a file that you may read") from exc

@@ -260,7 +260,8 @@ def test_invalid_dump_is_reported(form: dict[str, Any], reported: str) -> None:
 def test_missing_baseline_is_reported() -> None:
     with pytest.raises(sr.UsageError) as error:
         open_baseline("none.jsonl")
-    assert str(error.value) == "there is no file none.jsonl; `sitemap-reader dump HOST > urls.jsonl` makes a dump"
+    hint = "`sitemap-reader dump HOST > urls.jsonl` (or sr.Snapshot.to_parquet) makes a dump"
+    assert str(error.value) == f"there is no file none.jsonl; {hint}"
 
 
 def test_a_dump_gives_its_places() -> None:

@@ -424,8 +424,15 @@ def test_a_file_is_closed_also_when_it_is_left(mixed: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reported"),
     [
-        ("nothing.jsonl", "there is no file {}; `sitemap-reader dump HOST > urls.jsonl` makes a dump"),
-        ("", "{} is a folder, and a dump is a file: `sitemap-reader dump {} > urls.jsonl` makes one"),
+        (
+            "nothing.jsonl",
+            "there is no file {}; `sitemap-reader dump HOST > urls.jsonl` (or sr.Snapshot.to_parquet) makes a dump",
+        ),
+        (
+            "",
+            "{} is a folder, and a dump is a file: `sitemap-reader dump {} > urls.jsonl` (or sr.Snapshot.to_parquet) "
+            "makes one",
+        ),
         ("a\0b", "cannot read {}: embedded null byte; give a file that you may read"),
         ("urls.jsonl/inside", "cannot read {}: Not a directory; give a file that you may read"),
     ],
