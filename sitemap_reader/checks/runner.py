@@ -184,7 +184,7 @@ class AuditRunner:
             self._out_of_scope.setdefault(problem.sitemap, self.findings.empty_copy()).add(problem)
         elif problem.sitemap is not None and _may_cut(problem):
             self._cuts.setdefault(problem.sitemap, []).append(problem)
-        else:
+        elif not _is_moved_robots_txt(problem):
             self.findings.add(problem)
 
     def _outcome(self, outcome: Outcome) -> None:
@@ -281,6 +281,11 @@ def _may_cut(problem: Problem) -> bool:
         return False
     is_gzip_cut = problem.code == "F07" and "is damaged: wrong" not in problem.message
     return problem.code == "F04" or is_gzip_cut or kind_of(problem) == "document cut off"
+
+
+def _is_moved_robots_txt(problem: Problem) -> bool:
+    """Whether it is the redirect of a robots.txt, which is listed nowhere: no listing can be corrected."""
+    return problem.code == "F03" and (problem.sitemap or "").endswith("/robots.txt")
 
 
 def _now() -> datetime:

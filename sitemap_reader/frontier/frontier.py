@@ -362,8 +362,7 @@ class Frontier:
 
     def _redirect(self, document: Document, target: str) -> None:
         """Requests the target of a redirect, unless that is a document of its own: then this one is its alias."""
-        if not document.is_robots:  # a robots.txt is listed nowhere
-            self._events.note(document, "F03", f"redirected to {target}")
+        self._events.note(document, "F03", f"redirected to {target}")
         before = document.request
         document.ask(url=target, redirects=(*before.redirects, before.url), tries=0)
         if document.is_robots:

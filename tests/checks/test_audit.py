@@ -137,6 +137,21 @@ def test_the_shop_is_without_error_or_warning() -> None:
     assert (report.urls, report.pages, report.complete, report.notes) == (640, 640, True, ())
 
 
+def test_the_redirect_of_a_robots_txt_is_no_finding(tmp_path: Path) -> None:
+    files = {
+        "site.toml": 'seeds = ["https://e.example/"]',
+        "https/e.example/robots.txt.headers": "status: 301\nlocation: https://www.e.example/robots.txt\n",
+        "https/www.e.example/robots.txt": "Sitemap: https://www.e.example/old.txt\n",
+        "https/www.e.example/old.txt.headers": "status: 301\nlocation: https://www.e.example/new.txt\n",
+        "https/www.e.example/new.txt": "https://www.e.example/1\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (finding,) = sr.audit(tmp_path, select="F03").findings
+    assert [sample.sitemap for sample in finding.samples] == ["https://www.e.example/old.txt"]
+
+
 def test_broken_site_reports_all_faults() -> None:
     report = sr.audit(SITES / "broken")
     assert {key: count for key, (count, _) in reported(report).items()} == {

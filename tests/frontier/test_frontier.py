@@ -406,13 +406,6 @@ def test_failed_well_known_paths_have_no_outcome_and_no_problem() -> None:
     assert seen.frontier.sites[0].candidates == []
 
 
-def test_redirect_of_a_robots_txt_is_not_reported() -> None:
-    moved = f"{SITE}/moved.txt"
-    seen = walk(SITE, {ROBOTS: (301, {"location": moved}), moved: names(MAP), MAP: urlset(f"{SITE}/1")})
-    assert seen.locs == [f"{SITE}/1"]
-    assert not [reported for reported in seen.reported if isinstance(reported, Problem) and reported.code == "F03"]
-
-
 def test_redirect_of_a_well_known_path_to_a_sitemap_is_reported() -> None:
     seen = walk(SITE, {MAP: (301, {"location": f"{SITE}/s.xml"}), f"{SITE}/s.xml": urlset(f"{SITE}/1")})
     assert seen.documents == [MAP, f"{SITE}/s.xml"]
