@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -397,6 +398,15 @@ def _files_notes(target: Target, findings: Findings) -> Iterator[str]:
     findings.exclude({code: f"needs {what}, which files lack" for code, what in _NOT_IN_FILES.items()})
 
 
+def _unrecorded_notes(target: Target, outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """A note that names documents that a recording lacks: their answers are unknown."""
+    urls = [each.url for each in outcomes if each.url is not None and each.status == HTTPStatus.NOT_FOUND]
+    missing = [url for url in urls if target.is_unrecorded(url)]
+    if missing:
+        what = f"{count_of(len(missing), 'document')} not in the recording, and so read as missing (404)"
+        yield f"{what}: {', '.join(missing[:3])}{' …' * (len(missing) > 3)}"
+
+
 def _is_site(source: str | os.PathLike[str], base: str | None) -> bool:
     """Whether a source is read as urls() reads it; otherwise it is a dump."""
     return base is not None or not is_dump_name(os.fspath(source))
@@ -483,6 +493,7 @@ def _audit_site(
             unchecked = {} if url_checks is None else dict.fromkeys(PAGE_CODES, "stopped before pages were requested")
             rules = compared_with.rules(findings, unchecked)
             return runner.report(complete=False, notes=[*notes, _STOPPED], rules=rules)
+    notes += _unrecorded_notes(target, stream.outcomes)
     checked = None
     if url_checks is not None:
         url_checks.is_local = target.replay is not None

@@ -95,6 +95,10 @@ class Target:
         replay = self.replay
         return RecordedPagesFetcher(replay) if isinstance(replay, ReplayFetcher | WarcFetcher) else replay
 
+    def is_unrecorded(self, url: str) -> bool:
+        """Whether the target is a recording without the response for a URL, which is read as a 404 then."""
+        return isinstance(self.replay, ReplayFetcher | WarcFetcher) and not self.replay.has(url)
+
     @property
     def site(self) -> str | None:
         """The hosts of a recording or of local files; None for other targets, whose name has it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +136,15 @@ def test_the_shop_is_without_error_or_warning() -> None:
     report = sr.audit(SITES / "shop")
     assert [report.count(severity) for severity in SEVERITIES] == [0, 0, 10]
     assert (report.urls, report.pages, report.complete, report.notes) == (640, 640, True, ())
+
+
+def test_a_note_names_documents_that_a_recording_lacks(tmp_path: Path) -> None:
+    shutil.copytree(SITES / "broken", tmp_path, dirs_exist_ok=True)
+    maps = tmp_path / "https" / "broken.example" / "maps"
+    (maps / "missing.xml.headers").unlink()
+    missing = "https://broken.example/maps/missing.xml"
+    assert sr.audit(tmp_path).notes == (f"1 document not in the recording, and so read as missing (404): {missing}",)
+    assert sr.audit(SITES / "broken").notes == ()
 
 
 def test_the_redirect_of_a_robots_txt_is_no_finding(tmp_path: Path) -> None:
