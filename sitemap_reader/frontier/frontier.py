@@ -448,8 +448,7 @@ class Frontier:
         if document.request.reread:
             self._waiting.end_reread(document, finished)
             return
-        for each in finished.dropped_origins:
-            self._policy.request_for_verification(f"{each}/")
+        self._policy.request_for_drops(document, finished.dropped_origins)
         self._end(document, outcome)
         for alias in document.aliases:
             self._end_aliases(alias, outcome)

@@ -16,13 +16,14 @@ from ..model.problems import report
 from ..model.records import Outcome
 from ..parser.content.sniff import Format
 from ..parser.normalise.scope import verified_prefixes
-from ..parser.normalise.urls import is_robots_txt, without_userinfo
+from ..parser.normalise.urls import host as host_of
+from ..parser.normalise.urls import is_robots_txt, registrable_domain, without_userinfo
 from .document_request import Document, Failed
 from .responses import allow_listing, failure_of_both_schemes, with_remedy
 from .robots_rules import ALLOW_ALL, Rules, disallow_all
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from ..model.problems import Severity
     from .document_request import SiteDiscovery
@@ -80,6 +81,16 @@ class RobotsPolicy:
             self._verification_hosts += 1
             self._robots(host)
         return True
+
+    def request_for_drops(self, document: Document, origins: Iterable[str]) -> None:
+        """Requests the robots.txt of those of the origins that have the registrable domain of a document.
+
+        The document has dropped URLs there. Hosts of other domains are not requested: shared sitemaps list thousands.
+        """
+        for each in origins:
+            url = f"{each}/"
+            if registrable_domain(host_of(url)) == registrable_domain(host_of(document.url)):
+                self.request_for_verification(url)
 
     def _robots(self, host: HostQueue) -> Document:
         if host.robots_txt is None:

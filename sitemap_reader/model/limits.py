@@ -71,7 +71,7 @@ class Limits:
     max_index_depth: int = 5
     max_documents: int = 100_000
     max_site_bytes: int = 10 * GIB  #: decoded, all documents together
-    max_proof_hosts: int = 100  #: whose robots.txt is fetched only because a sitemap lists URLs there
+    max_proof_hosts: int = 100  #: whose robots.txt is fetched only because an index or sitemap lists URLs there
     max_robots_bytes: int = 500 * KIB  #: RFC 9309 2.5
     max_robots_redirects: int = 5  #: RFC 9309 2.3.1.2
     max_redirects: int = 10

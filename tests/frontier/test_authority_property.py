@@ -73,9 +73,6 @@ def holdings(world: World) -> dict[str, set[str]]:
                     held.setdefault(child, set()).update(held[url])
                 else:
                     requested.add(origin(child))
-            if url in world.sitemaps:
-                scope = Scope(world.scope, tuple(held[url]))
-                requested |= {origin(loc) for loc in LOCS if scope.reason(loc) == "host"}
     return held
 
 

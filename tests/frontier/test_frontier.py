@@ -304,26 +304,26 @@ def test_verification_extends_to_children_and_redirects() -> None:
     assert walk(SITE, pages).locs == [f"{SITE}/1"]
 
 
-def test_the_robots_txt_of_a_host_whose_urls_are_dropped_is_requested() -> None:
-    other, third = "https://other.example", "https://third.example"
-    locs = [f"{SITE}/1", f"{other}/2", f"{third}/3", f"{third}/4"]
-    pages: Pages = {ROBOTS: names(MAP), MAP: urlset(*locs), f"{other}/robots.txt": names(MAP)}
+def test_the_robots_txt_of_hosts_in_the_domain_whose_urls_are_dropped_is_requested() -> None:
+    www, cdn, other = "https://www.shop.example", "https://cdn.shop.example", "https://other.example"
+    locs = [f"{SITE}/1", f"{www}/2", f"{cdn}/3", f"{cdn}/4", f"{other}/5"]
+    pages: Pages = {ROBOTS: names(MAP), MAP: urlset(*locs)}
+    pages |= {f"{host}/robots.txt": names(MAP) for host in (www, other)}
     seen = walk(SITE, pages)
     assert seen.locs == locs[:2]
-    assert seen.requested == [ROBOTS, MAP, f"{other}/robots.txt", f"{third}/robots.txt", MAP]
-    assert seen.outcomes[MAP].dropped == {"host": 2}
-    assert not seen.outcomes.keys() & {f"{third}/robots.txt"}
+    assert seen.requested == [ROBOTS, MAP, f"{www}/robots.txt", f"{cdn}/robots.txt", MAP]
+    assert seen.outcomes[MAP].dropped == {"host": 3}
+    assert f"{cdn}/robots.txt" not in seen.outcomes
     one = walk(SITE, pages, limits=Limits(max_proof_hosts=1))
-    assert one.requested == [ROBOTS, MAP, f"{other}/robots.txt", MAP]
+    assert one.requested == [ROBOTS, MAP, f"{www}/robots.txt", MAP]
 
 
 @pytest.mark.parametrize(("final", "proven"), [("https://www.shop.example", True), ("https://evil.example", False)])
 def test_redirected_robots_txt_verifies_the_other_host_within_one_domain(final: str, proven: bool) -> None:
     listing = f"{SITE}/maps/a.xml"
-    target = f"{final}/robots.txt" if proven else f"{final}/other.txt"  # its own robots.txt would verify
     pages: Pages = {
-        ROBOTS: (301, {"location": target}),
-        target: names(listing),
+        ROBOTS: (301, {"location": f"{final}/robots.txt"}),
+        f"{final}/robots.txt": names(listing),
         listing: urlset(f"{SITE}/1", f"{final}/2"),
     }
     seen = walk(SITE, pages)

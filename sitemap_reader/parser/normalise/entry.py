@@ -41,8 +41,7 @@ _DROPS = {
     "path": ("U05", "is above the sitemap's directory"),
 }
 
-# A document of one site names a few other hosts at most.
-_MAX_DROPPED_ORIGINS = 20
+_MAX_DROPPED_ORIGINS = 1_000
 
 
 @attrs.define
