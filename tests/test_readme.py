@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import runpy
+import sys
 from pathlib import Path
+
+import pytest
 
 from sitemap_reader.cli.main import main
 from sitemap_reader.version import __version__
@@ -46,3 +49,9 @@ def test_links_can_be_made_absolute_for_a_package_index() -> None:
     assert README.count("](") == len(re.findall(r"\]\(https?://", text))
     assert f"](https://github.com/sitemap-reader/sitemap-reader/raw/v{__version__}/docs/images/terminal.svg)" in text
     assert f"](https://github.com/sitemap-reader/sitemap-reader/blob/v{__version__}/docs/comparison.md)" in text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_the_picture_of_a_terminal_shows_what_the_commands_print() -> None:
+    script = runpy.run_path(str(ROOT / "scripts" / "write_terminal_image"))
+    assert script["picture"]() == (ROOT / "docs" / "images" / "terminal.svg").read_text("utf-8")
