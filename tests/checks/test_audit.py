@@ -140,8 +140,8 @@ def test_the_shop_is_without_error_or_warning() -> None:
 
 def test_a_note_names_documents_that_a_recording_lacks(tmp_path: Path) -> None:
     shutil.copytree(SITES / "broken", tmp_path, dirs_exist_ok=True)
-    maps = tmp_path / "https" / "broken.example" / "maps"
-    (maps / "missing.xml.headers").unlink()
+    for name in ("missing.xml", "missing.xml.headers"):
+        (tmp_path / "https" / "broken.example" / "maps" / name).unlink()
     missing = "https://broken.example/maps/missing.xml"
     assert sr.audit(tmp_path).notes == (f"1 document not in the recording, and so read as missing (404): {missing}",)
     assert sr.audit(SITES / "broken").notes == ()
