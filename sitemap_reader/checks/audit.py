@@ -18,7 +18,7 @@ import attrs
 from ..client.keywords import KEYWORDS, PatternOptions, ReaderOptions, checked_keywords
 from ..client.summary import count_of
 from ..client.targets import Target, find_target, reject_document, reject_sitemap_file
-from ..frontier.filters import UNWANTED, make_moment
+from ..frontier.filters import has_filter_drops, make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..model.problems import CATALOGUE, Problem, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
@@ -184,7 +184,7 @@ class DumpItems:
         self._has_outcomes = self._has_outcomes or not isinstance(item, SitemapRef)
         if isinstance(item, Outcome):
             self._complete = self._complete and item.complete
-            self._is_filtered = self._is_filtered or not UNWANTED.keys().isdisjoint(item.dropped)
+            self._is_filtered = self._is_filtered or has_filter_drops(item)
 
     def _record(self, record: UrlRecord, number: int) -> Iterator[UrlRecord]:
         place: dict[str, Any] = {"sitemap": record.sitemap, "line": record.line}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import attrs
 
 from ..client.summary import count_of
-from ..frontier.filters import UNWANTED
+from ..frontier.filters import has_filter_drops
 from ..parser.content.sniff import FEEDS, SITEMAP_FORMATS
 from ..parser.normalise.urls import host, without_userinfo
 from .findings import Check, url_key
@@ -103,7 +103,7 @@ class WholeSiteCheck(Check):
         """Remembers whether all URLs of a document were received."""
         self._read.add(outcome.url)
         self.is_complete = self.is_complete and outcome.complete
-        self.is_filtered = self.is_filtered or not UNWANTED.keys().isdisjoint(outcome.dropped)
+        self.is_filtered = self.is_filtered or has_filter_drops(outcome)
 
     def leave_out(self, codes: Iterable[str], note: str) -> None:
         """States that these codes were not checked."""
@@ -133,7 +133,7 @@ class EmptySitemaps(Check):
         """Checks sitemaps whose body was read."""
         is_sitemap = outcome.format in SITEMAP_FORMATS and outcome.bytes_decoded and not outcome.not_modified
         is_known = outcome.complete or outcome.entries  # else reading stopped before the first entry
-        is_filtered = not UNWANTED.keys().isdisjoint(outcome.dropped)  # a filtered dump
+        is_filtered = has_filter_drops(outcome)  # a filtered dump
         if is_sitemap and is_known and not is_filtered and not outcome.kept:
             message = (
                 "it has no entry" if not outcome.entries else f"none of its {outcome.entries:,} entries can be kept"

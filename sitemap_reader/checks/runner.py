@@ -16,7 +16,7 @@ import attrs
 
 from ..client.sitemap_tree import SitemapTree
 from ..client.summary import sitemaps_of
-from ..frontier.filters import UNWANTED
+from ..frontier.filters import has_filter_drops
 from ..frontier.lastmod_trust import judge_history
 from ..model.problems import Problem, counted
 from ..model.records import Outcome, SitemapRef
@@ -251,7 +251,7 @@ class AuditRunner:
 
     def _dropped(self) -> int | None:
         """The number of entries without a record; None without outcomes, and with filters, which hide some of them."""
-        if not self._outcomes or any(not UNWANTED.keys().isdisjoint(each.dropped) for each in self._outcomes):
+        if not self._outcomes or any(map(has_filter_drops, self._outcomes)):
             return None
         return sum(each.entries - each.kept for each in sitemaps_of(self._outcomes) if each.format != Format.INDEX)
 

@@ -17,7 +17,7 @@ from ..client.progressbar import ProgressBar, duration_of
 from ..client.summary import Problems, count_of
 from ..client.targets import document_target, read_target_list
 from ..client.terminal import screen_of
-from ..frontier.filters import UNWANTED
+from ..frontier.filters import has_filter_drops
 from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable, without_commands
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import Outcome
@@ -201,7 +201,7 @@ class Console:
         self.detail(document_line(outcome, self._document))
 
     def _all_dropped(self, outcome: Outcome) -> None:
-        if not self._quiet and UNWANTED.keys().isdisjoint(outcome.dropped):
+        if not self._quiet and not has_filter_drops(outcome):
             name = outcome.url or self._document
             self.line(f"note {name}: all its URLs are outside its scope: dropped; --scope any keeps them")
 

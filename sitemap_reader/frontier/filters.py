@@ -19,7 +19,7 @@ from ..parser.normalise.dates import parse_date, period_end
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..model.records import SitemapRef, UrlRecord
+    from ..model.records import Outcome, SitemapRef, UrlRecord
 
 
 Undated = Literal["keep", "drop"]
@@ -108,6 +108,11 @@ def _ago(name: str, age: timedelta, now: datetime) -> tuple[datetime, datetime]:
 Pattern = str | re.Pattern[str]
 # Reasons in Outcome.dropped beside those of scope -> how messages name them.
 UNWANTED: dict[str, str] = {"date": "outside the dates", "pattern": "outside the patterns"}
+
+
+def has_filter_drops(outcome: Outcome) -> bool:
+    """Whether records were dropped by the caller's filters."""
+    return not UNWANTED.keys().isdisjoint(outcome.dropped)
 
 
 @attrs.frozen
