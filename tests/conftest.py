@@ -18,6 +18,8 @@ from servers import NginxServer, SiteServer, nginx_program, run_nginx
 from tiers import FULL, examples
 from webhook_receiver import receiver  # noqa: F401 - a fixture
 
+from sitemap_reader.model.internal_errors import RAISE_VARIABLE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -268,6 +270,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("tier")
     for name in ("PYTHONUNBUFFERED", "FORCE_COLOR", "CLICOLOR_FORCE"):
         os.environ.pop(name, None)
+    os.environ.setdefault(RAISE_VARIABLE, "1")  # an internal error fails the test, and does not become an S17
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)

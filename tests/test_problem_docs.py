@@ -28,7 +28,9 @@ import sitemap_reader as sr
 from sitemap_reader import Problem
 from sitemap_reader.checks.rule_docs import explain
 from sitemap_reader.model import CATALOGUE
+from sitemap_reader.model.internal_errors import RAISE_VARIABLE, internal_problem
 from sitemap_reader.model.limits import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
+from sitemap_reader.model.problems import placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,6 +100,13 @@ def _withheld() -> Sequence[Problem]:
     return tuple(stream.problems.samples)
 
 
+def _internal() -> Problem:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv(RAISE_VARIABLE, raising=False)
+        problem = internal_problem(ZeroDivisionError("division by zero"))
+    return placed(problem, sitemap="https://example.com/odd.xml")
+
+
 NOT_IN_THE_CORPUS = {
     "F08": Elsewhere(
         "tests/parser/test_document.py",
@@ -119,6 +128,13 @@ NOT_IN_THE_CORPUS = {
         "more than 50,000 entries, and as many lines of expectation",
         "parser",
         lambda: _parsed(PROTOCOL_MAX_ENTRIES + 1),
+    ),
+    "S17": Elsewhere(
+        "tests/test_internal_errors.py",
+        "test_entries_before_an_internal_error_are_kept",
+        "no document is known that leads to one",
+        "parser",
+        lambda: [_internal()],
     ),
     "X01": Elsewhere(
         "tests/state/test_sync.py",

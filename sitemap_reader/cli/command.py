@@ -15,6 +15,7 @@ import click
 
 from ..client.terminal import FILE_COLUMNS, screen_of
 from ..model.errors import StateError, UsageError
+from ..model.internal_errors import internal_error
 from .exits import Exit
 
 if TYPE_CHECKING:
@@ -163,6 +164,9 @@ class CommandGroup(click.Group):
             code = report_unwritable(exc)
         except click.Abort:
             code = Exit.INTERRUPTED
+        except Exception as exc:
+            _error(internal_error(exc))
+            code = Exit.INTERNAL
         flush_stderr()
         sys.exit(int(code or 0))
 

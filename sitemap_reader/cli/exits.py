@@ -35,6 +35,7 @@ class Exit(IntEnum):
     NOTHING = 4
     UNREADABLE = 5
     UNWRITABLE = 6
+    INTERNAL = 7
     INTERRUPTED = 130
 
 
@@ -54,6 +55,7 @@ _READ = frozenset({Exit.COMPLETE, Exit.THRESHOLD, Exit.PARTIAL})
 PRECEDENCE = (
     Exit.INTERRUPTED,
     Exit.USAGE,
+    Exit.INTERNAL,
     Exit.UNWRITABLE,
     Exit.UNREADABLE,
     Exit.NOTHING,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .exits import Exit
 
 _EXIT_CODES = """Exit codes: 0 complete; 1 audit or diff --exit-code found something; 2 usage; 3 partial; 4 no URL; \
-5 no URL because of errors; 6 output or state not writable; 130 interrupted."""
+5 no URL because of errors; 6 output or state not writable; 7 an internal error; 130 interrupted."""
 _TITLES = [format.title for format in FORMATS.values()]
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 

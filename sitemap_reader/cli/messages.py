@@ -19,6 +19,7 @@ from ..client.targets import document_target, read_target_list
 from ..client.terminal import screen_of
 from ..frontier.filters import has_filter_drops
 from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable, without_commands
+from ..model.internal_errors import FORESEEN, internal_error
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import Outcome
 from ..parser.compiled import HAS_SCANNER
@@ -358,6 +359,11 @@ def read_each(targets: Sequence[Named], console: Console, read: Callable[[Named]
         except NothingReadable as exc:
             console.show_nothing_read(exc)
             codes.append(Exit.UNREADABLE)
+        except FORESEEN:
+            raise
+        except Exception as exc:
+            console.error(internal_error(exc))
+            codes.append(Exit.INTERNAL)
         except KeyboardInterrupt:
             return [*codes, Exit.INTERRUPTED]
         finally:

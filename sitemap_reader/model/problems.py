@@ -66,6 +66,7 @@ CATALOGUE: dict[str, Rule] = {
     "S14": Rule("error", "Sitemap index nested too deeply"),
     "S15": Rule("error", "Not a sitemap"),
     "S16": Rule("error", "Safety limit reached"),
+    "S17": Rule("error", "Internal error of this reader"),
     # URLs
     "U01": Rule("error", "Relative URL"),
     "U02": Rule("error", "URL scheme other than http or https"),

@@ -18,7 +18,7 @@ from .compiled import scanner
 from .normalise.entry import RawEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ..model.limits import Limits
     from ..model.problems import Problem
@@ -62,26 +62,29 @@ class FastPath:
         self._interval = self._entries_left = 1  # entries up to the next attempt
         self._partial_entry = b""
 
-    def feed(self, data: bytes) -> list[Entry | ScannedEntries | Problem]:
-        """Entries, blocks of scanned entries, and Problems, that further bytes cannot change."""
+    def feed(self, data: bytes) -> Iterator[Entry | ScannedEntries | Problem]:
+        """Yields Entries, blocks of scanned entries, and Problems, that further bytes cannot change."""
         data, self._partial_entry = self._partial_entry + data, b""
-        out: list[Entry | ScannedEntries | Problem] = []
         position, is_continued = 0, False
         while (end := self._next_attempt(data, position)) is not None:
             if end > position:
-                out += self._parser.feed(data[position:end], is_continued=is_continued)
+                yield from self._parser.feed(data[position:end], is_continued=is_continued)
                 is_continued = True
-            position, is_cut = self._scan(data, end, out)
+            block, is_cut = self._scan(data, end)
+            position = end
+            if block:
+                position += block.size
+                yield block
             if is_cut and len(data) - position <= _MAX_PARTIAL_BYTES:
                 self._partial_entry, self._entries_left = data[position:], 0
-                return out
-        out += self._parser.feed(data[position:], is_continued=is_continued)
-        return out
+                return
+        yield from self._parser.feed(data[position:], is_continued=is_continued)
 
-    def close(self) -> list[Entry | ScannedEntries | Problem]:
-        """The rest."""
+    def close(self) -> Iterator[Entry | ScannedEntries | Problem]:
+        """Yields the rest."""
         partial_entry, self._partial_entry = self._partial_entry, b""
-        return [*self._parser.feed(partial_entry), *self._parser.close()]
+        yield from self._parser.feed(partial_entry)
+        yield from self._parser.close()
 
     def _next_attempt(self, data: bytes, start: int) -> int | None:
         """The end of the entry after which the next attempt is due; None where it is not in `data`."""
@@ -93,17 +96,16 @@ class FastPath:
             self._entries_left -= 1
         return start
 
-    def _scan(self, data: bytes, start: int, out: list[Entry | ScannedEntries | Problem]) -> tuple[int, bool]:
-        """Appends the block of entries from `start` on; its end, and whether the bytes end in the next entry."""
+    def _scan(self, data: bytes, start: int) -> tuple[ScannedEntries | None, bool]:
+        """The block of entries from `start` on, if there are some, and whether the bytes end in the next entry."""
         block = self._block(data, start)
         is_cut = block is not None and block.is_cut
         self._interval = 1 if block or is_cut else min(2 * self._interval, _MAX_INTERVAL)
         self._entries_left = self._interval
         if not block:
-            return start, is_cut
-        out.append(block)
+            return None, is_cut
         self._parser.skip_block(block)
-        return start + block.size, is_cut
+        return block, is_cut
 
     def _block(self, data: bytes, start: int) -> ScannedEntries | None:
         parser = self._parser
@@ -209,23 +211,21 @@ class BlockNormaliser:
         self._read_raw = read_raw
         self._count_problem = count_problem
 
-    def items(self, block: ScannedEntries, max_entries: int) -> list[Item | UrlBatch]:
-        """The items of at most `max_entries` entries in document order, each after its Problems."""
+    def items(self, block: ScannedEntries, max_entries: int) -> Iterator[Item | UrlBatch]:
+        """Yields the items of at most `max_entries` entries in document order, each after its Problems."""
         normaliser = self._normaliser
-        items: list[Item | UrlBatch] = []
         repairs = iter(block.repairs)
         for start, stop, state in block.parts(max_entries):
             if state > scanner.RICH_ENTRIES:
                 problems = tuple(islice(repairs, block.repairs_of(start)))
-                items += self._one(block, start, problems, is_odd=state == scanner.ODD_ENTRY)
+                yield from self._one(block, start, problems, is_odd=state == scanner.ODD_ENTRY)
                 continue
             self._count(stop - start)
             if block.template.kind == "url":
                 is_plain = state == scanner.PLAIN_ENTRIES
-                items.append(UrlBatch(normaliser.sitemap, block=(block, start, stop), is_plain=is_plain))
+                yield UrlBatch(normaliser.sitemap, block=(block, start, stop), is_plain=is_plain)
             else:
-                items += block.references(start, stop, normaliser.sitemap, normaliser.child_prefixes)
-        return items
+                yield from block.references(start, stop, normaliser.sitemap, normaliser.child_prefixes)
 
     def _count(self, entries: int) -> None:
         self._normaliser.entries += entries

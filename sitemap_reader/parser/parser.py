@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from ..model.errors import UsageError
+from ..model.internal_errors import FORESEEN, internal_problem
 from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits, over_limit
 from ..model.problems import Problem, Tally, counted, placed, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
@@ -105,6 +106,8 @@ class SitemapParser:
         self._format: Format | None = None
         self._deferred_problem: Problem | None = None
         self._is_aborted = False
+        self._has_failed = False  # with an internal error
+        self._out: list[Item | UrlBatch] = []  # read, and not yet returned
         self._tally = Tally()
         self._scans = _scans
         self._extras = extras
@@ -147,13 +150,38 @@ class SitemapParser:
             raise UsageError(f"a document is fed as bytes, not {kind}: give text.encode(), or all of it to parse(text)")
         if self._closed:
             raise UsageError("this parser is closed: feed() comes before close(), and each document has its own")
+        yield from self._guarded(self._feed(data))
+
+    def _feed(self, data: bytes) -> Iterator[None]:
         for chunk in self._decoder.feed(data):
-            items = self._read(chunk)
+            self._read(chunk)
             if self._ignores_rest:
                 self._decoder.abandon()
-            yield items
+            yield
             if self._ignores_rest:
                 return
+
+    def _guarded(self, steps: Iterable[None]) -> Iterator[list[Item | UrlBatch]]:
+        """Yields what each step has read. An internal error ends the document with a Problem.
+
+        What was read before it is kept, and other documents are read: no bytes of one site may end the run of another.
+        """
+        if self._has_failed:
+            return
+        try:
+            for _ in steps:
+                yield self._taken()
+        except FORESEEN:
+            raise
+        except Exception as error:
+            self._has_failed = self._is_aborted = True
+            self._complete = False
+            self._out.append(self._reported(internal_problem(error)))
+            yield self._taken()
+
+    def _taken(self) -> list[Item | UrlBatch]:
+        taken, self._out = self._out, []
+        return taken
 
     def close(self, *, cut: bool = False) -> list[Item]:
         """The remaining items and the problems that only the end reveals; calls the feed fallback if there is no entry.
@@ -168,8 +196,13 @@ class SitemapParser:
             return
         self._closed = True
         self._complete = self._complete and not cut
-        yield unbatched(self._end())
-        yield [*self._closing_items()]
+        yield from map(unbatched, self._guarded(self._close()))
+
+    def _close(self) -> Iterator[None]:
+        self._end()
+        yield
+        self._add_closing_items()
+        yield
 
     @property
     def stopped(self) -> bool:
@@ -246,8 +279,8 @@ class SitemapParser:
             return self._fallback.is_full  # the document may be a feed that only the fallback can read
         return self._is_aborted or (self._reader is not None and self._reader.stopped)
 
-    def _read(self, chunk: bytes) -> list[Item | UrlBatch]:
-        """The items of a chunk of decoded bytes, which go to sniff(), then to the reader for the format."""
+    def _read(self, chunk: bytes) -> None:
+        """Reads a chunk of decoded bytes, which go to sniff(), then to the reader for the format."""
         if self._normaliser.entries:
             self._fallback = None  # no longer needed
         elif self._fallback:
@@ -256,28 +289,27 @@ class SitemapParser:
         if self._head is not None:
             self._head += chunk
             sniffed = sniff(self._head, final=False)
-            return [] if sniffed is None else self._open(sniffed)
-        if self._reader and not self._ignores_rest:
-            return self._items_of(self._reader.feed(chunk))
-        return []
+            if sniffed is not None:
+                self._open(sniffed)
+        elif self._reader and not self._ignores_rest:
+            self._add(self._reader.feed(chunk))
 
-    def _open(self, sniffed: SniffResult) -> list[Item | UrlBatch]:
-        """Creates the reader for the format, and returns the items of the first bytes."""
+    def _open(self, sniffed: SniffResult) -> None:
+        """Creates the reader for the format, and reads the first bytes."""
         whole, self._head = self._head or b"", None
         skipped, head = whole[: sniffed.skip_bytes], whole[sniffed.skip_bytes :]
-        items: list[Item | UrlBatch] = []
         if skipped:
             verb = "stands" if len(skipped) == 1 else "stand"
             message = f"{counted(len(skipped), 'bytes')} {verb} before the document"
-            items.append(self._reported(report("S08", message, line=1)))
+            self._out.append(self._reported(report("S08", message, line=1)))
         if sniffed.kind in _REFUSALS:
             self._format = Format.HTML if sniffed.kind == "html" else None
             # A truncated or undecodable document is not empty: another problem reports it.
             is_reported = sniffed.kind != "empty" or (self._complete and self._decoder.complete)
             self._is_aborted, self._complete = True, False
             if is_reported:
-                items.append(self._reported(self._refusal(sniffed.kind)))
-            return items
+                self._out.append(self._reported(self._refusal(sniffed.kind)))
+            return
         reader: Reader
         scopes = self._normaliser.scopes if self._scans else None
         if sniffed.kind == "text":
@@ -288,7 +320,7 @@ class SitemapParser:
             line = 1 + skipped.count(b"\n")
             self._markup = reader = XmlReader(self._limits, self._budget, line, scopes=scopes, extras=self._extras)
         self._reader = reader
-        return items + self._items_of(reader.feed(head))
+        self._add(reader.feed(head))
 
     def _refusal(self, kind: str) -> Problem:
         problem = _REFUSALS[kind]()
@@ -296,32 +328,32 @@ class SitemapParser:
             return problem
         return attrs.evolve(problem, message=f"{problem.message}; Content-Encoding {self._encoding[:80]} is not read")
 
-    def _items_of(self, raws: Iterable[RawEntry | ScannedEntries | Problem]) -> list[Item | UrlBatch]:
+    def _add(self, raws: Iterable[RawEntry | ScannedEntries | Problem]) -> None:
+        """Adds the items of what a reader has found, up to a limit."""
         limit = self._limits.max_entries
-        items: list[Item | UrlBatch] = []
         for raw in raws:
             left = limit - self._normaliser.entries
             count, line_of = _entries_in(raw)
             if isinstance(raw, Problem):
-                items += self._problem_items(raw)
+                self._add_problem(raw)
             elif isinstance(raw, RawEntry):
-                items += self._normalised(raw) if left else ()
+                self._out += self._normalised(raw) if left else ()
             else:
-                items += self._blocks.items(raw, left)
+                for item in self._blocks.items(raw, left):  # one by one: those before an internal error are kept
+                    self._out.append(item)
             problem = over_limit("max_entries", limit, "entries", line_of(left)) if count > left else None
             if problem is None and self._budget.is_exceeded():
                 problem = self._budget.problem(line_of(count - 1) if count else getattr(raw, "line", None))
             if problem:
                 self._is_aborted, self._complete = True, False
-                items.append(self._reported(problem))
+                self._out.append(self._reported(problem))
                 break
-        return items
 
-    def _problem_items(self, problem: Problem) -> list[Item]:
+    def _add_problem(self, problem: Problem) -> None:
         if problem.code == "S15" and self._fallback:
             self._deferred_problem = problem
-            return []
-        return [self._reported(problem)]
+        else:
+            self._out.append(self._reported(problem))
 
     def _normalised(self, raw: RawEntry) -> list[Item]:
         self._budget.count(ENTRY_STEPS)
@@ -339,42 +371,38 @@ class SitemapParser:
 
     # --- the end ---
 
-    def _end(self) -> list[Item | UrlBatch]:
-        items: list[Item | UrlBatch] = []
+    def _end(self) -> None:
         for chunk in self._decoder.close():
-            items += self._read(chunk)
+            self._read(chunk)
         if self._head is not None:
-            sniffed = sniff(self._head, final=True)
-            items += self._open(sniffed or SniffResult("unknown"))
+            self._open(sniff(self._head, final=True) or SniffResult("unknown"))
         self._complete = self._complete and self._decoder.complete
         if self._reader:
             if not self._is_aborted:
-                last = self._items_of(self._reader.close(cut=not self._complete))
-                if any(map(_ends_reading, last)):
+                before = len(self._out)
+                self._add(self._reader.close(cut=not self._complete))
+                if any(map(_ends_reading, self._out[before:])):
                     self._decoder.abandon()
-                items += last
             self._complete = self._complete and self._reader.complete
-        return items
 
-    def _closing_items(self) -> Iterator[Item]:
-        yield from self._fallback_items()
+    def _add_closing_items(self) -> None:
+        self._add_fallback_items()
         for fault in self._decoder.faults:
-            yield self._reported(report(fault.code, fault.message, raw=fault.raw, severity=fault.severity))
-        for problem in self._closing_problems():
-            yield self._reported(problem)
+            self._out.append(self._reported(report(fault.code, fault.message, raw=fault.raw, severity=fault.severity)))
+        self._out += map(self._reported, self._closing_problems())
 
-    def _fallback_items(self) -> Iterator[Item]:
-        """The items of the feed fallback, and the deferred problem."""
+    def _add_fallback_items(self) -> None:
+        """Adds the items of the feed fallback, and the deferred problem."""
         fallback = self._fallback if self.awaits_fallback else None
         deferred, self._deferred_problem = self._deferred_problem, None
         if fallback:
-            yield from unbatched(self._items_of(fallback.entries()))
+            self._add(fallback.entries())
         if deferred and self._normaliser.entries:
             self._format = Format.RSS
             message = f"{deferred.message}, but feedparser found entries; there may be more"
-            yield self._reported(attrs.evolve(deferred, message=message, severity="warning"))
-        elif deferred:
-            yield self._reported(deferred)
+            deferred = attrs.evolve(deferred, message=message, severity="warning")
+        if deferred:
+            self._out.append(self._reported(deferred))
 
     def _closing_problems(self) -> Iterator[Problem]:
         entries = self._normaliser.entries

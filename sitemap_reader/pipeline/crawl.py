@@ -19,6 +19,7 @@ import attrs
 from ..frontier.document_request import Arrived, DocumentRequest, Failed, Finished, Head
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
+from ..model.internal_errors import FORESEEN, internal_problem
 from ..model.limits import advice
 from ..model.records import SitemapRef
 from ..parser.normalise.urls import without_userinfo
@@ -103,7 +104,7 @@ class Crawl:
                 await self._executor.close()
 
     async def _crawl(self) -> None:
-        """Starts the requests that the frontier permits until it is done; an unexpected exception ends the crawl."""
+        """Starts the requests that the frontier permits until it is done."""
         frontier = self.frontier
         await self._emit(self._reported)
         async with self._tasks:
@@ -159,6 +160,10 @@ class Crawl:
             answer = await self._failed(request, parser, attrs.evolve(failed, network_seconds=timeouts.seconds))
         except DocumentChanged as error:
             answer = Failed("F04", str(error), transient=False)
+        except (*FORESEEN, CallbackError):
+            raise
+        except Exception as error:
+            answer = await self._broken(parser, internal_problem(error))
         finally:
             if parser is not None:
                 parser.release()
@@ -243,6 +248,14 @@ class Crawl:
         if self.frontier.tries_again(request, failed):
             return attrs.evolve(failed, resume=parser.resume_point if parser.has_emitted else None)
         await self._end(request, parser, cut=True)
+        return attrs.evolve(failed, read=parser.result)
+
+    async def _broken(self, parser: DocumentParser | None, problem: Problem) -> Failed:
+        """Ends a document whose reading has raised an internal error: what was read before it is kept."""
+        failed = Failed(problem.code, problem.message, transient=False)
+        if parser is None:
+            return failed
+        await self._emit(parser.due([], final=True))
         return attrs.evolve(failed, read=parser.result)
 
 

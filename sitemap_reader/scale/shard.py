@@ -21,6 +21,7 @@ from ..client.reader import SitemapReader
 from ..client.streams import ChangeRun
 from ..client.targets import site_target
 from ..model.errors import NothingFound, StateError
+from ..model.internal_errors import internal_error
 from ..model.problems import report
 from ..pipeline.crawl import first_failure
 from ..pipeline.thread_pool import ThreadPool
@@ -109,7 +110,7 @@ class _HostReader:
                     if _is_local_failure(exc):
                         raise
                     # A defect in reading one host must not end the shard.
-                    return "failed", f"please report it: {type(exc).__name__}: {exc}"
+                    return "failed", internal_error(exc)
                 seconds -= time.monotonic() - waiting_since
                 await self._worker_thread.run(self._write_batch, run, batch)
                 if self._progress.urls > config.host_urls:

@@ -17,6 +17,7 @@ import attrs
 from ..client.streams import changes_of
 from ..frontier.lastmod_trust import TRUSTED_SCORE
 from ..model.errors import StateError
+from ..model.internal_errors import internal_error
 from ..model.problems import Problem
 from ..model.records import ChangeCounts
 from ..parser.normalise.dates import TIMED
@@ -144,7 +145,7 @@ class Visit:
             failure = first_failure(exc)
             if isinstance(failure, StateError):
                 raise
-            self.error = f"please report it: {type(failure).__name__}: {failure}"
+            self.error = internal_error(failure)
         finally:
             self.crawl_delay = self._delay(run)
             if not self.has_ended:

@@ -18,7 +18,8 @@ from servers import free_port
 
 import sitemap_reader as sr
 from sitemap_reader.cli.main import main
-from sitemap_reader.fetch.client import AiohttpFetcher
+from sitemap_reader.frontier.frontier import Frontier
+from sitemap_reader.model.internal_errors import RAISE_VARIABLE
 from sitemap_reader.scale import shard as shard_module
 from sitemap_reader.scale.folder import HarvestCancelled, ShardWriter
 from sitemap_reader.scale.shard import harvest_shard
@@ -207,17 +208,19 @@ def test_host_urls_limits_the_urls_of_a_host(farm, hosts, out, most, verdict):
 
 
 def test_host_with_an_internal_error_is_named_and_others_are_read(farm, hosts, out, monkeypatch):
-    fetch = AiohttpFetcher.fetch
+    monkeypatch.delenv(RAISE_VARIABLE)
+    next_requests = Frontier.next_requests
 
-    def failing(self, url, headers):
-        if url.startswith(f"{hosts['index'].target}/sitemaps"):
+    def failing(self, now):
+        if self.sites[0].origin == hosts["index"].target:
             raise ZeroDivisionError("by us")
-        return fetch(self, url, headers)
+        return next_requests(self, now)
 
-    monkeypatch.setattr(AiohttpFetcher, "fetch", failing)
+    monkeypatch.setattr(Frontier, "next_requests", failing)
     folder, manifest = one_shard(out, [hosts["index"], hosts["robots"]])
-    why = "please report it: ZeroDivisionError: by us"
-    assert manifest["given_up"] == [{"site": hosts["index"].target, "verdict": "failed", "why": why}]
+    (given_up,) = manifest["given_up"]
+    assert (given_up["site"], given_up["verdict"]) == (hosts["index"].target, "failed")
+    assert given_up["why"].startswith("internal error ZeroDivisionError (by us)")
     assert verdicts(folder) == {hosts["index"].target: "failed", hosts["robots"].target: "complete"}
     assert locs(folder) == sorted(locs_of(hosts["robots"]))
 

@@ -32,7 +32,7 @@ from .replay_buffer import ReplayBuffer
 from .scan import blank_doctype, epilog_end, line_breaks, next_resume_point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ...model.limits import Limits
     from ..scanner import ScannedEntries
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 class EntryParser:
     """Reads XML that may be damaged: where expat stops, Recovery reads on, and expat restarts after that.
 
-    feed() and close() return the Entries and Problems that further bytes cannot change. `complete` is False once an
+    feed() and close() yield the Entries and Problems that further bytes cannot change. `complete` is False once an
     entry may be missing. `open_root(namespace, name)` returns the vocabulary of the document, or raises Stop. The first
     byte is on `line`. `builder` knows the tags around entries. Where the parser `is_after_entry`, skip_block() may skip
     plain entries.
@@ -61,22 +61,23 @@ class EntryParser:
         self._driver = ExpatDriver(self._buffer, self.builder, budget, limits.max_token_bytes)
         self._recovery = Recovery(limits, budget, self._buffer, self._repairs, self.builder, self._driver)
 
-    def feed(self, data: bytes, *, is_continued: bool = False) -> list[Entry | Problem]:
+    def feed(self, data: bytes, *, is_continued: bool = False) -> Iterator[Entry | Problem]:
         """`is_continued`: another piece of the same chunk, between which the parser is not replaced."""
         self._may_replace = not is_continued
         return self._run(data, final=False)
 
-    def close(self) -> list[Entry | Problem]:
+    def close(self) -> Iterator[Entry | Problem]:
         return self._run(b"", final=True)
 
-    def _run(self, data: bytes, *, final: bool) -> list[Entry | Problem]:
+    def _run(self, data: bytes, *, final: bool) -> Iterator[Entry | Problem]:
         try:
             self._read(data, final=final)
         except Stop as stop:
             self._recovery.stop(stop.problem)
         except BudgetExceeded:
             self._recovery.stop(self._budget.problem(self.builder.line()))
-        return self.builder.take()
+        finally:  # an internal error ends the document behind its complete entries
+            yield from self.builder.take()
 
     @property
     def complete(self) -> bool:

@@ -93,13 +93,20 @@ class XmlReader:
     def _raw_items(
         self, items: Iterable[Entry | ScannedEntries | Problem]
     ) -> Iterator[RawEntry | ScannedEntries | Problem]:
-        yield from self._opening
-        self._opening = []
         for item in items:
+            yield from self._opening_problems()
             if isinstance(item, Entry):
                 yield from self._raw_entries(item, self._limits)
             else:
                 yield item
+        yield from self._opening_problems()
+
+    def _opening_problems(self) -> list[Problem]:
+        """The Problems of a root element that was read since the last call."""
+        if not self._opening:
+            return self._opening
+        problems, self._opening = self._opening, []
+        return problems
 
     def _open_root(self, namespace: str, name: str) -> Vocabulary:
         if name.lower() == "html":
