@@ -1,7 +1,8 @@
 """Dask for a harvest: connects to a scheduler or starts a local cluster, and runs one task for each shard.
 
 Dask runs a task whose worker died again on another one (its setting distributed.scheduler.allowed-failures); a task
-that raises is recorded. Tasks are cancelled however the harvest ends. A local cluster listens on 127.0.0.1 only.
+that raises is recorded. Tasks are cancelled however the harvest ends. A local cluster listens on 127.0.0.1 only, and
+its processes import nothing from the working folder.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ LOOPBACK = "127.0.0.1"
 # Threads of a process: while one shard waits for its last hosts, the other goes on.
 SHARDS_PER_WORKER = 2
 CONNECT_SECONDS = 10
+_SAFE_PATH = "PYTHONSAFEPATH"  # Python 3.11, "Command line and environment": as -P, and processes inherit it
 _NO_MAIN = 'each runs this script first: call harvest() below `if __name__ == "__main__":`, so that they do not call it'
 
 
@@ -61,13 +63,33 @@ def connected(scheduler: str | None, workers: int | None) -> Iterator[Any]:
     UsageError where no scheduler answers.
     """
     if scheduler is None:
-        with _started(workers or os.cpu_count() or 1) as cluster, _client(cluster) as client:
+        with _safe_path(), _started(workers or os.cpu_count() or 1) as cluster, _client(cluster) as client:
             yield client
         return
     if workers is not None:
         raise UsageError("workers are started on this machine, and a scheduler has its own: leave one of the two out")
     with _client_at(scheduler) as client:
         yield client
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """In the block no Python process begins with the working folder in its sys.path; a value of the user stays.
+
+    Workers, also those that Dask restarts, and the resource tracker of multiprocessing are started as `python -c`,
+    which would import a multiprocessing.py of that folder. They get the sys.path of this process afterwards.
+    """
+    before = os.environ.get(_SAFE_PATH)
+    if before:  # Python ignores an empty value
+        yield
+        return
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(_SAFE_PATH, None)
+        if before is not None:
+            os.environ[_SAFE_PATH] = before
 
 
 def _client(of: Any, **options: Any) -> Any:

@@ -7,11 +7,13 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import click
 import pytest
 from cli_runs import BROKEN, NS, PROGRAM, SHOP, process, run
+from tiers import needs
 
 import sitemap_reader
 from sitemap_reader.cli import options
@@ -132,3 +134,80 @@ def test_help_that_cannot_be_written_is_exit_6(arguments: list[str]) -> None:
 
 def test_the_choices_of_options_are_those_that_the_reader_knows() -> None:
     assert options.SCOPES == SCOPE_MODES
+
+
+# --- modules of the working folder ---
+
+# A file of the same name in the working folder would be imported in place of each of these.
+_MODULES = {
+    *(name for name in sys.stdlib_module_names if not name.startswith("_")),
+    *(name for name in packages_distributions() if name.isidentifier() and name != "sitemap_reader"),
+    "sitecustomize", "usercustomize",
+}  # fmt: skip
+_TRAP = """import sys
+with open({log!r}, "a") as log: log.write(f"{{__name__}} {{sys.argv}}\\n")
+raise ImportError(__name__)
+"""
+_FEED = '<rss version="2.0"><channel><item><link>https://e.com/a<![CDATA[</link></item></channel></rss>'
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of another author, with a module of every name, a feed, a dump and a list of hosts."""
+    folder = tmp_path_factory.mktemp("stranger")
+    for name in _MODULES:
+        (folder / f"{name}.py").write_text(_TRAP.format(log=str(folder / "imported")))
+    (folder / "feed.xml").write_text(_FEED)
+    (folder / "urls.jsonl").write_text('{"loc":"https://e.com/"}\n')
+    (folder / "hosts.txt").write_text("127.0.0.1:1\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What pip installs as `sitemap-reader`, in a folder of its own."""
+    file = tmp_path_factory.mktemp("bin") / "sitemap-reader"
+    file.write_text("from sitemap_reader.__main__ import main\nif __name__ == '__main__':\n    main()\n")
+    return file
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "--version",
+        f"dump {SHOP} -o o.parquet",
+        "parse feed.xml",
+        f"discover {SHOP}",
+        f"tree {SHOP}",
+        f"sync {SHOP} --state s.db",
+        "diff urls.jsonl urls.jsonl",
+        f"stats {SHOP}",
+        f"audit {SHOP}",
+        f"compare {SHOP} -o o.html",
+        "harvest hosts.txt -o h --allow-private --workers 1 --retries 0",
+        "convert urls.jsonl -o urls.csv",
+        "schema polars",
+        "config",
+        "watch 127.0.0.1:1 --state w.db --redeliver",
+    ],
+)
+def test_no_process_imports_from_the_working_folder(command: str, stranger: Path, script: Path) -> None:
+    if command.startswith("harvest"):
+        needs("distributed")
+    elif command.startswith("compare"):
+        needs("altair")
+    words = [sys.executable, str(script), *command.split()]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    done = subprocess.run(
+        words, cwd=stranger, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert "Traceback" not in done.stderr
+    log = stranger / "imported"
+    assert not log.exists(), log.read_text()
+
+
+def test_every_command_is_tried_in_the_working_folder() -> None:
+    (mark,) = (
+        mark for mark in test_no_process_imports_from_the_working_folder.pytestmark if mark.name == "parametrize"
+    )  # type: ignore[attr-defined]
+    assert {words.split()[0] for words in mark.args[1]} == {"--version", *main.commands}

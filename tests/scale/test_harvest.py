@@ -35,6 +35,8 @@ SLOWLY = {"shards": SHARDS, "hosts_at_once": 1, "limits": HASTY}
 PROGRAM = [sys.executable, "-m", "sitemap_reader", "harvest"]
 OPTIONS = ["--allow-private", "--shards", str(SHARDS), "--hosts-at-once", "1", "--retries", "0", "--workers", "1"]
 
+SAFE_PATH = "PYTHONSAFEPATH"
+
 unix = pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 
 
@@ -410,3 +412,28 @@ def test_wrong_scheduler_address_is_reported(out, monkeypatch, address):
     with pytest.raises(sr.UsageError, match=r"no scheduler answers at .*`dask scheduler` starts one"):
         sr.scale.harvest(["a.example"], out, scheduler=address)
     assert not out.exists()
+
+
+@pytest.mark.parametrize(("of_user", "in_cluster"), [(None, "1"), ("", "1"), ("0", "0")])
+def test_processes_of_a_cluster_do_not_import_from_the_working_folder(monkeypatch, of_user, in_cluster):
+    seen = []
+
+    @contextmanager
+    def started(workers):
+        seen.append(os.environ[SAFE_PATH])
+        yield None
+
+    @contextmanager
+    def client(cluster):
+        seen.append(os.environ[SAFE_PATH])  # workers that die are started again
+        yield None
+
+    monkeypatch.setattr(workers_of, "_started", started)
+    monkeypatch.setattr(workers_of, "_client", client)
+    monkeypatch.delenv(SAFE_PATH, raising=False)
+    if of_user is not None:
+        monkeypatch.setenv(SAFE_PATH, of_user)
+    with workers_of.connected(None, 1):
+        seen.append(os.environ[SAFE_PATH])
+    assert seen == [in_cluster] * 3
+    assert os.environ.get(SAFE_PATH) == of_user
