@@ -127,17 +127,18 @@ class _Table(Sink):
         self._out.write(self._row(list(self._fields.names)))
 
 
-# OWASP, "CSV Injection": a spreadsheet runs a cell that begins so as a formula.
-_FORMULA = tuple("=+-@\t\r\n")
+# OWASP, "CSV Injection": a spreadsheet runs a cell that begins so as a formula. Some remove blanks and control
+# characters before it, and those of East Asia read full-width and small signs as the ASCII ones.
+_FORMULA = re.compile(r"[\t\r\n]|[\s\x00-\x1f\x7f\xad\u200b-\u200f\u2060\ufeff]*[=+\-@＝＋－＠﹦﹢﹣﹫]")
 
 
 def guarded(text: str) -> str:
     """The text of a cell, with an apostrophe before one that a spreadsheet would run as a formula.
 
-    >>> guarded("=1+1"), guarded("Shoes")
-    ("'=1+1", 'Shoes')
+    >>> guarded("=1+1"), guarded(" ＝1+1"), guarded("Shoes")
+    ("'=1+1", "' ＝1+1", 'Shoes')
     """
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def _cell(value: Any) -> str:
@@ -145,32 +146,35 @@ def _cell(value: Any) -> str:
     return "" if value is None else orjson.dumps(value).decode()
 
 
-# RFC 4180 2.6 and 2.7: what holds one of these stands in quotes, and quotes inside are doubled. Lines end with \n all
-# the same: pandas, DuckDB, polars and Excel read both, and cut or awk would find a \r in the last column. (Python's
-# csv.writer takes twice as long, and leaves a lone \r bare if lines end with \n.)
-_QUOTED = re.compile(r'[",\r\n]')
 # Linear TSV: a record is one line, as these are escaped.
 _ESCAPES = str.maketrans({"\t": "\\t", "\n": "\\n", "\r": "\\r", "\\": "\\\\"})
 
 
-def csv_row(cells: list[str]) -> bytes:
-    """A line of CSV."""
-    line = ",".join(cells)
-    if '"' in line or "\n" in line or "\r" in line or line.count(",") >= len(cells):
-        line = ",".join(map(_quoted, cells))
+def separated_row(separator: str, cells: list[str], escapes: dict[int, str] | None = None) -> bytes:
+    r"""A line of cells; `escapes` are those of characters in cells.
+
+    RFC 4180 2.6 and 2.7: a cell with a separator, a quote or a line end stands in quotes, and quotes inside are
+    doubled; also in TSV, as pandas, DuckDB, polars and spreadsheets take a lone quote for the beginning of a cell of
+    many lines. Lines end with \n all the same: they read both, and cut or awk would find a \r in the last column.
+    (Python's csv.writer takes twice as long, and leaves a lone \r bare if lines end with \n.)
+    """
+    line = separator.join(cells)
+    is_plain = not ('"' in line or "\n" in line or "\r" in line or line.count(separator) >= len(cells))
+    if escapes is not None and (not is_plain or "\\" in line):
+        cells = [cell.translate(escapes) for cell in cells]
+        line = separator.join(cells)
+    if not is_plain:
+        line = separator.join([_quoted(cell) if _needs_quotes(cell, separator) else cell for cell in cells])
     # One empty cell would be a blank line, which readers skip.
     return f"{line}\n".encode() if line else b'""\n'
 
 
+def _needs_quotes(cell: str, separator: str) -> bool:
+    return '"' in cell or separator in cell or "\n" in cell or "\r" in cell
+
+
 def _quoted(cell: str) -> str:
-    return '"' + cell.replace('"', '""') + '"' if _QUOTED.search(cell) else cell
-
-
-def _tsv_row(cells: list[str]) -> bytes:
-    line = "\t".join(cells)
-    if "\\" in line or "\n" in line or "\r" in line or line.count("\t") >= len(cells):
-        line = "\t".join([cell.translate(_ESCAPES) for cell in cells])
-    return f"{line}\n".encode()
+    return '"' + cell.replace('"', '""') + '"'
 
 
 def _parquet(out: Blocks, fields: Fields | None, guard: bool) -> Sink:
@@ -188,8 +192,8 @@ def _all_fields() -> Fields:
 # Value of --format -> the format, in the order of the help.
 FORMATS = {
     "jsonl": OutputFormat("JSONL", (".jsonl", ".ndjson"), _Jsonl),
-    "csv": OutputFormat("CSV", (".csv",), partial(_Table, csv_row)),
-    "tsv": OutputFormat("TSV", (".tsv",), partial(_Table, _tsv_row)),
+    "csv": OutputFormat("CSV", (".csv",), partial(_Table, partial(separated_row, ","))),
+    "tsv": OutputFormat("TSV", (".tsv",), partial(_Table, partial(separated_row, "\t", escapes=_ESCAPES))),
     "txt": OutputFormat("plain text", (".txt",), lambda out, fields, guard: _Text(out), takes_fields=False),
     "parquet": OutputFormat("Parquet", (".parquet",), _parquet, is_binary=True, needs_pyarrow=True),
 }

