@@ -52,6 +52,7 @@ SLOW = (
     "tests/cli/test_cli_credentials.py::test_harvest_sends_credentials_and_writes_none",
     "tests/cli/test_cli_credentials.py::test_credentials_are_never_shown_or_written",
     "tests/cli/test_cli_diff.py::test_closed_pipe_ends_the_command_without_an_error",
+    "tests/cli/test_cli_foreign_text.py::test_a_terminal_gets_no_control_character",
     "tests/cli/test_cli_full_pipe.py",
     "tests/cli/test_cli_interrupts.py",
     "tests/cli/test_cli_outputs.py::test_output_dev_stdout_is_stdout",

@@ -12,7 +12,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from ..client.summary import count_of
-from ..model.errors import masked, printable, without_commands
+from ..model.errors import markup_without_commands, masked, printable, without_commands
 from ..model.problems import CATALOGUE
 from .findings import SEVERITIES, SEVERITY_NAMES
 from .occurrences import Occurrence, most_severe
@@ -101,10 +101,12 @@ def _annotation(found: Occurrence, finding: Finding | None, file_of: FileOf) -> 
     title = f"{found.code} {CATALOGUE[found.code].title}"
     if finding is not None and finding.count > 1:
         title += f" ({finding.count:,} occurrences)"
-    properties = {"file": file and shown(file), "line": file and found.line and str(found.line), "title": title}
-    given = ",".join(f"{name}={_encoded(value, _IN_PROPERTIES)}" for name, value in properties.items() if value)
+    # The runner of Azure Pipelines takes `##vso[` from such lines too.
+    name = file and without_commands(shown(file))
+    properties = {"file": name, "line": file and found.line and str(found.line), "title": title}
+    given = ",".join(f"{key}={_encoded(value, _IN_PROPERTIES)}" for key, value in properties.items() if value)
     message = message_of(found) if file else f"{place_of(found)}: {message_of(found)}"
-    text = _encoded(f"{message}\nHow to fix: {plain(explain(found.code).fix)}", _IN_DATA)
+    text = _encoded(f"{without_commands(message)}\nHow to fix: {plain(explain(found.code).fix)}", _IN_DATA)
     return f"::{SEVERITY_NAMES[found.severity]} {given}::{text}"
 
 
@@ -152,7 +154,7 @@ def to_junit(
     partial = [f"partial: {result.partial}"] if result.complete is False else []
     children = [*(case.element(file_of) for case in cases), _element("system-out", {}, _lines([*notes, *partial]))]
     suites = _element("testsuites", {}, _element("testsuite", suite, "\n", *children))
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{suites}'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{markup_without_commands(suites)}'
 
 
 def _codes(result: AuditResult) -> list[str]:

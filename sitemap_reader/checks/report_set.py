@@ -10,7 +10,7 @@ import attrs
 
 from ..client.summary import count_of
 from ..client.terminal import FILE_COLUMNS
-from ..model.errors import printable
+from ..model.errors import printable, without_commands
 from ..version import __version__
 from .findings import SEVERITIES
 from .html.page import render_several
@@ -66,7 +66,7 @@ class ReportSet:
     def to_text(self, *, color: bool = False, columns: int = FILE_COLUMNS) -> str:
         """The total and a line for each target, then the report of each."""
         lines = [self.headline, *(f"  {each.name}: {each.headline}" for each in self._titled)]
-        head = "".join(f"{printable(line)}\n" for line in lines)
+        head = "".join(f"{without_commands(printable(line))}\n" for line in lines)
         return "\n\n".join([head, *(each.to_text(color=color, columns=columns) for each in self._titled)])
 
     def to_dict(self) -> dict[str, Any]:

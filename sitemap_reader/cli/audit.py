@@ -189,7 +189,7 @@ def _nothing(report: Report) -> str:
 def _explain(wanted: str, output: str | None) -> Exit:
     """Writes the explanations of codes, families, or all of them."""
     text = "\n\n".join(f"{each}\n" for each in explain_all(wanted))
-    with open_outputs(output) as outputs:
+    with open_outputs(output, is_json=False) as outputs:
         screen = screen_for(output)
         outputs.records.write(screen.substituted(text).encode(screen.encoding, "replace"))
     return Exit.COMPLETE

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 MAX_PAGE_ROWS = 50_000
 # Formats that take one target.
 _CI_FORMATS = ("github", "sarif", "junit", "markdown")
+_JSON = ("json", "sarif", "jsonl")
 
 
 @attrs.frozen
@@ -154,7 +155,7 @@ def open_audit_outputs(
     kept = OccurrenceBuffer(max(map(_kept_rows, formats)) if targets == 1 else 0)
     page = next((file for file, each in [(output, format), *others] if each == "html" and file), None)
     with ExitStack() as opened:
-        streams = [(each, opened.enter_context(open_outputs(file))) for file, each in others]
+        streams = [(each, opened.enter_context(open_outputs(file, is_json=each in _JSON))) for file, each in others]
         fields = columns_of(Occurrence, names_sites=targets > 1)
         rows = _open_rows(output, format, findings, page if kept.limit else None, fields, guard, kept)
         made = opened.enter_context(rows)
@@ -182,6 +183,7 @@ def _open_rows(
         file, file_format = free, "jsonl"
     own = format if format in OCCURRENCE_FORMATS else "jsonl"
     options: dict[str, Any] = {"report_format": file_format, "may_lack_report": findings is None, "guard": guard}
+    options["is_json"] = format in _JSON
     with open_outputs(output, file, format=own, fields=None if own == "jsonl" else fields, **options) as main:
         reports = [] if format in OCCURRENCE_FORMATS else [(format, main)]
         made = AuditOutputs(main, reports, [] if reports else [main.sink], output, kept, file)

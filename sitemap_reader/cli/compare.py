@@ -54,7 +54,7 @@ def run(
         console.error(f"there is no URL in {', '.join(names)}")
         return Exit.UNREADABLE if is_partial else Exit.NOTHING
 
-    with open_outputs(output) as outputs:
+    with open_outputs(output, is_json=False) as outputs:
         codes = read_each([", ".join(names)], console, read)
         if not snapshots:
             outputs.decide(codes)

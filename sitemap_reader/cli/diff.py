@@ -40,7 +40,7 @@ def run(
     format = rows_format_for(output, format, elsewhere="jsonl")
     with ExitStack() as files:
         bodies = [(display_name(name), files.enter_context(open_input(name))) for name in (old, new)]
-        outputs = files.enter_context(open_outputs(output))
+        outputs = files.enter_context(open_outputs(output, is_json=format == "jsonl"))
         before, after = (_side(name, body, files) for name, body in bodies)
         try:
             changes = files.enter_context(compare(before, after, on))

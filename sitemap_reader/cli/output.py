@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import attrs
 
 from ..client.terminal import FILE, columns_of, screen_of
-from ..model.errors import UsageError
+from ..model.errors import UsageError, json_on_terminal, json_without_commands, text_on_terminal
 from ..model.problems import Problem
 from ..model.records import Outcome
 from ..serialize.byte_streams import Blocks, Compressed, Sink, check_compression, split_compression
@@ -383,12 +383,16 @@ def open_outputs(
     in_place: bool = False,
     report_format: str | None = None,
     may_lack_report: bool = False,
+    is_json: bool | None = None,
 ) -> Iterator[Outputs]:
     """Opens -o and --report. A path that cannot be written fails here, before any request.
 
     `format`, `fields` and `guard` are those of make_sink(). `report_format` is that of `report`, if it is not the JSONL
     of --report; with `may_lack_report` a file is made only if something is written to it. With `in_place`, -o is the
     named file itself from the first record on, so that what was written stays however the command ends.
+
+    `is_json`: what is written to -o is JSON, by default if the format is; then no runner of a CI system finds a command
+    in it, and a terminal no control character. Other text is escaped by who writes it, but for tables of URLs.
     """
     output = output or STDOUT
     _refuse(output, report, format, report_format)
@@ -397,8 +401,10 @@ def open_outputs(
     with Interrupts() as interrupts, ExitStack() as files:
         opened = {}
         for name in names:
-            is_binary = FORMATS[format if name == output else report_format or "jsonl"].is_binary
-            opened[name] = _open(name, interrupts, files, is_binary, in_place and name == output)
+            written = format if name == output else report_format or "jsonl"
+            has_json = written == "jsonl" if is_json is None or name != output else is_json
+            escape = _escape(written, has_json, is_terminal(name))
+            opened[name] = _open(name, interrupts, files, written, in_place and name == output, escape)
         records = opened[output].blocks
         sink = make_sink(format, records, fields=fields, guard=guard)
         reported = opened[report].blocks if report else None
@@ -410,7 +416,21 @@ def open_outputs(
                 outputs.close()
 
 
-def _open(name: str, interrupts: Interrupts, files: ExitStack, is_binary: bool, in_place: bool) -> _Output:
+def _escape(format: str, is_json: bool, is_terminal: bool) -> Callable[[bytes], bytes] | None:
+    """What is done to the records: JSON keeps its values, and a table of URLs its bytes, but on a terminal."""
+    if is_json:
+        return (lambda json: json_on_terminal(json_without_commands(json))) if is_terminal else json_without_commands
+    return text_on_terminal if is_terminal and format in ("csv", "tsv", "txt") else None
+
+
+def _open(
+    name: str,
+    interrupts: Interrupts,
+    files: ExitStack,
+    format: str,
+    in_place: bool,
+    escape: Callable[[bytes], bytes] | None,
+) -> _Output:
     with interrupts.deferred():  # so that a new file is closed
         if name == STDOUT:
             stream, compression = _stdout(interrupts), None
@@ -421,10 +441,10 @@ def _open(name: str, interrupts: Interrupts, files: ExitStack, is_binary: bool, 
     compressed = Compressed(stream, compression) if compression else None
     shown = "stdout" if name == STDOUT else name
     if isinstance(stream, OutputStream) and compressed is None:
-        blocks = Blocks(stream, shown, hold=interrupts.deferred, take_back=stream.take_back)
+        blocks = Blocks(stream, shown, hold=interrupts.deferred, take_back=stream.take_back, escape=escape)
     else:
-        blocks = Blocks(compressed or stream, shown, hold=interrupts.deferred)
-    return _Output(name, blocks, stream, compressed, is_binary or compressed is not None)
+        blocks = Blocks(compressed or stream, shown, hold=interrupts.deferred, escape=escape)
+    return _Output(name, blocks, stream, compressed, FORMATS[format].is_binary or compressed is not None)
 
 
 def _refuse(output: str, report: str | None, format: str, report_format: str | None) -> None:

@@ -14,7 +14,7 @@ import orjson
 from ..client.summary import count_of
 from ..client.targets import Target, find_target, reject_sitemap_file
 from ..frontier.filters import Selection, make_selection
-from ..model.errors import UsageError, printable
+from ..model.errors import UsageError, printable, without_commands
 from ..model.problems import CATALOGUE
 from ..model.records import UrlRecord
 from ..serialize.dumps import STDIN, in_batches, is_dump_name, numbered_objects, numbered_records
@@ -75,7 +75,7 @@ def _label(fact: Fact) -> str:
     """The label of a fact below its heading, the first word of the group; for a problem with its title."""
     if fact.group == "problems" and fact.name in CATALOGUE:
         return f"{fact.name} {shorten(CATALOGUE[fact.name].title, _MAX_TITLE_CHARS, placeholder='…')}"
-    return printable(f"{fact.group.partition(' ')[2]} {fact.name}".strip())
+    return without_commands(printable(f"{fact.group.partition(' ')[2]} {fact.name}".strip()))
 
 
 def percent(fact: Fact) -> str:
@@ -111,7 +111,7 @@ def run(
     is_dump = reading["base"] is None and is_dump_name(target)
     found = None if is_dump else _found(target, reading)
     now = (found and found.recorded) or _now()
-    with open_outputs(output) as outputs:
+    with open_outputs(output, is_json=format == "jsonl") as outputs:
         statistics = Statistics(now, None if is_dump else lambda: (found and found.recorded) or _now())
         stats_run = _StatsRun(console, outputs, reading, now, statistics, found)
         codes = read_each([target], console, stats_run.file if is_dump else stats_run.site)

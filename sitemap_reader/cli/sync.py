@@ -55,7 +55,7 @@ def run(
     names = read_targets_at(targets, reading)
     reading["on_progress"] = console.progress(beside_lines=is_terminal(output))
     # In place: changes that the state counts as delivered are in the file, also after a kill.
-    with open_outputs(output, report, in_place=True) as outputs:
+    with open_outputs(output, report, in_place=True, is_json=format == "jsonl") as outputs:
         writing: dict[str, Any] = {"screen": screen_for(output), "guard": not no_formula_guard}
         sync = _Sync(console, outputs, state, format, reading, len(names) > 1, writing)
         codes = read_each(names, console, sync.site)
@@ -154,7 +154,7 @@ def _history(
         known = {site.name for site in stored.sites()}
         names = [target if target in known else site_name(find_target(target).seeds) for target in targets]
         runs = [run for name in names for run in stored.runs(name)] if names else stored.runs()
-    with open_outputs(output) as outputs:
+    with open_outputs(output, is_json=format == "jsonl") as outputs:
         outputs.keep()
         json_objects = [_run_object(run) for run in runs]
         if format == "jsonl":

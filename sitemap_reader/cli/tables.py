@@ -13,13 +13,13 @@ from unicodedata import category, east_asian_width
 import orjson
 
 from ..client.terminal import FILE
-from ..model.errors import printable
-from ..serialize.writers import csv_row, guarded
+from ..model.errors import printable, without_commands
+from ..serialize.writers import guarded, separated_row
 from ..statistics.facts import as_stated
 from .output import screen_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ..client.terminal import Screen
     from ..serialize.dumps import JsonObject
@@ -85,22 +85,18 @@ def _text(cell: object, empty: str) -> str:
 
 
 def separated(format: str, header: Sequence[str], rows: Sequence[Sequence[object]], guard: bool) -> Iterator[bytes]:
-    """The lines of a table in a format of SEPARATED, the header first; tabs in cells are escaped."""
+    """The lines of a table in a format of SEPARATED, the header first."""
     return (separated_line(format, row, guard) for row in (header, *rows))
 
 
 def separated_line(format: str, row: Sequence[object], guard: bool) -> bytes:
     """One such line; with `guard` no cell is a formula to a spreadsheet."""
-    cells = [printable(_text(cell, "")).encode("utf-8", "replace").decode() for cell in row]
-    return SEPARATED[format]([*map(guarded, cells)] if guard else cells)
+    cells = [without_commands(printable(_text(cell, ""))).encode("utf-8", "replace").decode() for cell in row]
+    return separated_row(SEPARATED[format], [*map(guarded, cells)] if guard else cells)
 
 
-def _tsv_row(cells: list[str]) -> bytes:
-    return ("\t".join(cells) + "\n").encode()
-
-
-# Format -> a function that writes one line of cells without control characters.
-SEPARATED: dict[str, Callable[[list[str]], bytes]] = {"tsv": _tsv_row, "csv": csv_row}
+# Format -> what is between two cells.
+SEPARATED = {"tsv": "\t", "csv": ","}
 
 
 def aligned(

@@ -41,7 +41,7 @@ def run(
     console = Console(quiet=quiet, verbose=verbose)
     names = read_targets_at(targets, reading)
     format = rows_format_for(output, format)
-    with open_outputs(output) as outputs:
+    with open_outputs(output, is_json=format == "jsonl") as outputs:
         trees = _Trees(console, outputs.interrupts, reading)
         codes = read_each(names, console, trees.site)
         outputs.decide(codes)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..model.errors import printable
+from ..model.errors import printable, without_commands
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -58,8 +58,11 @@ class Screen:
         return text if text.isascii() else text.translate(_lacking(self.encoding))
 
     def shown(self, text: str) -> str:
-        """The text on one line, without control characters, and with `?` for other characters that are lacking."""
-        return self.substituted(printable(text)).encode(self.encoding, "replace").decode(self.encoding)
+        """The text on one line, without control characters and commands of CI systems, and with `?` for other
+        characters that are lacking.
+        """
+        line = self.substituted(without_commands(printable(text)))
+        return line.encode(self.encoding, "replace").decode(self.encoding)
 
 
 FILE = Screen()

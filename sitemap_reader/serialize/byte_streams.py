@@ -41,7 +41,7 @@ class Blocks:
     `hold` is entered around each write, to defer interrupts until a block is recorded as written. OSError, with `name`
     as its file, where the stream fails: the rest of the block is lost, `has_failed` is set, and `take_back` is called
     with the size of the incomplete record at the end of the stream. After an interrupted write, which would have to
-    wait for the reader of a pipe, nothing more is written.
+    wait for the reader of a pipe, nothing more is written. `escape` is called with the records, one or many.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Blocks:
         clock: Callable[[], float] = time.monotonic,
         hold: Callable[[], AbstractContextManager[object]] = nullcontext,
         take_back: Callable[[int], object] = lambda size: None,
+        escape: Callable[[bytes], bytes] | None = None,
     ) -> None:
         self.hold = hold
         self.has_begun = False
@@ -61,6 +62,7 @@ class Blocks:
         self._name = name
         self._clock = clock
         self._take_back = take_back
+        self._escape = escape
         self._records: list[bytes] = []
         self._bytes = 0
         self._flush_at = 0.0
@@ -70,6 +72,7 @@ class Blocks:
         self.has_begun = self.has_begun or bool(record)
         if not self._records:
             self._flush_at = self._clock() + FLUSH_SECONDS
+        record = self._escape(record) if self._escape else record
         self._records.append(record)
         self._bytes += len(record)
         if self._bytes >= BLOCK_BYTES or self._clock() >= self._flush_at:
@@ -79,6 +82,7 @@ class Blocks:
         """Writes many whole lines at once; each has a newline only at its end."""
         self.flush()
         self.has_begun = self.has_begun or bool(lines)
+        lines = self._escape(lines) if self._escape else lines
         with self.hold():
             self._put(lines, lambda taken: lines.rfind(b"\n", 0, taken) + 1)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import attrs
 import orjson
 
-from ..model.errors import UsageError
+from ..model.errors import UsageError, json_on_terminal, json_without_commands
 from ..pipeline.thread_pool import ThreadPool
 from ..serialize.byte_streams import split_compression
 from .sinks import DeliveryFailed
@@ -189,7 +189,8 @@ class StdoutSink:
     async def deliver(self, entry: LogEntry) -> None:
         """Returns when the lines are in the pipe or the file."""
         if entry.key != self._key:
-            self._key, self._rest = entry.key, entry.lines
+            lines = json_without_commands(entry.lines)
+            self._key, self._rest = entry.key, json_on_terminal(lines) if os.isatty(self._descriptor) else lines
         try:
             await self._thread.run(self._write)
         except BrokenPipeError:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import orjson
 
 from ...client.summary import count_of
-from ...model.errors import printable
+from ...model.errors import json_without_commands, printable
 from ...parser.content.sniff import Format
 from ..findings import IMPACTS, SEVERITIES
 from ..occurrences import with_url
@@ -243,7 +243,7 @@ def occurrence_data(result: AuditResult, occurrences: Sequence[Occurrence]) -> H
         rows[names[each.code, each.severity]].append(row)
     data = {"sitemaps": [(url if is_address(url) else _plain(url), is_address(url)) for url in sitemaps], "rows": rows}
     # Nothing in it can end the element: `<` is escaped.
-    json = orjson.dumps(data, default=str).decode().replace("<", "\\u003c")
+    json = json_without_commands(orjson.dumps(data, default=str)).decode().replace("<", "\\u003c")
     return element("script", Html(json), type="application/json", id="occurrences")
 
 

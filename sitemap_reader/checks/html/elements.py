@@ -11,7 +11,7 @@ from html import escape
 from itertools import groupby
 from urllib.parse import urlsplit
 
-from ...model.errors import printable
+from ...model.errors import markup_without_commands, printable
 
 SHOWN_CHARS = 500
 # Longer URLs are not sure to work in every browser.
@@ -50,8 +50,8 @@ def text(value: str) -> Html:
     '&lt;<span class="unseen">\\x1b</span>'
     """
     if value.isprintable():
-        return Html(escape(value))
-    runs = ((seen, escape(printable("".join(run)))) for seen, run in groupby(value, str.isprintable))
+        return Html(_escaped(value))
+    runs = ((seen, _escaped(printable("".join(run)))) for seen, run in groupby(value, str.isprintable))
     return Html("".join(run if seen else f'<span class="unseen">{run}</span>' for seen, run in runs))
 
 
@@ -120,4 +120,8 @@ def _attribute(name: str, value: str | bool | None) -> str:
     if value is None or value is False:
         return ""
     name = name.rstrip("_").replace("_", "-")
-    return f" {name}" if value is True else f' {name}="{escape(printable(value))}"'
+    return f" {name}" if value is True else f' {name}="{_escaped(printable(value))}"'
+
+
+def _escaped(value: str) -> str:
+    return markup_without_commands(escape(value))
