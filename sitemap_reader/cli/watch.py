@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import queue
+import sys
+import threading
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
+from io import FileIO
 from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from ..client.summary import count_of
 from ..client.targets import read_target_list
@@ -25,7 +32,8 @@ from .messages import Console, bytes_on_stdin
 from .options import parse_size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from typing import TextIO
 
     from ..scale.hosts import HostList
     from ..watching.visit import Visit
@@ -34,8 +42,82 @@ if TYPE_CHECKING:
 
 _KINDS = ("new", "updated", "removed")
 _SECRETS = "SITEMAP_READER_WEBHOOK_SECRET"
+_MAX_WAITING_LINES = 1_000  # for a stderr that is not read
+_LAST_LINES_SECONDS = 1.0  # in which the last lines are written at the end of the watch
 
 
+@contextmanager
+def unblocked_stderr() -> Iterator[None]:
+    """In this block nothing that is written to sys.stderr waits for its reader, not even logging or warnings.
+
+    A pipe that is not read would block the event loop, and so the server, all sinks and the handling of signals.
+    """
+    stderr: Any = sys.stderr
+    try:
+        lines = _Lines(stderr, FileIO(stderr.fileno(), "w", closefd=False))
+    except (OSError, ValueError, AttributeError):  # closed, or no file
+        yield
+        return
+    thread = threading.Thread(target=lines.pass_on, name="stderr", daemon=True)
+    thread.start()
+    sys.stderr = lines
+    try:
+        yield
+    finally:
+        sys.stderr = stderr
+        if lines.end():
+            thread.join(_LAST_LINES_SECONDS)
+
+
+@attrs.define
+class _Lines:
+    """A text stream that takes lines without waiting; pass_on() writes them to `target`.
+
+    Lines that come while _MAX_WAITING_LINES wait are lost, and counted.
+    """
+
+    _stderr: TextIO
+    _target: FileIO  # of the same file: Python needs the lock of sys.stderr at its end, also while a write waits
+    _waiting: queue.Queue[str | None] = attrs.field(factory=lambda: queue.Queue(_MAX_WAITING_LINES), init=False)
+    _begun: str = attrs.field(default="", init=False)  # a line without its end
+    _lost: int = attrs.field(default=0, init=False)
+    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stderr, name)  # isatty(), encoding and others
+
+    def write(self, text: str) -> int:
+        with self._lock:
+            *lines, self._begun = (self._begun + text).split("\n")
+            for line in lines:
+                self._lost += not self._put(f"{line}\n")
+        return len(text)
+
+    def flush(self) -> None:
+        """Does nothing: each line is written at once."""
+
+    def _put(self, line: str | None) -> bool:
+        try:
+            self._waiting.put_nowait(line)
+        except queue.Full:
+            return False
+        return True
+
+    def end(self) -> bool:
+        """Whether pass_on() ends soon: not while stderr is full."""
+        return self._put(None)
+
+    def pass_on(self) -> None:
+        """Writes the lines as they come, until end()."""
+        while (line := self._waiting.get()) is not None:
+            with self._lock:
+                lost, self._lost = self._lost, 0
+            line += f"note {lost:,} messages were lost, as stderr was full\n" if lost else ""
+            with suppress(OSError):  # closed, or a full disk: the data matters more
+                self._target.write(line.encode(self._stderr.encoding, "replace"))
+
+
+@unblocked_stderr()
 def run(
     *,
     hosts: Sequence[str],

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -94,9 +94,10 @@ def test_a_killed_watch_continues(tmp_path: Path) -> None:
 
 def test_the_server_answers(tmp_path: Path) -> None:
     port = free_port()
-    with site("a") as server, watching(
-        f"{server.url}/", "--state", tmp_path / "s.db", "--listen", f"127.0.0.1:{port}"
-    ) as process:
+    with (
+        site("a") as server,
+        watching(f"{server.url}/", "--state", tmp_path / "s.db", "--listen", f"127.0.0.1:{port}") as process,
+    ):
         assert process.stderr is not None
         while "listening on" not in (line := process.stderr.readline()):
             assert line
@@ -194,3 +195,47 @@ def test_a_state_in_use_is_refused(tmp_path: Path) -> None:
         result = run("watch", f"{server.url}/", "--state", tmp_path / "s.db")
     assert result.exit_code == 6
     assert "is in use by another run" in result.stderr
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sets the size of a pipe")
+def test_a_full_stderr_stops_neither_the_server_nor_the_end(tmp_path: Path) -> None:
+    """Nor do the lines of visits, of which there are more than the pipe takes."""
+    import fcntl
+
+    port, changes = free_port(), tmp_path / "changes.jsonl"
+    read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+    hosts = [f"127.0.1.{number}:{port}" for number in range(1, 41)]  # where nothing listens
+    options = ["--state", tmp_path / "s.db", "--to", changes, "--listen", f"127.0.0.1:{port}", "-v", "--allow-private"]
+    command = [sys.executable, "-m", "sitemap_reader", "watch", *hosts, *map(str, options)]
+    with subprocess.Popen(command, stderr=write) as process:
+        try:
+            os.close(write)
+            health = {}
+            while health.get("last_visit") is None:
+                with suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as answer:
+                    health = json.loads(answer.read())
+                assert process.poll() is None
+            _until_full(read)
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as answer:
+                assert answer.status == 200
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(DRAIN_SECONDS) == 0
+        finally:
+            process.kill()
+            os.close(read)
+
+
+def _until_full(pipe: int) -> None:
+    """Waits until no more bytes come into a pipe that is nearly full."""
+    import fcntl
+    import termios
+
+    def waiting() -> int:
+        return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while waiting() < 3_500:  # a line has up to 200 bytes
+        assert time.monotonic() < deadline, waiting()
+        time.sleep(0.05)
+    time.sleep(0.3)
