@@ -27,6 +27,7 @@ class ChangeFeed:
         self._thread = thread
         self._clock = clock
         self._grown = asyncio.Event()
+        self._entry: LogEntry | None = None  # that entry_after() has read last
 
     @property
     def last_seq(self) -> int:
@@ -46,6 +47,17 @@ class ChangeFeed:
     async def after(self, seq: int, entries: int = 1) -> list[LogEntry]:
         """Up to so many entries with changes whose numbers are greater than `seq`, oldest first; empty at the end."""
         return await self._thread.run(lambda: [*self._log.after(seq, entries)])
+
+    async def entry_after(self, seq: int) -> LogEntry | None:
+        """The first of after(); the same one is kept for further calls, as it is read in pieces, and by many."""
+        kept = self._entry
+        if kept is None or not kept.first_seq <= seq + 1 <= kept.last_seq:
+            kept = self._entry = next(iter(await self.after(seq)), None)
+        return kept
+
+    async def stored_seq(self) -> int:
+        """The number of the newest change that is stored; last_seq may be of a transaction in progress."""
+        return await self._thread.run(lambda: self._log.last_seq)
 
     async def cursor(self, sink: str) -> int:
         """The number of the last change that a sink has received; a new sink begins behind the newest change."""

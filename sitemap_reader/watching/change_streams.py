@@ -1,7 +1,8 @@
 """GET /changes: the log of changes over HTTP, as JSON Lines or as server-sent events, from a cursor on.
 
 In: requests with the number of the last change that the client has. Out: the changes after it, and new ones as they
-come. A client that reads slowly is waited for, so it takes the memory of 1,000 changes; in the end it is disconnected.
+come. They are read from the log in pieces, each after the client has taken the one before, so a client that reads
+slowly takes the memory of one piece.
 """
 
 from __future__ import annotations
@@ -12,16 +13,20 @@ from typing import TYPE_CHECKING
 import attrs
 from aiohttp import web
 
-from ..model.errors import UsageError
+from ..model.errors import StateError, UsageError
 from .tasks import first_of
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
     from ..state.change_log import LogEntry
     from .change_feed import ChangeFeed
     from .rate_limits import ServerLimits
 
 DEFAULT_CHANGES = 1_000
 RETRY_MILLISECONDS = 3_000
+JSON_LINES = "application/jsonl; charset=utf-8"
+PIECE_BYTES = 64 * 1024  # aiohttp waits for the client once it was given more than that
 _OLDEST = -1  # a cursor before all changes that the log has, whatever their numbers are
 
 
@@ -44,16 +49,53 @@ def lines_beyond(entry: LogEntry, seq: int) -> list[bytes]:
 
 
 async def read_changes(feed: ChangeFeed, seq: int, limit: int) -> tuple[list[bytes], int]:
-    """Up to `limit` lines after a cursor, oldest first, and the cursor behind them.
+    """Up to `limit` lines after a cursor, oldest first, and the cursor behind them; fewer if these have PIECE_BYTES.
 
     Raises ChangesDeleted where the log does not have all of them any more.
     """
     found: list[bytes] = []
-    while len(found) < limit and (entries := await feed.after(seq)):
-        lines = lines_beyond(entries[0], seq)[: limit - len(found)]
-        found += lines
-        seq = max(seq, entries[0].first_seq - 1) + len(lines)
+    size = 0
+    while len(found) < limit and size < PIECE_BYTES and (entry := await feed.entry_after(seq)):
+        lines = lines_beyond(entry, seq)
+        seq = max(seq, entry.first_seq - 1)
+        for line in lines[: limit - len(found)]:
+            found.append(line)
+            size += len(line)
+            seq += 1
+            if size >= PIECE_BYTES:
+                break
     return found, seq
+
+
+async def send(request: web.Request, headers: Mapping[str, str], pieces: AsyncIterator[bytes]) -> web.StreamResponse:
+    """Answers with these pieces, each of which is asked for when the client has taken the one before.
+
+    An error behind the first PIECE_BYTES breaks the connection off: the client sees that the answer is incomplete.
+    """
+    data, response = bytearray(), None
+    try:
+        async for piece in pieces:
+            data += piece
+            if len(data) >= PIECE_BYTES:
+                if response is None:
+                    response = web.StreamResponse(headers=headers)
+                    await response.prepare(request)
+                await response.write(data)
+                data = bytearray()
+        if response is None:
+            return web.Response(headers=headers, body=bytes(data))
+        await response.write(data)
+    except (ChangesDeleted, StateError, ConnectionError):
+        if response is None:
+            raise
+        break_off(request)
+    return response
+
+
+def break_off(request: web.Request) -> None:
+    """Ends a connection whose answer cannot go on."""
+    if request.transport:
+        request.transport.abort()
 
 
 def event(line: bytes, seq: int) -> bytes:
@@ -89,7 +131,7 @@ class ChangeStreams:
             return web.Response(status=503, text=text, headers={"Retry-After": "30"})
         self.open += is_waiting
         try:
-            return await (self._stream(request, query) if is_stream else self._lines(query))
+            return await (self._stream(request, query) if is_stream else self._lines(request, query))
         except ChangesDeleted as exc:
             before = exc.oldest - 1
             return _gone(
@@ -98,36 +140,39 @@ class ChangeStreams:
         finally:
             self.open -= is_waiting
 
-    async def _lines(self, query: _ChangeQuery) -> web.Response:
+    async def _lines(self, request: web.Request, query: _ChangeQuery) -> web.StreamResponse:
         lines, seq = await read_changes(self._feed, query.seq, query.limit)
         if not lines and query.wait_seconds and await self._wait(query.seq, query.wait_seconds):
             lines, seq = await read_changes(self._feed, query.seq, query.limit)
-        headers = {"Last-Seq": str(max(seq, 0))}
-        return web.Response(body=b"".join(lines), content_type="application/jsonl", charset="utf-8", headers=headers)
+        # The header comes before the lines, and numbers have no gaps.
+        last = min(seq - len(lines) + query.limit, await self._feed.stored_seq()) if lines else max(seq, 0)
+
+        async def pieces() -> AsyncIterator[bytes]:
+            piece, at = lines, seq
+            while piece:
+                yield b"".join(piece)
+                piece, at = await read_changes(self._feed, at, last - at)
+
+        return await send(request, {"Content-Type": JSON_LINES, "Last-Seq": str(last)}, pieces())
 
     async def _stream(self, request: web.Request, query: _ChangeQuery) -> web.StreamResponse:
         lines, seq = await read_changes(self._feed, query.seq, 1)  # a 410 has to come before the head
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
         await response.prepare(request)
         try:
-            await self._write(response, b"retry: %d\n\n" % RETRY_MILLISECONDS)
+            await response.write(b"retry: %d\n\n" % RETRY_MILLISECONDS)
             while not self._stopped.is_set():
                 if lines:
                     first = seq - len(lines) + 1
-                    await self._write(response, b"".join(map(event, lines, range(first, seq + 1))))
+                    await response.write(b"".join(map(event, lines, range(first, seq + 1))))
                 elif not await self._wait(seq, self._limits.heartbeat_seconds) and not self._stopped.is_set():
-                    await self._write(response, b":\n\n")
+                    await response.write(b":\n\n")
                 lines, seq = await read_changes(self._feed, seq, DEFAULT_CHANGES)
-        except (TimeoutError, ConnectionError):  # it does not read, or has left
-            if request.transport:
-                request.transport.abort()
+        except (ConnectionError, StateError):
+            break_off(request)
         except ChangesDeleted:
             pass  # while it was waited for: the client gets a 410 when it resumes
         return response
-
-    async def _write(self, response: web.StreamResponse, data: bytes) -> None:
-        async with asyncio.timeout(self._limits.write_seconds):
-            await response.write(data)
 
     async def _wait(self, seq: int, seconds: float) -> bool:
         """Waits for a change after `seq`; False where there was none in this time, or the server ends."""

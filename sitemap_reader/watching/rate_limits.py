@@ -83,13 +83,14 @@ class ExpiringSet:
 class ServerLimits:
     """Bounds against slow, many and large requests.
 
-    `connections` are open at once; over it, new ones are closed. `idle_seconds` pass until the head of a request is
-    complete, `body_seconds` until its body is. `streams` clients wait for changes at once, `write_seconds` pass until
-    one has taken what was sent, and after `heartbeat_seconds` without a change a comment is sent. At the end of the
-    watch, responses in progress have `shutdown_seconds`.
+    `connections` are open at once, `client_connections` of them to one client address. `idle_seconds` pass until the
+    head of a request is complete, `body_seconds` until its body is, `write_seconds` until the client has taken a piece
+    of an answer. `streams` clients wait for changes at once; after `heartbeat_seconds` without a change a comment is
+    sent. At the end of the watch, responses in progress have `shutdown_seconds`.
     """
 
     connections: int = 500
+    client_connections: int = 100
     head_bytes: int = 8_192
     body_bytes: int = 8_192
     idle_seconds: float = 20.0

@@ -1,7 +1,8 @@
 """The HTTP server of a watch: pings in; changes, sites, health, metrics and a page out.
 
 In: a Watcher, a PingReceiver and an address. Out: an aiohttp.web application that runs in the watch's event loop. It
-never writes to the state, and waits for slow clients only within limits.
+never writes to the state, and waits for slow clients only within limits: a connection ends whose client sends no
+request, or does not take an answer, and where too many are open, the one whose client has been waited for longest.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import hmac
+import logging
 import os
 import re
 import socket
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from importlib.resources import files
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,16 +22,18 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import attrs
 import orjson
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
 from ..model.errors import StateError, UsageError
 from ..version import __version__
-from .change_streams import ChangeStreams
+from .change_streams import JSON_LINES, ChangeStreams, send
 from .metrics import CONTENT_TYPE, check_prometheus, metrics_text
+from .pings import client_key
 from .rate_limits import ServerLimits
 from .status import SiteQuery, json_object
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 
     from .pings import PingReceiver
     from .watcher import Watcher
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
 
 MIN_TOKEN_CHARACTERS = 16
 TOKEN_VARIABLE = "SITEMAP_READER_TOKEN"  # noqa: S105 - the name of a variable of the environment
+_LOG = logging.getLogger("sitemap_reader.server")
+_LOG.addHandler(logging.NullHandler())  # otherwise Python prints to stderr where logging is not configured
 
 
 @attrs.frozen
@@ -93,27 +99,24 @@ async def serve(
     hosts: tuple[str, ...] = (),
     behind_proxy: bool = False,
     limits: ServerLimits = ServerLimits(),  # noqa: B008 - frozen
+    report: Callable[[str], object] = lambda text: None,
 ) -> AsyncIterator[Listen]:
     """Serves while the block runs, which gets the address, with the real port for port 0. See make_app().
 
     PingReceiver.run() has to run beside it. UsageError where the address cannot be used, or a token is missing.
+    `report` receives a message for each kind of internal error, once.
     """
     address = parse_listen(listen)
     check_token(token, address)
     app = make_app(watcher, pings, token=token, hosts=hosts, behind_proxy=behind_proxy, limits=limits)
-    runner = web.AppRunner(
-        app,
-        access_log=None,
-        handler_cancellation=True,
-        keepalive_timeout=limits.idle_seconds,  # also of the head of the first request
-        lingering_time=limits.body_seconds,  # of a body that is not read, before the connection is closed
-        max_line_size=limits.head_bytes,
-        max_field_size=limits.head_bytes,
-        shutdown_timeout=limits.shutdown_seconds,
-    )
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=limits.shutdown_seconds)
     await runner.setup()
+    assert runner.server is not None  # noqa: S101  setup() makes it
+    # All connections of a proxy come from its own address.
+    per_client = limits.connections if behind_proxy else limits.client_connections
+    connections = _Connections(runner.server, limits, per_client, report)
     try:
-        server = await _bind(runner, address, limits.connections)
+        server = await _bind(connections.accept, address)
         try:
             yield attrs.evolve(address, port=server.sockets[0].getsockname()[1])
         finally:
@@ -122,22 +125,155 @@ async def serve(
         await runner.cleanup()
 
 
-class _Refusal(asyncio.Protocol):
-    """Closes a connection that is one too many."""
+@attrs.define(eq=False)
+class _Connections:
+    """The open connections, at most `per_client` of one address, or of one /64 network of IPv6.
+
+    Where there are as many as there may be, a new one takes the place of the one that has waited longest for its
+    client; it is refused if all have requests in progress. So clients that send nothing, or do not read, cannot shut
+    out others, not even those of their own address.
+    """
+
+    manager: web.Server
+    limits: ServerLimits
+    per_client: int
+    report: Callable[[str], object]
+    _clients: dict[_Connection, str] = attrs.field(factory=dict, init=False)
+    _reported: set[str] = attrs.field(factory=set, init=False)
+
+    def accept(self) -> _Connection:
+        """The protocol of a new connection."""
+        return _Connection(self)
+
+    def add(self, connection: _Connection, address: str) -> bool:
+        """Whether the connection may stay."""
+        client = client_key(address)
+        own = [each for each, key in self._clients.items() if key == client]
+        if len(own) >= self.per_client and not self._close_one(own):
+            return False
+        if len(self._clients) >= self.limits.connections and not self._close_one(self._clients):
+            return False
+        self._clients[connection] = client
+        return True
+
+    def _close_one(self, connections: Iterable[_Connection]) -> bool:
+        waiting = [each for each in connections if each.is_waiting]
+        if not waiting:
+            return False
+        longest = min(waiting, key=lambda each: each.waiting_since)
+        self.remove(longest)
+        longest.abort()
+        return True
+
+    def remove(self, connection: _Connection) -> None:
+        """Forgets a connection that has ended."""
+        self._clients.pop(connection, None)
+
+    def fail(self, error: BaseException) -> None:
+        """Logs an internal error, and reports each type once."""
+        _LOG.debug("internal error", exc_info=error)
+        name = type(error).__name__
+        if name not in self._reported:
+            self._reported.add(name)
+            self.report(f"the server failed to answer a request; please report it: {name}: {error}")
+
+
+class _Connection(web.RequestHandler):
+    """One connection, which is aborted if its client does not take a piece of an answer within `write_seconds`.
+
+    asyncio calls pause_writing() when bytes wait for the client, also behind a close(), for which aiohttp has no limit
+    of time; and resume_writing() when it has taken all.
+    """
+
+    def __init__(self, connections: _Connections) -> None:
+        limits = connections.limits
+        super().__init__(
+            connections.manager,
+            loop=asyncio.get_running_loop(),
+            access_log=None,  # type: ignore[arg-type]  # no log
+            logger=_LOG,
+            keepalive_timeout=limits.idle_seconds,  # also of the head of the first request
+            lingering_time=limits.body_seconds,  # of a body that is not read, before the connection is closed
+            max_line_size=limits.head_bytes,
+            max_field_size=limits.head_bytes,
+        )
+        self._connections = connections
+        self._connected: asyncio.Transport  # self.transport is None from close() on
+        self._stall: asyncio.TimerHandle | None = None
+        self._holds_requests = False
+        self._is_handling = False
+        self.waiting_since = self._loop.time()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it waits for its client to send a request, or to take an answer."""
+        return self._stall is not None or not self._is_handling
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport.close()
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - for the type checker
+        self._connected = transport
+        transport.set_write_buffer_limits(0)  # pause_writing() as soon as a byte waits
+        if self._connections.add(self, (transport.get_extra_info("peername") or ("",))[0]):
+            super().connection_made(transport)
+        else:
+            transport.close()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._connections.remove(self)
+        self._end_stall()
+        super().connection_lost(exc)
+
+    def abort(self) -> None:
+        """Ends the connection, without what its client has not taken."""
+        self._connected.abort()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.waiting_since = self._loop.time()
+        self._stall = self._loop.call_later(self._connections.limits.write_seconds, self.abort)
+        self._holds_requests = self._connected.is_reading()
+        if self._holds_requests:
+            self._connected.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._end_stall()
+        super().resume_writing()
+        if self._holds_requests:
+            self._connected.resume_reading()
+
+    def _end_stall(self) -> None:
+        self.waiting_since = self._loop.time()
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    @contextmanager
+    def handling(self) -> Iterator[None]:
+        """The time in which a request is handled."""
+        self._is_handling = True
+        try:
+            yield
+        finally:
+            self._is_handling = False
+            self.waiting_since = self._loop.time()
+
+    def handle_error(
+        self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
+    ) -> web.StreamResponse:
+        """The answer to a request that is not HTTP, or whose handler has failed; no middleware sees it."""
+        response = super().handle_error(request, status, exc, message)
+        response.headers.update(_HEADERS)
+        return response
+
+    def log_exception(self, *args: Any, exc_info: BaseException | None = None, **kw: Any) -> None:
+        # A request that is not HTTP is no fault of the server, and anyone can send a million of them.
+        if exc_info is not None and not isinstance(exc_info, HttpProcessingError):
+            self._connections.fail(exc_info)
 
 
-async def _bind(runner: web.AppRunner, address: Listen, connections: int) -> asyncio.Server:
-    requests = runner.server
-    assert requests is not None  # noqa: S101  setup() makes it
-
-    def protocol() -> asyncio.Protocol:
-        return requests() if len(requests.connections) < connections else _Refusal()
-
+async def _bind(accept: Callable[[], asyncio.Protocol], address: Listen) -> asyncio.Server:
     try:
-        return await asyncio.get_running_loop().create_server(protocol, address.host, address.port)
+        return await asyncio.get_running_loop().create_server(accept, address.host, address.port)
     except OSError as exc:
         _raise_usage(exc, address)
 
@@ -199,8 +335,10 @@ def make_app(
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        assert isinstance(request.protocol, _Connection)  # noqa: S101 - for the type checker
         if request.path in OPEN_PATHS or allows(request):
-            return await _answer(request, handler)
+            with request.protocol.handling():
+                return await _answer(request, handler)
         return _refusal(has_token=token is not None)
 
     app = web.Application(middlewares=[guard], client_max_size=limits.body_bytes)
@@ -310,7 +448,7 @@ class _Service:
                 form = await request.post()
         except TimeoutError as exc:
             raise web.HTTPRequestTimeout from exc
-        except (ValueError, LookupError):  # a form or a charset that cannot be read
+        except (ValueError, LookupError, web.RequestPayloadError):  # a form, a charset or a body that cannot be read
             return ""
         field = form.get("sitemap", "")
         return field if isinstance(field, str) else ""
@@ -322,12 +460,16 @@ class _Service:
             return forwarded[-1].rpartition(",")[2].strip()
         return request.remote or ""
 
-    async def sites(self, request: web.Request) -> web.Response:
+    async def sites(self, request: web.Request) -> web.StreamResponse:
         """JSON Lines, a site each; `X-Total-Count` is the number of sites on all pages."""
         page = await self.watcher.sites(_site_query(request.query))
-        body = b"".join(orjson.dumps(json_object(status)) + b"\n" for status in page.sites)
-        headers = {"X-Total-Count": str(page.total)}
-        return web.Response(body=body, content_type="application/jsonl", charset="utf-8", headers=headers)
+
+        async def lines() -> AsyncIterator[bytes]:
+            for status in page.sites:
+                yield orjson.dumps(json_object(status)) + b"\n"
+
+        headers = {"Content-Type": JSON_LINES, "X-Total-Count": str(page.total)}
+        return await send(request, headers, lines())
 
     async def totals(self, request: web.Request) -> web.Response:
         """Numbers over all sites, and the number of the newest change."""

@@ -114,7 +114,7 @@ async def _served(watcher: Watcher, plan: ServerPlan, report: Callable[[str], ob
     read_robots = robots_reader(watcher.network) if plan.accept == "verified" else None
     pings = PingReceiver(watcher.knows, watcher.ping, accept=plan.accept, read_robots=read_robots)
     options = attrs.asdict(plan, filter=attrs.filters.exclude("listen", "accept"))
-    async with serve(watcher, pings, plan.listen, **options) as address:
+    async with serve(watcher, pings, plan.listen, report=report, **options) as address:
         report(f"listening on {address.url}")
         yield pings
 

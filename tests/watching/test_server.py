@@ -224,18 +224,187 @@ def client_with(limits: ServerLimits, **options: Any) -> Any:
     return opened()
 
 
-def test_connections_have_a_limit():
-    async def run() -> None:
-        async with client_with(ServerLimits(connections=2)) as connected:
-            port = int(connected.url.rpartition(":")[2])
-            first = await asyncio.open_connection("127.0.0.1", port)
-            assert (await connected.get("/healthz"))[0] == 200
-            third = await asyncio.open_connection("127.0.0.1", port)
-            assert await asyncio.wait_for(third[0].read(), 10) == b""
-            for _, writer in (first, third):
-                writer.close()
+Connected = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+WAIT = b"GET /changes?wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
-    asyncio.run(run())
+
+async def connected_to(server: Client, data: bytes = b"", source: str = "127.0.0.1") -> Connected:
+    """A connection from an address, which has sent some bytes."""
+    port = int(server.url.rpartition(":")[2])
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(source, 0))
+    writer.write(data)
+    return reader, writer
+
+
+async def ended(connection: Connected) -> bytes:
+    """What a connection received until its end."""
+    received = b""
+    with suppress(ConnectionError):
+        received = await asyncio.wait_for(connection[0].read(), 10)
+    connection[1].close()
+    return received
+
+
+async def until_open(server: Client, streams: int) -> None:
+    while f"change_streams {streams}.0" not in (await server.get("/metrics"))[1]:
+        pass
+
+
+@pytest.mark.parametrize("limit", ["connections", "client_connections"])
+def test_connections_have_a_limit_but_one_that_waits_for_its_client_makes_room(limit):
+    async def run() -> None:
+        async with client_with(ServerLimits(**{limit: 2})) as server:
+            first, second = [await connected_to(server) for _ in range(2)]
+            assert (await ended(await connected_to(server, HEALTH))).startswith(b"HTTP/1.1 200")
+            assert await ended(first) == b"", "it had waited longest"
+            third = await connected_to(server)
+            assert (await ended(await connected_to(server, HEALTH))).startswith(b"HTTP/1.1 200")
+            assert await ended(second) == b""
+            third[1].close()
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+
+
+def test_a_client_whose_requests_are_all_in_progress_gets_no_more_connections_but_others_do():
+    async def run() -> None:
+        async with client_with(ServerLimits(client_connections=1)) as server:
+            await server.session.close()
+            waiting = await connected_to(server, WAIT)
+            while b"200" not in await ended(await connected_to(server, HEALTH, "127.0.0.2")):
+                pass
+            assert await ended(await connected_to(server, HEALTH)) == b""
+            assert b"200" in await ended(await connected_to(server, HEALTH, "127.0.0.2"))
+            waiting[1].close()
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+
+
+def test_behind_a_proxy_only_the_number_of_all_connections_has_a_limit():
+    async def run() -> None:
+        async with client_with(ServerLimits(client_connections=1), behind_proxy=True) as server:
+            waiting = [await connected_to(server, WAIT) for _ in range(3)]
+            await until_open(server, 3)
+            for each in waiting:
+                each[1].close()
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+
+
+ENTRIES, OF_ENTRY = 20, 250
+CHANGES = f"/changes?after=0&limit={ENTRIES * OF_ENTRY}"
+
+
+@pytest.mark.parametrize(
+    ("requests", "last"),
+    [
+        (b"GET /page.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000, None),
+        (b"GET /page.js HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2_000 + HEALTH, None),
+        (f"GET {CHANGES} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode(), b"0\r\n\r\n"),
+        (f"GET {CHANGES} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode(), None),
+    ],
+    ids=["pipelined", "closing", "changes", "changes of HTTP/1.0"],
+)
+def test_an_answer_that_is_not_taken_ends_the_connection(requests, last):
+    """And is made no further than the client takes it."""
+
+    async def run() -> None:
+        async with client_with(ServerLimits(write_seconds=0.2, idle_seconds=3600)) as server:
+            for entry in range(ENTRIES):
+                await server.watcher.change(*(f"https://example.com/{entry}/{'a' * 4_000}{n}" for n in range(OF_ENTRY)))
+            read = []
+            after = server.watcher.feed.after
+
+            async def counted(seq: int, entries: int = 1) -> Any:
+                read.append(seq)
+                return await after(seq, entries)
+
+            server.watcher.feed.after = counted  # type: ignore[method-assign]
+            loop = asyncio.get_running_loop()
+            with socket.socket() as reader:
+                reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                reader.setblocking(False)
+                await loop.sock_connect(reader, ("127.0.0.1", int(server.url.rpartition(":")[2])))
+                with suppress(BlockingIOError):
+                    reader.send(requests)
+                await asyncio.sleep(1.0)  # in which it is aborted
+                received, tail = 0, b""
+                with suppress(ConnectionError):
+                    while part := await asyncio.wait_for(loop.sock_recv(reader, 65_536), 10):
+                        received, tail = received + len(part), part[-5:]
+            assert received < 15_000_000, "all of it would be 20 MB"
+            assert last is None or tail != last, "it ended as if it were complete"
+            assert max(read, default=0) < ENTRIES * OF_ENTRY * 0.75
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+
+
+def test_a_slow_client_gets_a_large_answer_as_long_as_it_takes_pieces():
+    async def run() -> None:
+        async with client_with(ServerLimits(write_seconds=0.5)) as server:
+            for entry in range(ENTRIES):
+                await server.watcher.change(*(f"https://example.com/{entry}/{'a' * 4_000}{n}" for n in range(OF_ENTRY)))
+            async with server.session.get(server.url + CHANGES) as response:
+                lines = 0
+                while part := await response.content.read(500_000):
+                    lines += part.count(b"\n")
+                    await asyncio.sleep(0.02)  # in all, more than write_seconds
+            assert lines == ENTRIES * OF_ENTRY
+
+    asyncio.run(asyncio.wait_for(run(), 30))
+
+
+# --- requests that are not HTTP ---
+
+CLOSING = b"Host: localhost\r\nConnection: close\r\n"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\x02\r\n\r\n",
+        b"X\r\n\r\n",
+        b"GET http://[::1 HTTP/1.1\r\n" + CLOSING + b"\r\n",
+        b"GET /\xff HTTP/1.1\r\n" + CLOSING + b"\r\n",
+        b"GET / HTTP/1.1\r\nA: " + b"x" * 9_000 + b"\r\n" + CLOSING + b"\r\n",
+        b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 200 + CLOSING + b"\r\n",
+        FORM_HEAD + CLOSING[17:] + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        FORM_HEAD + CLOSING[17:] + b"Transfer-Encoding: chunked\r\n\r\n3\r\na=bzz\r\n",
+        FORM_HEAD + CLOSING[17:] + b"Content-Encoding: deflate\r\nContent-Length: 5\r\n\r\nabcde",
+    ],
+)
+def test_a_request_that_is_not_http_is_400_with_all_headers_and_logs_nothing(data, capfd, caplog):
+    @served()
+    async def run(client: Client) -> None:
+        head, _, _ = (await raw(client.url, data)).partition(b"\r\n\r\n")
+        assert head.split()[1] == b"400"
+        assert b"X-Content-Type-Options: nosniff" in head
+        assert b"Content-Security-Policy: default-src 'none'" in head
+        assert b"aiohttp" not in head
+        assert b"Python" not in head
+
+    run()
+    assert (caplog.messages, capfd.readouterr()) == ([], ("", ""))
+
+
+def test_an_internal_error_is_500_with_all_headers_and_reported_once(capfd):
+    reported: list[str] = []
+
+    @served(report=reported.append)
+    async def run(client: Client) -> None:
+        async def fail(query: SiteQuery) -> Any:
+            raise ZeroDivisionError("here")
+
+        client.watcher.__class__ = type("Broken", (FakeWatcher,), {"sites": staticmethod(fail), "__slots__": ()})
+        for _ in range(3):
+            status, headers, text = await client.request("GET", "/sites")
+            assert (status, headers["X-Content-Type-Options"], "here" in text) == (500, "nosniff", False)
+            assert "Python" not in headers["Server"]
+
+    run()
+    assert reported == ["the server failed to answer a request; please report it: ZeroDivisionError: here"]
+    assert capfd.readouterr() == ("", "")
 
 
 # --- /changes as JSON Lines ---
@@ -268,6 +437,35 @@ async def test_limit_cuts_within_and_between_entries(client):
             seen += seqs(text)
             cursor = headers["Last-Seq"]
         assert seen == [1, 2, 3, 4, 5, 6]
+
+
+@served()
+async def test_an_answer_of_many_pieces_has_all_changes_and_the_cursor_behind_them(client):
+    for entry in range(5):
+        await client.watcher.change(*(f"https://example.com/{entry}/{'a' * 500}{n}" for n in range(1_000)))
+    found, after = [], ""
+    for limit, last in ((2_500, 2_500), (1, 2_501), (10_000, 5_000)):
+        _, headers, text = await client.request("GET", f"/changes?after={after}&limit={limit}")
+        found, after = found + seqs(text), headers["Last-Seq"]
+        assert after == str(last)
+    assert found == [*range(1, 5_001)]
+
+
+@served()
+async def test_an_answer_that_cannot_go_on_is_broken_off(client):
+    for entry in range(2):
+        await client.watcher.change(*(f"https://example.com/{entry}/{'a' * 500}{n}" for n in range(1_000)))
+    after = client.watcher.feed.after
+
+    async def once(seq: int, entries: int = 1) -> Any:
+        if seq >= 1_000:
+            raise StateError("/srv/sites.db is damaged")
+        return await after(seq, entries)
+
+    client.watcher.feed.after = once
+    for accept in ("*/*", "text/event-stream"):
+        with pytest.raises(aiohttp.ClientError):
+            await client.get("/changes?after=0&limit=2000", Accept=accept)
 
 
 @served()
@@ -441,7 +639,7 @@ def test_a_reader_that_stops_is_disconnected_and_the_log_is_read_no_further():
                     while received := await loop.sock_recv(reader, 65_536):
                         last = last[-10:] + received
                 assert not last.endswith(b"0\r\n\r\n"), "the response was ended as if all had been read"
-            assert len(read) <= 12
+            assert max(read) < 500, "half of the log"
 
     asyncio.run(asyncio.wait_for(run(), 30))
 
