@@ -6,6 +6,8 @@ In: listings of URLs, and the columns of what a document lists. Out: the listing
 from __future__ import annotations
 
 from collections import Counter
+from datetime import timedelta
+from enum import IntEnum
 from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -27,8 +29,34 @@ ChangePiece: TypeAlias = "UrlBatch | list[Change]"
 MAX_BATCH_URLS = 50_000
 MAX_PIECE_URLS = 1_000
 
+# How long removals that are hardly intended are held back.
+HELD_BACK_FOR = timedelta(hours=24)
+# So many come and go, even on a site of 15 URLs.
+_FEW_URLS = 10
+
 # How a URL is known from other listings: one in the state, or one that has left its document (not expired).
 _LISTED, _LEFT_OPEN = 0, 1
+
+
+class Departure(IntEnum):
+    """Why a URL is no longer listed by a document, as stored in the table `unlisted`.
+
+    LEFT: the document lists others, or is no longer listed. EMPTIED: it lists nothing any more, or the index that
+    listed it lists nothing. GONE: it was missing in two runs 24 hours apart.
+    """
+
+    LEFT = 0
+    EMPTIED = 1
+    GONE = 2
+
+
+def is_mass_removal(urls: int, share: float, left: int) -> bool:
+    """Whether a site hardly meant to remove so many `urls`, a `share` of all that it listed, where `left` are listed.
+
+    That is over half of the URLs if they are more than ten, and all of them in any number. URLs of feeds and news do
+    not count.
+    """
+    return urls > 0 and (left == 0 or (urls > _FEW_URLS and share > 0.5))
 
 
 @attrs.define

@@ -19,6 +19,7 @@ from ..model.records import Outcome, SitemapRef
 from ..model.url_batch import lastmod_columns, lastmod_of, micros
 from ..parser.content.sniff import FEEDS, Format
 from ..parser.normalise.dates import period_end
+from .diff_rules import Departure
 from .rows import moment
 from .schema import execute_all
 
@@ -257,14 +258,21 @@ class SiteDocuments:
 
     # --- at the end of the crawl ---
 
-    def vanished(self) -> Iterator[DocumentRow]:
+    def vanished(self) -> Iterator[tuple[DocumentRow, Departure]]:
         """Documents that are no longer listed: left out by an index that was read whole, or missing for GONE_AFTER.
 
         Also documents without any response, of runs that were stopped.
         """
-        for row in self._rows("AND run <> ?", self._run):
-            if row.stored.looked_at is None or self._was_left_out(row) or self._is_gone(row):
-                yield row
+        rows = self._rows("AND run <> ?", self._run)
+        listed = self._rows("AND run = ?", self._run) if rows else []
+        parents = {parent for row in listed for parent in row.stored.parents}
+        gone = {row.stored.url for row in listed if self._is_gone(row)}
+        for row in rows:
+            if self._is_gone(row):
+                yield row, Departure.GONE
+            elif row.stored.looked_at is None or self._was_left_out(row):
+                is_gone, has_siblings = (not each.isdisjoint(row.stored.parents) for each in (gone, parents))
+                yield row, Departure.GONE if is_gone else Departure.LEFT if has_siblings else Departure.EMPTIED
 
     def clear(self, row: DocumentRow) -> None:
         """Resets a document whose URLs were unlisted."""
@@ -283,15 +291,24 @@ class SiteDocuments:
         )
 
     def listings(self) -> int:
-        """The number of listings in all documents: a URL counts once for each document that lists it."""
-        found = self._db.execute("SELECT coalesce(sum(entries), 0) FROM document WHERE site = ?", (self._site,))
-        return int(found.fetchone()[0])
+        """The number of listings in all documents but feeds: a URL counts once for each document that lists it."""
+        query = "SELECT format, sum(entries) FROM document WHERE site = ? GROUP BY format"
+        return sum(count for format, count in self._db.execute(query, (self._site,)) if not expires(format))
 
     def listings_before(self) -> int | None:
-        """listings() at the end of the last complete run; None if there is none."""
-        query = "SELECT listings FROM run WHERE site = ? AND complete ORDER BY id DESC LIMIT 1"
+        """listings() at the end of the last complete run, without those removed since; None if there is none."""
+        query = "SELECT id, listings FROM run WHERE site = ? AND complete ORDER BY id DESC LIMIT 1"
         row = self._db.execute(query, (self._site,)).fetchone()
-        return row and int(row[0])
+        if row is None:
+            return None
+        removed = "SELECT coalesce(sum(removed), 0) FROM run WHERE site = ? AND id > ?"
+        return int(row[1]) - int(self._db.execute(removed, (self._site, row[0])).fetchone()[0])
+
+    def confirmed_at(self) -> datetime:
+        """The time since when each document that is stored whole was looked at, or is known to be unchanged."""
+        query = "SELECT min(confirmed_at) FROM document WHERE site = ? AND complete"
+        confirmed = self._db.execute(query, (self._site,)).fetchone()[0]
+        return self._started if confirmed is None else moment(confirmed)
 
     def any_failed(self) -> bool:
         """Whether a document that is listed was neither read whole nor unchanged."""

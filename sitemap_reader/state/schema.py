@@ -201,6 +201,8 @@ CREATE TABLE sink (
   at INTEGER NOT NULL             -- when it received it
 ) WITHOUT ROWID;
 """,
+    # Why a URL left its document: diff_rules.Departure.
+    "ALTER TABLE unlisted ADD COLUMN cause INTEGER NOT NULL DEFAULT 0;\n",
 )
 
 # SQLite result code -> message, and whether the file itself is fine and only cannot be written.

@@ -22,7 +22,7 @@ from ..model.records import ChangeCounts, Outcome, SitemapRef
 from ..model.url_batch import UrlBatch, micros
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import is_web_url
-from .diff_rules import DocumentChanges
+from .diff_rules import HELD_BACK_FOR, Departure, DocumentChanges, is_mass_removal
 from .document_buffer import SPILL_MEMORY_BYTES, DocumentBuffer, SpillBuffer
 from .documents import SiteDocuments, expires
 from .rows import columns_of
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from .diff_rules import ChangePiece
     from .documents import DocumentRow, StoredDocument
 
-# Removals of more URLs than this, and of over half of the site, are deferred: they are hardly ever intended.
-MASS_REMOVAL_URLS = 1_000
 # How long a URL that left a feed or a news sitemap is remembered, so that it is not new if it returns.
 _EXPIRED_FOR = timedelta(days=90)
 
@@ -164,7 +162,8 @@ class StateSync:
         """Yields the removed URLs, if all documents are known for certain; reports problems to `note`."""
         with sqlite_errors(self._state.name):
             is_sure = self._settle_documents(note)
-            if is_sure and self._urls.has_unlisted and not self._is_mass_removal(note):
+            if is_sure and self._urls.has_unlisted:
+                self._hold_back(note)
                 if not self._shares:  # else the consumer stores them in the transaction that decides on them
                     self._urls.mark_reported()
                     self._commit()
@@ -174,7 +173,7 @@ class StateSync:
                 query = "UPDATE site SET baseline = ? WHERE name = ? AND baseline IS NULL"
                 self._state.db.execute(query, (self._run, self._site))
             is_complete = is_sure and not self.counts.held_back
-            listings = self._documents.listings()
+            listings = self._documents.listings() + self._urls.undecided()
             self._commit(ended=micros(self._plan.clock()), complete=is_complete, listings=listings)
 
     def _counted(self, pieces: Iterable[ChangePiece]) -> Iterator[ChangePiece]:
@@ -211,7 +210,7 @@ class StateSync:
             self._documents.keep(row, outcome)
         elif outcome.format not in SITEMAP_FORMATS or not (outcome.complete or outcome.entries):
             if self._documents.fail(row, outcome):
-                self._unlist_all(row)
+                self._unlist_all(row, Departure.GONE)
         else:
             yield from self._replace(row, buffer, outcome)
         buffer.release()
@@ -234,13 +233,15 @@ class StateSync:
         history = lastmods.history(history)
         row.prefix = diff.prefix or ""
         if outcome.complete and diff.still_listed < row.stored.entries:
-            self._urls.unlist(row, diff.listed, self._started, expires=expires(outcome.format))
+            is_index = outcome.format == Format.INDEX and outcome.entries
+            cause = Departure.LEFT if diff.listed or is_index else self._emptied
+            self._urls.unlist(row, diff.listed, self._started, cause, expires=expires(outcome.format))
         entries = self._urls.count(row.id)
         self._documents.replace(row, outcome, entries=entries, history=history, newest=newest)
 
-    def _unlist_all(self, row: DocumentRow) -> None:
+    def _unlist_all(self, row: DocumentRow, cause: Departure) -> None:
         """Unlists all URLs of a document that is gone."""
-        self._urls.unlist(row, (), self._started, expires=expires(row.stored.format))
+        self._urls.unlist(row, (), self._started, cause, expires=expires(row.stored.format))
         self._documents.clear(row)
 
     # --- at the end of the crawl ---
@@ -253,31 +254,44 @@ class StateSync:
             return False  # a missing URL may be listed in a document that could not be read
         vanished = [*self._documents.vanished()]
         self._documents.mark_missing()
-        if self._documents.any_missing({row.id for row in vanished}):
+        if self._documents.any_missing({row.id for row, _ in vanished}):
             return False
-        for row in vanished:
+        for row, cause in vanished:
             if not self._has_other_settings and (row.stored.entries or row.stored.format == Format.INDEX):
                 lost = f"no longer listed; URLs that it had: {row.stored.entries:,}"
                 note(report("X02", lost, sitemap=row.stored.url))
-            self._unlist_all(row)
+            self._unlist_all(row, self._emptied if cause is Departure.EMPTIED else cause)
             self._documents.delete(row)
         return True
 
-    def _is_mass_removal(self, note: Callable[[Problem], None]) -> bool:
-        """Whether over half of the listings would be removed; new URLs do not make up for them."""
-        removals, listings = self._urls.count_removals()
-        if self._plan.accept_removals or removals <= MASS_REMOVAL_URLS:
-            return False
-        before = self._documents.listings_before()
+    @property
+    def _emptied(self) -> Departure:
+        """The cause for URLs whose document lists nothing any more; with other settings that says nothing of it."""
+        return Departure.LEFT if self._has_other_settings else Departure.EMPTIED
+
+    def _hold_back(self, note: Callable[[Problem], None]) -> None:
+        """Defers removals that are hardly intended, until two runs HELD_BACK_FOR apart have found them."""
+        seen_twice = self._documents.confirmed_at() - HELD_BACK_FOR
+        gone = self._urls.count_removals(seen_twice)
+        if self._plan.accept_removals or not gone.recent:
+            return
+        left, before = self._documents.listings(), self._documents.listings_before()
         if before is None:
-            before = self._documents.listings() + listings - self.counts.new
-        if listings * 2 <= before:
-            return False
-        self.counts.held_back = removals
-        lost = f"{removals:,} URLs are no longer listed, over half of all: held back"
-        hint = "--accept-removals (accept_removals=True) reports them as removed"
-        note(report("X01", f"{lost}; {hint}", sitemap=self._site))
-        return True
+            before = left + gone.recent_listings + gone.other_listings - self.counts.new
+        # New URLs do not make up for removals, and those of earlier runs are no longer a part of the site.
+        share = gone.recent_listings / max(before - gone.other_listings, 1)
+        is_mass = is_mass_removal(gone.recent, share, left)
+        held_back = gone.recent if is_mass else gone.emptied
+        if not held_back:
+            return
+        self.counts.held_back = held_back
+        self._urls.hold_back(seen_twice, holds_all=is_mass)
+        what = f"{held_back:,} URLs are" if held_back > 1 else "1 URL is"
+        reason = "as its sitemap lists nothing now"
+        if is_mass:
+            reason = "over half of all" if left else "and no other is"
+        hint = "removed if a run 24 hours later finds the same, or with --accept-removals (accept_removals=True)"
+        note(report("X01", f"{what} no longer listed, {reason}: held back; {hint}", sitemap=self._site))
 
     # --- the file ---
 

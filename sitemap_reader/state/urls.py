@@ -12,12 +12,21 @@ from itertools import compress, count, groupby
 from operator import eq, itemgetter
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import orjson
 
 from ..model.records import Change
 from ..model.url_batch import lastmod_of, micros
 from ..serialize.jsonl import COMPARED
-from .diff_rules import MAX_BATCH_URLS, PreviousListings, change_pieces, column_batches, counted_places, new_pieces
+from .diff_rules import (
+    MAX_BATCH_URLS,
+    Departure,
+    PreviousListings,
+    change_pieces,
+    column_batches,
+    counted_places,
+    new_pieces,
+)
 from .rows import (
     HAS_NEWS,
     Listing,
@@ -44,6 +53,8 @@ if TYPE_CHECKING:
 # New URLs in documents that are older than the run, remembered until its end: some 64 bytes each. Beyond this number a
 # new URL may be reported as updated, too, when a later document of the run has a newer listing of it.
 _MAX_NEW_KEYS = 100_000
+
+_ALWAYS = 2**63 - 1  # later than any time
 
 _COLUMNS = "stated, nested, first_run"
 _KEYS = "(SELECT value FROM json_each(:keys))"
@@ -83,8 +94,8 @@ _OF_DOCUMENT = "SELECT json_group_array(key) FROM entry WHERE document = :docume
 _LOST = f"FROM entry WHERE entry.document = :document AND entry.key IN {_KEYS}"
 # An expiring URL that other documents list is not kept: it is not lost.
 _UNLIST = f"""
-INSERT OR REPLACE INTO unlisted (site, key, document, {_COLUMNS}, loc, sitemap, expired, left_at)
-SELECT :site, key, document, {_COLUMNS}, :prefix || loc, :sitemap, :expires OR {HAS_NEWS}, :now {_LOST}
+INSERT OR REPLACE INTO unlisted (site, key, document, {_COLUMNS}, loc, sitemap, expired, left_at, cause)
+SELECT :site, key, document, {_COLUMNS}, :prefix || loc, :sitemap, :expires OR {HAS_NEWS}, :now, :cause {_LOST}
 AND NOT ((:expires OR {HAS_NEWS}) AND EXISTS (
   SELECT 1 FROM entry AS other INDEXED BY entry_key WHERE other.key = entry.key AND other.document <> entry.document))
 """
@@ -92,22 +103,46 @@ AND NOT ((:expires OR {HAS_NEWS}) AND EXISTS (
 _DECIDABLE = """
 NOT expired AND left_at <= (SELECT coalesce(min(confirmed_at), left_at) FROM document WHERE site = :site AND complete)
 """
-_TO_REMOVE = f"""
-site = :site AND {_DECIDABLE}
-AND NOT EXISTS (SELECT 1 FROM entry INDEXED BY entry_key WHERE entry.key = unlisted.key)
+_NOT_LISTED = "NOT EXISTS (SELECT 1 FROM entry INDEXED BY entry_key WHERE entry.key = unlisted.key)"
+_TO_REMOVE = f"site = :site AND {_DECIDABLE} AND {_NOT_LISTED}"
+# A removal that no two runs 24 hours apart have found.
+_RECENT = f"left_at > :seen_twice AND cause <> {Departure.GONE:d}"
+_EMPTIED = f"{_RECENT} AND cause = {Departure.EMPTIED:d}"
+_COUNT_REMOVALS = f"""
+SELECT coalesce(sum(recent), 0), coalesce(sum(emptied), 0),
+  coalesce(sum(listings) FILTER (WHERE recent), 0), coalesce(sum(listings) FILTER (WHERE NOT recent), 0)
+FROM (
+  SELECT count(*) AS listings, max({_RECENT}) AS recent, max({_EMPTIED}) AS emptied
+  FROM unlisted WHERE {_TO_REMOVE} GROUP BY key)
 """
+_HELD_BACK = f"SELECT key FROM unlisted WHERE {_TO_REMOVE} AND {_RECENT} AND (:holds_all OR {_EMPTIED})"
 _MARK_REPORTED = f"""
-UPDATE unlisted SET reported = 1 WHERE site = :site AND key IN (SELECT key FROM unlisted WHERE {_TO_REMOVE})
+UPDATE unlisted SET reported = 1
+WHERE site = :site AND key IN (SELECT key FROM unlisted WHERE {_TO_REMOVE}) AND key NOT IN ({_HELD_BACK})
 """
 _UNDECIDED = f"""
 SELECT gone.key, gone.loc, gone.sitemap, gone.document, gone.stated, gone.nested,
   kept.document, kept.stated, kept.nested
 FROM unlisted AS gone LEFT JOIN entry AS kept INDEXED BY entry_key ON kept.key = gone.key
-WHERE gone.site = :site AND {_DECIDABLE} ORDER BY gone.key
+WHERE gone.site = :site AND {_DECIDABLE} AND gone.key NOT IN ({_HELD_BACK}) ORDER BY gone.key
 """
 _DECIDED = f"""
-DELETE FROM unlisted WHERE site = :site AND key IN (SELECT key FROM unlisted WHERE site = :site AND {_DECIDABLE})
+DELETE FROM unlisted WHERE site = :site
+AND key IN (SELECT key FROM unlisted WHERE site = :site AND {_DECIDABLE}) AND key NOT IN ({_HELD_BACK})
 """
+
+
+@attrs.frozen
+class RemovalCounts:
+    """What is no longer listed in any document: `recent` URLs, of which `emptied` left a document that lists nothing.
+
+    Those that two runs 24 hours apart have found are not recent: of them only the listings are counted.
+    """
+
+    recent: int
+    emptied: int
+    recent_listings: int
+    other_listings: int
 
 
 class SiteUrls:
@@ -125,6 +160,7 @@ class SiteUrls:
         # A new URL is reported once, at the first listing that is read; later ones only change the state.
         self._first_new_document = 1 + int(db.execute("SELECT coalesce(max(id), 0) FROM document").fetchone()[0])
         self._new: set[int] = set()
+        self._decision: dict[str, Any] = {"site": site, "seen_twice": _ALWAYS, "holds_all": False}
 
     # --- at the end of a document ---
 
@@ -262,7 +298,9 @@ class SiteUrls:
             if first_run != self._first_run:
                 self._db.execute(_KEEP_FIRST_RUN, {**self._parameters(document, keys), "first_run": first_run})
 
-    def unlist(self, document: DocumentRow, listed: Collection[int], now: datetime, *, expires: bool) -> None:
+    def unlist(
+        self, document: DocumentRow, listed: Collection[int], now: datetime, cause: Departure, *, expires: bool
+    ) -> None:
         """Moves the URLs of a document whose keys are not `listed` to the table `unlisted`.
 
         Whether they are removed is decided at the end of the crawl; with `expires` (a feed) they never are.
@@ -274,6 +312,7 @@ class SiteUrls:
             "sitemap": document.stored.url,
             "expires": expires,
             "now": micros(now),
+            "cause": cause,
         }
         self._db.execute(_UNLIST, parameters)
         self._db.execute(f"DELETE {_LOST}", parameters)
@@ -293,19 +332,22 @@ class SiteUrls:
         """Whether any URL has left its document and is undecided or expired."""
         return bool(self._db.execute("SELECT 1 FROM unlisted WHERE site = ? LIMIT 1", (self._site,)).fetchone())
 
-    def count_removals(self) -> tuple[int, int]:
-        """The number of URLs that no document lists any longer, and the number of their listings."""
-        query = f"SELECT count(DISTINCT key), count(*) FROM unlisted WHERE {_TO_REMOVE}"
-        urls, listings = self._db.execute(query, {"site": self._site}).fetchone()
-        return urls, listings
+    def count_removals(self, seen_twice: datetime) -> RemovalCounts:
+        """The removals that are due; recent ones are those of URLs that were still listed after that time."""
+        parameters = {**self._decision, "seen_twice": micros(seen_twice)}
+        return RemovalCounts(*self._db.execute(_COUNT_REMOVALS, parameters).fetchone())
+
+    def hold_back(self, seen_twice: datetime, *, holds_all: bool) -> None:
+        """Leaves the recent removals undecided, all of them, or those that left a document that lists nothing."""
+        self._decision |= {"seen_twice": micros(seen_twice), "holds_all": holds_all}
 
     def mark_reported(self) -> None:
         """Marks the URLs that removals() reports next: listed again they are new, even if this run ends before."""
-        self._db.execute(_MARK_REPORTED, {"site": self._site})
+        self._db.execute(_MARK_REPORTED, self._decision)
 
     def removals(self) -> Iterator[list[Change]]:
         """Removed URLs, and those updated because the listing that counted is gone."""
-        rows = self._db.execute(_UNDECIDED, {"site": self._site})
+        rows = self._db.execute(_UNDECIDED, self._decision)
         yield from change_pieces(self._decide([*group]) for _, group in groupby(rows, itemgetter(0)))
 
     def _decide(self, rows: list[tuple[Any, ...]]) -> Change | None:
@@ -322,9 +364,14 @@ class SiteUrls:
 
     def delete_decided(self, expired_before: datetime) -> None:
         """Deletes the URLs that removals() decided on, and those that expired before a time."""
-        self._db.execute(_DECIDED, {"site": self._site})
+        self._db.execute(_DECIDED, self._decision)
         parameters = (self._site, micros(expired_before))
         self._db.execute("DELETE FROM unlisted WHERE site = ? AND expired AND left_at < ?", parameters)
+
+    def undecided(self) -> int:
+        """The number of listings that may still be removed: of URLs that no document lists now."""
+        query = f"SELECT count(*) FROM unlisted WHERE site = ? AND NOT expired AND {_NOT_LISTED}"
+        return int(self._db.execute(query, (self._site,)).fetchone()[0])
 
 
 def _updated(record: UrlRecord, changed: tuple[str, ...], old: Listing) -> Change:

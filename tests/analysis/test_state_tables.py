@@ -217,8 +217,7 @@ def test_run_that_was_stopped_is_a_note(site: World, state: Path) -> None:
     assert set(first_seen(snapshot.urls)) == {"a1", "a2"}
 
 
-def test_removals_that_were_held_back_are_a_note(site: World, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sitemap_reader.state.sync.MASS_REMOVAL_URLS", 1)
+def test_removals_that_were_held_back_are_a_note(site: World, state: Path) -> None:
     site.run(state)
     site.documents["a.xml"].entries = {}
     site.run(state)
@@ -235,8 +234,9 @@ def test_all_sites_of_a_state_are_one_snapshot(site: World, state: Path) -> None
     with sr.changes(f"{SITE}b.xml", state=state, fetcher=site, clock=lambda: site.now) as changes:
         assert len([*changes]) == 1
     site.documents["a.xml"].status = 500
-    with sr.changes(f"{SITE}a.xml", state=state, fetcher=site, clock=lambda: site.now) as changes, pytest.raises(
-        sr.NothingReadable
+    with (
+        sr.changes(f"{SITE}a.xml", state=state, fetcher=site, clock=lambda: site.now) as changes,
+        pytest.raises(sr.NothingReadable),
     ):
         assert [*changes] == []
     snapshot = sr.load(state)

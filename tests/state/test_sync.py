@@ -239,13 +239,6 @@ def test_a_removed_url_has_its_last_values(state: Path) -> None:
     assert site.run(state).reported == ({"x"}, set(), set())
 
 
-def test_a_sitemap_that_is_empty_now_lists_nothing(state: Path) -> None:
-    site = two()
-    site.run(state)
-    site.documents["a.xml"].entries = {}
-    assert site.run(state).reported == (set(), set(), {"a1", "a2", "a3"})
-
-
 FAULTS = [{"status": 500}, {"is_cut": True}, {"status": 403}, {"body": b"<html><p>Hi</p></html>"}, {"body": b""}]
 
 
@@ -374,6 +367,8 @@ def test_removals_are_reported_even_if_no_document_is_readable(state: Path) -> N
     site.run(state)
     site.listed = ["b.xml"]
     site.later(DAY)
+    assert site.run(state).stream.counts.held_back == 3  # the site lists nothing
+    site.later(DAY)
     run = site.run(state)
     assert run.reported == (set(), set(), {"a1", "a2", "a3"})
     assert not run.stream.complete
@@ -436,7 +431,8 @@ def test_news_that_leave_their_sitemap_are_not_removed(state: Path) -> None:
     site = world(a=Document(body=body.format(news + page).encode()))
     assert site.run(state).reported == ({"n", "p"}, set(), set())
     site.documents["a.xml"].body = body.format("").encode()
-    assert site.run(state).reported == (set(), set(), {"p"})
+    assert site.run(state).stream.counts.held_back == 1
+    assert site.run(state, accept_removals=True).reported == (set(), set(), {"p"})
 
 
 @pytest.mark.parametrize("limits", [sr.Limits(tries=1, max_documents=2), sr.Limits(tries=1, max_index_depth=0)])
@@ -452,31 +448,203 @@ def test_children_of_an_unchanged_index_that_a_limit_leaves_out_are_not_gone(sta
 # --- mass removals -------------------------------------------------------------------------------------------------
 
 
-def many(count: int) -> Document:
-    return Document(entries(*(f"p{number}" for number in range(count))))
+def many(count: int, name: str = "p") -> Document:
+    return Document(entries(*(f"{name}{number}" for number in range(count))))
 
 
-@pytest.mark.parametrize(("left", "is_held"), [(998, True), (1001, False), (1002, False)])
-def test_mass_removals_are_withheld(state: Path, left: int, is_held: bool) -> None:
-    site = world(a=many(2002))
+# What the first and the second run find in each sitemap, and how many removals are held back then.
+MASS_REMOVALS = {
+    "600 to 0": ({"a": 600}, {"a": 0}, 600),
+    "5 to 0": ({"a": 5}, {"a": 0}, 5),
+    "1 to 0": ({"a": 1}, {"a": 0}, 1),
+    "3 of 5": ({"a": 5}, {"a": 2}, 0),
+    "2 of 3": ({"a": 3}, {"a": 1}, 0),
+    "6 of 11": ({"a": 11}, {"a": 5}, 0),
+    "10 of 11": ({"a": 11}, {"a": 1}, 0),
+    "11 of 21": ({"a": 21}, {"a": 10}, 11),
+    "11 of 22, exactly half": ({"a": 22}, {"a": 11}, 0),
+    "1004 of 2002": ({"a": 2002}, {"a": 998}, 1004),
+    "1001 of 2002, exactly half": ({"a": 2002}, {"a": 1001}, 0),
+    "11 of 21, from two sitemaps": ({"a": 11, "b": 10}, {"a": 5, "b": 5}, 11),
+    "one of two sitemaps is empty": ({"a": 3, "b": 30}, {"a": 0, "b": 30}, 3),
+    "one is empty, one loses some": ({"a": 3, "b": 30}, {"a": 0, "b": 20}, 3),
+    "one is empty, one loses nearly all": ({"a": 3, "b": 30}, {"a": 0, "b": 5}, 28),
+    "one of two is no longer listed": ({"a": 10, "b": 10}, {"b": 10}, 0),
+    "the larger one is no longer listed": ({"a": 11, "b": 10}, {"b": 10}, 11),
+    "the index lists nothing": ({"a": 3, "b": 3}, {}, 6),
+    "one stays, and is empty": ({"a": 3, "b": 3}, {"b": 0}, 6),
+}
+
+
+@pytest.mark.parametrize("case", MASS_REMOVALS)
+def test_mass_removals_wait_for_a_second_run_a_day_later(state: Path, case: str) -> None:
+    first, second, held_back = MASS_REMOVALS[case]
+    site = world(**{name: many(count, name) for name, count in first.items()})
     site.run(state)
-    site.documents["a.xml"] = many(left)
+    for name in first:
+        site.documents[f"{name}.xml"].entries = many(second.get(name, 0), name).entries
+    site.listed = [f"{name}.xml" for name in second]
+    gone = sum(first.values()) - sum(second.values())
     run = site.run(state)
-    assert len(run.of("removed")) == (0 if is_held else 2002 - left)
-    assert run.stream.counts.held_back == (2002 - left if is_held else 0)
-    assert run.codes == ({"X01": 1} if is_held else {})
-    if is_held:
-        assert site.run(state).stream.counts.held_back == 2002 - left  # still
-        assert len(site.run(state, accept_removals=True).of("removed")) == 2002 - left
-        assert site.run(state).reported == NOTHING
+    assert (len(run.of("removed")), run.stream.counts.held_back) == (gone - held_back, held_back)
+    assert run.codes.get("X01", 0) == bool(held_back)
+    site.later(DAY - HOUR)
+    again = site.run(state)
+    assert (again.reported, again.stream.counts.held_back) == (NOTHING, held_back)
+    assert again.codes == ({"X01": 1} if held_back else {})
+    with sr.state.State(state) as opened:
+        latest = opened.runs()[0]
+    assert (latest.complete, latest.held_back) == (not held_back, held_back)
+    site.later(HOUR)
+    last = site.run(state)
+    assert (len(last.of("removed")), last.stream.counts.held_back, last.codes) == (held_back, 0, {})
+    assert site.run(state).reported == NOTHING
 
 
-@pytest.mark.parametrize(("count", "is_held"), [(1000, False), (1001, True)])
-def test_thousand_removals_are_never_withheld(state: Path, count: int, is_held: bool) -> None:
-    site = world(a=many(count), b=Document(entries("b1")))
+@pytest.mark.parametrize("case", [case for case, (*_, held_back) in MASS_REMOVALS.items() if held_back])
+def test_urls_that_return_while_held_back_are_not_new(state: Path, case: str) -> None:
+    first, second, _ = MASS_REMOVALS[case]
+    site = world(**{name: many(count, name) for name, count in first.items()})
+    site.run(state)
+    documents, site.documents = site.documents, {f"{name}.xml": many(count, name) for name, count in second.items()}
+    listed, site.listed = site.listed, [*site.documents]
+    removed = site.run(state).of("removed")
+    site.documents, site.listed = documents, listed
+    assert site.run(state).reported == (removed, set(), set())
+    site.later(2 * DAY)
+    assert site.run(state).reported == NOTHING
+
+
+@pytest.mark.parametrize("case", [case for case, (*_, held_back) in MASS_REMOVALS.items() if held_back])
+def test_accepted_removals_are_not_held_back(state: Path, case: str) -> None:
+    first, second, _ = MASS_REMOVALS[case]
+    site = world(**{name: many(count, name) for name, count in first.items()})
+    site.run(state)
+    site.documents |= {f"{name}.xml": many(count, name) for name, count in second.items()}
+    site.listed = [f"{name}.xml" for name in second]
+    run = site.run(state)
+    accepted = site.run(state, accept_removals=True)
+    assert len(run.of("removed") | accepted.of("removed")) == sum(first.values()) - sum(second.values())
+    assert (accepted.stream.counts.held_back, accepted.stream.complete) == (0, True)
+    assert site.run(state).reported == NOTHING
+
+
+def test_removals_that_are_held_back_say_why(state: Path) -> None:
+    hint = "removed if a run 24 hours later finds the same, or with --accept-removals (accept_removals=True)"
+    site = world(a=many(3, "a"), b=many(30, "b"))
+    site.run(state)
+    for name, count, lost in (
+        ("a", 0, "3 URLs are no longer listed, as its sitemap lists nothing now"),
+        ("b", 5, "28 URLs are no longer listed, over half of all"),
+        ("b", 0, "33 URLs are no longer listed, and no other is"),
+    ):
+        site.documents[f"{name}.xml"] = many(count, name)
+        (problem,) = site.run(state).stream.problems.samples
+        assert str(problem) == f"X01 https://shop.example/: {lost}: held back; {hint}"
+
+
+def test_a_moved_url_is_not_held_back(state: Path) -> None:
+    """All URLs of a sitemap go to another, but one, which is on no sitemap now."""
+    site = world(a=Document(entries("a1", "a2", "a3")), b=Document(entries("b1")))
+    site.run(state)
+    site.documents["a.xml"].entries = {}
+    site.documents["b.xml"].entries |= entries("a1", "a2", lastmod="2026-01-02")
+    run = site.run(state)
+    assert (run.reported, run.stream.counts.held_back) == ((set(), {"a1", "a2"}, set()), 1)
+    site.later()
+    assert site.run(state).reported == (set(), set(), {"a3"})
+
+
+def test_a_urlset_that_becomes_an_index_has_not_lost_its_urls(state: Path) -> None:
+    site = world(a=many(5, "a"), b=many(20, "b"))
+    site.run(state)
+    site.documents["c.xml"] = many(4, "a")
+    ns = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+    site.documents[
+        "a.xml"
+    ].body = f"<sitemapindex {ns}><sitemap><loc>{loc('c.xml')}</loc></sitemap></sitemapindex>".encode()
+    assert site.run(state).reported == (set(), set(), {"a4"})
+
+
+def test_an_index_that_lists_nothing_beside_another_is_held_back(state: Path) -> None:
+    """Its children were not left out by choice; those of the other index were."""
+    ns = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+    def index(*names: str) -> Document:
+        children = "".join(f"<sitemap><loc>{loc(name)}</loc></sitemap>" for name in names)
+        return Document(body=f"<sitemapindex {ns}>{children}</sitemapindex>".encode())
+
+    site = world(one=index("a.xml"), two=index("b.xml", "c.xml"))
+    site.documents |= {f"{name}.xml": many(4, name) for name in "abc"}
+    site.run(state)
+    site.documents["one.xml"], site.documents["two.xml"] = index(), index("c.xml")
+    for later in (HOUR, DAY - HOUR):
+        run = site.run(state)
+        assert run.stream.counts.held_back == 4
+        site.later(later)
+    assert site.run(state).reported == (set(), set(), {f"a{number}" for number in range(4)})
+
+
+def test_a_feed_does_not_count_for_mass_removals(state: Path) -> None:
+    """Its URLs are never removed: neither as lost ones nor as ones that are left."""
+    feed = Document(many(100, "f").entries, is_feed=True)
+    site = world(a=many(21, "a"), f=feed)
+    site.run(state)
+    site.documents["a.xml"] = many(10, "a")
+    site.documents["f.xml"].entries = many(1, "g").entries
+    assert site.run(state).stream.counts.held_back == 11
+    site.listed = ["f.xml"]
+    assert site.run(state).stream.counts.held_back == 21
+
+
+def test_a_404_for_a_day_is_not_held_back_for_another(state: Path) -> None:
+    """Two runs 24 hours apart have found it; what else left in the second of them waits."""
+    site = world(a=many(30, "a"), b=many(3, "b"), c=many(3, "c"))
+    site.run(state)
+    site.documents["a.xml"].status = 404
+    site.run(state)
+    site.later()
+    site.documents["b.xml"].entries = {}
+    run = site.run(state)
+    assert (len(run.of("removed")), run.stream.counts.held_back) == (30, 3)
+
+
+def test_later_removals_wait_for_a_day_of_their_own(state: Path) -> None:
+    site = world(a=many(30), b=many(2, "b"))
+    site.run(state)
+    site.documents["a.xml"] = many(10)
+    assert site.run(state).stream.counts.held_back == 20
+    site.later(DAY - HOUR)
+    site.documents["b.xml"] = many(0)
+    assert site.run(state).stream.counts.held_back == 22
+    site.later(HOUR)
+    run = site.run(state)
+    assert (len(run.of("removed")), run.stream.counts.held_back) == (20, 2)
+    site.documents["a.xml"] = many(5)  # 5 of 12 more
+    run = site.run(state)
+    assert (len(run.of("removed")), run.stream.counts.held_back) == (5, 2)
+
+
+def test_a_failure_between_does_not_shorten_the_wait(state: Path) -> None:
+    """A run that did not read everything reports no removals at all."""
+    site = world(a=many(5, "a"), b=many(5, "b"))
     site.run(state)
     site.documents["a.xml"] = many(0)
-    assert len(site.run(state).of("removed")) == (0 if is_held else count)
+    assert site.run(state).stream.counts.held_back == 5
+    site.documents["b.xml"].status = 500
+    site.later()
+    assert site.run(state).reported == NOTHING
+    site.documents["b.xml"].status = 200
+    assert len(site.run(state).of("removed")) == 5
+
+
+def test_urls_that_new_settings_exclude_are_no_empty_sitemap(state: Path) -> None:
+    """But most of a site is held back with other settings, too."""
+    site = world(a=many(5, "a"), b=many(15, "b"))
+    site.run(state)
+    assert len(site.run(state, full=True, exclude="/a").of("removed")) == 5
+    run = site.run(state, full=True, exclude="/b")
+    assert (run.of("new"), run.stream.counts.held_back) == ({f"a{number}" for number in range(5)}, 15)
 
 
 def test_new_urls_do_not_offset_mass_removals(state: Path) -> None:
