@@ -24,36 +24,34 @@ from ..model.records import Outcome, UrlRecord
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import clean_url, is_clean
 from ..serialize.dumps import Dump, DumpFile, record_at
+from ..state.diff_rules import is_mass_removal
 from ..state.documents import expires
 from ..state.state import State, name_of_target
 from .documents import INCOMPLETE, WholeSiteCheck
 from .findings import url_key
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Collection, Generator
 
     from ..model.records import SitemapRef
     from .findings import CheckedUrls, Findings
 
     Source = str | os.PathLike[str] | Dump | State
 
-# X01 needs this many missing URLs, and over half of all: fewer come and go.
-MIN_MISSING_URLS = 20
-
 
 @attrs.define
 class Baseline:
     """An earlier dump or state. `sitemaps` and `feeds` are complete once listings() is exhausted.
 
-    `sitemaps` are those that were read; those of listings() may be left out. `roots` are those of them that no index
-    lists, empty if unknown. URLs leave `feeds` (feeds and news sitemaps) all the time.
+    `sitemaps` are those that were read, each with the URLs that listed it; those of listings() may be left out. `roots`
+    are those of them that no index lists, empty if unknown. URLs leave `feeds` (feeds and news sitemaps) all the time.
     """
 
     is_of_target: ClassVar[bool] = False  # whether it has the URLs of the same target, and no others
 
     name: str
     site: str | None
-    sitemaps: set[str] = attrs.field(factory=set, init=False)
+    sitemaps: dict[str, Collection[str]] = attrs.field(factory=dict, init=False)
     roots: set[str] = attrs.field(factory=set, init=False)
     feeds: set[str] = attrs.field(factory=set, init=False)
 
@@ -61,9 +59,11 @@ class Baseline:
         """All URLs, each with its line in the dump; None in a state. Each call starts from the beginning."""
         raise NotImplementedError
 
-    def _add_document(self, url: str | None, format: str | None, *, is_gone: bool = False) -> None:
+    def _add_document(
+        self, url: str | None, format: str | None, parents: Collection[str], *, is_gone: bool = False
+    ) -> None:
         if url is not None and format in SITEMAP_FORMATS and not is_gone:
-            self.sitemaps.add(url)
+            self.sitemaps[url] = parents
         if url is not None and expires(format):
             self.feeds.add(url)
 
@@ -111,7 +111,7 @@ class DumpBaseline(Baseline):
                 raise UsageError(f"{self.name}:{number}: that is a list of changes, not a dump: give a dump")
             record = record_at(self.name, number, with_stamp(json_object)) if kind in (None, "outcome") else None
             if isinstance(record, Outcome):
-                self._add_document(record.url, record.format)
+                self._add_document(record.url, record.format, record.parents)
                 self.roots |= _root(record)
             elif isinstance(record, UrlRecord):
                 loc = record.loc if is_clean(record.loc) else clean_url(record.loc).url
@@ -146,7 +146,8 @@ class StateBaseline(Baseline):
         """All URLs; StateError for the file, UsageError for the site."""
         with State(self.state) if isinstance(self.state, str) else nullcontext(self.state) as state:
             for document in state.documents(self.site):
-                self._add_document(document.url, document.format, is_gone=document.gone_since is not None)
+                is_gone = document.gone_since is not None
+                self._add_document(document.url, document.format, document.parents, is_gone=is_gone)
             yield from state.entries(self.site)
 
 
@@ -162,6 +163,10 @@ class BaselineCheck(WholeSiteCheck):
         self._listed_before = 0
         self._counts: Counter[str] = Counter()
         self._listed: set[str] = set()
+        self._numbers: dict[str | None, int] = {}  # of the documents in `_missing`
+        self._with_urls: set[str] = set()  # sitemaps that list URLs now
+        self._parents: set[str] = set()  # documents that list sitemaps now
+        self._formats: dict[str, str] = {}  # of the sitemaps that were read now
         self._has_documents = False
         self._has_index = False
         self._sitemaps_before: set[str | None] = set()
@@ -177,7 +182,7 @@ class BaselineCheck(WholeSiteCheck):
         return check
 
     def _load(self) -> None:
-        numbers: dict[str | None, int] = {}
+        numbers = self._numbers
         counts: Counter[str | None] = Counter()
         for entry in self._baseline.listings():
             number = numbers.setdefault(entry.sitemap, len(numbers))
@@ -193,12 +198,15 @@ class BaselineCheck(WholeSiteCheck):
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
         """Removes listed URLs from the missing ones."""
         self._listed.add(batch.sitemap)
+        if batch.keys:
+            self._with_urls.add(batch.sitemap)
         deque(map(self._missing.pop, batch.keys, repeat(None)), maxlen=0)
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
         """Remembers a listed sitemap, whether it can be read or not."""
         self._has_documents = True
         self._listed.add(ref.loc)
+        self._parents.add(ref.sitemap or "")
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         """Remembers a document; one at a well-known path only if it is a sitemap."""
@@ -208,6 +216,8 @@ class BaselineCheck(WholeSiteCheck):
         self._has_index = self._has_index or outcome.format == Format.INDEX
         self._is_of_site = self._is_of_site or bool(_root(outcome) and outcome.why != "given")
         self._robots_is_html = self._robots_is_html or hides_sitemap_lines(outcome)
+        if outcome.url is not None and outcome.format in SITEMAP_FORMATS:
+            self._formats[outcome.url] = outcome.format
         if outcome.url is not None and (outcome.why != "well-known" or outcome.format in SITEMAP_FORMATS):
             self._listed.add(outcome.url)
 
@@ -253,6 +263,12 @@ class BaselineCheck(WholeSiteCheck):
             message = f"no longer listed; URLs that it had in {self._baseline.name}: {self._counts[sitemap]:,}"
             findings.report("X02", message, sitemap=sitemap)
 
+    def _emptied(self) -> set[int]:
+        """The numbers of sitemaps that list nothing now, or whose index does."""
+        empty = {*self._formats} - self._with_urls - self._parents
+        by_index = {url for url, parents in self._baseline.sitemaps.items() if not empty.isdisjoint(parents)}
+        return {self._numbers[url] for url in empty | (by_index - self._listed) if url in self._numbers}
+
     def _vanished(self) -> list[str]:
         """Sitemaps of the baseline that are no longer listed."""
         # A dump of URLs alone does not name indexes and empty sitemaps.
@@ -262,10 +278,18 @@ class BaselineCheck(WholeSiteCheck):
     def _report_urls(self, findings: Findings) -> None:
         missing = len(self._missing)
         summary = f"{missing:,} of {count_of(self._listed_before, 'URL')} of {self._baseline.name} are no longer listed"
-        if missing < MIN_MISSING_URLS or missing * 2 <= self._listed_before or not findings.includes(("X01",)):
+        feeds = {url for url, format in self._formats.items() if expires(format)} | self._baseline.feeds
+        left = len(self._with_urls - feeds)
+        if not is_mass_removal(missing, missing / max(self._listed_before, 1), left):
+            emptied = self._emptied()
+            self._missing = {key: number for key, number in self._missing.items() if number in emptied}
+        if not (self._missing and findings.includes(("X01",))):
             if missing:
                 self.notes.append(f"{summary}; `sitemap-reader diff` lists them")
             return
+        if len(self._missing) < missing:
+            missing = len(self._missing)
+            summary += f", {missing:,} of them as their sitemaps list nothing now"
         with closing(self._baseline.listings()) as listings:
             for entry in listings:
                 if self._missing.pop(url_key(entry.loc), None) is None:

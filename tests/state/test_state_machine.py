@@ -144,12 +144,12 @@ class Machine(RuleBasedStateMachine):
 
     # --- runs ---
 
-    @rule(hours=hours)
-    def run(self, hours: int) -> None:
+    @rule(hours=hours, accepts=st.booleans())
+    def run(self, hours: int, accepts: bool) -> None:
         self.world.later(timedelta(hours=hours))
         self.mirror.new = set()
         appeared = self.time_of_new_pages()
-        with self.world.changes(self.state) as stream:
+        with self.world.changes(self.state, accept_removals=accepts) as stream:
             changes: list[Change] = []
             with suppress(sr.ReadError):  # nothing could be read or reported
                 for change in stream:
@@ -193,6 +193,9 @@ class Machine(RuleBasedStateMachine):
                 if name == FEED:
                     self.was_in_feed |= set(self.read[name])
         self.mirror.loose |= {page for page in self.mirror.new if sum(page in each for each in self.read.values()) > 1}
+        if stream.counts.held_back:  # these pages stay in the mirror until a later run
+            self.mirror.loose |= self.mirror.new
+            return
         if not stream.complete:
             self.mirror.loose |= self.mirror.new
             if not self._only_gone(stream):
