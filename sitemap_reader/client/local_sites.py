@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ..fetch.replay import is_inside
 from ..fetch.static_files import OneDocumentFetcher, StaticFilesFetcher
 from ..frontier.seeds import SCHEME, WELL_KNOWN, Seed
 from ..model.errors import UsageError
@@ -87,7 +88,7 @@ def likely_base(path: Path) -> tuple[str, Path] | None:
     """
     folder, files = (path, _candidates(path)) if path.is_dir() else (path.parent, [path])
     for file in files:
-        locs = [*_locs(file)] if file.is_file() else []
+        locs = [*_locs(file)] if file.is_file() and (file == path or is_inside(file, folder)) else []
         origins = {origin(loc) for loc in locs}
         if len(origins) == 1:
             return _with_path(folder, origins.pop(), locs), file

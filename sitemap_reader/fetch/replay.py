@@ -2,11 +2,12 @@
 
 A URL goes in, the Response that was recorded for it comes out. Layout: `<scheme>/<host%3Aport>/<path?query, escaped>`;
 a `.headers` file beside a body, unless it is a 200 without headers; and `site.toml`, with the seeds, at the top.
-Never reads or writes outside the folder, for any URL.
+Never reads or writes outside the folder, for any URL and any symbolic link in the folder, and reads regular files only.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import re
@@ -35,6 +36,7 @@ SEEDS_FILE = "site.toml"
 HEADERS_SUFFIX = ".headers"
 _MAX_NAME_CHARACTERS = 200  # file systems take 255 bytes; the suffixes need some
 _MAX_PATH_CHARACTERS = 1_000
+_MAX_HEADERS_BYTES = 1 << 20
 _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 ERROR_FIELD = "replay-error"
 _REMEDY_FIELD = "replay-remedy"
@@ -136,6 +138,18 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether no symbolic link leads from a path below a folder out of the folder, which may be a link itself."""
+    return path.resolve().is_relative_to(folder.resolve())
+
+
+def check_inside(path: Path, folder: Path) -> None:
+    """FetchError for a path that is_inside() refuses."""
+    if not is_inside(path, folder):
+        message = f"{path} is a symbolic link, or below one, that leads out of {folder}: not read"
+        raise FetchError(message, transient=False, remedy="try with a copy in the folder")
+
+
 def headers_path(body: Path) -> Path:
     return body.with_name(body.name + HEADERS_SUFFIX)
 
@@ -168,7 +182,7 @@ def one_line(text: str) -> str:
 
 def is_recording(folder: Path) -> bool:
     """Returns whether a folder is a recording."""
-    return (folder / SEEDS_FILE).is_file()
+    return (folder / SEEDS_FILE).is_file() and is_inside(folder / SEEDS_FILE, folder)
 
 
 def read_recording(folder: Path) -> tuple[tuple[str, ...], datetime | None]:
@@ -181,10 +195,10 @@ def read_recording(folder: Path) -> tuple[tuple[str, ...], datetime | None]:
     path = folder / SEEDS_FILE
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")
+    if not is_recording(folder):  # a pipe would be waited for
+        raise UsageError(f"{folder} was not written with record= (no {SEEDS_FILE})")
     try:
         table = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"{folder} was not written with record= (no {SEEDS_FILE})") from None
     except (OSError, ValueError) as exc:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
         raise UsageError(f"{path} cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
     seeds = table.get("seeds")
@@ -209,6 +223,8 @@ class ReplayFetcher:
         if body is None:
             yield Response(404, {}, AsyncChunks(iter(())), url)
             return
+        check_inside(body, self._folder)
+        check_inside(headers_path(body), self._folder)
         status, fields, error = _read_head(headers_path(body))
         has_body = body.is_file()
         if error and status is None and not has_body:
@@ -266,7 +282,7 @@ def _read_head(path: Path) -> tuple[int | None, dict[str, str], FetchError | Non
     text = ""
     if path.is_file():
         with open_file(path) as file:
-            text = file.read().decode("utf-8", "replace")
+            text = file.read(_MAX_HEADERS_BYTES).decode("utf-8", "replace")
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
@@ -396,6 +412,7 @@ class FolderRecorder(RecordingFetcher):
         if self._written and now - self._written < _RECORDED_EVERY:
             return
         self._path.mkdir(parents=True, exist_ok=True)
+        self._check_inside(self._path / SEEDS_FILE)
         if (self._path / SEEDS_FILE).exists():  # of an earlier target or run
             seeds = tuple(dict.fromkeys((*read_recording(self._path)[0], *seeds)))
         # A JSON string is a TOML basic string, unless surrogates are escaped in it.
@@ -423,12 +440,19 @@ class FolderRecorder(RecordingFetcher):
     def _free_path(self, url: str) -> Path:
         """Returns the path for a response, and removes an earlier one from the path that is not used."""
         path, other = replay_path(self._path, url), alternative_path(self._path, url)
+        for each in (path, headers_path(path), other, headers_path(other)):
+            self._check_inside(each)
         if path.is_dir() or any(parent.is_file() for parent in path.parents):
             path, other = other, path
         for old in (other, headers_path(other)):
             if old != path and old.is_file():
                 old.unlink()
         return path
+
+    def _check_inside(self, path: Path) -> None:
+        if not is_inside(path, self._path):
+            message = f"a symbolic link leads out of {self._path}: not written"
+            raise OSError(errno.EPERM, message, str(path))
 
 
 def _head_lines(response: Response, error: FetchError | None) -> list[str]:

@@ -19,7 +19,7 @@ import attrs
 from ..model.errors import FetchError
 from ..parser.normalise.urls import is_robots_txt
 from .client import Response
-from .replay import AsyncChunks, file_chunks, open_file
+from .replay import AsyncChunks, check_inside, file_chunks, open_file
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -56,7 +56,6 @@ class StaticFilesFetcher:
         self.folder = Path(folder)
         self.base = base
         self._document = document
-        self._root: Path | None = None  # resolved on first use
         self._names: dict[Path, frozenset[str]] = {}
 
     def file_of(self, url: str) -> Path | None:
@@ -122,11 +121,7 @@ class StaticFilesFetcher:
 
     def _inside(self, path: Path) -> Path:
         """The path; FetchError if symbolic links lead out of the folder."""
-        if self._root is None:
-            self._root = self.folder.resolve()
-        if not path.resolve().is_relative_to(self._root):
-            message = f"{path} is a symbolic link, or below one, that leads out of {self.folder}: not read"
-            raise FetchError(message, transient=False, remedy="try with a copy in the folder")
+        check_inside(path, self.folder)
         return path
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -272,6 +274,80 @@ def test_hostile_urls_stay_inside(tmp_path):
     assert {path for path in tmp_path.rglob("*") if path.is_file() and folder not in path.parents} == {outside}
     for url in urls:
         assert replay(folder, url)[2] == b"x"
+
+
+@pytest.fixture
+def linked(tmp_path):
+    """A recording in `rec` with links; a file and a folder outside of it."""
+    folder = tmp_path / "rec"
+    (tmp_path / "outside/deep").mkdir(parents=True)
+    for name in ("secret.txt", "sitemap.xml", "sitemap.xml.headers", "deep/sitemap.xml"):
+        (tmp_path / "outside" / name).write_text("status: 200\nx-secret: https://e.com/hunter2\n")
+    record(folder, {URL: Answer(chunks=(b"inside",)), "https://e.com/a/b.xml": Answer(chunks=(b"b",))})
+    return folder
+
+
+URL_OF_LINK = "https://e.com/link.xml"
+# Path in the recording -> what it links to.
+OUTWARD = {
+    "https/e.com/link.xml": "../../../outside/secret.txt",
+    "https/e.com/link.xml.headers": "../../../outside/sitemap.xml.headers",
+    "https/e.com": "../../outside",
+    "https": "../outside",
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need rights there")
+@pytest.mark.parametrize("absolute", [False, True])
+@pytest.mark.parametrize("place", OUTWARD)
+def test_links_out_of_the_recording_are_not_followed(linked, place, absolute):
+    url = {"https/e.com": "https://e.com/sitemap.xml", "https": "https://deep/sitemap.xml"}.get(place, URL_OF_LINK)
+    link = linked / place
+    if link.is_dir():
+        link.rename(linked / "moved")
+    link.symlink_to((link.parent / OUTWARD[place]).resolve() if absolute else OUTWARD[place])
+    status, headers, body, error = replay(linked, url)
+    assert (headers, body) == ({}, b"")
+    assert "is a symbolic link, or below one, that leads out of" in str(error), status
+    with pytest.raises(OSError, match="a symbolic link leads out of"):
+        record(linked, {url: Answer(chunks=(b"new",))})
+    with pytest.raises(OSError, match="a symbolic link leads out of"):
+        record(linked, {url: Answer()})
+    assert {file.read_text()[:11] for file in linked.parent.rglob("outside/**/*") if file.is_file()} == {"status: 200"}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need rights there")
+def test_links_within_the_recording_are_followed(linked):
+    (linked / "https/e.com/link.xml").symlink_to("a/b.xml")
+    (linked / "https/e.com/c").symlink_to("a")
+    (linked.parent / "current").symlink_to(linked)
+    for folder in (linked, linked.parent / "current"):
+        assert replay(folder, URL_OF_LINK)[2] == b"b"
+        assert replay(folder, "https://e.com/c/b.xml")[2] == b"b"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need rights there")
+def test_seeds_behind_a_link_out_of_the_folder_are_not_read(linked):
+    seeds = linked / "site.toml"
+    seeds.rename(linked.parent / "outside/site.toml")
+    seeds.symlink_to("../outside/site.toml")
+    with pytest.raises(UsageError, match=r"no site\.toml"):
+        read_recording(linked)
+    with pytest.raises(OSError, match="a symbolic link leads out of"):
+        record(linked, {URL: Answer()})
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_pipes_and_devices_are_not_read(linked):
+    os.mkfifo(linked / "https/e.com/link.xml")
+    os.mkfifo(linked / "https/e.com/link.xml.headers")
+    assert replay(linked, URL_OF_LINK)[:3] == (404, {}, b"")
+    (linked / "https/e.com/zero.xml").symlink_to("/dev/zero")
+    assert replay(linked, "https://e.com/zero.xml")[:3] == (404, {}, b"")
+    (linked / "site.toml").unlink()
+    os.mkfifo(linked / "site.toml")
+    with pytest.raises(UsageError, match=r"no site\.toml"):
+        read_recording(linked)
 
 
 def test_other_schemes_are_refused_and_not_recorded(tmp_path):

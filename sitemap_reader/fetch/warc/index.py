@@ -134,6 +134,8 @@ def read_index(path: Path) -> WarcIndex:
 
 
 def _add_records(path: Path, builder: _IndexBuilder) -> None:
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise UsageError(f"{path} is no file, and a WARC is read from a file only")
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         if not size:
