@@ -23,15 +23,19 @@ _MAX_SITES = 6
 
 def card(snapshot: SnapshotTables, verdict: str) -> str:
     """HTML: the verdict on lastmods, ten facts with one column per site, then the notes."""
-    first, *others = ([*map(escape, row)] for row in _rows(snapshot))
+    first, *others = ([*map(_escaped, row)] for row in _rows(snapshot))
     head = "".join(f"<th>{site}</th>" for site in first)
     rows = [f"<tr><th>{name}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>" for name, *cells in others]
-    verdicts = "<br>".join(map(escape, verdict.split(SITE_SEPARATOR)))
+    verdicts = "<br>".join(map(_escaped, verdict.split(SITE_SEPARATOR)))
     return (
         f"<div><p><strong>{verdicts}</strong></p>\n"
         f"<table><thead><tr>{head}</tr></thead>\n<tbody>{''.join(rows)}</tbody></table>\n"
-        f"<p>{'<br>'.join(map(escape, _notes(snapshot)))}</p></div>"
+        f"<p>{'<br>'.join(map(_escaped, _notes(snapshot)))}</p></div>"
     )
+
+
+def _escaped(text: str) -> str:
+    return escape(printable(text))
 
 
 def text_card(snapshot: SnapshotTables, verdict: str) -> str:

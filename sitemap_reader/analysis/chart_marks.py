@@ -147,6 +147,9 @@ def _bars(frame: pd.DataFrame, spec: ChartSpec, canvas: Canvas) -> Drawing:
     scale = alt.Scale(domain=[0, end * width / (width - number_width)], nice=False)
     x = alt.X(f"{spec.x}:Q", title=spec.x_title, scale=scale, axis=alt.Axis(grid=False, labels=False, ticks=False))
     title = " ".join(filter(None, [spec.y_title, f"(… is {prefix})" if prefix else ""])) or None
+    # Vega-Lite 6 puts titles into an expression, for the aria-label, and escapes only their quotes: a backslash would
+    # be an escape in it, or end its string.
+    title = title and title.replace("\\", "\N{REVERSE SOLIDUS OPERATOR}")
     y = alt.Y("_name:N", title=title, sort=short, axis=_name_axis(label_width(short)))
     bars = chart.mark_bar(color=canvas.colors.mark, height={"band": 0.7}).encode(x=x, y=y)
     texts = chart.mark_text(align="left", dx=4, color=canvas.colors.ink).encode(x=x, y=y, text="_text:N")

@@ -53,7 +53,7 @@ class Chart:
         """
         canvas = make_canvas(width, height, theme)
         _require_altair()
-        self.title = title
+        self.title = printable(title)
         self.altair: Any = _chart(rows, spec, title, notes, canvas)
 
     def to_svg(self) -> str:

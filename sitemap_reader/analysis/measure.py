@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pandas as pd
 
 from ..client.summary import count_of
-from ..model.errors import UsageError
+from ..model.errors import UsageError, printable, printable_lines
 from ..model.problems import percent
 from ..parser.normalise.dates import CLOCK_TOLERANCE, DAY, TIMED
 from .charts import Chart
@@ -65,7 +65,8 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
             return self._finding
         if rows <= all_rows:
             site = self["site"].iloc[0] if self["site"].nunique() == 1 < measured["site"].nunique() else None
-            return f"{len(self):,} of {count_of(len(measured), 'row')}" + (f" ({site} only)" if site else "")
+            only = f" ({printable(site)} only)" if site else ""
+            return f"{len(self):,} of {count_of(len(measured), 'row')}{only}"
         return f"{count_of(len(self), 'row')}, with other values than those measured"
 
     def chart(
@@ -94,20 +95,24 @@ class Measure(pd.DataFrame):  # type: ignore[misc]
         title = shown.finding if titled else ""
         return Chart(shown, self._spec, title=title, notes=notes, width=width, height=height, theme=theme)
 
+    def __repr__(self) -> str:
+        return printable_lines(super().__repr__())
+
     def _repr_html_(self) -> str:
         if self._spec is None:
-            return str(super()._repr_html_() or "")
+            return printable_lines(super()._repr_html_() or "")
         texts = [f"<strong>{escape(self.finding)}</strong>", escape(self.rule)]
         if self.verdict:
             texts.append(escape(self.verdict))
-        table = super()._repr_html_() or ""
+        table = printable_lines(super()._repr_html_() or "")
         return f"<p>{'<br>'.join(texts)}</p>\n{table}"
 
 
 def measure(frame: pd.DataFrame, *, rule: str, finding: str, spec: ChartSpec, verdict: str | None = None) -> Measure:
-    """A Measure with the rows of `frame`."""
+    """A Measure with the rows of `frame`; control characters in the texts are escaped."""
     rows = frame.reset_index(drop=True)
-    return _with({"rule": rule, "_finding": finding, "verdict": verdict, "_spec": spec, "_measured": rows}, rows)
+    texts = {"rule": printable(rule), "_finding": printable(finding), "verdict": verdict and printable(verdict)}
+    return _with({**texts, "_spec": spec, "_measured": rows}, rows)
 
 
 def _with(metadata: dict[str, Any], rows: Any, **options: Any) -> Measure:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import attrs
 
-from ..model.errors import SitemapReaderError, UsageError, install_hint
+from ..model.errors import SitemapReaderError, UsageError, install_hint, printable
 from .export import advertools_frame, write
 from .notes import named, selection_text
 from .tables import SnapshotTables, Tables, as_reusable, select_rows
@@ -120,7 +120,7 @@ class Snapshot(SnapshotTables):
         more = len(self.notes) - _REPR_NOTES
         notes = [shorten(note, _REPR_NOTE_CHARS, placeholder="…") for note in self.notes[:_REPR_NOTES]]
         notes += [f"{more:,} more notes"] if more > 0 else []
-        return f"<Snapshot of {'; '.join([self.name, *earlier_states(self), *notes])}>"
+        return printable(f"<Snapshot of {'; '.join([self.name, *earlier_states(self), *notes])}>")
 
     def __str__(self) -> str:
         from .card import text_card
@@ -147,7 +147,7 @@ class Snapshot(SnapshotTables):
         histories = self.site_histories
         from .lastmod_trust import verdict
 
-        return verdict(histories)
+        return printable(verdict(histories))
 
     @cached_property
     def _sitemap_histories(self) -> Histories:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 import attrs
 
 from ..frontier.filters import make_patterns
-from ..model.errors import UsageError, install_hint
+from ..model.errors import UsageError, install_hint, printable, printable_lines
 from ..model.problems import Problem
 from ..model.records import Outcome
 from ..serialize.arrow import Batches, require_pyarrow
@@ -156,10 +156,10 @@ class Table:
         return self._all_columns.select(columns)
 
     def __repr__(self) -> str:
-        return f"<Table of {len(self):,} rows: {', '.join(self.columns)}>"
+        return printable(f"<Table of {len(self):,} rows: {', '.join(self.columns)}>")
 
     def _repr_html_(self) -> str:
-        head: str = self.head()._repr_html_()
+        head = printable_lines(self.head()._repr_html_())
         return f"{head}\n<p>{len(self):,} rows</p>" if len(self) > _SHOWN_ROWS else head
 
 
@@ -432,7 +432,7 @@ class SnapshotTables(Dump):
     def notes(self) -> tuple[str, ...]:
         """What the tables lack, as sentences: URLs out of scope or filtered, sitemaps not read or read in part."""
         chosen = (f"only some of the URLs: {self.choice}",) if self.choice else ()
-        return (*chosen, *self._metadata.notes)
+        return tuple(map(printable, (*chosen, *self._metadata.notes)))
 
     @cached_property
     def complete(self) -> bool | None:

@@ -67,7 +67,7 @@ class Report(AuditResult):
 
     def __repr__(self) -> str:
         counts = ", ".join(count_of(self.count(severity), name) for severity, name in SEVERITY_NAMES.items())
-        return f"<Report of {self.target}: {counts} in {count_of(self.urls, 'URL')}>"
+        return printable(f"<Report of {self.target}: {counts} in {count_of(self.urls, 'URL')}>")
 
     def to_dict(self) -> dict[str, Any]:
         """The report as the object that to_json() writes."""

@@ -23,6 +23,9 @@ import re
 from json import dumps
 from typing import TYPE_CHECKING
 
+from .escapes import printable as printable
+from .escapes import printable_lines as printable_lines
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -34,17 +37,6 @@ if TYPE_CHECKING:
 
 # `user:password@`, even where the password contains a slash and the URL cannot be parsed.
 _LOGIN = re.compile(r"(?:(?<=//)|(?<=\./)|(?<![^\s'\"]))(?!USER:)[^\s@/'\"]*:(?!//)[^\s@]*@(?:[^\s@/]*@)*")
-
-
-def printable(text: str) -> str:
-    r"""The text on one line, with control and other unprintable characters as escapes.
-
-    >>> printable("a\x1b[31m\nb")
-    'a\\x1b[31m\\nb'
-    """
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 # actions/runner, ActionCommand.cs: `::name::` begins a line, also behind blanks; `##[name]` is anywhere in it.
@@ -114,7 +106,10 @@ def masked(text: str) -> str:
 
 
 class SitemapReaderError(Exception):
-    """Base class of all exceptions of this package."""
+    """Base class of all exceptions of this package; its text is one line, with control characters escaped."""
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class UsageError(SitemapReaderError, ValueError):
@@ -129,7 +124,7 @@ class UnknownKeyword(UsageError, TypeError):
 
 
 class FetchError(SitemapReaderError):
-    """A request without a response, or with an incomplete one; control characters in its text are escaped.
+    """A request without a response, or with an incomplete one; control characters in `message` are escaped.
 
     `code` is the code of the Problem that it becomes (F04 for networks, F13 for refused addresses); `transient` is
     whether a retry may help. `remedy`, what the user can do, follows the message; without it, an F04 that leaves
@@ -150,10 +145,7 @@ class DocumentChanged(SitemapReaderError):
 
 
 class FallbackFailed(SitemapReaderError):
-    """feedparser was not run, was stopped, or failed: the message says which and why, without control characters."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(printable(str(message)))
+    """feedparser was not run, was stopped, or failed: the message says which and why."""
 
 
 class StateError(SitemapReaderError):

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import attrs
 
+from .escapes import printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -150,7 +152,7 @@ class Problem:
     url: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.code} {self.place}: {self.message}"
+        return printable(f"{self.code} {self.place}: {self.message}")
 
     @property
     def place(self) -> str:
