@@ -14,6 +14,7 @@ import ssl
 import threading
 from concurrent.futures import Future
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -21,8 +22,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 import attrs
 
 from ..model.errors import FetchError, UsageError
-from ..model.limits import CHUNK_BYTES, Limits, checked_limits
-from .errors import CHECK_URL, REFUSED_ERRNO, RequestedUrl, describe_address, fetch_error, refused_address, shorten
+from ..model.limits import CHUNK_BYTES, MIB, Limits, checked_limits
+from .errors import (
+    CHECK_URL,
+    REFUSED_ERRNO,
+    ExcessFraming,
+    RequestedUrl,
+    describe_address,
+    fetch_error,
+    refused_address,
+    shorten,
+)
 from .request_headers import check_header
 from .ssrf_guard import address_refusal, literal_address
 
@@ -168,12 +178,15 @@ class AiohttpFetcher:
         self._open_responses += 1
         try:
             response = await self._send(requested, headers)
-            if protocol := _ResponseProtocol.of(response.connection):
-                protocol.reads(response.content)
+            protocol = _ResponseProtocol.of(response.connection)
+            if protocol:
+                protocol.reads(response.content, self._limits.max_wire_bytes)
             try:
                 chunks = _BodyChunks(response, requested)
                 yield Response(response.status, response.headers, chunks, url)
             finally:
+                if protocol:
+                    protocol.begin(None)  # the next request may not be one of a fetcher
                 response.release()  # closes the connection where the body was not read to its end
         finally:
             self._open_responses -= 1
@@ -195,6 +208,7 @@ class AiohttpFetcher:
             raise UsageError("a reader belongs to the event loop that it was first used on: make one for each loop")
         request_headers = CIMultiDict({"Accept-Encoding": "gzip", "User-Agent": self._user_agent})
         request_headers.update(headers)  # whatever the case of their names
+        max_wire_bytes = _max_wire_bytes.set(self._limits.max_wire_bytes)
         try:
             return await session.get(
                 URL(requested.url, encoded=True),
@@ -207,6 +221,8 @@ class AiohttpFetcher:
             )
         except (aiohttp.ClientError, OSError, ValueError) as exc:
             raise fetch_error(exc, requested) from exc
+        finally:
+            _max_wire_bytes.reset(max_wire_bytes)
 
     def _open_session(self) -> aiohttp.ClientSession:
         import aiohttp
@@ -246,7 +262,8 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
 
         async def connect(self, *args: Any, **options: Any) -> aiohttp.connector.Connection:
             connection = await super().connect(*args, **options)
-            _ResponseProtocol.of(connection)
+            if protocol := _ResponseProtocol.of(connection):
+                protocol.begin(_max_wire_bytes.get())
             return connection
 
     make_socket = kwargs.pop("socket_factory", None) or (lambda info: socket.socket(*info[:3]))
@@ -262,21 +279,31 @@ def guarded_connector(*, allow_private: bool = False, **kwargs: Any) -> aiohttp.
     return GuardedConnector(**{"limit": 0, **kwargs}, resolver=resolver, socket_factory=checked_socket)
 
 
+# What a response may have beside its body: heads, also of 1xx responses, sizes and extensions of chunks, trailers. A
+# byte of the body has no more than 5 of these, unless there are extensions or leading zeros.
+MAX_FRAMING_BYTES = MIB
+_FRAMING_PER_BYTE = 5
+# Of the request that a connector makes a connection for; None if it is not one of a fetcher.
+_max_wire_bytes: ContextVar[int | None] = ContextVar("max_wire_bytes", default=None)
+
 _HEAD_END = b"\r\n\r\n"
 
 
 class _ResponseProtocol:
-    """A protocol of asyncio between a transport and aiohttp's; corrects two faults of that.
+    """A protocol of asyncio between a transport and aiohttp's; corrects two faults of that, and counts bytes.
 
     aiohttp's parser drops a head if an error follows in the same call, such as a body that is longer than its
     Content-Length: it is fed the head separately. And it does not pass an error in a chunk to a reader that waits for
-    the body, which would wait forever.
+    the body, which would wait forever. It never tells how many bytes came that belong to no body.
     """
 
     def __init__(self, protocol: asyncio.BaseProtocol) -> None:
         self._protocol: Any = protocol
         self._body: aiohttp.StreamReader | None = None
         self._last_bytes = b""  # of earlier calls: the empty line that ends a head may have begun there
+        self._max_wire_bytes: int | None = None  # None: nothing is counted
+        self._received = 0  # since begin()
+        self._excess: ExcessFraming | None = None
 
     @classmethod
     def of(cls, connection: aiohttp.connector.Connection | None) -> _ResponseProtocol | None:
@@ -294,11 +321,32 @@ class _ResponseProtocol:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._protocol, name)
 
-    def reads(self, body: aiohttp.StreamReader) -> None:
-        """Sets the body that receives errors."""
-        self._body = body
+    def begin(self, max_wire_bytes: int | None) -> None:
+        """Begins a request, or another use of the connection."""
+        self._max_wire_bytes, self._received, self._body = max_wire_bytes, 0, None
+
+    def reads(self, body: aiohttp.StreamReader, max_wire_bytes: int) -> None:
+        """Sets the body that receives errors; counts from here on if it was not installed before the head."""
+        self._body, self._max_wire_bytes = body, max_wire_bytes
 
     def data_received(self, data: bytes) -> None:
+        self._pass_on(data)
+        self._received += len(data)
+        if self._max_wire_bytes is not None:
+            body = self._body.total_bytes if self._body is not None else 0
+            most = MAX_FRAMING_BYTES + min(body * _FRAMING_PER_BYTE, self._max_wire_bytes)
+            if self._received - body > most:
+                self._fail(ExcessFraming(f"over {most:,} bytes beside its body"))
+
+    def _fail(self, excess: ExcessFraming) -> None:
+        self._max_wire_bytes, self._excess = None, excess
+        self._protocol.set_exception(excess)
+        if self._body is not None:
+            self._body.set_exception(excess)
+        if self._protocol.transport is not None:
+            self._protocol.transport.abort()
+
+    def _pass_on(self, data: bytes) -> None:
         before = self._last_bytes
         known = before + data
         end = known.find(_HEAD_END)
@@ -311,7 +359,9 @@ class _ResponseProtocol:
     def connection_lost(self, exc: Exception | None) -> None:
         error, body = self._protocol.exception(), self._body
         self._protocol.connection_lost(exc)
-        if error is not None and body is not None and not body.is_eof() and body.exception() is None:
+        if error is None or body is None or body.is_eof():
+            return
+        if body.exception() is None or error is self._excess:  # aiohttp says of that only that the body is incomplete
             body.set_exception(error)
 
 

@@ -31,6 +31,10 @@ _MAX_REASON_CHARACTERS = 160
 CHECK_URL = "check the URL"
 
 
+class ExcessFraming(ValueError):
+    """A response with too many bytes that are not of its body; no OSError, as aiohttp would wrap that."""
+
+
 @attrs.frozen
 class RequestedUrl:
     """A URL as it is requested, without userinfo and fragment; its host and the timeouts, for messages."""
@@ -62,6 +66,7 @@ def fetch_error(exc: Exception, requested: RequestedUrl, received: int | None = 
         (HttpProcessingError, _invalid_body),
         (aiohttp.ClientPayloadError, _interrupted_body),
         (aiohttp.ServerDisconnectedError, _disconnected),
+        (ExcessFraming, _excess_framing),
         (ValueError, _invalid_url),  # InvalidURL, UnicodeError of the idna codec, or a port out of range
         (OSError, _disconnected),
         (RuntimeError, _interrupted_body),  # raised by bodies only
@@ -191,6 +196,11 @@ def _disconnected(exc: Exception, requested: RequestedUrl, received: int | None)
     if isinstance(number, int):
         return FetchError(f"{requested.host_port}: {os.strerror(number)}")
     return FetchError(f"{requested.host_port} closed the connection before it answered")
+
+
+def _excess_framing(exc: ExcessFraming, requested: RequestedUrl, received: int | None) -> FetchError:
+    message = f"{requested.host_port}: response has {exc}, as 1xx responses or chunk extensions{_after_bytes(received)}"
+    return FetchError(message, transient=False, remedy="check the server, or what stands before it")
 
 
 def _invalid_url(exc: Exception, requested: RequestedUrl, received: int | None) -> FetchError:

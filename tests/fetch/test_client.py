@@ -9,14 +9,14 @@ import math
 import socket
 import ssl
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import attrs
 import pytest
 from certificates import EXPIRED, tls_contexts
 from servers import free_port
 
-from sitemap_reader.fetch.client import AiohttpFetcher, guarded_connector
+from sitemap_reader.fetch.client import MAX_FRAMING_BYTES, AiohttpFetcher, guarded_connector
 from sitemap_reader.fetch.errors import RequestedUrl, fetch_error
 from sitemap_reader.model.errors import FetchError, UsageError
 from sitemap_reader.model.limits import CHUNK_BYTES, Limits
@@ -394,6 +394,119 @@ def test_buffered_bytes_of_a_broken_body_are_delivered(fault):
     received, message = asyncio.run(run())
     assert received == b"x" * 12_345
     assert "after 12,345 bytes" in message
+
+
+HINTS = b"HTTP/1.1 103 Early Hints\r\nA: " + b"x" * 7_900 + b"\r\n\r\n"
+EXTENSION = b"1;" + b"x" * 8_000 + b"\r\n \r\n"
+TRAILER = b"A: " + b"x" * 7_900 + b"\r\n"
+SLICE = 20  # of these blocks are sent at once
+AHEAD = 16 * 2**20  # bytes that sockets take beside those that are read
+
+
+async def sent_until_refused(head: bytes, block: bytes, *, guarded: bool = True, tls=None):
+    """The FetchError for a response of endless blocks; the bytes of the body that came, and those that were sent."""
+    import aiohttp
+
+    sent, bodies = 0, []
+
+    async def answer(reader, writer):
+        nonlocal sent
+        with suppress(ConnectionError):
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(head)
+            while True:
+                writer.write(block * SLICE)
+                sent += len(block) * SLICE
+                await writer.drain()
+                assert sent < 20 * AHEAD
+
+    listener = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls)
+    url = f"{'https' if tls else 'http'}://127.0.0.1:{listener.sockets[0].getsockname()[1]}/"
+    connector = guarded_connector(allow_private=True) if guarded else aiohttp.TCPConnector()
+    async with listener, aiohttp.ClientSession(connector=connector) as session:
+        each = fetcher(session=session, limits=Limits(max_wire_bytes=10**9), insecure=tls is not None)
+
+        async def read():
+            async with each.fetch(url, {}) as response:
+                async for chunk in response.chunks:
+                    bodies.append(chunk)
+
+        with pytest.raises(FetchError) as caught:
+            await read()
+    return caught.value, len(b"".join(bodies)), sent
+
+
+@pytest.mark.parametrize(
+    ("head", "block", "guarded"),
+    [
+        (b"", HINTS, True),
+        (CHUNKED, EXTENSION, True),
+        (CHUNKED, EXTENSION, False),
+        (CHUNKED + b"3\r\nabc\r\n0\r\n", TRAILER, True),
+    ],
+    ids=["1xx responses", "chunk extensions", "with another connector", "trailers"],
+)
+def test_bytes_beside_the_body_have_a_limit(head, block, guarded):
+    error, _, sent = asyncio.run(asyncio.wait_for(sent_until_refused(head, block, guarded=guarded), 30))
+    assert error.code == "F04"
+    assert sent < AHEAD
+    if block != TRAILER:  # for which aiohttp has a limit of its own
+        assert "bytes beside its body" in str(error)
+        assert not error.transient
+
+
+def test_bytes_beside_the_body_have_a_limit_over_tls(tmp_path):
+    server, _ = tls_contexts(EXPIRED, tmp_path)
+    error, body, sent = asyncio.run(asyncio.wait_for(sent_until_refused(CHUNKED, EXTENSION, tls=server), 30))
+    assert "bytes beside its body" in str(error)
+    assert body > 0, "what had arrived is read"
+    assert sent < AHEAD
+
+
+@pytest.mark.parametrize("extra", [-20_000, 600_000])  # it is known for what has been received at once
+def test_limit_of_bytes_beside_the_body(extra):
+    """Just under it the response is read."""
+    hints = HINTS * ((MAX_FRAMING_BYTES + extra) // len(HINTS))
+    if extra < 0:
+        assert answered(hints + ok(b"<urlset/>"))[1] == b"<urlset/>"
+    else:
+        with pytest.raises(FetchError, match="bytes beside its body"):
+            answered(hints + ok(b"<urlset/>"))
+
+
+def test_chunks_of_one_byte_are_within_it():
+    body = b"x" * (MAX_FRAMING_BYTES // 5 + 9_999)
+    assert answered(CHUNKED + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n")[1] == body
+
+
+def test_bytes_beside_the_body_are_counted_once_a_request():
+    async def run():
+        reply = HINTS * 80 + ok(b"abc")
+        async with serving(reply, "hold") as server, fetcher() as each:
+            for _ in range(4):  # in all, over twice the limit
+                async with each.fetch(server.url, {}) as response:
+                    assert b"".join([chunk async for chunk in response.chunks]) == b"abc"
+            return server.connections
+
+    assert asyncio.run(run()) == 1
+
+
+def test_other_requests_of_an_own_session_have_no_such_limit():
+    import aiohttp
+
+    async def run():
+        body = b"x" * (3 * MAX_FRAMING_BYTES)
+        async with (
+            serving(ok(body), "hold") as server,
+            aiohttp.ClientSession(connector=guarded_connector(allow_private=True)) as session,
+        ):
+            await get(server.url, session=session)
+            for _ in range(2):
+                async with session.get(server.url) as response:
+                    assert await response.read() == body
+            return server.connections
+
+    assert asyncio.run(run()) == 1
 
 
 def test_body_longer_than_its_length_ends_there_and_so_does_the_connection():
