@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 BACKOFF_SECONDS = 0.5
 MAX_BACKOFF_SECONDS = 30.0
 SLOW_DOWN_SECONDS = 5.0
-_MAX_SECONDS = 1e15  # a longer row of digits counts as this
+MAX_RETRY_AFTER_SECONDS = 86_400.0  # a longer one counts as this: a typo or a clock must not end all requests
 
 
 def backoff(tries: int, jitter: float) -> float:
@@ -52,15 +52,16 @@ def slow_down(tries: int) -> float:
 
 
 def retry_after(value: str | None, now: datetime) -> float | None:
-    """The seconds that a Retry-After header asks for (RFC 9110 10.2.3); 0 for a past date, None if unreadable.
+    """The seconds that a Retry-After header asks for (RFC 9110 10.2.3), at most MAX_RETRY_AFTER_SECONDS; 0 for a past
+    date, None if unreadable.
 
     `now` is timezone-aware.
     """
     value = (value or "").strip()
     if value.isascii() and value.isdigit():
-        return min(float(value), _MAX_SECONDS)
+        return min(float(value), MAX_RETRY_AFTER_SECONDS)
     until = http_date(value)
-    return None if until is None else max(0.0, (until - now).total_seconds())
+    return None if until is None else min(max(0.0, (until - now).total_seconds()), MAX_RETRY_AFTER_SECONDS)
 
 
 def http_date(value: str) -> datetime | None:

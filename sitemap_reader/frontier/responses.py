@@ -16,7 +16,7 @@ from ..model.limits import advice
 from ..parser.content.sniff import Format
 from ..parser.normalise.urls import clean_url
 from .document_request import Failed
-from .host_queue import retry_after, slow_down
+from .host_queue import MAX_RETRY_AFTER_SECONDS, retry_after, slow_down
 from .robots_rules import ALLOW_ALL, Rules, rules_for_status
 
 if TYPE_CHECKING:
@@ -125,7 +125,8 @@ def _busy(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
         is_limited = head.status == HTTPStatus.TOO_MANY_REQUESTS
         seconds = min(slow_down(request.tries), limits.max_wait_seconds) if is_limited else 0.0
     if seconds > limits.max_wait_seconds:
-        message += f", Retry-After {seconds:,.0f} s is over {limits.max_wait_seconds:,.0f} s"
+        stated = f"{seconds:,.0f} s{' or more' if seconds == MAX_RETRY_AFTER_SECONDS else ''}"
+        message += f", Retry-After {stated} is over {limits.max_wait_seconds:,.0f} s"
         remedy = advice("max_wait_seconds", "wait for it")
         return Refuse(Failed("F04", message, transient=False, remedy=remedy), skip_host=True)
     return Refuse(Failed(code_of(head.status), message), pause_seconds=seconds)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 
+from ..frontier.host_queue import MAX_RETRY_AFTER_SECONDS
 from ..model.errors import StateError, printable
 from .sinks import DeliveryFailed
 from .tasks import first_of
@@ -30,7 +31,6 @@ Result = TypeVar("Result")
 
 FIRST_BACKOFF_SECONDS = 1.0
 MAX_BACKOFF_SECONDS = 300.0
-MAX_RETRY_AFTER_SECONDS = 86_400.0
 ENTRIES_AT_ONCE = 100  # are read from the log, which is written to the disk before
 
 

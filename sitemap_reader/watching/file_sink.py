@@ -92,6 +92,11 @@ class FileSink:
         """`file` and the absolute path."""
         return f"file {self._path}"
 
+    @property
+    def public_name(self) -> str:
+        """The name for /healthz, which anyone may see: without folders."""
+        return f"file {self._path.name}"
+
     async def deliver(self, entry: LogEntry) -> None:
         """Appends the lines of an entry that the file does not have yet."""
         try:

@@ -73,7 +73,7 @@ def _metrics(watcher: Watcher, totals: Totals, pings: PingReceiver, streams: int
         if value is not None:
             yield _gauge(name, text, {"": value})
     yield _gauge("info", "The version of sitemap-reader.", {__version__: 1}, "version")
-    sinks = {masked(printable(sink.name)): sink for sink in health.sinks}
+    sinks = {masked(printable(sink.name)): sink for sink in totals.sinks}
     for make, name, text, field in _OF_SINKS:
         yield make(f"sink_{name}", text, {label: getattr(sink, field) for label, sink in sinks.items()}, "sink")
     yield _counter("requests", "Requests by status.", counters.requests, "status")

@@ -41,7 +41,10 @@ class Sink(Protocol):
 
     @property
     def name(self) -> str:
-        """The key under which the state keeps how far the sink is: the same in each run, and without secrets."""
+        """The key under which the state keeps how far the sink is: the same in each run, and without secrets.
+
+        /healthz shows it to anyone, unless the class has a `public_name` for that.
+        """
         ...
 
     async def deliver(self, entry: LogEntry, /) -> None:

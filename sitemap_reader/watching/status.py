@@ -120,8 +120,9 @@ def _newest(moment: datetime | None) -> tuple[bool, float]:
 class SinkStatus:
     """How far a sink is behind the log: in changes, and in seconds since the oldest of these was found.
 
-    `name` has no secrets. `fault` is why the last delivery failed, None where it did not. Since the start
-    there were `delivered` changes, `failures` of deliveries, and `dead_letters`: rejected entries, which were skipped.
+    `name` has no secrets, and in a Health no folder. `fault` is why the last delivery failed, None where it did not.
+    Since the start there were `delivered` changes, `failures` of deliveries, and `dead_letters`: rejected entries that
+    were skipped.
     """
 
     name: str
@@ -135,7 +136,10 @@ class SinkStatus:
 
 @attrs.frozen
 class Totals:
-    """Numbers over all sites. The changes are those of the last 24 hours; the budget is None where there is none."""
+    """Numbers over all sites. The changes are those of the last 24 hours; the budget is None where there is none.
+
+    `faults` say why the watch does not work.
+    """
 
     sites: int = 0
     documents: int = 0
@@ -147,6 +151,7 @@ class Totals:
     updated: int = 0
     removed: int = 0
     sinks: tuple[SinkStatus, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -164,7 +169,7 @@ class Counters:
 
 @attrs.frozen
 class Health:
-    """Whether the watch works. `faults` say why not: the state cannot be written, or visits have ended."""
+    """Whether the watch works, for anyone: without paths. `faults` say why not; Totals have the details."""
 
     faults: tuple[str, ...] = ()
     last_visit: datetime | None = None

@@ -158,7 +158,10 @@ class Visit:
     # --- in the thread of the state ---
 
     def _begin(self) -> Callable[[], ChangeRun]:
-        stored = self._stores.data.responses(self._name, self._since)
+        now, responses = self._clock(), self._stores.data.responses(self._name, self._since)
+        stored = {
+            url: response for url, response in responses.items() if response.at <= now
+        }  # else the clock was wrong
 
         def wrap(fetcher: Any) -> VisitFetcher:
             self.fetcher = VisitFetcher(fetcher, stored, self._clock, self._on_request)

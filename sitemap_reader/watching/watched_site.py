@@ -7,6 +7,7 @@ may be visited again; the values to store. Times are seconds since 1970, UTC.
 from __future__ import annotations
 
 from array import array
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +15,7 @@ from zlib import crc32
 
 import attrs
 
+from ..frontier.host_queue import MAX_RETRY_AFTER_SECONDS
 from ..parser.content.sniff import FEEDS, Format
 from ..parser.normalise.dates import TIMED
 from ..parser.normalise.urls import is_robots_txt
@@ -34,8 +36,10 @@ BACKOFF_SECONDS: Final = 300.0
 MAX_BACKOFF_SECONDS: Final = 24 * 3600.0
 _ROBOTS_SECONDS: Final = 24 * 3600.0  # RFC 9309 2.4: a robots.txt may be used for a day
 _MAX_FAULTS: Final = 20
+_MAX_FAILURES: Final = 1_000_000
 _MIN_INTERVALS: Final = {Format.RSS.value: 60.0, Format.ATOM.value: 60.0, Format.INDEX.value: 60.0, "news": 60.0}
 _DATED: Final = FEEDS | {"news"}  # their entries are listed as they are published
+_MAX_PAUSE_SECONDS: Final = MAX_RETRY_AFTER_SECONDS  # also of a backoff with its jitter, and a Crawl-delay
 # The fields of WatchedSite that are stored.
 _STORED: Final = ("added_at", "visited_at", "changed_at", "failing_since", "failures", "paused_until", "robots_at")
 
@@ -118,18 +122,26 @@ class WatchedSite:
 
     # --- before the visits ---
 
-    def load(self, values: Mapping[str, Any], documents: Iterable[tuple[StoredDocument, Mapping[str, Any]]]) -> None:
-        """Continues with stored values; those of a wrong type are ignored."""
+    def load(
+        self, values: Mapping[str, Any], documents: Iterable[tuple[StoredDocument, Mapping[str, Any]]], now: float
+    ) -> None:
+        """Continues with stored values; those of a wrong type are ignored.
+
+        Times in the future, as of a clock that was wrong, count as `now`: else no visit would be made until then.
+        """
         for name in _STORED:
             value = values.get(name)
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                setattr(self, name, type(getattr(self, name) or 0.0)(value))
+            if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+                latest = _MAX_FAILURES if name == "failures" else now
+                if name == "paused_until":
+                    latest += _MAX_PAUSE_SECONDS
+                setattr(self, name, type(getattr(self, name) or 0.0)(min(value, latest)))
         if "pings" in values:
             self.was_pinged = True
             self.schedule.set_source(self._pings, SignalRecord.from_json(values["pings"]))
         for stored, own in documents:
             rate = ChangeRate.from_json(own.get("rate"), prior_for(stored.format or ""))
-            looked_at = -inf if stored.looked_at is None else stored.looked_at.timestamp()
+            looked_at = -inf if stored.looked_at is None else min(stored.looked_at.timestamp(), now)
             listed = None if stored.lastmod is None else stored.lastmod.timestamp()
             document = _Document(stored.url, stored.format, stored.complete, listed, stored.entries)
             self._add(document, rate, looked_at, parent=_index_of(stored.parents))
@@ -231,12 +243,13 @@ class WatchedSite:
         if not failed and visit.has_ended and fetcher:
             self._note_robots(now, fetcher.stored_at)
         last = max(fetcher.last_request.values(), default=0.0) if fetcher else 0.0
-        self.paused_until = max(now + wait if wait else 0.0, last + (visit.crawl_delay or 0.0))
+        until = max(now + wait if wait else 0.0, last + (visit.crawl_delay or 0.0))
+        self.paused_until = min(until, now + _MAX_PAUSE_SECONDS)
 
     def _note_robots(self, now: float, stored_at: float | None) -> None:
         """Notes that robots.txt was read anew, or its response of an earlier time."""
         if stored_at is not None:
-            self.robots_at = max(self.robots_at, stored_at)  # of a visit after which the process was killed
+            self.robots_at = max(self.robots_at, min(stored_at, now))  # of a visit after which the process was killed
             return
         self.robots_at, self.refreshes = now, False
         for document in self.documents.values():
@@ -389,4 +402,7 @@ def _index_of(parents: Sequence[str]) -> str:
 
 
 def _moment(seconds: float | None) -> datetime | None:
-    return datetime.fromtimestamp(seconds, UTC) if seconds else None
+    """A time of the status; None where there is none, or no date can state it."""
+    with suppress(OverflowError, ValueError, OSError):
+        return datetime.fromtimestamp(seconds, UTC) if seconds else None
+    return None

@@ -47,6 +47,8 @@ SITES_AT_ONCE: Final = 50
 MAX_ADDED_SITES: Final = 10_000  # by pings
 KEEP_LOG: Final = timedelta(days=7)
 STATE_RETRY_SECONDS: Final = 30.0
+STATE_FAULT: Final = "the state cannot be read or written"
+SINK_FAULT: Final = "its changes are not delivered at present"
 _PRUNE_SECONDS: Final = 3600.0
 _MAX_SLEEP_SECONDS: Final = 60.0  # a longer sleep could outlast a change of the system's clock
 
@@ -116,7 +118,7 @@ class Watcher:
         for target in [*self._targets, *added]:
             site = self._add_site(target)
             if site is not None and site.name in known:
-                site.load(known[site.name], self._stores.data.documents(site.name))
+                site.load(known[site.name], self._stores.data.documents(site.name), self._now())
         return self._stores.log
 
     def _add_site(self, target: Target) -> WatchedSite | None:
@@ -311,8 +313,12 @@ class Watcher:
 
     def health(self) -> Health:
         """Whether the watch works, without a look at the disk."""
-        faults = () if self._state_error is None else (self._state_error,)
-        return Health(faults, self._last_visit, self._sinks())
+        faults = () if self._state_error is None else (STATE_FAULT,)
+        sinks = [
+            attrs.evolve(status, name=getattr(each.sink, "public_name", status.name), fault=status.fault and SINK_FAULT)
+            for each, status in zip(self.deliveries, self._sinks(), strict=True)
+        ]
+        return Health(faults, self._last_visit, tuple(sinks))
 
     def _sinks(self) -> tuple[SinkStatus, ...]:
         return tuple(
@@ -344,6 +350,7 @@ class Watcher:
             updated=updated,
             removed=removed,
             sinks=self._sinks(),
+            faults=() if self._state_error is None else (self._state_error,),
         )
 
     async def sites(self, query: SiteQuery) -> SitePage:

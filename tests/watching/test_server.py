@@ -756,8 +756,9 @@ async def test_health_is_200_or_503_with_the_faults(client):
 @served()
 async def test_metrics_are_read_by_prometheus_and_have_few_labels(client):
     client.watcher.statuses = SITES
-    client.watcher.numbers = Totals(sites=3, documents=7, budget_per_hour=1000)
-    client.watcher.report = Health(last_visit=NOW, sinks=(SinkStatus("stdout", 4, 1.5, None, 90, 7, 2),))
+    sinks = (SinkStatus("stdout", 4, 1.5, None, 90, 7, 2),)
+    client.watcher.numbers = Totals(sites=3, documents=7, budget_per_hour=1000, sinks=sinks)
+    client.watcher.report = Health(last_visit=NOW)
     client.watcher.counters = Counters(requests={"2xx": 5, "304": 6}, changes={"new": 2})
     await client.get(f"/ping?sitemap={URL}")
     await client.pings.join()

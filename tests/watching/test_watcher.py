@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -17,6 +18,8 @@ from watched_sites import START, MemoryWeb, VirtualClock, failing, index, urlset
 from sitemap_reader.pipeline.thread_pool import ThreadPool
 from sitemap_reader.state.state import State
 from sitemap_reader.watching import watcher
+from sitemap_reader.watching.delivery import Delivery
+from sitemap_reader.watching.file_sink import FileSink
 from sitemap_reader.watching.pings import Ping
 from sitemap_reader.watching.status import SiteQuery
 from sitemap_reader.watching.visit import Stores
@@ -262,6 +265,79 @@ def test_a_retry_after_is_waited_for(tmp_path: Path, web: MemoryWeb, clock: Virt
     run(main())
 
 
+FAR = ["99999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"]
+
+
+@pytest.mark.parametrize("value", FAR)
+def test_a_retry_after_counts_as_a_day_at_most(
+    tmp_path: Path, web: MemoryWeb, clock: VirtualClock, value: str
+) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(hours=2)
+            for url in (ROBOTS, ONE, TWO):
+                web.pages[url] = 503, {"Retry-After": value}
+            refused_at = await watch.run(hours=30)
+            (status,) = (await watch.watcher.sites(SiteQuery())).sites
+            assert status.next_visit is not None
+            assert status.backoff_until is not None
+            assert max(status.next_visit, status.backoff_until) <= clock() + timedelta(days=1)
+            web.pages[ROBOTS] = f"Sitemap: {ONE}\nSitemap: {TWO}\n".encode()
+            web.pages[ONE] = web.pages[TWO] = urlset("https://a.test/later")
+            await watch.run(hours=30)
+            assert any(at > refused_at for at, _ in web.requests)
+            assert ("new", "a.test/later") in await watch.changes()
+
+    run(main())
+
+
+STORED = ("added_at", "visited_at", "changed_at", "failing_since", "failures", "paused_until", "robots_at")
+
+
+@pytest.mark.parametrize("number", [253_402_300_799.0, 1e300, -1e300, 10**400])
+def test_stored_times_of_a_wrong_clock_end_no_visits(
+    tmp_path: Path, web: MemoryWeb, clock: VirtualClock, number: float
+) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(hours=2)
+        with closing(sqlite3.connect(tmp_path / "s.db")) as state, state:
+            (values,) = state.execute("SELECT watch FROM site").fetchone()
+            stored = json.dumps(json.loads(values) | dict.fromkeys(STORED, number))
+            state.execute("UPDATE site SET watch = ?", (stored,))
+        web.pages[ONE] = urlset("https://a.test/later")
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            (status,) = (await watch.watcher.sites(SiteQuery())).sites
+            assert status.next_visit is not None
+            assert status.next_visit <= clock() + timedelta(days=1)
+            await watch.run(hours=30)
+            assert ("new", "a.test/later") in await watch.changes()
+
+    run(main())
+
+
+TIMES = ("site.first_seen", "run.started", "run.ended", "document.looked_at", "document.read_at", "response.at")
+
+
+@pytest.mark.parametrize("number", [2**62, -(2**62), 253_402_300_800 * 10**6])
+def test_times_of_a_state_that_no_date_can_state_raise_nothing(
+    tmp_path: Path, web: MemoryWeb, clock: VirtualClock, number: int
+) -> None:
+    async def main() -> None:
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(hours=2)
+        with closing(sqlite3.connect(tmp_path / "s.db")) as state, state:
+            for table, name in (each.split(".") for each in TIMES):
+                state.execute(f"UPDATE {table} SET {name} = ?", (number,))  # noqa: S608
+        web.pages[ONE] = urlset("https://a.test/later")
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(hours=30)
+            assert (await watch.watcher.sites(SiteQuery())).sites[0].faults == ()
+            assert ONE in web.requested() or "a.test/one.xml" in web.requested()
+
+    run(main())
+
+
 def test_a_crawl_delay_holds_between_visits(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     """Within a visit the crawl waits in real time; the next visit begins no sooner either."""
 
@@ -322,17 +398,40 @@ def test_a_full_disk_loses_nothing(tmp_path: Path, web: MemoryWeb, clock: Virtua
             state.db.execute(f"PRAGMA max_page_count = {pages}")
             web.pages[ONE] = urlset(*(f"https://a.test/{number}" for number in range(20_000)))
             faults: set[str] = set()
+            health: set[str] = set()
             for _ in range(60):
                 await watch.run(minutes=5)
-                faults.update(watch.watcher.health().faults)
+                faults.update((await watch.watcher.totals()).faults)
+                health.update(watch.watcher.health().faults)
             (fault,) = faults
             assert "the disk is full" in fault
+            assert health == {"the state cannot be read or written"}
             assert len(await watch.changes()) == 3
             state.db.execute("PRAGMA max_page_count = 1000000")
             await watch.run(hours=2)
             assert watch.watcher.health().faults == ()
             new = [loc for kind, loc in await watch.changes() if kind == "new"]
             assert len(new) == len(set(new)) == 20_003
+
+    run(main())
+
+
+def test_health_has_no_folder_of_a_sink(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    async def main() -> None:
+        (tmp_path / "out").mkdir()
+        sink = FileSink(tmp_path / "out" / "changes.jsonl")
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            delivery = Delivery(watch.watcher.feed, sink)
+            delivery.status.is_failing, delivery.status.last_error = True, f"cannot write {tmp_path}: disk full"
+            watch.watcher.deliveries = [delivery]
+            (public,) = watch.watcher.health().sinks
+            (status,) = (await watch.watcher.totals()).sinks
+            assert (public.name, status.name) == ("file changes.jsonl", sink.name)
+            assert public.fault == "its changes are not delivered at present"
+            assert status.fault == delivery.status.last_error
+            delivery.status.is_failing = False
+            assert watch.watcher.health().sinks[0].fault is None
+        await sink.close()
 
     run(main())
 
