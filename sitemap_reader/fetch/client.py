@@ -294,7 +294,7 @@ class _ResponseProtocol:
 
     aiohttp's parser drops a head if an error follows in the same call, such as a body that is longer than its
     Content-Length: it is fed the head separately. And it does not pass an error in a chunk to a reader that waits for
-    the body, which would wait forever. It never tells how many bytes came that belong to no body.
+    the body, which would wait forever. It does not report how many bytes belong to no body.
     """
 
     def __init__(self, protocol: asyncio.BaseProtocol) -> None:

@@ -252,7 +252,7 @@ async def until_open(server: Client, streams: int) -> None:
 
 
 @pytest.mark.parametrize("limit", ["connections", "client_connections"])
-def test_connections_have_a_limit_but_one_that_waits_for_its_client_makes_room(limit):
+def test_connections_have_a_limit_and_a_new_one_replaces_one_that_waits(limit):
     async def run() -> None:
         async with client_with(ServerLimits(**{limit: 2})) as server:
             first, second = [await connected_to(server) for _ in range(2)]
