@@ -159,9 +159,8 @@ class Visit:
 
     def _begin(self) -> Callable[[], ChangeRun]:
         now, responses = self._clock(), self._stores.data.responses(self._name, self._since)
-        stored = {
-            url: response for url, response in responses.items() if response.at <= now
-        }  # else the clock was wrong
+        # A time in the future, of a clock that was wrong, would keep a robots.txt in use until then.
+        stored = {url: response for url, response in responses.items() if self._since < response.at <= now}
 
         def wrap(fetcher: Any) -> VisitFetcher:
             self.fetcher = VisitFetcher(fetcher, stored, self._clock, self._on_request)
