@@ -152,9 +152,9 @@ _FEED = '<rss version="2.0"><channel><item><link>https://e.com/a<![CDATA[</link>
 
 
 @pytest.fixture(scope="module")
-def stranger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def untrusted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of another author, with a module of every name, a feed, a dump and a list of hosts."""
-    folder = tmp_path_factory.mktemp("stranger")
+    folder = tmp_path_factory.mktemp("untrusted")
     for name in _MODULES:
         (folder / f"{name}.py").write_text(_TRAP.format(log=str(folder / "imported")))
     (folder / "feed.xml").write_text(_FEED)
@@ -191,7 +191,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "watch 127.0.0.1:1 --state w.db --redeliver",
     ],
 )
-def test_no_process_imports_from_the_working_folder(command: str, stranger: Path, script: Path) -> None:
+def test_no_process_imports_from_the_working_folder(command: str, untrusted: Path, script: Path) -> None:
     if command.startswith("harvest"):
         needs("distributed")
     elif command.startswith("compare"):
@@ -199,10 +199,10 @@ def test_no_process_imports_from_the_working_folder(command: str, stranger: Path
     words = [sys.executable, str(script), *command.split()]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
     done = subprocess.run(
-        words, cwd=stranger, env=environment, capture_output=True, text=True, timeout=120, check=False
+        words, cwd=untrusted, env=environment, capture_output=True, text=True, timeout=120, check=False
     )
     assert "Traceback" not in done.stderr
-    log = stranger / "imported"
+    log = untrusted / "imported"
     assert not log.exists(), log.read_text()
 
 
