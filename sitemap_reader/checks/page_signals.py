@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborHTMLParser
 
-_META_CHARSET = re.compile(rb"<meta[^>]+charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
+_META_CHARSET = re.compile(rb"<meta(?:(?!<meta)[^>])+charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)", re.IGNORECASE)
+_CHARSET = re.compile(r"charset\s*=\s*(?:[\"']\s*)?([\w.:-]+)", re.IGNORECASE)
 _LINK = re.compile(r"<([^<>]*)>((?:\s*;\s*[\w*]+\s*(?:=\s*(?:\"[^\"]*\"|[^\s;,\"]*))?)*)")
 _REL = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,\"]*))", re.IGNORECASE)
 _META_CHARSET_BYTES = 1024  # where HTML requires it

@@ -9,8 +9,9 @@ import re
 
 # Rules for these apply to indexing as such.
 AGENTS = frozenset({"robots", "googlebot", "bingbot"})
-# `max-image-preview:none` is about pictures in results.
-_LIMITS = re.compile(r"max-[\w-]+\s*:\s*[\w-]+")
+# `max-image-preview:none` is about pictures in results. Without its lookbehind the pattern would read `max-max-…` from
+# each `max-`: minutes for a page of 256 KiB.
+_LIMITS = re.compile(r"(?<![\w-])max-[\w-]+\s*:\s*[\w-]+")
 _NOINDEX = re.compile(r"(?<![\w-])(?:noindex|none)(?![\w-])")
 _DIRECTIVE_WITH_VALUE = re.compile(r"(?:max-[\w-]+|unavailable_after)", re.IGNORECASE)
 _AGENT = re.compile(r"\s*([\w-]+)\s*:\s*", re.ASCII)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 # RFC 9110 5.6.2: a field name is a token.
-_HEADER = re.compile(r"\s*([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*([^\x00-\x08\x0a-\x1f\x7f]*?)\s*")
+_HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:([^\x00-\x08\x0a-\x1f\x7f]*)")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _BYTES = re.compile(r"([0-9]{1,18}) *(|[kmg])(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": KIB, "m": MIB, "g": GIB}
@@ -62,12 +62,12 @@ def seconds_value(context: click.Context, param: click.Parameter, seconds: float
 
 def headers(context: click.Context, param: click.Parameter, lines: tuple[str, ...]) -> list[tuple[str, str]]:
     """`Name: value` -> (name, value). The error does not repeat a malformed line: it may hold a secret."""
-    matches = [_HEADER.fullmatch(line) for line in lines]
+    matches = [_HEADER.fullmatch(line.strip()) for line in lines]
     for number, match in enumerate(matches, 1):
         if match is None:
             which = f"header {number} of {len(lines)}" if len(lines) > 1 else "the header"
             raise click.BadParameter(f"{which} has no name and colon; write it as 'Name: value'", context, param)
-    return [(match[1], match[2]) for match in matches if match]
+    return [(match[1], match[2].strip()) for match in matches if match]
 
 
 def size(context: click.Context, param: click.Parameter, text: str | None) -> int | None:

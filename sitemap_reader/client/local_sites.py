@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # The last segment of a URL that is a document, and no folder: `sitemap.xml`; not `v1.2`.
-_FILE_NAME = re.compile(r"[^/]+\.[A-Za-z]\w*\Z")
+_FILE_NAME = re.compile(r".+\.[A-Za-z]\w*", re.DOTALL)
 _STDIN_NAME = "sitemap.xml"
 # Of each file that likely_base() looks at.
 _MAX_DEPTH = 8
@@ -60,7 +60,7 @@ def _document_seed(url: str) -> Seed:
 
 def _document_url(base: str, name: str) -> str:
     url = clean_base(base)
-    if _FILE_NAME.search(url[len(origin(url)) :]):
+    if _FILE_NAME.fullmatch(url[len(origin(url)) :].rpartition("/")[2]):
         return url
     folder = url if url.endswith("/") else f"{url}/"
     return str(clean_url(name.replace("%", "%25").replace("?", "%3F").replace("#", "%23"), folder).url)

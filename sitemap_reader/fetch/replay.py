@@ -100,7 +100,6 @@ _ESCAPES_TO_MASK = _ESCAPED | frozenset("%.")
 _DOTS = re.compile(r"\.(?=headers$)|^\.+$")
 # Windows has no names with a colon, ignores dots at the end, and has devices that no extension makes a file.
 _ON_WINDOWS = sys.platform == "win32"
-_LAST_DOTS = re.compile(r"\.+$")
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?=\.|$)", re.IGNORECASE)
 
 
@@ -113,7 +112,7 @@ def _safe_name(name: str) -> str:
     """Returns a name that is not "." or "..", does not end like a `.headers` file, and is not too long."""
     name = _DOTS.sub(lambda dots: "%2E" * len(dots[0]), name)
     if _ON_WINDOWS:
-        name = _LAST_DOTS.sub(lambda dots: "%2E" * len(dots[0]), name)
+        name = (stem := name.rstrip(".")) + "%2E" * (len(name) - len(stem))
         name = f"%%{ord(name[0]):02X}{name[1:]}" if _DEVICE.match(name) else name
     if len(name) <= _MAX_NAME_CHARACTERS:
         return name

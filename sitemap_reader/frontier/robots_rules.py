@@ -24,9 +24,9 @@ _INVISIBLE = re.compile("[\0\ufeff]")
 _AGENT_LINE = re.compile(r"^[^\S\n]*user(?:-|[^\S\n]*)agent(?:[^\S\n]*:|[^\S\n])([^\n]*)", re.IGNORECASE | re.MULTILINE)
 _AGENT = re.compile(r"\s*([^\s/;,#]+)")
 _PATTERN_LINE = re.compile(r"^(?!User-agent:)[^\n#]*[*$]", re.MULTILINE)
-# A rule, with any spelling of "disallow" that Protego accepts; of one that forbids, the literal beginning of its path:
-# empty unless that begins with one slash.
-_RULE = re.compile(r"\s*(?:allow|(d[a-z]*l[a-z]*w))\b\s*:?\s*(?=[^\s#])((?:/(?!/)[A-Za-z0-9_.~/-]*)?)", re.IGNORECASE)
+# A rule, with any spelling of "disallow" that Protego accepts (nine letters at most); of one that forbids, the literal
+# beginning of its path: empty unless that begins with one slash.
+_RULE = re.compile(r"\s*(?:allow|(d[a-z]{1,9}w))\b\s*(?::\s*)?(?=[^\s#])((?:/(?!/)[A-Za-z0-9_.~/-]*)?)", re.IGNORECASE)
 _COMPATIBLE = re.compile(r"\bcompatible;\s*([^\s/;()+]+)")
 _PRODUCT = re.compile(r"[^\s/;()]+")
 # Not a token (RFC 9309 2.2.1 has letters, "_" and "-"), so it is the beginning of no agent's name.

@@ -35,8 +35,11 @@ if TYPE_CHECKING:
 # --- text that is safe to show: without control characters, without passwords --------------------------------------
 
 
-# `user:password@`, even where the password contains a slash and the URL cannot be parsed.
-_LOGIN = re.compile(r"(?:(?<=//)|(?<=\./)|(?<![^\s'\"]))(?!USER:)[^\s@/'\"]*:(?!//)[^\s@]*@(?:[^\s@/]*@)*")
+# `user:password@`, even where the password contains a slash and the URL cannot be parsed. A password may also contain
+# what begins another login, so that one pattern would read to the next @ from each of them: the first pattern matches
+# what ends with @, or else what has none, and the second is searched in the former.
+_UP_TO_AT = re.compile(r"[^\s@]++(?:@(?:[^\s@/]*@)*)?")
+_USER = re.compile(r"(?:(?<=//)|(?<=\./)|(?<![^\s'\"]))(?!USER:)[^\s@/'\":]*+:(?!//)")
 
 
 # actions/runner, ActionCommand.cs: `::name::` begins a line, also behind blanks; `##[name]` is anywhere in it.
@@ -102,7 +105,12 @@ def masked(text: str) -> str:
     >>> masked("no folder https://me:secret@example.com/a, nor 'me:secret@intranet'")
     "no folder https://…@example.com/a, nor '…@intranet'"
     """
-    return _LOGIN.sub("…@", text)
+    return _UP_TO_AT.sub(_masked_login, text) if "@" in text else text
+
+
+def _masked_login(found: re.Match[str]) -> str:
+    user = _USER.search(found.string, *found.span()) if found[0].endswith("@") else None
+    return f"{found.string[found.start() : user.start()]}…@" if user else found[0]
 
 
 class SitemapReaderError(Exception):

@@ -413,7 +413,7 @@ def convert(value: Any, kind: Any, written: Any = None) -> Any:
 
 
 _PATH = re.compile(r" - at `\$([^`]*)`$")
-_STEP = re.compile(r"\.([^.\[]+)|\[(.+?)\]")
+_STEP = re.compile(r"\.([^.\[]+)|\[([^\[\]]+)\]")
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 _NO_DATE = "is not a date like 2024-01-31T08:30:00Z"
 # How a message of msgspec begins -> ours.

@@ -301,7 +301,7 @@ def _punycode(label: str) -> str:
 
 # --- parts of clean URLs -------------------------------------------------------------------------------------
 
-_USERINFO = re.compile(r"\A(\s*(?:[A-Za-z][A-Za-z0-9+.-]*://)?)[^/?#]*@")
+_USERINFO = re.compile(r"\A(\s*+(?:[A-Za-z][A-Za-z0-9+.-]*+://)?)[^/?#]*@")
 
 
 def origin(url: str) -> str:
