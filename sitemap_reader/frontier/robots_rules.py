@@ -23,7 +23,7 @@ _INVISIBLE = re.compile("[\0\ufeff]")
 # names with thousands of rules costs the product of both.
 _AGENT_LINE = re.compile(r"^[^\S\n]*user(?:-|[^\S\n]*)agent(?:[^\S\n]*:|[^\S\n])([^\n]*)", re.IGNORECASE | re.MULTILINE)
 _AGENT = re.compile(r"\s*([^\s/;,#]+)")
-_PATTERN_LINE = re.compile(r"^(?!User-agent:)[^\n#]*[*$]", re.MULTILINE)
+_PATTERN_LINE = re.compile(r"^(?!User-agent:)[^\n#]*[*$][^\n#]*", re.MULTILINE)
 # A rule, with any spelling of "disallow" that Protego accepts (nine letters at most); of one that forbids, the literal
 # beginning of its path: empty unless that begins with one slash.
 _RULE = re.compile(r"\s*(?:allow|(d[a-z]{1,9}w))\b\s*(?::\s*)?(?=[^\s#])((?:/(?!/)[A-Za-z0-9_.~/-]*)?)", re.IGNORECASE)
@@ -31,9 +31,12 @@ _COMPATIBLE = re.compile(r"\bcompatible;\s*([^\s/;()+]+)")
 _PRODUCT = re.compile(r"[^\s/;()]+")
 # Not a token (RFC 9309 2.2.1 has letters, "_" and "-"), so it is the beginning of no agent's name.
 _OTHER = "(other)"
-# Rules with * or $ times characters of a URL: some 0.1 s of comparing. 500 KiB hold 30,000 such rules, and the URL of a
-# sitemap may have 1 MiB: without a bound one look-up could take half a minute.
+# Rules with * or $ times characters of a URL: 0.1 to 0.3 s of comparing. 500 KiB hold 30,000 such rules, and the URL of
+# a sitemap may have 1 MiB: without a bound one look-up could take half a minute.
 _MAX_COMPARED = 32_000_000
+# str.find compares up to half of a text of less than 100 characters at each place of the URL: a rule of 100 characters
+# takes up to ten times as long as a short one.
+_LONG_RULE, _CHARACTERS_A_WEIGHT = 100, 20
 # What a rule costs in addition, as characters.
 _OF_A_PATTERN, _OF_A_LINE = 400, 100
 
@@ -49,6 +52,7 @@ class Rules:
     _agent: str = ""
     _parsed: Protego | None = None
     _patterns: int = 0
+    _weight: int = 0  # of the patterns, as so many short ones
     _lines: int = 0
     _beginnings: tuple[str, ...] = ()  # of the paths that a rule for our agent or * forbids
 
@@ -60,7 +64,7 @@ class Rules:
         """Why the URL may not be fetched: a reason, "" where a rule is the reason, None where it may."""
         if self._parsed is None:
             return self.why
-        if self._patterns * len(url) > _MAX_COMPARED:
+        if self._weight * len(url) > _MAX_COMPARED:
             return f"{self._patterns:,} rules with * or $ are too many to compare {len(url):,} characters with"
         # A server reads `/a/%2e%2e/b` as `/b` (RFC 3986 6.2.2.2), so what is forbidden there is forbidden by that name.
         ways = {url, comparable(url)}
@@ -75,9 +79,9 @@ class Rules:
 
     def effort(self, url: str) -> int:
         """The cost of refusal(), in characters compared: 10**9 of them take some seconds."""
-        if self._patterns * len(url) > _MAX_COMPARED:
+        if self._weight * len(url) > _MAX_COMPARED:
             return 0
-        return self._patterns * (len(url) + _OF_A_PATTERN) + self._lines * _OF_A_LINE
+        return self._weight * (len(url) + _OF_A_PATTERN) + self._lines * _OF_A_LINE
 
     @property
     def delay_seconds(self) -> float | None:
@@ -105,8 +109,9 @@ def parse_rules(text: str, user_agent: str) -> Rules:
     for pattern, instead in ((_INVISIBLE, ""), (_NO_LINE_ENDS, " "), (_LINE_END, "\n")):
         text = pattern.sub(instead, text)
     text = _AGENT_LINE.sub(lambda line: _addressee(line[1], agent), text)
-    patterns, lines = len(_PATTERN_LINE.findall(text)), text.count("\n")
-    return Rules(None, agent, Protego.parse(text), patterns, lines, _beginnings(text))
+    lengths = [len(line) for line in _PATTERN_LINE.findall(text)]
+    weight = sum(1 + min(length, _LONG_RULE) // _CHARACTERS_A_WEIGHT for length in lengths)
+    return Rules(None, agent, Protego.parse(text), len(lengths), weight, text.count("\n"), _beginnings(text))
 
 
 def product_token(user_agent: str) -> str:

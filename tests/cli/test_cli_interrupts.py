@@ -69,6 +69,33 @@ def test_an_interrupt_keeps_what_was_read(endless: str, number: signal.Signals) 
     assert "Traceback" not in reported
 
 
+# A robots.txt of nearly the largest size, in lines that a pattern may read again from each character.
+LONG_ROBOTS = {
+    "letters": b"User-agent: *\nd" + b"l" * 490_000,
+    "blanks": b"User-agent: *\nDisallow" + b" " * 490_000,
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("robots", LONG_ROBOTS)
+def test_a_long_line_of_a_robots_txt_delays_no_interrupt(
+    site_server: Any, endless: str, robots: str, number: signal.Signals
+) -> None:
+    server = site_server({"/robots.txt": (200, {}, LONG_ROBOTS[robots]), "/sitemap.xml": CUT})
+    command = [*PROGRAM, "dump", server.url, endless, "--allow-private"]
+    running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        while not server.received and running.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.2)  # it is read, or being read
+        running.send_signal(number)
+        _, reported = running.communicate(timeout=20)  # half a second; quadratic patterns take minutes
+    finally:
+        running.kill()
+    assert running.returncode == 130
+    assert b"Traceback" not in reported
+
+
 def test_an_interrupt_before_any_answer_is_130(site_server: Any) -> None:
     server = site_server({"/robots.txt": (200, {"Content-Length": "99"}, b"never whole")})
     running = subprocess.Popen(

@@ -111,6 +111,25 @@ def test_the_server_answers(tmp_path: Path) -> None:
     assert (process.returncode, out) == (0, ""), "with --listen alone nothing is printed"
 
 
+def test_the_server_answers_beside_a_site_whose_robots_txt_is_a_long_line(tmp_path: Path) -> None:
+    port, robots = free_port(), b"User-agent: *\nd" + b"l" * 490_000
+    with SiteServer({"/robots.txt": (200, {}, robots)}) as hostile, site("a") as server, watching(
+        f"{hostile.url}/", f"{server.url}/", "--state", tmp_path / "s.db", "--listen", f"127.0.0.1:{port}"
+    ) as process:
+        assert process.stderr is not None
+        while "listening on" not in (line := process.stderr.readline()):
+            assert line
+        while len(hostile.received) < 2:  # a well-known path is requested when robots.txt has been read
+            began = time.monotonic()
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=20) as response:
+                assert response.status == 200
+            assert time.monotonic() - began < 10  # some milliseconds
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    assert (process.returncode, out) == (0, "")
+
+
 def test_a_reader_of_stdout_that_ends_is_no_error(tmp_path: Path) -> None:
     with site("a") as server, watching(f"{server.url}/", "--state", tmp_path / "s.db") as process:
         assert process.stdout is not None

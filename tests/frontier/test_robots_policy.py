@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from protego import _protego
 
 from sitemap_reader.frontier.robots_rules import (
     ALLOW_ALL,
@@ -92,6 +93,14 @@ def test_accepted_robots_txt_syntax(text: str) -> None:
     assert not rules.allows(PAGE)
     assert rules.allows("https://example.com/other")
     assert rules.allows("https://example.com/robots.txt")
+
+
+@pytest.mark.parametrize("key", sorted(_protego._DISALLOW_DIRECTIVE))
+def test_every_spelling_of_disallow_that_protego_reads_is_suspected(key: str) -> None:
+    """The audit compares only the URLs that begin with a suspect."""
+    for written in (f"{key}:/page", f"{key.upper()} : /page", f"\t{key} /page # why", f"{key}:\u00a0 /page"):
+        rules = parse_rules(f"User-agent: *\n{written}", OURS)
+        assert (rules.allows(PAGE), rules.suspects("https://example.com")) == (False, (PAGE,)), written
 
 
 @pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\v", "\f", "\x1e"])

@@ -390,6 +390,11 @@ HOSTILE = {
     "newlines": lambda: "\n" * LIMIT,
     "spaces": lambda: "user-agent" + " " * LIMIT,
     "colons": lambda: filled(":\n"),
+    "letters": lambda: "User-agent: *\nd" + "l" * LIMIT,
+    "lines of letters": lambda: filled("dlllllll\n"),
+    "blanks before a path": lambda: "User-agent: *\nDisallow" + " " * LIMIT,
+    "blanks around a colon": lambda: "User-agent: *\nDisallow" + " " * (LIMIT // 2) + ":" + " " * (LIMIT // 2) + "#",
+    "patterns that match half": lambda: filled("Disallow:/*" + "a" * 49 + "b" + "a" * 49 + "\n"),
 }
 
 
@@ -399,7 +404,7 @@ def test_hostile_file_is_parsed_in_seconds_and_matched_in_less(name: str) -> Non
     started = time.process_time()
     rules = parse_rules(text, OURS)
     assert time.process_time() - started < 10  # some 1 s; one copy of the rules for every agent would take minutes
-    for length in (100, 2_000, 100_000):
+    for length in (100, 2_000, 7_000, 100_000):
         started = time.process_time()
         for number in range(5):
             rules.allows(f"{SITE}/{'a' * length}{number}")

@@ -36,7 +36,7 @@ DAMAGE_KINDS = {
     ),
     "missing tag added": re.compile(r" is missing: it was added "),
     "stray tag skipped": re.compile(r": it was skipped(?:; more may be lost)?$"),
-    "raw < or > read as text": re.compile(r" was read as (?:&lt;|[^<]*&gt;)"),
+    "raw < or > read as text": re.compile(r" was read as (?:&lt;|(?:(?! was read as )[^<])*&gt;)"),
     "malformed tag read as the intended one": re.compile(r" was read as <"),
 }
 

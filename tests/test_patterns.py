@@ -1,0 +1,231 @@
+"""No regular expression of the package takes time that grows faster than its text."""
+# Found and timed are those in calls of `re`, in the arguments of pandas, and in values of modules and classes.
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import re
+from collections import ChainMap
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+from pattern_growth import Growth, growth
+
+import sitemap_reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = Path(sitemap_reader.__file__).parent
+METHODS = frozenset({"match", "fullmatch", "search", "finditer", "findall", "sub", "subn", "split"})
+
+
+@attrs.frozen
+class Use:
+    """A pattern, its line, and the methods by which it is used."""
+
+    line: int
+    pattern: re.Pattern[Any]
+    methods: frozenset[str] = METHODS
+
+    @property
+    def calls(self) -> list[str]:
+        """The methods that differ in time: all others find all matches."""
+        return sorted({each if each in {"match", "fullmatch", "search"} else "findall" for each in self.methods})
+
+    @property
+    def growth(self) -> Growth | None:
+        return growth(self.pattern, self.calls)
+
+
+class Sample(str):
+    """In place of what only a call knows: a letter, whose attributes are that letter."""
+
+    def __getattr__(self, name: str) -> Sample:
+        return self
+
+
+class Samples(dict[str, Any]):
+    """A sample for any name."""
+
+    def __missing__(self, name: str) -> Any:
+        return self[""]
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in ast.walk(tree):
+        for child in ast.iter_child_nodes(node):
+            child.parent = node  # type: ignore[attr-defined]
+    return tree
+
+
+def uses(path: Path) -> Iterator[Use]:
+    """The patterns that a module compiles in a call of `re`, gives to pandas, or has as values of its own."""
+    name = ".".join(("sitemap_reader", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+    names = vars(importlib.import_module(name))
+    found = set()
+    for node in ast.walk(tree_of(path)):
+        if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+            continue
+        is_of_re = ast.unparse(node.func.value) == "re" and node.func.attr in {*METHODS, "compile"}
+        if is_of_re or any(each.arg == "regex" for each in node.keywords):
+            given = [*node.args[1:], *(keyword.value for keyword in node.keywords)]
+            flags = sum(value(each, names) for each in given if ast.unparse(each).startswith("re."))
+            pattern = re.compile(value(node.args[0], names), flags)
+            found.add((pattern.pattern, pattern.flags))
+            yield Use(node.lineno, pattern, methods_of(node, path))
+    imported = {
+        each.asname or each.name
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
+    }
+    for pattern in values({name: each for name, each in names.items() if name not in imported}):
+        if (pattern.pattern, pattern.flags) not in found:
+            yield Use(0, pattern)
+
+
+def value(node: ast.expr, names: dict[str, Any]) -> Any:
+    """The value of an expression, with samples of the names that only a call knows."""
+    of_calls: set[str] = set()
+    place: Any = node
+    while place := getattr(place, "parent", None):
+        if isinstance(place, (ast.FunctionDef, ast.Lambda)):
+            of_calls |= {each.arg for each in ast.walk(place) if isinstance(each, ast.arg)}
+    known = ChainMap({name: each for name, each in names.items() if name not in of_calls}, vars(builtins))
+    code = compile(ast.Expression(node), "pattern", "eval")
+    for sample in (Sample("a"), b"a"):
+        with suppress(TypeError):  # one is text, the other bytes
+            return eval(code, {}, ChainMap(*known.maps, Samples({"": sample})))  # noqa: S307
+    raise AssertionError(f"a pattern that this test cannot evaluate: {ast.unparse(node)}")
+
+
+def methods_of(call: ast.Call, path: Path) -> frozenset[str]:
+    """The methods that are called of what a call returns; all of them where that is passed on."""
+    assert isinstance(call.func, ast.Attribute)
+    if call.func.attr != "compile":
+        return frozenset({call.func.attr}) & METHODS or METHODS
+    match call.parent:  # type: ignore[attr-defined]
+        case ast.Attribute(attr=method):
+            return frozenset({method})
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            where = [path] if name.startswith("_") else PACKAGE.rglob("*.py")
+            loads = [node for each in where for node in ast.walk(tree_of(each)) if is_load(node, name)]
+            called = {getattr(node.parent, "attr", "") for node in loads} - {"pattern"}  # type: ignore[attr-defined]
+            return frozenset(called) if called and called <= METHODS else METHODS
+    return METHODS
+
+
+def is_load(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load)
+
+
+def values(given: Any) -> Iterator[re.Pattern[Any]]:
+    """The patterns among the values of a module, its classes and containers."""
+    for each in given.values() if isinstance(given, dict) else given:
+        each = getattr(each, "__self__", each)  # of a method as `search = re.compile(…).search`
+        if isinstance(each, re.Pattern):
+            yield each
+        elif isinstance(each, (dict, list, tuple, set, frozenset)) and each is not given:
+            yield from values(each)
+        elif isinstance(each, type) and each.__module__.startswith("sitemap_reader"):
+            yield from values(dict(vars(each)))
+
+
+# The texts of `testing` are those that it made.
+MODULES = [
+    path
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if path.parent.name != "testing" and re.search(r"\bre\.|regex=", path.read_text("utf-8"))
+]
+# A part of a pattern -> why its texts are short.
+BOUNDED = {
+    r"\?xml\s[^>]*?\bencoding": "charset.HEAD_BYTES: 1,024",
+    r"(?P<open>  !-- |": "next_resume_point() ends at the first that is open",
+}
+
+
+def is_bounded(pattern: re.Pattern[Any]) -> bool:
+    written = pattern.pattern if isinstance(pattern.pattern, str) else pattern.pattern.decode("latin-1")
+    return any(part in written for part in BOUNDED)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_time_grows_no_faster_than_the_text(path: Path) -> None:
+    unbounded = [use for use in uses(path) if not is_bounded(use.pattern)]
+    assert [(use.line, use.pattern.pattern, found) for use in unbounded if (found := use.growth)] == []
+
+
+def test_patterns_are_compiled_by_re_alone() -> None:
+    """Another way to a pattern would not be found here."""
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(tree_of(path)):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) and not node.level else []
+            assert {name.partition(".")[0] for name in names}.isdisjoint({"regex", "re2"}), path
+            assert not (isinstance(node, ast.ImportFrom) and node.module == "re"), path
+
+
+# --- what growth() finds ---
+
+QUADRATIC: list[tuple[str | bytes, int, str]] = [
+    (r"\s*(?:allow|(d[a-z]*l[a-z]*w))\b\s*:?\s*(?=[^\s#])", re.IGNORECASE, "match"),
+    (r"(?:(?<=//)|(?<![^\s'\"]))[^\s@/'\"]*:(?!//)[^\s@]*@(?:[^\s@/]*@)*", 0, "sub"),
+    (rb"""<\?xml\s[^>]*?\bencoding\s*=\s*(["'])\s*([^"'<>]{1,80}?)\s*\1""", 0, "match"),
+    (r"^.*a.*b", 0, "match"),
+    (r"\s*x\s*$", 0, "search"),
+    (r"\s+$", 0, "sub"),
+    (r"a*a*b", 0, "match"),
+    (r"allow\s*:?\s*/", 0, "match"),
+    (r"<([^<>]*)>(\s*;\s*[\w*]+\s*(=\s*\w*)?\s*)*,", 0, "match"),
+    (r"<([^>]*)>; rel=next", 0, "findall"),
+    (r"<!--.*?-->", re.DOTALL, "search"),
+    (r"max-[\w-]+:", 0, "findall"),
+    (r"\[(.+?)\]", 0, "search"),
+    (r"(?i:https?)://\S+@", 0, "search"),
+    (r"(\d+)(,\d+)*;", 0, "search"),
+    (r"(?>[a-z]+)=", 0, "search"),
+    (r"\w++:", 0, "search"),
+    (r"(?=.*x)y", 0, "search"),
+    (r"(a+)+$", 0, "match"),
+    (r"(?:x|x)*y", 0, "match"),
+    (r"(?:\w+\s?)*!", 0, "match"),
+]
+LINEAR: list[tuple[str | bytes, int, str]] = [
+    (r"\s*(?:allow|(d[a-z]{1,9}w))\b\s*(?::\s*)?(?=[^\s#])", re.IGNORECASE, "match"),
+    (r"[^\s@]++(?:@(?:[^\s@/]*@)*)?", 0, "sub"),
+    (r"<(?:\"[^\"]*\"|'[^']*'|[^>\"']++)*+>", 0, "match"),
+    (r"(?<![\w-])max-[\w-]+\s*:", 0, "findall"),
+    (r"<([^<>]*)>; rel=next", 0, "findall"),
+    (r"^\w+:", re.MULTILINE, "findall"),
+    (r"\s{0,10}x", 0, "search"),
+    (r"(?:\w+\s)*!", 0, "match"),
+    (r"\s*x\s*", 0, "fullmatch"),
+    (r"a*b*c*d", 0, "match"),
+    (rb"[^<\]]++", 0, "search"),
+    (r"[a-z0-9+.-]*://", 0, "match"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "flags", "method"), QUADRATIC)
+def test_quadratic_and_exponential_patterns_are_found(pattern: str, flags: int, method: str) -> None:
+    assert growth(re.compile(pattern, flags), [method])
+
+
+@pytest.mark.parametrize(("pattern", "flags", "method"), LINEAR)
+def test_linear_patterns_are_not(pattern: str, flags: int, method: str) -> None:
+    assert growth(re.compile(pattern, flags), [method]) is None
+
+
+def test_patterns_in_calls_with_local_names_are_evaluated() -> None:
+    """`scan.end_tag()` compiles a pattern with the name that it is given."""
+    found = {use.pattern.pattern for use in uses(PACKAGE / "parser" / "xml" / "scan.py")}
+    assert rb"</(?:[\w.-]+:)?a\s*>" in found
