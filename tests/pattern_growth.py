@@ -74,10 +74,10 @@ def growth(pattern: re.Pattern[Any], methods: Iterable[str], size: int = SHORT) 
         few = size // 2 if short > 10 * FLOOR_SECONDS else size
         # Processes beside this one take caches and cores from it: a ratio counts if it is found twice.
         for _ in range(2):
-            short = min(call(attempt.text(few)) for _ in range(2))
+            short = min(call(attempt.text(few)) for _ in range(3))
             if short < FLOOR_SECONDS / 2:
                 break
-            ratio = call(attempt.text(4 * few), 3 * MOST_GROWTH * short) / short
+            ratio = min(call(attempt.text(4 * few), 3 * MOST_GROWTH * short) for _ in range(3)) / short
             if ratio < MOST_GROWTH:
                 break
         else:
