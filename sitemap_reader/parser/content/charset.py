@@ -43,7 +43,9 @@ _PATTERNS = (
     (re.compile(rb"[\t-~]\0(?:[^\0]\0|\Z)"), "utf-16-le"),
     (re.compile(rb"\0[\t-~](?:\0[^\0]|\Z)"), "utf-16-be"),
 )
-_DECLARATION = re.compile(rb"""<\?xml\s[^>]*?\bencoding\s*=\s*(["'])\s*([^"'<>]{1,80}?)\s*\1""")
+# Linear: what may repeat is possessive, or cannot begin again inside itself.
+_DECLARATION = re.compile(rb"""<\?xml\s[^<>]*?\bencoding\s*+=\s*+(["'])\s*+([^"'<>]++)\1""")
+_MAX_LABEL = 80
 
 
 @attrs.frozen
@@ -67,7 +69,9 @@ def detect(head: bytes, http_charset: str | None = None) -> Charset:
     `head` is the first HEAD_BYTES, or all bytes of a shorter document.
     """
     declaration = _DECLARATION.search(head)
-    declared = declaration[2].decode("latin-1") if declaration else None
+    declared = declaration[2].decode("latin-1").rstrip() if declaration else None
+    if declared and len(declared) > _MAX_LABEL:
+        declared = None
     labels = [label for label in (declared, http_charset) if label]
     bom, codec = next(((bom, codec) for bom, codec in _BOMS if head.startswith(bom)), (b"", ""))
     text = head[len(bom) :]
