@@ -45,7 +45,8 @@ cdef enum State:
 
 cdef struct Entry:
     Span loc  # canonical, unless it is odd
-    Span lastmod  # this and the next as written
+    Span written_loc  # this and the next three as written
+    Span lastmod
     Span changefreq
     Span priority
     long long moment
@@ -863,6 +864,7 @@ cdef Result read_loc(Scan* s, Settings* settings, Entries* found, Entry* entry, 
     """The loc: canonical, or as written with OTHER."""
     cdef Url url
     cdef Span loc = text[0]
+    entry.written_loc = loc
     cdef Result result = as_url(s.data, found, &loc, &url)
     if result == READ and not settings.is_any_scope:
         result = OTHER if url.has_dot_escape else in_scope(text_start(s.data, found, &loc), loc.size, settings)

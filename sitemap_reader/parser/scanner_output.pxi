@@ -76,7 +76,10 @@ cdef class ScannedEntries:
     def texts(self, Py_ssize_t at):
         """loc, lastmod, changefreq and priority of an entry as in the document, empty where they are missing."""
         cdef Entry* entry = self._entry(at)
-        return self._text(&entry.loc), self._text(&entry.lastmod), self._text(&entry.changefreq), self._text(&entry.priority)
+        return (
+            self._text(&entry.written_loc), self._text(&entry.lastmod), self._text(&entry.changefreq),
+            self._text(&entry.priority),
+        )
 
     def extensions(self, Py_ssize_t at):
         """The values of the fields of EXTENSIONS of an entry."""

@@ -347,3 +347,12 @@ def _calls(body: bytes) -> int:
     calls = calls_of(feed)
     parser.close()
     return calls
+
+
+def test_length_of_a_url_in_an_entry_with_another_fault_is_that_of_its_text() -> None:
+    """The canonical URL has 3 characters for each byte of the path."""
+    entries = "".join(
+        f"<url><loc>https://example.com/{text}</loc><lastmod>soon</lastmod></url>" for text in ("a", "é" * 500)
+    )
+    body = f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'.encode()
+    assert [problem.code for problem in sr.parse(body).problems] == ["D01", "D01"]
