@@ -155,3 +155,34 @@ def test_importing_the_testing_tools_loads_no_parser_of_others() -> None:
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == ""
+
+
+ROOT = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+ENTRY = "<url><loc>https://shop.example/a</loc></url>"
+# Tags with which the builder of entries and the tolerant parser, or that and expat, once disagreed.
+TAGS = {
+    "a namespace without quotes": "<uRl'xmlns=x></ul<",
+    "a namespace behind a control character": "<uRl\x1bxmlns=x></ul></urlset>",
+    "a namespace of a byte-order mark": '<url xmlns="\ufeff"<url</urlset>',
+    "a namespace that ends in a tag": '<url xmlns="}"<url></ul></urlset>',
+    "an empty namespace of a prefix": "<e\x0cxmlns:a=&#1><loc<url><loc></loc></url>",
+    "a name that ends in a colon": "<\u00c4: ><loc<url><loc></loc></url>",
+    "a name that is only a colon": "<\u00c4:: ><loc<url><loc></loc></url>",
+    "the namespace of xmlns": '<x s=""\rxmlns:a="http://www.w3.org/2000/xmlns/"<url><loc></loc></url>',
+    "the namespace of xml": '<x s=""xmlns:a="http://www.w3.org/XML/1998/namespace"><url><loc></loc></url>',
+    "that in references": '<x s=""xmlns:a="http&#58;//www.w3.org/2000/xmlns/"><url><loc></loc></url>',
+    "an entry with an undeclared prefix": "<url><loc>/b</loc><x:url></url></x:url><x:url><loc></x:url>",
+}
+
+
+@pytest.mark.parametrize("scans", [True, False])
+@pytest.mark.parametrize("name", TAGS)
+def test_tags_that_only_the_tolerant_parser_accepts_end_nothing(name: str, scans: bool) -> None:
+    """Before the root's other entries, and as the root."""
+    for body, count in ((ROOT + ENTRY + TAGS[name], 1), ("<urlset" + TAGS[name], 0)):
+        parser = sr.SitemapParser(url=URL, _scans=scans)
+        items = [*parser.feed(body.encode()), *parser.close()]
+        urls = [item for item in items if isinstance(item, sr.UrlRecord)]
+        assert [item.loc for item in urls[:count]] == ["https://shop.example/a"] * count
+        assert any(isinstance(item, sr.Problem) and item.code == "S01" for item in items)
+        assert not parser.outcome.complete

@@ -5,11 +5,13 @@ from __future__ import annotations
 import cProfile
 import pstats
 import tracemalloc
+from time import process_time
 from typing import TYPE_CHECKING
 
 import pytest
 
 import sitemap_reader as sr
+from sitemap_reader.parser.content.charset import detect
 from sitemap_reader.parser.normalise.urls import clean_url, comparable
 
 if TYPE_CHECKING:
@@ -183,3 +185,37 @@ def test_url_of_a_million_characters_takes_few_calls(piece: str) -> None:
     assert loc.url is not None
     profile.runcall(comparable, loc.url)
     assert pstats.Stats(profile).total_calls < 1_000 + text.count("/") * 2 + text.count("..") * 2
+
+
+def seconds(act: Callable[[], object]) -> float:
+    """The processor time of the fastest of three."""
+    times = []
+    for _ in range(3):
+        started = process_time()
+        act()
+        times.append(process_time() - started)
+    return min(times)
+
+
+SEARCHED = {
+    "sections without end": lambda count: ROOT + b"<uRl><![CDATA[" * count,
+    "sections without end, of other names": lambda count: (
+        ROOT + b"<url>" + b"".join(b"<x%d><![CDATA[" % number for number in range(count))
+    ),
+    "sections without end in entries": lambda count: ROOT + (b"<url>" + LOC + b"<x><![CDATA[") * (count // 3),
+    "sections in damaged tags": lambda count: ROOT + b"<url<![CDATA[</ur\xef\xbb\xbfl>" * (count // 2),
+    "what has no end behind the root": lambda count: ROOT + END + b"<![CDATA[<url><!--<?x " * count,
+    "instructions without end": lambda count: ROOT + b"<url><?x " * count,
+}
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_end_that_is_missing_is_not_searched_for_again_and_again(name: str) -> None:
+    small, large = (SEARCHED[name](count) for count in (1_500, 6_000))
+    assert seconds(lambda: read(large)) < 9 * seconds(lambda: read(small)) + 0.05
+
+
+@pytest.mark.parametrize("opening", [b'<?xml version="1.0" encoding="', b"<?xml version='1.0' encoding='x", b"<?xml "])
+def test_declaration_without_end_is_searched_once(opening: bytes) -> None:
+    small, large = (opening + b" " * count for count in (2_000, 8_000))
+    assert seconds(lambda: detect(large)) < 9 * seconds(lambda: detect(small)) + 0.005

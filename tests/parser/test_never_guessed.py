@@ -27,6 +27,7 @@ def atom(inside: str) -> str:
 
 A = HOST + "a"
 B = HOST + "b"
+HOLE = "\0" * 16
 QUOTED = f"</description></item><item><link>{B}</link></item>"
 
 # name, document, the returned paths, whether it is complete
@@ -95,6 +96,49 @@ ROWS: list[tuple[str, str, str, bool]] = [
      urlset(f'<url><loc>{A}<b></loc></url><?php "<url><loc>{B}</loc></url>" ?>'), "z", False),
     ("a list of URLs that is none", f"urlset>\n<url><loc>\n{A}</loc></url>", "", False),
     ("markup in a list of URLs", f"{A}\n{B}</loc>\n", "a", True),
+    # sections, comments and instructions over entries
+    ("a section without an end in an entry", urlset(f"<url><loc>{A}</loc><![CDATA[\n<url><loc>{B}</loc></url>"),
+     "a b z", True),
+    ("a section without an end in a field",
+     urlset(f"<url><loc>{A}</loc><lastmod><![CDATA[2026<priority>1</priority></url>"
+            f"<url><loc>{B}</loc><lastmod>2026</lastmod></url>"), "a b:2026 z", True),
+    ("a section over entries, in a field", urlset(
+        f"<url><loc>{A}</loc><lastmod><![CDATA[2026</lastmod></url><url><loc>{B}</loc><x>]]></x></lastmod></url>"),
+     "a z", False),
+    ("a section between entries", urlset(f"<![CDATA[<url><loc>{A}</loc></url>]]>"), "z", False),
+    ("a section of text between entries", urlset("<![CDATA[a < b]]>"), "z", True),
+    ("a section that quotes an entry", rss(
+        f"<item><link>{A}</link><description><![CDATA[<url><loc>{B}</loc></url>]]></description></item>"), "a z", True),
+    ("a section over items", rss(f"<item><link>{A}</link><description><![CDATA[<p>a<escription></item><item>"
+     f"<link>{B}</link><description><![CDATA[b]]></description></item>"), "a z", False),
+    ("a comment", urlset(f"<!-- <url><loc>{A}</loc></url> -->"), "z", True),
+    ("a comment behind a repair", urlset(f"<url><loc>{A}</loc>&</url><!-- <url><loc>{B}</loc></url> -->"), "a z", True),
+    ("a comment in a damaged tag", urlset(f"<url<!-- <url><loc>{A}</loc></url> -->"), "z", False),
+    ("a comment in a damaged end tag", urlset(f"<url><loc>{A}</loc></url<!-- ><url><loc>{B}</loc></url> -->"),
+     "a z", False),
+    ("a malformed instruction", urlset(f"<?</x><url><loc>{A}</loc></url>?>"), "z", False),
+    ("a malformed instruction over nothing", urlset(f"<url><loc>{A}</loc><? echo ?></url>"), "a z", True),
+    ("an instruction over an entry", urlset(f"<?x <url><loc>{A}</loc></url>?>"), "z", False),
+    # behind the end of the root
+    *((f"{what} without an end behind the root", urlset("") + f"{opening}<url><loc>{A}</loc></url>", "z", False)
+      for what, opening in (("section", "<![CDATA["), ("comment", "<!-- "), ("instruction", "<?x "))),
+    ("a section over an entry behind the root",
+     urlset("") + f"<![CDATA[<url><loc>{A}</loc></url>]]><url><loc>{B}</loc></url></urlset>", "z b", False),
+    ("a comment without an end and entries behind the root", urlset("") + "<!-- made by x", "z", True),
+    # a hole in the file
+    ("a hole over entries", urlset(f"<url><loc>{A}</loc>{HOLE}ge></url>"), "a z", False),
+    ("a hole between entries", urlset(f"<url><loc>{A}</loc></url>{HOLE}"), "a z", False),
+    ("a hole in a URL", urlset(f"<url><loc>{A}{HOLE}{B}</loc></url>"), "z", False),
+    ("a hole in a tag", urlset(f"<url><loc>{A}</loc><last{HOLE}></url>"), "a z", False),
+    ("a hole in a comment", urlset(f"<url><loc>{A}</loc></url><!-- {HOLE} -->"), "a z", False),
+    ("a hole in a title", rss(f"<item><title>x{HOLE}</title><link>{A}</link></item>"), "a z", False),
+    ("NULs that are no hole", urlset(f"<url><loc>{A}</loc></url>\0\0\0"), "a z", True),
+    ("NULs behind the end", urlset(f"<url><loc>{A}</loc></url>") + HOLE, "a z", True),
+    # URLs that no location holds
+    ("a URL in a tag that is none", urlset(f"</ur><ul><oc>{A}</oc></ul>"), "z", False),
+    ("a URL in an unknown element of a repaired entry", urlset(f"<url><loc>{A}</loc></ul><ul><oc>{B}</oc></url>"),
+     "a z", False),
+    ("entry of another format in an empty one", atom(f'<entry<url><id>x</id><link href="{A}"/></entry>'), "z", False),
     # truncated documents
     ("nothing but damage in capitals",
      f"<urlset><Url><lastmod><lastmod></stmo><loc>{A}</loc></url></urlset>", "a", True),

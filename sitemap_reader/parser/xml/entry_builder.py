@@ -15,7 +15,7 @@ from ...model.limits import over_limit
 from ...model.problems import Problem, report
 from .elements import XML_BASE, Entry, Vocabulary, clark, is_core, text_of
 from .errors import EVENT_STEPS, Misplaced, Stop, TooLong
-from .scan import declared_namespaces, names_location, tag_name
+from .scan import DATA, declared_namespaces, holds_entry, names_location, tag_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +57,7 @@ class EventParser:
     CharacterDataHandler: Any
     StartCdataSectionHandler: Any
     EndCdataSectionHandler: Any
+    ProcessingInstructionHandler: Any
     ordered_attributes: bool
     CurrentByteIndex: int  # of the present event
 
@@ -397,11 +398,18 @@ class EntryBuilder:
         def end_section() -> None:
             self.in_section = False
             content = "".join(text[section:])
-            if not stack or "<" not in content:
+            if "<" not in content:
                 return
-            is_core_location = "}" not in stack[-1].tag and names_location(clark(stack[-1].tag)[1].encode())
-            if is_core_location or "<![CDATA[" in content:
+            is_core_location = stack and "}" not in stack[-1].tag and names_location(clark(stack[-1].tag)[1].encode())
+            holds_section = stack and "<![CDATA[" in content
+            # A text may quote entries.
+            is_text = len(stack) > 1 and stack[-1].tag.encode() not in DATA
+            if is_core_location or holds_section or (not is_text and holds_entry(content.encode())):
                 raise Misplaced("a CDATA section holds markup", self.section_start)
+
+        def instruction(target: str, content: str) -> None:
+            if "<" in content and holds_entry(content.encode()):
+                raise Misplaced("a processing instruction holds entries", parser.CurrentByteIndex + shift)
 
         vocabulary.note = note
         self.open_entry, self.abandon = open_entry_now, abandon
@@ -410,6 +418,7 @@ class EntryBuilder:
         self.line, self.skip = line, skip
         parser.StartCdataSectionHandler = start_section
         parser.EndCdataSectionHandler = end_section
+        parser.ProcessingInstructionHandler = instruction
         parser.ordered_attributes = False
         parser.StartElementHandler = start
         parser.EndElementHandler = end

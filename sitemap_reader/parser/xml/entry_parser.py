@@ -29,7 +29,7 @@ from .recovery.structure import Lost
 from .recovery.tolerant_parser import TolerantParser
 from .repair_log import RepairLog
 from .replay_buffer import ReplayBuffer
-from .scan import blank_doctype, epilog_end, line_breaks, next_resume_point
+from .scan import blank_doctype, epilog_end, holds_entry, line_breaks, next_resume_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -179,7 +179,7 @@ class EntryParser:
 # --- recovery ---
 
 # Constructs that may be unended where the bytes end.
-_UNENDED = {b"<!--": "a comment", b"<?": "a processing instruction"}
+_UNENDED = {b"<!--": "a comment", b"<?": "a processing instruction", b"<![CDATA[": "a CDATA section"}
 
 
 class Recovery:
@@ -288,15 +288,18 @@ class Recovery:
         if is_tolerant:  # behind the text
             begun = data.find(b"<", start)
             start = len(data) if begun < 0 else begun
-        what = "the end of the root element was not reached"
-        for opening, name in _UNENDED.items():
-            if data.startswith(opening, start):
-                what = f"{name} never ends: what is behind its beginning is lost"
+        what = self._unended_at(start) or "the end of the root element was not reached"
         self.cut = True
         ends = data.startswith(b"</", start)
         opened = self._tolerant.take_opened(ends=ends) if is_tolerant else self._builder.open_entry(ends)
         self._emit(opened, report("S01", what, line=self._buffer.line_at(self._buffer.start + start)))
         self._end()
+
+    def _unended_at(self, start: int) -> str | None:
+        """What is lost where a comment or the like begins there, which never ends."""
+        found = (name for opening, name in _UNENDED.items() if self._buffer.data.startswith(opening, start))
+        name = next(found, None)
+        return name and f"{name} never ends: what is behind its beginning is lost"
 
     def _emit(self, opened: OpenEntry | None, problem: Problem, *, keeps_entry: bool = True) -> bool:
         """Emits an entry that was cut with a problem; without a location the problem alone: False."""
@@ -333,6 +336,9 @@ class Recovery:
         reached = min(point.searched, len(buffer)) if point.offset is None else point.offset
         self._budget.spend_on_markup(buffer.data, start, max(start, reached), CANDIDATE_STEPS)
         if point.passed_location:
+            if self._is_after_root and self.complete:
+                what, line = "an entry behind the end of the root element is lost", buffer.line_at(offset)
+                self._builder.out.append(report("S01", what, line=line))
             self.complete = False
         buffer.drop_until(buffer.start + reached)
         if point.offset is None:
@@ -340,6 +346,10 @@ class Recovery:
                 raise buffer.unended_token(buffer.start)
             self._wake_bytes = 2 * len(buffer) if point.is_unended else 0
             self.stopped = final
+            if final and self._is_after_root and point.is_unended and holds_entry(buffer.data):
+                what = self._unended_at(0) or ""
+                self._builder.out.append(report("S01", what, line=buffer.line_at(buffer.start)))
+                self.complete = False
             self.complete = self.complete and (self._is_after_root or not final)
             return False
         buffer.begin_entry(buffer.start, buffer.start)

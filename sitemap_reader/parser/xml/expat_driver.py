@@ -35,6 +35,7 @@ _HANDLERS = (
     "CharacterDataHandler",
     "StartCdataSectionHandler",
     "EndCdataSectionHandler",
+    "ProcessingInstructionHandler",
 )
 
 

@@ -25,14 +25,16 @@ DAMAGE_KINDS = {
     "raw & read as &amp;": re.compile(r"^a bare & was read as|^&\S* was read as &amp;"),
     "HTML entity read as its character": re.compile(r"^the HTML entity "),
     "control character kept": re.compile(
-        r"control characters? (?:was|were) kept$|^&\S+, a control character, was kept$"
+        r"control characters? (?:was|were) kept(?:$|: )|^control characters stand in a tag|^&\S+, a control character, was kept$"
     ),
     "undeclared prefix": re.compile(r'^the prefix ".*" is not declared'),
     "damaged CDATA section": re.compile(r"^a CDATA section |^<!\S* was read as <!\[CDATA\[$"),
     "malformed comment skipped": re.compile(r"^a malformed comment was skipped| is no comment: it was skipped"),
-    "content after the root element": re.compile(r"^content follows the end of the root element"),
+    "content after the root element": re.compile(
+        r"^content follows the end of the root element|^an entry behind the end of the root"
+    ),
     "declaration or instruction skipped": re.compile(
-        r" (?:is not at the start|is malformed|is no instruction): it was skipped"
+        r" (?:is not at the start|is malformed|is no instruction): it was skipped|^a processing instruction holds entries"
     ),
     "missing tag added": re.compile(r" is missing: it was added "),
     "stray tag skipped": re.compile(r": it was skipped(?:; more may be lost)?$"),
@@ -78,6 +80,11 @@ class RepairLog:
         self._taken += count
 
     @property
+    def holds_error(self) -> bool:
+        """Whether one that was not taken may have cost an entry."""
+        return self._more_severity == "error" or any(problem.severity == "error" for problem in self._problems)
+
+    @property
     def is_full(self) -> bool:
         """Whether further ones are only counted, and their texts do not matter."""
         return len(self._problems) >= self._max_reported
@@ -109,11 +116,14 @@ class RepairLog:
         return tuple(problems)
 
     def cut(self, made: int | None) -> None:
-        """Forgets those after so many of the document, which are in bytes that are lost."""
+        """Forgets those after so many of the document, which are in bytes that are lost; what they cost stays lost."""
         if made is None or made >= self.made:
             return
         kept = max(0, made - self._taken)
+        is_error = any(problem.severity == "error" for problem in self._problems[kept:])
+        self.is_error = self.is_error or is_error or self._more_severity == "error"
         self._more = max(0, kept - len(self._problems))
+        self._more_severity = self._more_severity if self._more else "warning"
         del self._problems[kept:]
         self.made = made
 

@@ -30,6 +30,12 @@ def names_location(name: bytes) -> bool:
     return name.endswith((b"loc", b"link", b"guid"))
 
 
+# Fields that hold neither a URL nor text.
+DATA = frozenset(b"lastmod changefreq priority pubDate".split())
+# Whether there is the start tag of an entry, or of the location of one.
+holds_entry = re.compile(rb"<(?:[\w.-]+:)?(?:(?i:url|sitemap)|item|entry|loc)[\s/>]").search
+
+
 def declared_namespaces(tag: bytes) -> dict[str, str]:
     """The prefixes that a well-formed tag declares, "" for the default, and their namespaces."""
     return {
@@ -41,15 +47,15 @@ def declared_namespaces(tag: bytes) -> dict[str, str]:
 _CANDIDATE = re.compile(
     rb"""
     < (?:                                                  # a literal first: the search is fast
-      (?P<delimited> !--.*?--> | !\[CDATA\[.*?\]\]> | \?.*?\?> )
-    | (?P<open>  !-- | !\[CDATA\[ | \? )
+      (?P<opening> !-- | !\[CDATA\[ | \? )
     | (?P<entry> (?:[\w.-]+:)? (?:(?i:url|sitemap)|item|entry) (?=[\s/>"'<]) )
     | (?P<end>   / (?:[\w.-]+:)? (?:urlset|sitemapindex|rss|RDF|feed|channel) (?=[\s>]) )
     | (?P<location> /? (?P<field> (?:[\w.-]+:)? (?:loc|link) ) (?=[\s>]) )  # an end tag, where the start tag is missing
     )
     """,
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE,
 )
+_ENDS = {b"!--": b"-->", b"![CDATA[": b"]]>", b"?": b"?>"}
 _TAG = re.compile(rb"""<(?:"[^"]*"|'[^']*'|[^>"']++)*+>""")
 _TAG_NAME = re.compile(rb"<(%s)" % NAME)
 # The longest beginning of a resume point at the end of a chunk.
@@ -60,7 +66,8 @@ _TAG_START_BYTES = 64
 class ResumePoint:
     """The offset where reading can go on: an entry, or the end of an ancestor; None: not found in the bytes.
 
-    All up to `searched` was searched; `passed_location` where that holds a location, or a part of one. `is_unended`:
+    All up to `searched` was searched; `passed_location` where that holds a location, a part of one, or an entry inside
+    of a comment, CDATA section or processing instruction. `is_unended`:
     at `searched` a comment, CDATA section or processing instruction begins that has not ended, or is too long.
     """
 
@@ -84,14 +91,19 @@ def next_resume_point(
     `location` is the field that sets `passed_location`. Comments, CDATA sections and instructions longer than
     `max_delimited_bytes` are not skipped.
     """
-    passed, searched = False, start
-    for match in _CANDIDATE.finditer(data, start, len(data) if stop is None else stop):
+    passed, searched, stop = False, start, len(data) if stop is None else stop
+    while match := _CANDIDATE.search(data, searched, stop):
         if match.lastgroup == "entry" or (ends and match.lastgroup == "end"):
             return ResumePoint(match.start(), match.start(), passed)
-        if match.lastgroup == "open" or (max_delimited_bytes and match.end() - match.start() > max_delimited_bytes):
-            return ResumePoint(None, match.start(), passed, is_unended=True)
-        passed = passed or match.group("field") == location
         searched = match.end()
+        if opening := match.group("opening"):
+            end = data.find(_ENDS[opening], searched, stop)
+            after = end + len(_ENDS[opening])
+            if end < 0 or (max_delimited_bytes and after - match.start() > max_delimited_bytes):
+                return ResumePoint(None, match.start(), passed, is_unended=True)
+            passed = passed or holds_entry(data, searched, end) is not None
+            searched = after
+        passed = passed or match.group("field") == location
     return ResumePoint(None, max(searched, len(data) - _TAG_START_BYTES), passed)
 
 

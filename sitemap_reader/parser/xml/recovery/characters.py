@@ -32,6 +32,9 @@ _SPECIAL = (
     """
 )
 _CONTROL = re.compile(_CONTROLS, re.VERBOSE)
+# So many in a row are no text: a hole in a file, in which the end of an entry and the beginning of another fit.
+_HOLE_BYTES = 16
+has_hole = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]{%d}" % _HOLE_BYTES).search
 _IN_TEXT = re.compile(_SPECIAL % rb"(?!)", re.VERBOSE), b"\n"
 _IN_ATTRIBUTE = re.compile(_SPECIAL % rb"[\t\n]", re.VERBOSE), b" "
 # Most text has none of them, and needs no CharacterReader.
@@ -48,10 +51,10 @@ def has_controls(written: bytes) -> bool:
 
 
 class NoCharacter(Exception):
-    """A reference to no character, or one without its `;`, at an `offset`, where that is not read as text."""
+    """What stands for no character, at an `offset`, where that is not read as text."""
 
-    def __init__(self, written: str, offset: int) -> None:
-        super().__init__(f"{written} is no character")
+    def __init__(self, what: str, offset: int) -> None:
+        super().__init__(what)
         self.offset = offset
 
 
@@ -64,7 +67,7 @@ class CharacterReader:
         self._repairs = repairs
 
     def text(self, written: bytes, offset: int, *, is_exact: bool) -> str:
-        """The text at an offset of the document. `is_exact`: NoCharacter at a reference that is none."""
+        """The text at an offset of the document. `is_exact`: NoCharacter at a reference that is none, and at a hole."""
         return self._read(written, offset, _IN_TEXT, is_exact=is_exact)
 
     def attribute(self, written: bytes, offset: int, *, is_exact: bool) -> str:
@@ -88,6 +91,8 @@ class CharacterReader:
                 return space
             at = offset + match.start()
             if match.group("controls"):
+                if is_exact and len(match.group()) >= _HOLE_BYTES:
+                    raise NoCharacter("a URL with a hole of control characters is not certain", at)
                 self._report_controls(match.group(), at)
                 return match.group()
             if match.group("number"):
@@ -99,7 +104,9 @@ class CharacterReader:
     def _report_controls(self, written: bytes, offset: int) -> None:
         text = written.decode()
         message = "a control character was kept" if len(text) == 1 else f"{len(text):,} control characters were kept"
-        self._report(message, offset, text[0].encode())
+        if has_hole(written):
+            message += ": entries may be lost there"
+        self._report(message, offset, text[0].encode(), sure=not has_hole(written))
 
     def _numbered(self, match: re.Match[bytes], offset: int, *, is_exact: bool) -> bytes:
         written, digits = match.group(), match.group("number").decode()
@@ -107,7 +114,7 @@ class CharacterReader:
         code = int(digits.removeprefix("x"), 16 if digits.startswith("x") else 10) if is_short else -1
         if not _is_scalar(code):
             if is_exact:
-                raise NoCharacter(written.decode(), offset)
+                raise NoCharacter(f"{written.decode()} is no character", offset)
             self._report(f"{written.decode()} was read as &amp;{written[1:].decode()}", offset, written)
             return written
         if _CONTROL.fullmatch(chr(code).encode()):
@@ -119,11 +126,11 @@ class CharacterReader:
         self._report(message, offset, match.group())
         return text
 
-    def _report(self, message: str, offset: int, written: bytes) -> None:
+    def _report(self, message: str, offset: int, written: bytes, *, sure: bool = True) -> None:
         self._budget.spend(CHARACTER_REPAIR_STEPS)
         start = self._buffer.relative(offset)
         raw = None if self._repairs.is_full else excerpt(self._buffer.data, start, start + len(written))
-        self._repairs.add("S01", message, self._buffer.line_at(offset), raw)
+        self._repairs.add("S01", message, self._buffer.line_at(offset), raw, "warning" if sure else "error")
 
 
 def _named_reference(match: re.Match[bytes]) -> tuple[bytes, str]:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from html import escape
+from html import escape, unescape
 from typing import TYPE_CHECKING
 
 import attrs
 
 from ..elements import XML_BASE
 from ..entry_builder import EventParser
-from ..scan import declared_namespaces, local, names_location
+from ..scan import local, names_location
 from .characters import CharacterReader, special_in
-from .tokenizer import CONTAINERS, ENTRIES, FIELDS, HTML, KNOWN, PREFIXES, ROOTS, Attribute, Token, declares_namespace
+from .tokenizer import (
+    CONTAINERS,
+    ENTRIES,
+    FIELDS,
+    HTML,
+    KNOWN,
+    PREFIXES,
+    RESERVED_NAMESPACES,
+    ROOTS,
+    Attribute,
+    Token,
+    attributes,
+    declares_namespace,
+)
 
 if TYPE_CHECKING:
     from ....model.limits import Limits
@@ -100,22 +113,22 @@ class EventSource(EventParser):
 
     # --- events ---
 
-    def give_start(self, token: Token, attributes: list[Attribute], *, is_entry: bool) -> None:
+    def give_start(self, token: Token, found: list[Attribute], *, is_entry: bool) -> None:
         """Gives a start tag to the builder: of an entry or in one, or around entries. Raises NoCharacter."""
-        texts = self._attribute_texts(token, attributes) if attributes else {}
-        self.push(token.name, token.end, texts, is_entry=is_entry)
+        texts = self._attribute_texts(token, found) if found else {}
+        self.push(token.name, token.end, texts, _declared(found), is_entry=is_entry)
 
-    def _attribute_texts(self, token: Token, attributes: list[Attribute]) -> dict[bytes, str]:
+    def _attribute_texts(self, token: Token, found: list[Attribute]) -> dict[bytes, str]:
         first = self.CurrentByteIndex + token.written.find(token.name) + len(token.name)
         read = self._characters.attribute
         return {
-            each.name: read(each.value, first + each.offset, is_exact=local(each.name) in _URL_NAMES)
-            for each in attributes
+            each.name: read(each.value, first + each.offset, is_exact=local(each.name) in _URL_NAMES) for each in found
         }
 
-    def push(self, name: bytes, stop: int, texts: dict[bytes, str], *, is_entry: bool) -> None:
+    def push(
+        self, name: bytes, stop: int, texts: dict[bytes, str], namespaces: dict[str, str], *, is_entry: bool
+    ) -> None:
         """Gives the start tag of a name to the builder, which ends at `stop` in the buffer."""
-        namespaces = _declared(texts) if texts else {}
         event_name = self.event_name(name, namespaces)
         values = self._attributes(texts, namespaces) if texts else {}
         if not is_entry:
@@ -207,13 +220,15 @@ class EventSource(EventParser):
         return found
 
     def tag_of(self, token: Token) -> str:
-        """The builder's tag for a start tag; "" for a prefix that is not declared."""
+        """The tag that the builder has for a start tag, by the namespaces with which push() will give it."""
         if not self.inner and not token.rest and token.name in self._event_names:
             return self._builder.vocabulary.tag_of(self._event_names[token.name])
-        namespaces = declared_namespaces(token.written) if b"xmlns" in token.rest else {}
+        namespaces = _declared(attributes(token.rest).found) if b"xmlns" in token.rest else {}
         prefix, _, own = token.name.decode().rpartition(":")
         namespace = self._namespace_of(prefix, namespaces)
-        return "" if namespace is None else self._builder.vocabulary.tag_of(f"{namespace}}}{own}" if namespace else own)
+        if namespace is None:
+            namespace = self._namespace_of_undeclared(prefix)
+        return self._builder.vocabulary.tag_of(f"{namespace}}}{own}" if namespace else own)
 
     def _namespace_of(self, prefix: str, namespaces: dict[str, str]) -> str | None:
         if prefix == "xml":
@@ -223,11 +238,14 @@ class EventSource(EventParser):
                 return declared[prefix]
         return self._builder.namespace_of(prefix)
 
+    def _namespace_of_undeclared(self, prefix: str) -> str:
+        return self._builder.vocabulary.prefixes.get(prefix) or f"urn:unbound:{prefix}"
+
     def _declare(self, prefix: str, namespaces: dict[str, str]) -> str:
         """Declares a prefix on the root: one such as `image` for its usual namespace, others for one of their own."""
         if len(self._prefixes) >= self._max_prefixes:
             raise UndeclaredPrefix("unbound prefix")
-        namespace = self._builder.vocabulary.prefixes.get(prefix) or f"urn:unbound:{prefix}"
+        namespace = self._namespace_of_undeclared(prefix)
         what = f'the prefix "{prefix}" is not declared, it was read as {namespace}'
         self._repairs.add("S01", what, self.CurrentLineNumber)
         self._prefixes.add(prefix)
@@ -238,13 +256,21 @@ class EventSource(EventParser):
         return namespace
 
 
-def _declared(texts: dict[bytes, str]) -> dict[str, str]:
-    """The namespaces that attributes declare, by prefix; expat refuses those with its separator."""
-    return {
-        name[len(b"xmlns:") :].decode(): text
-        for name, text in texts.items()
-        if declares_namespace(name) and text.isprintable() and "}" not in text
+def _declared(found: list[Attribute]) -> dict[str, str]:
+    """The namespaces that attributes declare, by prefix, but those that expat refuses."""
+    declared = {
+        each.name[len(b"xmlns:") :].decode(): unescape(each.value.decode())
+        for each in found
+        if declares_namespace(each.name)
     }
+    return {prefix: namespace for prefix, namespace in declared.items() if _is_usable(prefix, namespace)}
+
+
+def _is_usable(prefix: str, namespace: str) -> bool:
+    """Whether expat accepts the declaration, of which `}` is the separator."""
+    is_undeclared = prefix and not namespace  # Namespaces 1.0, 2.2: only the default may be
+    is_usable = namespace.isprintable() and "}" not in namespace
+    return is_usable and not is_undeclared and namespace not in RESERVED_NAMESPACES
 
 
 def _start_tag(name: bytes, namespaces: dict[str, str], base: str | None) -> bytes:

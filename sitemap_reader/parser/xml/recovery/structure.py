@@ -80,6 +80,12 @@ class StructureRules(EventSource):
         self._token = NO_TOKEN
         self._text = b""  # before it, until it is given to the builder
         self._text_start = 0
+        self._is_tag_open = False  # the last one was a tag without its `>`
+        self._is_in_tag = False  # the present one begins where that of a tag is missing
+        # where no URL is expected, of the present entry or before it
+        self._stray_url: tuple[int, bytes] | None = None  # line and text
+        self._repairs_outside = 0  # since the last entry, and of that
+        self._is_behind_entry = False
         # the present entry, or what stands before it
         self._entry_start = 0
         self._is_damaged: bool | None = None  # its tags do not match; None: they did so far
@@ -93,6 +99,7 @@ class StructureRules(EventSource):
 
     def _begin_entry(self) -> None:
         self._give_pending()
+        self._report_stray_url(self._repairs_outside)
         self._builder.out += self._repairs.take()
         self._entry_start = self.CurrentByteIndex
         self._has_location = self._has_fields = False
@@ -103,6 +110,7 @@ class StructureRules(EventSource):
     def _check_entry(self) -> None:
         """Before the end of the entry: raises Lost where it holds no location, or where no repair was made."""
         self._explain_fault()
+        self._report_stray_url(self._structural_repairs)
         if not self._is_damaged:
             return
         if not self._has_location:
@@ -142,6 +150,30 @@ class StructureRules(EventSource):
             raise self._lost(fault.what)
         self._fault = None
 
+    def _find_stray_url(self, written: bytes) -> None:
+        """Remembers a URL that is neither in a known field of an entry nor in one of the feed itself."""
+        # Before the first repair, expat may have read it.
+        if b"://" not in written or self._stray_url is not None or not (self.inner or self._repairs_outside):
+            return
+        if self.inner:
+            name = self.inner[-1].name
+            is_expected = len(self.inner) > 1 and (b":" in name or self.knows(name))
+        else:
+            is_feed = not self._builder.vocabulary.implied_entry
+            # The feed's own links precede its items.
+            is_expected = (
+                is_feed and not self._is_behind_entry and all(b":" in name or name in KNOWN for name in self.outer)
+            )
+        if not is_expected:
+            self._stray_url = self.CurrentLineNumber, written
+
+    def _report_stray_url(self, repairs: int) -> None:
+        """Where the markup around a stray URL was repaired, that may be all that is left of an entry."""
+        found, self._stray_url, self._repairs_outside = self._stray_url, None, 0
+        if found and repairs and not self._repairs.holds_error:
+            line, written = found
+            self._note("a URL stands outside of any location: an entry may be lost", written, line=line, sure=False)
+
     # --- repairs ---
 
     def _repair(self, message: str, raw: bytes = b"", *, line: int = 0, code: str = "S01", sure: bool = True) -> None:
@@ -150,6 +182,7 @@ class StructureRules(EventSource):
         self._budget.spend(REPAIR_STEPS)
         self._structural_repairs += 1
         if not self.inner:
+            self._repairs_outside += 1
             self.count_fault()
         elif self._intact is None:
             self._intact = self._builder.complete_fields(), self._repairs.made
@@ -199,7 +232,7 @@ class StructureRules(EventSource):
         self._begin_entry()
         prefix, colon, _ = token.name.rpartition(b":")
         name = prefix + colon + entry.encode()
-        self.push(name, token.start, {}, is_entry=True)
+        self.push(name, token.start, {}, {}, is_entry=True)
         self._missing(b"<" + name + b">", "before the entry's first field")
         self.position = self.CurrentByteIndex
 
@@ -229,8 +262,8 @@ class StructureRules(EventSource):
 
     def _begin_another_entry(self, token: Token) -> None:
         """Ends the entry before another one; one that holds nothing is skipped."""
-        entry = self.inner[0]
-        if len(self.inner) > 1 or not entry.is_empty or entry.stop == self._entry_start:
+        entry, is_other = self.inner[0], self.tag_of(token) not in self._builder.vocabulary.entries
+        if len(self.inner) > 1 or not entry.is_empty or entry.stop == self._entry_start or is_other:
             self._close_entry()
             return
         self.abandon_entry()
@@ -393,6 +426,7 @@ class StructureRules(EventSource):
             line = self._buffer.line_at(element.start)
             self._repair(f"<{shown(element.name)}> was read as <{shown(stop.name)}>", line=line)
             self.rename(stop.name)
+            self._stray_url = None
 
     @property
     def _is_in_text(self) -> bool:

@@ -14,10 +14,11 @@ from xml.parsers import expat
 
 from ....model.records import EXTENSIONS
 from ...dialects.extensions import INNER_TAGS
-from ..scan import NAME, local, names_location
+from ..scan import DATA, NAME, local, names_location
 
 if TYPE_CHECKING:
     from ....model.limits import Limits
+    from ..errors import Budget
     from ..replay_buffer import ReplayBuffer
 
 # --- element names, without prefixes ---
@@ -28,12 +29,11 @@ LOCATIONS = frozenset(b"loc link guid".split())
 CONTAINERS = {extension.name.encode() for extension in EXTENSIONS.values()} - LOCATIONS
 VOID_EXTENSIONS = {extension.name.encode() for extension in EXTENSIONS.values() if extension.is_void} - LOCATIONS
 CONTAINERS |= frozenset(b"publication tvshow group content".split())
-_DATA = frozenset(b"lastmod changefreq priority pubDate".split())
-FIELDS = LOCATIONS | _DATA | frozenset(b"title description summary updated published id author category".split())
+FIELDS = LOCATIONS | DATA | frozenset(b"title description summary updated published id author category".split())
 VOID = frozenset(b"br hr img input meta wbr".split())  # HTML's, which have no end tag
 HTML = VOID | frozenset(b"a b body center code div em font head html i li ol p pre span strong ul".split())
 KNOWN = ROOTS | ENTRIES | CONTAINERS | FIELDS | {part.rpartition(":")[2].encode() for part in INNER_TAGS}
-TEXTS = KNOWN - ROOTS - ENTRIES - CONTAINERS - LOCATIONS - _DATA  # fields of free text
+TEXTS = KNOWN - ROOTS - ENTRIES - CONTAINERS - LOCATIONS - DATA  # fields of free text
 PREFIXES = {extension.prefix.encode() for extension in EXTENSIONS.values()} | {b"media", b"dc", b"atom", b"content"}
 
 # The ratio of difflib from which on a name is a misspelling: `lok` is one of `loc`, `b` is not.
@@ -43,15 +43,17 @@ _MAX_COMPARED_BYTES = 20
 # --- tokens ---
 
 _NAME_OF_ASCII = rb"[A-Za-z_][\w.-]*+(?::[A-Za-z_][\w.-]*+)?+"
+_BLANK = rb"[ \t\r\n]"  # XML 1.0 2.3; `\s` has two more
 _PLAIN_NAME = rb"(?!xmlns:)" + _NAME_OF_ASCII
 _TEXT = re.compile(rb"(?:[^<\]]++|\](?!\]>))*+")
 # A token matches only where no further byte could change it.
 _TOKEN = re.compile(
     rb"""
     # Nearly all tags are well-formed.
-      </ (?P<ended> %(plain)s ) \s*+ >
+      </ (?P<ended> %(plain)s ) %(blank)s*+ >
     | < (?P<begun> %(plain)s )
-      (?P<exact> (?: \s++ %(plain)s \s*+ = \s*+ (?: "[^"<]*+" | '[^'<]*+' ) | (?!) )*+ \s*+ /?+ ) >
+      (?P<exact> (?: %(blank)s++ %(plain)s %(blank)s*+ = %(blank)s*+ (?: "[^"<]*+" | '[^'<]*+' ) | (?!) )*+
+                 %(blank)s*+ /?+ ) >
       (?= \s*+ (?P<follows> < /?+ [\w.:-]*+ (?=[^\w.:-]) | [^<\s] ) )
     | (?P<comment> <!--.*?--> )
     | (?P<instruction> <\?(?!(?i:xml)\s).*?\?> )
@@ -73,7 +75,7 @@ _TOKEN = re.compile(
                    | <\s*+[/\\]++\s*+(?=[^\sA-Za-z_\x80-\xff])
                    | <!(?=[^<>]*+<) ) (?=(?P<after>.)) | \]\]> )
     """
-    % {b"plain": _PLAIN_NAME, b"name": NAME, b"known": b"|".join(sorted(KNOWN))},
+    % {b"plain": _PLAIN_NAME, b"blank": _BLANK, b"name": NAME, b"known": b"|".join(sorted(KNOWN))},
     re.VERBOSE | re.DOTALL,
 )
 # The kind of token for each last group, and the groups of its name, its rest and what follows.
@@ -89,11 +91,14 @@ _KINDS = {
 _PLAIN = frozenset(("ended", "follows"))
 # After a stray `<`: it is doubled, or begins a tag of a template language.
 _HARMLESS = frozenset((b"<", b"%", b"#", b"$", b"{"))
-_INSTRUCTION = re.compile(rb"<\?%s[\s?]" % NAME)
-_END_TAG = re.compile(rb"</%s\s*>" % NAME)
+_INSTRUCTION = re.compile(rb"<\?%s(?:%s|\?)" % (NAME, _BLANK))
+_END_TAG = re.compile(rb"</%s%s*>" % (NAME, _BLANK))
 # `(?!)`: CPython before 3.11.5 does not go back where a possessive group fails, but before each alternative.
 _ATTRIBUTES = re.compile(
-    rb"""(?: \s++ %s \s*+ = \s*+ (?: "[^"<]*+" | '[^'<]*+' ) | (?!) )*+ \s*+ /? \s*+""" % NAME, re.VERBOSE
+    rb"""(?: %(blank)s++ %(name)s %(blank)s*+ = %(blank)s*+ (?: "[^"<]*+" | '[^'<]*+' ) | (?!) )*+ %(blank)s*+ /?
+        %(blank)s*+"""
+    % {b"blank": _BLANK, b"name": NAME},
+    re.VERBOSE,
 )
 _ATTRIBUTE = re.compile(
     rb"""(?P<name> %s ) (?: \s*+ = \s*+ (?P<value> "[^"]*" | '[^']*' | [^\s"'<>]+ ) )?""" % NAME, re.VERBOSE
@@ -164,7 +169,7 @@ class Token(NamedTuple):
 # Nearly all fields: text in a start tag without attributes and its end tag. Their names are none of an entry.
 _PLAIN_FIELD = (
     rb"([^<\]]*+)<((?:(?!(?i:url|sitemap)>|item>|entry>|[\w.-]++:(?i:url|sitemap|item|entry)>)" + _PLAIN_NAME + rb"))>"
-    rb"([^<\]]*+)</\2\s*+>"
+    rb"([^<\]]*+)</\2" + _BLANK + rb"*+>"
 )
 PLAIN_FIELD = re.compile(_PLAIN_FIELD)
 PLAIN_FIELDS = re.compile(b"(?:%s)++" % _PLAIN_FIELD)
@@ -196,6 +201,8 @@ def next_token(
 
 
 _RESERVED = frozenset((b"xmlns:xml", b"xmlns:xmlns"))  # not to be declared (Namespaces 3)
+# Those of the prefixes `xml` and `xmlns`, which no other prefix may have (Namespaces 3).
+RESERVED_NAMESPACES = frozenset(("http://www.w3.org/XML/1998/namespace", "http://www.w3.org/2000/xmlns/"))
 _ASCII_NAME = re.compile(_NAME_OF_ASCII)
 
 
@@ -215,11 +222,13 @@ def is_element_name(name: bytes) -> bool:
 
 
 def _is_name_of_expat(name: bytes) -> bool:
+    parts = name.split(b":")
     try:
-        expat.ParserCreate("utf-8").Parse(b"<" + name + b"/>", True)
+        for part in parts:  # neither prefix nor local part is empty (Namespaces 4)
+            expat.ParserCreate("utf-8").Parse(b"<" + part + b"/>", True)
     except expat.ExpatError:
         return False
-    return name.count(b":") <= 1
+    return len(parts) <= 2
 
 
 def is_misspelling(name: bytes, meant: bytes) -> bool:
@@ -257,7 +266,7 @@ def attributes(written: bytes) -> Attributes:
     """
     trimmed = written.rstrip()
     body = trimmed[:-1] if trimmed.endswith(b"/") else written
-    if not body.strip():
+    if not body.strip(b" \t\r\n"):
         return Attributes([], body)
     matches = list(_ATTRIBUTE.finditer(body))
     found: dict[bytes, Attribute] = {}
@@ -284,23 +293,29 @@ def shown(written: bytes) -> str:
 SECTION = b"<![CDATA["
 _MAX_CHARACTER_BYTES = 4  # of UTF-8
 _MAX_SECTION_NAME = 100
+_MAX_END_BYTES = 256
 _FOLLOWING = re.compile(rb"\s*+(?:</(%s)\s*+>|<?[^</])" % NAME)  # an end tag, or anything else
 
 
 @lru_cache(maxsize=256)
 def _end_of(name: bytes) -> re.Pattern[bytes]:
-    """The end tag of an element that holds a section without an end, or what is no part of one."""
+    """The end tag of an element that holds a section without an end, or what is no part of one.
+
+    Neither is longer than _MAX_END_BYTES.
+    """
     wrong = rb"[<>]" if names_location(name) else rb"</?(?:[\w.-]+:)?(?:url|sitemap|item|entry)[\s/>]"
-    return re.compile(rb"(?P<own></%s\s*>)|%s" % (re.escape(name), wrong))
+    return re.compile(rb"(?P<own></%s\s{0,99}>)|%s" % (re.escape(name), wrong))
 
 
 class TokenReader:
     """Reads tokens from the buffer, sections with their ends; Stop above max_token_bytes and max_entry_bytes."""
 
-    def __init__(self, buffer: ReplayBuffer, limits: Limits) -> None:
+    def __init__(self, buffer: ReplayBuffer, limits: Limits, budget: Budget) -> None:
         self._buffer = buffer
+        self._budget = budget
         self._max_bytes = limits.max_token_bytes
         self._no_section_end = 0, 0  # offsets between which there is no `]]>`
+        self._no_element_end = b"", 0, 0  # a name, and offsets between which no match of its _end_of() begins
 
     def at(self, position: int, own: bytes | None, *, final: bool) -> Token | None:
         """The next token from an offset on; None where more bytes are needed. `own` is the element that begins there.
@@ -339,7 +354,7 @@ class TokenReader:
             return None
         is_first = own is not None and len(own) <= _MAX_SECTION_NAME and not opening.text.strip()
         after, holds_another = end + len(b"]]>"), False
-        quoted = _end_of(own).search(data, start, end if is_closed else limit) if own and is_first else None
+        quoted = self._element_end(own, start, end if is_closed else limit) if own and is_first else None
         if own and quoted and quoted.group("own"):
             holds_another = is_closed and data.find(SECTION, quoted.end(), end) >= 0
             following = _FOLLOWING.match(data, after) if holds_another else None
@@ -353,6 +368,18 @@ class TokenReader:
         if len(data) > limit:
             raise self._buffer.unended_token(self._buffer.start + opening.start)
         return opening._replace(next=b"unended")
+
+    def _element_end(self, name: bytes, start: int, stop: int) -> re.Match[bytes] | None:
+        """The first match of _end_of() in these bytes. Those without one are not searched again for the same name."""
+        data, first = self._buffer.data, self._buffer.start
+        own, begun, until = self._no_element_end
+        is_known = own == name and begun <= first + start <= until
+        searched = until - first if is_known else start
+        found = _end_of(name).search(data, searched, stop)
+        reached = found.start() if found else max(searched, min(stop, len(data)) - _MAX_END_BYTES)
+        self._no_element_end = name, begun if is_known else first + start, first + reached
+        self._budget.spend(max(0, reached - searched))
+        return found
 
     def _section_end(self, start: int) -> int:
         """The next `]]>`; -1: none. Bytes without one are not searched again."""

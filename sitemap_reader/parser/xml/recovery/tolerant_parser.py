@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from ....model.problems import report
 from ..errors import CHECK_STEPS, LEVEL_STEPS, TOKEN_STEPS, Misplaced, Stop
-from ..scan import end_tag, local, names_location
-from .characters import NoCharacter, has_controls, special_in
+from ..scan import DATA, end_tag, holds_entry, local, names_location
+from .characters import NoCharacter, has_controls, has_hole, special_in
 from .event_source import UndeclaredPrefix
 from .structure import NO_TOKEN, StructureRules, lacks_end
 from .tokenizer import (
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ..replay_buffer import ReplayBuffer
 
 
+_TAGS = frozenset(("start", "stop", "stray"))
 _DTD = re.compile(rb"<!doctype\b.*\[", re.IGNORECASE | re.DOTALL)  # with an internal subset
 _HOLD_FIELDS = CONTAINERS - VOID_EXTENSIONS
 _SNIPPET_BYTES = 80
@@ -63,7 +64,7 @@ class TolerantParser(StructureRules):
         self, limits: Limits, budget: Budget, buffer: ReplayBuffer, builder: EntryBuilder, repairs: RepairLog
     ) -> None:
         super().__init__(limits, budget, buffer, builder, repairs)
-        self._tokens = TokenReader(buffer, limits)
+        self._tokens = TokenReader(buffer, limits, budget)
         self._wake_bytes = 0  # so many unread bytes are waited for
         self._unended_names: set[bytes] = set()  # without an end tag in the rest of the document
         self._follows_entry = False  # the present token
@@ -79,7 +80,8 @@ class TolerantParser(StructureRules):
         """Reads on from the beginning of the buffer, between two entries."""
         self.abandon_entry()
         self.position = self.CurrentByteIndex = self._buffer.start
-        self._follows_entry = self._builder.after_entry
+        self._follows_entry, self._is_tag_open = self._builder.after_entry, False
+        self._stray_url, self._repairs_outside, self._is_behind_entry = None, 0, self._follows_entry
         self._made_before, self._structural_repairs, self._wake_bytes = self._repairs.made, 0, 0
         self._expect_entry()
 
@@ -214,6 +216,8 @@ class TolerantParser(StructureRules):
     def _read_token(self, token: Token) -> bool:
         """Reads a token and the text before it; whether expat can go on behind it."""
         buffer = self._buffer
+        self._is_in_tag = self._is_tag_open and not token.text
+        self._is_tag_open = token.kind in _TAGS and not token.is_closed
         self._token, self._text = token, token.text
         self._text_start, self.position = self.position, buffer.start + token.end
         self.CurrentByteIndex = buffer.start + token.start
@@ -221,12 +225,17 @@ class TolerantParser(StructureRules):
             raise buffer.too_long()
         self._budget.spend(TOKEN_STEPS + LEVEL_STEPS * len(self.inner) + self.position - self._text_start)
         was_inside = bool(self.inner)
+        self._find_stray_url(token.text)
+        if token.kind == "start" and token.local == b"link" and not self.inner:
+            self._find_stray_url(token.rest)
         if token.text and not token.text.isspace():
             if was_inside:
                 self.inner[-1].has_text = True
             elif not self._builder.root_seen:
                 line = buffer.line_at(self.CurrentByteIndex - len(token.text.lstrip()))
                 raise self._lost("text stands before the root element", line=line)
+        if token.kind in _TAGS and has_hole(token.written):
+            self._note("control characters stand in a tag: entries may be lost there", sure=False)
         _RULES[token.kind](self, token)
         if self._text:
             self._give_pending()
@@ -252,7 +261,7 @@ class TolerantParser(StructureRules):
                 element.has_text = element.has_text or not text.isspace()
             self.CurrentByteIndex = first + match.start(2) - 1
             self._text_start, self.position = self.position, first + match.end()
-            element.has_markup = True
+            element.has_markup, self._is_tag_open = True, False
             if not is_location:
                 self._has_fields = self._has_location
             elif is_entry and content and not content.isspace():
@@ -270,11 +279,14 @@ class TolerantParser(StructureRules):
         else:
             buffer.begin_entry(builder.last_event, self.position)
             builder.last_event = None
+        if builder.is_over:
+            self._report_stray_url(self._repairs_outside)
         if builder.root_seen:
             builder.out += self._repairs.take()
         if not self._follows_entry:
             return builder.is_over
         is_clean = self._repairs.made == self._made_before
+        self._repairs_outside, self._is_behind_entry = self._structural_repairs, True
         self._made_before, self._structural_repairs = self._repairs.made, 0
         self._expect_entry()
         return is_clean
@@ -296,6 +308,9 @@ class TolerantParser(StructureRules):
             self._note(f"{token.written.decode()} was read as {SECTION.decode()}", raw)
         self._give_pending()
         self._characters.controls(content, offset)
+        is_text = len(self.inner) > 1 and self.inner[-1].local not in DATA
+        if holds_entry(content) and (not is_text or self._is_in_tag or SECTION in content):
+            self._note("a CDATA section holds entries, which may be lost", raw, sure=False)
         if not self.inner:
             return
         innermost = self.inner[-1]
@@ -316,7 +331,7 @@ class TolerantParser(StructureRules):
             self._budget.spend_on_markup(self._buffer.data, position, len(self._buffer) if end < 0 else end, 1)
             if end < 0:
                 self._unended_names.add(name)
-            else:
+            elif self.open_location or not holds_entry(self._buffer.data, position, end):
                 resume = self._buffer.start + end
         raise self._lost("a CDATA section does not end", resume=resume)
 
@@ -325,16 +340,20 @@ class TolerantParser(StructureRules):
     def _comment(self, token: Token) -> None:
         """XML 1.0 2.5: no `--` inside a comment."""
         inner = token.written[4:-3]
-        if b"--" in inner or inner.endswith(b"-") or has_controls(inner):
+        is_hiding = self._is_in_tag and holds_entry(inner) is not None
+        if b"--" in inner or inner.endswith(b"-") or has_controls(inner) or is_hiding:
             # The end of the first of two may be damaged, with entries between.
-            is_one = not (b"<!--" in inner or b"->" in inner)
+            is_one = not (b"<!--" in inner or b"->" in inner or is_hiding or has_hole(inner))
             more = "" if is_one else ", and what else may stand in it"
             self._note(f"a malformed comment was skipped{more}", token.written[:_SNIPPET_BYTES], sure=is_one)
 
     def _instruction(self, token: Token) -> None:
         if not token.is_well_formed:
             self._outside_locations()
-            self._skip(token, "is no instruction")
+            is_sure = not holds_entry(token.written) and b"://" not in token.written
+            self._skip(token, "is no instruction", sure=is_sure)
+        elif holds_entry(token.written):
+            self._note("a processing instruction holds entries, which may be lost", token.written, sure=False)
         self._characters.controls(token.written, self.CurrentByteIndex)
 
     def _declaration(self, token: Token) -> None:
@@ -349,7 +368,8 @@ class TolerantParser(StructureRules):
 
     def _misspelled_comment(self, token: Token) -> None:
         self._outside_locations()
-        self._skip(token, "is no comment")
+        is_comment = token.written.endswith(b"-->") and b"<!--" not in token.written and not self._is_in_tag
+        self._skip(token, "is no comment", sure=is_comment or not holds_entry(token.written))
 
     def _stray(self, token: Token) -> None:
         text = token.written.replace(b"<", b"&lt;").replace(b">", b"&gt;")
