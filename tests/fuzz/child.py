@@ -62,7 +62,7 @@ class Finder:
         self._name = name
         self._target = target
         self._folder = folder
-        self._known: set[str] = set()
+        self.known: set[str] = set()
 
     def __call__(self, body: bytes) -> None:
         try:
@@ -72,9 +72,9 @@ class Finder:
 
     def _keep(self, body: bytes, error: Exception) -> None:
         fault = signature(error)
-        if fault in self._known:
+        if fault in self.known:
             return
-        self._known.add(fault)
+        self.known.add(fault)
         if fault_of(self._target, body, thorough=True) == fault:
             body = minimised(self._target, body, fault)
         path = self._folder / hashlib.sha256(body).hexdigest()[:16]

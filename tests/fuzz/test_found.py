@@ -10,6 +10,8 @@ import pytest
 from broken import Broken
 from child import fault_of, minimised, signature
 from mutate import mutate
+from random_damage import TARGETS as MADE
+from random_damage import Made, document, dump
 from run import NAMES
 from targets import FOUND, HERE, TARGETS, Target
 from tiers import examples, is_full
@@ -20,12 +22,14 @@ if TYPE_CHECKING:
 KNOWN: dict[str, dict[str, str]] = tomllib.loads((HERE / "known_wrong.toml").read_text("utf-8"))
 FILES = sorted(path for path in FOUND.glob("*/*") if path.is_file())
 EXECUTIONS = examples(80)  # of each target
+DOCUMENTS = examples(2_000, 80)  # of each kind that is made
+CHECKS = {**TARGETS, **{name: Made(check) for name, (_, check) in MADE.items()}}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_found_inputs_pass(path: Path, request: pytest.FixtureRequest) -> None:
     name = path.parent.name
-    fault = fault_of(TARGETS[name], path.read_bytes(), thorough=is_full())
+    fault = fault_of(CHECKS[name], path.read_bytes(), thorough=is_full())
     if fault in KNOWN:
         pytest.xfail(KNOWN[fault]["why"])
     assert fault is None
@@ -41,6 +45,17 @@ def test_short_run_finds_nothing_new(name: str) -> None:
         body = mutate(rng.choice(seeds), target.tokens, rng, target.max_bytes)
         fault = fault_of(target, body, thorough=False)
         assert fault is None or fault in KNOWN, body
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_short_run_of_random_damage_finds_nothing(name: str) -> None:
+    for number in range(DOCUMENTS):
+        body = document(name, 1, number)
+        assert fault_of(CHECKS[name], body, thorough=False) is None, body
+
+
+def test_damaged_site_takes_nothing_from_another_in_the_same_dump() -> None:
+    assert dump(1, 40) == 0
 
 
 @pytest.mark.parametrize("fault", KNOWN)
