@@ -21,16 +21,24 @@ GOOD = (
     f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>{SITE}/page</loc></url></urlset>'
 ).encode()
 
-# Kind -> the status, or the message of a connection that failed, in the lines of a recording.
-KINDS: dict[str, int | str] = {
-    **{str(status): status for status in (401, 403, 407, 429, 451, 500, 503)},
-    "HTML page with 200": 200,
+# Kind -> the status and the body, or the message of a connection that failed, in the lines of a recording.
+KINDS: dict[str, tuple[int, bytes] | str] = {
+    "202, empty": (202, b""),
+    "204": (204, b""),
+    **{str(status): (status, PAGE) for status in (401, 403, 407, 429, 451, 500, 503)},
+    "HTML page with 200": (200, PAGE),
+    "text with 200": (200, b"Access denied."),
+    "JSON with 200": (200, b'{"error": "forbidden"}'),
+    "empty with 200": (200, b""),
     "TLS error": f"TLS certificate of {HOST}:443 has expired\nreplay-remedy: --cacert (cacert=FILE) trusts its issuer",
     "refused": f"connection refused by {HOST}:443\nreplay-remedy: check the host and the port",
     "reset": f"connection reset by {HOST}:443",
 }
 PLACES = ("robots.txt", "all paths")
-COMMANDS = ("dump", "discover", "tree", "audit", "sync", "harvest", "urls()", "snapshot()")
+COMMANDS = (
+    "`dump`", "`discover`", "`tree`", "`audit`", "`sync`, first run", "`sync`, later run", "`harvest`", "`watch`",
+    "`urls()`", "`snapshot()`",
+)  # fmt: skip
 
 
 @attrs.frozen
@@ -41,39 +49,57 @@ class Verdict:
     code: int
     audit_code: int
     harvest: str
+    watch: str
     python: str
 
     def of(self, command: str) -> str:
         """From a row of the table."""
-        if command == "harvest":
+        if command == "`harvest`":
             return f"{self.harvest}, {self.code}"
-        if command.endswith("()"):
+        if command == "`watch`":
+            return self.watch
+        if command.endswith("()`"):
             return self.python
-        return str(self.audit_code if command == "audit" else self.code)
+        return str(self.audit_code if command == "`audit`" else self.code)
 
 
-COMPLETE = Verdict("complete", 0, 0, "complete", "complete")
-PARTIAL = Verdict("partial", 3, 1, "partial", "not complete")
-BLOCKED = Verdict("blocked", 5, 5, "blocked", "NothingReadable")
+COMPLETE = Verdict("complete", 0, 0, "complete", "works", "complete")
+PARTIAL = Verdict("partial", 3, 1, "partial", "works", "not complete")
+BLOCKED = Verdict("blocked", 5, 5, "blocked", "failing", "NothingReadable")
+
+_NO_ROBOTS_TXT = ("202, empty", "204", "401", "403", "407", "451")
+_PAGES = ("HTML page with 200", "text with 200", "JSON with 200", "empty with 200")
 
 # RFC 9309: 4xx but 429 allows all, so that the well-known paths are tried; 429, 5xx and no answer forbid all.
-EXPECTED: dict[tuple[str, str], Verdict] = {
-    (kind, place): BLOCKED for kind in KINDS for place in PLACES
-} | {
-    **{(kind, "robots.txt"): PARTIAL for kind in ("401", "403", "407", "451")},
-    ("HTML page with 200", "robots.txt"): COMPLETE,
+EXPECTED: dict[tuple[str, str], Verdict] = {(kind, place): BLOCKED for kind in KINDS for place in PLACES} | {
+    **{(kind, "robots.txt"): PARTIAL for kind in _NO_ROBOTS_TXT},
+    **{(kind, "robots.txt"): COMPLETE for kind in _PAGES},
 }
 CODES = {
-    **dict.fromkeys(("401", "403", "407", "451"), "F17"),
-    **dict.fromkeys(("429", "500", "503"), "F18"),
+    **dict.fromkeys(("202, empty", "401", "403", "407", "451"), "F17"),
+    **dict.fromkeys(("204", "429", "500", "503"), "F18"),
     **dict.fromkeys(("TLS error", "refused", "reset"), "F04"),
+    **dict.fromkeys(_PAGES, "F17"),
     "HTML page with 200": "F05",
 }
+# Of a page in place of robots.txt alone.
+WARNINGS = dict(zip(_PAGES, ("F05", "F14", "F14", "F09"), strict=True))
+
+
+def status_of(kind: str) -> int | None:
+    """The status of the answer; None without one."""
+    answer = KINDS[kind]
+    return None if isinstance(answer, str) else answer[0]
+
+
+def code_of(kind: str, verdict: Verdict) -> str:
+    """The code of the one problem."""
+    return WARNINGS[kind] if verdict is COMPLETE else CODES[kind]
 
 
 def docs_table() -> list[str]:
     """The lines of the table in docs/blocked.md."""
-    lines = [f"| answer | of | {' | '.join(f'`{command}`' for command in COMMANDS)} |", "|---" * 10 + "|"]
+    lines = [f"| answer | of | {' | '.join(COMMANDS)} |", "|---" * (len(COMMANDS) + 2) + "|"]
     for (kind, place), verdict in EXPECTED.items():
         lines.append(f"| {kind} | {place} | {' | '.join(map(verdict.of, COMMANDS))} |")
     return lines
@@ -93,8 +119,10 @@ def lay_out(folder: Path, kind: str | None, place: str = "all paths") -> Path:
         file.parent.mkdir(exist_ok=True)
         file.unlink(missing_ok=True)
         answer = KINDS[kind]
-        if answer == 200:
-            file.write_bytes(PAGE)
-        head = f"replay-error: {answer}" if isinstance(answer, str) else f"status: {answer}\ncontent-type: text/html"
+        if isinstance(answer, str):
+            head = f"replay-error: {answer}"
+        else:
+            head = f"status: {answer[0]}\ncontent-type: text/html"
+            file.write_bytes(answer[1])
         file.with_name(f"{file.name}.headers").write_text(head + "\n")
     return folder

@@ -5,6 +5,7 @@ Most cases are replayed; one loopback server of each kind gives the same over th
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sys
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from blocked_hosts import (
+    BLOCKED,
     CODES,
     COMPLETE,
     EXPECTED,
@@ -26,8 +28,10 @@ from blocked_hosts import (
     PAGE,
     SITE,
     Verdict,
+    code_of,
     docs_table,
     lay_out,
+    status_of,
 )  # fmt: skip
 from certificates import EXPIRED, tls_contexts
 from faultserver import FaultServer
@@ -39,15 +43,19 @@ from sitemap_reader.cli.harvest import _codes
 from sitemap_reader.fetch.replay import ReplayFetcher
 from sitemap_reader.frontier.seeds import WELL_KNOWN
 
-sys.path += [str(Path(__file__).parent / name) for name in ("cli", "scale")]
+sys.path += [str(Path(__file__).parent / name) for name in ("cli", "scale", "watching")]
 
+import watched_sites
 from cli_runs import run
+
+from sitemap_reader.watching.status import SiteQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parent.parent
 ROBOTS = f"{SITE}/robots.txt"
+ONE_TRY = sr.Limits(tries=1)
 
 cases = pytest.mark.parametrize(
     ("kind", "place", "verdict"),
@@ -74,7 +82,7 @@ def errors(stderr: str) -> list[str]:
 
 
 def expected_line(kind: str, verdict: Verdict) -> str:
-    return f"{'warning' if verdict is COMPLETE else 'error'} {CODES[kind]} {ROBOTS}: "
+    return f"{'warning' if verdict is COMPLETE else 'error'} {code_of(kind, verdict)} {ROBOTS}: "
 
 
 # --- the shell ---
@@ -103,8 +111,8 @@ def test_the_report_has_the_refusal_as_an_outcome(
     lines = [json.loads(line) for line in (tmp_path / "report.jsonl").read_text().splitlines()]
     (robots,) = [line for line in lines if line["type"] == "outcome" and line["url"] == ROBOTS]
     assert robots["complete"] is (verdict is COMPLETE)
-    assert robots["status"] == (None if isinstance(KINDS[kind], str) else KINDS[kind])
-    assert robots["problems"] == {CODES[kind]: 1}
+    assert robots["status"] == status_of(kind)
+    assert robots["problems"] == {code_of(kind, verdict): 1}
     assert len([line for line in lines if line["type"] == "problem"]) == 1
 
 
@@ -114,7 +122,7 @@ def test_discover_and_tree_have_the_status_and_the_reason(
 ) -> None:
     for command, format in product(("discover", "tree"), ("tsv", "jsonl", "table")):
         stdout = run(command, sites[kind, place], "--format", format).stdout
-        status = "" if isinstance(KINDS[kind], str) else str(KINDS[kind])
+        status = str(status_of(kind) or "")
         (row,) = [line for line in stdout.splitlines() if ROBOTS in line] or [None]
         if verdict is COMPLETE:
             assert command == "tree" or row is None
@@ -151,8 +159,9 @@ def test_audit_of_a_blocked_host_is_never_complete(
     assert result.exit_code == verdict.audit_code
     assert report["complete"] is (verdict is COMPLETE)
     found = {finding["code"]: finding["severity"] for finding in report["findings"]}
-    assert found[CODES[kind]] == ("warning" if verdict is COMPLETE else "error")
-    assert "X02" not in found
+    assert found[code_of(kind, verdict)] == ("warning" if verdict is COMPLETE else "error")
+    # An empty robots.txt of a host that has a sitemap is believed: it names none.
+    assert ("X02" in found) is (kind == "empty with 200" and verdict is COMPLETE)
     assert "X01" not in found
     text = run("audit", sites[kind, place]).stdout
     assert ("partial: " in text) is (verdict is not COMPLETE)
@@ -169,9 +178,10 @@ def test_a_sync_removes_nothing(
 ) -> None:
     state = copyfile(before[1], tmp_path / "state.db")
     for days in (0, 2, 4):
-        with sr.changes(
-            sites[kind, place], state=state, clock=lambda days=days: _later(days)
-        ) as changes, pytest.raises(sr.NothingReadable) if verdict.code == 5 else ExitStack():
+        with (
+            sr.changes(sites[kind, place], state=state, clock=lambda days=days: _later(days)) as changes,
+            pytest.raises(sr.NothingReadable) if verdict.code == 5 else ExitStack(),
+        ):
             assert list(changes) == []
         assert not changes.counts.removed
         assert "X02" not in changes.problems.counts
@@ -181,8 +191,79 @@ def test_a_sync_removes_nothing(
         assert [record.loc for record in stored.entries()] == [f"{SITE}/page"]
 
 
-def _later(days: int) -> datetime:
+def _later(days: float) -> datetime:
     return datetime.now(UTC) + timedelta(days=days)
+
+
+@cases
+def test_a_first_sync_has_the_exit_code_of_a_dump(
+    sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str, place: str, verdict: Verdict
+) -> None:
+    result = run("sync", sites[kind, place], "--state", tmp_path / "state.db")
+    assert result.exit_code == verdict.code
+    assert len(result.stdout.splitlines()) == (verdict is not BLOCKED)
+    assert len(errors(result.stderr)) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_wall_of_some_days_changes_nothing_in_a_state(
+    sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str
+) -> None:
+    """Its robots.txt names a sitemap that is at no well-known path, so it is not even requested."""
+    site, state, listed = lay_out(tmp_path / "site", None), tmp_path / "state.db", range(5)
+    base = site / "https" / HOST
+    (base / "robots.txt").write_text(f"Sitemap: {SITE}/s.xml\n")
+    (base / "sitemap.xml").unlink()
+    urls = "".join(f"<url><loc>{SITE}/{number}</loc></url>" for number in listed)
+    (base / "s.xml").write_bytes(GOOD.replace(f"<url><loc>{SITE}/page</loc></url>".encode(), urls.encode()))
+
+    def changes_at(site: Path, hours: float) -> tuple[list[str], bool]:
+        with sr.changes(site, state=state, clock=lambda: _later(hours / 24)) as changes:  # type: ignore[misc]
+            try:
+                return [each.change for each in changes], changes.removals_suspended
+            except sr.NothingReadable:
+                return [], changes.removals_suspended
+
+    assert changes_at(site, 0) == (["new"] * 5, False)
+    for hours in (1, 27, 53):
+        assert changes_at(sites[kind, "all paths"], hours) == ([], True)
+    assert changes_at(site, 54) == ([], False)
+
+
+# --- a watch ---
+
+
+@cases
+def test_a_watch_keeps_what_it_knows_of_a_blocked_host(tmp_path: Path, kind: str, place: str, verdict: Verdict) -> None:
+    clock = watched_sites.VirtualClock()
+    web = watched_sites.MemoryWeb(clock)
+    good = {ROBOTS: f"Sitemap: {SITE}/sitemap.xml\n".encode(), f"{SITE}/sitemap.xml": GOOD}
+    answer = KINDS[kind]
+    wall: object = watched_sites.failing(answer) if isinstance(answer, str) else answer[0]
+    if isinstance(answer, tuple) and answer[0] == 200:
+        wall = answer[1]
+    paths = ("/robots.txt", *WELL_KNOWN) if place == "all paths" else ("/robots.txt",)
+
+    web.pages.update(good)
+    with sr.changes(SITE, state=tmp_path / "state.db", fetcher=web, clock=clock) as changes:
+        assert [change.change for change in changes] == ["new"]
+    web.pages.update(dict.fromkeys((f"{SITE}{path}" for path in paths), wall))
+
+    async def main() -> None:
+        async with watched_sites.watching(tmp_path / "state.db", web, clock, [SITE], limits=ONE_TRY) as watch:
+            await watch.run(hours=3)
+            (status,) = (await watch.watcher.sites(SiteQuery())).sites
+            assert (status.failing_since is not None) is (verdict is BLOCKED)
+            assert CODES[kind] in {fault.code for fault in status.faults} or verdict is COMPLETE
+            web.pages.update(good)
+            began = await watch.run(hours=6)
+            assert f"{HOST}/sitemap.xml" in web.requested(began)
+            (status,) = (await watch.watcher.sites(SiteQuery())).sites
+            assert status.failing_since is None
+            assert await watch.changes() == []
+            assert status.urls == 1
+
+    asyncio.run(main())
 
 
 # --- a harvest ---
@@ -244,17 +325,42 @@ def test_site_without_a_sitemap_is_not_blocked(tmp_path: Path) -> None:
     assert urls.complete
 
 
+TEXTS = {
+    "a page that names one URL": (b"Access denied.\nhttps://help.example/blocked\nYour number is 12.\n", 5, 0),
+    "the same, without the last newline": (b"Access denied.\nhttps://help.example/blocked", 5, 0),
+    "a sitemap": (f"{SITE}/1\n{SITE}/2\n".encode(), 0, 2),
+    "a sitemap without the last newline": (f"{SITE}/1".encode(), 0, 1),
+    "a sitemap with a comment": (f"# pages\n{SITE}/1\n{SITE}/2\n".encode(), 0, 2),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("path", ["/sitemap.xml", "/sitemap.txt"])
+def test_text_at_a_well_known_path_is_a_sitemap_if_most_lines_are_urls(tmp_path: Path, path: str, name: str) -> None:
+    body, code, urls = TEXTS[name]
+    base = tmp_path / "https" / HOST
+    base.mkdir(parents=True)
+    (tmp_path / "site.toml").write_text(f'seeds = ["{SITE}/"]\n')
+    (base / "robots.txt").write_bytes(b"Access denied.")
+    (base / path[1:]).write_bytes(body)
+    result = run("dump", tmp_path)
+    assert (result.exit_code, len(result.stdout.splitlines())) == (code, urls)
+    assert run("discover", tmp_path).exit_code == code
+    assert run("sync", tmp_path, "--state", tmp_path / "state.db").exit_code == code
+
+
 # --- robots.txt turns into a page ---
 
 
-def test_sync_keeps_urls_of_sitemaps_named_by_a_robots_txt_that_is_html_now(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", [PAGE, b"Access denied.", b'{"error": 403}'])
+def test_sync_keeps_urls_of_sitemaps_named_by_a_robots_txt_that_is_a_page_now(tmp_path: Path, page: bytes) -> None:
     """Another sitemap is found by its well-known path, and the site is complete; those of robots.txt are unknown."""
     site, state = lay_out(tmp_path / "site", None), tmp_path / "state.db"
     base = site / "https" / HOST
     (base / "robots.txt").write_text(f"Sitemap: {SITE}/named.xml\n")
     (base / "named.xml").write_bytes(GOOD.replace(b"/page", b"/named"))
     assert run("sync", site, "--state", state).exit_code == 0
-    (base / "robots.txt").write_bytes(PAGE)
+    (base / "robots.txt").write_bytes(page)
     for days in (0, 2, 4):
         with sr.changes(site, state=state, clock=lambda days=days: _later(days)) as changes:  # type: ignore[misc]
             found = [(each.change, each.record.loc) for each in changes]
@@ -282,8 +388,8 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     with ExitStack() as running:
         urls: dict[str, str] = {}
         for kind, answer in KINDS.items():
-            if isinstance(answer, int):
-                page = (answer, {"content-type": "text/html"}, PAGE)
+            if isinstance(answer, tuple):
+                page = (answer[0], {"content-type": "text/html"}, answer[1])
                 urls[kind] = running.enter_context(SiteServer(dict.fromkeys(paths, page))).url
         context, _ = tls_contexts(EXPIRED, tmp_path_factory.mktemp("tls"))
         urls["TLS error"] = running.enter_context(FaultServer(tls=context)).url

@@ -172,7 +172,7 @@ class BaselineCheck(WholeSiteCheck):
         self._sitemaps_before: set[str | None] = set()
         self._roots: set[str] = set()
         self._is_of_site = False
-        self._robots_is_html = False
+        self._hides_sitemaps = False
 
     @classmethod
     def read(cls, baseline: Baseline) -> Self:
@@ -215,7 +215,7 @@ class BaselineCheck(WholeSiteCheck):
         self._roots |= _root(outcome)
         self._has_index = self._has_index or outcome.format == Format.INDEX
         self._is_of_site = self._is_of_site or bool(_root(outcome) and outcome.why != "given")
-        self._robots_is_html = self._robots_is_html or hides_sitemap_lines(outcome)
+        self._hides_sitemaps = self._hides_sitemaps or hides_sitemap_lines(outcome)
         if outcome.url is not None and outcome.format in SITEMAP_FORMATS:
             self._formats[outcome.url] = outcome.format
         if outcome.url is not None and (outcome.why != "well-known" or outcome.format in SITEMAP_FORMATS):
@@ -233,8 +233,8 @@ class BaselineCheck(WholeSiteCheck):
             self.leave_out(self.codes, f"{reason}: X01 and X02 not checked")
         elif self._is_of_another_site():
             self.leave_out(self.codes, f"{name} names none of the hosts of this site's sitemaps: is it of this site?")
-        elif self._robots_is_html and self._vanished():
-            reason = "robots.txt is an HTML page, so the sitemaps that it names are unknown"
+        elif self._hides_sitemaps and self._vanished():
+            reason = "robots.txt is an HTML page or treated as missing, so the sitemaps that it names are unknown"
             self.leave_out(self.codes, f"{reason}: X01 and X02 not checked against {name}")
         else:
             self._report_sitemaps(findings)

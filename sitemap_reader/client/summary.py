@@ -247,7 +247,7 @@ class SummaryBuilder:
 
     @property
     def blocked(self) -> bool:
-        """Whether a host refused robots.txt or a well-known path, sent HTML pages, or could not be connected to."""
+        """Whether a host refused robots.txt or a well-known path, sent a page for all, or could not be connected to."""
         return any(
             outcome.why == "well-known" and not outcome.complete and not _BLOCKED.isdisjoint(outcome.problems)
             for outcome in self.outcomes

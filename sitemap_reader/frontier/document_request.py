@@ -14,7 +14,7 @@ import attrs
 
 from ..model.problems import Problem, Tally
 from ..model.records import Candidate, Outcome, SitemapRef, Why
-from ..parser.content.sniff import SITEMAP_FORMATS, Format
+from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.scope import DropReason
 from ..parser.normalise.urls import without_userinfo
 from .seeds import WELL_KNOWN, Probe, Seed
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from ..model.problems import Severity
     from ..parser.content.decoder import ReadPrefix
+    from ..parser.dialects.robots import RobotsBody
     from ..parser.normalise.scope import Scope
     from .lastmod_trust import Lastmod, LastmodSummary
     from .robots_rules import Rules
@@ -55,7 +56,8 @@ class Arrived:
 class Finished:
     """The document was read to its end.
 
-    `rules` are those of a robots.txt: see robots_rules.parse_rules(). `dates` are those of its entries, if requested.
+    `rules` are those of a robots.txt: see robots_rules.parse_rules(); `robots_body` is what its body is. `dates` are
+    those of its entries, if requested.
     `regained` counts the records that a second reading yielded, by the reason for which the first one dropped them.
     `dropped_origins`: their URLs were dropped as on a host out of scope; their robots.txt may name the document.
     """
@@ -65,6 +67,7 @@ class Finished:
     dates: LastmodSummary | None = None
     regained: Counter[str] | None = None
     dropped_origins: tuple[str, ...] = ()
+    robots_body: RobotsBody | None = None
 
 
 @attrs.frozen
@@ -205,7 +208,8 @@ class Document:
     children: list[str] = attrs.field(factory=list)
     is_index: bool = False
     sitemap_lines: list[SitemapRef] = attrs.field(factory=list)  # of a robots.txt
-    is_page: bool = False  # a robots.txt that is an HTML page, which has not been reported yet
+    robots_body: RobotsBody | None = None  # of a robots.txt that was read
+    awaits_verdict: bool = False  # a robots.txt without any line of one: see responses.wall_at()
     sites: list[SiteDiscovery] = attrs.field(factory=list)  # whose discovery waits for it
     aliases: list[Document] = attrs.field(factory=list)  # documents that redirect to it
     alias_of: Document | None = None  # the document that it redirects to
@@ -264,6 +268,14 @@ class Document:
             self._known_parents.add(url)
             self.parents.append(url)
 
+    @property
+    def last_alias(self) -> Document:
+        """The document that its redirects lead to, itself if there are none."""
+        document = self
+        while document.alias_of is not None:
+            document = document.alias_of
+        return document
+
     def is_alias_of(self, other: Document) -> bool:
         """Whether it redirects to the other, directly or by way of further documents."""
         known = self.alias_of
@@ -290,8 +302,7 @@ class SiteDiscovery:
     candidates: list[Candidate] = attrs.field(factory=list)
     first_failure: tuple[Document, Failed] | None = None  # robots.txt at the first of several origins
     has_ended: bool = False  # nothing more is requested on its account
-    html_pages: list[Document] = attrs.field(factory=list)  # at well-known paths
-    _is_absent: bool = False  # a well-known path has neither a sitemap nor a page
+    probes: list[Document] = attrs.field(factory=list)  # well-known paths that were requested and hold no sitemap
     _paths: Iterator[str] = attrs.field(factory=lambda: iter(WELL_KNOWN))
     _probe_found: bool = False
 
@@ -316,8 +327,6 @@ class SiteDiscovery:
         is_probe = outcome.why == "well-known"
         if is_probe:
             self._probe_found = self._probe_found or is_sitemap
-            is_absent = not (is_sitemap or outcome.format == Format.HTML or "F02" in outcome.problems)
-            self._is_absent = self._is_absent or is_absent
         else:
             self.found = self.found or is_sitemap
         if is_sitemap or not is_probe:
@@ -333,11 +342,6 @@ class SiteDiscovery:
     def has_sitemap(self) -> bool:
         """Whether a sitemap was found, listed or probed."""
         return self.found or self._probe_found
-
-    @property
-    def has_only_pages(self) -> bool:
-        """Whether all well-known paths that were requested have an HTML page, and no other candidate is known."""
-        return bool(self.html_pages) and not (self._is_absent or self.candidates)
 
     def next_probe(self) -> str | None:
         """The next well-known URL, once all listed candidates have ended; None where no probe is due."""

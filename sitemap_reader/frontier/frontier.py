@@ -15,7 +15,7 @@ import attrs
 
 from ..model.limits import advice
 from ..model.records import Outcome, SitemapRef, Why
-from ..parser.content.sniff import Format
+from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.normalise.urls import origin
 from .authority import Authorities
 from .document_request import (
@@ -35,22 +35,18 @@ from .host_queue import HostQueues, backoff
 from .links import Links, WaitingDocuments
 from .plan import Plan
 from .responses import (
-    ABSENT,
     REFUSED,
     Follow,
     Refuse,
     RulesByStatus,
     code_of,
-    hides_sitemap_lines,
     is_refusal,
     judge,
-    remove_page_problem,
     with_remedy,
 )
 from .revalidation import Revalidator
 from .robots_policy import RobotsPolicy
 from .robots_rules import ALLOW_ALL, disallow_all
-from .seeds import WELL_KNOWN
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -71,7 +67,6 @@ _EFFORT_PER_CALL = 20_000_000
 _EFFORT_PER_REQUEST = 10_000
 _DECIDED_PER_CALL = 1_000
 _UNCHANGED_PER_CALL = 256
-_WITHOUT_ROBOTS = "--no-robots (obey_robots=False)"
 _DATED_PER_CALL = 2_000
 _PROPAGATED_PER_CALL = 2_000
 
@@ -197,8 +192,10 @@ class Frontier:
         """Ends the waiting documents as they are, when nothing more is requested; returns the last events."""
         for site in self.sites:
             robots = self._hosts.for_url(site.origin).robots_txt
-            if robots is not None and robots.is_page:
-                self._end_page(robots)
+            if robots is not None and robots.awaits_verdict:
+                self._policy.report_body(robots)
+                if robots.outcome:
+                    self._waiting.end(robots)
         for index in self._links.dates.abandon():
             self._waiting.end(index)
         self._waiting.abandon()
@@ -397,26 +394,10 @@ class Frontier:
 
     def _finished(self, document: Document, finished: Finished) -> None:
         if document.is_robots:
-            self._set_rules(document, finished.rules, is_page=remove_page_problem(finished.outcome))
+            self._policy.set_rules(document, finished.rules or ALLOW_ALL, finished.robots_body)
         elif document.is_index and not document.request.reread and self._documents.is_in_index(document):
             self._events.note(document, "S04", "an index within an index; the protocol allows none")
         self._finish(document, finished)
-
-    def _set_rules(self, robots: Document, rules: Rules | None, *, is_page: bool, was_read: bool = True) -> None:
-        self._policy.set_rules(robots, rules or ALLOW_ALL)
-        robots.is_page = is_page
-        if was_read and robots.sites and not robots.sitemap_lines and not robots.is_page:
-            obeyed = rules if self.plan.obey_robots and rules else ALLOW_ALL
-            forbids = not obeyed.allows(f"{robots.sites[0].origin}{WELL_KNOWN[0]}")
-            more = f", and forbids {WELL_KNOWN[0]}: {_WITHOUT_ROBOTS} tries it anyway" if forbids else ""
-            self._events.note(robots, "F09", f"robots.txt names no sitemap{more}")
-        elif robots.is_page and not robots.sites:
-            self._end_page(robots)
-
-    def _end_page(self, robots: Document) -> None:
-        """Reports an HTML page in place of a robots.txt."""
-        if self._policy.report_page(robots):
-            self._waiting.end(robots)
 
     def _fail(self, document: Document, failed: Failed) -> None:
         host, code, read = self._hosts.for_url(document.original_url), failed.code, failed.read
@@ -438,8 +419,6 @@ class Frontier:
             read = document.request.resume.read
         read = read or Finished(Outcome(format=Format.ROBOTS.value if document.is_robots else None))
         read.outcome.complete = False
-        if document.is_robots:
-            remove_page_problem(read.outcome)  # of a page that broke off, the failure is reported
         self._finish(document, read)
 
     def _finish(self, document: Document, finished: Finished) -> None:
@@ -463,16 +442,14 @@ class Frontier:
                 for ref in known.sitemap_lines:
                     self._links.add(alias, ref)
                 rules = self._hosts.for_url(known.original_url).rules
-                was_read = outcome.complete and known.status not in (None, *ABSENT)
-                is_page = known.is_page or hides_sitemap_lines(outcome)
-                self._set_rules(alias, rules, is_page=is_page, was_read=was_read)
+                self._policy.set_rules(alias, rules or ALLOW_ALL, known.robots_body)
             self._end(alias, _alias_outcome(outcome))
             due += alias.aliases
 
     def _end(self, document: Document, outcome: Outcome) -> None:
         self._events.set_outcome(document, outcome)
         waits = self._links.dates.ended(document, outcome)
-        if not (waits or document.is_page):
+        if not (waits or document.awaits_verdict):
             self._waiting.end(document)
         self.documents_done += not document.is_robots
         for site in document.sites:
@@ -483,8 +460,8 @@ class Frontier:
         site.awaits_robots = False
         if document is not self._hosts.for_url(site.origin).robots_txt:
             site.candidate_ended(outcome)
-            if document.is_probe and outcome.format == Format.HTML:
-                site.html_pages.append(document)
+            if document.why == "well-known" and not (outcome.format in SITEMAP_FORMATS or "F02" in outcome.problems):
+                site.probes.append(document)
         elif not outcome.complete:
             self._policy.report_first_failure(site)
         if document.why == "well-known" and not (document.is_probe or outcome.complete):
@@ -495,9 +472,9 @@ class Frontier:
                     self._add_candidate(url, "well-known", site)
                     return
         if not site.pending and not site.has_ended:
-            page = self._policy.end_discovery(site)
-            if page is not None:
-                self._waiting.end(page)
+            robots = self._policy.end_discovery(site)
+            if robots is not None:
+                self._waiting.end(robots)
 
 
 def _alias_outcome(outcome: Outcome) -> Outcome:

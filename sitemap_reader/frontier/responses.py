@@ -1,8 +1,8 @@
 """What an answer means: the head of a response in, the next step out; and what a user can do about a failure.
 
-Decides by status and headers alone. 404 and 410 mean that nothing is there; any other failure of a robots.txt or a
-well-known path leaves open what is there, and is reported with a remedy. Sources: RFC 9110 (statuses, Location,
-Retry-After), RFC 9309 2.3.1 (robots.txt).
+judge() decides by status and headers alone. 404 and 410 mean that nothing is there; any other failure of a robots.txt
+or a well-known path leaves open what is there, and is reported with a remedy. wall_at() judges what came with status
+200 from all of these together. Sources: RFC 9110 (statuses, Location, Retry-After), RFC 9309 2.3.1 (robots.txt).
 """
 
 from __future__ import annotations
@@ -20,22 +20,29 @@ from .host_queue import MAX_RETRY_AFTER_SECONDS, retry_after, slow_down
 from .robots_rules import ALLOW_ALL, Rules, rules_for_status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from ..model.limits import Limits
     from ..model.records import Outcome
-    from .document_request import DocumentRequest, Head
+    from .document_request import Document, DocumentRequest, Head
     from .plan import Plan
 
 ABSENT = frozenset({404, 410})
-REFUSED = frozenset({401, 403, 407, 429, 451})  # it is there, but not for this client, or not now
+# Success, but not the document: 202 is a challenge of a bot wall (AWS WAF) or "not yet"; 203 is a proxy's version, 204
+# and 205 have no body, 206 has a part.
+NO_DOCUMENT = frozenset(range(202, 207))
+REFUSED = frozenset({202, 401, 403, 407, 429, 451})  # it is there, but not for this client, or not now
 # RFC 6585 4: 429 is "not now", as a 5xx is, though it is a 4xx.
-_CODES = {**dict.fromkeys(ABSENT, "F01"), 429: "F18"}
+_CODES = {**dict.fromkeys(ABSENT, "F01"), 202: "F17", 429: "F18"}
 _CODE_OF_CLASS = {4: "F17"}  # by the first digit; any other status that is no document is the fault of the server
 
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
+_HIDING_CODES = frozenset({"F04", "F05", "F14", "F17", "F18"})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
+# Headers by which bot walls name what they send (AWS WAF, Cloudflare), and their values.
+_WALL_HEADERS = ("x-amzn-waf-action", "cf-mitigated")
+_WALL_ACTIONS = frozenset({"challenge", "captcha", "block"})
 _BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 
 
@@ -80,20 +87,20 @@ def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
     if head.status in _REDIRECTS and "location" in head.headers:
         return _redirect(request, head.headers["location"], limits)
     if request.document.is_robots:
-        rules = rules_for_status(head.status)
+        rules = ALLOW_ALL if head.status in NO_DOCUMENT else rules_for_status(head.status)
         if rules == "read":
             return "read"
         if rules.why is None:
             if head.status in ABSENT:
                 return RulesByStatus(rules)
-            return RulesByStatus(rules, _text(head.status), code_of(head.status))
-    elif is_success(head.status) and head.status != HTTPStatus.PARTIAL_CONTENT:
+            return RulesByStatus(rules, _text(head), code_of(head.status))
+    elif is_success(head.status) and head.status not in NO_DOCUMENT:
         return "read"
     elif head.status == HTTPStatus.NOT_MODIFIED and request.headers:  # else the request was not conditional
         return "unchanged"
     if head.status in _BUSY:
         return _busy(request, head, limits, today)
-    failed = Failed(code_of(head.status), _text(head.status), transient=500 <= head.status <= 599)
+    failed = Failed(code_of(head.status), _text(head), transient=500 <= head.status <= 599)
     return Refuse(failed)
 
 
@@ -119,7 +126,7 @@ def _dead_end(request: DocumentRequest, message: str, remedy: str | None = None)
 
 def _busy(request: DocumentRequest, head: Head, limits: Limits, today: datetime) -> Refuse:
     """429 or 503: pauses the host for Retry-After up to max_wait_seconds; for a few seconds after a bare 429."""
-    message = _text(head.status)
+    message = _text(head)
     seconds = retry_after(head.headers.get("retry-after"), today)
     if seconds is None:
         is_limited = head.status == HTTPStatus.TOO_MANY_REQUESTS
@@ -143,20 +150,55 @@ def is_html(headers: Mapping[str, str]) -> bool:
 
 
 def code_of(status: int) -> str:
-    """The code of the Problem of a document that was answered with this status, which is not a success.
+    """The code of the Problem of a document that was answered with this status, and not with the document.
 
-    >>> [code_of(status) for status in (404, 410, 401, 403, 418, 429, 500, 503, 302)]
-    ['F01', 'F01', 'F17', 'F17', 'F17', 'F18', 'F18', 'F18', 'F18']
+    >>> [code_of(status) for status in (404, 410, 401, 403, 418, 429, 500, 503, 302, 202, 206)]
+    ['F01', 'F01', 'F17', 'F17', 'F17', 'F18', 'F18', 'F18', 'F18', 'F17', 'F18']
     """
     return _CODES.get(status) or _CODE_OF_CLASS.get(status // 100, "F18")
 
 
-def _text(status: int) -> str:
-    """`404 Not Found`; a number without a registered phrase stands alone."""
+def _text(head: Head) -> str:
+    """`404 Not Found`; `202 Accepted (x-amzn-waf-action: challenge)`; a number without a registered phrase alone."""
     try:
-        return f"{status} {HTTPStatus(status).phrase}"
+        text = f"{head.status} {HTTPStatus(head.status).phrase}"
     except ValueError:
-        return f"{status:03}"
+        text = f"{head.status:03}"
+    actions = ((name, head.headers.get(name, "").strip().lower()) for name in _WALL_HEADERS)
+    return text + "".join(f" ({name}: {action})" for name, action in actions if action in _WALL_ACTIONS)
+
+
+# --- whether a host talks to this client ---
+
+
+def wall_at(robots: Document | None, probes: Sequence[Document]) -> Literal["robots", "paths"] | None:
+    """Where a page may hide what a host has: in place of robots.txt, or at the well-known paths only; None if nowhere.
+
+    Only for a host on which no sitemap was found, and no request was refused. `probes` are the well-known paths that
+    were requested. A host is taken at its word that it has no sitemap if its robots.txt has a line of one, or if it
+    tells its paths apart by a 404. Bodies are compared by kind, as walls put a new number into each.
+    """
+    body = None if robots is None else robots.last_alias.robots_body
+    last = [each for probe in probes if (each := probe.last_alias).status is not None]  # the others were not due
+    pages = [each for each in last if is_success(each.status)]
+    html = [each for each in pages if each.outcome and each.outcome.format == Format.HTML]
+    answers_all = bool(pages) and len(pages) == len(last)
+    if body == "html":
+        is_wall = True
+    elif body == "other":  # an empty file at a path is no such page
+        is_wall = not last or any(each.outcome and "F11" not in each.outcome.problems for each in pages)
+    elif body == "comments":  # these are an answer, unless each path has them
+        is_wall = answers_all and len({_hash(each) for each in (robots, *last)}) == 1
+    else:
+        is_wall = body == "empty" and answers_all
+    if is_wall:
+        return "robots"
+    return "paths" if html and len(html) == len(last) else None
+
+
+def _hash(document: Document | None) -> str | None:
+    outcome = None if document is None else document.last_alias.outcome
+    return None if outcome is None else outcome.sha256
 
 
 # --- failures: messages and remedies ---
@@ -199,15 +241,15 @@ def with_remedy(failed: Failed, status: int | None, plan: Plan, *, closes_host: 
         may_be_transient = failed.transient or plan.is_recording  # no recorded failure is, as a retry would be no use
         remedy = f"{_LATER}, or with {_another_agent(plan)}" if may_be_transient else allow_listing(plan)
         return f"{failed.message}; {remedy}"
-    remedy = _BY_STATUS.get(status, allow_listing(plan) if 300 <= status <= 499 else _LATER)
+    remedy = _BY_STATUS.get(status, allow_listing(plan) if 200 <= status <= 499 else _LATER)
     if closes_host:
         return f"{failed.message}, so nothing on this host is fetched; {remedy}, or go on with {_WITHOUT}"
     return f"{failed.message}; {remedy}"
 
 
 def hides_sitemap_lines(outcome: Outcome) -> bool:
-    """Whether it is an HTML page in place of a robots.txt: which sitemaps the site names is unknown."""
-    return outcome.format == Format.ROBOTS and "F05" in outcome.problems
+    """Whether a robots.txt could not be read, or a page is in its place: which sitemaps it names is unknown."""
+    return outcome.format == Format.ROBOTS and not _HIDING_CODES.isdisjoint(outcome.problems)
 
 
 def is_refusal(code: str) -> bool:
@@ -228,11 +270,3 @@ def failure_of_both_schemes(https: Failed, http: Failed, status: int | None) -> 
         return attrs.evolve(http, message=f"{https.message}; over http: {http.message}")
     message, is_transient = f"{http.message}; over https: {https.message}", http.transient or https.transient
     return attrs.evolve(https, message=message, transient=is_transient)
-
-
-def remove_page_problem(robots: Outcome) -> bool:
-    """Removes F05 from the outcome of a robots.txt, if it is there: its severity is decided by the end of discovery."""
-    if robots.problems.pop("F05", None) is None:
-        return False
-    robots.samples = tuple(sample for sample in robots.samples if sample.code != "F05")
-    return True

@@ -19,18 +19,29 @@ from ..parser.normalise.scope import verified_prefixes
 from ..parser.normalise.urls import host as host_of
 from ..parser.normalise.urls import is_robots_txt, registrable_domain, without_userinfo
 from .document_request import Document, Failed
-from .responses import allow_listing, failure_of_both_schemes, with_remedy
+from .responses import allow_listing, failure_of_both_schemes, wall_at, with_remedy
 from .robots_rules import ALLOW_ALL, Rules, disallow_all
+from .seeds import WELL_KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from ..model.problems import Severity
+    from ..parser.dialects.robots import RobotsBody
     from .document_request import SiteDiscovery
     from .events import Events
     from .host_queue import HostQueue, HostQueues
     from .plan import Plan
     from .responses import RulesByStatus
+
+# Bodies in place of a robots.txt, as in messages.
+_BODIES: dict[RobotsBody, str] = {
+    "rules": "a robots.txt",
+    "html": "an HTML page",
+    "other": "a body without a rule or a Sitemap line",
+    "empty": "an empty body",
+    "comments": "comments alone",
+}
 
 
 @attrs.frozen
@@ -205,8 +216,12 @@ class RobotsPolicy:
         )
         return unanswered or is_busy or bool(host.skip_failure or (host.rules and host.rules.why))
 
-    def set_rules(self, robots: Document, rules: Rules) -> None:
-        """Sets rules and pace of the host whose robots.txt was read, and of the one that it was redirected to."""
+    def set_rules(self, robots: Document, rules: Rules, body: RobotsBody | None = None) -> None:
+        """Sets rules and pace of the host of a robots.txt, and of the one that it was redirected to.
+
+        `body` is what was read. If it has no line of a robots.txt, end_discovery() decides what that means.
+        """
+        robots.robots_body, robots.awaits_verdict = body, body not in (None, "rules") and bool(robots.sites)
         obeyed = rules if self._plan.obey_robots else ALLOW_ALL
         delay = obeyed.delay_seconds
         error = self._delay_error(robots, delay)
@@ -218,6 +233,8 @@ class RobotsPolicy:
                 host.pace.slow_down(delay)
                 self._delayed.append(host)
             self._hosts.wake(host)
+        if body is not None and not robots.awaits_verdict:
+            self.report_body(robots)
 
     def _delay_error(self, robots: Document, delay: float | None) -> str | None:
         """Reports a Crawl-delay over the limit, and returns the message; a recording is read all the same."""
@@ -257,51 +274,63 @@ class RobotsPolicy:
         """RFC 9309 2.3.1.4: while robots.txt is unreachable, all is disallowed; `why` it is."""
         self.set_rules(robots, disallow_all(f"robots.txt: {why}"))
 
-    # --- HTML pages with status 200 in place of a robots.txt or of sitemaps ---
+    # --- pages with status 200 in place of a robots.txt or of sitemaps ---
 
     def end_discovery(self, site: SiteDiscovery) -> Document | None:
-        """Nothing is left to request on the site's account; the robots.txt that is such a page and ends by this.
+        """Nothing is left to request on the site's account; the robots.txt that awaited this and ends by it.
 
-        Where a sitemap was found, a page in place of robots.txt is a warning, and one at a well-known path is not
-        reported. Where none was found, one in place of robots.txt, or at every well-known path, is an error: a bot wall
-        may hide what is there.
+        If a sitemap was found, a page in place of robots.txt is a warning, and one at a well-known path is not
+        reported. If none was found, a wall is an error.
         """
         site.has_ended = True
         host = self._hosts.for_url(site.origin)
-        robots = host.robots_txt
-        if robots is not None and robots.is_page:
-            if not all(each.has_ended for each in robots.sites):
+        robots, sites = host.robots_txt, [site]
+        ended = None
+        if robots is not None and robots.awaits_verdict:
+            sites, ended = robots.sites, robots
+            if not all(each.has_ended for each in sites):
                 return None
-            found = any(each.has_sitemap or each.candidates for each in robots.sites)
-            return robots if self.report_page(robots, is_wall=not (found or host.is_blocked)) else None
-        if site.has_only_pages and not host.is_blocked:
-            page = site.html_pages[0]
+        probes = [probe for each in sites for probe in each.probes]
+        is_judged = not (host.is_blocked or any(each.has_sitemap for each in sites))
+        wall = wall_at(robots, probes) if is_judged else None
+        if ended is not None:
+            self.report_body(ended, is_wall=wall == "robots")
+        if wall == "paths" and not site.candidates:
+            page = probes[0]
             assert page.outcome is not None  # noqa: S101 - for the type checker: it has ended
-            message = self._wall("where a sitemap should be, at every well-known path")
+            message = self._wall(f"{_BODIES['html']} where a sitemap should be, at every well-known path")
             problem = report("F05", message, sitemap=page.original_url)
             page.outcome.samples = (problem, *(each for each in page.outcome.samples if each.code != "F05"))
             self._events.report_probe(page)
             site.report_candidate(page.outcome)
-        return None
+        return ended if ended is not None and ended.outcome else None
 
-    def report_page(self, robots: Document, *, is_wall: bool = False) -> bool:
-        """Reports a page in place of a robots.txt; whether that document has ended by this."""
-        robots.is_page = False
-        place = "where a robots.txt should be"
+    def report_body(self, robots: Document, *, is_wall: bool = False) -> None:
+        """Reports what is wrong with the body of a robots.txt; no failure to read it."""
+        body = robots.robots_body or "rules"
+        robots.awaits_verdict = False
+        what = f"{_BODIES[body]} where a robots.txt should be"
         if is_wall:
-            self._events.note(robots, "F05", self._wall(f"{place}, and no sitemap at a well-known path"))
-        else:
-            self._events.note(robots, "F05", f"an HTML page {place}", severity="warning")
-        if robots.outcome is None:
-            return False
-        robots.outcome.complete = robots.outcome.complete and not is_wall
-        for site in robots.sites if is_wall else ():
-            site.report_candidate(robots.outcome)
-        return True
+            message = self._wall(f"{what}, and no sitemap at a well-known path")
+            self._events.note(robots, "F05" if body == "html" else "F17", message)
+            if robots.outcome is not None:
+                robots.outcome.complete = False
+                for site in robots.sites:
+                    site.report_candidate(robots.outcome)
+        elif body == "html":
+            self._events.note(robots, "F05", what, severity="warning")
+        elif body == "other":
+            message = f"robots.txt is treated as missing, everything is allowed: {what}"
+            self._events.note(robots, "F14", message, severity=None if robots.sites else "info")
+        elif robots.sites and not robots.sitemap_lines:
+            rules = self._hosts.for_url(robots.original_url).rules
+            forbids = rules is not None and not rules.allows(f"{robots.sites[0].origin}{WELL_KNOWN[0]}")
+            more = f", and forbids {WELL_KNOWN[0]}: --no-robots (obey_robots=False) tries it anyway" if forbids else ""
+            self._events.note(robots, "F09", f"robots.txt names no sitemap{more}")
 
-    def _wall(self, place: str) -> str:
+    def _wall(self, what: str) -> str:
         cause = "a bot wall, or what this host sends for missing files"
-        return f"an HTML page {place}: {cause}; {allow_listing(self._plan)}"
+        return f"{what}: {cause}; {allow_listing(self._plan)}"
 
 
 def _number(number: float) -> str:

@@ -49,7 +49,7 @@ CATALOGUE: dict[str, Rule] = {
     "F14": Rule("warning", "robots.txt unavailable, treated as missing"),
     "F15": Rule("error", "Crawl-delay over the limit"),
     "F16": Rule("warning", "Headers or credentials not sent over http"),
-    "F17": Rule("error", "Access denied (401, 403 or other 4xx)"),
+    "F17": Rule("error", "Access denied (401, 403, other 4xx, bot wall)"),
     "F18": Rule("error", "Server error (5xx or 429)"),
     # Structure
     "S01": Rule("error", "XML not well-formed"),  # a warning where it was repaired without loss

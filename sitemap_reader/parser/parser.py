@@ -22,7 +22,7 @@ from ..model.url_batch import UrlBatch, batched, unbatched
 from .content.decoder import Decoder, ReadPrefix
 from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff
 from .dialects.feed_fallback import FallbackBuffer
-from .dialects.robots import RobotsReader
+from .dialects.robots import RobotsBody, RobotsReader, robots_body
 from .dialects.text import TextReader
 from .fast_path import BlockNormaliser
 from .normalise.entry import Normaliser, RawEntry
@@ -84,6 +84,7 @@ class SitemapParser:
         feed_fallback: FeedFallback | None = None,
         prefix: ReadPrefix | None = None,
         _scans: bool = True,  # False: expat reads every entry, which gives the same
+        _reports_robots_page: bool = True,  # False: the caller decides what an HTML page in place of robots.txt means
     ) -> None:
         child_scope = child_scope or scope
         for keyword, mode in (("scope", scope), ("child_scope", child_scope)):
@@ -115,7 +116,7 @@ class SitemapParser:
         self._closed = False
         self._robots: RobotsReader | None = None
         if url and self._base and urlsplit(url).path == "/robots.txt":
-            self._robots = self._reader = RobotsReader(limits, self._base)
+            self._robots = self._reader = RobotsReader(limits, self._base, reports_page=_reports_robots_page)
             self._head, self._format = None, Format.ROBOTS
             authorities, child_scope = authorities or host_prefixes(self._base), "any"
         own = (directory(self._base),) if self._base else ()
@@ -245,6 +246,11 @@ class SitemapParser:
     def robots_text(self) -> str:
         """The text of a robots.txt, for callers that also read its rules; empty for other documents."""
         return self._robots.text if self._robots else ""
+
+    @property
+    def robots_body(self) -> RobotsBody | None:
+        """What the body of a robots.txt is; None for other documents."""
+        return robots_body(self._robots.text) if self._robots else None
 
     @property
     def dropped_origins(self) -> tuple[str, ...]:

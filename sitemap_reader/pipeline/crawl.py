@@ -215,7 +215,7 @@ class Crawl:
         if not request.document.is_robots:
             return parser.result
         rules = await self._executor.run(parser, parse_rules, parser.robots_text, self.frontier.plan.user_agent)
-        return attrs.evolve(parser.result, rules=rules)
+        return attrs.evolve(parser.result, rules=rules, robots_body=parser.robots_body)
 
     async def _end(self, request: DocumentRequest, parser: DocumentParser, *, cut: bool = False) -> None:
         """Emits the last items of a document; `cut`: its bytes broke off."""

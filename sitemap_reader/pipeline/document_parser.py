@@ -12,7 +12,6 @@ from ..frontier.document_request import Finished, ResumePoint
 from ..frontier.filters import Selection
 from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import SitemapReaderError
-from ..model.problems import Problem
 from ..model.records import SitemapRef, UrlRecord
 from ..model.url_batch import BatchItem, UrlBatch, batched, unbatched
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
@@ -25,8 +24,10 @@ if TYPE_CHECKING:
     from ..frontier.document_request import DocumentRequest
     from ..frontier.plan import Plan
     from ..model.limits import Limits
+    from ..model.problems import Problem
     from ..model.records import Item
     from ..parser.dialects.feed_fallback import FallbackLinks
+    from ..parser.dialects.robots import RobotsBody
     from ..parser.normalise.scope import Scope
 
 # About how much a batch takes in memory: to pass one to another thread costs some 100 us.
@@ -80,6 +81,7 @@ class DocumentParser:
             extras=extras,
             feed_fallback=self._stored_answer if asks_fallback else None,
             prefix=resume.prefix if resume else None,
+            _reports_robots_page=False,  # the frontier does: it knows what else was found
         )
         self._document = document
         self._selection = plan.selection
@@ -104,6 +106,11 @@ class DocumentParser:
     def robots_text(self) -> str:
         """The body of a robots.txt."""
         return self._parser.robots_text
+
+    @property
+    def robots_body(self) -> RobotsBody | None:
+        """What the body of a robots.txt is."""
+        return self._parser.robots_body
 
     @property
     def lists_pages(self) -> bool:
@@ -136,6 +143,8 @@ class DocumentParser:
         outcome = self._parser.outcome
         outcome.dropped.update(self._filtered)
         outcome.kept -= self._filtered.total()
+        if not self._is_sitemap and outcome.format == Format.TEXT:
+            outcome.format, outcome.complete = None, False
         dates = None if self._dates is None else self._dates.summary()
         return Finished(outcome, dates=dates, regained=self._regained, dropped_origins=self._parser.dropped_origins)
 
@@ -163,12 +172,12 @@ class DocumentParser:
     def due(self, batch: Batch, *, final: bool = False) -> Batch:
         """The items to pass on now: problems that a retry might repeat are deferred until there is a first entry."""
         self.has_emitted = self.has_emitted or self.has_yielded
-        # The frontier reports an HTML page instead of robots.txt itself: it knows what else was found.
-        self._deferred += [item for item in batch if not _is_html_problem(item)] if self._document.is_robots else batch
+        self._deferred += batch
         is_due = final or self.has_emitted or len(self._deferred) >= _DEFERRED_ITEMS
-        if not is_due or (self._document.is_probe and self._parser.format not in SITEMAP_FORMATS):
+        if not is_due or (self._document.is_probe and not self._is_sitemap):
             return []
-        due, self._deferred = self._deferred, []
+        due = self._deferred if self._is_sitemap else [item for item in self._deferred if not isinstance(item, UrlBatch)]
+        self._deferred = []
         self.has_emitted = self.has_emitted or bool(due)
         return due
 
@@ -182,6 +191,18 @@ class DocumentParser:
             parts.clear()
         else:
             self.call.add_done_callback(lambda _: parts.clear())  # with a reference to self it would be a cycle
+
+    @property
+    def _is_sitemap(self) -> bool:
+        """Whether it is a sitemap, as far as it was read.
+
+        Text at a well-known path must be URLs for the most part: a page of a bot wall or a soft 404 may name one.
+        """
+        format = self._parser.format
+        if format != Format.TEXT or self._document.why != "well-known":
+            return format in SITEMAP_FORMATS
+        outcome = self._parser.outcome
+        return not outcome.entries or (outcome.kept + sum(outcome.dropped.values())) * 2 > outcome.entries
 
     @property
     def _has_sniffed(self) -> bool:
@@ -266,7 +287,3 @@ def _size(item: BatchItem) -> int:
 def _was_reported(problem: Problem) -> bool:
     """Whether a problem of an entry was reported when its URL was dropped: those of its markup and its loc were."""
     return problem.field == "loc" or problem.code.startswith("S")
-
-
-def _is_html_problem(item: object) -> bool:
-    return isinstance(item, Problem) and item.code == "F05"

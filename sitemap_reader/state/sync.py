@@ -79,7 +79,7 @@ class StateSync:
         self._started = plan.clock()
         self._sitemaps = self._not_modified = 0
         self._all_read = True  # robots.txt files, and what is not on the web
-        self._hidden_robots: list[str] = []  # robots.txt URLs that answered with HTML
+        self._hidden_robots: list[str] = []  # robots.txt URLs that answered with a page
         self.postponed: set[str] = set()  # documents that were not due
         self._has_begun = False
         self._open: dict[str, tuple[DocumentRow, DocumentBuffer]] = {}

@@ -127,6 +127,7 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
         authorities=request.document.authorities,
         child_scope="any",
         limits=frontier.plan.limits,
+        _reports_robots_page=False,
     )
     dates, regained = LastmodEvidence(), Counter[str]()
     for item in [*parser.feed(body.encode()), *parser.close()]:
@@ -143,7 +144,9 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
         elif isinstance(item, UrlRecord):
             seen.records.append(item)
     rules = parse_rules(parser.robots_text, frontier.plan.user_agent) if request.document.is_robots else None
-    finished = Finished(parser.outcome, rules, dates.summary(), regained, parser.dropped_origins)
+    finished = Finished(
+        parser.outcome, rules, dates.summary(), regained, parser.dropped_origins, robots_body=parser.robots_body
+    )
     frontier.receive(request, finished, now, TODAY)
 
 

@@ -6,7 +6,7 @@ import re
 
 import attrs
 import pytest
-from simulated import MAP, REFUSED, ROBOTS, SITE, Pages, Reply, index, names, urlset, walk
+from simulated import INDEX, MAP, REFUSED, ROBOTS, SITE, Pages, Reply, index, names, urlset, walk
 
 from sitemap_reader.client.summary import SummaryBuilder
 from sitemap_reader.frontier.document_request import Failed
@@ -14,6 +14,7 @@ from sitemap_reader.frontier.seeds import WELL_KNOWN
 from sitemap_reader.model.errors import NothingFound, NothingReadable
 from sitemap_reader.model.problems import Problem
 from sitemap_reader.model.url_batch import batched
+from sitemap_reader.parser.dialects.robots import robots_body
 
 PATHS = [f"{SITE}{path}" for path in WELL_KNOWN]
 PAGE = "<!DOCTYPE html><html><head><title>One moment</title></head></html>"
@@ -176,6 +177,104 @@ def test_html_at_some_paths_and_404_at_others_is_no_block() -> None:
     ledger, reported = ledger_of(SITE, {MAP: PAGE, SECOND: PAGE})
     assert reported == []
     assert isinstance(ledger.verdict(SITE), NothingFound)
+
+
+# Bodies with status 200 that bot walls and catch-all servers send for each path.
+WALLS = {
+    "a page without doctype": '<html style="height:100%"><body><iframe src="/_Incapsula_Resource?S=31"></iframe>',
+    "a redirect in a page": '<meta http-equiv="refresh" content="0; url=/captcha">',
+    "a tag": "<p>Access denied</p>",
+    "text": "Access denied",
+    "text with keys": "Access denied\nIP: 192.0.2.1\nUser-Agent: bot/1.0 (+https://bot.example)\nRequest ID: 12\n",
+    "ok": "ok",
+    "null": "null",
+    "a list": "[]",
+    "JSON": '{"error": "not found"}',
+    "XML": '<?xml version="1.0"?><Error><Code>AccessDenied</Code></Error>',
+    "an image": "\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
+    "Markdown": "# Not found\n\nThere is nothing here.\n",
+    "nothing": "",
+    "white space": " \r\n\n",
+    "comments": "# nothing here\n",
+}
+
+
+def with_number(body: str, number: int) -> str:
+    """The body as a wall sends it that puts the number of the request into each; an empty one stays empty."""
+    return f"{body.rstrip()} {number}\n" if body.strip() else body
+
+
+@pytest.mark.parametrize("name", WALLS)
+def test_a_host_with_one_kind_of_page_for_all_paths_is_blocked(name: str) -> None:
+    body = WALLS[name]
+    same: Pages = dict.fromkeys([ROBOTS, *PATHS], body)
+    numbered: Pages = {url: with_number(body, number) for number, url in enumerate(same)}
+    home: Pages = {url: (302, {"location": f"{SITE}/blocked"}) for url in same} | {f"{SITE}/blocked": body}
+    code = "F05" if body.startswith(("<html", "<meta")) else "F17"
+    for pages in (same, home) if name == "comments" else (same, numbered, home):
+        ledger, reported = ledger_of(SITE, pages)
+        assert reported == [f"error {code} {ROBOTS}"]
+        assert isinstance(ledger.verdict(SITE), NothingReadable)
+        assert (ledger.blocked, ledger.complete) == (True, False)
+        (candidate,) = walk(SITE, pages).frontier.sites[0].candidates
+        assert (candidate.url, candidate.status, str(candidate.problem)[:3]) == (ROBOTS, 200, code)
+
+
+NOTHING_FOUND: list[tuple[str, Pages]] = [
+    ("an empty robots.txt", {ROBOTS: ""}),
+    ("an empty robots.txt, an empty sitemap", {ROBOTS: "", MAP: ""}),
+    ("comments", {ROBOTS: "# no sitemap\n"}),
+    ("comments, and JSON for all paths", {ROBOTS: "# no sitemap\n", **dict.fromkeys(PATHS, "{}")}),
+    ("text in place of robots.txt alone", {ROBOTS: "We have none."}),
+    *((f"rules, and {name} for all paths", {ROBOTS: "User-agent: *\nDisallow: /cart\n", **dict.fromkeys(PATHS, body)})
+      for name, body in (("JSON", "{}"), ("text", "Not found"), ("nothing", ""))),
+    ("no robots.txt, and JSON for all paths", dict.fromkeys(PATHS, "{}")),
+    ("rules of odd spelling", {ROBOTS: "useragent: *\ndissallow /x\n", **dict.fromkeys(PATHS, "{}")}),
+    ("a Crawl-delay", {ROBOTS: "Crawl-delay: 1\n", **dict.fromkeys(PATHS, "{}")}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pages", [pages for _, pages in NOTHING_FOUND], ids=[name for name, _ in NOTHING_FOUND])
+def test_a_host_that_tells_its_paths_apart_has_no_sitemap(pages: Pages) -> None:
+    ledger, reported = ledger_of(SITE, pages)
+    assert isinstance(ledger.verdict(SITE), NothingFound)
+    assert ledger.complete
+    assert not [line for line in reported if line.startswith("error")]
+
+
+@pytest.mark.parametrize("name", WALLS)
+def test_a_page_in_place_of_robots_txt_is_a_warning_if_a_sitemap_is_found(name: str) -> None:
+    ledger, reported = ledger_of(SITE, {ROBOTS: WALLS[name], MAP: "Not found", SECOND: GOOD})
+    body = robots_body(WALLS[name])
+    assert reported == [f"warning {dict(html='F05', other='F14').get(body, 'F09')} {ROBOTS}"]
+    assert (ledger.complete, ledger.summary().urls) == (True, 1)
+
+
+@pytest.mark.parametrize("body", [body for body in WALLS.values() if robots_body(body) == "other"])
+def test_text_in_place_of_robots_txt_as_the_only_request_is_an_error(body: str) -> None:
+    ledger, reported = ledger_of(ROBOTS, {ROBOTS: body, MAP: GOOD})
+    assert reported == [f"error F17 {ROBOTS}"]
+    assert isinstance(ledger.verdict(ROBOTS), NothingReadable)
+
+
+@pytest.mark.parametrize("status", [202, 203, 204, 205, 206])
+def test_success_without_the_document_is_a_failure(status: int) -> None:
+    code, child = "F17" if status == 202 else "F18", f"{SITE}/child.xml"
+    for pages, place in (
+        ({ROBOTS: status, MAP: GOOD}, ROBOTS),
+        ({ROBOTS: status, **dict.fromkeys(PATHS, status)}, ROBOTS),
+        ({ROBOTS: "User-agent: *\nSitemap: /child.xml", child: status, MAP: GOOD}, child),
+        ({ROBOTS: names(INDEX), INDEX: index(child), child: status}, child),
+    ):
+        ledger, reported = ledger_of(SITE, pages)
+        assert [line for line in reported if line.startswith("error")] == [f"error {code} {place}"]
+        assert not ledger.complete
+
+
+def test_the_header_of_a_bot_wall_is_in_the_message() -> None:
+    wall: Reply = (202, {"x-amzn-waf-action": "challenge", "cf-mitigated": "\x1b[2J"})
+    seen = walk(SITE, dict.fromkeys([ROBOTS, *PATHS], wall))
+    assert seen.problem("F17").message.startswith("202 Accepted (x-amzn-waf-action: challenge); try another User-Agent")
 
 
 def test_html_robots_txt_as_the_only_request_is_an_error() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader as sr
-from sitemap_reader.parser.dialects.robots import is_html, sitemap_lines
+from sitemap_reader.parser.dialects.robots import is_html, robots_body, sitemap_lines
 
 URL = "https://example.com/sitemap.xml"
 
@@ -174,3 +174,44 @@ def test_any_text_gives_values_that_it_holds(text: str) -> None:
     for found in sitemap_lines(text):
         assert found.loc
         assert found.raw in text.replace("\0", "") or found.raw in text
+
+
+BODIES = {
+    "rules": [
+        "User-agent: *",
+        "user agent : googlebot # ours",
+        "\ufeffUSERAGENT=*",
+        "User-agent *",
+        "Disallow:",
+        "Dissallow: /x",
+        "disalow /x",
+        "Allow: *",
+        "Crawl-delay: 5",
+        "Content-Signal: search=yes",
+        "Sitemap: https://example.com/map.xml",
+        "https://example.com/sitemap.xml",
+        "Sitemap:",
+        "hello\n\nDisallow: /x",
+        "U\0s\0e\0r\0-\0a\0g\0e\0n\0t\0:\0 \0*\0\n\0",
+    ],
+    "comments": ["# nothing", "\n # a\r\n#b"],
+    "empty": ["", " \r\n", "\ufeff", "\0\0"],
+    "html": ["<!DOCTYPE html>\nDisallow: /x", '<meta http-equiv="refresh" content="0">'],
+    "other": [
+        "Access denied",
+        "User agent not allowed",
+        "User-Agent: bot/1.0 (+https://bot.example)",
+        "Allow cookies to go on",
+        "Request ID: 12",
+        "Host: example.com",
+        '{"user-agent": "*"}',
+        "<p>Disallow: /x</p>",
+        "x" * 1_000 + "\nhttps://example.com/about",
+        "d" * 100_000,
+    ],
+}
+
+
+@pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in BODIES.items() for text in texts])
+def test_kind_of_a_body(kind: str, text: str) -> None:
+    assert robots_body(text) == kind

@@ -20,6 +20,7 @@ from sitemap_reader.client.targets import site_target
 from sitemap_reader.fetch.client import Response
 from sitemap_reader.fetch.replay import AsyncChunks
 from sitemap_reader.model.errors import FetchError
+from sitemap_reader.model.limits import Limits
 from sitemap_reader.state.state import State
 from sitemap_reader.watching.budget import Budget
 from sitemap_reader.watching.watcher import Watcher, WatchPlan
@@ -175,10 +176,11 @@ async def watching(
     host_budget: float | None = None,
     state: State | None = None,
     keep_log: timedelta = timedelta(days=1_000),
+    limits: Limits = Limits(),  # noqa: B008 - frozen
     **plan: Any,
 ) -> AsyncIterator[Watch]:
     """A watch on hosts of `web`, with its state in the file `path`."""
-    reader = SitemapReader(fetcher=web)
+    reader = SitemapReader(fetcher=web, limits=limits)
     made = WatchPlan(
         Budget(budget, host_budget), reader, keep_log=keep_log, clock=clock, sleep=clock.sleep, **plan
     )

@@ -7,7 +7,7 @@ frontier/robots_rules.py.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import attrs
 
@@ -40,6 +40,20 @@ _WRAPPERS = {'"': '"', "'": "'", "<": ">", "\u201c": "\u201d", "\u2018": "\u2019
 _PADDING = "\0\ufeff" + "".join(filter(str.isspace, map(chr, range(0x3001))))
 _HTML = re.compile(r"<(?:!doctype\s+html|(?:html|head|body|title|script|meta|div|center|h1)\b)", re.IGNORECASE)
 _HEAD_CHARACTERS = 1024
+# A line that nothing but a robots.txt has. The name of an agent stands alone: a bot wall may repeat the whole header of
+# the request ("User-Agent: bot/1.0 (+https://...)"), or have lines such as "Request ID: 1".
+_DIRECTIVE = re.compile(
+    r"""
+    user[-_ ]?agents? (?: \s*[:=]\s* [\w.*-]{1,100} | \s+ \* ) \s* (?: \# | $ )
+    | (?: allow | d[a-z]{1,6}l[a-z]{0,4}w ) (?: \s*[:=] | \s+ [/*] )   # spellings in use: "dissallow", "disalow"
+    | crawl[-_ ]?delay \s*[:=]? \s* \d
+    | (?: noindex | clean-param | request-rate | visit-time | content-signal | content-usage ) \s* :
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_DIRECTIVE_CHARACTERS = 300
+
+RobotsBody = Literal["rules", "comments", "empty", "html", "other"]
 
 
 @attrs.frozen
@@ -73,6 +87,24 @@ def is_html(text: str) -> bool:
     head = text[:_HEAD_CHARACTERS].lstrip(_PADDING)
     # Comments and XML declarations may come first.
     return bool(_HTML.match(head) or (head.startswith(("<!--", "<?xml")) and _HTML.search(head)))
+
+
+def robots_body(text: str) -> RobotsBody:
+    """What the body of a robots.txt is: `rules` if it has a rule or a Sitemap line, `other` if nothing is known of it.
+
+    >>> [robots_body(text) for text in ("User-agent: *", "# none", "", "<html>", "Access denied", '{"error": 403}')]
+    ['rules', 'comments', 'empty', 'html', 'other', 'other']
+    """
+    text = _without_nuls(text)
+    if not text.strip(_PADDING):
+        return "empty"
+    if is_html(text):
+        return "html"
+    lines = [_COMMENT.sub("", line).strip(_PADDING) for line in _LINE_END.split(text)]
+    if not any(lines):
+        return "comments"
+    has_rule = any(_DIRECTIVE.match(line[:_DIRECTIVE_CHARACTERS]) for line in lines)
+    return "rules" if has_rule or sitemap_lines(text) else "other"
 
 
 def _without_nuls(text: str) -> str:
@@ -133,11 +165,13 @@ def _names_sitemap(line: str) -> bool:
 class RobotsReader:
     """Reads a robots.txt: close() returns an entry for each Sitemap line; `text` is the decoded file.
 
+    `reports_page`: an HTML page in its place is a problem.
     Nothing is read beyond max_robots_bytes (RFC 9309 2.5); a line that is cut off is ignored.
     """
 
-    def __init__(self, limits: Limits, url: str | None) -> None:
+    def __init__(self, limits: Limits, url: str | None, *, reports_page: bool = True) -> None:
         self.complete = True
+        self._reports_page = reports_page
         self._cut = False
         self._limit = limits.max_robots_bytes
         self._url = url
@@ -162,7 +196,7 @@ class RobotsReader:
         self.complete = len(self._body) <= self._limit
         self._cut = cut or not self.complete
         entries: list[RawEntry | Problem] = [self._entry(found) for found in sitemap_lines(self.text)]
-        if is_html(self.text):
+        if self._reports_page and is_html(self.text):
             message = "an HTML page where a robots.txt should be"
             entries.append(report("F05", message, severity="warning"))
         if not self.complete:
