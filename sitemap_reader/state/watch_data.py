@@ -17,7 +17,7 @@ from .rows import moment
 from .schema import sqlite_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
     from .documents import StoredDocument
@@ -86,6 +86,14 @@ class WatchData:
             self._state.db.execute(
                 "INSERT OR REPLACE INTO response SELECT id, ?, ?, ?, ?, ? FROM site WHERE name = ?",
                 (*values, zlib.compress(response.body), site),
+            )
+
+    def forget_responses(self, site: str, urls: Iterable[str]) -> None:
+        """Deletes the responses of these URLs; commits."""
+        with self._state.transaction():
+            self._state.db.executemany(
+                "DELETE FROM response WHERE url = ? AND site = (SELECT id FROM site WHERE name = ?)",
+                [(url, site) for url in urls],
             )
 
 

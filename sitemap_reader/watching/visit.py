@@ -16,6 +16,7 @@ import attrs
 
 from ..client.streams import changes_of
 from ..frontier.lastmod_trust import TRUSTED_SCORE
+from ..frontier.responses import hides_sitemap_lines
 from ..model.errors import StateError
 from ..model.internal_errors import internal_error
 from ..model.problems import Problem
@@ -90,7 +91,8 @@ class Visit:
     """One visit of a site; run() makes it, and its fields have the result, also of one that was cancelled.
 
     `findings` are those of documents that were due, `postponed` the others that are listed; `counts` are the changes
-    that were stored, `faults` the first problems, `error` a defect of this package.
+    that were stored, `faults` the first problems, `error` a defect of this package. `is_blocked`: the host refused, or
+    a bot wall answered, and nothing could be read.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class Visit:
         self.error: str | None = None
         self.crawl_delay: float | None = None
         self.has_ended = False
+        self.is_blocked = False
         self.fetcher: VisitFetcher | None = None
         self._reader = reader
         self._target = target
@@ -183,6 +186,11 @@ class Visit:
             self._log(run.last_change_pieces())
         self._note_commit(run)
         ending.close()
+        self.is_blocked = run.summary_builder.blocked and run.verdict() is not None
+        pages = [outcome for outcome in run.summary_builder.outcomes if hides_sitemap_lines(outcome)]
+        if pages:  # a bot wall may be gone at the next visit
+            urls = {url for outcome in pages for url in (outcome.url, outcome.final_url) if url}
+            self._stores.data.forget_responses(self._name, urls)
 
     def _log(self, pieces: Iterable[ChangePiece]) -> None:
         for piece in pieces:

@@ -16,7 +16,7 @@ import attrs
 from ..fetch.client import Response
 from ..fetch.replay import AsyncChunks
 from ..frontier.host_queue import retry_after
-from ..frontier.responses import REFUSED
+from ..frontier.responses import NO_DOCUMENT, REFUSED
 from ..model.errors import FetchError
 from ..parser.normalise.urls import is_robots_txt, origin
 from ..state.watch_data import StoredResponse
@@ -89,7 +89,7 @@ class VisitFetcher:
         self.statuses["304" if status == HTTPStatus.NOT_MODIFIED else f"{status // 100}xx"] += 1
         if response.status in _BUSY:
             self.retry_after = max(self.retry_after, retry_after(response.headers.get("retry-after"), now) or 0.0)
-        self.failures += response.status in REFUSED or response.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        self.failures += status in REFUSED | NO_DOCUMENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR
         if is_robots_txt(url) and response.status in range(300, 500) and response.status not in REFUSED:
             self._keep(url, response, b"")  # its body is not read
         if found := _MAX_AGE.search(response.headers.get("cache-control", "")):

@@ -231,7 +231,8 @@ class WatchedSite:
         self.visited_at, self.error = now, visit.error
         self._note_faults(visit)
         self._count(visit, now)
-        failed = visit.error is not None or (fetcher and fetcher.requests and fetcher.failures >= fetcher.requests)
+        all_failed = fetcher and fetcher.requests and fetcher.failures >= fetcher.requests
+        failed = visit.error is not None or visit.is_blocked or all_failed
         wait = fetcher.retry_after if fetcher else 0.0
         if failed:
             self.failing_since = self.failing_since or now
