@@ -22,7 +22,7 @@ from ..model.url_batch import UrlBatch, batched, unbatched
 from .content.decoder import Decoder, ReadPrefix
 from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff
 from .dialects.feed_fallback import FallbackBuffer
-from .dialects.robots import RobotsBody, RobotsReader, robots_body
+from .dialects.robots import RobotsBody, RobotsReader
 from .dialects.text import TextReader
 from .fast_path import BlockNormaliser
 from .normalise.entry import Normaliser, RawEntry
@@ -250,7 +250,7 @@ class SitemapParser:
     @property
     def robots_body(self) -> RobotsBody | None:
         """What the body of a robots.txt is; None for other documents."""
-        return robots_body(self._robots.text) if self._robots else None
+        return self._robots.body if self._robots else None
 
     @property
     def dropped_origins(self) -> tuple[str, ...]:

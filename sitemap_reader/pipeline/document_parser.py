@@ -12,6 +12,7 @@ from ..frontier.document_request import Finished, ResumePoint
 from ..frontier.filters import Selection
 from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import SitemapReaderError
+from ..model.problems import Problem
 from ..model.records import SitemapRef, UrlRecord
 from ..model.url_batch import BatchItem, UrlBatch, batched, unbatched
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from ..frontier.document_request import DocumentRequest
     from ..frontier.plan import Plan
     from ..model.limits import Limits
-    from ..model.problems import Problem
     from ..model.records import Item
     from ..parser.dialects.feed_fallback import FallbackLinks
     from ..parser.dialects.robots import RobotsBody
@@ -143,7 +143,7 @@ class DocumentParser:
         outcome = self._parser.outcome
         outcome.dropped.update(self._filtered)
         outcome.kept -= self._filtered.total()
-        if not self._is_sitemap and outcome.format == Format.TEXT:
+        if self._is_page:
             outcome.format, outcome.complete = None, False
         dates = None if self._dates is None else self._dates.summary()
         return Finished(outcome, dates=dates, regained=self._regained, dropped_origins=self._parser.dropped_origins)
@@ -174,10 +174,12 @@ class DocumentParser:
         self.has_emitted = self.has_emitted or self.has_yielded
         self._deferred += batch
         is_due = final or self.has_emitted or len(self._deferred) >= _DEFERRED_ITEMS
-        if not is_due or (self._document.is_probe and not self._is_sitemap):
+        is_sitemap = self._parser.format in SITEMAP_FORMATS and not self._is_page
+        if not is_due or (self._document.is_probe and not is_sitemap):
             return []
-        due = self._deferred if self._is_sitemap else [item for item in self._deferred if not isinstance(item, UrlBatch)]
-        self._deferred = []
+        due, self._deferred = self._deferred, []
+        if self._is_page:
+            due = [item for item in due if isinstance(item, Problem)]
         self.has_emitted = self.has_emitted or bool(due)
         return due
 
@@ -193,16 +195,13 @@ class DocumentParser:
             self.call.add_done_callback(lambda _: parts.clear())  # with a reference to self it would be a cycle
 
     @property
-    def _is_sitemap(self) -> bool:
-        """Whether it is a sitemap, as far as it was read.
-
-        Text at a well-known path must be URLs for the most part: a page of a bot wall or a soft 404 may name one.
-        """
-        format = self._parser.format
-        if format != Format.TEXT or self._document.why != "well-known":
-            return format in SITEMAP_FORMATS
+    def _is_page(self) -> bool:
+        """Whether it is text of a bot wall, or a soft 404, that names some URL: most of its lines are none."""
+        # Nothing but its name suggests that a document at a well-known path is a sitemap.
+        if self._parser.format != Format.TEXT or self._document.why != "well-known":
+            return False
         outcome = self._parser.outcome
-        return not outcome.entries or (outcome.kept + sum(outcome.dropped.values())) * 2 > outcome.entries
+        return 0 < outcome.entries >= 2 * (outcome.kept + sum(outcome.dropped.values()))
 
     @property
     def _has_sniffed(self) -> bool:

@@ -141,11 +141,11 @@ class Harvest:
     """The result of a harvest of `hosts` hosts in `folder`, as far as its shards are done.
 
     `has_state`: the rows of urls/ are changes. `verdicts` counts hosts: complete, partial, nothing (no sitemap, or no
-    URL in them), blocked (the host refused, or did not answer), unreadable, given_up, failed. `rows` counts the rows of
-    each table; `urls` counts URLs read, `bytes_wire` bytes received. `given_up` are the hosts that were skipped for
-    time or size, or failed. `failed` maps the number of a shard to why it is not done, `again` to how often it was
-    begun again after a worker died, both in this run. `refused` are lines of the list that are no hosts (line number,
-    reason); `repeated` counts hosts that the list has more than once.
+    URL in them), blocked (the host or a bot wall refused, or it did not answer), unreadable, given_up, failed. `rows`
+    counts the rows of each table; `urls` counts URLs read, `bytes_wire` bytes received. `given_up` are the hosts that
+    were skipped for time or size, or failed. `failed` maps the number of a shard to why it is not done, `again` to how
+    often it was begun again after a worker died, both in this run. `refused` are lines of the list that are no hosts
+    (line number, reason); `repeated` counts hosts that the list has more than once.
     """
 
     folder: Path

@@ -189,7 +189,6 @@ BODIES = {
         "Crawl-delay: 5",
         "Content-Signal: search=yes",
         "Sitemap: https://example.com/map.xml",
-        "https://example.com/sitemap.xml",
         "Sitemap:",
         "hello\n\nDisallow: /x",
         "U\0s\0e\0r\0-\0a\0g\0e\0n\0t\0:\0 \0*\0\n\0",

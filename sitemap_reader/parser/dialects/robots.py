@@ -44,14 +44,17 @@ _HEAD_CHARACTERS = 1024
 # the request ("User-Agent: bot/1.0 (+https://...)"), or have lines such as "Request ID: 1".
 _DIRECTIVE = re.compile(
     r"""
-    user[-_ ]?agents? (?: \s*[:=]\s* [\w.*-]{1,100} | \s+ \* ) \s* (?: \# | $ )
-    | (?: allow | d[a-z]{1,6}l[a-z]{0,4}w ) (?: \s*[:=] | \s+ [/*] )   # spellings in use: "dissallow", "disalow"
-    | crawl[-_ ]?delay \s*[:=]? \s* \d
-    | (?: noindex | clean-param | request-rate | visit-time | content-signal | content-usage ) \s* :
+    ^[^\S\n]* (?=[a-z])
+    (?: user[-_ ]?agents? (?: [^\S\n]*[:=][^\S\n]* [\w.*-]{1,100} | [^\S\n]+ \* ) [^\S\n]* (?: \# | $ )
+      | (?: allow | d[a-z]{1,6}l[a-z]{0,4}w ) [^\S\n]* (?: [:=] | (?<=\s) [/*] )   # also "dissallow", "disalow"
+      | site[-_ ]?maps? [^\S\n]* [:=]
+      | crawl[-_ ]?delay [^\S\n]* (?: [:=][^\S\n]* )? \d
+      | (?: noindex | clean-param | request-rate | visit-time | content-signal | content-usage ) [^\S\n]* :
+    )
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
 )
-_DIRECTIVE_CHARACTERS = 300
+_NO_COMMENT = re.compile(r"^[^\S\n]*[^\s#]", re.MULTILINE)
 
 RobotsBody = Literal["rules", "comments", "empty", "html", "other"]
 
@@ -95,16 +98,14 @@ def robots_body(text: str) -> RobotsBody:
     >>> [robots_body(text) for text in ("User-agent: *", "# none", "", "<html>", "Access denied", '{"error": 403}')]
     ['rules', 'comments', 'empty', 'html', 'other', 'other']
     """
-    text = _without_nuls(text)
-    if not text.strip(_PADDING):
+    text = text.replace("\0", "").replace("\ufeff", "").replace("\r", "\n")
+    if not text.strip():
         return "empty"
     if is_html(text):
         return "html"
-    lines = [_COMMENT.sub("", line).strip(_PADDING) for line in _LINE_END.split(text)]
-    if not any(lines):
+    if not _NO_COMMENT.search(text):
         return "comments"
-    has_rule = any(_DIRECTIVE.match(line[:_DIRECTIVE_CHARACTERS]) for line in lines)
-    return "rules" if has_rule or sitemap_lines(text) else "other"
+    return "rules" if _DIRECTIVE.search(text) else "other"
 
 
 def _without_nuls(text: str) -> str:
@@ -163,7 +164,7 @@ def _names_sitemap(line: str) -> bool:
 
 
 class RobotsReader:
-    """Reads a robots.txt: close() returns an entry for each Sitemap line; `text` is the decoded file.
+    """Reads a robots.txt: close() returns an entry for each Sitemap line; `text` is the decoded file, `body` its kind.
 
     `reports_page`: an HTML page in its place is a problem.
     Nothing is read beyond max_robots_bytes (RFC 9309 2.5); a line that is cut off is ignored.
@@ -171,6 +172,7 @@ class RobotsReader:
 
     def __init__(self, limits: Limits, url: str | None, *, reports_page: bool = True) -> None:
         self.complete = True
+        self.body: RobotsBody = "empty"
         self._reports_page = reports_page
         self._cut = False
         self._limit = limits.max_robots_bytes
@@ -196,7 +198,8 @@ class RobotsReader:
         self.complete = len(self._body) <= self._limit
         self._cut = cut or not self.complete
         entries: list[RawEntry | Problem] = [self._entry(found) for found in sitemap_lines(self.text)]
-        if self._reports_page and is_html(self.text):
+        self.body = "rules" if entries else robots_body(self.text)
+        if self._reports_page and self.body == "html":
             message = "an HTML page where a robots.txt should be"
             entries.append(report("F05", message, severity="warning"))
         if not self.complete:
