@@ -175,8 +175,8 @@ def wall_at(robots: Document | None, probes: Sequence[Document]) -> Literal["rob
     """Where a page may hide what a host has: in place of robots.txt, or at the well-known paths only; None if nowhere.
 
     Only for a host on which no sitemap was found, and no request was refused. `probes` are the well-known paths that
-    were requested. A host is taken at its word that it has no sitemap if its robots.txt has a line of one, or if it
-    tells its paths apart by a 404. Bodies are compared by kind, as walls put a new number into each.
+    were requested. A host is believed to have no sitemap if its robots.txt has a line of one, or if it answers 404
+    for some path. Bodies are compared by kind, as walls put a new number into each.
     """
     body = None if robots is None else robots.last_alias.robots_body
     last = [each for probe in probes if (each := probe.last_alias).status is not None]  # the others were not due

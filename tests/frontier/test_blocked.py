@@ -235,7 +235,7 @@ NOTHING_FOUND: list[tuple[str, Pages]] = [
 
 
 @pytest.mark.parametrize("pages", [pages for _, pages in NOTHING_FOUND], ids=[name for name, _ in NOTHING_FOUND])
-def test_a_host_that_tells_its_paths_apart_has_no_sitemap(pages: Pages) -> None:
+def test_a_host_that_answers_is_believed_to_have_no_sitemap(pages: Pages) -> None:
     ledger, reported = ledger_of(SITE, pages)
     assert isinstance(ledger.verdict(SITE), NothingFound)
     assert ledger.complete
