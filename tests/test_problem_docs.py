@@ -138,7 +138,7 @@ NOT_IN_THE_CORPUS = {
     ),
     "X01": Elsewhere(
         "tests/state/test_sync.py",
-        "test_mass_removals_are_withheld",
+        "test_removals_that_are_held_back_say_why",
         "two runs, and a site that changes in between",
         "state",
         lambda: _followed(_shrink, "a2002"),

@@ -328,7 +328,7 @@ sync_options = stacked(
     ),
     flag("State", "--dry-run", help="Write the changes, but do not store them in FILE."),
     flag("State", "--full", help="Read everything again; needed after a change of --scope or other filters."),
-    flag("State", "--accept-removals", help="Write removals even if they are most of the URLs."),
+    flag("State", "--accept-removals", help="Write removals at once, also most of the URLs, or all of a sitemap."),
     flag("State", "--history", help="Only list the runs stored in FILE, those of the TARGETs or of all sites."),
 )
 harvest = stacked(
@@ -351,7 +351,7 @@ harvest = stacked(
         help="Write only what is new, updated and removed since the last harvest in DIR, whose tables move to "
         "DIR/earlier. The state is kept in DIR/state.",
     ),
-    flag("State", "--accept-removals", help="Write removals even if they are most of a host's URLs."),
+    flag("State", "--accept-removals", help="Write removals at once, also most of a host's URLs, or all of a sitemap."),
     option(
         "Workers",
         "--scheduler",

@@ -117,7 +117,7 @@ class _Sync:
         held_back = self.counts.held_back
         parts = [
             self.total.missing() if self.total else "",
-            f"{held_back:,} removals are held back" if held_back else "",
+            f"{count_of(held_back, 'removal')} {'is' if held_back == 1 else 'are'} held back" if held_back else "",
         ]
         missing = ", ".join(part for part in parts if part)
         return f"partial: {missing}" if missing else None

@@ -46,7 +46,7 @@ watch = stacked(
         default_is="all HOSTS",
         help="Watch the I-th of N parts of HOSTS; --state is a folder then, with a file for each part.",
     ),
-    flag("State", "--accept-removals", help="Write removals even if they are most of a site's URLs."),
+    flag("State", "--accept-removals", help="Write removals at once, also most of a site's URLs, or all of a sitemap."),
     number("State", "--keep-days", default=7, help="Days for which delivered changes can be read again by /changes."),
     option(
         "Server",

@@ -263,8 +263,8 @@ CHANGES_KEYWORDS: Mapping[str, tuple[str, str]] = {
     "on": ('"any"', "What makes a URL updated: any difference, or lastmod only."),
     "accept_removals": (
         "False",
-        "True removes URLs even if they are more than 1,000 and more than half of the site; otherwise such removals "
-        "are deferred, with an X01.",
+        "True removes URLs even if they are all of a site or of a sitemap, or more than 10 and more than half of the "
+        "site; otherwise a run 24 hours later has to find the same, and until then they are held back, with an X01.",
     ),
     "on_document": ("None", "Called with the StoredDocument of each sitemap, which rates how accurate its dates are."),
     "clock": ("", "Returns the current time as an aware datetime; by default the system's."),

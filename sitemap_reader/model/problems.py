@@ -125,7 +125,7 @@ CATALOGUE: dict[str, Rule] = {
     "C07": Rule("warning", "Page is a soft 404"),
     "C08": Rule("error", "Page does not respond"),
     # Changes
-    "X01": Rule("warning", "Over half of the URLs removed"),
+    "X01": Rule("warning", "Over half of the URLs removed, or all of a sitemap"),
     "X02": Rule("warning", "Sitemap no longer listed"),
     "X03": Rule("info", "Lastmod changed, content unchanged"),
 }

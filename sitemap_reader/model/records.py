@@ -389,7 +389,8 @@ class Change:
 class ChangeCounts:
     """Numbers of URLs by what became of them.
 
-    `held_back`: no longer listed, but not reported as removed until accept_removals, as they are over half of the site.
+    `held_back`: no longer listed, but not reported as removed until a run 24 hours later or accept_removals, as they
+    are most of a site, or all of a sitemap.
     `unchanged` is None in a sync, which does not count them.
     """
 

@@ -17,7 +17,7 @@ import orjson
 from ..model.url_batch import micros
 from ..serialize.jsonl import encode_changes, stamp
 from .rows import moment
-from .schema import sqlite_errors
+from .schema import decode_value, only_row, sqlite_errors
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -62,7 +62,7 @@ class ChangeLog:
         self._state = state
         self._last_seq = self._last_at = self._synced_seq = 0
         with sqlite_errors(state.name):
-            self._id: str = state.db.execute("SELECT id FROM log_id").fetchone()[0]
+            self._id: str = only_row(state.db.execute("SELECT id FROM log_id"))[0]
         self.reload()
 
     def reload(self) -> None:
@@ -116,7 +116,8 @@ class ChangeLog:
                 size += len(lines)
                 if size > max(len(lines), _MAX_READ_BYTES):
                     return
-                yield LogEntry(last_seq - changes + 1, last_seq, moment(at), site, zlib.decompress(lines), self._id)
+                lines = decode_value(zlib.decompress, lines)
+                yield LogEntry(last_seq - changes + 1, last_seq, moment(at), site, lines, self._id)
 
     # --- sinks ---
 
@@ -125,7 +126,7 @@ class ChangeLog:
         with self._state.transaction():
             values = (sink, self._last_seq, micros(at))
             self._state.db.execute("INSERT INTO sink VALUES (?, ?, ?) ON CONFLICT DO NOTHING", values)
-            return int(self._state.db.execute("SELECT seq FROM sink WHERE name = ?", (sink,)).fetchone()[0])
+            return int(only_row(self._state.db.execute("SELECT seq FROM sink WHERE name = ?", (sink,)))[0])
 
     def move_cursor(self, sink: str, seq: int, at: datetime) -> None:
         """Records that a sink has received all changes up to this number, and commits."""

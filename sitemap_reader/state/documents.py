@@ -10,10 +10,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import attrs
+import msgspec
 import orjson
 
 from ..frontier.document_request import has_scope_drops
-from ..frontier.lastmod_trust import Batch, History, LastmodEvidence, LastmodTrust, is_behind, is_proven, judge_history
+from ..frontier.host_queue import http_date
+from ..frontier.lastmod_trust import History, LastmodEvidence, LastmodTrust, is_behind, is_proven, judge_history
 from ..frontier.revalidation import CachedDocument, DocumentCache, is_strong
 from ..model.records import Outcome, SitemapRef
 from ..model.url_batch import lastmod_columns, lastmod_of, micros
@@ -21,7 +23,7 @@ from ..parser.content.sniff import FEEDS, Format
 from ..parser.normalise.dates import period_end
 from .diff_rules import Departure
 from .rows import moment
-from .schema import execute_all
+from .schema import DamagedValue, decode_value, execute_all
 
 if TYPE_CHECKING:
     import sqlite3
@@ -37,6 +39,7 @@ _GONE_STATUSES = frozenset({404, 410})
 _CHILDREN_AT_ONCE = 10_000
 # An index with more is fetched anew each time: its children would not fit into memory.
 _MAX_CHILDREN = 100_000
+_MAX_VALIDATOR_CHARACTERS = 1_024
 
 
 @attrs.frozen
@@ -124,8 +127,10 @@ class SiteDocuments:
             " ON CONFLICT DO NOTHING",
             parameters,
         )
-        (row,) = self._rows("AND url = ?", url)
-        return row
+        rows = self._rows("AND url = ?", url)
+        if len(rows) != 1:  # the index and the table differ
+            raise DamagedValue
+        return rows[0]
 
     def add_children(self, refs: Sequence[SitemapRef]) -> None:
         """Notes children of an index that is being read."""
@@ -355,7 +360,7 @@ class SiteDocuments:
 def stored_documents(db: sqlite3.Connection, site: int, where: str = "", *parameters: Any) -> list[DocumentRow]:
     """The rows of a site's documents, in the order of their discovery."""
     rows = db.execute(f"SELECT {_COLUMNS} FROM document WHERE site = ? {where} ORDER BY id", (site, *parameters))
-    return [_row(row) for row in rows.fetchall()]
+    return [decode_value(_row, row) for row in rows.fetchall()]
 
 
 def expires(format: str | None) -> bool:
@@ -366,16 +371,16 @@ def expires(format: str | None) -> bool:
 def _row(row: tuple[Any, ...]) -> DocumentRow:
     id, url, format, complete, entries, etag, last_modified, sha256, lastmod, precision, *rest = row
     *times, parents, prefix, authorities, observations = rest
-    history = _history(orjson.loads(observations))
+    history = _HISTORY.decode(observations)
     moments = [None if time is None else moment(time) for time in times]
     values: list[Any] = [url, format, bool(complete), entries, etag, last_modified, sha256]
-    values += [*lastmod_of(lastmod, precision), *moments, judge_history(history), tuple(orjson.loads(parents))]
-    scope = None if authorities is None else frozenset(orjson.loads(authorities))
+    values += [*lastmod_of(lastmod, precision), *moments, judge_history(history), _PARENTS.decode(parents)]
+    scope = None if authorities is None else frozenset(_PARENTS.decode(authorities))
     return DocumentRow(id, StoredDocument(*values), prefix, scope, history)
 
 
-def _history(stored: dict[str, Any]) -> History:
-    return History(**{**stored, "batches": tuple(Batch(**batch) for batch in stored.get("batches", ()))})
+_HISTORY = msgspec.json.Decoder(History)
+_PARENTS = msgspec.json.Decoder(tuple[str, ...])
 
 
 def _cached(row: DocumentRow, proven: set[str], children: tuple[SitemapRef, ...]) -> CachedDocument:
@@ -383,8 +388,8 @@ def _cached(row: DocumentRow, proven: set[str], children: tuple[SitemapRef, ...]
     assert stored.read_at is not None and stored.looked_at is not None and stored.format is not None  # noqa: S101, PT018 - of a complete one
     return CachedDocument(
         stored.format,
-        stored.etag,
-        stored.last_modified,
+        _sendable(stored.etag),  # an earlier version stored any
+        _sendable(stored.last_modified),
         stored.sha256,
         row.authorities,
         _lastmod(stored),
@@ -407,9 +412,21 @@ def _authorities(outcome: Outcome) -> frozenset[str] | None:
 
 
 def _validators(outcome: Outcome, read_at: datetime) -> dict[str, str | None]:
-    modified = outcome.last_modified
-    strong = modified is not None and (outcome.etag is not None or is_strong(modified, read_at))
-    return {"etag": outcome.etag, "last_modified": modified if strong else None}
+    etag, modified = _sendable(outcome.etag), _sendable(outcome.last_modified)
+    if modified is not None and not is_strong(modified, read_at):
+        modified = modified if etag is not None and http_date(modified) is not None else None
+    return {"etag": etag, "last_modified": modified}
+
+
+def _sendable(validator: str | None) -> str | None:
+    """A validator that can be sent back as it came; None for others.
+
+    aiohttp refuses control characters, and encodes others as UTF-8, whatever the bytes were in the response. A request
+    with very long headers is refused by servers (8 KiB in all is a usual limit).
+    """
+    if validator is None or not 0 < len(validator) <= _MAX_VALIDATOR_CHARACTERS:
+        return None
+    return validator if validator.isascii() and validator.isprintable() else None
 
 
 def _lastmod(source: StoredDocument | Outcome) -> Lastmod | None:

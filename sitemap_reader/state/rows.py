@@ -13,9 +13,10 @@ from hashlib import blake2b
 from itertools import chain, compress, product, repeat
 from operator import itemgetter, ne, or_
 from struct import unpack
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self, TypeAlias, cast
 
 import attrs
+import msgspec
 import orjson
 
 from ..model.records import EXTENSIONS, EXTRAS_STATE_CODE, UrlRecord
@@ -31,6 +32,7 @@ from ..model.url_batch import (
 )
 from ..parser.compiled import scanner
 from ..serialize.jsonl import NESTED, STATED, from_json, to_dict
+from .schema import DamagedValue, decode_value
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -54,7 +56,9 @@ class Listing(NamedTuple):
 
     @classmethod
     def of_row(cls, document: int, stated: Stated, nested: str | None) -> Self:
-        """The listing of a row."""
+        """The listing of a row; DamagedValue for values that no row has."""
+        if type(document) is not int or (nested is not None and not decode_value(nested_digests, nested)):
+            raise DamagedValue
         return cls(document, *unpack_stated(stated), nested)
 
     def differences(self, other: Listing, compared: Container[str] = STATED) -> tuple[str, ...]:
@@ -119,6 +123,17 @@ _CODE_OF = {others: code for code, others in enumerate(CODED)}
 _CODE_OF_SECONDS = {others: code for others, code in _CODE_OF.items() if others[0] != SUBSECOND}
 _UNDATED = len(CODED) // (1 + len(PRECISIONS))  # the codes below are those without precision
 SCALE = 8192
+# An array in a row, and the lastmods that a datetime can have.
+_STATED_ARRAY = msgspec.json.Decoder(
+    tuple[
+        int | None,
+        Annotated[int, msgspec.Meta(ge=0, lt=len(PRECISIONS))] | None,
+        Annotated[int, msgspec.Meta(ge=0, lt=len(CHANGEFREQS))] | None,
+        float | str | None,  # text in rows that were written with version 1
+    ]
+)
+_SECOND_RANGE = -62_135_596_800, 253_402_300_800
+_SUBSECOND_RANGE = _SECOND_RANGE[0] * 1_000_000, _SECOND_RANGE[1] * 1_000_000
 
 
 def pack_stated(
@@ -148,15 +163,36 @@ def _pack(lastmod: int | None, others: Others) -> Stated:
 
 
 def unpack_stated(stated: Stated) -> tuple[int | None, int | None, int | None, float | None]:
-    """Lastmod, precision, changefreq and priority of a row."""
-    if isinstance(stated, str):
-        lastmod, precision, changefreq, priority = orjson.loads(stated)
-        return lastmod, precision, changefreq, None if priority is None else float(priority)
-    number, code = divmod(stated, SCALE)
-    precision, changefreq, priority = CODED[code]
-    if precision is None:
-        return None, None, changefreq, priority
-    return (number * 1_000 if precision == SUBSECOND else number), precision, changefreq, priority
+    """Lastmod, precision, changefreq and priority of a row; DamagedValue for values that no row has."""
+    return decode_value(_unpack, stated)
+
+
+def _unpack(stated: Stated) -> tuple[int | None, int | None, int | None, float | None]:
+    if not isinstance(stated, int):
+        lastmod, precision, changefreq, number = _STATED_ARRAY.decode(stated)
+        priority = None if number is None else float(number)
+    else:
+        number, code = divmod(stated, SCALE)
+        precision, changefreq, priority = CODED[code]
+        if precision is None:
+            return None, None, changefreq, priority
+        lastmod = number * 1_000 if precision == SUBSECOND else number
+    if lastmod is not None:
+        low, high = _SUBSECOND_RANGE if precision == SUBSECOND else _SECOND_RANGE
+        if not low <= lastmod < high:
+            raise ValueError(lastmod)
+    return lastmod, precision, changefreq, priority
+
+
+def check_stated(stated: Sequence[Stated]) -> None:
+    """DamagedValue if unpack_stated() raises it for one of these."""
+    if {*map(type, stated)} == {int}:
+        numbers: Any = stated
+        low, high = (each * SCALE for each in _SECOND_RANGE)
+        if low <= min(numbers) and max(numbers) < high and max(map((SCALE - 1).__and__, numbers)) < len(CODED):
+            return  # faster than one by one
+    for value in stated:
+        unpack_stated(value)
 
 
 def url_keys(locs: Sequence[str], secret: bytes) -> tuple[int, ...]:
@@ -304,7 +340,9 @@ def _digest(value: Any) -> str:
 
 
 def nested_digests(nested: str | None) -> dict[str, str]:
-    """Name -> digest of each nested value of a row."""
+    """Name -> digest of each nested value of a row; ValueError or KeyError for text that no row has."""
     parts = nested or ""
+    if len(parts) % _NESTED_LENGTH:
+        raise ValueError(parts)
     starts = range(0, len(parts), _NESTED_LENGTH)
     return {_NESTED[int(parts[start])]: parts[start + 1 : start + _NESTED_LENGTH] for start in starts}

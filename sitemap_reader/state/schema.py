@@ -1,24 +1,37 @@
 """Opens the SQLite file of a state and migrates it to the current schema; also opens temporary databases.
 
 In: a path. Out: a connection with an exclusive lock, or a StateError; SQLite's errors as StateErrors with advice.
-A file that is not a state is never written to.
+A file that is not a state, is damaged, or has triggers or other things that no state has, is never written to.
+
+A file may be damaged, or made to harm. What is checked when it is opened: its tables, by their
+text, and the types of all columns but those of `entry`, which has a row for each URL. What is checked when it is read:
+entries and JSON, by decode_value(). Both give "is damaged", by way of sqlite_errors().
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import sqlite3
 import stat
+import sys
+import zlib
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
 
 from ..model.errors import StateError, UsageError
+from ..model.url_batch import SUBSECOND
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+Stored = TypeVar("Stored")
+Decoded = TypeVar("Decoded")
 
 # For the pages of the file; temporary tables have a cache of their own.
 CACHE_KIB = 16 * 1024
@@ -205,21 +218,105 @@ CREATE TABLE sink (
     "ALTER TABLE unlisted ADD COLUMN cause INTEGER NOT NULL DEFAULT 0;\n",
 )
 
-# SQLite result code -> message, and whether the file itself is fine and only cannot be written.
+_DAMAGED = "is damaged; move it away, and the next sync starts anew"
+_IN_USE = (
+    "is in use by another run, or by a stream that was not closed; wait until that is done, or give another file: "
+    "sites that are read at once need a file each"
+)
+# SQLite result code -> message, and whether the file itself is fine and only cannot be written. SQLite reports values
+# that its own functions cannot read, such as invalid JSON, with the general code ERROR.
 _MESSAGES: dict[int, tuple[str, bool]] = {
-    sqlite3.SQLITE_BUSY: (
-        "is in use by another run, or by a stream that was not closed; wait until that is done, or give another file: "
-        "sites that are read at once need a file each",
-        True,
-    ),
+    **dict.fromkeys((sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL), (_IN_USE, True)),
     sqlite3.SQLITE_READONLY: ("cannot be written; check who may write it and its folder", True),
     sqlite3.SQLITE_PERM: ("cannot be written; check who may write it and its folder", True),
     sqlite3.SQLITE_CANTOPEN: ("cannot be opened; check its folder, and who may write there", True),
     sqlite3.SQLITE_FULL: ("cannot be written: the disk is full; free some space", True),
     sqlite3.SQLITE_IOERR: ("cannot be written; check the disk, and its free space", True),
-    sqlite3.SQLITE_CORRUPT: ("is damaged; move it away, and the next sync starts anew", False),
     sqlite3.SQLITE_NOTADB: ("is no state file; give one that `sync` has made, or a name that is free", False),
+    **dict.fromkeys(
+        (
+            sqlite3.SQLITE_CORRUPT,
+            sqlite3.SQLITE_ERROR,
+            sqlite3.SQLITE_CONSTRAINT,
+            sqlite3.SQLITE_MISMATCH,
+            sqlite3.SQLITE_TOOBIG,
+            sqlite3.SQLITE_FORMAT,
+        ),
+        (_DAMAGED, False),
+    ),
 }
+
+# --- what the columns hold ---
+
+# Some centuries from the limits of datetime, so that a day can be added to any time.
+_FIRST_SECOND, _LAST_SECOND = -50_000_000_000, 250_000_000_000
+_TIME = f"typeof({{0}}) = 'integer' AND {{0}} BETWEEN {_FIRST_SECOND}000000 AND {_LAST_SECOND}000000"
+_COUNT = "typeof({0}) = 'integer' AND {0} BETWEEN 0 AND 9007199254740991"
+_KINDS = {
+    "time": _TIME,
+    "count": _COUNT,
+    "text": "typeof({0}) = 'text'",
+    "blob": "typeof({0}) = 'blob'",
+    "secret": "typeof({0}) = 'blob' AND length({0}) = 16",
+    "key": "typeof({0}) = 'integer'",
+}
+# Table -> kind -> its columns; with a `?` behind the kind they may be NULL.
+_COLUMNS = {
+    "site": {"count": "id", "text": "name settings", "secret": "secret", "time": "first_seen last_seen",
+             "count?": "baseline", "text?": "watch"},
+    "run": {"count": "id site complete sitemaps not_modified new updated removed held_back listings",
+            "time": "started", "time?": "ended"},
+    "document": {"count": "id site complete entries run fine", "text": "url parents prefix history",
+                 "text?": "format etag last_modified sha256 authorities watch", "time": "first_seen last_seen",
+                 "time?": "read_at looked_at gone_since confirmed_at"},
+    "child": {"count": "document place", "text": "loc", "count?": "line"},
+    "unlisted": {"count": "site document expired reported first_run cause", "key": "key", "text": "loc sitemap",
+                 "time": "left_at"},
+    "response": {"count": "site status", "text": "url headers", "time": "at", "blob": "body"},
+    "change_log": {"count": "last_seq changes", "time": "at", "text": "site", "blob": "lines"},
+    "log_id": {"text": "id"},
+    "sink": {"text": "name", "count": "seq", "time": "at"},
+}  # fmt: skip
+# A lastmod is in microseconds where its precision is SUBSECOND, else in seconds.
+_DATED = f"""
+(precision IS NULL OR typeof(precision) = 'integer' AND precision BETWEEN 0 AND {SUBSECOND}) AND (lastmod IS NULL
+  OR typeof(lastmod) = 'integer' AND lastmod / CASE precision WHEN {SUBSECOND} THEN 1000000 ELSE 1 END
+    BETWEEN -62135596800 AND 253402300799)
+"""
+_CONDITIONS = {
+    "document": f"{_DATED} AND (NOT complete OR read_at AND looked_at AND format NOTNULL)",
+    "child": _DATED,
+    "change_log": "changes BETWEEN 1 AND last_seq",
+}
+
+
+class DamagedValue(Exception):
+    """A stored value that no state has; sqlite_errors() makes it a StateError about the file."""
+
+
+def decode_value(decode: Callable[[Stored], Decoded], value: Stored) -> Decoded:
+    """What a function makes of a stored value; DamagedValue where it cannot read it."""
+    try:
+        return decode(value)
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        LookupError,
+        ArithmeticError,
+        RecursionError,
+        msgspec.MsgspecError,
+        zlib.error,
+    ) as exc:
+        raise DamagedValue from exc
+
+
+def only_row(rows: sqlite3.Cursor) -> Any:
+    """The row of a query that has exactly one in every state."""
+    row = rows.fetchone()
+    if row is None:
+        raise DamagedValue
+    return row
 
 
 def state_version() -> int:
@@ -243,7 +340,6 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
     prepare = _check_version if is_read_only else _lock_and_migrate
     with sqlite_errors(name):
         db = _connect(name, "ro" if is_read_only else "rwc" if create else "rw", is_fixed=is_read_only)
-        allow_interrupts(db)  # a migration may take seconds
         try:
             prepare(db, name)
         except BaseException:
@@ -279,6 +375,7 @@ def _check_version(db: sqlite3.Connection, name: str) -> None:
     if _version(db) < state_version():
         message = f"{name} was written by an older version; only a user who may write it can open it"
         raise StateError(message, is_unwritable=True)
+    _check_rows(db)
 
 
 def allow_interrupts(db: sqlite3.Connection) -> None:
@@ -303,8 +400,11 @@ def sqlite_errors(name: str) -> Iterator[None]:
         if "closed database" not in str(exc):  # a bug in this package
             raise
         raise StateError(f"{name} is closed; open it again: State({name!r})") from None
+    except (DamagedValue, UnicodeDecodeError) as exc:  # UnicodeDecodeError: an error message that quotes the file
+        raise StateError(f"{name} {_DAMAGED}") from exc
     except sqlite3.Error as exc:
-        code = exc.sqlite_errorcode & 0xFF
+        # Python's module itself reports text that is no UTF-8, without a code.
+        code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
         if code == sqlite3.SQLITE_INTERRUPT:
             raise KeyboardInterrupt from None
         message, is_unwritable = _MESSAGES.get(code, (f"cannot be used: {exc}", False))
@@ -337,16 +437,75 @@ def _check(name: str, *, create: bool) -> None:
         return
     with sqlite_errors(name), closing(_connect(name, "ro", is_fixed=not _has_wal(name))) as db:
         application: int = db.execute("PRAGMA application_id").fetchone()[0]
+        if application != _APPLICATION:
+            raise StateError(f"{name} is an SQLite database of another program; give a name that is free")
         version = _version(db)
-    if application != _APPLICATION:
-        raise StateError(f"{name} is an SQLite database of another program; give a name that is free")
-    _refuse_newer(name, version)
+        _refuse_newer(name, version)
+        _check_tables(db, name, version)
+
+
+def _check_tables(db: sqlite3.Connection, name: str, version: int) -> None:
+    """Refuses a file with anything beside the tables and indexes of its version.
+
+    A trigger, a view or a generated column would be computed by what is read or written here, perhaps without end.
+    """
+    found, expected = _tables(db), _expected_tables(_MIGRATIONS[: max(version, 0)])
+    if version < 1 or any(found.get(each) != text for each, text in expected.items()):
+        raise DamagedValue
+    for kind, other in sorted(found.keys() - expected.keys()):
+        message = f"has the {kind} {other!r:.60}, which sitemap-reader did not make"
+        raise StateError(f"{name} {message}; move it away, and use a state of your own")
+
+
+def _tables(db: sqlite3.Connection) -> dict[tuple[str, str], tuple[str, str]]:
+    """(Kind, name) -> table and statement of all that the schema has, without comments, quotes and line breaks."""
+    rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+    return decode_value(lambda rows: {(kind, name): (table, _plain(sql)) for kind, name, table, sql in rows}, rows)
+
+
+def _plain(sql: str | None) -> str:
+    return " ".join(re.sub(r"--[^\n]*", "", sql or "").replace('"', "").split())
+
+
+@cache
+def _expected_tables(migrations: tuple[str, ...]) -> dict[tuple[str, str], tuple[str, str]]:
+    with closing(sqlite3.connect(":memory:")) as db:
+        for script in migrations:
+            execute_all(db, script)
+        return _tables(db)
+
+
+def _check_rows(db: sqlite3.Connection) -> None:
+    """Raises DamagedValue for a value of a wrong type, or out of range."""
+    for table, condition in _row_conditions().items():
+        if db.execute(f"SELECT 1 FROM {table} WHERE NOT coalesce({condition}, 0) LIMIT 1").fetchone():  # noqa: S608 - names above
+            raise DamagedValue
+    if db.execute("SELECT count(*) FROM log_id").fetchone() != (1,):
+        raise DamagedValue
+
+
+@cache
+def _row_conditions() -> dict[str, str]:
+    conditions = {}
+    for table, kinds in _COLUMNS.items():
+        parts = [_CONDITIONS.get(table, "1")]
+        for kind, names in kinds.items():
+            condition = _KINDS[kind.removesuffix("?")]
+            condition = f"{{0}} IS NULL OR {condition}" if kind.endswith("?") else condition
+            parts += [condition.format(name) for name in names.split()]
+        conditions[table] = " AND ".join(f"({part})" for part in parts)
+    return conditions
 
 
 def _connect(name: str, mode: str, *, is_fixed: bool = False) -> sqlite3.Connection:
     """With `is_fixed` SQLite assumes that no process writes the file, and needs neither a lock nor a WAL file."""
     uri = f"{Path(name).absolute().as_uri()}?mode={mode}&immutable={int(is_fixed)}"
-    return sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=0)
+    db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False, timeout=0)
+    allow_interrupts(db)  # a migration may take seconds
+    db.execute("PRAGMA trusted_schema = OFF")
+    if sys.version_info >= (3, 12):
+        db.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE)
+    return db
 
 
 def _version(db: sqlite3.Connection) -> int:
@@ -369,6 +528,7 @@ def _migrate(db: sqlite3.Connection, name: str) -> None:
             execute_all(db, script)
         db.execute(f"PRAGMA application_id = {_APPLICATION}")
         db.execute(f"PRAGMA user_version = {state_version()}")
+    _check_rows(db)
     db.execute("COMMIT")
     db.execute("PRAGMA journal_mode = WAL")
 
@@ -401,7 +561,7 @@ def temp_database_errors() -> Iterator[None]:
     except sqlite3.ProgrammingError as exc:
         raise UsageError(f"the temporary database cannot be read: {exc}") from exc
     except sqlite3.Error as exc:
-        code = exc.sqlite_errorcode
+        code = getattr(exc, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         if code == sqlite3.SQLITE_INTERRUPT:
             raise KeyboardInterrupt from None
         number = errno.ENOSPC if code == sqlite3.SQLITE_FULL else errno.EIO

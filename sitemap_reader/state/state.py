@@ -21,8 +21,8 @@ from ..frontier.seeds import parse_target
 from ..model.errors import StateError, UsageError
 from .diff_rules import MAX_BATCH_URLS
 from .documents import StoredDocument, stored_documents
-from .rows import Listing, moment, newest_listing, record_of
-from .schema import open_state, open_temporary_state, sqlite_errors, wal_name
+from .rows import Listing, check_stated, moment, newest_listing, record_of
+from .schema import DamagedValue, decode_value, open_state, open_temporary_state, sqlite_errors, wal_name
 
 if TYPE_CHECKING:
     import sqlite3
@@ -50,7 +50,7 @@ class StoredRun:
     """A run of sync and its counts. `ended` is None where it was stopped or killed before its end.
 
     `complete`: every sitemap could be read. `held_back` counts URLs that are no longer listed and were not reported as
-    removed, because they are over half of the site.
+    removed yet, because they are most of the site, or all of a sitemap.
     """
 
     site: str
@@ -190,7 +190,10 @@ class State:
             for _, rows in groupby(self.db.execute(_ENTRIES, (site_id,)), itemgetter(0)):
                 listings = {Listing.of_row(*row[3:6]): (row[1], row[2]) for row in rows}
                 listing = newest_listing(listings)
-                yield *listings[listing], listing
+                loc, sitemap = listings[listing]
+                if type(loc) is not str:
+                    raise DamagedValue
+                yield loc, sitemap, listing
 
     def columns(self, site: str | None = None) -> Iterator[StoredColumns]:
         """All listings of a site by sitemap, in no order of URLs, at most MAX_BATCH_URLS at a time."""
@@ -198,8 +201,11 @@ class State:
             for row in stored_documents(self.db, self._site_id(site), "AND entries"):
                 parameters = {"document": row.id, "prefix": row.prefix, "most": MAX_BATCH_URLS, "first": _LOWEST_KEY}
                 while columns := self.db.execute(_COLUMNS, parameters).fetchone()[0]:
-                    last, *values = orjson.loads(columns)
-                    yield StoredColumns(row.stored.url, *values)
+                    last, locs, stated, first_seen = decode_value(orjson.loads, columns)
+                    if {*map(type, locs)} != {str} or type(last) is not int or last == _HIGHEST_KEY:
+                        raise DamagedValue
+                    check_stated(stated)
+                    yield StoredColumns(row.stored.url, locs, stated, first_seen)
                     parameters["first"] = last + 1
 
     def has_nested(self) -> bool:
@@ -210,7 +216,8 @@ class State:
     def settings(self) -> dict[str, dict[str, Any]]:
         """Site -> the scope and the patterns under which it was last read; names are those of runs()."""
         with sqlite_errors(self.name):
-            return {name: json.loads(text) for name, text in self.db.execute("SELECT name, settings FROM site")}
+            rows = self.db.execute("SELECT name, settings FROM site").fetchall()
+            return {name: decode_value(settings_of, text) for name, text in rows}
 
     def runs(self, site: str | None = None) -> list[StoredRun]:
         """The runs of one site, or of all, latest first."""
@@ -256,6 +263,15 @@ def name_of_target(target: str) -> str | None:
         return None
 
 
+def settings_of(text: str) -> dict[str, Any]:
+    """The settings in the column of that name; an exception for what no state has."""
+    settings: Any = json.loads(text)
+    for value in settings.values():
+        if isinstance(value, dict) or (isinstance(value, list) and not all(isinstance(each, str) for each in value)):
+            raise TypeError(value)
+    return dict(settings)
+
+
 _SITES = """
 SELECT name, (SELECT count(*) FROM document WHERE site = site.id),
   (SELECT count(DISTINCT key) FROM entry WHERE document IN (SELECT id FROM document WHERE site = site.id)),
@@ -266,7 +282,7 @@ SELECT key, prefix || loc, url, document.id, stated, nested
 FROM entry JOIN document ON document.id = entry.document WHERE site = ? ORDER BY key
 """
 # One JSON value without objects for single rows: some three times as fast as rows.
-_LOWEST_KEY = -(2**63)
+_LOWEST_KEY, _HIGHEST_KEY = -(2**63), 2**63 - 1
 _COLUMNS = """
 SELECT CASE WHEN count(*) THEN json_array(
   max(key), json_group_array(:prefix || loc), json_group_array(stated), json_group_array(started)) END

@@ -26,8 +26,8 @@ from .diff_rules import HELD_BACK_FOR, Departure, DocumentChanges, is_mass_remov
 from .document_buffer import SPILL_MEMORY_BYTES, DocumentBuffer, SpillBuffer
 from .documents import SiteDocuments, expires
 from .rows import columns_of
-from .schema import sqlite_errors
-from .state import State
+from .schema import decode_value, only_row, sqlite_errors
+from .state import State, settings_of
 from .urls import SiteUrls
 
 if TYPE_CHECKING:
@@ -110,9 +110,9 @@ class StateSync:
         self._was_known = not added.rowcount
         self._is_known = self._was_known  # a mistyped name leaves nothing in the state
         query = "SELECT id, settings, secret, baseline FROM site WHERE name = ?"
-        site_id, before, secret, baseline = db.execute(query, (site,)).fetchone()
+        site_id, before, secret, baseline = only_row(db.execute(query, (site,)))
         if before != settings and not plan.full:
-            difference = settings_difference(json.loads(before), wanted)
+            difference = settings_difference(decode_value(settings_of, before), wanted)
             raise UsageError(f"{site} {difference}; full=True reads it again with these")
         db.execute("UPDATE site SET settings = ?, last_seen = ? WHERE id = ?", (settings, now, site_id))
         self._has_other_settings: bool = before != settings
@@ -128,8 +128,12 @@ class StateSync:
 
     def cache(self, *, knows_documents: bool = True) -> DocumentCache:
         """The cache of the crawl; without documents if all are to be read."""
-        with sqlite_errors(self._state.name):
-            cache = self._documents.cache(self._plan.trust_lastmod)
+        try:
+            with sqlite_errors(self._state.name):
+                cache = self._documents.cache(self._plan.trust_lastmod)
+        except BaseException:
+            self.close()
+            raise
         cache = attrs.evolve(cache, is_due=self._plan.is_due and self._is_due)
         return cache if knows_documents and not self._plan.full else attrs.evolve(cache, documents={})
 

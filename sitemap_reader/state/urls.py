@@ -37,6 +37,7 @@ from .rows import (
     row_values,
     with_rows,
 )
+from .schema import decode_value
 
 if TYPE_CHECKING:
     import sqlite3
@@ -323,7 +324,7 @@ class SiteUrls:
 
     def _select(self, query: str, parameters: dict[str, Any]) -> Any:
         """The result of a query that returns one JSON value."""
-        return orjson.loads(self._db.execute(query, parameters).fetchone()[0])
+        return decode_value(orjson.loads, self._db.execute(query, parameters).fetchone()[0])
 
     # --- at the end of the crawl ---
 

@@ -9,12 +9,13 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import attrs
+import msgspec
 import orjson
 
 from ..model.url_batch import micros
 from .documents import stored_documents
 from .rows import moment
-from .schema import sqlite_errors
+from .schema import decode_value, only_row, sqlite_errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -51,7 +52,7 @@ class WatchData:
         """The documents of a site, each with the watch's values of it."""
         db = self._state.db
         with sqlite_errors(self._state.name):
-            (site_id,) = db.execute("SELECT id FROM site WHERE name = ?", (site,)).fetchone()
+            (site_id,) = only_row(db.execute("SELECT id FROM site WHERE name = ?", (site,)))
             values = dict(db.execute("SELECT id, watch FROM document WHERE site = ?", (site_id,)).fetchall())
             for row in stored_documents(db, site_id):
                 yield row.stored, _object(values[row.id])
@@ -74,10 +75,10 @@ class WatchData:
         """URL -> response, of those that a site's visits received since a time."""
         with sqlite_errors(self._state.name):
             rows = self._state.db.execute(_RESPONSES, (site, micros(since))).fetchall()
-        return {
-            url: StoredResponse(url, moment(at), status, _object(headers), zlib.decompress(body))
-            for url, at, status, headers, body in rows
-        }
+            return {
+                url: StoredResponse(url, moment(at), status, *decode_value(_headers_and_body, (headers, body)))
+                for url, at, status, headers, body in rows
+            }
 
     def keep_response(self, site: str, response: StoredResponse) -> None:
         """Stores a response in place of an earlier one; commits."""
@@ -117,6 +118,13 @@ def _object(text: str | None) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         return {}
     return value if isinstance(value, dict) else {}
+
+
+def _headers_and_body(values: tuple[str, bytes]) -> tuple[dict[str, str], bytes]:
+    return _HEADERS.decode(values[0]), zlib.decompress(values[1])
+
+
+_HEADERS = msgspec.json.Decoder(dict[str, str])
 
 
 def _json(value: Any) -> str:

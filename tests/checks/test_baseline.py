@@ -120,8 +120,8 @@ def test_urls_of_a_sitemap_that_is_empty_now_are_reported() -> None:
     read = [sr.Outcome(url, why="robots", format="urlset") for url in (PAGES, POSTS)]
     (problem,) = against(path, some(locs(2, 91)), *read)
     assert problem == (
-        "X01 monday.jsonl:92: 6 of 95 URLs of monday.jsonl are no longer listed, 4 of them as their sitemaps list nothing"
-        f" now, such as {SITE}/91"
+        "X01 monday.jsonl:92: 6 of 95 URLs of monday.jsonl are no longer listed, 4 of them as their sitemaps list "
+        f"nothing now, such as {SITE}/91"
     )
     assert against(path, some(locs(2, 91)), some(locs(200, 201), POSTS), *read) == []
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 import subprocess
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -169,6 +171,65 @@ def test_withheld_removals_are_reported(state: Path, tmp_path: Path) -> None:
     assert lines[2] == "partial: 1,499 removals are held back (exit 3)"
     given = sync(folder, state, "--accept-removals", "-q")
     assert (len(reported(given)), given.exit_code) == (1499, Exit.COMPLETE)
+
+
+# What the first and the second run find, the lines of the second, its exit code, and what it says is missing.
+REMOVALS = [
+    (5, 0, 0, Exit.PARTIAL, "partial: 5 removals are held back (exit 3)"),
+    (1, 0, 0, Exit.PARTIAL, "partial: 1 removal is held back (exit 3)"),
+    (5, 2, 3, Exit.COMPLETE, None),
+    (21, 10, 0, Exit.PARTIAL, "partial: 11 removals are held back (exit 3)"),
+    (22, 11, 11, Exit.COMPLETE, None),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "written", "code", "missing"), REMOVALS)
+def test_removals_of_a_small_site_are_held_back(
+    state: Path, tmp_path: Path, before: int, after: int, written: int, code: Exit, missing: str | None
+) -> None:
+    folder = publish(tmp_path / "site", {"sitemap.xml": pages(*(f"p{number}" for number in range(before)))})
+    sync(folder, state)
+    publish(folder, {"sitemap.xml": pages(*(f"p{number}" for number in range(after)))})
+    second = sync(folder, state)
+    assert (len(reported(second)), second.exit_code) == (written, code)
+    assert (missing in second.stderr.splitlines()) == bool(missing)
+    with closing(sqlite3.connect(state)) as db, db:  # a day passes
+        db.execute("UPDATE unlisted SET left_at = left_at - 86400000000")
+    third = sync(folder, state)
+    assert (len(reported(third)), third.exit_code) == (
+        before - after - written,
+        Exit.COMPLETE if after else third.exit_code,
+    )
+    assert "held back" not in third.stderr
+
+
+def test_every_command_says_that_a_state_is_damaged(site: Path, state: Path, tmp_path: Path) -> None:
+    """And a state with a trigger that does not end is not used."""
+    sync(site, state)
+    whole = shutil.copy(state, tmp_path / "whole.db")
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    trigger = f"CREATE TRIGGER t AFTER INSERT ON run BEGIN SELECT ({endless}); END"
+    for statement, words in (
+        ("UPDATE document SET sha256 = x'ff'", "is damaged; move it away, and the next sync starts anew"),
+        (trigger, "has the trigger 't', which sitemap-reader did not make; move it away"),
+    ):
+        shutil.copy(whole, state)
+        with closing(sqlite3.connect(state)) as db, db:
+            db.execute(statement)
+        before = state.read_bytes()
+        for command in (
+            ["sync", site, "--state", state],
+            ["sync", "--state", state, "--history"],
+            ["diff", state, whole],
+            ["diff", whole, state],
+            ["audit", site, "--state", state],
+            ["audit", site, "--baseline", state],
+            ["watch", "a.example", "--state", state],
+        ):
+            result = run(*command)
+            assert (result.exit_code, result.stdout) == (Exit.USAGE, ""), command
+            assert f"{state} {words}" in result.stderr, command
+            assert state.read_bytes() == before
 
 
 def test_a_dry_run_changes_nothing(site: Path, state: Path) -> None:

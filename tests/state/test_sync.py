@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import asynccontextmanager, closing
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from changing_sites import DAY, HOUR, NOTHING, Document, World, entries, loc
 import sitemap_reader as sr
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
 
@@ -540,6 +543,7 @@ def test_removals_that_are_held_back_say_why(state: Path) -> None:
     ):
         site.documents[f"{name}.xml"] = many(count, name)
         (problem,) = site.run(state).stream.problems.samples
+        assert problem.code == "X01"
         assert str(problem) == f"X01 https://shop.example/: {lost}: held back; {hint}"
 
 
@@ -689,6 +693,68 @@ def test_expired_urls_do_not_count_as_mass_removals(state: Path) -> None:
     site.documents["b.xml"].status = 200
     site.documents["a.xml"] = many(2999)
     assert len(site.run(state).of("removed")) == 1001
+
+
+# --- validators ----------------------------------------------------------------------------------------------------
+
+ETAG, DATE = '"1"', "Thu, 01 Jan 2026 00:00:00 GMT"
+VALIDATORS = [
+    (ETAG, DATE, 304),
+    ('"' + "x" * 1022 + '"', None, 304),
+    ("W/'x'", None, 304),
+    ('"' + "x" * 1023 + '"', None, 200),
+    ('"é"', None, 200),
+    ('"\x1b[31m"', None, 200),
+    ('"a\x7fb"', None, 200),
+    ('"\xff"', None, 200),
+    ('"\x85"', None, 200),
+    ("", None, 200),
+    (None, DATE, 304),
+    (None, "\x07" + DATE, 200),
+    (None, "yesterday", 200),
+    (ETAG, "yesterday", "etag only"),
+    ('"\x07"', DATE, "date only"),
+]
+
+
+@pytest.mark.parametrize(("etag", "modified", "answer"), VALIDATORS)
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_validator_that_cannot_be_sent_is_not(
+    state: Path, etag: str | None, modified: str | None, answer: int | str, is_old: bool
+) -> None:
+    """The sitemap is read again in each run; `is_old`: an earlier version stored the validators as they came."""
+    site = two()
+    site.now += DAY
+    sent: list[dict[str, str]] = []
+    headers = {name: value for name, value in (("etag", etag), ("last-modified", modified)) if value is not None}
+
+    class Server:
+        @asynccontextmanager
+        async def fetch(self, url: str, conditions: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
+            async with site.fetch(url, {}) as response:
+                if url != loc("a.xml"):
+                    yield response
+                    return
+                sent.append({name: value for name, value in conditions.items() if name.startswith("If-")})
+                status = 304 if sent[-1] else 200
+                yield sr.fetch.Response(status, headers, response.chunks, url)
+
+    options = {"fetcher": Server(), "state": state, "clock": lambda: site.now}
+    for _ in range(2):
+        with sr.changes("https://shop.example", **options) as stream:  # type: ignore[arg-type]
+            changes = [*stream]
+        assert stream.complete
+        if is_old and isinstance(answer, int):
+            with closing(sqlite3.connect(state)) as db, db:
+                values = [None if value is None else value.encode() for value in (etag, modified)]
+                query = "UPDATE document SET etag = CAST(? AS TEXT), last_modified = CAST(? AS TEXT) WHERE url = ?"
+                if modified != "yesterday":
+                    db.execute(query, (*values, loc("a.xml")))
+    assert changes == []
+    assert sent[0] == {}
+    expected = {"etag only": {"If-None-Match": etag}, "date only": {"If-Modified-Since": modified}, 200: {}}
+    both = {"If-None-Match": etag, "If-Modified-Since": modified}
+    assert sent[1] == expected.get(answer, {name: value for name, value in both.items() if value is not None})
 
 
 # --- late verification -------------------------------------------------------------------------------
