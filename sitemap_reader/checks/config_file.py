@@ -27,6 +27,9 @@ PYPROJECT = "pyproject.toml"
 TOOL = ("tool", "sitemap-reader")
 # More than any settings need; a file that someone else wrote is not read without a limit.
 MAX_BYTES = 1 << 20
+# Settings have 4 levels, with the table of a pyproject.toml 6. tomllib is recursive, and takes 40 GB of memory for a
+# key of 100,000 parts.
+MAX_NESTING = 20
 
 Keys = tuple[str | int, ...]
 _ROOT = 0  # root could read and write everything anyway
@@ -91,6 +94,8 @@ def read_config_file(path: str | os.PathLike[str]) -> ConfigFile:
         raise UsageError(f"{name} has over {MAX_BYTES >> 20} MiB: it is no file of settings")
     try:
         text = content.decode("utf-8-sig")
+        if line := _deep_line(text):
+            raise UsageError(f"{name}:{line}: nested too deeply: over {MAX_NESTING} lists or tables, or parts of a key")
         document = tomllib.loads(text)
     except UnicodeDecodeError as exc:
         line = content[: exc.start].count(b"\n") + 1
@@ -99,8 +104,6 @@ def read_config_file(path: str | os.PathLike[str]) -> ConfigFile:
         where = _PLACE.search(str(exc))
         line = int(where["line"]) if where and where["line"] else text.count("\n") + 1
         raise UsageError(f"{name}:{line}: no TOML: {_PLACE.sub('', str(exc))}") from exc
-    except RecursionError as exc:
-        raise UsageError(f"{name}: no settings, as its values are nested too deeply") from exc
     if Path(path).name != PYPROJECT:
         return ConfigFile(Path(path), name, document, text)
     settings = _tool_settings(document)
@@ -180,12 +183,34 @@ def _shown(path: str | os.PathLike[str]) -> str:
         return given
 
 
-# What ends a value of several lines; most of its lines need no attempt.
-_MAY_END = re.compile("""[]}]|\"{3}|'{3}""")
+# Texts, comments, brackets, what keys are made of, and ends of lines. A text without an end goes on to that of the line
+# or file, so that each byte is read once.
+_TOKEN = re.compile(
+    r"""
+    "{3}(?:[^\\]|\\.)*?(?:"{3,5}|\Z)
+    | '{3}.*?(?:'{3,5}|\Z)
+    | "(?:[^"\\\n]|\\.)*"?
+    | '[^'\n]*'?
+    | \#[^\n]*
+    | [][{}=,.\n]
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+_DEPTHS = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
-# tomllib states no places. A statement is the shortest run of lines that is TOML by itself: a table's header, or a key
-# with its value, which may go on over several lines.
+def _deep_line(text: str) -> int:
+    """The first line with more than MAX_NESTING brackets in each other, or parts of a key; 0 without one."""
+    depth = parts = 0
+    for token in _TOKEN.finditer(text):
+        depth += _DEPTHS.get(token[0], 0)
+        parts = parts + 1 if token[0] == "." else parts if len(token[0]) > 1 else 0
+        if max(depth, parts) > MAX_NESTING:
+            return text.count("\n", 0, token.start()) + 1
+    return 0
+
+
+# tomllib states no places. A statement is a table's header, or a key with its value, which may be of several lines.
 
 
 def _lines(text: str) -> Iterator[tuple[Keys, int]]:
@@ -195,7 +220,7 @@ def _lines(text: str) -> Iterator[tuple[Keys, int]]:
     for number, statement, parsed in _statements(text):
         if not parsed:
             continue
-        if not statement.lstrip().startswith("["):
+        if not statement.startswith("["):
             yield from ((keys, number) for keys in _paths(parsed, table))
             continue
         *_, names = _paths(parsed, ())  # the innermost table of the header
@@ -212,19 +237,14 @@ def _lines(text: str) -> Iterator[tuple[Keys, int]]:
 
 def _statements(text: str) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """First line, text and value of each statement; a comment or blank line gives an empty value."""
-    pending: list[str] = []
-    # TOML ends lines with LF or CR LF; splitlines() would cut at other characters too.
-    for number, line in enumerate(text.split("\n"), 1):
-        pending.append(line.removesuffix("\r"))
-        if len(pending) > 1 and not _MAY_END.search(line):
-            continue
-        statement = "\n".join(pending)
-        try:
-            parsed = tomllib.loads(statement)
-        except tomllib.TOMLDecodeError:
-            continue
-        yield number - len(pending) + 1, statement, parsed
-        pending.clear()
+    depth, start, number = 0, 0, 1
+    text = text.replace("\r\n", "\n") + "\n"
+    for token in _TOKEN.finditer(text):
+        depth += _DEPTHS.get(token[0], 0)
+        if token[0] == "\n" and depth == 0:
+            statement = text[start : token.start()].strip()
+            yield number, statement, {} if statement.startswith("#") else tomllib.loads(statement)
+            start, number = token.end(), number + statement.count("\n") + 1
 
 
 def _paths(value: Any, above: Keys) -> Iterator[Keys]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import pytest
 from audit_cases import AUDITED
 
 import sitemap_reader as sr
-from sitemap_reader.checks.config_file import MAX_BYTES, read_config_file
+from sitemap_reader.checks.config_file import MAX_BYTES, MAX_NESTING, read_config_file
 from sitemap_reader.checks.findings import Findings
 from sitemap_reader.checks.policy import Ignore, Policy, Threshold, make_policy, read_policy
 from sitemap_reader.frontier.filters import make_patterns
@@ -322,10 +323,42 @@ def test_files_that_are_no_settings_are_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes(b"a = 1\nb = '\xe9'\n")
     with pytest.raises(sr.UsageError, match=r"latin\.toml:2: not UTF-8"):
         read_policy(tmp_path / "latin.toml")
-    with pytest.raises(sr.UsageError, match="nested too deeply"):
-        read_policy(file_of(tmp_path, f"a = {'[' * 100_000}", "deep.toml"))
     with pytest.raises(sr.UsageError, match=r"policy is a file, such as sitemap-reader\.toml, or a Policy, not 1"):
         sr.audit(BROKEN, policy=1)  # type: ignore[arg-type]
+
+
+DEEP = {
+    "lists": ("x = ", "[", "]"),
+    "tables": ("x = ", "{a = ", "1}"),
+    "a key": ("x", ".a", ""),
+    "a header": ("[x", ".'a'", ""),
+    "a list without an end": ("x = ", "[", ""),
+}
+
+
+@pytest.mark.parametrize("text", DEEP)
+@pytest.mark.parametrize("levels", [MAX_NESTING + 1, 100_000])
+def test_what_is_nested_too_deeply_has_its_line(tmp_path: Path, text: str, levels: int) -> None:
+    begin, each, end = DEEP[text]
+    assert fault(tmp_path, f"a = 1\n\n{begin}{each * levels}{end * levels}\n") == (
+        "sitemap-reader.toml:3: nested too deeply: over 20 lists or tables, or parts of a key"
+    )
+
+
+def test_what_is_nested_up_to_the_limit_is_read(tmp_path: Path) -> None:
+    text = f"a = {'[' * MAX_NESTING}{']' * MAX_NESTING}\nb{'.c' * MAX_NESTING} = '....................... [[[['\n"
+    assert [*read_config_file(file_of(tmp_path, text)).settings] == ["a", "b"]
+
+
+def test_the_search_for_a_line_is_linear(tmp_path: Path) -> None:
+    """Each line of the list ends as a whole value does."""
+    seconds = []
+    for lines in (500, 4_000):
+        file = read_config_file(file_of(tmp_path, "x = [\n" + '"a[]]",\n' * lines + "]\nlast = 1\n"))
+        began = time.process_time()
+        assert file.line(("last",)) == lines + 3
+        seconds.append(time.process_time() - began)
+    assert seconds[1] < 24 * seconds[0]  # 8 times the lines; 64 if it were quadratic
 
 
 @pytest.mark.parametrize(("size", "is_read"), [(MAX_BYTES, True), (MAX_BYTES + 1, False)])
