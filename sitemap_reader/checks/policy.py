@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
@@ -21,6 +21,7 @@ import attrs
 from ..client.summary import count_of
 from ..frontier.filters import Patterns, make_patterns
 from ..model.errors import UsageError
+from ..model.linear_pattern import LIFTED, MOST_LIMITED, LimitedPattern
 from ..model.problems import CATALOGUE
 from .config_file import ConfigFile, Fault, read_config_file
 
@@ -210,12 +211,15 @@ def read_policy(policy: str | os.PathLike[str] | Policy, *, today: date | None =
     return made
 
 
-def make_policy(file: ConfigFile, *, today: date | None = None) -> tuple[Policy, list[Fault], list[Fault]]:
+def make_policy(
+    file: ConfigFile, *, today: date | None = None, is_trusted: bool = True
+) -> tuple[Policy, list[Fault], list[Fault]]:
     """The Policy of the valid settings of a file, what is wrong with others, and the ignores that have expired.
 
-    An ignore expires after its day has ended: `today`, by default that of UTC, is later.
+    An ignore expires after its day has ended: `today`, by default that of UTC, is later. The patterns of a file that
+    is not trusted are LimitedPatterns.
     """
-    reader = _TableReader(file.settings.get(AUDIT, {}))
+    reader = _TableReader(file.settings.get(AUDIT, {}), str if is_trusted else LimitedPattern)
     numbered = dict(reader.ignores())
     day = today or datetime.now(UTC).date()
     expired = {index: each for index, each in numbered.items() if each.expires is not None and each.expires < day}
@@ -245,6 +249,7 @@ class _TableReader:
     """Reads the tables of [audit], and collects what is wrong with them."""
 
     tables: Any
+    pattern: type[str] = str
     faults: list[Fault] = attrs.field(factory=list)
 
     @contextmanager
@@ -267,7 +272,11 @@ class _TableReader:
     def ignores(self) -> Iterator[tuple[int, Ignore]]:
         """The valid tables [[audit.ignore]], with their indexes."""
         given = self.tables.get(IGNORE) if isinstance(self.tables, dict) else None
-        for index, table in enumerate(given if isinstance(given, list) and is_ignore_list(given) else ()):
+        given = given if isinstance(given, list) and is_ignore_list(given) else []
+        if self.pattern is LimitedPattern and len(given) > MOST_LIMITED:
+            self.faults.append(Fault((AUDIT, IGNORE, MOST_LIMITED), f"over {MOST_LIMITED} ignores; {LIFTED}"))
+            given = []
+        for index, table in enumerate(given):
             with self._noting(IGNORE, index):
                 yield index, self._ignore(index, _table(table, f"[{AUDIT}.{IGNORE}]"))
 
@@ -276,12 +285,18 @@ class _TableReader:
         for key, value in table.items():
             with self._noting(IGNORE, index, key):
                 name, parse = _known(key)
-                fields[name] = parse(value)
+                fields[name] = parse(value) if parse else self._patterns(key, value)
         if "reason" not in table:
             raise UsageError('it has no reason: say why these problems are ignored, reason = "..."')
         if table.keys().isdisjoint(("code", "url", "sitemap")):
             raise UsageError("it has neither code nor url nor sitemap, and would ignore everything")
         return Ignore(**{"reason": "", "codes": (), **fields})
+
+    def _patterns(self, key: str, value: Any) -> Patterns:
+        given = [value] if isinstance(value, str) else value
+        if not isinstance(given, list) or not given or not all(each and isinstance(each, str) for each in given):
+            raise UsageError(f"{key} is a regular expression, or a list of them")
+        return make_patterns(key, map(self.pattern, given))
 
 
 def _table(value: Any, name: str) -> dict[str, Any]:
@@ -312,13 +327,6 @@ def _codes(value: Any) -> tuple[str, ...]:
     return codes
 
 
-def _patterns(key: str, value: Any) -> Patterns:
-    patterns = [value] if isinstance(value, str) else value
-    if not isinstance(patterns, list) or not patterns or not all(each and isinstance(each, str) for each in patterns):
-        raise UsageError(f"{key} is a regular expression, or a list of them")
-    return make_patterns(key, patterns)
-
-
 def _reason(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
         raise UsageError("reason is a text: say why these problems are ignored")
@@ -334,17 +342,17 @@ def _date(value: Any) -> date:
         raise UsageError(f"{value!r} is no date; give the last day, such as 2027-01-31") from None
 
 
-# Key of [[audit.ignore]] -> field of Ignore, and what reads its value.
-_IGNORE_KEYS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+# Key of [[audit.ignore]] -> field of Ignore, and what reads its value; None for patterns.
+_IGNORE_KEYS: dict[str, tuple[str, Callable[[Any], Any] | None]] = {
     "code": ("codes", _codes),
-    "url": ("urls", partial(_patterns, "url")),
-    "sitemap": ("sitemaps", partial(_patterns, "sitemap")),
+    "url": ("urls", None),
+    "sitemap": ("sitemaps", None),
     "reason": ("reason", _reason),
     "expires": ("expires", _date),
 }
 
 
-def _known(key: str) -> tuple[str, Callable[[Any], Any]]:
+def _known(key: str) -> tuple[str, Callable[[Any], Any] | None]:
     if key not in _IGNORE_KEYS:
         raise UsageError(unknown_key(key, _IGNORE_KEYS, "an ignore"))
     return _IGNORE_KEYS[key]

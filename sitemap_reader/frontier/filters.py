@@ -14,6 +14,7 @@ from urllib.parse import unquote
 import attrs
 
 from ..model.errors import UsageError
+from ..model.linear_pattern import LIFTED, MOST_LIMITED, LimitedPattern, LinearPattern, linear
 from ..parser.normalise.dates import parse_date, period_end
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def has_filter_drops(outcome: Outcome) -> bool:
 class Patterns:
     """Regular expressions, searched for anywhere in a URL, as it is and with its escapes decoded: `%C3%A9` is `é`."""
 
-    patterns: tuple[re.Pattern[str], ...] = ()
+    patterns: tuple[re.Pattern[str] | LinearPattern, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.patterns)
@@ -141,7 +142,15 @@ def make_patterns(name: str, given: Pattern | Iterable[Pattern] | None) -> Patte
     several = [given] if isinstance(given, str | re.Pattern) else given
     if not hasattr(several, "__iter__") or isinstance(several, bytes):
         raise UsageError(f"{name} must be a regular expression, or several, not {given!r}")
-    return Patterns(tuple(_compiled(name, pattern) for pattern in several))
+    several = tuple(several)
+    if sum(isinstance(each, LimitedPattern) for each in several) > MOST_LIMITED:
+        raise UsageError(f"{name} has over {MOST_LIMITED} regular expressions; {LIFTED}")
+    return Patterns(
+        tuple(
+            linear(name, each, _compiled) if isinstance(each, LimitedPattern) else _compiled(name, each)
+            for each in several
+        )
+    )
 
 
 def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
@@ -149,6 +158,8 @@ def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
         return re.compile(pattern)
     except TypeError as exc:
         raise UsageError(f"{name} must be a regular expression, or several, not {pattern!r}") from exc
+    except (RecursionError, OverflowError) as exc:
+        raise UsageError(f"{name}: a part of {str(pattern)[:40]!r} is too deep or too large: {exc}") from exc
     except re.error as exc:
         advice = "put a backslash before . ? + * ( [ that stand for themselves"
         if isinstance(pattern, str) and _SHELL_PATTERN.fullmatch(pattern):

@@ -1,12 +1,18 @@
 from __future__ import annotations
 
+import pickle
+import random
 import re
+import warnings
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from sitemap_reader.frontier.filters import Patterns, Selection, Window, make_moment, make_patterns
 from sitemap_reader.model.errors import UsageError
+from sitemap_reader.model.linear_pattern import LimitedPattern
 from sitemap_reader.model.records import UrlRecord
 
 NEW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -109,3 +115,52 @@ def test_moment_of_a_period_is_its_last_second(text: str, moment: datetime) -> N
 def test_empty_pattern_list_matches_nothing() -> None:
     assert not Patterns().find_in("https://a.example/")
     assert not make_patterns("follow", None)
+
+
+# --- patterns that someone else wrote ---
+
+_ITEMS = [
+    "a", "é", ".", "[a-z]", "[^/]", r"\w", r"\d", r"\s", r"\S", r"\W", r"\D", "/", "(?:a|b)", "^", r"[\w-]", r"[\d.]",
+    "[[a]", "[]a]", "[^]a]", r"[^\s]", r"\.", "{", r"[a\]]", "(?P<x>a)",
+]  # fmt: skip
+_REPEATS = ["", "", "*", "+", "?", "*?", "{2}", "{,2}", "{1,3}", "{2,}", "{,}", "{x}"]
+_PARTS = st.lists(st.tuples(st.sampled_from(_ITEMS), st.sampled_from(_REPEATS)).map("".join), min_size=1, max_size=4)
+
+
+@given(
+    st.sampled_from(["", "(?i)", "(?s)", "(?m)"]),
+    _PARTS.map("".join),
+    st.sampled_from(["", "", "$", r"\Z"]),
+    st.text("aAbé/1٣²Ⅷ_-.[]{}x, \n\x1c\x85\u0301", max_size=6),
+)
+def test_a_limited_pattern_means_what_it_means_in_python(flags: str, body: str, end: str, text: str) -> None:
+    pattern = flags + body + end
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about [[
+            expected = re.compile(pattern)
+    except re.error:
+        assume(False)
+    (limited,) = make_patterns("include", LimitedPattern(pattern)).patterns
+    assert bool(limited.search(text)) is bool(expected.search(text))
+
+
+@pytest.mark.parametrize(("pattern", "is_literal"), [(r"^https://a\.example/$", True), ("/a", True), ("/a?", False)])
+def test_a_literal_text_needs_no_re2(pattern: str, is_literal: bool) -> None:
+    (limited,) = make_patterns("include", LimitedPattern(pattern)).patterns
+    assert isinstance(limited, re.Pattern) is is_literal
+    assert limited.pattern == pattern
+
+
+def test_a_search_that_takes_too_long_is_an_error() -> None:
+    """Linear, but 40 s for this URL."""
+    url = "".join(random.Random(1).choices("ab", k=900_000))  # noqa: S311
+    patterns = make_patterns("include", LimitedPattern("[ab]*a[ab]{900}z"))
+    with pytest.raises(UsageError, match="takes over 1 s for a URL of 900,000 characters"):
+        patterns.find_in(url)
+
+
+def test_a_limited_pattern_stays_one_in_other_processes() -> None:
+    """A harvest sends its filters to workers."""
+    copied = pickle.loads(pickle.dumps(LimitedPattern("a+")))  # noqa: S301 -- our own
+    assert (type(copied), copied) == (LimitedPattern, "a+")
