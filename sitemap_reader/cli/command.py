@@ -16,6 +16,7 @@ import click
 from ..client.terminal import FILE_COLUMNS, screen_of
 from ..model.errors import StateError, UsageError
 from ..model.internal_errors import internal_error
+from . import option_types as types
 from .exits import Exit
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ def _settings_options() -> list[click.Parameter]:
         GroupedOption(
             ["--no-config"],
             is_flag=True,
+            type=types.SWITCH,
             show_default="off",
             callback=_use_none,
             help="Read no config file.",
@@ -188,6 +190,7 @@ def _settings_options() -> list[click.Parameter]:
         GroupedOption(
             ["--config"],
             metavar="FILE",
+            type=types.FILE_READ,
             show_default=_NEAREST,
             callback=_use_settings,
             help="TOML file with options, and with severities and ignores of the audit.",

@@ -14,8 +14,9 @@ from ..checks.policy import AUDIT, IGNORE, POLICY_TABLES, is_ignore_list
 from .command import LEFT_OUT, commands_with_settings
 from .exits import Exit
 from .messages import Console
+from .option_types import Kind, kind_of
 from .output import open_outputs
-from .settings import SECRETS, keys_of, read_settings
+from .settings import keys_of, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -89,7 +90,7 @@ def _options(name: str, command: click.Command, settings: Settings | None) -> It
         setting = own.get(str(param.name))
         if setting is not None and settings is not None:
             yield from _stated(settings, [setting])
-        elif param.name not in SECRETS:
+        elif kind_of(param) is not Kind.SECRET:
             extra = param.get_help_extra(click.Context(command)) if isinstance(param, click.Option) else {}
             yield f"# {key}: {extra.get('default', 'to be given')}", "default"
 

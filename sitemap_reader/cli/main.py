@@ -12,6 +12,7 @@ import click
 from ..serialize.writers import FORMATS
 from ..version import __version__
 from . import network_options, options, watch_options
+from . import option_types as types
 from .command import CommandGroup, current_settings
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def _print_version(context: click.Context, option: click.Parameter, is_given: bo
 @click.option(
     "--version",
     is_flag=True,
+    type=types.SWITCH,
     expose_value=False,
     is_eager=True,
     callback=_print_version,
@@ -90,14 +92,21 @@ def dump(**arguments: Any) -> Exit:
     "sitemap-reader parse sitemap.xml.gz --fields loc,lastmod -o urls.csv\n"
     "curl -s https://example.com/sitemap.xml | sitemap-reader parse - --report -",
 )
-@click.argument("file", metavar="FILE|-", type=options.FILE)
+@click.argument("file", metavar="FILE|-", type=types.FILE_READ)
 @options.option(
     "Document",
     "--url",
     metavar="URL",
+    type=types.SITE_URL,
     help="URL of the document, for its relative URLs and for --scope.",
 )
-@options.option("Document", "--content-type", metavar="TYPE", help="Content-Type of the document.")
+@options.option(
+    "Document",
+    "--content-type",
+    metavar="TYPE",
+    type=types.CONTENT_TYPE,
+    help="Content-Type of the document.",
+)
 @options.output_file
 @options.record_format("by the suffix of -o, else jsonl")
 @options.extras
@@ -109,6 +118,7 @@ def dump(**arguments: Any) -> Exit:
     "--authority",
     "authorities",
     metavar="PREFIX",
+    type=types.SITE_URL,
     multiple=True,
     help="URL prefix that the document may list besides its own directory (repeatable).",
 )
@@ -164,7 +174,7 @@ def tree(**arguments: Any) -> Exit:
 @main.command(
     epilog="sitemap-reader stats example.com\nsitemap-reader stats urls.jsonl --format jsonl | jq .",
 )
-@click.argument("target", metavar="TARGET|FILE", type=options.FILE)
+@click.argument("target", metavar="TARGET|FILE", type=types.TARGET)
 @options.base
 @options.table_output
 @options.url_query
@@ -214,7 +224,7 @@ def sync(**arguments: Any) -> Exit:
     "sitemap-reader watch hosts.txt --state sites.db --to changes.jsonl --rotate daily --listen 127.0.0.1:8080\n"
     "sitemap-reader watch hosts.txt --state sites.db --webhook https://example.com/hook --budget 10000",
 )
-@click.argument("hosts", metavar="HOSTS...", type=options.FILE, nargs=-1)
+@click.argument("hosts", metavar="HOSTS...", type=types.TARGET, nargs=-1)
 @options.state
 @watch_options.watch
 @options.verbosity
@@ -241,7 +251,7 @@ def watch(**arguments: Any) -> Exit:
     "sitemap-reader harvest hosts.txt -o daily --state --hosts-at-once 100\n"
     "duckdb -c \"SELECT site, count(*) FROM 'harvest/urls/*.parquet' GROUP BY site\"",
 )
-@click.argument("hosts", metavar="HOSTS|-", type=options.FILE)
+@click.argument("hosts", metavar="HOSTS|-", type=types.TARGET)
 @options.harvest
 @options.url_query
 @options.extras
@@ -269,7 +279,7 @@ def harvest(**arguments: Any) -> Exit:
     "sitemap-reader audit example.com --exclude /private/\n"
     "sitemap-reader audit --explain D03",
 )
-@click.argument("targets", metavar="TARGET|FILE...", type=options.FILE, nargs=-1)
+@click.argument("targets", metavar="TARGET|FILE...", type=types.TARGET, nargs=-1)
 @options.base
 @options.output_file
 @options.findings
@@ -317,8 +327,8 @@ def compare(**arguments: Any) -> Exit:
     epilog="sitemap-reader diff monday.jsonl tuesday.jsonl\n"
     "sitemap-reader diff old.jsonl new.jsonl --on lastmod --format jsonl | jq -r 'select(.change == \"new\") | .loc'",
 )
-@click.argument("old", metavar="OLD", type=options.FILE)
-@click.argument("new", metavar="NEW", type=options.FILE)
+@click.argument("old", metavar="OLD", type=types.FILE_READ)
+@click.argument("new", metavar="NEW", type=types.FILE_READ)
 @options.output_file
 @options.table_format("table on a terminal, else jsonl")
 @options.changed_on
@@ -340,7 +350,7 @@ def diff(**arguments: Any) -> Exit:
     "sitemap-reader convert urls.jsonl -o urls.jsonl.zst\n"
     "sitemap-reader convert urls.jsonl --format csv --fields loc,lastmod,news.title > news.csv",
 )
-@click.argument("file", metavar="FILE|-", type=options.FILE)
+@click.argument("file", metavar="FILE|-", type=types.FILE_READ)
 @options.output_file
 @options.record_format("by the suffix of -o")
 @options.unique
@@ -356,7 +366,7 @@ def convert(**arguments: Any) -> Exit:
     has_settings=False,
     epilog="sitemap-reader config\nsitemap-reader config audit\nsitemap-reader config --check",
 )
-@click.argument("command", metavar="[COMMAND]", required=False)
+@click.argument("command", metavar="[COMMAND]", type=types.COMMAND, required=False)
 @options.config_file
 def config(**arguments: Any) -> Exit:
     """Print what the config file sets, and where.

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..model.limits import AUTO_MODES, MIB, MOST_CRAWL_DELAY_SECONDS, MOST_DELAY_SECONDS, OPTIONS, Limits
+from . import option_types as types
 from . import options
-from .options import FILE, flag, number, option, seconds, stacked
+from .options import flag, number, option, seconds, stacked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,6 +25,7 @@ _DOCUMENT_LIMITS = (
         "Safety",
         "--max-decoded-bytes",
         metavar="SIZE",
+        type=types.SIZE,
         callback=options.size,
         default=f"{_DEFAULTS.max_decoded_bytes // MIB}M",
         help="Maximum decompressed size per sitemap, such as 500M, 2G or a number of bytes.",
@@ -32,6 +34,7 @@ _DOCUMENT_LIMITS = (
         "Safety",
         "--max-wire-bytes",
         metavar="SIZE",
+        type=types.SIZE,
         callback=options.size,
         default_is=f"{_DEFAULTS.max_wire_bytes // MIB}M, or --max-decoded-bytes if that is more",
         help="Maximum size per sitemap as transferred, compressed or not.",
@@ -51,7 +54,7 @@ _RECORD = option(
     "Network",
     "--record",
     metavar="DIR|FILE.warc[.gz]",
-    type=FILE,
+    type=types.FOLDER_WRITTEN,
     help="Write every response to a folder, or to a WARC file; either can then be read as a TARGET.",
 )
 _MAP = option(
@@ -59,6 +62,7 @@ _MAP = option(
     "--map",
     "host_map",
     metavar="A=B",
+    type=types.ADDRESS,
     callback=options.host_map,
     multiple=True,
     help="Send requests for host A to host B: https://www.example.com=https://staging.example.com. All that is written "
@@ -105,6 +109,7 @@ _NETWORK = (
         "--header",
         "headers",
         metavar="'NAME: VALUE'",
+        type=types.HEADER,
         callback=options.headers,
         multiple=True,
         help="Send a header, only to the site of each TARGET (repeatable).",
@@ -113,30 +118,43 @@ _NETWORK = (
         "Network",
         "--auth",
         metavar="USER:PASSWORD",
+        type=types.LOGIN,
         callback=options.login,
         help="Basic authentication, only for the site of each TARGET. Other users can see it in process lists; --netrc "
         "avoids that.",
     ),
-    flag("Network", "--netrc", help="Read logins by host from the file named by $NETRC, or from ~/.netrc."),
-    option("Network", "--netrc-file", type=FILE, help="Read logins by host from this netrc file."),
+    flag(
+        "Network",
+        "--netrc",
+        type=types.LOGINS_SWITCH,
+        help="Read logins by host from the file named by $NETRC, or from ~/.netrc.",
+    ),
+    option("Network", "--netrc-file", type=types.NETRC, help="Read logins by host from this netrc file."),
     option(
         "Network",
         "-A",
         "--user-agent",
         metavar="TEXT",
+        type=types.USER_AGENT,
         callback=options.header_text,
         default_is="sitemap-reader/VERSION",
         help="User-Agent header, also matched against robots.txt groups.",
     ),
-    option("Network", "--proxy", metavar="URL", help="HTTP proxy for all requests; it resolves the host names."),
+    option(
+        "Network",
+        "--proxy",
+        metavar="URL",
+        type=types.ADDRESS,
+        help="HTTP proxy for all requests; it resolves the host names.",
+    ),
     option(
         "Network",
         "--cacert",
-        type=FILE,
+        type=types.CERTIFICATES,
         default_is="the system's certificates",
         help="Trust only the certificates in this PEM file.",
     ),
-    flag("Network", "--insecure", help="Do not verify TLS certificates."),
+    flag("Network", "--insecure", type=types.TRUST_SWITCH, help="Do not verify TLS certificates."),
     flag("Network", "--no-robots", help="Ignore Disallow rules and Crawl-delay of robots.txt."),
     option(
         "Network",
@@ -155,7 +173,12 @@ _NETWORK = (
         help="Maximum nesting depth of indexes.",
     ),
     *_DOCUMENT_LIMITS,
-    flag("Safety", "--allow-private", help="Allow private, loopback and link-local addresses."),
+    flag(
+        "Safety",
+        "--allow-private",
+        type=types.TRUST_SWITCH,
+        help="Allow private, loopback and link-local addresses.",
+    ),
 )
 
 document_limits = stacked(*_DOCUMENT_LIMITS)

@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
 
 from ..model.errors import UsageError
 from ..model.limits import AUTO_MODES, GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS, MOST_DELAY_SECONDS
 from ..serialize.writers import FORMATS
+from . import option_types as types
 from .command import GroupedOption
 
 if TYPE_CHECKING:
@@ -35,16 +35,6 @@ _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:([^\x00-\x08\x0a-\x1f\x7
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _BYTES = re.compile(r"([0-9]{1,18}) *(|[kmg])(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": KIB, "m": MIB, "g": GIB}
-
-
-class FileName(click.types.StringParamType):
-    """The name of a file or folder, which shells complete. It need not exist."""
-
-    name = "file"
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Has the shell complete file names."""
-        return [CompletionItem(incomplete, type="file")]
 
 
 _MOST_SECONDS = {"delay": MOST_DELAY_SECONDS, "max_crawl_delay": MOST_CRAWL_DELAY_SECONDS}
@@ -179,8 +169,6 @@ ROWS_FORMATS = ("table", "tsv", "csv", "jsonl")
 REPORT_FORMATS = ("text", "json", "html", "github", "sarif", "junit", "markdown")
 OCCURRENCE_FORMATS = ("csv", "jsonl", "parquet")
 
-FILE = FileName()
-
 
 def option(heading: str, *names: str, default_is: str | None = None, **kwargs: Any) -> Callable[[Function], Function]:
     """A click option under a heading of the help; `default_is` describes the default in words."""
@@ -199,8 +187,8 @@ def stacked(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return decorate
 
 
-def flag(heading: str, *names: str, help: str) -> Callable[[Any], Any]:
-    return option(heading, *names, is_flag=True, default_is="off", help=help)
+def flag(heading: str, *names: str, help: str, type: types.Switch = types.SWITCH) -> Callable[[Any], Any]:
+    return option(heading, *names, is_flag=True, type=type, default_is="off", help=help)
 
 
 def number(heading: str, *names: str, least: int = 1, most: int | None = None, **kwargs: Any) -> Callable[[Any], Any]:
@@ -220,14 +208,14 @@ output_file = option(
     "Output",
     "-o",
     "--output",
-    type=FILE,
+    type=types.FILE_WRITTEN,
     default_is="stdout",
     help="Write to FILE, which is replaced; - is stdout. It is compressed if its name ends in .gz or .zst.",
 )
 report = option(
     "Output",
     "--report",
-    type=FILE,
+    type=types.FILE_WRITTEN,
     help="Write every problem and outcome to FILE as JSONL; - merges them into stdout.",
 )
 _QUIET = flag("Output", "-q", "--quiet", help="Show errors only: no problems, no summary.")
@@ -266,6 +254,7 @@ def record_format(default: str) -> Callable[[Any], Any]:
             "Output",
             "--fields",
             metavar="NAMES",
+            type=types.FIELD_NAMES,
             default_is="all",
             help="Write only these fields, in this order: loc,lastmod,images.loc",
         ),
@@ -292,6 +281,7 @@ base = option(
     "Input",
     "--base",
     metavar="URL",
+    type=types.SITE_URL,
     callback=base_url,
     default_is="TARGETs are hosts, URLs or recordings",
     help="Read TARGET, a folder or a file on the disk, as the site that will be at URL, without any request; - is then "
@@ -312,7 +302,7 @@ changed_on = option(
 state = option(
     "State",
     "--state",
-    type=FILE,
+    type=types.FILE_WRITTEN,
     required=True,
     default_is="must be given",
     help="SQLite file with what earlier runs found; created if missing.",
@@ -337,7 +327,7 @@ harvest = stacked(
         "-o",
         "--output",
         metavar="DIR",
-        type=FILE,
+        type=types.FOLDER_WRITTEN,
         required=True,
         default_is="must be given",
         help="Folder for the tables; created if missing.",
@@ -356,6 +346,7 @@ harvest = stacked(
         "Workers",
         "--scheduler",
         metavar="ADDRESS",
+        type=types.ADDRESS,
         default_is="workers on this machine",
         help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786; its workers must see DIR under the same name.",
     ),
@@ -394,7 +385,7 @@ findings = stacked(
     option(
         "Output",
         "--also",
-        type=FILE,
+        type=types.FILE_WRITTEN,
         multiple=True,
         help="Also write the report to FILE, in the format of its suffix: .sarif, .xml (JUnit), .md, .html, .json or "
         ".txt (repeatable).",
@@ -402,7 +393,7 @@ findings = stacked(
     option(
         "Output",
         "--findings",
-        type=FILE,
+        type=types.FILE_WRITTEN,
         help="Also write every occurrence to FILE, as CSV, JSON lines or Parquet by its suffix.",
     ),
     _FORMULA_GUARD,
@@ -418,7 +409,7 @@ findings = stacked(
     option(
         "Output",
         "--known",
-        type=FILE,
+        type=types.FILE_READ,
         help="Findings of an earlier audit, as its --findings FILE.jsonl wrote them: count what is new since.",
     ),
 )
@@ -427,15 +418,24 @@ rules = stacked(
         "Rules",
         "--select",
         metavar="CODES",
+        type=types.CODES,
         multiple=True,
         default_is="all",
         help="Only these rules, such as D03,U07; a letter selects a family, such as L for hreflang (repeatable).",
     ),
-    option("Rules", "--ignore", metavar="CODES", multiple=True, help="All rules but these (repeatable)."),
+    option(
+        "Rules",
+        "--ignore",
+        metavar="CODES",
+        type=types.CODES,
+        multiple=True,
+        help="All rules but these (repeatable).",
+    ),
     option(
         "Rules",
         "--as-of",
         metavar="WHEN",
+        type=types.WHEN,
         callback=when,
         default_is="now; for a recording, when it was made",
         help="Time from which ages are computed, such as 2026-11-01 or 7d.",
@@ -444,6 +444,7 @@ rules = stacked(
         "Rules",
         "--explain",
         metavar="CODES",
+        type=types.CODES,
         help="Explain codes (D03), families (D) or all, without an audit: the rule, why it matters, how to fix it.",
     ),
 )
@@ -451,7 +452,7 @@ reference_files = stacked(
     option(
         "Against",
         "--crawl",
-        type=FILE,
+        type=types.FILE_READ,
         help="Results of a crawl, CSV or JSONL, with url, status, canonical, noindex and hash; or an export of "
         "Screaming Frog, Katana (-jsonl) or advertools.",
     ),
@@ -459,19 +460,19 @@ reference_files = stacked(
         "Against",
         "--baseline",
         metavar="DUMP",
-        type=FILE,
+        type=types.FILE_READ,
         help="Earlier dump: report if most URLs, or whole sitemaps, have disappeared since.",
     ),
-    option("Against", "--state", type=FILE, help="State file of sync, in place of --baseline."),
+    option("Against", "--state", type=types.FILE_READ, help="State file of sync, in place of --baseline."),
     option(
         "Against",
         "--baseline-crawl",
-        type=FILE,
+        type=types.FILE_READ,
         help="Crawl at the time of --baseline; with --crawl, report pages whose lastmod changed, but not their hash.",
     ),
 )
 config_file = stacked(
-    option("Settings", "--config", type=FILE, default_is="the nearest file", help="The config file."),
+    option("Settings", "--config", type=types.FILE_READ, default_is="the nearest file", help="The config file."),
     flag("Settings", "--check", help="Only list what is wrong with the file; exit with 2 if anything is."),
 )
 url_checks = stacked(
@@ -479,11 +480,17 @@ url_checks = stacked(
         "Pages",
         "--check-urls",
         metavar="N|all",
+        type=types.COUNT,
         callback=check_size,
         help="Fetch a sample of N listed URLs, or all: report errors, redirects, noindex, canonicals and soft 404s, "
         "and estimate their shares. URLs that --crawl has are not fetched. Needs the extra pages.",
     ),
-    option("Pages", "--save-checks", type=FILE, help="Write the results to FILE as JSONL, which --crawl reads."),
+    option(
+        "Pages",
+        "--save-checks",
+        type=types.FILE_WRITTEN,
+        help="Write the results to FILE as JSONL, which --crawl reads.",
+    ),
     option("Pages", "--seed", metavar="N", type=int, default=0, help="Seed of the sample of --check-urls."),
 )
 exit_code = flag("Output", "--exit-code", help="Exit with 1 if there is a difference.")
@@ -497,6 +504,7 @@ _DATES = stacked(
         "Filter",
         "--since",
         metavar="WHEN",
+        type=types.WHEN,
         callback=when,
         default_is="no bound",
         help="Only URLs with a lastmod at or after WHEN: a date such as 2026-05-31, or an age such as 7d or 12h. "
@@ -506,6 +514,7 @@ _DATES = stacked(
         "Filter",
         "--until",
         metavar="WHEN",
+        type=types.WHEN,
         callback=when,
         default_is="no bound",
         help="Only URLs with a lastmod at or before WHEN; a date includes its whole day.",
@@ -533,6 +542,7 @@ def _patterns(name: str, help: str) -> Callable[[Any], Any]:
         "Filter",
         name,
         metavar="REGEX",
+        type=types.REGEX,
         multiple=True,
         callback=regexes,
         help=f"{help} (repeatable).",
@@ -552,6 +562,7 @@ comparison = stacked(
         "Comparison",
         "--at",
         metavar="WHEN",
+        type=types.WHEN,
         callback=when_read,
         help="When files were read, from which ages are computed: a date, or name: the date in each file's name.",
     ),
@@ -569,7 +580,9 @@ class TargetsArgument(click.Argument):
 
 
 def _targets(*, required: bool) -> Callable[[Any], Any]:
-    return click.argument("targets", cls=TargetsArgument, metavar="TARGET...", type=FILE, nargs=-1, required=required)
+    return click.argument(
+        "targets", cls=TargetsArgument, metavar="TARGET...", type=types.TARGET, nargs=-1, required=required
+    )
 
 
 targets = _targets(required=True)

@@ -1,12 +1,13 @@
 """The config file of the commands: its options as defaults of click.
 
 In: the path of the file, and the commands. Out: Settings, whose default_map() click takes for
-what the command line does not give; each value is checked by the option that it is for. A file that was found, and not
-named by --config, decides neither which host gets credentials nor what is written outside of its folder.
+what the command line does not give; each value is checked by the option that it is for. What a file that was found, and
+not named by --config, may set is decided by the Kind of the option alone.
 """
 
 from __future__ import annotations
 
+import glob
 import os
 from datetime import date
 from pathlib import Path
@@ -18,6 +19,8 @@ import click
 from ..checks.config_file import ConfigFile, Fault, Keys, read_config_file
 from ..checks.policy import AUDIT, IGNORE, POLICY_TABLES, Policy, is_ignore_list, make_policy, unknown_key
 from ..model.errors import UsageError, masked
+from ..model.linear_pattern import LimitedPattern
+from .option_types import Kind, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -25,13 +28,8 @@ if TYPE_CHECKING:
     Commands = Mapping[str, click.Command]
 
 TARGETS = "targets"
-# Names of params: arguments that `targets` stands for; options with secrets, and what to give instead.
+# Arguments that `targets` stands for.
 _TARGET_PARAMS = ("targets", "target")
-SECRETS = {"auth": "--auth USER:PASSWORD or --netrc", "headers": '-H "Authorization: $TOKEN"'}
-# Decide which servers are trusted, and where code runs: a file of another author could misuse credentials.
-_ONLY_NAMED = ("netrc", "netrc_file", "proxy", "record", "cacert", "insecure", "allow_private", "scheduler", "host_map")
-_MAY_HOLD_LOGINS = (*_TARGET_PARAMS, "proxy", "url")
-_GIVE_IT = "give it on the command line, or name the file with --config"
 _GIVE_TARGETS = "give the TARGET too, or --config"
 _FROM_FILE = click.core.ParameterSource.DEFAULT_MAP
 _NOT_IN_FILES = ("help", "config", "no-config", "explain")
@@ -107,7 +105,8 @@ class Settings:
     def protect_credentials(self, ctx: click.Context) -> None:
         """Raises UsageError if credentials of the command line would go to targets of a file that was found."""
         has_targets = any(each.param.name in _TARGET_PARAMS for each in self._taken(ctx))
-        given = [name for name in SECRETS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+        secrets = [str(param.name) for param in ctx.command.params if kind_of(param) is Kind.SECRET]
+        given = [name for name in secrets if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
         if has_targets and given and not self.is_named:
             raise UsageError(
                 f"credentials do not go to targets of a file that was only found: {_GIVE_TARGETS} {self.file.name}"
@@ -127,7 +126,7 @@ class Settings:
             for key, value in table.items():
                 if not (name == AUDIT and _is_policy(key, value)):
                     self._read_own(name, key, value)
-        self.policy, faults, self.expired = make_policy(self.file)
+        self.policy, faults, self.expired = make_policy(self.file, is_trusted=self.is_named)
         self.faults += faults
 
     def _read_common(self, key: str, value: Any) -> None:
@@ -168,25 +167,32 @@ class Settings:
         self.faults.append(Fault(keys, text))
 
     def _permit(self, param: click.Parameter, stated: Any) -> None:
-        """Raises UsageError for secrets, and for options that only a file named by --config may set."""
+        """Raises UsageError for secrets, and for what only a file named by --config may set."""
+        kind = kind_of(param)
         texts = stated if isinstance(stated, list) else [stated]
-        if param.name in SECRETS:
-            instead = SECRETS[param.name]
+        if kind is Kind.SECRET:
+            instead = getattr(param.type, "instead", "it")
             raise UsageError(
                 f"may hold a secret, which does not belong into a file: give {instead} on the command line"
             )
-        if param.name in _MAY_HOLD_LOGINS and any(masked(each) != each for each in texts if isinstance(each, str)):
+        if getattr(param.type, "has_url", False) and any(
+            masked(each) != each for each in texts if isinstance(each, str)
+        ):
             raise UsageError("has a password, which does not belong into a file: give --netrc, or --auth")
-        # Links in a folder that is written could lead anywhere.
-        is_refused = param.name in _ONLY_NAMED or param.metavar == "DIR"
-        if is_refused and not self.is_named:
-            raise UsageError(f"is not taken from a file that was only found: {_GIVE_IT}")
+        if not self.is_named and (kind is None or kind.needs_trust):
+            raise self._refused(kind or Kind.TRUST)
+
+    def _refused(self, kind: Kind) -> UsageError:
+        return UsageError(
+            f"is not taken from a file that was only found, which may not {kind.found_may_not}: give it on the command "
+            f"line, or trust the file with --config {self.file.name}"
+        )
 
     def _typed(self, param: click.Parameter, stated: Any) -> Any:
         """The value for click; UsageError if its type is not that of the option."""
         if getattr(param, "is_flag", False):
             if not isinstance(stated, bool):
-                raise UsageError(f"is true or false, not {stated!r}")
+                raise UsageError(f"is true or false, not {stated!r:.80}")
             return stated
         if param.multiple or param.nargs == -1:
             return [self._one(param, each) for each in (stated if isinstance(stated, list) else [stated])]
@@ -195,44 +201,57 @@ class Settings:
         return self._one(param, stated)
 
     def _one(self, param: click.Parameter, stated: Any) -> Any:
-        types, what = _TYPES.get(param.type.name, _TYPES_BY_METAVAR.get(str(param.metavar), ((str,), "a text")))
+        types, form = _TYPES.get(param.type.name) or (
+            getattr(param.type, "toml", (str,)),
+            getattr(param.type, "form", "a text"),
+        )
         if not isinstance(stated, types) or isinstance(stated, bool):
-            raise UsageError(f"is {what}, not {stated!r}")
+            raise UsageError(f"is {form}, not {stated!r:.80}")
         if isinstance(stated, date):
             return stated.isoformat()
         if isinstance(stated, str) and param.type.name == "file":
-            return self._path(param, stated)
+            return self._path(kind_of(param), stated)
+        if kind_of(param) is Kind.PATTERN and not self.is_named:
+            return LimitedPattern(stated)
         return stated
 
-    def _path(self, param: click.Parameter, stated: str) -> str:
+    def _path(self, kind: Kind | None, stated: str) -> str:
         """A path in the file is relative to its folder; targets may also be hosts and URLs."""
         if "\0" in stated:
             raise UsageError("is no name of a file, as it holds a NUL")
+        path = os.path.join(self.file.path.parent, stated)
+        if not self.is_named and kind and not self._is_permitted(kind, stated, path):
+            raise self._refused(kind)
+        is_path = stated != "-" and (kind is not Kind.TARGET or os.path.lexists(path))
+        return path if is_path else stated
+
+    def _is_permitted(self, kind: Kind, stated: str, path: str) -> bool:
+        """Whether a file that was only found may have it read or written: its own files, and stdout."""
+        if stated == "-":
+            return kind is Kind.WRITTEN
         folder = self.file.path.parent
-        path = os.path.join(folder, stated)
-        if stated == "-" or (param.name in _TARGET_PARAMS and not os.path.exists(path)):
-            return stated
-        if not self.is_named and param.name not in _TARGET_PARAMS and not _is_inside(Path(path), folder):
-            raise UsageError(f"is outside of the folder of {self.file.name}: {_GIVE_IT}")
-        return path
+        if kind is Kind.WRITTEN:  # files beside it are named after it, as those of a state, or report.findings.jsonl
+            parent, name = os.path.split(path)
+            beside = glob.glob(f"{glob.escape(os.path.join(parent, os.path.splitext(name)[0]))}*")
+            return all(_is_inside(each, folder) for each in (path, *beside))
+        if not _is_inside(path, folder) or kind is not Kind.TARGET:
+            return _is_inside(path, folder)
+        # Commands look for a target in the working folder; it may be a pattern of files.
+        return all(_is_inside(each, folder) for each in (stated, *glob.iglob(stated, recursive=True)))
 
 
-def _is_inside(path: Path, folder: Path) -> bool:
+def _is_inside(path: str, folder: Path) -> bool:
     """Whether it is in the folder, links resolved, and not in the files of git, some of which are run."""
-    inside, top = path.resolve(), folder.resolve()
+    inside, top = Path(os.path.realpath(path)), os.path.realpath(folder)
     parts = inside.relative_to(top).parts if inside.is_relative_to(top) else (".git",)
     return ".git" not in map(str.casefold, parts)
 
 
-# Types of params -> types in TOML, in words. Those of click, else by metavar.
+# Numbers: name of click's type -> types in TOML, in words.
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "integer": ((int,), "a whole number"),
     "integer range": ((int,), "a whole number"),
     "float": ((int, float), "a number"),
-}
-_TYPES_BY_METAVAR: dict[str, tuple[tuple[type, ...], str]] = {
-    "SIZE": ((str, int), 'a size such as "500M", or a number of bytes'),
-    "WHEN": ((str, date), "a date, or an age such as 7d"),
 }
 
 

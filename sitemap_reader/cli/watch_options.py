@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import click
-
+from . import option_types as types
 from .options import flag, number, option, stacked
 
 _SECRETS = "$SITEMAP_READER_WEBHOOK_SECRET"
@@ -16,6 +15,7 @@ watch = stacked(
         "--webhook",
         "sinks",
         metavar="SINK",
+        type=types.SINK,
         multiple=True,
         default_is="stdout, unless there is --listen",
         help="Where changes go: a file, - (stdout), https://… (a webhook, whose requests are signed with the secret in "
@@ -25,6 +25,7 @@ watch = stacked(
         "Output",
         "--rotate",
         metavar="WHEN",
+        type=types.ROTATION,
         default_is="never",
         help="Begin a new file daily, or at a size such as 100M; the old one gets a name with its time.",
     ),
@@ -43,6 +44,7 @@ watch = stacked(
         "State",
         "--shard",
         metavar="I/N",
+        type=types.SHARD,
         default_is="all HOSTS",
         help="Watch the I-th of N parts of HOSTS; --state is a folder then, with a file for each part.",
     ),
@@ -52,6 +54,7 @@ watch = stacked(
         "Server",
         "--listen",
         metavar="HOST:PORT",
+        type=types.LISTEN,
         default_is="no server",
         help="Serve /ping, /changes, /sites, /healthz, /metrics and a page; other machines need the token in "
         f"{_TOKEN}.",
@@ -59,7 +62,7 @@ watch = stacked(
     option(
         "Server",
         "--accept",
-        type=click.Choice(["known", "verified"]),
+        type=types.TrustChoice(["known", "verified"]),
         default="known",
         help="Pings that cause a visit: known, of sitemaps of HOSTS; verified, also of other hosts whose robots.txt "
         "names the sitemap.",
@@ -69,8 +72,14 @@ watch = stacked(
         "--server-name",
         "server_names",
         metavar="NAME",
+        type=types.SERVER_NAME,
         multiple=True,
         help="Host name under which the server is reached, as by a proxy (repeatable).",
     ),
-    flag("Server", "--behind-proxy", help="Take the addresses of clients from X-Forwarded-For."),
+    flag(
+        "Server",
+        "--behind-proxy",
+        type=types.TRUST_SWITCH,
+        help="Take the addresses of clients from X-Forwarded-For.",
+    ),
 )

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +15,8 @@ import pytest
 from cli_runs import BROKEN, SHOP, process, replay, run, urlset
 
 from sitemap_reader.checks import config_file
-from sitemap_reader.cli import settings
 from sitemap_reader.cli.main import main
+from sitemap_reader.cli.option_types import kind_of
 from sitemap_reader.cli.settings import keys_of
 
 if TYPE_CHECKING:
@@ -82,18 +84,18 @@ def test_a_repeatable_option_is_replaced_as_a_whole(config: Callable[[str], Path
 
 def test_targets_are_those_of_the_file_if_none_is_given(config: Callable[[str], Path]) -> None:
     config(f'targets = ["{SHOP}"]\n')
-    every = urls(run("dump"))
-    assert every == urls(run(*DUMP))
+    every = urls(run("dump", "--config", NAME))
+    assert every == urls(run(*DUMP, "--no-config"))
     config(f'targets = "{SHOP}"\n[dump]\ntargets = ["nosuch.invalid"]\n')
-    assert urls(run("dump", SHOP)) == every
-    assert run("stats").exit_code == run("tree").exit_code == 0
+    assert urls(run("dump", SHOP, "--config", NAME)) == every
+    assert run("stats", "--config", NAME).exit_code == run("tree", "--config", NAME).exit_code == 0
 
 
 def test_a_command_of_one_target_does_not_take_several(config: Callable[[str], Path]) -> None:
-    config(f'targets = ["{SHOP}", "{BROKEN}"]\n')
+    config('targets = ["a.example", "b.example"]\n')
     assert "Missing argument 'TARGET|FILE'" in error(run("stats"))
     assert run("stats", SHOP).exit_code == 0
-    config(f'[stats]\ntargets = ["{SHOP}", "{BROKEN}"]\n')
+    config('[stats]\ntargets = ["a.example", "b.example"]\n')
     assert "sitemap-reader.toml:2: targets is a text, not [" in error(run("stats"))
 
 
@@ -306,14 +308,6 @@ def test_the_example_of_the_docs_is_valid(folder: Path) -> None:
     assert result.stdout.count(" = ") == example.count(" = ")
 
 
-def test_the_docs_name_what_only_a_named_file_may_set() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "config.md").read_text("utf-8")
-    keys = {key: str(param.name) for command in COMMANDS.values() for key, param in keys_of(command).items()}
-    for key, name in keys.items():
-        if name in (*settings.SECRETS, *settings._ONLY_NAMED):
-            assert f"`{key}`" in page.partition("## Safety")[2]
-
-
 # --- safety ---
 
 SECRET = "hunter2"  # noqa: S105 -- planted
@@ -339,49 +333,188 @@ def test_secrets_are_refused_and_not_shown(config: Callable[[str], Path], text: 
             assert SECRET not in result.output
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "netrc = true", 'netrc-file = "x"', 'proxy = "http://proxy.example"', 'cacert = "x"', "insecure = true",
-        "allow-private = true", 'record = "rec"', 'map = ["https://a.example=https://b.example"]',
-    ],
-)  # fmt: skip
-def test_a_file_that_was_found_does_not_decide_what_is_trusted(config: Callable[[str], Path], line: str) -> None:
-    config(f"{line}\n")
-    assert "is not taken from a file that was only found: give it on the command line" in error(run(*DUMP))
+EVERY_COMMAND = {"": main, **main.commands}
 
 
-def test_a_file_that_was_found_names_no_folder_to_write(config: Callable[[str], Path]) -> None:
-    """A link in the folder could lead anywhere."""
-    config('[harvest]\noutput = "made"\n')
-    assert "output is not taken from a file that was only found" in error(run("harvest", "-"))
-    assert run("config", "--check", "--config", NAME).exit_code == 0
+@pytest.mark.parametrize("name", EVERY_COMMAND)
+def test_every_option_and_argument_has_a_kind(name: str) -> None:
+    """Else a file that was only found could not be kept from an option that reads, writes, sends or listens."""
+    assert [param.name for param in EVERY_COMMAND[name].params if kind_of(param) is None] == []
 
 
-def test_a_scheduler_is_not_taken_from_a_file_that_was_found(config: Callable[[str], Path]) -> None:
-    config('[harvest]\nscheduler = "tcp://10.0.0.1:8786"\n')
-    assert "scheduler is not taken from a file" in error(run("harvest", "hosts.txt", "-o", "out"))
+@pytest.mark.parametrize("type", [None, click.STRING, click.BOOL, click.Path(), click.File()])
+def test_a_type_that_states_no_kind_is_none(type: click.ParamType | None) -> None:
+    assert kind_of(click.Option(["--new"], type=type)) is None
+    assert kind_of(click.Option(["--new"], is_flag=True)) is None
+
+
+NAMED_ONLY = [(name, key) for name, key in OPTIONS if kind_of(keys_of(COMMANDS[name])[key]).needs_trust]  # type: ignore[union-attr]
+
+
+def test_what_sends_listens_or_is_trusted_needs_a_named_file() -> None:
+    assert {key for _, key in NAMED_ONLY} == {
+        "accept", "allow-private", "behind-proxy", "cacert", "insecure", "listen", "map", "netrc", "netrc-file",
+        "output", "proxy", "record", "scheduler", "server-name", "to", "webhook",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "key"), NAMED_ONLY)
+def test_a_file_that_was_found_may_not_set_it(config: Callable[[str], Path], command: str, key: str) -> None:
+    param = keys_of(COMMANDS[command])[key]
+    value = "true" if getattr(param, "is_flag", False) else '"inside"'
+    config(f"[{command}]\n{key} = {value}\n")
+    refused = error(
+        run(command, "a.example", "--state", "s.db") if command in ("sync", "watch") else run(command, SHOP)
+    )
+    assert refused.startswith(f"error: {NAME}:2: {key} is not taken from a file that was only found, which may not ")
+    assert refused.endswith(f": give it on the command line, or trust the file with --config {NAME}")
+
+
+def test_a_file_that_was_found_starts_no_delivery(config: Callable[[str], Path], folder: Path) -> None:
+    """A file beside the config, too: `to` also takes URLs, and its kind decides."""
+    config(f'[watch]\nto = ["{folder}/changes.jsonl"]\n')
+    assert "which may not decide where anything is sent" in error(run("watch", "a.example", "--state", "s.db"))
+    assert not (folder / "changes.jsonl").exists()
 
 
 @pytest.mark.parametrize("credentials", [["--auth", "me:pw"], ["-H", "Cookie: a=b"]])
 def test_credentials_do_not_go_to_targets_of_a_file_that_was_found(
-    config: Callable[[str], Path], credentials: list[str]
+    config: Callable[[str], Path], folder: Path, credentials: list[str]
 ) -> None:
-    config(f'targets = ["{SHOP}"]\n')
+    shutil.copytree(SHOP, folder / "shop")
+    config('targets = ["shop"]\n')
     assert "credentials do not go to targets of a file that was only found" in error(run("dump", *credentials))
     assert run("dump", *credentials, SHOP).exit_code == 0
     assert run("dump", *credentials, "--config", NAME).exit_code == 0
 
 
-@pytest.mark.parametrize("path", ["../x.jsonl", "/tmp/x.jsonl", ".git/x", "link/x.jsonl", "a/../../x.jsonl"])  # noqa: S108
-@pytest.mark.parametrize("key", ["output", "report"])
+OUTSIDE = ["../x.jsonl", "/tmp/x.jsonl", ".git/x", ".GIT/x", "link/x.jsonl", "a/../../x.jsonl"]  # noqa: S108
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
+@pytest.mark.parametrize(
+    ("command", "key"),
+    [
+        ("dump", "output"), ("dump", "report"), ("audit", "also"), ("audit", "findings"), ("audit", "save-checks"),
+        ("audit", "known"), ("audit", "crawl"), ("audit", "baseline"), ("audit", "baseline-crawl"), ("audit", "state"),
+        ("sync", "state"), ("watch", "state"), ("stats", "targets"), ("audit", "targets"), ("compare", "targets"),
+    ],
+)  # fmt: skip
 def test_files_outside_of_the_folder_are_refused(
-    config: Callable[[str], Path], folder: Path, key: str, path: str
+    config: Callable[[str], Path], folder: Path, command: str, key: str, path: str
 ) -> None:
     (folder / "link").symlink_to(folder.parent)
-    config(f'[dump]\n{key} = "{path}"\n')
-    assert f"{NAME}:2: {key} is outside of the folder of {NAME}" in error(run(*DUMP))
+    config(f'[{command}]\n{key} = "{path}"\n')
+    for each in ((command, SHOP), ("config", "--check")):
+        assert f"{NAME}:2: {key} is not taken from a file that was only found, which may not " in error(run(*each))
     assert run("config", "--check", "--config", NAME).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "target", ["-", "../*.jsonl", "link/*", "*/x.jsonl", "sub.example", "https://a.example/../../../x"]
+)
+def test_targets_that_lead_out_of_the_folder_are_refused(
+    config: Callable[[str], Path], folder: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    """Commands look for a target in the working folder; patterns of files take what they match."""
+    (folder / "link").symlink_to(folder.parent)
+    (folder.parent / "x.jsonl").write_text("")
+    (folder / "sub").mkdir()
+    (folder / "sub" / "sub.example").symlink_to(folder.parent)
+    config(f'targets = ["a.example", "{target}"]\n')
+    monkeypatch.chdir(folder / ("sub" if target == "sub.example" else ""))
+    assert "targets is not taken from a file that was only found, which may not read what" in error(run("compare"))
+
+
+@pytest.mark.parametrize(
+    "target", ["a.example", "https://a.example/sitemap.xml?a=*", "dump.jsonl", "*.jsonl", "nosuch/"]
+)
+def test_hosts_urls_and_files_below_the_folder_are_targets(
+    config: Callable[[str], Path], folder: Path, target: str
+) -> None:
+    (folder / "dump.jsonl").write_text("")
+    config(f'targets = ["{target}"]\n')
+    assert run("config", "--check").exit_code == 0
+
+
+def test_a_link_beside_an_output_does_not_lead_out_of_the_folder(config: Callable[[str], Path], folder: Path) -> None:
+    """An HTML report has more findings in a file beside it; a state has dead letters."""
+    config('[audit]\noutput = "report.html"\n')
+    (folder / "report.findings.jsonl").symlink_to(folder.parent / "mine")
+    assert f"{NAME}:2: output is not taken" in error(run("audit", SHOP))
+    (folder / "report.findings.jsonl").unlink()
+    (folder / "report.findings.jsonl").symlink_to(folder / "mine")
+    assert run("audit", SHOP, "--fail-on", "never").exit_code == 0
+
+
+# --- regular expressions ---
+
+EXPENSIVE = ["(a+)+$", "a*a*a*b", "(a|aa)+$", ".*.*.*[bc]$", r"(?:a?){30}b", r"[ab]*a[ab]{99}z"]
+
+
+@pytest.mark.parametrize("pattern", EXPENSIVE)
+def test_patterns_of_a_file_that_was_found_are_linear(
+    config: Callable[[str], Path], folder: Path, pattern: str
+) -> None:
+    """With re, each of these takes hours or more for this URL."""
+    loc = f"https://a.example/{'a' * 900_000}!"
+    replay(folder / "site", {"robots.txt": "", "sitemap.xml": urlset(loc)})
+    config(
+        f"[dump]\nexclude = ['{pattern}']\n[[audit.ignore]]\nreason = 'x'\nurl = '{pattern}'\nsitemap = '{pattern}'\n"
+    )
+    for arguments in (("dump", "site"), ("audit", "site", "--fail-on", "never")):
+        assert process(*arguments).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("(?!x)a+", "RE2 has invalid perl operator: (?!"),
+        (r"(a+)\1", r"RE2 has invalid escape sequence: \1"),
+        (r"\bsale\b", r"RE2 has no \b for all of Unicode"),
+        (r"[\W]", r"RE2 has no \W in [ ] for all of Unicode"),
+        ("(a{900}){900}", "RE2 has invalid repetition size: {900}"),
+        ("a" * 1001, "has over 1,000 characters"),
+    ],
+)
+def test_what_has_no_linear_search_needs_a_named_file(config: Callable[[str], Path], pattern: str, reason: str) -> None:
+    ignore = f"[[audit.ignore]]\nreason = 'x'\nurl = '{pattern}'\n"
+    config(f"exclude = ['/tag/', '{pattern}']\n{ignore}")
+    first, second = run("config", "--check").stderr.splitlines()[-2:]
+    assert first.startswith(f"error: {NAME}:1: exclude: ")
+    assert second.startswith(f"error: {NAME}:4: url: ")
+    assert reason in first
+    assert reason in second
+    assert "a file that was only found has this limit, one that is named has not" in error(run(*DUMP))
+    assert run("config", "--check", "--config", NAME).exit_code == 0
+
+
+@pytest.mark.parametrize(("count", "fits"), [(500, True), (501, False)])
+def test_a_file_that_was_found_has_so_many_patterns(config: Callable[[str], Path], count: int, fits: bool) -> None:
+    config(f"[dump]\nexclude = {['x'] * count}\n")
+    assert (run("config", "--check").exit_code == 0) is fits
+    config("[[audit.ignore]]\nreason = 'x'\nurl = 'x'\n" * count)
+    assert (run("config", "--check").exit_code == 0) is fits
+    assert run("config", "--check", "--config", NAME).exit_code == 0
+
+
+def test_without_re2_a_literal_text_is_searched_for(
+    config: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    config(r"exclude = ['^https://www\.shop\.example/', '\.pdf$', '/tag/']" + "\n")
+    assert run("config", "--check").exit_code == 0
+    config("exclude = '/news/.*'\n")
+    assert "needs RE2: pip install 'sitemap-reader[re2]'" in error(run(*DUMP))
+    assert run(*DUMP, "--config", NAME).exit_code == 0
+
+
+@pytest.mark.parametrize("pattern", ["(" * 990, "a{99999999999999}"])
+def test_a_pattern_too_large_for_re_is_an_error(config: Callable[[str], Path], pattern: str) -> None:
+    closed = pattern + ")" * pattern.count("(")
+    assert "is too deep or too large" in error(run(*DUMP, "--exclude", closed))
+    config(f"exclude = '{closed}'\n")
+    assert f"{NAME}:1: exclude: " in error(run(*DUMP))
 
 
 def test_paths_are_relative_to_the_file(

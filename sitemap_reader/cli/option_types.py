@@ -1,0 +1,137 @@
+"""The click types of options and arguments: what a value does, and what a config file may set for it.
+
+In: the text of a command line, or the value of a config file. Out: the value, unchanged. Each option and argument has a
+Kind by its type; what a file that was only found may set is decided by the Kind alone.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NOTHING = "nothing"
+
+
+class Kind(Enum):
+    """What a value does; what a file that was only found may set, for the docs; what it may not do, for errors."""
+
+    SETTING = ("number, choice, text", "everything", "")
+    PATTERN = ("regular expression", "what takes linear time on any URL", "take more than linear time on a URL")
+    TARGET = ("target", "hosts and URLs; paths below its folder", "read what is outside of its folder")
+    READ = ("path read", "paths below its folder", "read what is outside of its folder")
+    WRITTEN = ("path written", "paths below its folder, and `-`", "write outside of its folder")
+    FOLDER = ("folder written", _NOTHING, "name a folder to write, as links in it could lead anywhere")
+    ADDRESS = ("address sent to", _NOTHING, "decide where anything is sent")
+    LISTEN = ("address listened on", _NOTHING, "start a server")
+    TRUST = ("trust", _NOTHING, "decide what is trusted")
+    LOGINS = ("use of logins", _NOTHING, "have logins sent")
+    SECRET = ("secret", f"{_NOTHING}; no file may", "")
+
+    def __init__(self, title: str, found_may: str, found_may_not: str) -> None:
+        self.title = title
+        self.found_may = found_may
+        self.found_may_not = found_may_not
+        self.needs_trust = found_may.startswith(_NOTHING)
+
+
+class Text(click.types.StringParamType):
+    """A text of a kind. `toml` are its types in a config file, which `form` describes.
+
+    `has_url`: it may be a URL with a login, which does not belong into a file. `instead` of a secret in a file is what
+    to give on the command line.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        *,
+        toml: tuple[type, ...] = (str,),
+        form: str = "a text",
+        has_url: bool = False,
+        instead: str = "",
+    ) -> None:
+        self.kind = kind
+        self.toml = toml
+        self.form = form
+        self.has_url = has_url
+        self.instead = instead
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A text as it is: click's own type would make a plain text of a LimitedPattern."""
+        return value if isinstance(value, str) else super().convert(value, param, ctx)
+
+
+class FileName(Text):
+    """The name of a file or folder, which shells complete. It need not exist."""
+
+    name = "file"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Has the shell complete file names."""
+        return [CompletionItem(incomplete, type="file")]
+
+
+class Switch(click.types.BoolParamType):
+    """A flag of a kind."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+
+class TrustChoice(click.Choice[str]):
+    """A choice that decides what is trusted."""
+
+    def __init__(self, choices: Sequence[str]) -> None:
+        super().__init__(choices)
+        self.kind = Kind.TRUST
+
+
+# What a file that was only found may set freely: a text of these names no file and no address that gets a request.
+CODES = Text(Kind.SETTING)
+FIELD_NAMES = Text(Kind.SETTING)
+COUNT = Text(Kind.SETTING)  # a number, or all
+SHARD = Text(Kind.SETTING)
+ROTATION = Text(Kind.SETTING)
+CONTENT_TYPE = Text(Kind.SETTING)
+COMMAND = Text(Kind.SETTING)
+# It is sent to the same hosts as before, without control characters, and also selects the group of robots.txt.
+USER_AGENT = Text(Kind.SETTING)
+# URLs that others are compared with.
+SITE_URL = Text(Kind.SETTING, has_url=True)
+SIZE = Text(Kind.SETTING, toml=(str, int), form='a size such as "500M", or a number of bytes')
+WHEN = Text(Kind.SETTING, toml=(str, date), form="a date, or an age such as 7d")
+SWITCH = Switch(Kind.SETTING)
+
+REGEX = Text(Kind.PATTERN)
+TARGET = FileName(Kind.TARGET, has_url=True)
+FILE_READ = FileName(Kind.READ)
+FILE_WRITTEN = FileName(Kind.WRITTEN)
+FOLDER_WRITTEN = FileName(Kind.FOLDER)
+SINK = Text(Kind.ADDRESS)
+ADDRESS = Text(Kind.ADDRESS, has_url=True)
+LISTEN = Text(Kind.LISTEN)
+TRUST_SWITCH = Switch(Kind.TRUST)
+SERVER_NAME = Text(Kind.TRUST)
+CERTIFICATES = FileName(Kind.TRUST)
+LOGINS_SWITCH = Switch(Kind.LOGINS)
+NETRC = FileName(Kind.LOGINS)
+LOGIN = Text(Kind.SECRET, instead="--auth USER:PASSWORD or --netrc")
+HEADER = Text(Kind.SECRET, instead='-H "Authorization: $TOKEN"')
+
+# Types of click whose values can only be a setting.
+_SETTINGS = (click.types.IntParamType, click.types.FloatParamType, click.Choice)
+
+
+def kind_of(param: click.Parameter) -> Kind | None:
+    """The Kind of an option or argument; None where its type states none, as that of a plain text."""
+    kind = getattr(param.type, "kind", None)
+    if isinstance(kind, Kind):
+        return kind
+    return Kind.SETTING if isinstance(param.type, _SETTINGS) else None
