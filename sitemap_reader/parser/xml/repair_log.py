@@ -25,7 +25,8 @@ DAMAGE_KINDS = {
     "raw & read as &amp;": re.compile(r"^a bare & was read as|^&\S* was read as &amp;"),
     "HTML entity read as its character": re.compile(r"^the HTML entity "),
     "control character kept": re.compile(
-        r"control characters? (?:was|were) kept(?:$|: )|^control characters stand in a tag|^&\S+, a control character, was kept$"
+        r"control characters? (?:was|were) kept(?:$|: )|^control characters stand in a tag"
+        r"|^&\S+, a control character, was kept$"
     ),
     "undeclared prefix": re.compile(r'^the prefix ".*" is not declared'),
     "damaged CDATA section": re.compile(r"^a CDATA section |^<!\S* was read as <!\[CDATA\[$"),
@@ -34,7 +35,8 @@ DAMAGE_KINDS = {
         r"^content follows the end of the root element|^an entry behind the end of the root"
     ),
     "declaration or instruction skipped": re.compile(
-        r" (?:is not at the start|is malformed|is no instruction): it was skipped|^a processing instruction holds entries"
+        r" (?:is not at the start|is malformed|is no instruction): it was skipped"
+        r"|^a processing instruction holds entries"
     ),
     "missing tag added": re.compile(r" is missing: it was added "),
     "stray tag skipped": re.compile(r": it was skipped(?:; more may be lost)?$"),
