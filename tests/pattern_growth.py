@@ -148,7 +148,7 @@ class Attempts:
                     yield Attempt(head, pump, tail)
 
     def _set_of(self, node: Any) -> Any:
-        """A function that tells whether a character matches this node, the same one for equal nodes."""
+        """Whether a character matches this node, as a function; the same one for equal nodes."""
         key = repr(node)
         if key not in self._sets:
             compiled = _compiler.compile(_parser.SubPattern(self._tree.state, [node]), self._flags)
