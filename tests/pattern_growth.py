@@ -165,7 +165,7 @@ class Attempts:
             heads = _joined(heads, self._words([(op, arg)]))
 
     def _words(self, items: Any) -> list[str]:
-        """Some texts that match, lookarounds left aside: each repeat at its minimum and once, each branch."""
+        """Some texts that match, without lookarounds: each repeat at its minimum and once, each branch."""
         words = [""]
         for op, arg in items:
             name = str(op)
