@@ -6,6 +6,7 @@ Most cases are replayed; one loopback server of each kind gives the same over th
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 import re
 import sys
@@ -130,8 +131,8 @@ def test_discover_and_tree_have_the_status_and_the_reason(
         assert row is not None
         assert CODES[kind] in row
         if format == "tsv":
-            header = stdout.splitlines()[0].split("\t")
-            named = dict(zip(header, row.split("\t"), strict=True))
+            header, cells = csv.reader([stdout.splitlines()[0], row], delimiter="\t")
+            named = dict(zip(header, cells, strict=True))
             assert (named["status"], named["problem"][:3]) == (status, CODES[kind])
         elif format == "jsonl":
             form = json.loads(row)

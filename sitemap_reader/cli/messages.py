@@ -72,6 +72,7 @@ HINTS = {
     "S14": "--max-depth reads deeper",
     "S15": "give a sitemap, a feed or a list of URLs",
     "S16": "raise the limit named there",
+    "S17": "attach the document to your report",
     "U01": "give the URL of the document: `parse --url URL`",
     "U02": "check that it is a sitemap: those list http and https URLs",
     "U15": "check that it is a sitemap: its entries are not URLs",

@@ -36,14 +36,11 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def lastmod_of(number: int | None, code: int | None) -> tuple[datetime | None, Precision | None]:
-    """The lastmod and the precision that two columns state; None for a lastmod before year 1 or after 9999."""
+    """The lastmod and the precision that two columns state."""
     if number is None:
         return None, precision_of(code)
-    try:
-        length = timedelta(microseconds=number) if code == SUBSECOND else timedelta(seconds=number)
-        return EPOCH + length, precision_of(code)
-    except (OverflowError, ValueError):
-        return None, precision_of(code)
+    length = timedelta(microseconds=number) if code == SUBSECOND else timedelta(seconds=number)
+    return EPOCH + length, precision_of(code)
 
 
 def states_time(code: int | None) -> bool:

@@ -94,11 +94,8 @@ def comparable_lastmod(lastmod: int | None, precision: int | None) -> int:
 
 
 def moment(number: int) -> datetime:
-    """The datetime of micros(); 1970 for a number that none can have returned, as of a damaged state."""
-    try:
-        return EPOCH + timedelta(microseconds=number)
-    except (OverflowError, ValueError):
-        return EPOCH
+    """The datetime of micros()."""
+    return EPOCH + timedelta(microseconds=number)
 
 
 def record_of(loc: str, listing: Listing, sitemap: str | None) -> UrlRecord:

@@ -483,7 +483,7 @@ def test_pipe_is_refused(tmp_path: Path) -> None:
 
 
 def test_impossible_file_name_is_reported() -> None:
-    reported = r"^cannot read a\x00b: .*embedded null \w+.*; give a file that you may read$"
+    reported = r"^cannot read a\\x00b: .*embedded null \w+.*; give a file that you may read$"
     with pytest.raises(sr.UsageError, match=reported):
         list(CrawlFile("a\0b"))
 

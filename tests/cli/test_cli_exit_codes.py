@@ -148,5 +148,5 @@ def test_closed_pipe_exits_0(command: Callable[[str], list[str]]) -> None:
 def test_the_table_in_the_docs_has_each_code_and_the_order_in_which_they_win() -> None:
     rows = [int(code) for code in re.findall(r"^\| (\d+) \|", PAGE, re.MULTILINE)]
     assert rows == sorted(Exit)
-    assert set(COMMANDS) | {Exit.INTERRUPTED} == set(Exit)
+    assert set(COMMANDS) | {Exit.INTERNAL, Exit.INTERRUPTED} == set(Exit)  # 7: tests/test_internal_errors.py
     assert ", ".join(str(int(code)) for code in PRECEDENCE) in PAGE

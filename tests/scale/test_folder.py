@@ -52,7 +52,7 @@ def publish(folder, shard, name, *, has_state=True):
         writer.add_urls(UrlBatch(None, records=[UrlRecord(name)]), name)
         writer.add_host(HostRow(name, name, "complete", None, 1, 0, 0, 10, datetime.now(UTC), 0.1))
         if writer.state is not None:
-            sql = "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, '', '', 0, 0)"
+            sql = "INSERT INTO site (name, settings, secret, first_seen, last_seen) VALUES (?, '', zeroblob(16), 0, 0)"
             writer.state.db.execute(sql, (name,))
         return writer.publish(TOLD)
 

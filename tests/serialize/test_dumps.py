@@ -19,6 +19,7 @@ from endless import Endless
 from tiers import needs
 
 import sitemap_reader as sr
+from sitemap_reader.model.errors import printable
 from sitemap_reader.model.problems import report
 from sitemap_reader.model.records import Attribute, Change, Price
 from sitemap_reader.serialize import dumps as dump_lines
@@ -443,7 +444,7 @@ def test_unreadable_dump_is_reported_at_once(name: str, reported: str, tmp_path:
     for give in (str, Path):
         with pytest.raises(sr.UsageError) as failure:
             open_file(give(path))
-        assert str(failure.value) == reported.replace("{}", str(give(path)))
+        assert str(failure.value) == reported.replace("{}", printable(path))
 
 
 def test_url_is_refused_as_a_file() -> None:

@@ -893,7 +893,7 @@ def test_patterns_may_hold_invalid_unicode(state: Path) -> None:
     """As passed by a shell."""
     site = two()
     assert site.run(state, exclude="\udcff").reported[0] == {"a1", "a2", "a3", "b1", "b2", "b3"}
-    with pytest.raises(sr.UsageError, match="exclude \udcff before, but with exclude none now"):
+    with pytest.raises(sr.UsageError, match=r"exclude \\udcff before, but with exclude none now"):
         site.run(state)
 
 

@@ -81,7 +81,7 @@ def test_after_a_failed_write_the_next_one_is_a_transaction(
             changes.state.db.executemany("INSERT INTO run (id, site, started) VALUES (?, 1, 0)", [(1,), (2,), (3,)])
             changes.state.commit()
             fail(changes.state, event)
-            with pytest.raises(StateError, match="disk full"):
+            with pytest.raises(StateError, match="is damaged"):
                 write(changes)
             assert changes.state.db.in_transaction
             work_again(changes.state)

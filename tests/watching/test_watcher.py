@@ -316,28 +316,6 @@ def test_stored_times_of_a_wrong_clock_end_no_visits(
     run(main())
 
 
-TIMES = ("site.first_seen", "run.started", "run.ended", "document.looked_at", "document.read_at", "response.at")
-
-
-@pytest.mark.parametrize("number", [2**62, -(2**62), 253_402_300_800 * 10**6])
-def test_times_of_a_state_that_no_date_can_state_raise_nothing(
-    tmp_path: Path, web: MemoryWeb, clock: VirtualClock, number: int
-) -> None:
-    async def main() -> None:
-        async with watching(tmp_path / "s.db", web, clock) as watch:
-            await watch.run(hours=2)
-        with closing(sqlite3.connect(tmp_path / "s.db")) as state, state:
-            for table, name in (each.split(".") for each in TIMES):
-                state.execute(f"UPDATE {table} SET {name} = ?", (number,))  # noqa: S608
-        web.pages[ONE] = urlset("https://a.test/later")
-        async with watching(tmp_path / "s.db", web, clock) as watch:
-            await watch.run(hours=30)
-            assert (await watch.watcher.sites(SiteQuery())).sites[0].faults == ()
-            assert ONE in web.requested() or "a.test/one.xml" in web.requested()
-
-    run(main())
-
-
 def test_a_crawl_delay_holds_between_visits(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     """Within a visit the crawl waits in real time; the next visit begins no sooner either."""
 
