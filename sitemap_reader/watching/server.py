@@ -25,6 +25,7 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from ..model.errors import StateError, UsageError
+from ..model.internal_errors import internal_error
 from ..version import __version__
 from .change_streams import JSON_LINES, ChangeStreams, send
 from .metrics import CONTENT_TYPE, check_prometheus, metrics_text
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 MIN_TOKEN_CHARACTERS = 16
 TOKEN_VARIABLE = "SITEMAP_READER_TOKEN"  # noqa: S105 - the name of a variable of the environment
+_MAX_REPORTED = 100  # messages may quote a request
 _LOG = logging.getLogger("sitemap_reader.server")
 _LOG.addHandler(logging.NullHandler())  # otherwise Python prints to stderr where logging is not configured
 
@@ -170,12 +172,11 @@ class _Connections:
         self._clients.pop(connection, None)
 
     def fail(self, error: BaseException) -> None:
-        """Logs an internal error, and reports each type once."""
-        _LOG.debug("internal error", exc_info=error)
-        name = type(error).__name__
-        if name not in self._reported:
-            self._reported.add(name)
-            self.report(f"the server failed to answer a request; please report it: {name}: {error}")
+        """Reports an internal error, each of the same place once."""
+        message = internal_error(error)
+        if message not in self._reported and len(self._reported) < _MAX_REPORTED:
+            self._reported.add(message)
+            self.report(f"the server failed to answer a request: {message}")
 
 
 class _Connection(web.RequestHandler):
