@@ -267,8 +267,8 @@ class _Connection(web.RequestHandler):
         return response
 
     def log_exception(self, *args: Any, exc_info: BaseException | None = None, **kw: Any) -> None:
-        # A request that is not HTTP is no fault of the server, and anyone can send a million of them.
-        if exc_info is not None and not isinstance(exc_info, HttpProcessingError):
+        # Requests and bodies that are not HTTP are no fault of the server, and anyone can send a million of them.
+        if exc_info is not None and not isinstance(exc_info, HttpProcessingError | web.RequestPayloadError):
             self._connections.fail(exc_info)
 
 
