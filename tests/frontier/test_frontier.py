@@ -1335,7 +1335,7 @@ def test_forbidden_documents_are_reported_in_batches() -> None:
     assert max(reported) <= 2_000
 
 
-@pytest.mark.parametrize("length", [10, 1500])
+@pytest.mark.parametrize("length", [10, 250])
 def test_expensive_rules_are_matched_for_a_few_documents_in_one_call(length: int) -> None:
     rules = "\n".join(f"Disallow: /*aaaaab{number:x}$" for number in range(18_000))
     children = [f"{SITE}/{'a' * length}{number}.xml" for number in range(30)]
