@@ -316,12 +316,12 @@ def document(name: str, seed: int, number: int) -> bytes:
     return TARGETS[name][0](Random(f"{seed}/{number}"))  # noqa: S311 - nothing is to be kept secret
 
 
-def run(name: str, seed: int, seconds: float, folder: Path) -> tuple[int, int]:
-    """Documents and findings of a target."""
+def run(name: str, seed: int, seconds: float, most: int, folder: Path) -> tuple[int, int]:
+    """Documents and findings of a target, after this time or so many documents."""
     finder = Finder(name, Made(TARGETS[name][1]), folder / name)  # type: ignore[arg-type]
     until = time.monotonic() + seconds
     number = 0
-    while time.monotonic() < until:
+    while time.monotonic() < until and number < most:
         finder(document(name, seed, number))
         number += 1
     return number, len(finder.known)
@@ -391,6 +391,7 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; default: both")
     parser.add_argument("--seed", type=int, default=1, help="(default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="for each target (default: %(default)s)")
+    parser.add_argument("--documents", type=int, default=sys.maxsize, help="for each target at most (default: no limit)")
     parser.add_argument(
         "--dump", type=int, metavar="COUNT", help="dump a site of so many documents beside one without damage instead"
     )
@@ -400,7 +401,7 @@ def main() -> int:
         return dump(stated.seed, stated.dump)
     found = 0
     for name in stated.targets or TARGETS:
-        documents, findings = run(name, stated.seed, 60 * stated.minutes, stated.found)
+        documents, findings = run(name, stated.seed, 60 * stated.minutes, stated.documents, stated.found)
         print(f"{name:<10}{documents:>12,} documents {findings:>8} findings", flush=True)
         found += findings
     return 1 if found else 0
