@@ -391,7 +391,9 @@ def main() -> int:
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}; default: both")
     parser.add_argument("--seed", type=int, default=1, help="(default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=MINUTES, help="for each target (default: %(default)s)")
-    parser.add_argument("--documents", type=int, default=sys.maxsize, help="for each target at most (default: no limit)")
+    parser.add_argument(
+        "--documents", type=int, default=sys.maxsize, help="for each target at most (default: no limit)"
+    )
     parser.add_argument(
         "--dump", type=int, metavar="COUNT", help="dump a site of so many documents beside one without damage instead"
     )
