@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import orjson
 
-from ..client.summary import count_of
+from ..client.summary import count_of, held_back_text
 from ..client.sync_api import change_pieces
 from ..client.targets import find_target
 from ..model.errors import UsageError
@@ -117,7 +117,7 @@ class _Sync:
         held_back = self.counts.held_back
         parts = [
             self.total.missing() if self.total else "",
-            f"{count_of(held_back, 'removal')} {'is' if held_back == 1 else 'are'} held back" if held_back else "",
+            held_back_text(held_back) if held_back else "",
         ]
         missing = ", ".join(part for part in parts if part)
         return f"partial: {missing}" if missing else None

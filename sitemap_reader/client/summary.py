@@ -173,6 +173,11 @@ def count_of(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def held_back_text(removals: int) -> str:
+    """`1 removal is held back`, `1,000 removals are held back`."""
+    return f"{count_of(removals, 'removal')} {'is' if removals == 1 else 'are'} held back"
+
+
 @attrs.define(eq=False, repr=False)
 class SummaryBuilder:
     """Takes batches; keeps one Outcome per document and samples of the problems, never the records.

@@ -19,6 +19,7 @@ import attrs
 from ..client.query import UrlQuery
 from ..client.reader import SitemapReader
 from ..client.streams import ChangeRun
+from ..client.summary import held_back_text
 from ..client.targets import site_target
 from ..model.errors import NothingFound, StateError
 from ..model.internal_errors import internal_error
@@ -145,7 +146,7 @@ def _verdict(run: CrawlRun) -> tuple[HostVerdict, str | None]:
         return ("blocked" if run.summary_builder.blocked else "unreadable"), str(error)
     held_back = run.state_sync.counts.held_back if isinstance(run, ChangeRun) else 0
     if held_back:
-        return "partial", f"{held_back:,} removals are held back"
+        return "partial", held_back_text(held_back)
     if not summary.complete:
         return "partial", summary.missing()
     if summary.urls or summary.dropped or summary.unwanted or summary.pruned or summary.not_modified:

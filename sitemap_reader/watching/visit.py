@@ -163,7 +163,7 @@ class Visit:
     def _begin(self) -> Callable[[], ChangeRun]:
         now, responses = self._clock(), self._stores.data.responses(self._name, self._since)
         # A time in the future, of a clock that was wrong, would keep a robots.txt in use until then.
-        stored = {url: response for url, response in responses.items() if self._since < response.at <= now}
+        stored = {url: response for url, response in responses.items() if response.at <= now}
 
         def wrap(fetcher: Any) -> VisitFetcher:
             self.fetcher = VisitFetcher(fetcher, stored, self._clock, self._on_request)

@@ -7,7 +7,6 @@ may be visited again; the values to store. Times are seconds since 1970, UTC.
 from __future__ import annotations
 
 from array import array
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
@@ -403,7 +402,4 @@ def _index_of(parents: Sequence[str]) -> str:
 
 
 def _moment(seconds: float | None) -> datetime | None:
-    """A time of the status; None where there is none, or no date can state it."""
-    with suppress(OverflowError, ValueError, OSError):
-        return datetime.fromtimestamp(seconds, UTC) if seconds else None
-    return None
+    return datetime.fromtimestamp(seconds, UTC) if seconds else None

@@ -104,9 +104,10 @@ class CharacterReader:
     def _report_controls(self, written: bytes, offset: int) -> None:
         text = written.decode()
         message = "a control character was kept" if len(text) == 1 else f"{len(text):,} control characters were kept"
-        if has_hole(written):
+        is_hole = has_hole(written) is not None
+        if is_hole:
             message += ": entries may be lost there"
-        self._report(message, offset, text[0].encode(), sure=not has_hole(written))
+        self._report(message, offset, text[0].encode(), sure=not is_hole)
 
     def _numbered(self, match: re.Match[bytes], offset: int, *, is_exact: bool) -> bytes:
         written, digits = match.group(), match.group("number").decode()
