@@ -182,7 +182,8 @@ class Machine(RuleBasedStateMachine):
         if not self.state.exists():
             return None
         with sr.state.State(self.state) as state:
-            return self.world.now if any(run.complete for run in state.runs()) else None
+            was_read = any(run.complete or run.held_back for run in state.runs())
+            return self.world.now if was_read else None
 
     def check(self, stream: sr.Stream[sr.Change], changes: list[Change]) -> None:
         for outcome in stream.outcomes:
@@ -205,10 +206,13 @@ class Machine(RuleBasedStateMachine):
         unsure, self.mirror.unsure = self.mirror.unsure, set()
         self.read = {name: self.read[name] for name in self.world.listed}
         listed = {page: [each[page] for each in self.read.values() if page in each] for page in map(loc, PAGES)}
+        with sr.state.State(self.state) as state:
+            expired = state.db.execute("SELECT loc FROM unlisted").fetchall()
+            known = {*map(loc, first_seen(state)), *(page for (page,) in expired)}
         for page, listings in listed.items():
             if listings:
                 assert page in self.mirror.has
-            elif page in unsure - self.was_in_feed:
+            elif page in unsure - known:  # left before the state had it
                 self.mirror.has.pop(page, None)
             if page in self.was_in_feed:
                 continue  # expired URLs may stay, and changes of their dates are not reported
