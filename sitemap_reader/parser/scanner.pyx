@@ -334,7 +334,7 @@ cdef Result skip_text(Scan* s, Entries* found, Kind kind, unsigned int* repairs,
                 s.p = p
                 return READ
             s.p = p
-            result = scan_section(s, kind == LOC or kind == URL)
+            result = scan_section(s, kind)
             if result != READ:
                 return result
             p = s.p
@@ -384,7 +384,29 @@ cdef Result scan_text(Scan* s, Entries* found, Kind kind, unsigned int* repairs,
     return READ
 
 
-cdef Result scan_section(Scan* s, bint is_location) noexcept nogil:
+cdef inline bint may_hold_markup(Kind kind) noexcept nogil:
+    """Whether a CDATA section of the element may hold markup: not that of a URL, a date or a protocol field."""
+    return not (UNKNOWN < kind <= PRIORITY or kind == URL or kind == DATE)
+
+
+cdef bint names_part(Bytes p, Bytes end) noexcept nogil:
+    """Whether a `<` before `p` begins a tag of an entry or of its location (scan.holds_part)."""
+    cdef Bytes name
+    cdef bint is_end = p < end and p[0] == c"/"
+    p += is_end
+    name = p
+    while p < end and (CLASSES[p[0]] & IS_NAME or p[0] == c":"):
+        p += 1
+        if (p - 1)[0] == c":":
+            name = p
+    return (
+        is_word(name, p, b"url", 3) or is_word(name, p, b"sitemap", 7)
+        or is_word(name, p, b"item", 4) or is_word(name, p, b"entry", 5)
+        or is_word(name, p, b"loc", 3) or (is_end and is_word(name, p, b"link", 4))
+    )
+
+
+cdef Result scan_section(Scan* s, Kind kind) noexcept nogil:
     """Moves past a CDATA section. Where markup in it may show that its end is missing, expat decides."""
     cdef Bytes p = s.p
     cdef Result result
@@ -399,9 +421,9 @@ cdef Result scan_section(Scan* s, bint is_location) noexcept nogil:
         if p == s.end:
             return CUT
         if p[0] == c"<":
-            if is_location or (s.end - p >= 2 and p[1] == c"!"):
-                return OTHER
             p += 1
+            if not may_hold_markup(kind) or (p < s.end and p[0] == c"!") or names_part(p, s.end):
+                return OTHER
             continue
         result = skip_character(s, &p)
         if result == SECTION_END:
@@ -798,9 +820,17 @@ cdef Result scan_element(
     if rule.kind > PRIORITY:
         return add_node(s, found, entry, tag.code, &text)
     result = read_field(s, settings, found, entry, rule.kind, &text)
-    if result == OTHER:
-        entry.state = ODD
-    return READ if result == OTHER else result
+    if result != OTHER:
+        return result
+    if rule.kind == LOC and holds_markup(s, found, &text):
+        return OTHER
+    entry.state = ODD
+    return READ
+
+
+cdef inline bint holds_markup(Scan* s, Entries* found, Span* loc) noexcept nogil:
+    """Whether a location holds a `>`, which EntryBuilder looks at."""
+    return memchr(text_start(s.data, found, loc), c">", loc.size) != NULL
 
 
 cdef inline bint find_text(Scan* s, StartTag* tag, Span* text) noexcept nogil:
@@ -1090,7 +1120,7 @@ cdef Result scan_item_field(
     cdef Result result
     memset(&text, 0, sizeof(Span))
     if not is_empty:
-        result = scan_text(s, found, URL if code == LINK_CODE or code == GUID_CODE else TEXT, NULL, &text)
+        result = scan_text(s, found, URL if code == LINK_CODE or code == GUID_CODE else DATE, NULL, &text)
         if result == READ:
             result = scan_end_tag(s, name, name_size)
         if result != READ:
@@ -1162,7 +1192,7 @@ cdef Result finish_item(Scan* s, Settings* settings, Entries* found, Entry* entr
             return OTHER
         loc = item.guid
     result = read_loc(s, settings, found, entry, &loc)
-    if result == NO_MEMORY:
+    if result == NO_MEMORY or (result == OTHER and holds_markup(s, found, &loc)):
         return result
     if result == OTHER:
         entry.state = ODD
@@ -1192,7 +1222,7 @@ cdef Result skip_content(
     cdef Result result
     names[0], sizes[0] = name, name_size
     while depth:
-        result = skip_text(s, found, URL if names_location(names[depth - 1], sizes[depth - 1]) else TEXT, NULL, &is_decoded)
+        result = skip_text(s, found, URL if names_value(names[depth - 1], sizes[depth - 1]) else TEXT, NULL, &is_decoded)
         if result != READ:
             return result
         if s.p[1] == c"/":
@@ -1218,11 +1248,14 @@ cdef Result skip_content(
     return READ
 
 
-cdef inline bint names_location(Bytes name, Py_ssize_t size) noexcept nogil:
-    """Whether the element of this name holds a URL only."""
+cdef inline bint names_value(Bytes name, Py_ssize_t size) noexcept nogil:
+    """Whether the element of this name holds no text, but a URL (scan.names_location) or data (scan.DATA)."""
     cdef Bytes end = name + size
     return (
-        (size >= 3 and memcmp(end - 3, b"loc", 3) == 0)
+        (size == 7 and (memcmp(name, b"lastmod", 7) == 0 or memcmp(name, b"pubDate", 7) == 0))
+        or (size == 8 and memcmp(name, b"priority", 8) == 0)
+        or (size == 10 and memcmp(name, b"changefreq", 10) == 0)
+        or (size >= 3 and memcmp(end - 3, b"loc", 3) == 0)
         or (size >= 4 and (memcmp(end - 4, b"link", 4) == 0 or memcmp(end - 4, b"guid", 4) == 0))
     )
 

@@ -184,6 +184,7 @@ def _records(items: Items) -> Items:
 # --- documents with damaged tags ---
 
 _PAGE = "https://pages.example/{}"
+_FEED_LINK = "https://feed.example/"
 _PICTURE = "https://pictures.example/{}.png"
 _KNOWN = re.compile(rb"https://pages\.example/\w+")
 _EXTENSIONS = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1" xmlns:xhtml="http://www.w3.org/1999/xhtml"'
@@ -222,7 +223,7 @@ _DIALECTS = (
         "</sitemapindex>",
     ),
     Dialect(
-        '<rss version="2.0"><channel><title>News</title><link>https://feed.example/</link>\n',
+        f'<rss version="2.0"><channel><title>News</title><link>{_FEED_LINK}</link>\n',
         (
             "<item><title>One</title><link>{page}</link></item>\n",
             "<item><link>{page}</link><description><![CDATA[<p>Text</p>]]></description>"
@@ -289,7 +290,10 @@ def check_tags(body: bytes, *, thorough: bool = False) -> None:
     outcome = items[-1]
     locs = {record.loc.encode() for record in _records(items)}
     listed = set(_KNOWN.findall(body))
-    hold(locs <= listed, "no URL comes out that was not listed", locs - listed)
+    others = locs - listed
+    if b"<item" in body.partition(_FEED_LINK.encode())[0]:  # which may be the link of that item
+        others.discard(_FEED_LINK.encode())
+    hold(not others, "no URL comes out that was not listed", others)
     if _is_well_formed(body):  # then a comment or an unknown element is what it says
         return
     missing = listed - locs

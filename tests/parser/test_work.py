@@ -144,7 +144,7 @@ def test_loop_without_progress_is_ended_by_the_budget(monkeypatch: pytest.Monkey
     lose = TolerantParser._lost
 
     def stuck(parser: TolerantParser, reason: str, **how: Any) -> Exception:
-        return lose(parser, reason, **{**how, "resume": parser._entry_start})
+        return lose(parser, reason, **{**how, "resume": parser.entry_start})
 
     monkeypatch.setattr(TolerantParser, "_lost", stuck)
     _, parser, locs = read(URLSET + b"<url><loc>https://example.com/<b></loc></url>", max_faults=1_000_000)

@@ -6,6 +6,7 @@ start tags are kept, which a new parser reads first.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Protocol
 from xml.etree.ElementTree import Element, SubElement
 
@@ -15,7 +16,7 @@ from ...model.limits import over_limit
 from ...model.problems import Problem, report
 from .elements import XML_BASE, Entry, Vocabulary, clark, is_core, text_of
 from .errors import EVENT_STEPS, Misplaced, Stop, TooLong
-from .scan import DATA, declared_namespaces, holds_entry, names_location, tag_name
+from .scan import DATA, ROOTS, declared_namespaces, holds_entry, holds_part, local, names_location, tag_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from .errors import Budget
     from .repair_log import RepairLog
     from .replay_buffer import ReplayBuffer
+
+
+# The end of a tag whose beginning is lost, as in `item>` or `/url>`.
+_REMNANT = re.compile(r"[\w\"'/]>")
+_EXCERPT_CHARACTERS = 40
 
 
 @attrs.define
@@ -58,6 +64,7 @@ class EventParser:
     StartCdataSectionHandler: Any
     EndCdataSectionHandler: Any
     ProcessingInstructionHandler: Any
+    CommentHandler: Any
     ordered_attributes: bool
     CurrentByteIndex: int  # of the present event
 
@@ -251,11 +258,14 @@ class EntryBuilder:
             if elements > max_elements:
                 raise Stop(over_limit("max_entry_elements", max_elements, "elements in one entry", line()))
             if text:
+                read = "".join(text)
                 if closed is None:
-                    parent.text = "".join(text)
+                    parent.text = read
                 else:
-                    closed.tail = "".join(text)
+                    closed.tail = read
                 text.clear()
+                if depth == 1 and ">" in read:
+                    find_remnant(read)
             closed = None
             stack.append(SubElement(parent, tag, attributes) if attributes else SubElement(parent, tag))
 
@@ -267,14 +277,18 @@ class EntryBuilder:
             element = stack.pop()
             if closed is not None:
                 if text:
-                    closed.tail = "".join(text)
+                    closed.tail = read = "".join(text)
                     text.clear()
+                    if not stack and ">" in read:
+                        find_remnant(read)
                 # No text has more characters than bytes.
                 if parser.CurrentByteIndex + shift - settled > max_text and own_characters(element) > max_text:
                     raise too_long_text()
             elif text:
                 element.text = read = "".join(text)
                 text.clear()
+                if ">" in read and is_location(element):
+                    self._repairs.note_hiding(line())
                 if len(read) > max_text:
                     raise too_long_text()
             closed = element
@@ -283,11 +297,25 @@ class EntryBuilder:
 
         def open_entry(tag: str, attributes: dict[str, str]) -> None:
             nonlocal entry, closed, elements
+            check_between()
             closed = None
             entry = Entry(Element(tag, attributes), line(), self._bases)
             stack.append(entry.element)
             elements = 0
             text.clear()
+
+        def check_between() -> None:
+            """Looks for the rest of a tag in the text since the last tag, which is outside entries."""
+            read = "".join(text)
+            if ">" in read and ancestors and local(tag_name(ancestors[-1].written, 0)) in ROOTS:
+                find_remnant(read)
+
+        def find_remnant(read: str) -> None:
+            match = _REMNANT.search(read)
+            if match and "<" not in read[: match.start()]:  # else a tag of a template, which was read as text
+                raw = read[max(0, match.end() - _EXCERPT_CHARACTERS) : match.end()].replace("\0", " ").split()[-1]
+                what = "the rest of a tag stands outside of any field: an entry may be lost"
+                self._repairs.add("S01", what, line(), raw, "error")
 
         def close_entry(entry: Entry) -> None:
             settle()
@@ -346,6 +374,7 @@ class EntryBuilder:
             if vocabulary.implied_entry and tag == vocabulary.location:
                 what = f"<{vocabulary.location}> is outside of any entry"
                 raise Misplaced(what, parser.CurrentByteIndex + shift)
+            check_between()
             settle()
             depth_left -= 1
             tag_written = written(settled)
@@ -368,6 +397,7 @@ class EntryBuilder:
         def close_ancestor() -> None:
             nonlocal depth_left
             depth_left += 1
+            check_between()
             ancestor = ancestors.pop()
             self._bases = _bases(ancestors)
             settle()
@@ -406,10 +436,16 @@ class EntryBuilder:
             is_text = len(stack) > 1 and stack[-1].tag.encode() not in DATA
             if is_core_location or holds_section or (not is_text and holds_entry(content.encode())):
                 raise Misplaced("a CDATA section holds markup", self.section_start)
+            check_hiding(content)
+
+        def check_hiding(content: str) -> None:
+            if "://" in content and holds_part(content.encode()):
+                self._repairs.note_hiding(line())
 
         def instruction(target: str, content: str) -> None:
             if "<" in content and holds_entry(content.encode()):
                 raise Misplaced("a processing instruction holds entries", parser.CurrentByteIndex + shift)
+            check_hiding(content)
 
         vocabulary.note = note
         self.open_entry, self.abandon = open_entry_now, abandon
@@ -419,6 +455,7 @@ class EntryBuilder:
         parser.StartCdataSectionHandler = start_section
         parser.EndCdataSectionHandler = end_section
         parser.ProcessingInstructionHandler = instruction
+        parser.CommentHandler = check_hiding
         parser.ordered_attributes = False
         parser.StartElementHandler = start
         parser.EndElementHandler = end

@@ -29,7 +29,7 @@ from .recovery.structure import Lost
 from .recovery.tolerant_parser import TolerantParser
 from .repair_log import RepairLog
 from .replay_buffer import ReplayBuffer
-from .scan import blank_doctype, epilog_end, holds_entry, line_breaks, next_resume_point
+from .scan import blank_doctype, epilog_end, find_part, holds_entry, holds_two, line_breaks, next_resume_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -142,6 +142,7 @@ class EntryParser:
             if self._buffer.is_too_long(self._driver.token):
                 raise self._buffer.too_long()
         if final:
+            self._repairs.report_hiding()
             self.builder.out += self._repairs.take()
 
     # --- expat ---
@@ -318,6 +319,10 @@ class Recovery:
         if not self._builder.root_seen:
             raise Stop(report("S01", f"{lost}, before the root element", line=lost.line))
         self._budget.spend(LOST_STEPS)
+        self._repairs.is_damaged = True
+        lost_bytes = self._buffer.relative(self._tolerant.entry_start), self._buffer.relative(lost.resume)
+        if self._tolerant.inner and holds_two(self._buffer.data, *lost_bytes):
+            self.complete = False
         problem = report("S01", f"{lost}: lost up to the next entry{lost.advice}", line=lost.line)
         if not self._emit(self._tolerant.take_opened(), problem, keeps_entry=lost.keeps_entry):
             self.complete = False
@@ -335,7 +340,7 @@ class Recovery:
         self.is_skipping = point.offset is None
         reached = min(point.searched, len(buffer)) if point.offset is None else point.offset
         self._budget.spend_on_markup(buffer.data, start, max(start, reached), CANDIDATE_STEPS)
-        if point.passed_location:
+        if point.passed_location or (self._is_after_root and find_part(buffer.data, start, reached)):
             if self._is_after_root and self.complete:
                 # Without a line: where the search went on depends on how the bytes were cut.
                 self._builder.out.append(report("S01", "an entry behind the end of the root element is lost"))

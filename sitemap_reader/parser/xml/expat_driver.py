@@ -36,6 +36,7 @@ _HANDLERS = (
     "StartCdataSectionHandler",
     "EndCdataSectionHandler",
     "ProcessingInstructionHandler",
+    "CommentHandler",
 )
 
 

@@ -58,12 +58,15 @@ class RepairLog:
     """Repairs in the order of the document; take() removes them, as at most max_entry_problems Problems.
 
     The last of so many is a count. `made` is the number of all repairs of the document: Stop above max_repairs.
-    `is_error` is True once a repair that was taken or lost may have cost an entry.
+    `is_error` is True once a repair that was taken or lost may have cost an entry, `is_damaged` once a tag was repaired
+    or lost.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.made = 0
         self.is_error = False
+        self.is_damaged = False
+        self._hiding_line: int | None = None  # the first one
         self._max_reported = limits.max_entry_problems
         self._max_repairs = limits.max_repairs
         self._problems: list[Problem] = []
@@ -102,6 +105,17 @@ class RepairLog:
         self._more += 1
         if severity == "error":
             self._more_severity = severity
+
+    def note_hiding(self, line: int) -> None:
+        """Notes that a comment or the like holds parts of an entry, which is real if its end is damaged."""
+        if self._hiding_line is None:
+            self._hiding_line = line
+
+    def report_hiding(self) -> None:
+        """At the end of the document: where tags are damaged, what stands in comments may be an entry."""
+        if self.is_damaged and self._hiding_line is not None:
+            what = "a location, comment, CDATA section or instruction holds tags, and others are damaged"
+            self.add("S01", f"{what}: entries may be lost in it", self._hiding_line, severity="error")
 
     def take(self) -> tuple[Problem, ...]:
         """Removes the Problems since the last call."""

@@ -185,8 +185,7 @@ class EventSource(EventParser):
             text = self._characters.text(written, offset, is_exact=self.open_location is not None)
         else:
             text = written.decode()
-        if self.inner:
-            self.CharacterDataHandler(text)
+        self.CharacterDataHandler(text)  # outside of entries too: the rest of a tag may stand there
 
     @property
     def open_location(self) -> OpenElement | None:

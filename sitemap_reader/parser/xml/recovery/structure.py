@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....model.limits import over_limit
 from ..errors import REPAIR_STEPS, Stop
-from ..scan import local
+from ..scan import ROOTS, local, names_location
 from .event_source import EventSource, OpenElement
 from .tokenizer import (
     CONTAINERS,
@@ -18,7 +18,6 @@ from .tokenizer import (
     HTML,
     KNOWN,
     LOCATIONS,
-    ROOTS,
     TEXTS,
     Attributes,
     Token,
@@ -80,20 +79,18 @@ class StructureRules(EventSource):
         self._token = NO_TOKEN
         self._text = b""  # before it, until it is given to the builder
         self._text_start = 0
-        self._is_tag_open = False  # the last one was a tag without its `>`
-        self._is_in_tag = False  # the present one begins where that of a tag is missing
         # where no URL is expected, of the present entry or before it
         self._stray_url: tuple[int, bytes] | None = None  # line and text
         self._repairs_outside = 0  # since the last entry, and of that
         self._is_behind_entry = False
         # the present entry, or what stands before it
-        self._entry_start = 0
+        self.entry_start = 0
         self._is_damaged: bool | None = None  # its tags do not match; None: they did so far
         self._made_outside = 0  # repairs, when it began
         self._structural_repairs = 0
         self._intact: tuple[int, int] | None = None  # complete fields and repairs before its first structural one
-        self._has_location = False
-        self._has_fields = False  # after the location
+        self._location = b""  # the name of its location
+        self._has_fields = False  # after that
 
     # --- entries ---
 
@@ -101,8 +98,8 @@ class StructureRules(EventSource):
         self._give_pending()
         self._report_stray_url(self._repairs_outside)
         self._builder.out += self._repairs.take()
-        self._entry_start = self.CurrentByteIndex
-        self._has_location = self._has_fields = False
+        self.entry_start = self.CurrentByteIndex
+        self._location, self._has_fields = b"", False
         self._made_outside, self._structural_repairs = self._repairs.made, 0
         if self._is_damaged:
             self.count_fault()
@@ -113,7 +110,7 @@ class StructureRules(EventSource):
         self._report_stray_url(self._structural_repairs)
         if not self._is_damaged:
             return
-        if not self._has_location:
+        if not self._location:
             raise self._lost("the location of an entry is not certain")
         if self._repairs.made == self._made_outside:
             raise self._lost("the entry is not well-formed")
@@ -123,11 +120,11 @@ class StructureRules(EventSource):
         token = self._token
         self._fault = None
         is_outside = token.local in (ENTRIES if token.kind == "start" else ROOTS)
-        is_next = is_outside and self.inner and self.CurrentByteIndex > self._entry_start
+        is_next = is_outside and self.inner and self.CurrentByteIndex > self.entry_start
         how.setdefault("resume", self.CurrentByteIndex if is_next else self.position)
         how.setdefault("line", self.CurrentLineNumber)
         if not (self._is_damaged and self.inner):
-            self.count_fault(self._entry_start if self.inner else None)
+            self.count_fault(self.entry_start if self.inner else None)
         return Lost(reason, **how)
 
     def _broken(self, element: OpenElement) -> Lost:
@@ -157,7 +154,8 @@ class StructureRules(EventSource):
             return
         if self.inner:
             name = self.inner[-1].name
-            is_expected = len(self.inner) > 1 and (b":" in name or self.knows(name))
+            is_known = len(self.inner) > 1 and (b":" in name or self.knows(name))
+            is_expected = is_known and not self._is_second_location(name, len(self.inner) - 1)
         else:
             is_feed = not self._builder.vocabulary.implied_entry
             # The feed's own links precede its items.
@@ -166,6 +164,12 @@ class StructureRules(EventSource):
             )
         if not is_expected:
             self._stray_url = self.CurrentLineNumber, written
+
+    def _is_second_location(self, name: bytes, depth: int) -> bool:
+        """Whether an element of this name, so deep in the entry, may locate an entry whose start is lost."""
+        is_repeated = name == b"link" == self._location  # of links the first counts, of <loc> each
+        is_inside = name in (b"loc", b"link") and depth > 1
+        return (is_repeated or is_inside) and not any(element.namespaces for element in self.inner)
 
     def _report_stray_url(self, repairs: int) -> None:
         """Where the markup around a stray URL was repaired, that may be all that is left of an entry."""
@@ -181,6 +185,7 @@ class StructureRules(EventSource):
         self._give_pending()
         self._budget.spend(REPAIR_STEPS)
         self._structural_repairs += 1
+        self._repairs.is_damaged = True
         if not self.inner:
             self._repairs_outside += 1
             self.count_fault()
@@ -229,9 +234,10 @@ class StructureRules(EventSource):
     def _imply(self, token: Token, entry: str) -> None:
         """Begins the entry that a location outside of any belongs to; the location is read after that."""
         self._is_damaged = True
-        self._begin_entry()
         prefix, colon, _ = token.name.rpartition(b":")
         name = prefix + colon + entry.encode()
+        self._text = self._text.rstrip().removesuffix(name + b">")  # `url>`: without the `<` it is text
+        self._begin_entry()
         self.push(name, token.start, {}, {}, is_entry=True)
         self._missing(b"<" + name + b">", "before the entry's first field")
         self.position = self.CurrentByteIndex
@@ -263,7 +269,7 @@ class StructureRules(EventSource):
     def _begin_another_entry(self, token: Token) -> None:
         """Ends the entry before another one; one that holds nothing is skipped."""
         entry, is_other = self.inner[0], self.tag_of(token) not in self._builder.vocabulary.entries
-        if len(self.inner) > 1 or not entry.is_empty or entry.stop == self._entry_start or is_other:
+        if len(self.inner) > 1 or not entry.is_empty or entry.stop == self.entry_start or is_other:
             self._close_entry()
             return
         self.abandon_entry()
@@ -278,7 +284,7 @@ class StructureRules(EventSource):
             return False
         if token.local in ENTRIES:
             after, is_end = local(token.next.lstrip(b"</")), token.next.startswith(b"</")
-            return self._has_location and (after in ENTRIES or (is_end and after in ROOTS))
+            return bool(self._location) and (after in ENTRIES or (is_end and after in ROOTS))
         return self.inner[-1].has_text and token.next.startswith(b"<")
 
     def _is_location_of_another_entry(self, token: Token) -> bool:
@@ -290,7 +296,7 @@ class StructureRules(EventSource):
         )
 
     def _may_locate_another_entry(self, name: bytes) -> bool:
-        return self._has_location and self._has_fields and name in (b"loc", b"link")
+        return self._has_fields and name in (b"loc", b"link")
 
     def _close_before(self, token: Token) -> bool:
         """Closes what cannot contain this tag, which is read after that: a field, or a container of the same name."""
@@ -316,9 +322,10 @@ class StructureRules(EventSource):
             self._give_pending()
         if is_inside:
             self.inner[-1].has_markup = True
-            self._has_fields = self._has_fields or (self._has_location and token.local not in LOCATIONS)
+            self._has_fields = self._has_fields or (bool(self._location) and token.local not in LOCATIONS)
             is_link = len(self.inner) == 1 and token.local == b"link"  # Atom's
-            self._has_location = self._has_location or (is_empty and is_link)
+            if is_empty and is_link:
+                self._location = token.name
         self.give_start(token, found, is_entry=is_inside or is_entry)
         if read != token.written or not is_whole:
             self._read_as(token, read, sure=self.knows(token.name))
@@ -380,7 +387,7 @@ class StructureRules(EventSource):
             self._check_entry()
         element = self.pop()
         if len(self.inner) == 1 and element.local in LOCATIONS and element.has_text:
-            self._has_location = True
+            self._location = element.name
 
     def _close_entry(self, *, sure: bool = True) -> None:
         """Ends the entry before this token, which is read after that."""
@@ -423,10 +430,13 @@ class StructureRules(EventSource):
         """Renames the open element where its name is unknown, and that of the end tag is known."""
         element = self.inner[-1]
         if self.knows(stop.name) and not self.knows(element.name):
+            if names_location(stop.name) and (element.has_markup or _MARKUP.search(self._text)):
+                raise self._broken(element)
             line = self._buffer.line_at(element.start)
             self._repair(f"<{shown(element.name)}> was read as <{shown(stop.name)}>", line=line)
             self.rename(stop.name)
-            self._stray_url = None
+            if not self._location:
+                self._stray_url = None
 
     @property
     def _is_in_text(self) -> bool:

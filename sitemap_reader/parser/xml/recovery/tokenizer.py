@@ -14,7 +14,7 @@ from xml.parsers import expat
 
 from ....model.records import EXTENSIONS
 from ...dialects.extensions import INNER_TAGS
-from ..scan import DATA, NAME, local, names_location
+from ..scan import DATA, NAME, ROOTS, local, names_location
 
 if TYPE_CHECKING:
     from ....model.limits import Limits
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 # --- element names, without prefixes ---
 
-ROOTS = frozenset(b"urlset sitemapindex rss RDF feed channel".split())
 ENTRIES = frozenset(b"url sitemap item entry".split())
 LOCATIONS = frozenset(b"loc link guid".split())
 CONTAINERS = {extension.name.encode() for extension in EXTENSIONS.values()} - LOCATIONS

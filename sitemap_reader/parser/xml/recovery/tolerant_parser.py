@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ....model.problems import report
 from ..errors import CHECK_STEPS, LEVEL_STEPS, TOKEN_STEPS, Misplaced, Stop
-from ..scan import DATA, end_tag, holds_entry, local, names_location
+from ..scan import DATA, ROOTS, end_tag, holds_entry, holds_part, local, names_location
 from .characters import NoCharacter, has_controls, has_hole, special_in
 from .event_source import UndeclaredPrefix
 from .structure import NO_TOKEN, StructureRules, lacks_end
@@ -26,7 +26,6 @@ from .tokenizer import (
     LOCATIONS,
     PLAIN_FIELD,
     PLAIN_FIELDS,
-    ROOTS,
     SECTION,
     VOID_EXTENSIONS,
     Token,
@@ -80,7 +79,7 @@ class TolerantParser(StructureRules):
         """Reads on from the beginning of the buffer, between two entries."""
         self.abandon_entry()
         self.position = self.CurrentByteIndex = self._buffer.start
-        self._follows_entry, self._is_tag_open = self._builder.after_entry, False
+        self._follows_entry = self._builder.after_entry
         self._stray_url, self._repairs_outside, self._is_behind_entry = None, 0, self._follows_entry
         self._made_before, self._structural_repairs, self._wake_bytes = self._repairs.made, 0, 0
         self._expect_entry()
@@ -132,7 +131,7 @@ class TolerantParser(StructureRules):
             if self._is_damaged is None:
                 token = None
             elif self._is_damaged:
-                self.count_fault(self._entry_start)
+                self.count_fault(self.entry_start)
         self._wake_bytes = 0
         if token is None:
             unread = buffer.end - self.position
@@ -216,8 +215,6 @@ class TolerantParser(StructureRules):
     def _read_token(self, token: Token) -> bool:
         """Reads a token and the text before it; whether expat can go on behind it."""
         buffer = self._buffer
-        self._is_in_tag = self._is_tag_open and not token.text
-        self._is_tag_open = token.kind in _TAGS and not token.is_closed
         self._token, self._text = token, token.text
         self._text_start, self.position = self.position, buffer.start + token.end
         self.CurrentByteIndex = buffer.start + token.start
@@ -251,7 +248,11 @@ class TolerantParser(StructureRules):
             text, name, content = match.groups()
             own = local(name) if b":" in name else name
             is_location = own in LOCATIONS
-            is_other = (is_entry and self._may_locate_another_entry(name)) if is_location else own in CONTAINERS
+            if is_location:
+                is_other = is_entry and self._may_locate_another_entry(name)
+                is_other = is_other or self._is_second_location(name, len(self.inner))
+            else:
+                is_other = own in CONTAINERS
             is_unusual = is_other or (b">" in content and names_location(name))
             concerns_rules = special_in(text) or (is_unusual and self._is_damaged is not False)
             if concerns_rules or self._buffer.is_too_long(first + match.end(3)):
@@ -261,11 +262,11 @@ class TolerantParser(StructureRules):
                 element.has_text = element.has_text or not text.isspace()
             self.CurrentByteIndex = first + match.start(2) - 1
             self._text_start, self.position = self.position, first + match.end()
-            element.has_markup, self._is_tag_open = True, False
+            element.has_markup = True
             if not is_location:
-                self._has_fields = self._has_location
+                self._has_fields = bool(self._location)
             elif is_entry and content and not content.isspace():
-                self._has_location = True
+                self._location = name
             self.give_field(name, content, first + match.start(3))
             self._budget.spend(TOKEN_STEPS)
         self._budget.spend(self.position - begun)
@@ -309,8 +310,10 @@ class TolerantParser(StructureRules):
         self._give_pending()
         self._characters.controls(content, offset)
         is_text = len(self.inner) > 1 and self.inner[-1].local not in DATA
-        if holds_entry(content) and (not is_text or self._is_in_tag or SECTION in content):
+        if holds_entry(content) and (SECTION in content or not is_text):
             self._note("a CDATA section holds entries, which may be lost", raw, sure=False)
+        else:
+            self._check_hiding(content)
         if not self.inner:
             return
         innermost = self.inner[-1]
@@ -331,7 +334,7 @@ class TolerantParser(StructureRules):
             self._budget.spend_on_markup(self._buffer.data, position, len(self._buffer) if end < 0 else end, 1)
             if end < 0:
                 self._unended_names.add(name)
-            elif self.open_location or not holds_entry(self._buffer.data, position, end):
+            elif self.open_location or not holds_part(self._buffer.data, position, end):
                 resume = self._buffer.start + end
         raise self._lost("a CDATA section does not end", resume=resume)
 
@@ -340,20 +343,25 @@ class TolerantParser(StructureRules):
     def _comment(self, token: Token) -> None:
         """XML 1.0 2.5: no `--` inside a comment."""
         inner = token.written[4:-3]
-        is_hiding = self._is_in_tag and holds_entry(inner) is not None
-        if b"--" in inner or inner.endswith(b"-") or has_controls(inner) or is_hiding:
+        self._check_hiding(inner)
+        if b"--" in inner or inner.endswith(b"-") or has_controls(inner):
             # The end of the first of two may be damaged, with entries between.
-            is_one = not (b"<!--" in inner or b"->" in inner or is_hiding or has_hole(inner))
+            is_one = not (b"<!--" in inner or b"->" in inner or has_hole(inner) or holds_part(inner))
             more = "" if is_one else ", and what else may stand in it"
             self._note(f"a malformed comment was skipped{more}", token.written[:_SNIPPET_BYTES], sure=is_one)
+
+    def _check_hiding(self, content: bytes) -> None:
+        if holds_part(content):
+            self._repairs.note_hiding(self.CurrentLineNumber)
 
     def _instruction(self, token: Token) -> None:
         if not token.is_well_formed:
             self._outside_locations()
-            is_sure = not holds_entry(token.written) and b"://" not in token.written
-            self._skip(token, "is no instruction", sure=is_sure)
+            self._skip(token, "is no instruction", sure=b"://" not in token.written)
         elif holds_entry(token.written):
             self._note("a processing instruction holds entries, which may be lost", token.written, sure=False)
+        else:
+            self._check_hiding(token.written)
         self._characters.controls(token.written, self.CurrentByteIndex)
 
     def _declaration(self, token: Token) -> None:
@@ -368,8 +376,8 @@ class TolerantParser(StructureRules):
 
     def _misspelled_comment(self, token: Token) -> None:
         self._outside_locations()
-        is_comment = token.written.endswith(b"-->") and b"<!--" not in token.written and not self._is_in_tag
-        self._skip(token, "is no comment", sure=is_comment or not holds_entry(token.written))
+        self._check_hiding(token.written)
+        self._skip(token, "is no comment")
 
     def _stray(self, token: Token) -> None:
         text = token.written.replace(b"<", b"&lt;").replace(b">", b"&gt;")
@@ -423,7 +431,8 @@ class TolerantParser(StructureRules):
             if not token.is_well_formed:
                 self._read_as(token, b"</" + token.name + b">")
         elif outer and self._is_misspelling(token, outer[-1]):
-            self._read_as(token, b"</" + outer[-1] + b">", sure=self.knows(outer[-1]))
+            is_sure = self.knows(outer[-1]) and token.local not in ENTRIES  # else the element may be the entry
+            self._read_as(token, b"</" + outer[-1] + b">", sure=is_sure)
         else:
             is_doubled = token.local in ENTRIES and self._follows_entry and not self._text.strip()
             is_sure = self.knows(token.name) and (is_doubled or token.name in HTML)
