@@ -59,6 +59,8 @@ ROWS: list[tuple[str, str, str, bool]] = [
      rss(f"<item><description><![CDATA[{QUOTED}<![CDATA[]]></description><link>{A}</link></item>"), "a z", False),
     ("the same where a & starts the repair of characters",
      rss(f"<item><x>&</x><description><![CDATA[{QUOTED}]]></description><link>{A}</link></item>"), "a z", True),
+    ("a section over two entries", rss(f"<item><description><![CDATA[a]]<description></item><item><link>{B}</link>"
+     f"<title>]]></title></item><item><link>{A}</link><x></item>"), "a z", False),
     ("an entry in a location", rss(f"<item><link><![CDATA[{QUOTED}]]></link></item>"), "z", False),
     ("an entry in a location, with a section",
      rss(f"<item><link><![CDATA[{A}</link></item><item><link><![CDATA[{B}]]></link></item>"), "z", False),

@@ -7,6 +7,7 @@ start tags are kept, which a new parser reads first.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 from xml.etree.ElementTree import Element, SubElement
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 # The end of a tag whose beginning is lost, as in `item>` or `/url>`.
 _REMNANT = re.compile(r"[\w\"'/]>")
 _EXCERPT_CHARACTERS = 40
+# Elements of a feed that have a link of their own (RSS 2.0).
+_WITH_LINK = frozenset((b"image", b"textInput", b"textinput"))
 
 
 @attrs.define
@@ -122,6 +125,7 @@ class EntryBuilder:
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
         self._bases: tuple[str, ...] = ()
+        self._has_feed_link = False
 
     @property
     def location(self) -> bytes:
@@ -288,7 +292,7 @@ class EntryBuilder:
                 element.text = read = "".join(text)
                 text.clear()
                 if ">" in read and is_location(element):
-                    self._repairs.note_hiding(line())
+                    self._repairs.note_hiding("a location", line())
                 if len(read) > max_text:
                     raise too_long_text()
             closed = element
@@ -316,6 +320,14 @@ class EntryBuilder:
                 raw = read[max(0, match.end() - _EXCERPT_CHARACTERS) : match.end()].replace("\0", " ").split()[-1]
                 what = "the rest of a tag stands outside of any field: an entry may be lost"
                 self._repairs.add("S01", what, line(), raw, "error")
+
+        def find_stray_link(ancestor: Ancestor) -> None:
+            """Looks for a second link of a feed, which may be the link of an entry."""
+            is_link = tag_name(ancestor.written, 0) == b"link" and "://" in "".join(text)
+            if is_link and not (ancestors and tag_name(ancestors[-1].written, 0) in _WITH_LINK):
+                if self._has_feed_link:
+                    self._repairs.note_hiding("a link outside of entries", line())
+                self._has_feed_link = True
 
         def close_entry(entry: Entry) -> None:
             settle()
@@ -399,6 +411,7 @@ class EntryBuilder:
             depth_left += 1
             check_between()
             ancestor = ancestors.pop()
+            find_stray_link(ancestor)
             self._bases = _bases(ancestors)
             settle()
             self.last_event_is_tag = not ancestor.is_empty
@@ -436,16 +449,16 @@ class EntryBuilder:
             is_text = len(stack) > 1 and stack[-1].tag.encode() not in DATA
             if is_core_location or holds_section or (not is_text and holds_entry(content.encode())):
                 raise Misplaced("a CDATA section holds markup", self.section_start)
-            check_hiding(content)
+            check_hiding("a CDATA section", content)
 
-        def check_hiding(content: str) -> None:
+        def check_hiding(what: str, content: str) -> None:
             if "://" in content and holds_part(content.encode()):
-                self._repairs.note_hiding(line())
+                self._repairs.note_hiding(what, line())
 
         def instruction(target: str, content: str) -> None:
             if "<" in content and holds_entry(content.encode()):
                 raise Misplaced("a processing instruction holds entries", parser.CurrentByteIndex + shift)
-            check_hiding(content)
+            check_hiding("an instruction", content)
 
         vocabulary.note = note
         self.open_entry, self.abandon = open_entry_now, abandon
@@ -455,7 +468,7 @@ class EntryBuilder:
         parser.StartCdataSectionHandler = start_section
         parser.EndCdataSectionHandler = end_section
         parser.ProcessingInstructionHandler = instruction
-        parser.CommentHandler = check_hiding
+        parser.CommentHandler = partial(check_hiding, "a comment")
         parser.ordered_attributes = False
         parser.StartElementHandler = start
         parser.EndElementHandler = end

@@ -283,6 +283,11 @@ class Recovery:
         self._is_after_root = True
         return self._skip_to_entry(offset, final=final)
 
+    def _may_hold_entry(self, start: int, stop: int) -> bool:
+        """Whether a part of an entry may stand there, behind the end of the root."""
+        has_url = self._repairs.is_damaged and self._buffer.data.find(b"://", start, stop + 2) >= 0
+        return has_url or find_part(self._buffer.data, start, stop) is not None
+
     def _end_early(self, offset: int, *, is_tolerant: bool) -> None:
         """Ends reading where the bytes end early, and keeps the complete fields of the last entry."""
         data, start = self._buffer.data, self._buffer.relative(offset)
@@ -338,9 +343,11 @@ class Recovery:
         start, ends = buffer.relative(offset), not self._is_after_root
         point = next_resume_point(buffer.data, start, ends=ends, location=location, max_delimited_bytes=longest)
         self.is_skipping = point.offset is None
-        reached = min(point.searched, len(buffer)) if point.offset is None else point.offset
+        reached = point.offset
+        if reached is None:
+            reached = len(buffer) if final and not point.is_unended else min(point.searched, len(buffer))
         self._budget.spend_on_markup(buffer.data, start, max(start, reached), CANDIDATE_STEPS)
-        if point.passed_location or (self._is_after_root and find_part(buffer.data, start, reached)):
+        if point.passed_location or (self._is_after_root and self._may_hold_entry(start, reached)):
             if self._is_after_root and self.complete:
                 # Without a line: where the search went on depends on how the bytes were cut.
                 self._builder.out.append(report("S01", "an entry behind the end of the root element is lost"))

@@ -39,6 +39,7 @@ DAMAGE_KINDS = {
         r"|^a processing instruction holds entries"
     ),
     "missing tag added": re.compile(r" is missing: it was added "),
+    "entry that may be hidden": re.compile(r"^as tags are damaged, |^the rest of a tag |^a URL stands outside "),
     "stray tag skipped": re.compile(r": it was skipped(?:; more may be lost)?$"),
     "raw < or > read as text": re.compile(r" was read as (?:&lt;|(?:(?! was read as )[^<])*&gt;)"),
     "malformed tag read as the intended one": re.compile(r" was read as <"),
@@ -66,7 +67,7 @@ class RepairLog:
         self.made = 0
         self.is_error = False
         self.is_damaged = False
-        self._hiding_line: int | None = None  # the first one
+        self._hiding: tuple[str, int] | None = None  # what may hide an entry, and its line; the first
         self._max_reported = limits.max_entry_problems
         self._max_repairs = limits.max_repairs
         self._problems: list[Problem] = []
@@ -106,16 +107,15 @@ class RepairLog:
         if severity == "error":
             self._more_severity = severity
 
-    def note_hiding(self, line: int) -> None:
-        """Notes that a comment or the like holds parts of an entry, which is real if its end is damaged."""
-        if self._hiding_line is None:
-            self._hiding_line = line
+    def note_hiding(self, what: str, line: int) -> None:
+        """Notes that a comment or the like holds a part of an entry: no fault, unless its own tags are damaged."""
+        self._hiding = self._hiding or (what, line)
 
     def report_hiding(self) -> None:
-        """At the end of the document: where tags are damaged, what stands in comments may be an entry."""
-        if self.is_damaged and self._hiding_line is not None:
-            what = "a location, comment, CDATA section or instruction holds tags, and others are damaged"
-            self.add("S01", f"{what}: entries may be lost in it", self._hiding_line, severity="error")
+        """At the end of the document: reports that once, if any tag of the document is damaged."""
+        if self.is_damaged and self._hiding is not None:
+            what, line = self._hiding
+            self.add("S01", f"as tags are damaged, {what} may hold an entry, which is lost", line, severity="error")
 
     def take(self) -> tuple[Problem, ...]:
         """Removes the Problems since the last call."""

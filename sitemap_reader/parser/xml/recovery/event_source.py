@@ -9,7 +9,7 @@ import attrs
 
 from ..elements import XML_BASE
 from ..entry_builder import EventParser
-from ..scan import local, names_location
+from ..scan import ROOTS, local, names_location
 from .characters import CharacterReader, special_in
 from .tokenizer import (
     CONTAINERS,
@@ -19,7 +19,6 @@ from .tokenizer import (
     KNOWN,
     PREFIXES,
     RESERVED_NAMESPACES,
-    ROOTS,
     Attribute,
     Token,
     attributes,

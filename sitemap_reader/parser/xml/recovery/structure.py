@@ -375,7 +375,10 @@ class StructureRules(EventSource):
         elif not token.is_well_formed or token.name != element.name:
             is_one_slip = not token.rest.strip() and (token.is_closed or token.name == element.name)
             prefix = token.name.rpartition(b":")[0]
-            is_other = prefix not in (b"", element.name.rpartition(b":")[0]) and not self.knows(token.name)
+            is_other = prefix not in (b"", element.name.rpartition(b":")[0])
+            if is_other and self._location and element.name in LOCATIONS:  # the URL of an image, perhaps
+                raise self._broken(element)
+            is_other = is_other and not self.knows(token.name)
             self._read_as(token, end, sure=is_one_slip and not is_other)
         self._end_innermost()
 

@@ -313,7 +313,7 @@ class TolerantParser(StructureRules):
         if holds_entry(content) and (SECTION in content or not is_text):
             self._note("a CDATA section holds entries, which may be lost", raw, sure=False)
         else:
-            self._check_hiding(content)
+            self._check_hiding("a CDATA section", content)
         if not self.inner:
             return
         innermost = self.inner[-1]
@@ -343,16 +343,17 @@ class TolerantParser(StructureRules):
     def _comment(self, token: Token) -> None:
         """XML 1.0 2.5: no `--` inside a comment."""
         inner = token.written[4:-3]
-        self._check_hiding(inner)
+        self._check_hiding("a comment", inner)
         if b"--" in inner or inner.endswith(b"-") or has_controls(inner):
             # The end of the first of two may be damaged, with entries between.
             is_one = not (b"<!--" in inner or b"->" in inner or has_hole(inner) or holds_part(inner))
             more = "" if is_one else ", and what else may stand in it"
             self._note(f"a malformed comment was skipped{more}", token.written[:_SNIPPET_BYTES], sure=is_one)
 
-    def _check_hiding(self, content: bytes) -> None:
+    def _check_hiding(self, what: str, content: bytes) -> None:
         if holds_part(content):
-            self._repairs.note_hiding(self.CurrentLineNumber)
+            self._repairs.note_hiding(what, self.CurrentLineNumber)
+            self._repairs.is_damaged = self._repairs.is_damaged or has_controls(content)  # at its end, perhaps
 
     def _instruction(self, token: Token) -> None:
         if not token.is_well_formed:
@@ -361,7 +362,7 @@ class TolerantParser(StructureRules):
         elif holds_entry(token.written):
             self._note("a processing instruction holds entries, which may be lost", token.written, sure=False)
         else:
-            self._check_hiding(token.written)
+            self._check_hiding("an instruction", token.written)
         self._characters.controls(token.written, self.CurrentByteIndex)
 
     def _declaration(self, token: Token) -> None:
@@ -376,7 +377,7 @@ class TolerantParser(StructureRules):
 
     def _misspelled_comment(self, token: Token) -> None:
         self._outside_locations()
-        self._check_hiding(token.written)
+        self._check_hiding("a comment", token.written)
         self._skip(token, "is no comment")
 
     def _stray(self, token: Token) -> None:
