@@ -277,6 +277,11 @@ def _damage(body: bytes, rng: Random) -> bytes:
 
 
 def _is_well_formed(body: bytes) -> bool:
+    """Whether the markup is; bytes that cannot be decoded are characters."""
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        body = body.decode("latin-1").encode()
     try:
         ElementTree.fromstring(body)  # noqa: S314 - of our own making
     except (ElementTree.ParseError, LookupError, ValueError):  # the others: a charset that Python does not have

@@ -121,6 +121,7 @@ class EntryBuilder:
         self.abandon: Callable[[], None] = lambda: None  # forgets it
         self.rename: Callable[[str], None] = lambda name: None  # gives the open element in an entry another name
         self.line: Callable[[], int] = lambda: 1  # the line of the last event
+        self.check_between: Callable[[], None] = lambda: None  # at other markup outside entries
         self.skip: Callable[[int, int], None] = lambda size, breaks: None  # bytes and lines that expat is not given
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
@@ -312,7 +313,9 @@ class EntryBuilder:
             """Looks for the rest of a tag in the text since the last tag, which is outside entries."""
             read = "".join(text)
             if ">" in read and ancestors and local(tag_name(ancestors[-1].written, 0)) in ROOTS:
+                text.clear()
                 find_remnant(read)
+                emit_repairs()
 
         def find_remnant(read: str) -> None:
             match = _REMNANT.search(read)
@@ -464,7 +467,7 @@ class EntryBuilder:
         self.open_entry, self.abandon = open_entry_now, abandon
         self.complete_fields, self.rename = complete_fields, rename
         self.count_elements = lambda: elements
-        self.line, self.skip = line, skip
+        self.line, self.skip, self.check_between = line, skip, check_between
         parser.StartCdataSectionHandler = start_section
         parser.EndCdataSectionHandler = end_section
         parser.ProcessingInstructionHandler = instruction

@@ -39,7 +39,7 @@ DAMAGE_KINDS = {
         r"|^a processing instruction holds entries"
     ),
     "missing tag added": re.compile(r" is missing: it was added "),
-    "entry that may be hidden": re.compile(r"^as tags are damaged, |^the rest of a tag |^a URL stands outside "),
+    "entry that may be hidden": re.compile(r"^as markup is damaged, |^the rest of a tag |^a URL stands outside "),
     "stray tag skipped": re.compile(r": it was skipped(?:; more may be lost)?$"),
     "raw < or > read as text": re.compile(r" was read as (?:&lt;|(?:(?! was read as )[^<])*&gt;)"),
     "malformed tag read as the intended one": re.compile(r" was read as <"),
@@ -59,7 +59,7 @@ class RepairLog:
     """Repairs in the order of the document; take() removes them, as at most max_entry_problems Problems.
 
     The last of so many is a count. `made` is the number of all repairs of the document: Stop above max_repairs.
-    `is_error` is True once a repair that was taken or lost may have cost an entry, `is_damaged` once a tag was repaired
+    `is_error` is True once a repair that was taken or lost may have cost an entry, `is_damaged` once markup was repaired
     or lost.
     """
 
@@ -108,14 +108,14 @@ class RepairLog:
             self._more_severity = severity
 
     def note_hiding(self, what: str, line: int) -> None:
-        """Notes that a comment or the like holds a part of an entry: no fault, unless its own tags are damaged."""
+        """Notes that a comment or the like holds a part of an entry: no fault, unless its own markup is damaged."""
         self._hiding = self._hiding or (what, line)
 
     def report_hiding(self) -> None:
-        """At the end of the document: reports that once, if any tag of the document is damaged."""
+        """At the end of the document: reports that once, if other markup of the document is damaged."""
         if self.is_damaged and self._hiding is not None:
             what, line = self._hiding
-            self.add("S01", f"as tags are damaged, {what} may hold an entry, which is lost", line, severity="error")
+            self.add("S01", f"as markup is damaged, {what} may hold an entry, which is lost", line, severity="error")
 
     def take(self) -> tuple[Problem, ...]:
         """Removes the Problems since the last call."""

@@ -185,7 +185,6 @@ class StructureRules(EventSource):
         self._give_pending()
         self._budget.spend(REPAIR_STEPS)
         self._structural_repairs += 1
-        self._repairs.is_damaged = True
         if not self.inner:
             self._repairs_outside += 1
             self.count_fault()
@@ -197,6 +196,7 @@ class StructureRules(EventSource):
 
     def _note(self, message: str, raw: bytes = b"", *, line: int = 0, code: str = "S01", sure: bool = True) -> None:
         self._give_pending()
+        self._repairs.is_damaged = True
         severity: Severity = "warning" if sure else "error"
         text = raw.decode("utf-8", "ignore") or None
         self._repairs.add(code, message, line or self.CurrentLineNumber, text, severity)
@@ -411,7 +411,9 @@ class StructureRules(EventSource):
         has_tail = text.endswith(tail)
         if has_tail:
             text = text.removesuffix(tail)
-        if element.is_location and (_NOT_IN_URL.search(text.strip()) or (has_tail and not _URL_END.search(text))):
+        is_broken = _NOT_IN_URL.search(text.strip()) or (has_tail and not _URL_END.search(text))
+        is_broken = is_broken or (element.local != b"guid" and text and b"://" not in text)
+        if element.is_location and is_broken:
             raise self._lost(f"the end of <{shown(element.name)}> is not certain")
         if has_tail:
             self._text = text
