@@ -43,6 +43,10 @@ class Ancestor:
     written: bytes
     base: str | None
     namespaces: dict[str, str]
+    name: bytes = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.name = tag_name(self.written, 0)
 
     @property
     def is_empty(self) -> bool:
@@ -137,7 +141,7 @@ class EntryBuilder:
     @property
     def names(self) -> list[bytes]:
         """The names of the open elements around entries as written, outermost first."""
-        return [tag_name(ancestor.written, 0) for ancestor in self._ancestors]
+        return [ancestor.name for ancestor in self._ancestors]
 
     @property
     def bases(self) -> tuple[str, ...]:
@@ -181,7 +185,7 @@ class EntryBuilder:
     def declare(self, prefix: str, namespace: str) -> None:
         """Declares a prefix on the root."""
         if self._root:
-            end = 1 + len(tag_name(self._root.written, 0))
+            end = 1 + len(self._root.name)
             declaration = f' xmlns:{prefix}="{namespace}"'.encode()
             self._root.written = self._root.written[:end] + declaration + self._root.written[end:]
             self._root.namespaces[prefix] = namespace
@@ -311,11 +315,12 @@ class EntryBuilder:
 
         def check_between() -> None:
             """Looks for the rest of a tag in the text since the last tag, which is outside entries."""
-            read = "".join(text)
-            if ">" in read and ancestors and local(tag_name(ancestors[-1].written, 0)) in ROOTS:
+            if text and ancestors and local(ancestors[-1].name) in ROOTS:
+                read = "".join(text)
                 text.clear()
-                find_remnant(read)
-                emit_repairs()
+                if ">" in read:
+                    find_remnant(read)
+                    emit_repairs()
 
         def find_remnant(read: str) -> None:
             match = _REMNANT.search(read)
@@ -326,8 +331,8 @@ class EntryBuilder:
 
         def find_stray_link(ancestor: Ancestor) -> None:
             """Looks for a second link of a feed, which may be the link of an entry."""
-            is_link = tag_name(ancestor.written, 0) == b"link" and "://" in "".join(text)
-            if is_link and not (ancestors and tag_name(ancestors[-1].written, 0) in _WITH_LINK):
+            is_link = ancestor.name == b"link" and "://" in "".join(text)
+            if is_link and not (ancestors and ancestors[-1].name in _WITH_LINK):
                 if self._has_feed_link:
                     self._repairs.note_hiding("a link outside of entries", line())
                 self._has_feed_link = True

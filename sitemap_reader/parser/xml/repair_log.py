@@ -59,8 +59,8 @@ class RepairLog:
     """Repairs in the order of the document; take() removes them, as at most max_entry_problems Problems.
 
     The last of so many is a count. `made` is the number of all repairs of the document: Stop above max_repairs.
-    `is_error` is True once a repair that was taken or lost may have cost an entry, `is_damaged` once markup was repaired
-    or lost.
+    `is_error` is True once a repair that was taken or lost may have cost an entry, `is_damaged` once markup was
+    repaired or lost.
     """
 
     def __init__(self, limits: Limits) -> None:

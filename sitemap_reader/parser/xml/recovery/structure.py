@@ -411,9 +411,11 @@ class StructureRules(EventSource):
         has_tail = text.endswith(tail)
         if has_tail:
             text = text.removesuffix(tail)
-        is_broken = _NOT_IN_URL.search(text.strip()) or (has_tail and not _URL_END.search(text))
-        is_broken = is_broken or (element.local != b"guid" and text and b"://" not in text)
-        if element.is_location and is_broken:
+        if element.is_location and (
+            _NOT_IN_URL.search(text.strip())
+            or (has_tail and not _URL_END.search(text))
+            or (text and b"://" not in text and element.local != b"guid")
+        ):
             raise self._lost(f"the end of <{shown(element.name)}> is not certain")
         if has_tail:
             self._text = text
