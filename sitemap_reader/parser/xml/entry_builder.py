@@ -317,7 +317,7 @@ class EntryBuilder:
             """Looks for the rest of a tag in the text since the last tag, which is outside entries."""
             if text and ancestors and local(ancestors[-1].name) in ROOTS:
                 read = "".join(text)
-                text.clear()
+                text[:] = "<" if "<" in read else ""  # find_remnant() needs no more of it
                 if ">" in read:
                     find_remnant(read)
                     emit_repairs()
