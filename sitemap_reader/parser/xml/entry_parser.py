@@ -284,9 +284,10 @@ class Recovery:
         return self._skip_to_entry(offset, final=final)
 
     def _may_hold_entry(self, start: int, stop: int) -> bool:
-        """Whether a part of an entry may stand there, behind the end of the root."""
-        has_url = self._repairs.is_damaged and self._buffer.data.find(b"://", start, stop + 2) >= 0
-        return has_url or find_part(self._buffer.data, start, stop) is not None
+        """Whether a part of an entry may stand in bytes that are skipped."""
+        data = self._buffer.data
+        has_url = self._repairs.is_damaged and data.find(b"://", start, stop + 2) >= 0
+        return has_url or (self._is_after_root and find_part(data, start, stop) is not None)
 
     def _end_early(self, offset: int, *, is_tolerant: bool) -> None:
         """Ends reading where the bytes end early, and keeps the complete fields of the last entry."""
@@ -347,7 +348,7 @@ class Recovery:
         if reached is None:
             reached = len(buffer) if final and not point.is_unended else min(point.searched, len(buffer))
         self._budget.spend_on_markup(buffer.data, start, max(start, reached), CANDIDATE_STEPS)
-        if point.passed_location or (self._is_after_root and self._may_hold_entry(start, reached)):
+        if point.passed_location or self._may_hold_entry(start, reached):
             if self._is_after_root and self.complete:
                 # Without a line: where the search went on depends on how the bytes were cut.
                 self._builder.out.append(report("S01", "an entry behind the end of the root element is lost"))

@@ -227,6 +227,8 @@ class StructureRules(EventSource):
         """Gives the text before the token to the builder, once."""
         if self._text:
             text, self._text = self._text, b""
+            if self.inner and self.inner[-1].is_location and _NOT_IN_URL.search(text.strip()):
+                self.inner[-1].has_markup = True
             self.give_text(text, self._text_start)
 
     # --- start tags ---
@@ -442,7 +444,7 @@ class StructureRules(EventSource):
             line = self._buffer.line_at(element.start)
             self._repair(f"<{shown(element.name)}> was read as <{shown(stop.name)}>", line=line)
             self.rename(stop.name)
-            if not self._location:
+            if not self._location and len(self.inner) == 2:
                 self._stray_url = None
 
     @property
