@@ -137,6 +137,11 @@ def text_of(element: Element) -> str:
     return "".join(element.itertext()) if len(element) else element.text or ""
 
 
+def count_urls(element: Element) -> int:
+    """How many texts of its elements hold a URL; not those of extensions."""
+    return sum("://" in (each.text or "") for each in element.iter() if not set(":}") & set(each.tag))
+
+
 def stripped(element: Element) -> str:
     """text_of() without white space around it."""
     return text_of(element).strip() if len(element) else (element.text or "").strip()

@@ -293,6 +293,9 @@ class EntryBuilder:
                 # No text has more characters than bytes.
                 if parser.CurrentByteIndex + shift - settled > max_text and own_characters(element) > max_text:
                     raise too_long_text()
+                if is_location(element) and ">" in text_of(element):
+                    stack.append(element)  # it is not complete
+                    raise Misplaced(f"the markup breaks inside of <{element.tag}>", parser.CurrentByteIndex + shift)
             elif text:
                 element.text = read = "".join(text)
                 text.clear()

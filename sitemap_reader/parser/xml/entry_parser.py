@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from ...model.problems import Problem, report
+from .elements import count_urls
 from .entry_builder import EntryBuilder
 from .errors import (
     CANDIDATE_STEPS,
@@ -29,7 +30,7 @@ from .recovery.structure import Lost
 from .recovery.tolerant_parser import TolerantParser
 from .repair_log import RepairLog
 from .replay_buffer import ReplayBuffer
-from .scan import blank_doctype, epilog_end, find_part, holds_entry, holds_two, line_breaks, next_resume_point
+from .scan import blank_doctype, epilog_end, find_part, holds_entry, line_breaks, next_resume_point, urls_in_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -326,12 +327,12 @@ class Recovery:
             raise Stop(report("S01", f"{lost}, before the root element", line=lost.line))
         self._budget.spend(LOST_STEPS)
         self._repairs.is_damaged = True
-        lost_bytes = self._buffer.relative(self._tolerant.entry_start), self._buffer.relative(lost.resume)
-        if self._tolerant.inner and holds_two(self._buffer.data, *lost_bytes):
-            self.complete = False
         problem = report("S01", f"{lost}: lost up to the next entry{lost.advice}", line=lost.line)
-        if not self._emit(self._tolerant.take_opened(), problem, keeps_entry=lost.keeps_entry):
-            self.complete = False
+        opened, start = self._tolerant.take_opened(), self._buffer.relative(self._tolerant.entry_start)
+        is_kept = self._emit(opened, problem, keeps_entry=lost.keeps_entry)
+        found = urls_in_text(self._buffer.data, start, self._buffer.relative(lost.resume))
+        if not (is_kept and opened) or len(found) > count_urls(opened.entry.element):
+            self.complete = False  # one of the URLs may be that of the next entry
         self._is_after_root = self._builder.is_over
         return self._skip_to_entry(lost.resume, final=final)
 

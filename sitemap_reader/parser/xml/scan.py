@@ -39,20 +39,16 @@ holds_entry = re.compile(rb"<(?:[\w.-]+:)?(?:(?i:url|sitemap)|item|entry|loc)[\s
 
 # A tag of an entry or of its location; not that of HTML's <link>, which has no end tag.
 find_part = re.compile(rb"<(?:/?(?:[\w.-]+:)?(?:(?i:url|sitemap)|item|entry|loc)[\s/>]|/link\s*>)").search
-_BEGINNING = re.compile(rb"<(?:[\w.-]+:)?(?:(?i:url|sitemap)|item|entry)[\s/>]")
-_LOCATION_END = re.compile(rb"</(?:loc|link)\s*>")
+
+
+# A URL in the text behind a tag without a prefix: not that of an extension.
+urls_in_text = re.compile(rb"<(?![\w.-]+:)[^<>]*>[^<]*://").findall
 
 
 def holds_part(data: bytes | bytearray, start: int = 0, stop: int | None = None) -> bool:
     """Whether there may be an entry, or a part of one with its URL."""
     stop = len(data) if stop is None else stop
     return data.find(b"://", start, stop) >= 0 and find_part(data, start, stop) is not None
-
-
-def holds_two(data: bytes | bytearray, start: int, stop: int) -> bool:
-    """Whether two entries begin there, or two locations end."""
-    beginnings = _BEGINNING.findall(data, start, stop)
-    return len(beginnings) > 1 or len(_LOCATION_END.findall(data, start, stop)) > 1
 
 
 def declared_namespaces(tag: bytes) -> dict[str, str]:

@@ -216,6 +216,8 @@ class StructureRules(EventSource):
             raise self._lost("text stands before the root element")
         self._outside_locations()
         self._read_as(token, meant, sure=sure)
+        if self.inner:
+            self.inner[-1].has_markup = True
         self.give_text(token.written, self.CurrentByteIndex)
 
     def _outside_locations(self) -> None:
@@ -227,7 +229,7 @@ class StructureRules(EventSource):
         """Gives the text before the token to the builder, once."""
         if self._text:
             text, self._text = self._text, b""
-            if self.inner and self.inner[-1].is_location and _NOT_IN_URL.search(text.strip()):
+            if self.inner and (_NOT_IN_URL if self.inner[-1].is_location else _MARKUP).search(text.strip()):
                 self.inner[-1].has_markup = True
             self.give_text(text, self._text_start)
 
