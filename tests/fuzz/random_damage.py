@@ -187,6 +187,7 @@ _PAGE = "https://pages.example/{}"
 _FEED_LINK = "https://feed.example/"
 _PICTURE = "https://pictures.example/{}.png"
 _KNOWN = re.compile(rb"https://pages\.example/\w+")
+_CONTROLS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]|\xef\xbf[\xbe\xbf]")
 _EXTENSIONS = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1" xmlns:xhtml="http://www.w3.org/1999/xhtml"'
 
 
@@ -277,13 +278,13 @@ def _damage(body: bytes, rng: Random) -> bytes:
 
 
 def _is_well_formed(body: bytes) -> bool:
-    """Whether the markup is; bytes that cannot be decoded are characters."""
+    """Whether the markup is: bytes that cannot be decoded, and control characters, are no part of it."""
     try:
         body.decode()
     except UnicodeDecodeError:
         body = body.decode("latin-1").encode()
     try:
-        ElementTree.fromstring(body)  # noqa: S314 - of our own making
+        ElementTree.fromstring(_CONTROLS.sub(b" ", body))  # noqa: S314 - of our own making
     except (ElementTree.ParseError, LookupError, ValueError):  # the others: a charset that Python does not have
         return False
     return True

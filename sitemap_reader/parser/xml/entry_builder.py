@@ -125,7 +125,7 @@ class EntryBuilder:
         self.abandon: Callable[[], None] = lambda: None  # forgets it
         self.rename: Callable[[str], None] = lambda name: None  # gives the open element in an entry another name
         self.line: Callable[[], int] = lambda: 1  # the line of the last event
-        self.check_between: Callable[[], None] = lambda: None  # at other markup outside entries
+        self.settle_text: Callable[[], None] = lambda: None  # looks at the text before other markup outside entries
         self.skip: Callable[[int, int], None] = lambda size, breaks: None  # bytes and lines that expat is not given
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
@@ -226,6 +226,7 @@ class EntryBuilder:
         closed: Element | None = None  # the element that the last tag ended; None where it began one
         elements = 0  # number of elements in it
         text: list[str] = []  # since the last tag
+        remnants: list[tuple[int, str]] = []  # lines and rests of tags, since the last event outside entries
         settled = self._buffer.entry_start
         section = 0  # where the last CDATA section begins in text
         self.last_event = None
@@ -323,14 +324,23 @@ class EntryBuilder:
                 text[:] = "<" if "<" in read else ""  # find_remnant() needs no more of it
                 if ">" in read:
                     find_remnant(read)
-                    emit_repairs()
 
         def find_remnant(read: str) -> None:
             match = _REMNANT.search(read)
             if match and "<" not in read[: match.start()]:  # else a tag of a template, which was read as text
                 raw = read[max(0, match.end() - _EXCERPT_CHARACTERS) : match.end()].replace("\0", " ").split()[-1]
-                what = "the rest of a tag stands outside of any field: an entry may be lost"
-                self._repairs.add("S01", what, line(), raw, "error")
+                remnants.append((line(), raw))
+
+        def report_remnants() -> None:
+            """At an event that is final: what expat read of an entry up to a fault is read again."""
+            what = "the rest of a tag stands outside of any field: an entry may be lost"
+            for at, raw in remnants:
+                self._repairs.add("S01", what, at, raw, "error")
+            remnants.clear()
+
+        def settle_text() -> None:
+            check_between()
+            report_remnants()
 
         def find_stray_link(ancestor: Ancestor) -> None:
             """Looks for a second link of a feed, which may be the link of an entry."""
@@ -345,6 +355,7 @@ class EntryBuilder:
             if not len(entry.element):
                 self.last_event_is_tag = bool(entry.element.text) or self._buffer.bytes_before(settled) != b"/>"
             self.after_entry = True
+            report_remnants()
             entry.problems = self._repairs.take()
             if entry.problems:
                 self.lost_location = self.lost_location or not any(map(locates, entry.element))
@@ -369,6 +380,7 @@ class EntryBuilder:
             entry, closed, settled = None, None, self._buffer.entry_start
             stack.clear()
             text.clear()
+            remnants.clear()
             self.last_event = None
 
         def complete_fields() -> int:
@@ -440,6 +452,7 @@ class EntryBuilder:
             text.clear()
 
         def emit_repairs() -> None:
+            report_remnants()
             out.extend(self._repairs.take())
 
         def rename(name: str) -> None:
@@ -475,7 +488,7 @@ class EntryBuilder:
         self.open_entry, self.abandon = open_entry_now, abandon
         self.complete_fields, self.rename = complete_fields, rename
         self.count_elements = lambda: elements
-        self.line, self.skip, self.check_between = line, skip, check_between
+        self.line, self.skip, self.settle_text = line, skip, settle_text
         parser.StartCdataSectionHandler = start_section
         parser.EndCdataSectionHandler = end_section
         parser.ProcessingInstructionHandler = instruction

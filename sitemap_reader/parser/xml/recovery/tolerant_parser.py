@@ -276,7 +276,7 @@ class TolerantParser(StructureRules):
         self._explain_fault()
         builder, buffer = self._builder, self._buffer
         if builder.last_event is None:
-            builder.check_between()
+            builder.settle_text()
             buffer.drop_until(self.position)
         else:
             buffer.begin_entry(builder.last_event, self.position)
