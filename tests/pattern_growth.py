@@ -68,7 +68,7 @@ def growth(pattern: re.Pattern[Any], methods: Iterable[str], size: int = SHORT) 
         call = partial(seconds, pattern, method)
         short = call(attempt.text(size), MOST_SECONDS)
         if short >= MOST_SECONDS:
-            return Growth(method, attempt, short, math.inf)
+            return Growth(method, attempt, MOST_SECONDS, math.inf)
         if short < FLOOR_SECONDS:
             continue
         few = size // 2 if short > 10 * FLOOR_SECONDS else size
@@ -86,15 +86,16 @@ def growth(pattern: re.Pattern[Any], methods: Iterable[str], size: int = SHORT) 
 
 
 def seconds(pattern: re.Pattern[Any], method: str, text: str, limit: float = MOST_SECONDS) -> float:
-    """The processor time of one call, which ends at the limit."""
+    """The processor time of one call, which ends at the limit: infinite."""
     subject = text.encode("latin-1", "replace") if isinstance(pattern.pattern, bytes) else text
     started = time.process_time()
-    with _time_limit(limit):
+    with suppress(TimeoutError), _time_limit(limit):
         if method in {"match", "fullmatch", "search"}:
             getattr(pattern, method)(subject)
         else:  # each of the others finds all matches
             pattern.findall(subject)
-    return time.process_time() - started
+        return time.process_time() - started
+    return math.inf
 
 
 @contextmanager
@@ -105,8 +106,7 @@ def _time_limit(limit: float) -> Iterator[None]:
     before = signal.signal(signal.SIGPROF, stop)  # `re` checks for signals every 4,096 steps
     signal.setitimer(signal.ITIMER_PROF, limit)
     try:
-        with suppress(TimeoutError):
-            yield
+        yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
