@@ -211,6 +211,7 @@ REFUSED: dict[str, list[tuple[str, str]]] = {
         ('javascript:alert("<b>")', "U02"),
         ("data:text/html,<p>", "U02"),
         ("http:<b>", "U15"),
+        ("https://example.com/a>https://example.com/b", "U15"),
         ("mailto:info@example.com", "U02"),
         ("data:text/plain,a", "U02"),
         ("data:text/html;base64,aHR0cDovL2V4YW1wbGUuY29tLw==", "U02"),

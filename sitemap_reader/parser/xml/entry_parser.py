@@ -286,9 +286,9 @@ class Recovery:
 
     def _may_hold_entry(self, start: int, stop: int) -> bool:
         """Whether a part of an entry may stand in bytes that are skipped."""
-        data = self._buffer.data
+        data = self._buffer.data  # in which either may begin before `stop`
         has_url = self._repairs.is_damaged and data.find(b"://", start, stop + 2) >= 0
-        return has_url or (self._is_after_root and find_part(data, start, stop) is not None)
+        return has_url or (self._is_after_root and find_part(data, start, stop + 1) is not None)
 
     def _end_early(self, offset: int, *, is_tolerant: bool) -> None:
         """Ends reading where the bytes end early, and keeps the complete fields of the last entry."""

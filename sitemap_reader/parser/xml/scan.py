@@ -38,7 +38,7 @@ DATA = frozenset(b"lastmod changefreq priority pubDate".split())
 holds_entry = re.compile(rb"<(?:[\w.-]+:)?(?:(?i:url|sitemap)|item|entry|loc)[\s/>]").search
 
 # A tag of an entry or of its location; not that of HTML's <link>, which has no end tag.
-find_part = re.compile(rb"<(?:/?(?:[\w.-]+:)?(?:(?i:url|sitemap)|item|entry|loc)[\s/>]|/link\s*>)").search
+find_part = re.compile(rb"<(?:/?(?:[\w.-]+:)?(?:(?i:url|sitemap)|item|entry|loc)[\s/>]|/link[\s>])").search
 
 
 # A URL in the text behind a tag without a prefix: not that of an extension.
