@@ -138,8 +138,9 @@ def text_of(element: Element) -> str:
 
 
 def count_urls(element: Element) -> int:
-    """How many texts of its elements hold a URL; not those of extensions."""
-    return sum("://" in (each.text or "") for each in element.iter() if not set(":}") & set(each.tag))
+    """How many of its elements hold a URL, in their text or an attribute; not those of extensions."""
+    own = (each for each in element.iter() if not set(":}") & set(each.tag))
+    return sum(any("://" in text for text in (each.text or "", *each.attrib.values())) for each in own)
 
 
 def stripped(element: Element) -> str:

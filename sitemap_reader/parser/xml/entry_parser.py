@@ -30,7 +30,7 @@ from .recovery.structure import Lost
 from .recovery.tolerant_parser import TolerantParser
 from .repair_log import RepairLog
 from .replay_buffer import ReplayBuffer
-from .scan import blank_doctype, epilog_end, find_part, holds_entry, line_breaks, next_resume_point, urls_in_text
+from .scan import blank_doctype, epilog_end, find_part, holds_entry, line_breaks, next_resume_point, tags_with_urls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -330,7 +330,7 @@ class Recovery:
         problem = report("S01", f"{lost}: lost up to the next entry{lost.advice}", line=lost.line)
         opened, start = self._tolerant.take_opened(), self._buffer.relative(self._tolerant.entry_start)
         is_kept = self._emit(opened, problem, keeps_entry=lost.keeps_entry)
-        found = urls_in_text(self._buffer.data, start, self._buffer.relative(lost.resume))
+        found = tags_with_urls(self._buffer.data, start, self._buffer.relative(lost.resume))
         if not (is_kept and opened) or len(found) > count_urls(opened.entry.element):
             self.complete = False  # one of the URLs may be that of the next entry
         self._is_after_root = self._builder.is_over

@@ -41,8 +41,8 @@ holds_entry = re.compile(rb"<(?:[\w.-]+:)?(?:(?i:url|sitemap)|item|entry|loc)[\s
 find_part = re.compile(rb"<(?:/?(?:[\w.-]+:)?(?:(?i:url|sitemap)|item|entry|loc)[\s/>]|/link[\s>])").search
 
 
-# A URL in the text behind a tag without a prefix: not that of an extension.
-urls_in_text = re.compile(rb"<(?![\w.-]+:)[^<>]*>[^<]*://").findall
+# A URL in a tag without a prefix, or in the text behind it: not that of an extension.
+tags_with_urls = re.compile(rb"<(?![\w.-]+:)[^<>]*(?:>[^<]*)?://").findall
 
 
 def holds_part(data: bytes | bytearray, start: int = 0, stop: int | None = None) -> bool:

@@ -171,6 +171,10 @@ class StructureRules(EventSource):
         is_inside = name in (b"loc", b"link") and depth > 1
         return (is_repeated or is_inside) and not any(element.namespaces for element in self.inner)
 
+    def _is_second_link(self, token: Token) -> bool:
+        is_feed = not self._builder.vocabulary.implied_entry
+        return is_feed and self._location == token.name and is_alternate(token)
+
     def _report_stray_url(self, repairs: int) -> None:
         """Where the markup around a stray URL was repaired, that may be all that is left of an entry."""
         found, self._stray_url, self._repairs_outside = self._stray_url, None, 0
@@ -327,9 +331,10 @@ class StructureRules(EventSource):
         if is_inside:
             self.inner[-1].has_markup = True
             self._has_fields = self._has_fields or (bool(self._location) and token.local not in LOCATIONS)
-            is_link = len(self.inner) == 1 and token.local == b"link"  # Atom's
-            if is_empty and is_link:
+            if len(self.inner) == 1 and is_alternate(token):
                 self._location = token.name
+            elif len(self.inner) == 1 and token.local == b"link" and is_empty:
+                self._location = self._location or b"href"  # of another relation
         self.give_start(token, found, is_entry=is_inside or is_entry)
         if read != token.written or not is_whole:
             self._read_as(token, read, sure=self.knows(token.name))
@@ -454,6 +459,11 @@ class StructureRules(EventSource):
         """Whether the innermost element is a text field, in which any character may stand."""
         name = self.inner[-1].name if self.inner else self.outer[-1] if self.outer else b""
         return self.knows(name) and local(name) in TEXTS
+
+
+def is_alternate(token: Token) -> bool:
+    """Whether it is a link of Atom that locates its entry (RFC 4287 4.2.7.2)."""
+    return token.local == b"link" and b"href" in token.rest and (b"rel" not in token.rest or b"alternate" in token.rest)
 
 
 def lacks_end(token: Token) -> bool:

@@ -223,7 +223,7 @@ class TolerantParser(StructureRules):
         self._budget.spend(TOKEN_STEPS + LEVEL_STEPS * len(self.inner) + self.position - self._text_start)
         was_inside = bool(self.inner)
         self._find_stray_url(token.text)
-        if token.kind == "start" and token.local == b"link" and not self.inner:
+        if token.kind == "start" and token.local == b"link" and (not self.inner or self._is_second_link(token)):
             self._find_stray_url(token.rest)
         if token.text and not token.text.isspace():
             if was_inside:
