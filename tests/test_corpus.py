@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 CASES = cases()
 ROOT = Path(__file__).parent.parent
 # Entries after the end of the root element: truncated there, the file is a complete document.
-MORE_BEHIND_THE_END = frozenset({"damage/second-root.xml", "damage/behind-an-empty-root.xml"})
+MORE_BEHIND_THE_END = frozenset(
+    f"damage/{name}.xml" for name in ("second-root", "behind-an-empty-root", "item-behind-another-root-end")
+)
 CUTS = examples(12)
 
 every_group = pytest.mark.parametrize("some", cases_by_group().values(), ids=cases_by_group())

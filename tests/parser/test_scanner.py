@@ -18,7 +18,7 @@ import plain_documents
 import pytest
 from calls import calls_of
 from corpus_cases import Case, cases_by_group
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tiers import examples, needs_scanner
 
@@ -143,6 +143,7 @@ DOCUMENTS = [plain_documents, extension_documents, feed_documents]
 
 @pytest.mark.parametrize("documents", DOCUMENTS)
 @given(st.integers(0, 2**32))
+@example(1587186)  # cut between the two characters of a line break
 @settings(max_examples=examples(400, 40))
 def test_made_up_documents_give_the_same(documents: ModuleType, seed: int) -> None:
     check_made_up(seed, documents)

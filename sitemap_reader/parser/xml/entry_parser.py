@@ -296,6 +296,8 @@ class Recovery:
         if is_tolerant:  # behind the text
             begun = data.find(b"<", start)
             start = len(data) if begun < 0 else begun
+        if data.endswith(b"\r"):  # expat may have read it as a line break, or wait for a `\n`
+            start = min(start, len(data) - 1)
         what = self._unended_at(start) or "the end of the root element was not reached"
         self.cut = True
         ends = data.startswith(b"</", start)
