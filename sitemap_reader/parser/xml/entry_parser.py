@@ -30,7 +30,7 @@ from .recovery.structure import Lost
 from .recovery.tolerant_parser import TolerantParser
 from .repair_log import RepairLog
 from .replay_buffer import ReplayBuffer
-from .scan import blank_doctype, epilog_end, find_part, holds_entry, line_breaks, next_resume_point, tags_with_urls
+from .scan import blank_doctype, epilog_end, find_part, holds_part, line_breaks, next_resume_point, tags_with_urls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -362,7 +362,7 @@ class Recovery:
                 raise buffer.unended_token(buffer.start)
             self._wake_bytes = 2 * len(buffer) if point.is_unended else 0
             self.stopped = final
-            if final and self._is_after_root and point.is_unended and holds_entry(buffer.data):
+            if final and self._is_after_root and point.is_unended and holds_part(buffer.data):
                 what = self._unended_at(0) or ""
                 self._builder.out.append(report("S01", what, line=buffer.line_at(buffer.start)))
                 self.complete = False
