@@ -311,7 +311,7 @@ class TolerantParser(StructureRules):
         self._give_pending()
         self._characters.controls(content, offset)
         is_text = len(self.inner) > 1 and self.inner[-1].local not in DATA
-        if holds_entry(content) and (SECTION in content or not is_text):
+        if (holds_entry(content) and not is_text) or (SECTION in content and holds_part(content)):
             self._note("a CDATA section holds entries, which may be lost", raw, sure=False)
         else:
             self._check_hiding("a CDATA section", content)
