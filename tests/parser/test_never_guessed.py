@@ -88,6 +88,8 @@ ROWS: list[tuple[str, str, str, bool]] = [
     ("an item's start is lost", rss(f"<item><link>{A}</link></item><title>x</title><link>{B}</link></item>"),
      "a z", False),
     ("two ends of an item", rss(f"<item><link>{A}</link></item></item>"), "a z", True),
+    ("an Atom entry's start is lost", atom(f'<entry><link href="{A}"/><<x/><link href="{B}/related"/></entry>'),
+     "a z", False),
     ("a title is no item", rss(f'<item><guid isPermaLink="false">x</guid>"title>a</title><link>{A}</link></item>'),
      "a z", False),
     ("the second location is broken", urlset(f"<url><loc>{A}</loc><loc>{B}]]></loc></url>"), "a z", False),

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ....model.limits import over_limit
+from ..elements import ALTERNATE
 from ..errors import REPAIR_STEPS, Stop
 from ..scan import ROOTS, local, names_location
 from .event_source import EventSource, OpenElement
@@ -463,7 +464,10 @@ class StructureRules(EventSource):
 
 def is_alternate(token: Token) -> bool:
     """Whether it is a link of Atom that locates its entry (RFC 4287 4.2.7.2)."""
-    return token.local == b"link" and b"href" in token.rest and (b"rel" not in token.rest or b"alternate" in token.rest)
+    if token.local != b"link":
+        return False
+    found = {each.name: each.value.decode().strip().lower() for each in attributes(token.rest).found}
+    return b"href" in found and found.get(b"rel", "alternate") in ALTERNATE
 
 
 def lacks_end(token: Token) -> bool:
