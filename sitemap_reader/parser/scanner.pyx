@@ -822,13 +822,13 @@ cdef Result scan_element(
     result = read_field(s, settings, found, entry, rule.kind, &text)
     if result != OTHER:
         return result
-    if rule.kind == LOC and holds_markup(s, found, &text):
+    if rule.kind == LOC and holds_greater_than(s, found, &text):
         return OTHER
     entry.state = ODD
     return READ
 
 
-cdef inline bint holds_markup(Scan* s, Entries* found, Span* loc) noexcept nogil:
+cdef inline bint holds_greater_than(Scan* s, Entries* found, Span* loc) noexcept nogil:
     """Whether a location holds a `>`, which EntryBuilder looks at."""
     return memchr(text_start(s.data, found, loc), c">", loc.size) != NULL
 
@@ -1192,7 +1192,7 @@ cdef Result finish_item(Scan* s, Settings* settings, Entries* found, Entry* entr
             return OTHER
         loc = item.guid
     result = read_loc(s, settings, found, entry, &loc)
-    if result == NO_MEMORY or (result == OTHER and holds_markup(s, found, &loc)):
+    if result == NO_MEMORY or (result == OTHER and holds_greater_than(s, found, &loc)):
         return result
     if result == OTHER:
         entry.state = ODD

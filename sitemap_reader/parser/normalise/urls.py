@@ -136,9 +136,9 @@ _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.ASCII | re.IGNORECASE)
 def _clean(text: str, base: str | None, notes: list[Note]) -> str:
     if len(text) >= PROTOCOL_MAX_LOC_CHARACTERS:
         notes.append(("U03", f"{len(text):,} characters, the protocol allows 2,047"))
-    match = _HTTP.fullmatch(text)
     if "://" in text.partition(">")[2]:  # never in a genuine URL
         raise _RejectedError("U15", "markup before another URL")
+    match = _HTTP.fullmatch(text)
     if match is None:
         match = _HTTP.fullmatch(_resolve(text, base))
         notes.append(("U01", "relative URL, resolved against the document"))

@@ -139,7 +139,7 @@ def text_of(element: Element) -> str:
 
 def count_urls(element: Element) -> int:
     """How many of its elements hold a URL, in their text or an attribute; not those of extensions."""
-    own = (each for each in element.iter() if not set(":}") & set(each.tag))
+    own = (each for each in element.iter() if is_core(each.tag))
     return sum(any("://" in text for text in (each.text or "", *each.attrib.values())) for each in own)
 
 

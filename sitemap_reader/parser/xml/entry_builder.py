@@ -476,7 +476,7 @@ class EntryBuilder:
             check_hiding("a CDATA section", content)
 
         def check_hiding(what: str, content: str) -> None:
-            if "://" in content and holds_part(content.encode()):
+            if holds_part(content.encode()):
                 self._repairs.note_hiding(what, line())
 
         def instruction(target: str, content: str) -> None:

@@ -284,12 +284,6 @@ class Recovery:
         self._is_after_root = True
         return self._skip_to_entry(offset, final=final)
 
-    def _may_hold_entry(self, start: int, stop: int) -> bool:
-        """Whether a part of an entry may stand in bytes that are skipped."""
-        data = self._buffer.data  # in which either may begin before `stop`
-        has_url = self._repairs.is_damaged and data.find(b"://", start, stop + 2) >= 0
-        return has_url or (self._is_after_root and find_part(data, start, stop + 1) is not None)
-
     def _end_early(self, offset: int, *, is_tolerant: bool) -> None:
         """Ends reading where the bytes end early, and keeps the complete fields of the last entry."""
         data, start = self._buffer.data, self._buffer.relative(offset)
@@ -330,13 +324,24 @@ class Recovery:
         self._budget.spend(LOST_STEPS)
         self._repairs.is_damaged = True
         problem = report("S01", f"{lost}: lost up to the next entry{lost.advice}", line=lost.line)
-        opened, start = self._tolerant.take_opened(), self._buffer.relative(self._tolerant.entry_start)
+        opened = self._tolerant.take_opened()
         is_kept = self._emit(opened, problem, keeps_entry=lost.keeps_entry)
-        found = tags_with_urls(self._buffer.data, start, self._buffer.relative(lost.resume))
-        if not (is_kept and opened) or len(found) > count_urls(opened.entry.element):
-            self.complete = False  # one of the URLs may be that of the next entry
+        if not (is_kept and opened) or self._has_lost_url(opened, lost.resume):
+            self.complete = False
         self._is_after_root = self._builder.is_over
         return self._skip_to_entry(lost.resume, final=final)
+
+    def _has_lost_url(self, opened: OpenEntry, stop: int) -> bool:
+        """Whether the bytes of a kept entry have a URL that it has not: that of the next one, perhaps."""
+        start = self._buffer.relative(self._tolerant.entry_start)
+        found = tags_with_urls(self._buffer.data, start, self._buffer.relative(stop))
+        return len(found) > count_urls(opened.entry.element)
+
+    def _may_hold_entry(self, start: int, stop: int) -> bool:
+        """Whether a part of an entry may stand in bytes that are skipped."""
+        data = self._buffer.data  # in which either may begin before `stop`
+        has_url = self._repairs.is_damaged and data.find(b"://", start, stop + 2) >= 0
+        return has_url or (self._is_after_root and find_part(data, start, stop + 1) is not None)
 
     def _skip_to_entry(self, offset: int, *, final: bool) -> bool:
         """Has the tolerant parser go on at the next entry, or the end of the root; False while there is neither."""

@@ -36,11 +36,8 @@ ROOTS = frozenset(b"urlset sitemapindex rss RDF feed channel".split())
 DATA = frozenset(b"lastmod changefreq priority pubDate".split())
 # Whether there is the start tag of an entry, or of the location of one.
 holds_entry = re.compile(rb"<(?:[\w.-]+:)?(?:(?i:url|sitemap)|item|entry|loc)[\s/>]").search
-
 # A tag of an entry or of its location; not that of HTML's <link>, which has no end tag.
 find_part = re.compile(rb"<(?:/?(?:[\w.-]+:)?(?:(?i:url|sitemap)|item|entry|loc)[\s/>]|/link[\s>])").search
-
-
 # A URL in a tag without a prefix, or in the text behind it: not that of an extension.
 tags_with_urls = re.compile(rb"<(?![\w.-]+:)[^<>]*(?:>[^<]*)?://").findall
 

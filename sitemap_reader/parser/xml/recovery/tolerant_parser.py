@@ -344,17 +344,20 @@ class TolerantParser(StructureRules):
     def _comment(self, token: Token) -> None:
         """XML 1.0 2.5: no `--` inside a comment."""
         inner = token.written[4:-3]
-        self._check_hiding("a comment", inner)
+        is_hiding = self._check_hiding("a comment", inner)
         if b"--" in inner or inner.endswith(b"-") or has_controls(inner):
             # The end of the first of two may be damaged, with entries between.
-            is_one = not (b"<!--" in inner or b"->" in inner or has_hole(inner) or holds_part(inner))
+            is_one = not (b"<!--" in inner or b"->" in inner or has_hole(inner) or is_hiding)
             more = "" if is_one else ", and what else may stand in it"
             self._note(f"a malformed comment was skipped{more}", token.written[:_SNIPPET_BYTES], sure=is_one)
 
-    def _check_hiding(self, what: str, content: bytes) -> None:
-        if holds_part(content):
+    def _check_hiding(self, what: str, content: bytes) -> bool:
+        """Notes and returns whether it holds a part of an entry."""
+        is_hiding = holds_part(content)
+        if is_hiding:
             self._repairs.note_hiding(what, self.CurrentLineNumber)
             self._repairs.is_damaged = self._repairs.is_damaged or has_controls(content)  # at its end, perhaps
+        return is_hiding
 
     def _instruction(self, token: Token) -> None:
         if not token.is_well_formed:
