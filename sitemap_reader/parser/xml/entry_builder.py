@@ -301,7 +301,7 @@ class EntryBuilder:
                 element.text = read = "".join(text)
                 text.clear()
                 if ">" in read and is_location(element):
-                    self._repairs.note_hiding("a location", line())
+                    note_hiding("a location")
                 if len(read) > max_text:
                     raise too_long_text()
             closed = element
@@ -347,7 +347,7 @@ class EntryBuilder:
             is_link = ancestor.name == b"link" and "://" in "".join(text)
             if is_link and not (ancestors and ancestors[-1].name in _WITH_LINK):
                 if self._has_feed_link:
-                    self._repairs.note_hiding("a link outside of entries", line())
+                    note_hiding("a link outside of entries")
                 self._has_feed_link = True
 
         def close_entry(entry: Entry) -> None:
@@ -477,7 +477,10 @@ class EntryBuilder:
 
         def check_hiding(what: str, content: str) -> None:
             if holds_part(content.encode()):
-                self._repairs.note_hiding(what, line())
+                note_hiding(what)
+
+        def note_hiding(what: str) -> None:
+            self._repairs.note_hiding(what, line(), parser.CurrentByteIndex + shift)
 
         def instruction(target: str, content: str) -> None:
             if "<" in content and holds_entry(content.encode()):

@@ -67,7 +67,7 @@ class RepairLog:
         self.made = 0
         self.is_error = False
         self.is_damaged = False
-        self._hiding: tuple[str, int] | None = None  # what may hide an entry, and its line; the first
+        self._hiding: tuple[str, int, int] | None = None  # the first that may hide an entry, its line and offset
         self._max_reported = limits.max_entry_problems
         self._max_repairs = limits.max_repairs
         self._problems: list[Problem] = []
@@ -107,14 +107,19 @@ class RepairLog:
         if severity == "error":
             self._more_severity = severity
 
-    def note_hiding(self, what: str, line: int) -> None:
+    def note_hiding(self, what: str, line: int, offset: int) -> None:
         """Notes that a comment or the like holds a part of an entry: no fault, unless its own markup is damaged."""
-        self._hiding = self._hiding or (what, line)
+        self._hiding = self._hiding or (what, line, offset)
+
+    def forget_hiding(self, offset: int) -> None:
+        """Forgets what was noted from an offset on, as the bytes there are read again."""
+        if self._hiding is not None and self._hiding[2] >= offset:
+            self._hiding = None
 
     def report_hiding(self) -> None:
         """At the end of the document: reports that once, if other markup of the document is damaged."""
         if self.is_damaged and self._hiding is not None:
-            what, line = self._hiding
+            what, line, _ = self._hiding
             self.add("S01", f"as markup is damaged, {what} may hold an entry, which is lost", line, severity="error")
 
     def take(self) -> tuple[Problem, ...]:

@@ -72,6 +72,7 @@ class TolerantParser(StructureRules):
     def begin(self, fault: XmlFault) -> None:
         """Reads on from the beginning of the buffer, where expat stopped at a fault."""
         self._fault, self._made_at_fault = fault, self._repairs.made
+        self._repairs.forget_hiding(self._buffer.start)
         self.attach()
         self.go_on()
 
@@ -355,7 +356,7 @@ class TolerantParser(StructureRules):
         """Notes and returns whether it holds a part of an entry."""
         is_hiding = holds_part(content)
         if is_hiding:
-            self._repairs.note_hiding(what, self.CurrentLineNumber)
+            self._repairs.note_hiding(what, self.CurrentLineNumber, self.CurrentByteIndex)
             self._repairs.is_damaged = self._repairs.is_damaged or has_controls(content)  # at its end, perhaps
         return is_hiding
 
