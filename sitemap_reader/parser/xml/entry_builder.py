@@ -15,7 +15,7 @@ import attrs
 
 from ...model.limits import over_limit
 from ...model.problems import Problem, report
-from .elements import XML_BASE, Entry, Vocabulary, clark, is_core, text_of
+from .elements import ALTERNATE, XML_BASE, Entry, Vocabulary, clark, is_core, text_of
 from .errors import EVENT_STEPS, Misplaced, Stop, TooLong
 from .scan import DATA, ROOTS, declared_namespaces, holds_entry, holds_part, local, names_location, tag_name
 
@@ -359,6 +359,8 @@ class EntryBuilder:
             entry.problems = self._repairs.take()
             if entry.problems:
                 self.lost_location = self.lost_location or not any(map(locates, entry.element))
+            if not vocabulary.implied_entry and len(list(filter(is_alternate, entry.element))) > 1:
+                note_hiding("a second link of an entry")
             out.append(entry)
 
         def too_long_text() -> Stop:
@@ -374,6 +376,9 @@ class EntryBuilder:
 
         def is_location(child: Element) -> bool:
             return child.tag == vocabulary.location and bool(text_of(child).strip() or child.get("href"))
+
+        def is_alternate(child: Element) -> bool:
+            return is_location(child) and (child.get("rel") or "alternate").strip().lower() in ALTERNATE
 
         def abandon() -> None:
             nonlocal entry, closed, settled

@@ -96,7 +96,7 @@ class EntryParser:
     @property
     def is_after_entry(self) -> bool:
         """Whether all is read, up to the end tag of an entry."""
-        is_read = not (self._buffer.data or self._recovery.is_skipping or self.stopped)
+        is_read = not (self._buffer.data or self._recovery.is_pending or self.stopped)
         return is_read and self.builder.after_entry
 
     @property
@@ -216,6 +216,11 @@ class Recovery:
         self._wake_bytes = 0  # size of the buffer from which on that is looked for again
         self._is_after_root = False  # skipping what follows the root element
 
+    @property
+    def is_pending(self) -> bool:
+        """Whether it skips to the next entry, or has found a URL that is reported there."""
+        return self.is_skipping or self._tolerant.has_stray_url
+
     def recover(self, fault: XmlFault, *, final: bool) -> bool:
         """Reads on where expat stopped; whether expat can go on."""
         if self._buffer.is_too_long(fault.offset):
@@ -281,7 +286,7 @@ class Recovery:
         what, line = "content follows the end of the root element", self._buffer.line_at(offset)
         self._tolerant.count_fault(offset)
         self._builder.out.append(report("S01", what, line=line, severity="warning"))
-        self._is_after_root = True
+        self._repairs.has_epilog = self._is_after_root = True
         return self._skip_to_entry(offset, final=final)
 
     def _end_early(self, offset: int, *, is_tolerant: bool) -> None:

@@ -60,13 +60,13 @@ class RepairLog:
 
     The last of so many is a count. `made` is the number of all repairs of the document: Stop above max_repairs.
     `is_error` is True once a repair that was taken or lost may have cost an entry, `is_damaged` once markup was
-    repaired or lost.
+    repaired or lost, `has_epilog` once content followed the root element.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.made = 0
         self.is_error = False
-        self.is_damaged = False
+        self.is_damaged = self.has_epilog = False
         self._hiding: tuple[str, int, int] | None = None  # the first that may hide an entry, its line and offset
         self._max_reported = limits.max_entry_problems
         self._max_repairs = limits.max_repairs
@@ -118,7 +118,7 @@ class RepairLog:
 
     def report_hiding(self) -> None:
         """At the end of the document: reports that once, if other markup of the document is damaged."""
-        if self.is_damaged and self._hiding is not None:
+        if (self.is_damaged or self.has_epilog) and self._hiding is not None:
             what, line, _ = self._hiding
             self.add("S01", f"as markup is damaged, {what} may hold an entry, which is lost", line, severity="error")
 

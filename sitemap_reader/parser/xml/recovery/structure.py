@@ -93,6 +93,11 @@ class StructureRules(EventSource):
         self._location = b""  # the name of its location
         self._has_fields = False  # after that
 
+    @property
+    def has_stray_url(self) -> bool:
+        """Whether a URL outside of any location waits for the next entry, where it is reported or forgotten."""
+        return self._stray_url is not None
+
     # --- entries ---
 
     def _begin_entry(self) -> None:
@@ -156,7 +161,7 @@ class StructureRules(EventSource):
         if self.inner:
             name = self.inner[-1].name
             is_known = len(self.inner) > 1 and (b":" in name or self.knows(name))
-            is_expected = is_known and not self._is_second_location(name, len(self.inner) - 1)
+            is_expected = is_known and not self._is_inner_location(name, len(self.inner) - 1)
         else:
             is_feed = not self._builder.vocabulary.implied_entry
             # The feed's own links precede its items.
@@ -166,15 +171,9 @@ class StructureRules(EventSource):
         if not is_expected:
             self._stray_url = self.CurrentLineNumber, written
 
-    def _is_second_location(self, name: bytes, depth: int) -> bool:
+    def _is_inner_location(self, name: bytes, depth: int) -> bool:
         """Whether an element of this name, so deep in the entry, may locate an entry whose start is lost."""
-        is_repeated = name == b"link" == self._location  # of links the first counts, of <loc> each
-        is_inside = name in (b"loc", b"link") and depth > 1
-        return (is_repeated or is_inside) and not any(element.namespaces for element in self.inner)
-
-    def _is_second_link(self, token: Token) -> bool:
-        is_feed = not self._builder.vocabulary.implied_entry
-        return is_feed and self._location == token.name and is_alternate(token)
+        return name in (b"loc", b"link") and depth > 1 and not any(element.namespaces for element in self.inner)
 
     def _report_stray_url(self, repairs: int) -> None:
         """Where the markup around a stray URL was repaired, that may be all that is left of an entry."""

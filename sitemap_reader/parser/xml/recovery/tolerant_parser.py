@@ -224,7 +224,7 @@ class TolerantParser(StructureRules):
         self._budget.spend(TOKEN_STEPS + LEVEL_STEPS * len(self.inner) + self.position - self._text_start)
         was_inside = bool(self.inner)
         self._find_stray_url(token.text)
-        if token.kind == "start" and token.local == b"link" and (not self.inner or self._is_second_link(token)):
+        if token.kind == "start" and token.local == b"link" and not self.inner:
             self._find_stray_url(token.rest)
         if token.text and not token.text.isspace():
             if was_inside:
@@ -251,7 +251,7 @@ class TolerantParser(StructureRules):
             is_location = own in LOCATIONS
             if is_location:
                 is_other = is_entry and self._may_locate_another_entry(name)
-                is_other = is_other or self._is_second_location(name, len(self.inner))
+                is_other = is_other or self._is_inner_location(name, len(self.inner))
             else:
                 is_other = own in CONTAINERS
             is_unusual = is_other or (b">" in content and names_location(name))
