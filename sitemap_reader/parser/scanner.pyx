@@ -1159,11 +1159,11 @@ cdef inline bint is_attribute(
 
 
 cdef Result add_atom_link(Scan* s, Entries* found, Item* item) noexcept nogil:
-    """The first link to the page itself: without rel, or with one of these."""
+    """The link to the page itself: without rel, or with one of these. OTHER at a second one (EntryBuilder notes it)."""
     cdef Attribute* href = find_attribute(s, b"href", 4)
     cdef Attribute* rel = find_attribute(s, b"rel", 3)
     cdef Bytes p
-    if item.link.size or href == NULL:
+    if href == NULL or href.value == href.value_end:
         return READ
     if rel != NULL and rel.value != rel.value_end:
         p = rel.value
@@ -1175,6 +1175,8 @@ cdef Result add_atom_link(Scan* s, Entries* found, Item* item) noexcept nogil:
             rel.value, rel.value_end, IANA_ALTERNATE, strlen(IANA_ALTERNATE)
         ):
             return READ
+    if item.link.size:
+        return OTHER
     return READ if decode_attribute(s, href, found, True, &item.link) else NO_MEMORY
 
 

@@ -117,7 +117,7 @@ def vocabulary() -> Vocabulary:
 def test_names_in_capitals_are_read_and_reported_once() -> None:
     names = vocabulary()
     received: list[tuple[str, str]] = []
-    names.note = lambda code, message, name: received.append((message, name))
+    names.note = lambda name, code, message, field: received.append((message, field))
     assert [names[name] for name in ("URL", "urn:root}Loc", "URL", "urn:image}LOC", "urn:foreign}URL", "TITLE")] == [
         *("url", "loc", "url", "image:LOC", "urn:foreign}URL", "TITLE")
     ]

@@ -259,17 +259,19 @@ _ATOM_TAGS = frozenset({"entry", "link", *ATOM_DATES})
 
 def rss_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<rss>` or `<RDF>`."""
-    return Vocabulary(RSS, namespace, frozenset({"item"}), "link", tags=_RSS_TAGS, judge=wrong_namespace)
+    names = frozenset({"item"})
+    return Vocabulary(RSS, namespace, names, "link", tags=_RSS_TAGS, is_link=_is_link, judge=wrong_namespace)
 
 
 def atom_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<feed>`."""
-    return Vocabulary(ATOM, namespace, frozenset({"entry"}), "link", tags=_ATOM_TAGS, judge=wrong_namespace)
+    names = frozenset({"entry"})
+    return Vocabulary(ATOM, namespace, names, "link", tags=_ATOM_TAGS, is_link=_is_alternate, judge=wrong_namespace)
 
 
 def rss_entries(item: Entry, limits: Limits) -> list[RawEntry]:
     """The RawEntry of an RSS item: its first `link` that is not empty, else a `guid` that is a permalink."""
-    links = [child for child in item.element if child.tag == "link" and _text(child)]
+    links = list(filter(_is_link, item.element))
     link = links[0] if links else next((child for child in item.element if _is_permalink(child)), None)
     loc = _text(link) if link is not None else ""
     problems = list(item.problems)
@@ -278,6 +280,10 @@ def rss_entries(item: Entry, limits: Limits) -> list[RawEntry]:
         what = "<link> is repeated: the first counts"
         problems.append(report("S10", what, line=item.line, field="link", raw=other))
     return _raw(item, link, loc, RSS_DATES, problems, limits)
+
+
+def _is_link(child: Element) -> bool:
+    return child.tag == "link" and bool(_text(child))
 
 
 def _is_permalink(child: Element) -> bool:
@@ -290,7 +296,7 @@ def _is_permalink(child: Element) -> bool:
 
 def atom_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
     """The RawEntry of an Atom entry: its first alternate link (RFC 4287 4.2.7.2), not one in its `source`."""
-    link = next((child for child in entry.element if _is_alternate(child)), None)
+    link = next(filter(_is_alternate, entry.element), None)
     loc = _href(link) if link is not None else ""
     return _raw(entry, link, loc, ATOM_DATES, list(entry.problems), limits)
 

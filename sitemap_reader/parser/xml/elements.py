@@ -171,8 +171,9 @@ class Vocabulary(dict[str, str]):
     Names without a namespace, or of the root's, are core: `name`. Those of known namespaces are `prefix:name`, for any
     prefix of the document ("" makes them core). All others stay as they are. `entries` are the tags of entries,
     `location` is the one that each entry needs. `implied_entry` is the entry that a location outside of any belongs to;
-    such a document holds entries only. `tags` are recognised in any case, `void_tags` are empty elements. `judge` says
-    what is wrong with a namespace; `note(code, message, name)` gets that, once each.
+    such a document holds entries only. `tags` are recognised in any case, `void_tags` are empty elements. `is_link`
+    says whether an element of an entry links to its page, where the first such one counts. `judge` says what is wrong
+    with a namespace; `note(name, code, message, field)` gets that, once each.
     """
 
     def __init__(
@@ -184,14 +185,16 @@ class Vocabulary(dict[str, str]):
         implied_entry: str | None = None,
         tags: frozenset[str] = frozenset(),
         void_tags: frozenset[str] = frozenset(),
+        is_link: Callable[[Element], bool] = lambda element: False,
         judge: Callable[[str], str | None] = lambda namespace: None,
     ) -> None:
         super().__init__()
-        self.note: Callable[[str, str, str], None] = lambda code, message, name: None
+        self.note: Callable[[str, str, str, str], None] = lambda name, code, message, field: None
         self.entries = entries
         self.tags = tags
         self._written = {tag.lower(): tag for tag in tags}
         self.void_tags = void_tags
+        self.is_link = is_link
         self._judge = judge
         self._judged: set[str] = set()
         self.location = location
@@ -216,6 +219,11 @@ class Vocabulary(dict[str, str]):
         is_judged = self.prefix_of(namespace) == "" or namespace in self._judged
         return not is_judged and self._judge(namespace) is not None
 
+    def forget(self, name: str) -> None:
+        """Forgets a name, so that what is wrong with it is noted again."""
+        self.pop(name, None)
+        self._judged.discard(name.rpartition("}")[0])
+
     def tag_of(self, name: str) -> str:
         """The tag of a name, without a note on how it is written."""
         tag = self.get(name) or self._plain_tag(name)
@@ -232,12 +240,12 @@ class Vocabulary(dict[str, str]):
         tag = self._plain_tag(name)
         if tag not in self.tags and (meant := self._written.get(tag.lower())):
             why = "names are in small letters" if meant.islower() else "that is how it is written"
-            self.note("S10", f"<{tag[:80]}> was read as <{meant}>: {why}", tag[:80])
+            self.note(name, "S10", f"<{tag[:80]}> was read as <{meant}>: {why}", tag[:80])
             tag = meant
         if prefix != "" and namespace not in self._judged and len(self._judged) < _MAX_NAMES:
             self._judged.add(namespace)
             if fault := self._judge(namespace):
-                self.note("S02", fault, local[:80])
+                self.note(name, "S02", fault, local[:80])
         if len(self) < _MAX_NAMES:
             self[name] = tag
         return tag

@@ -15,7 +15,7 @@ import attrs
 
 from ...model.limits import over_limit
 from ...model.problems import Problem, report
-from .elements import ALTERNATE, XML_BASE, Entry, Vocabulary, clark, is_core, text_of
+from .elements import XML_BASE, Entry, Vocabulary, clark, is_core, text_of
 from .errors import EVENT_STEPS, Misplaced, Stop, TooLong
 from .scan import DATA, ROOTS, declared_namespaces, holds_entry, holds_part, local, names_location, tag_name
 
@@ -131,6 +131,7 @@ class EntryBuilder:
         self._root: Ancestor | None = None
         self._bases: tuple[str, ...] = ()
         self._has_feed_link = False
+        self._noted: list[tuple[str, Problem]] = []  # of names, since the last event outside entries
 
     @property
     def location(self) -> bytes:
@@ -163,6 +164,17 @@ class EntryBuilder:
         if self.last_event is not None:
             self._buffer.drop_tag(self.last_event, is_tag=self.last_event_is_tag)
             self.last_event = None
+
+    def report_noted(self) -> None:
+        """Reports what was noted of names: what expat read of an entry up to a fault is read again."""
+        self.out.extend(problem for _, problem in self._noted)
+        self._noted.clear()
+
+    def forget_noted(self) -> None:
+        """Forgets what was noted of names since the last event outside entries."""
+        for name, _ in self._noted:
+            self._vocabulary.forget(name)
+        self._noted.clear()
 
     def take(self) -> list[Entry | Problem]:
         """The Entries and Problems since the last call."""
@@ -214,6 +226,7 @@ class EntryBuilder:
         `shift` and `line_shift` are added to its byte indices and lines, to give those of the document. `written` is
         the start tag at an offset.
         """
+        self.forget_noted()
         limits, ancestors, out = self._limits, self._ancestors, self.out
         max_depth, max_attributes = limits.max_xml_depth, limits.max_attributes
         max_text, max_entry = limits.max_token_bytes, limits.max_entry_bytes
@@ -241,8 +254,8 @@ class EntryBuilder:
             settled += size
             line_shift += breaks
 
-        def note(code: str, message: str, name: str) -> None:
-            out.append(report(code, message, line=line(), field=name))
+        def note(name: str, code: str, message: str, field: str) -> None:
+            self._noted.append((name, report(code, message, line=line(), field=field)))
 
         def start(name: str, attributes: dict[str, str]) -> None:
             nonlocal closed, elements
@@ -337,6 +350,7 @@ class EntryBuilder:
             for at, raw in remnants:
                 self._repairs.add("S01", what, at, raw, "error")
             remnants.clear()
+            self.report_noted()
 
         def settle_text() -> None:
             check_between()
@@ -359,7 +373,7 @@ class EntryBuilder:
             entry.problems = self._repairs.take()
             if entry.problems:
                 self.lost_location = self.lost_location or not any(map(locates, entry.element))
-            if not vocabulary.implied_entry and len(list(filter(is_alternate, entry.element))) > 1:
+            if sum(map(vocabulary.is_link, entry.element)) > 1:
                 note_hiding("a second link of an entry")
             out.append(entry)
 
@@ -377,15 +391,13 @@ class EntryBuilder:
         def is_location(child: Element) -> bool:
             return child.tag == vocabulary.location and bool(text_of(child).strip() or child.get("href"))
 
-        def is_alternate(child: Element) -> bool:
-            return is_location(child) and (child.get("rel") or "alternate").strip().lower() in ALTERNATE
-
         def abandon() -> None:
             nonlocal entry, closed, settled
             entry, closed, settled = None, None, self._buffer.entry_start
             stack.clear()
             text.clear()
             remnants.clear()
+            self.forget_noted()
             self.last_event = None
 
         def complete_fields() -> int:
@@ -393,6 +405,7 @@ class EntryBuilder:
 
         def open_entry_now(ends: bool = False, fields: int | None = None) -> OpenEntry | None:
             parser.CharacterDataHandler = text.append  # at an error, pyexpat flushes its text buffer here
+            self.report_noted()
             if not stack or entry is None:
                 return None
             if closed is None:

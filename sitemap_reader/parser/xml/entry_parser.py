@@ -252,6 +252,7 @@ class Recovery:
 
     def stop(self, problem: Problem) -> None:
         """Ends reading with a problem."""
+        self._builder.report_noted()
         if self._builder.root_seen:
             self._builder.out += self._repairs.take()
         self._builder.out.append(problem)
