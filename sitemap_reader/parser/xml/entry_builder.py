@@ -240,6 +240,7 @@ class EntryBuilder:
         elements = 0  # number of elements in it
         text: list[str] = []  # since the last tag
         remnants: list[tuple[int, str]] = []  # lines and rests of tags, since the last event outside entries
+        feed_links: list[tuple[int, int]] = []  # lines and offsets of links there
         settled = self._buffer.entry_start
         section = 0  # where the last CDATA section begins in text
         self.last_event = None
@@ -331,12 +332,18 @@ class EntryBuilder:
             text.clear()
 
         def check_between() -> None:
-            """Looks for the rest of a tag in the text since the last tag, which is outside entries."""
-            if text and ancestors and local(ancestors[-1].name) in ROOTS:
-                read = "".join(text)
+            """Looks at the text since the last tag, which is outside entries."""
+            if not (text and ancestors):
+                return
+            read, name = "".join(text), ancestors[-1].name
+            if local(name) in ROOTS:
                 text[:] = "<" if "<" in read else ""  # find_remnant() needs no more of it
                 if ">" in read:
                     find_remnant(read)
+            elif name == b"link":
+                text.clear()
+                if "://" in read and not (len(ancestors) > 1 and ancestors[-2].name in _WITH_LINK):
+                    feed_links.append((line(), parser.CurrentByteIndex + shift))
 
         def find_remnant(read: str) -> None:
             match = _REMNANT.search(read)
@@ -344,32 +351,29 @@ class EntryBuilder:
                 raw = read[max(0, match.end() - _EXCERPT_CHARACTERS) : match.end()].replace("\0", " ").split()[-1]
                 remnants.append((line(), raw))
 
-        def report_remnants() -> None:
+        def report_between() -> None:
             """At an event that is final: what expat read of an entry up to a fault is read again."""
             what = "the rest of a tag stands outside of any field: an entry may be lost"
             for at, raw in remnants:
                 self._repairs.add("S01", what, at, raw, "error")
+            for place in feed_links:
+                if self._has_feed_link:  # a second one may be the link of an entry
+                    self._repairs.note_hiding("a link outside of entries", *place)
+                self._has_feed_link = True
             remnants.clear()
+            feed_links.clear()
             self.report_noted()
 
         def settle_text() -> None:
             check_between()
-            report_remnants()
-
-        def find_stray_link(ancestor: Ancestor) -> None:
-            """Looks for a second link of a feed, which may be the link of an entry."""
-            is_link = ancestor.name == b"link" and "://" in "".join(text)
-            if is_link and not (ancestors and ancestors[-1].name in _WITH_LINK):
-                if self._has_feed_link:
-                    note_hiding("a link outside of entries")
-                self._has_feed_link = True
+            report_between()
 
         def close_entry(entry: Entry) -> None:
             settle()
             if not len(entry.element):
                 self.last_event_is_tag = bool(entry.element.text) or self._buffer.bytes_before(settled) != b"/>"
             self.after_entry = True
-            report_remnants()
+            report_between()
             entry.problems = self._repairs.take()
             if entry.problems:
                 self.lost_location = self.lost_location or not any(map(locates, entry.element))
@@ -397,6 +401,7 @@ class EntryBuilder:
             stack.clear()
             text.clear()
             remnants.clear()
+            feed_links.clear()
             self.forget_noted()
             self.last_event = None
 
@@ -452,7 +457,6 @@ class EntryBuilder:
             depth_left += 1
             check_between()
             ancestor = ancestors.pop()
-            find_stray_link(ancestor)
             self._bases = _bases(ancestors)
             settle()
             self.last_event_is_tag = not ancestor.is_empty
@@ -470,7 +474,7 @@ class EntryBuilder:
             text.clear()
 
         def emit_repairs() -> None:
-            report_remnants()
+            report_between()
             out.extend(self._repairs.take())
 
         def rename(name: str) -> None:

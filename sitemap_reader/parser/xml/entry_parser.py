@@ -97,7 +97,7 @@ class EntryParser:
     def is_after_entry(self) -> bool:
         """Whether all is read, up to the end tag of an entry."""
         is_read = not (self._buffer.data or self._recovery.is_pending or self.stopped)
-        return is_read and self.builder.after_entry
+        return is_read and self.builder.after_entry and not self.builder.is_over
 
     @property
     def line(self) -> int:

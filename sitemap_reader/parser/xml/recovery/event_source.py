@@ -136,7 +136,9 @@ class EventSource(EventParser):
         self._declares_inside = bool(namespaces) or (self._declares_inside and bool(self.inner))
         if is_entry:
             places = self.CurrentByteIndex, self._buffer.start + stop
-            self.inner.append(OpenElement(name, local(name), event_name, *places, namespaces, names_location(name)))
+            # The names of entries are read in any case.
+            own = local(name) if self.inner else local(name).lower()
+            self.inner.append(OpenElement(name, own, event_name, *places, namespaces, names_location(name)))
         else:
             self.outer.append(name)
             self._event_names = {}
@@ -221,7 +223,7 @@ class EventSource(EventParser):
         """The tag that the builder has for a start tag, by the namespaces with which push() will give it."""
         if not self.inner and not token.rest and token.name in self._event_names:
             return self._builder.vocabulary.tag_of(self._event_names[token.name])
-        namespaces = _declared(attributes(token.rest).found) if b"xmlns" in token.rest else {}
+        namespaces = namespaces_in(token)
         prefix, _, own = token.name.decode().rpartition(":")
         namespace = self._namespace_of(prefix, namespaces)
         if namespace is None:
@@ -252,6 +254,11 @@ class EventSource(EventParser):
         else:
             namespaces[prefix] = namespace
         return namespace
+
+
+def namespaces_in(token: Token) -> dict[str, str]:
+    """The namespaces that a start tag declares, by prefix."""
+    return _declared(attributes(token.rest).found) if b"xmlns" in token.rest else {}
 
 
 def _declared(found: list[Attribute]) -> dict[str, str]:

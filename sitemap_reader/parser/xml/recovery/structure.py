@@ -12,7 +12,7 @@ from ....model.limits import over_limit
 from ..elements import ALTERNATE
 from ..errors import REPAIR_STEPS, Stop
 from ..scan import ROOTS, local, names_location
-from .event_source import EventSource, OpenElement
+from .event_source import EventSource, OpenElement, namespaces_in
 from .tokenizer import (
     CONTAINERS,
     ENTRIES,
@@ -246,7 +246,7 @@ class StructureRules(EventSource):
         name = prefix + colon + entry.encode()
         self._text = self._text.rstrip().removesuffix(name + b">")  # `url>`: without the `<` it is text
         self._begin_entry()
-        self.push(name, token.start, {}, {}, is_entry=True)
+        self.push(name, token.start, {}, namespaces_in(token), is_entry=True)
         self._missing(b"<" + name + b">", "before the entry's first field")
         self.position = self.CurrentByteIndex
 

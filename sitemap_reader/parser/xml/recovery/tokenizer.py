@@ -195,6 +195,8 @@ def next_token(
         return None
     name = name or b""
     own = local(name) if b":" in name else name
+    if own not in KNOWN and own.lower() in ENTRIES:  # which are read in any case
+        own = own.lower()
     parts = match.group(), name, own, rest or b"", following or b"", last in _PLAIN
     return _token(Token, (kind, text.group(), begun, match.end(), *parts))
 
