@@ -17,6 +17,7 @@ from .tokenizer import (
     FIELDS,
     HTML,
     KNOWN,
+    LOCATIONS,
     PREFIXES,
     RESERVED_NAMESPACES,
     Attribute,
@@ -201,7 +202,8 @@ class EventSource(EventParser):
         is_known = not prefix or prefix in PREFIXES
         around = () if is_known else (*self.outer, *(element.name for element in self.inner[:1]))
         is_known = is_known or any(other.startswith(prefix + b":") for other in around)
-        return (own in KNOWN and is_known) or own in ROOTS or name.lower() in HTML
+        is_name = own in KNOWN or own.lower() in LOCATIONS  # which are read in any case
+        return (is_name and is_known) or own in ROOTS or name.lower() in HTML
 
     def event_name(self, name: bytes, namespaces: dict[str, str], *, is_attribute: bool = False) -> str:
         """The name as expat gives it, of an element that declares these namespaces, or of its attribute."""

@@ -22,7 +22,6 @@ from .tokenizer import (
     CONTAINERS,
     ENTRIES,
     HTML,
-    KNOWN,
     LOCATIONS,
     PLAIN_FIELD,
     PLAIN_FIELDS,
@@ -211,7 +210,7 @@ class TolerantParser(StructureRules):
     def _is_misplaced(self, names: list[bytes], token: Token) -> bool:
         if len(names) == 1:
             return self.tag_of(token) in self._builder.vocabulary.entries
-        return _is_void(names[-1]) and token.local in KNOWN
+        return _is_void(names[-1]) and self.tag_of(token) in self._builder.vocabulary.tags
 
     def _read_token(self, token: Token) -> bool:
         """Reads a token and the text before it; whether expat can go on behind it."""
@@ -254,6 +253,7 @@ class TolerantParser(StructureRules):
                 is_other = is_other or self._is_inner_location(name, len(self.inner))
             else:
                 is_other = own in CONTAINERS
+            is_other = is_other or (b"://" in content and b":" not in name and not self.knows(name))
             is_unusual = is_other or (b">" in content and names_location(name))
             concerns_rules = special_in(text) or (is_unusual and self._is_damaged is not False)
             if concerns_rules or self._buffer.is_too_long(first + match.end(3)):
