@@ -172,7 +172,7 @@ class Vocabulary(dict[str, str]):
     prefix of the document ("" makes them core). All others stay as they are. `entries` are the tags of entries,
     `location` is the one that each entry needs. `implied_entry` is the entry that a location outside of any belongs to;
     such a document holds entries only. `tags` are recognised in any case, `void_tags` are empty elements. `is_link`
-    says whether an element of an entry links to its page, where the first such one counts. `judge` says what is wrong
+    says whether an element of an entry links to its page, if the first such one counts. `judge` says what is wrong
     with a namespace; `note(name, code, message, field)` gets that, once each.
     """
 
@@ -185,7 +185,7 @@ class Vocabulary(dict[str, str]):
         implied_entry: str | None = None,
         tags: frozenset[str] = frozenset(),
         void_tags: frozenset[str] = frozenset(),
-        is_link: Callable[[Element], bool] = lambda element: False,
+        is_link: Callable[[Element], bool] | None = None,
         judge: Callable[[str], str | None] = lambda namespace: None,
     ) -> None:
         super().__init__()

@@ -377,7 +377,7 @@ class EntryBuilder:
             entry.problems = self._repairs.take()
             if entry.problems:
                 self.lost_location = self.lost_location or not any(map(locates, entry.element))
-            if sum(map(vocabulary.is_link, entry.element)) > 1:
+            if vocabulary.is_link and sum(map(vocabulary.is_link, entry.element)) > 1:
                 note_hiding("a second link of an entry")
             out.append(entry)
 

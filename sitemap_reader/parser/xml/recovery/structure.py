@@ -90,8 +90,8 @@ class StructureRules(EventSource):
         self._made_outside = 0  # repairs, when it began
         self._structural_repairs = 0
         self._intact: tuple[int, int] | None = None  # complete fields and repairs before its first structural one
-        self._location = b""  # the name of its location
-        self._has_fields = False  # after that
+        self._has_location = False
+        self._has_fields = False  # after the location
 
     @property
     def has_stray_url(self) -> bool:
@@ -105,7 +105,7 @@ class StructureRules(EventSource):
         self._report_stray_url(self._repairs_outside)
         self._builder.out += self._repairs.take()
         self.entry_start = self.CurrentByteIndex
-        self._location, self._has_fields = b"", False
+        self._has_location = self._has_fields = False
         self._made_outside, self._structural_repairs = self._repairs.made, 0
         if self._is_damaged:
             self.count_fault()
@@ -116,7 +116,7 @@ class StructureRules(EventSource):
         self._report_stray_url(self._structural_repairs)
         if not self._is_damaged:
             return
-        if not self._location:
+        if not self._has_location:
             raise self._lost("the location of an entry is not certain")
         if self._repairs.made == self._made_outside:
             raise self._lost("the entry is not well-formed")
@@ -292,7 +292,7 @@ class StructureRules(EventSource):
             return False
         if token.local in ENTRIES:
             after, is_end = local(token.next.lstrip(b"</")), token.next.startswith(b"</")
-            return bool(self._location) and (after in ENTRIES or (is_end and after in ROOTS))
+            return self._has_location and (after in ENTRIES or (is_end and after in ROOTS))
         return self.inner[-1].has_text and token.next.startswith(b"<")
 
     def _is_location_of_another_entry(self, token: Token) -> bool:
@@ -330,11 +330,9 @@ class StructureRules(EventSource):
             self._give_pending()
         if is_inside:
             self.inner[-1].has_markup = True
-            self._has_fields = self._has_fields or (bool(self._location) and token.local not in LOCATIONS)
-            if len(self.inner) == 1 and is_alternate(token):
-                self._location = token.name
-            elif len(self.inner) == 1 and token.local == b"link" and is_empty:
-                self._location = self._location or b"href"  # of another relation
+            self._has_fields = self._has_fields or (self._has_location and token.local not in LOCATIONS)
+            is_link = len(self.inner) == 1 and token.local == b"link"  # Atom's
+            self._has_location = self._has_location or (is_link and (is_empty or is_alternate(token)))
         self.give_start(token, found, is_entry=is_inside or is_entry)
         if read != token.written or not is_whole:
             self._read_as(token, read, sure=self.knows(token.name))
@@ -385,7 +383,7 @@ class StructureRules(EventSource):
             is_one_slip = not token.rest.strip() and (token.is_closed or token.name == element.name)
             prefix = token.name.rpartition(b":")[0]
             is_other = prefix not in (b"", element.name.rpartition(b":")[0])
-            if is_other and self._location and element.name in LOCATIONS:  # the URL of an image, perhaps
+            if is_other and self._has_location and element.name in LOCATIONS:  # the URL of an image, perhaps
                 raise self._broken(element)
             is_other = is_other and not self.knows(token.name)
             self._read_as(token, end, sure=is_one_slip and not is_other)
@@ -399,7 +397,7 @@ class StructureRules(EventSource):
             self._check_entry()
         element = self.pop()
         if len(self.inner) == 1 and element.local in LOCATIONS and element.has_text:
-            self._location = element.name
+            self._has_location = True
 
     def _close_entry(self, *, sure: bool = True) -> None:
         """Ends the entry before this token, which is read after that."""
@@ -451,7 +449,7 @@ class StructureRules(EventSource):
             line = self._buffer.line_at(element.start)
             self._repair(f"<{shown(element.name)}> was read as <{shown(stop.name)}>", line=line)
             self.rename(stop.name)
-            if not self._location and len(self.inner) == 2:
+            if not self._has_location and len(self.inner) == 2:
                 self._stray_url = None
 
     @property
@@ -462,9 +460,7 @@ class StructureRules(EventSource):
 
 
 def is_alternate(token: Token) -> bool:
-    """Whether it is a link of Atom that locates its entry (RFC 4287 4.2.7.2)."""
-    if token.local != b"link":
-        return False
+    """Whether a link of Atom locates its entry (RFC 4287 4.2.7.2)."""
     found = {each.name: each.value.decode().strip().lower() for each in attributes(token.rest).found}
     return b"href" in found and found.get(b"rel", "alternate") in ALTERNATE
 

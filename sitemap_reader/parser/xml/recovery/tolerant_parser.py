@@ -252,8 +252,8 @@ class TolerantParser(StructureRules):
                 is_other = is_entry and self._may_locate_another_entry(name)
                 is_other = is_other or self._is_inner_location(name, len(self.inner))
             else:
-                is_other = own in CONTAINERS
-            is_other = is_other or (b"://" in content and b":" not in name and not self.knows(name))
+                is_stray = b"://" in content and b":" not in name and not self.knows(name)
+                is_other = is_stray or own in CONTAINERS
             is_unusual = is_other or (b">" in content and names_location(name))
             concerns_rules = special_in(text) or (is_unusual and self._is_damaged is not False)
             if concerns_rules or self._buffer.is_too_long(first + match.end(3)):
@@ -265,9 +265,9 @@ class TolerantParser(StructureRules):
             self._text_start, self.position = self.position, first + match.end()
             element.has_markup = True
             if not is_location:
-                self._has_fields = bool(self._location)
+                self._has_fields = self._has_location
             elif is_entry and content and not content.isspace():
-                self._location = name
+                self._has_location = True
             self.give_field(name, content, first + match.start(3))
             self._budget.spend(TOKEN_STEPS)
         self._budget.spend(self.position - begun)
