@@ -44,7 +44,7 @@ class _Site:
         """Takes what the run states at its end, or where it was stopped; the run is not kept."""
         builder, recorded = run.summary_builder, self.target.recorded
         began, ended = recorded or run.began, recorded or datetime.now(UTC)
-        self.metadata = SnapshotMetadata(began, ended, complete=builder.complete, choice=self.choice)
+        self.metadata = SnapshotMetadata(began, ended, complete=run.complete, choice=self.choice)
         self.notes = [*omissions(run.summary(), builder.outcomes, builder.problems)]
 
 

@@ -13,7 +13,7 @@ from ..client.targets import find_target
 from ..serialize.projection import EXTRAS, SITE, parse_fields
 from ..serialize.writers import FORMATS
 from .exits import Exit, judge
-from .messages import Console, read_each, read_targets_at, summary_line, utf8
+from .messages import Console, read_each, read_targets_at, utf8
 from .output import Outputs, format_for, is_terminal, open_outputs
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def run(
         console.line(f"note {count_of(dump.undated, 'URL')} without a lastmod; --undated drop leaves them out")
     if dump.total is None:  # no target was valid
         return console.end(None, None, codes)
-    return console.end(summary_line(dump.total, limit), dump.total.partial_line(), codes)
+    return console.end(str(dump.total), dump.total.partial_line(), codes)
 
 
 @attrs.define

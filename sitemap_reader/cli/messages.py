@@ -299,16 +299,6 @@ def document_line(outcome: Outcome, name: str) -> str:
     return f"done {outcome.url or name}: {', '.join(parts)}"
 
 
-def summary_line(summary: Summary, limit: int | None) -> str:
-    """The summary; if `limit` ended the run, without counts of documents, most of which were not read to their end."""
-    if limit is None or summary.urls < limit:
-        return str(summary)
-    parts = [f"{count_of(summary.urls, 'URL')}, as many as --limit asks for"]
-    if summary.problems:
-        parts.append(count_of(summary.problems, "problem"))
-    return "; ".join([*parts, f"{summary.seconds:.1f} s"])
-
-
 def read_targets_at(typed: Sequence[str], reading: Mapping[str, Any]) -> Sequence[str | Target]:
     """As read_targets(); with a `base` in `reading`, the keywords of a SitemapReader, `-` is the document on stdin."""
     if reading["base"] is None:

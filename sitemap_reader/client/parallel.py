@@ -114,6 +114,7 @@ class SitesReader:
             for urls in run.url_batches(batch):
                 yield number, run, urls
             return
+        run.has_ended = True
         run.report_progress()
         self._endings.pop(number).close()
         del self.runs[number]

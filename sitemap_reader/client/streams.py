@@ -63,6 +63,7 @@ class CrawlRun:
     bar: ProgressBar | None = None
     started: float = 0.0  # of the monotonic clock
     began: datetime | None = None
+    has_ended: bool = False  # read to its end
 
     def progress(self) -> Progress:
         """The numbers so far."""
@@ -73,7 +74,17 @@ class CrawlRun:
 
     def summary(self) -> Summary:
         self._add_pruned()
-        return self.summary_builder.summary()
+        return attrs.evolve(self.summary_builder.summary(), stopped=self.is_stopped)
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it has not come to its end, nor to its `limit`."""
+        return not (self.has_ended or self.summary_builder.is_full)
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its end, or its `limit`, and each document was read whole."""
+        return self.summary_builder.complete and not self.is_stopped
 
     def _add_pruned(self) -> None:
         """Copies what the frontier skipped, and why, into the summary."""
@@ -166,8 +177,9 @@ class CrawlRun:
         self._add_pruned()
         return self.summary_builder.verdict(self.target)
 
-    def raise_verdict(self) -> None:
-        """Reports progress a last time, and raises the verdict if there is one."""
+    def end(self) -> None:
+        """The run came to its end: reports progress a last time, and raises the verdict if there is one."""
+        self.has_ended = True
         self.report_progress()
         verdict = self.verdict()
         if verdict is not None:
@@ -196,12 +208,15 @@ class StreamInfo:
 
     @property
     def complete(self) -> bool:
-        """Whether every document so far was read whole."""
-        return self._run.summary_builder.complete
+        """Whether the stream was read to its end, or its `limit`, and each document whole.
+
+        False before the end: in the loop, and behind one that was left by `break`, even at the last item.
+        """
+        return self._run.complete
 
     @property
     def summary(self) -> Summary:
-        """The numbers so far; str() makes them a line."""
+        """The numbers so far; str() makes them a line, which says `stopped` before the end of the stream."""
         return self._run.summary()
 
     @property
@@ -215,7 +230,7 @@ class StreamInfo:
         return self._run.removals_suspended
 
     def raise_for_partial(self) -> None:
-        """Raises PartialRead, with the outcomes, if anything is missing."""
+        """Raises PartialRead, with the outcomes, if anything is missing: a document, or the end of the stream."""
         missing = self.summary.missing()
         if missing:
             raise PartialRead(f"{self._run.target}: {missing}", self.outcomes)
@@ -270,7 +285,7 @@ async def _read_async(run: CrawlRun) -> AsyncGenerator[Any, None]:
                     yield item
         finally:
             await run.close()
-    run.raise_verdict()
+    run.end()
 
 
 @contextmanager
@@ -358,7 +373,7 @@ def _read(
         if not bridge.was_cancelled:
             yield from last_parts()
     if not bridge.was_cancelled:
-        run.raise_verdict()
+        run.end()
 
 
 async def _pump(crawl: Crawl, close: Callable[[], Awaitable[None]], put: Callable[[Batch], Awaitable[None]]) -> None:

@@ -97,11 +97,13 @@ class Summary:
     incomplete: int  # sitemaps that gave a part
     robots_failed: int  # robots.txt files that could not be read whole
     seconds: float
+    stopped: bool = False  # the run has not come to its end: it was closed, interrupted, cut by a deadline, or goes on
+    limited: bool = False  # it ended at the `limit`
 
     @property
     def complete(self) -> bool:
-        """Whether every sitemap and robots.txt was read whole."""
-        return not (self.failed or self.incomplete or self.robots_failed)
+        """Whether the run came to its end, or its `limit`, and every sitemap and robots.txt was read whole."""
+        return not (self.stopped or self.failed or self.incomplete or self.robots_failed)
 
     def __add__(self, other: Summary) -> Summary:
         """The sum of two runs."""
@@ -111,11 +113,23 @@ class Summary:
             theirs = getattr(other, name)
             if isinstance(mine, dict):
                 fields[name] = dict(Counter(mine) + Counter(theirs))
+            elif isinstance(mine, bool):
+                fields[name] = mine or theirs
             elif isinstance(mine, int | float):
                 fields[name] = mine + theirs
         return Summary(**{**fields, "since": since})
 
     def __str__(self) -> str:
+        # Most documents of a run that ended at its limit were not read to their end: they are not counted.
+        parts = [f"the first {count_of(self.urls, 'URL')}"] if self.limited else self._documents()
+        if self.problems:
+            parts.append(count_of(self.problems, "problem"))
+        if self.stopped:
+            parts.append("stopped")
+        return "; ".join([*parts, f"{self.seconds:.1f} s"])
+
+    def _documents(self) -> list[str]:
+        """What the documents gave, and which were not read."""
         parts = [f"{count_of(self.urls, 'URL')} from {self._sitemaps()}"]
         if self.dropped:
             parts.append(dropped_text(self.dropped))
@@ -124,10 +138,7 @@ class Summary:
             parts.append(f"{self.repeated:,} listed again")
         if self.not_modified:
             parts.append(f"{count_of(self.not_modified, 'sitemap')} not modified")
-        parts += [self._pruned(reason, count) for reason, count in sorted(self.pruned.items())]
-        if self.problems:
-            parts.append(count_of(self.problems, "problem"))
-        return "; ".join([*parts, f"{self.seconds:.1f} s"])
+        return parts + [self._pruned(reason, count) for reason, count in sorted(self.pruned.items())]
 
     def partial_line(self) -> str | None:
         """`partial:` and what is missing; None if nothing is."""
@@ -143,6 +154,8 @@ class Summary:
             parts.append(f"{count_of(self.incomplete, 'sitemap')} could be read in part only")
         if self.robots_failed:
             parts.append(f"{self.robots_failed:,} robots.txt could not be read")
+        if self.stopped:
+            parts.append("stopped before its end")
         return ", ".join(parts)
 
     def _pruned(self, reason: str, count: int) -> str:
@@ -283,6 +296,7 @@ class SummaryBuilder:
             incomplete=len(broken) - failed,
             robots_failed=sum(not each.complete for each in self.outcomes if each.format == Format.ROBOTS),
             seconds=self.seconds,
+            limited=self.is_full,
         )
 
     def verdict(self, target: str) -> ReadError | None:

@@ -170,8 +170,9 @@ class Bridge:
     async def _main(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
-        if not self._closing.is_set():
-            await self._pump(self._put)
+        if self._closing.is_set():  # closed before there was a task to cancel
+            raise asyncio.CancelledError
+        await self._pump(self._put)
 
     async def _put(self, batch: Batch) -> None:
         async with self._putting:  # many documents put their batches

@@ -139,6 +139,7 @@ def _is_local_failure(error: Exception) -> bool:
 
 def _verdict(run: CrawlRun) -> tuple[HostVerdict, str | None]:
     """The verdict on a host that was read to its end, and why."""
+    run.has_ended = True
     summary, error = run.summary(), run.verdict()
     if error is not None:
         if isinstance(error, NothingFound):

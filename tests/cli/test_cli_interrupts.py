@@ -65,6 +65,7 @@ def test_an_interrupt_keeps_what_was_read(endless: str, number: signal.Signals) 
     assert locs
     assert running.returncode == 130
     assert reported.splitlines()[-2].startswith(f"{len(locs)} URLs from ")
+    assert "; stopped; " in reported.splitlines()[-2]
     assert reported.splitlines()[-1] == "partial: interrupted (exit 130)"
     assert "Traceback" not in reported
 

@@ -29,6 +29,8 @@ SHOP, BROKEN = SITES / "shop", SITES / "broken"
 XML = {"Content-Type": "application/xml"}
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 WAIT_SECONDS = 10.0
+# A response that never ends: less comes than its length says.
+CUT = (200, XML | {"Content-Length": "99999"}, f"<urlset {NAMESPACE}>".encode() + b"<url><loc>/a</loc></url>" * 100)
 READ = "this stream was read to its end or closed: keep list"
 
 
@@ -314,6 +316,130 @@ def test_left_stream_yields_nothing_more_and_is_incomplete(begin: bool, tmp_path
                     aiter(each)
 
     asyncio.run(main())
+
+
+STOPPED = "stopped before its end"
+
+
+def assert_stopped(stream: Stream) -> None:
+    assert (stream.complete, stream.summary.complete, stream.summary.stopped) == (False, False, True)
+    assert "; stopped; " in str(stream.summary)
+    assert stream.summary.partial_line() == f"partial: {STOPPED}"
+    with pytest.raises(sr.PartialRead, match=STOPPED):
+        stream.raise_for_partial()
+
+
+@both
+@pytest.mark.parametrize("limit", [1, 100])
+def test_a_stream_that_is_left_before_its_end_is_not_complete(read: Read, limit: int) -> None:
+    assert_stopped(read(SHOP, limit=limit)[1] if read is not read_batches else read_one_batch())
+
+
+def read_one_batch() -> Stream:
+    with url_batches(SHOP) as stream:
+        next(iter(stream))
+    return stream
+
+
+def test_a_stream_is_not_complete_before_its_last_item_was_followed_by_the_end() -> None:
+    stream = sr.urls(SHOP)
+    assert_stopped(stream)
+    seen = 0
+    for _ in stream:
+        assert not stream.complete
+        seen += 1
+        if seen == 640:  # the last one, but only the next request tells
+            break
+    assert_stopped(stream)
+    assert list(stream) == []
+    assert (stream.complete, stream.summary.stopped) == (True, False)
+    stream.close()
+    assert stream.complete
+    stream.raise_for_partial()
+
+
+def test_a_stream_that_is_closed_unread_is_not_complete(tmp_path: Path) -> None:
+    for stream in (sr.urls(SHOP), url_batches(SHOP), sr.changes(SHOP, state=tmp_path / "state.db")):
+        stream.close()
+        assert_stopped(stream)
+
+
+@pytest.mark.parametrize("kind", ["urls", "changes"])
+def test_a_stream_that_another_thread_closes_is_not_complete(kind: str, site_server: Serve, tmp_path: Path) -> None:
+    target = f"{site_server({'/s.xml': CUT}).url}/s.xml"
+    if kind == "urls":
+        stream: Any = sr.urls(target, allow_private=True)
+    else:
+        stream = sr.changes(target, state=tmp_path / "state.db", allow_private=True)
+    timer = threading.Timer(0.3, stream.close)
+    timer.start()
+    list(stream)  # ends without an exception
+    timer.join()
+    assert_stopped(stream)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, TimeoutError, asyncio.CancelledError])
+def test_a_stream_that_an_exception_ends_is_not_complete(error: type[BaseException]) -> None:
+    with pytest.raises(error), sr.urls(SHOP) as stream:
+        for _ in stream:
+            raise error
+    assert_stopped(stream)
+
+
+@pytest.mark.parametrize("kind", ["urls", "changes"])
+def test_an_async_stream_that_times_out_or_is_cancelled_is_not_complete(
+    kind: str, site_server: Serve, tmp_path: Path
+) -> None:
+    target = f"{site_server({'/s.xml': CUT}).url}/s.xml"
+    streams: list[Any] = []
+
+    async def read(reader: sr.SitemapReader) -> None:
+        stream = reader.urls(target) if kind == "urls" else reader.changes(target, state=tmp_path / "state.db")
+        streams.append(stream)
+        async with stream:
+            async for _ in stream:
+                pass
+
+    async def main() -> None:
+        async with sr.SitemapReader(allow_private=True) as reader:
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.3):
+                    await read(reader)
+            task = asyncio.create_task(read(reader))
+            await asyncio.sleep(0.3)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(main())
+    for stream in streams:
+        assert_stopped(stream)
+
+
+@pytest.mark.parametrize("left", [False, True])
+def test_a_stream_that_reached_its_limit_is_complete(left: bool) -> None:
+    with sr.urls(SHOP, limit=3) as stream:
+        urls = iter(stream)
+        for _ in range(3):
+            next(urls)
+        if not left:
+            assert next(urls, None) is None
+    assert (stream.complete, stream.summary.limited, stream.summary.stopped) == (True, True, False)
+    assert str(stream.summary).startswith("the first 3 URLs; ")
+    stream.raise_for_partial()
+
+
+def test_a_stream_that_ended_before_its_limit_is_not_limited() -> None:
+    with sr.urls(SHOP, limit=641) as stream:
+        list(stream)
+    assert not stream.summary.limited
+    assert str(stream.summary).startswith("640 URLs from 10 sitemaps; ")
+
+
+def test_a_stream_that_raises_at_its_end_was_read_to_it(site_server: Serve) -> None:
+    stream = sr.urls(site_server({}).url, allow_private=True)
+    with pytest.raises(sr.NothingFound):
+        list(stream)
+    assert not stream.summary.stopped
 
 
 def test_changes_are_read_once(tmp_path: Path) -> None:

@@ -234,12 +234,14 @@ class SitemapReaderLoader(RequestLoader):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing in what was read so far."""
-        return not self.verdicts and all(outcome.complete for outcome in self.outcomes)
+        """Whether all targets were read to their end, and nothing is missing."""
+        return self._value.reading_completed and not self.verdicts and all(outcome.complete for outcome in self.outcomes)
 
     def raise_for_partial(self) -> None:
-        """Raises PartialRead, with the outcomes, if anything is missing."""
+        """Raises PartialRead, with the outcomes, if anything is missing, or not all was read."""
         missing = [*map(str, self.verdicts), *filter(None, [self.summary.missing()])]
+        if not (missing or self._value.reading_completed):
+            missing = ["stopped before its end"]
         if missing:
             raise PartialRead(f"{', '.join(self._names)}: {'; '.join(missing)}", self.outcomes)
 

@@ -74,6 +74,7 @@ class StatsReporter:
         run, self.run = self.run, None
         if run is None:
             return
+        run.has_ended = is_whole
         summary = run.summary()
         self._log.end(summary, run.verdict() if is_whole else None)
         self.count("urls", summary.urls)
