@@ -22,6 +22,7 @@ from sitemap_reader.parser.normalise.urls import without_userinfo
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+    from pathlib import Path
 
     from sitemap_reader.parser.normalise.scope import ScopeMode
 
@@ -479,3 +480,41 @@ def test_parse_by_the_command_line(
     assert [line["loc"] for line in lines if "loc" in line] == [LISTED[each] for each in kept], rule
     assert lines[-1]["dropped"] == dropped, rule
     assert (f"{sum(dropped.values())} dropped" in result.stderr) is bool(dropped), rule
+
+
+# --- a proof that comes late ---
+
+LATE = {
+    "https/shop.example/robots.txt": "Sitemap: https://shop.example/sitemap.xml\n",
+    "https/shop.example/sitemap.xml": "<urlset><url><loc>https://www.shop.example/a</loc></url>"
+    "<url><loc>https://www.shop.example/b</loc></url><url><loc>https://shop.example/c</loc></url></urlset>",
+    "https/www.shop.example/robots.txt": "Sitemap: https://shop.example/sitemap.xml\n",
+}
+
+
+@pytest.fixture
+def late(tmp_path: Path) -> Path:
+    """A recording in which the robots.txt of another host, read after the sitemap, verifies it."""
+    folder = tmp_path / "late"
+    for name, body in LATE.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(body)
+    (folder / "site.toml").write_text('seeds = ["https://shop.example/"]\n')
+    return folder
+
+
+def test_urls_that_a_late_robots_txt_verifies_are_no_problem_anywhere(late: Path, tmp_path: Path) -> None:
+    with sr.urls(late) as urls:
+        assert sorted(url.loc[-1] for url in urls) == ["a", "b", "c"]
+    assert not {"U04", "U05"} & urls.problems.counts.keys()
+    assert all(not each.dropped and not {"U04", "U05"} & each.problems.keys() for each in urls.outcomes)
+    with sr.changes(late, state=tmp_path / "state.db") as changes:
+        assert len(list(changes)) == 3
+    assert not {"U04", "U05"} & changes.problems.counts.keys()
+    assert not {"U04", "U05"} & {finding.code for finding in sr.audit(late).findings}
+    assert not {"U04", "U05"} & set(sr.snapshot(late, show_progress=False).problems["code"])
+    for command in ("dump", "stats", "tree"):
+        arguments = ["--report", "-"] if command == "dump" else []
+        result = CliRunner().invoke(main, [command, str(late), *arguments])
+        assert result.exit_code == 0
+        assert "U04" not in result.stdout + result.stderr

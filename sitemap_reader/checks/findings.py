@@ -242,29 +242,17 @@ class Findings:
         other._pending = [] if self._needs_problems else None
         return other
 
-    def merge(self, other: Findings, limits: Mapping[str, int] | None = None) -> None:
-        """Adds the problems of another collector; `limits`, where it is of one document, caps them: code -> count."""
+    def merge(self, other: Findings) -> None:
+        """Adds the problems of another collector."""
         for (code, severity, kind), theirs in other._by_code.items():
-            limit = theirs.documents.total() if limits is None else limits.get(code, 0)
-            if not limit:
-                continue
             collected = self._collected(code, severity, kind)
-            for sample in theirs.samples[:limit]:
+            for sample in theirs.samples:
                 if collected.keeps(sample.sitemap, self._max_samples):
                     collected.keep(sample, self._max_samples)
-            for document, count in theirs.documents.items():
-                collected.documents[document] += min(count, limit)
-        for (ignore, code), count in other.ignored.items():
-            self.ignored[ignore, code] += count if limits is None else min(count, limits.get(code, 0))
-        self._merge_pending(other, limits)
-
-    def _merge_pending(self, other: Findings, limits: Mapping[str, int] | None) -> None:
-        """Passes on the first problems of each code, as many as `limits` states; without it all."""
-        passed: Counter[str] = Counter()
+            collected.documents.update(theirs.documents)
+        self.ignored.update(other.ignored)
         for problem, count in other._pending or ():
-            passed[problem.code] += 1
-            if limits is None or passed[problem.code] <= limits.get(problem.code, 0):
-                self._add_occurrence(problem, self._collected_with(problem), count)
+            self._add_occurrence(problem, self._collected_with(problem), count)
 
     def by_document(self) -> Counter[str | None]:
         """Document -> number of problems."""

@@ -117,7 +117,6 @@ class AuditRunner:
         self.site = site
         self.findings = findings
         self._now = now
-        self._out_of_scope: dict[str, Findings] = {}  # by document
         self._cuts: dict[str, list[Problem]] = {}  # by document: problems of its missing end
         self._causes: dict[str, Problem] = {}  # document -> the one that an S01 for its missing end is a consequence of
         self._outcomes: list[Outcome] = []
@@ -180,9 +179,7 @@ class AuditRunner:
             on_ref(ref, self.findings)
 
     def _problem(self, problem: Problem) -> None:
-        if problem.code in _SCOPE_CODES and problem.sitemap is not None:
-            self._out_of_scope.setdefault(problem.sitemap, self.findings.empty_copy()).add(problem)
-        elif problem.sitemap is not None and _may_cut(problem):
+        if problem.sitemap is not None and _may_cut(problem):
             self._cuts.setdefault(problem.sitemap, []).append(problem)
         elif not _is_moved_robots_txt(problem):
             self.findings.add(problem)
@@ -193,9 +190,6 @@ class AuditRunner:
         self._cut(outcome)
         if outcome.url is None and not outcome.complete:
             self._unnamed.append(outcome)
-        out_of_scope = self._out_of_scope.pop(outcome.url or "", None)
-        if out_of_scope is not None:
-            self.findings.merge(out_of_scope, outcome.problems)
         for on_outcome in self._outcome_checks:
             on_outcome(outcome, self.findings)
 
@@ -220,8 +214,6 @@ class AuditRunner:
         self, *, complete: bool | None, notes: Iterable[str] = (), rules: Mapping[str, str] | None = None
     ) -> Report:
         """The Report; ends all checks, so it is called once. `rules` are those of the Report."""
-        for findings in self._out_of_scope.values():
-            self.findings.merge(findings)
         for problem in chain.from_iterable(self._cuts.values()):
             self.findings.add(problem)
         for check in self._checks:
@@ -265,8 +257,6 @@ class AuditRunner:
             yield row if row.problems is None and not problems else attrs.evolve(row, problems=problems)
 
 
-# A URL that is out of scope may be kept when its document is read again: the outcome has the final counts.
-_SCOPE_CODES = frozenset({"U04", "U05"})
 _HANDLERS: dict[type, Callable[[AuditRunner, Any], None]] = {
     UrlBatch: AuditRunner._urls,
     SitemapRef: AuditRunner._ref,

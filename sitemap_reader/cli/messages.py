@@ -30,7 +30,6 @@ from .same_files import refuse_same_files
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from ..client.summary import Summary
     from ..client.targets import Target
     from ..frontier.robots_policy import CrawlDelay
     from ..model.errors import ReadError

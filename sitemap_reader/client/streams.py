@@ -100,7 +100,8 @@ class CrawlRun:
             try:
                 yield
             finally:
-                self.record([*self.crawl.frontier.abandon()])
+                for batch in self.crawl.abandon():
+                    self.record(batch)
 
     def record(self, items: Iterable[BatchItem]) -> list[UrlBatch]:
         """The UrlBatches; all other items are recorded, and passed to the callbacks."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from .robots_rules import Rules
 
 _SCOPE_REASONS = frozenset(get_args(DropReason))
+# The problems of URLs that are dropped for one of these reasons.
+SCOPE_CODES = frozenset({"U04", "U05"})
 # Parents that are examined for a cycle. Sites have a handful.
 _MAX_ANCESTORS = 64
 
@@ -131,6 +133,10 @@ class Reread:
 
     former: Scope
     first: Outcome
+
+    def is_replaced_by(self, second: Outcome) -> bool:
+        """Whether what the second reading found out of scope replaces what the first did."""
+        return second.complete or second.sha256 == self.first.sha256
 
     def merge(self, second: Finished) -> Outcome:
         """The outcome of both readings: the second if the bytes were the same, else the first plus `regained`."""

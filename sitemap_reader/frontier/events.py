@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 from ..model.problems import SAMPLES_PER_CODE, Problem, report
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.urls import origin
+from .document_request import SCOPE_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..model.problems import Severity
+    from ..model.problems import Severity, Tally
     from ..model.records import Outcome, SitemapRef
     from .document_request import Document, Finished, Reread
 
@@ -93,8 +94,11 @@ class Events:
 
     def report_reread_end(self, document: Document, reread: Reread, second: Finished) -> None:
         """Reports the end of a document that was read twice and has the outcome of the first reading."""
-        if reread.merge(second) is second.outcome:
-            self.set_outcome(document, second.outcome)
+        merged, found = reread.merge(second), second.outcome
+        if merged is found:
+            self.set_outcome(document, found)
+        elif reread.is_replaced_by(found):
+            _replace_scope_problems(merged, found, document.report.tally)
         self.report_end(document)
 
     def report_probe(self, document: Document) -> None:
@@ -107,6 +111,18 @@ class Events:
     def report_first_failure(self, outcome: Outcome) -> None:
         """Reports the end of a failed robots.txt whose successor, at another origin, has a message for both."""
         self._events.append(outcome)
+
+
+def _replace_scope_problems(outcome: Outcome, second: Outcome, tally: Tally) -> None:
+    """Puts the problems of scope of a second reading, and those of the frontier, in place of the first reading's."""
+    outcome.problems = {code: count for code, count in outcome.problems.items() if code not in SCOPE_CODES}
+    outcome.samples = tuple(sample for sample in outcome.samples if sample.code not in SCOPE_CODES)
+    for counts, samples in ((second.problems, second.samples), (tally.counts, tally.samples)):
+        _add_problems(
+            outcome,
+            {code: count for code, count in counts.items() if code in SCOPE_CODES},
+            [sample for sample in samples if sample.code in SCOPE_CODES],
+        )
 
 
 def _add_problems(outcome: Outcome, counts: Mapping[str, int], samples: Sequence[Problem]) -> None:

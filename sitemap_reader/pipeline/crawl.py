@@ -25,9 +25,19 @@ from ..model.records import SitemapRef
 from ..parser.normalise.urls import without_userinfo
 from .document_parser import Batch, DocumentParser
 from .executor import ParseExecutor, run_fallback
+from .scope_problems import ScopeProblems
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import (
+        AsyncGenerator,
+        AsyncIterator,
+        Awaitable,
+        Callable,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
     from contextlib import AbstractAsyncContextManager
 
     from ..fetch.client import Fetcher, Response
@@ -76,6 +86,7 @@ class Crawl:
     _executor: ParseExecutor = attrs.field(init=False)
     _put: Callable[[Batch], Awaitable[None]] = attrs.field(init=False)
     _timer: RequestTimer = attrs.field(init=False)
+    _scope_problems: ScopeProblems = attrs.field(factory=ScopeProblems, init=False)
     _tasks: asyncio.TaskGroup = attrs.field(factory=asyncio.TaskGroup, init=False)
 
     @_executor.default
@@ -112,13 +123,26 @@ class Crawl:
                 self._timer.clear()
                 now = self._timer.now()
                 self._start_requests(now)
-                await self._emit(frontier.take())
+                await self._emit_events()
                 if not frontier.done:
                     seconds = frontier.wait(now)
                     if seconds is None and not frontier.awaits_answers:
                         raise RuntimeError("the crawl makes no progress: please report the site")
                     await self._timer.wait(seconds, awaits_answers=frontier.awaits_answers)
-        await self._emit(frontier.take())
+        await self._emit_events()
+
+    def abandon(self) -> Iterator[Batch]:
+        """Ends the documents that wait, when nothing more is requested; the last items."""
+        return self._scope_problems.with_problems(self.frontier.abandon())
+
+    async def _emit_events(self) -> None:
+        for batch in self._scope_problems.with_problems(self.frontier.take()):
+            await self._emit(batch)
+
+    async def _emit_due(
+        self, request: DocumentRequest, parser: DocumentParser, batch: Batch, *, final: bool = False
+    ) -> None:
+        await self._emit(self._scope_problems.keep(request, parser.due(batch, final=final), final=final))
 
     async def _emit(self, items: Iterable[BatchItem]) -> None:
         if batch := [*items]:
@@ -163,13 +187,15 @@ class Crawl:
         except (*FORESEEN, CallbackError):
             raise
         except Exception as error:
-            answer = await self._broken(parser, internal_problem(error))
+            answer = await self._broken(request, parser, internal_problem(error))
         finally:
             if parser is not None:
                 parser.release()
         read = answer.read if isinstance(answer, Failed) else answer
         if read:
             read.outcome.seconds = round(self._clock() - started, 3)
+        if request.reread:
+            self._scope_problems.end_second(request, answer)
         self._notify_frontier(request, answer)
 
     def _headers_for(self, request: DocumentRequest) -> Mapping[str, str]:
@@ -206,7 +232,7 @@ class Crawl:
                 if isinstance(item, SitemapRef):
                     self._notify_frontier(request, item)
             await asyncio.sleep(0)
-        await self._emit(parser.due(batch, final=final))
+        await self._emit_due(request, parser, batch, final=final)
 
     async def _finished(self, request: DocumentRequest, parser: DocumentParser) -> Finished:
         await self._end(request, parser)
@@ -250,12 +276,12 @@ class Crawl:
         await self._end(request, parser, cut=True)
         return attrs.evolve(failed, read=parser.result)
 
-    async def _broken(self, parser: DocumentParser | None, problem: Problem) -> Failed:
+    async def _broken(self, request: DocumentRequest, parser: DocumentParser | None, problem: Problem) -> Failed:
         """Ends a document whose reading has raised an internal error: what was read before it is kept."""
         failed = Failed(problem.code, problem.message, transient=False)
         if parser is None:
             return failed
-        await self._emit(parser.due([], final=True))
+        await self._emit_due(request, parser, [], final=True)
         return attrs.evolve(failed, read=parser.result)
 
 

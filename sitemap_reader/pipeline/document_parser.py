@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..frontier.document_request import Finished, ResumePoint
+from ..frontier.document_request import SCOPE_CODES, Finished, ResumePoint
 from ..frontier.filters import Selection
 from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import SitemapReaderError
@@ -252,11 +252,15 @@ class DocumentParser:
         return reason is None
 
     def _dropped_before(self, items: list[Item], former: Scope) -> list[Item]:
-        """Returns the records that an earlier reading dropped, each with the problems that were not reported then."""
+        """Returns the records that an earlier reading dropped, each with the problems that were not reported then, and
+        the problems of those that are dropped again.
+        """
         regained: list[Item] = []
         for item in items:
             self.items += 1
             if not isinstance(item, UrlRecord):
+                if isinstance(item, Problem) and item.code in SCOPE_CODES and self.items > self._skipped:
+                    regained.append(item)
                 continue
             reason = former.reason(item.loc)
             if self._matches_selection(item) and reason is not None and self.items > self._skipped:

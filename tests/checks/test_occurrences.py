@@ -112,8 +112,7 @@ def test_listed_urls_before_the_first_that_is_in_the_crawl_have_rows(tmp_path: P
     ]
 
 
-def test_merged_problems_have_rows_up_to_the_limit_of_their_code() -> None:
-    """URLs that are out of scope at first may be kept when their document is read again."""
+def test_merged_problems_have_rows() -> None:
     rows: list[Occurrence] = []
     findings = Findings(on_occurrence=rows.append)
     of_document = findings.empty_copy()
@@ -121,9 +120,9 @@ def test_merged_problems_have_rows_up_to_the_limit_of_their_code() -> None:
         for code in ("U04", "U05"):
             of_document.add(report(code, "dropped", sitemap="s", line=number))
     assert rows == []
-    findings.merge(of_document, {"U04": 2})
-    assert [(row.code, row.line) for row in rows] == [("U04", 0), ("U04", 1)]
-    assert [(each.code, each.count) for each in findings.ranked()] == [("U04", 2)]
+    findings.merge(of_document)
+    assert [(row.code, row.line) for row in rows] == [(code, line) for line in range(3) for code in ("U04", "U05")]
+    assert {(each.code, each.count) for each in findings.ranked()} == {("U04", 3), ("U05", 3)}
 
 
 # --- known findings ---

@@ -38,12 +38,14 @@ from scripted_fetcher import (
 )
 
 import sitemap_reader as sr
+from sitemap_reader.frontier.document_request import Document
 from sitemap_reader.frontier.filters import Selection, Window
 from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import Limits
-from sitemap_reader.model.problems import Problem
+from sitemap_reader.model.problems import Problem, report
 from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
 from sitemap_reader.model.url_batch import UrlBatch, unbatched
+from sitemap_reader.pipeline.scope_problems import ScopeProblems
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
@@ -591,10 +593,68 @@ def test_second_reading_reports_problems_of_urls_dropped_before() -> None:
     body = b"<urlset>" + b"\n".join(entry % loc for loc in locs) + b"</urlset>"
     items, _ = read(SITE, proven_late(Page([body])), per_host=1)
     reported = Counter((problem.code, problem.line) for problem in of(Problem, items) if problem.sitemap == SHARED)
-    once = [("S02", None), ("U05", 2), ("S10", 3), ("U04", 3)]
+    once = [("S02", None), ("S10", 3), ("U04", 3)]  # and no U05 of line 2, which is kept in the end
     assert reported == Counter([*once, *((code, line) for code in ("U08", "S10", "D01", "H02") for line in (1, 2))])
     expected = {"S02": 1, "U08": 2, "S10": 3, "D01": 2, "H02": 2, "U04": 1}
     assert outcome_of(SHARED, items).problems == expected, "as it is in the end"
+
+
+def scope_problems(items: list[Any]) -> Counter[str]:
+    return Counter(each.code for each in of(Problem, items) if each.sitemap == SHARED and each.code in ("U04", "U05"))
+
+
+def in_outcome(outcome: Outcome) -> Counter[str]:
+    return Counter({code: outcome.problems[code] for code in ("U04", "U05") if code in outcome.problems})
+
+
+@pytest.mark.parametrize("changes", [False, True], ids=["same bytes", "other bytes"])
+def test_a_url_that_is_given_out_later_was_never_a_problem(changes: bool) -> None:
+    """As many problems are reported as the outcome counts, also where a comment has the time of each response."""
+    outside = "".join(f"<url><loc>https://other.example/{number}</loc></url>" for number in range(700))
+    body = mixed(1_000).replace(b"</urlset>", outside.encode() + b"</urlset>")
+    second = body.replace(b"</urlset>", b"</urlset><!-- 2 -->") if changes else body
+    items, _ = read(SITE, proven_late(Page([body]), Page([second])), per_host=1)
+    outcome = outcome_of(SHARED, items)
+    assert (outcome.kept, outcome.dropped) == (1_000, {"host": 700})
+    assert scope_problems(items) == in_outcome(outcome) == {"U04": 700}
+    assert {sample.code for sample in outcome.samples} == {"U04"}
+    assert len(of(UrlRecord, items)) == 1_000
+
+
+def test_problems_of_scope_come_before_their_outcome() -> None:
+    items, _ = read(SITE, proven_late(Page([urlset("https://other.example/1")])), per_host=1)
+    ends = [each for each in items if getattr(each, "url", "") == SHARED or getattr(each, "sitemap", "") == SHARED]
+    assert [type(each).__name__ for each in ends][-2:] == ["Problem", "Outcome"]
+
+
+def test_a_second_reading_that_fails_withdraws_no_problem() -> None:
+    items, _ = read(SITE, proven_late(Page([mixed(10)]), Page(status=404)), per_host=1)
+    outcome = outcome_of(SHARED, items)
+    assert (outcome.dropped, outcome.complete) == ({"path": 5}, False)
+    assert scope_problems(items) == in_outcome(outcome) == {"U05": 5}
+
+
+def test_a_retry_repeats_no_problem_of_scope() -> None:
+    body = mixed(100)
+    cut = Page([body[:3_000]], error=FetchError("reset"))
+    items, fetcher = read(SITE, proven_late(cut, Page([body])), per_host=1)
+    assert fetcher.requested.count(SHARED) == 3
+    assert scope_problems(items) == in_outcome(outcome_of(SHARED, items)) == {}
+    assert len({record.loc for record in of(UrlRecord, items)}) == len(of(UrlRecord, items)) == 100
+
+
+@pytest.mark.parametrize(("memory_bytes", "at_once"), [(1, True), (1 << 20, False)])
+def test_more_problems_of_scope_than_are_kept_are_reported_at_once(memory_bytes: int, at_once: bool) -> None:
+    found = [report("U04", "dropped", sitemap=MAP, line=line) for line in range(1_000)]
+    request = Document(MAP, "given").request
+    kept = ScopeProblems(memory_bytes)
+    passed_on: list[Any] = []
+    for at in range(0, 1_000, 100):
+        passed_on += kept.keep(request, found[at : at + 100], final=False)
+    assert bool(passed_on) is at_once
+    ends = [item for batch in kept.with_problems([Outcome(url=MAP)]) for item in batch]
+    assert sorted([*passed_on, *ends[:-1]], key=lambda each: each.line) == found
+    assert isinstance(ends[-1], Outcome)
 
 
 def test_second_reading_obeys_the_date_filter() -> None:

@@ -235,7 +235,9 @@ class SitemapReaderLoader(RequestLoader):
     @property
     def complete(self) -> bool:
         """Whether all targets were read to their end, and nothing is missing."""
-        return self._value.reading_completed and not self.verdicts and all(outcome.complete for outcome in self.outcomes)
+        return (
+            self._value.reading_completed and not self.verdicts and all(outcome.complete for outcome in self.outcomes)
+        )
 
     def raise_for_partial(self) -> None:
         """Raises PartialRead, with the outcomes, if anything is missing, or not all was read."""
