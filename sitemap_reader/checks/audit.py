@@ -28,6 +28,7 @@ from ..state.state import site_name
 from .audit_filter import BY_SHARE, AuditFilter
 from .baseline import BaselineCheck, open_baseline
 from .crawled import PAGE_CODES, CrawlCheck, UnchangedContentCheck
+from .documents import MissingValidators
 from .findings import SAMPLES, Findings
 from .occurrences import KnownFindings
 from .policy import parse_codes, read_policy
@@ -141,7 +142,7 @@ _NEEDS = (
 # Codes that cannot be checked on a dump -> what they need.
 _NOT_IN_A_DUMP = {"U12": "robots.txt", "D04": "the time of the request", "D05": "what an index states"}
 # Codes that cannot be checked on files without a server -> what they need.
-_NOT_IN_FILES = {"F10": "headers", "D04": "the time of the request"}
+_NOT_IN_FILES = {"F06": "headers", "F10": "headers", "D04": "the time of the request"}
 # Codes that cannot be checked on URLs without a sitemap.
 _SITEMAP_CODES = ("U06", "U07", "D03", "D07", "H03", "N01")
 
@@ -389,7 +390,7 @@ def _check_source(source: object) -> None:
 
 
 def _files_notes(target: Target, findings: Findings) -> Iterator[str]:
-    """Excludes the codes that files without a server lack; `read from public/; not checked there: F10 (headers)`."""
+    """Excludes the codes that files without a server lack; `read from public/; not checked there: F06 (headers), …`."""
     if target.local is None:
         return
     needs = [f"{code} ({needed})" for code, needed in _NOT_IN_FILES.items() if findings.includes([code])]
@@ -470,7 +471,7 @@ def _audit_site(
     url_checks = compared_with.url_checks(findings, extra_checks)
     extra_checks += [] if url_checks is None else [url_checks]
     with batches(target, on_wait=check, **reading, **chosen.keywords) as stream:
-        extra_checks.append(DisallowedUrls(stream.rules))
+        extra_checks += [DisallowedUrls(stream.rules), MissingValidators(target.has_headers)]
         runner = AuditRunner(
             target.name,
             findings,
@@ -554,7 +555,7 @@ def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: 
         raise UsageError(f"check_urls= fetches the pages of a site, and {name} is a dump: give the site")
     chosen.validate_for_dump(name)
     notes = request.apply_filters()
-    extra_checks = [*compared_with.checks(findings, None)]
+    extra_checks = [*compared_with.checks(findings, None), MissingValidators()]
     runner = AuditRunner(name, findings, as_of=request.as_of, fetched=None, extra_checks=extra_checks)
     dumped = DumpItems(name, findings, chosen)
     for batch in in_batches(dumped.items(numbered)):

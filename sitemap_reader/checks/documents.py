@@ -19,7 +19,7 @@ from ..parser.normalise.urls import host, without_userinfo
 from .findings import Check, url_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from ..model.records import Outcome, SitemapRef, UrlRecord
     from .findings import CheckedUrls, Findings, Location
@@ -112,14 +112,21 @@ class WholeSiteCheck(Check):
 
 
 class MissingValidators(Check):
-    """Sitemaps sent with neither ETag nor Last-Modified (F10)."""
+    """Sitemaps sent with neither ETag nor Last-Modified (F10).
+
+    `has_headers` returns whether the headers that came for a URL are known.
+    """
 
     codes = ("F10",)
+
+    def __init__(self, has_headers: Callable[[str], bool] = lambda url: True) -> None:
+        self._has_headers = has_headers
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
         """Checks the headers of a sitemap that was fetched."""
         is_sitemap = outcome.status == 200 and outcome.format in SITEMAP_FORMATS and not outcome.not_modified
-        if is_sitemap and not (outcome.etag or outcome.last_modified):
+        has_validator = outcome.etag or outcome.last_modified
+        if is_sitemap and not has_validator and self._has_headers(outcome.final_url or outcome.url or ""):
             message = "the answer has neither ETag nor Last-Modified: it is fetched whole each time"
             findings.report("F10", message, sitemap=outcome.url)
 

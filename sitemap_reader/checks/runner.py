@@ -24,7 +24,7 @@ from ..model.url_batch import UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..statistics.facts import Fact, TopCounts, facts, share
 from .dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
-from .documents import DuplicateUrls, EmptySitemaps, MissingValidators, UrlVariants
+from .documents import DuplicateUrls, EmptySitemaps, UrlVariants
 from .extensions import HreflangAttributes, HreflangReturnTags, Images, NewsCount, NewsItems, Videos
 from .findings import Check, CheckedUrls, kind_of
 from .report import Report
@@ -133,7 +133,6 @@ class AuditRunner:
             FutureDates(clock),
             StaleSite(now),
             EqualPriorities(),
-            MissingValidators(),
             EmptySitemaps(),
             HreflangAttributes(),
             HreflangReturnTags(self._listed),

@@ -99,6 +99,10 @@ class Target:
         """Whether the target is a recording without the response for a URL, which is read as a 404 then."""
         return isinstance(self.replay, ReplayFetcher | WarcFetcher) and not self.replay.has(url)
 
+    def has_headers(self, url: str) -> bool:
+        """Whether the headers of the response for a URL are known: in a folder they may not be recorded."""
+        return not isinstance(self.replay, ReplayFetcher) or self.replay.has_headers(url)
+
     @property
     def site(self) -> str | None:
         """The hosts of a recording or of local files; None for other targets, whose name has it."""

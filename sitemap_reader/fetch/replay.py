@@ -236,6 +236,11 @@ class ReplayFetcher:
         """Whether the response for a URL was recorded."""
         return self._body_path(url) is not None
 
+    def has_headers(self, url: str) -> bool:
+        """Whether headers were recorded for a URL: files that were made by hand have none."""
+        body = self._body_path(url)
+        return body is not None and headers_path(body).is_file()
+
     def _body_path(self, url: str) -> Path | None:
         paths = (replay_path(self._folder, url), alternative_path(self._folder, url))
         return next(filter(_is_recorded, paths), None)

@@ -2,15 +2,16 @@
 
 A URL goes in; out comes what a host would send that has the folder at the URL `base`. A path that ends in a slash is
 its index.html; `/about` is the file about, or about.html, or a redirect to `/about/`; a query changes nothing; what is
-not there is a 404. Other hosts and what lies above `base` are a FetchError: nothing is requested from the network. Only
-regular files of the folder are read, never what a symbolic link outside of it leads to.
+not there is a 404. No response has a Content-Type, as which one the host will send is not known. Other hosts and what
+lies above `base` are a FetchError: nothing is requested from the network. Only regular files of the folder are read,
+never what a symbolic link outside of it leads to.
 """
 
 from __future__ import annotations
 
 import os
 from contextlib import asynccontextmanager
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -25,18 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
 _INDEX = "index.html"
-# The Content-Type by suffix; a .gz is a file of its own, not a compressed transfer. Others have none: nothing is known.
-_CONTENT_TYPES = {
-    ".xml": "application/xml",
-    ".gz": "application/gzip",
-    ".txt": "text/plain",
-    ".html": "text/html",
-    ".htm": "text/html",
-    ".rss": "application/rss+xml",
-    ".atom": "application/atom+xml",
-    ".json": "application/json",
-    ".pdf": "application/pdf",
-}
 
 
 @attrs.frozen
@@ -78,10 +67,8 @@ class StaticFilesFetcher:
         elif found is None:
             yield Response(404, {}, AsyncChunks(iter(())), url)
         else:
-            content_type = _CONTENT_TYPES.get(found.suffix.lower())
             with open_file(found) as file:
                 fields = {"content-length": str(os.fstat(file.fileno()).st_size)}
-                fields |= {"content-type": content_type} if content_type else {}
                 yield Response(200, fields, AsyncChunks(file_chunks(file, None)), url)
 
     def _find(self, url: str) -> Path | _Redirect | None:
@@ -136,8 +123,7 @@ class OneDocumentFetcher:
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         """Gives the body for the URL of the document; the request `headers` are ignored."""
         if url == self.url:
-            content_type = _CONTENT_TYPES.get(PurePosixPath(url.partition("?")[0]).suffix.lower())
-            yield Response(200, {"content-type": content_type} if content_type else {}, self._chunks(), url)
+            yield Response(200, {}, self._chunks(), url)
         elif is_robots_txt(url):
             yield Response(404, {}, AsyncChunks(iter(())), url)
         else:

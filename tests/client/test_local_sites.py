@@ -113,8 +113,30 @@ def test_build_folder_is_read_as_its_site(name: str, tmp_path: Path) -> None:
     report = sr.audit(folder, base=base)
     assert (report.target, report.urls, report.complete) == (base, urls, True)
     assert {finding.code for finding in report.findings} <= {"F09", "U10"}
-    assert report.notes == (f"read from {folder}; not checked there: F10 (headers), D04 (the time of the request)",)
+    assert report.notes == (f"read from {folder}; not checked there: F06 (headers), F10 (headers), D04 (the time of the request)",)
     assert f"read from {base}" not in " ".join(report.to_text().split())
+
+
+@pytest.mark.parametrize("name", ["Sitemap.txt", "sitemap.html", "sitemap.json", "sitemap.xml", "feed.pdf"])
+@pytest.mark.parametrize("body", [f"{WWW}/a\n".encode(), f"<urlset><url><loc>{WWW}/a</loc></url></urlset>".encode()])
+def test_headers_are_not_judged_where_nothing_was_served(tmp_path: Path, name: str, body: bytes) -> None:
+    (tmp_path / name).write_bytes(body)
+    url = f"{WWW}/{name}"
+    for target in (document_target(body, url), find_target(tmp_path / name, url)):
+        assert {finding.code for finding in sr.audit(target).findings}.isdisjoint({"F06", "F10"})
+        with sr.urls(target) as stream:
+            assert [record.loc for record in stream] == [f"{WWW}/a"]
+        assert "F06" not in stream.problems.counts
+
+
+def test_headers_of_a_recording_are_judged_where_there_are_some(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text(f'seeds = ["{WWW}/sitemap.xml"]\n')
+    page = tmp_path / "https" / "www.example.com" / "sitemap.xml"
+    page.parent.mkdir(parents=True)
+    page.write_text(f"<urlset><url><loc>{WWW}/a</loc></url></urlset>")
+    assert sr.audit(tmp_path, select="F10").findings == ()
+    page.with_name("sitemap.xml.headers").write_text("content-type: application/xml\n")
+    assert [finding.code for finding in sr.audit(tmp_path, select="F10").findings] == ["F10"]
 
 
 def test_codes_that_need_a_server_are_not_reported_whatever_is_selected(tmp_path: Path) -> None:
