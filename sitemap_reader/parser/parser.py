@@ -23,7 +23,7 @@ from .content.decoder import Decoder, ReadPrefix
 from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff
 from .dialects.feed_fallback import FallbackBuffer
 from .dialects.robots import RobotsBody, RobotsReader
-from .dialects.text import TextReader
+from .dialects.text import TextReader, lists_own_host
 from .fast_path import BlockNormaliser
 from .normalise.entry import Normaliser, RawEntry
 from .normalise.scope import SCOPE_MODES, Scope, ScopeMode, clean_prefix, host_prefixes
@@ -308,17 +308,20 @@ class SitemapParser:
             verb = "stands" if len(skipped) == 1 else "stand"
             message = f"{counted(len(skipped), 'bytes')} {verb} before the document"
             self._out.append(self._reported(report("S08", message, line=1)))
-        if sniffed.kind in _REFUSALS:
-            self._format = Format.HTML if sniffed.kind == "html" else None
+        kind = sniffed.kind
+        if kind == "unknown" and self._base and lists_own_host(head, self._base):
+            kind = "text"
+        if kind in _REFUSALS:
+            self._format = Format.HTML if kind == "html" else None
             # A truncated or undecodable document is not empty: another problem reports it.
-            is_reported = sniffed.kind != "empty" or (self._complete and self._decoder.complete)
+            is_reported = kind != "empty" or (self._complete and self._decoder.complete)
             self._is_aborted, self._complete = True, False
             if is_reported:
-                self._out.append(self._reported(self._refusal(sniffed.kind)))
+                self._out.append(self._reported(self._refusal(kind)))
             return
         reader: Reader
         scopes = self._normaliser.scopes if self._scans else None
-        if sniffed.kind == "text":
+        if kind == "text":
             self._format, reader = Format.TEXT, TextReader(self._limits, scopes=scopes)
         else:
             from .xml.reader import XmlReader  # lazy: a run of unchanged documents reads no XML

@@ -14,7 +14,7 @@ import attrs
 from ...model.limits import over_limit
 from ...model.problems import Problem, report
 from ..normalise.entry import RawEntry
-from ..normalise.urls import clean_url
+from ..normalise.urls import clean_url, has_public_suffix, host, host_without_scheme, registrable_domain, with_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -207,16 +207,29 @@ class RobotsReader:
         return entries
 
     def _entry(self, found: SitemapLine) -> RawEntry | Problem:
-        """The entry of a line, or its problem; a relative URL is resolved, with an F12."""
+        """The entry of a line, or its problem; a URL without a scheme is completed, with an F12."""
         if not found.loc:
             return _malformed(found, found.fault)
         entry = RawEntry("sitemap", found.loc, found.line)
         fault = found.fault
-        if clean_url(found.loc).url is None and (resolved := clean_url(found.loc, self._url).url):
-            entry.loc, fault = resolved, fault or "a relative URL"
+        if self._url and clean_url(found.loc).url is None:
+            lacks_scheme = _begins_with_host(found.loc, self._url)
+            text = with_scheme(found.loc, self._url) if lacks_scheme else found.loc
+            if resolved := clean_url(text, self._url).url:
+                entry.loc, fault = resolved, fault or ("a host without a scheme" if lacks_scheme else "a relative URL")
         if fault:
             entry.problems.append(_malformed(found, fault))
         return entry
+
+
+def _begins_with_host(text: str, url: str) -> bool:
+    """Whether a text begins with a host of the site of `url`, or with any host in front of the path of a sitemap."""
+    name = host_without_scheme(text)
+    if name is None:
+        return False
+    is_own = registrable_domain(name) == registrable_domain(host(url))
+    path = text.partition("/")[2].partition("?")[0].lower()
+    return is_own or (has_public_suffix(name) and path.endswith(_SITEMAP_ENDINGS))
 
 
 def _malformed(found: SitemapLine, fault: str | None) -> Problem:

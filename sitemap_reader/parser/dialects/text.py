@@ -1,6 +1,7 @@
 """Text sitemaps, one URL per line: UTF-8 chunks in, raw entries out, or blocks of them where there is a scanner.
 
-Lines end in CR, LF or both; blank ones are skipped. A line without a scheme is not resolved, and so is rejected.
+Lines end in CR, LF or both; blank ones are skipped. A line without a scheme is not resolved, and so is rejected, unless
+it begins with the document's own host.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ import re
 from typing import TYPE_CHECKING
 
 from ...model.limits import over_limit
+from ..content.sniff import FIRST_LINES, WINDOW_BYTES
 from ..fast_path import line_scanner
 from ..normalise.entry import RawEntry
+from ..normalise.urls import clean_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,6 +76,12 @@ class TextReader:
     def _stop(self, line: int) -> Problem:
         self.stopped, self.complete, self._buffer = True, False, b""
         return over_limit("max_token_bytes", self._limit, "bytes in one line", line)
+
+
+def lists_own_host(head: bytes, base: str) -> bool:
+    """Whether one of the first lines is a URL of the host of `base` that lacks nothing but the scheme."""
+    lines = head[:WINDOW_BYTES].decode("utf-8", "replace").splitlines()[:FIRST_LINES]
+    return any("/" in line and clean_url(line, base, paths=False).url is not None for line in lines)
 
 
 def _entry(text: str | None, line: int | None = None) -> RawEntry:

@@ -130,7 +130,7 @@ class Normaliser:
                 problems.add("U15", "markup in a list of URLs", "loc", text)
                 return None
             own_base = _resolved(base, (raw.loc_base,)) if raw.loc_base else base
-            loc = clean_url(text, None if raw.relative == "rejected" else own_base)
+            loc = clean_url(text, own_base, paths=raw.relative != "rejected")
             url = loc.url
             for code, message in loc.faults(may_be_relative=raw.relative == "allowed"):
                 problems.add(code, message, "loc", text)

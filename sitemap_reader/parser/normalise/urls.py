@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 Note = tuple[str, str]
 
+_RELATIVE: Note = ("U01", "relative URL, resolved against the document")
+_NO_SCHEME: Note = ("U01", "a host without a scheme, which was added")
+
 # XML white space and Unicode's White_Space (str.strip() alone would also strip the separators U+001C to U+001F), and
 # the byte-order mark, which precedes a URL where files were concatenated.
 WHITE_SPACE = (
@@ -48,9 +51,7 @@ class Loc:
 
     def faults(self, *, may_be_relative: bool) -> tuple[Note, ...]:
         """The notes; without that of a relative URL if such a URL is allowed here and could be resolved."""
-        if may_be_relative and self.url is not None:
-            return tuple(note for note in self.notes if note[0] != "U01")
-        return self.notes
+        return tuple(note for note in self.notes if note != _RELATIVE) if may_be_relative else self.notes
 
 
 def is_web_url(text: str) -> bool:
@@ -63,8 +64,11 @@ def is_app_link(text: str) -> bool:
     return _APP_LINK.fullmatch(text) is not None
 
 
-def clean_url(raw: str, base: str | None = None) -> Loc:
+def clean_url(raw: str, base: str | None = None, *, paths: bool = True) -> Loc:
     """The canonical form of a URL, resolved against `base`, the URL of the document it stands in.
+
+    What begins with the host of `base`, with or without `www.`, lacks only the scheme, and is not a path below it;
+    with `paths=False` nothing else is resolved.
 
     Normalised without a note: surrounding white space, case of scheme and host, IDN to punycode, default port, empty
     path, dot segments, non-ASCII characters. With a note: U01 relative, U03 long, U08 fragment, U10 escaped characters,
@@ -74,6 +78,8 @@ def clean_url(raw: str, base: str | None = None) -> Loc:
     Loc(url='https://example.com/caf%C3%A9', notes=())
     >>> clean_url("/a", "https://example.com/sitemap.xml")
     Loc(url='https://example.com/a', notes=(('U01', 'relative URL, resolved against the document'),))
+    >>> clean_url("example.com/a", "https://example.com/sitemap.xml").url
+    'https://example.com/a'
     >>> clean_url("mailto:info@example.com")
     Loc(url=None, notes=(('U02', 'scheme "mailto" is neither http nor https'),))
     """
@@ -81,7 +87,7 @@ def clean_url(raw: str, base: str | None = None) -> Loc:
         return Loc(raw)
     notes: list[Note] = []
     try:
-        url = _clean(raw.strip(WHITE_SPACE), base, notes)
+        url = _clean(raw.strip(WHITE_SPACE), base, notes, paths=paths)
     except _RejectedError as rejected:
         return Loc(None, (*notes, rejected.note))
     return Loc(url, tuple(dict.fromkeys(notes)))
@@ -133,15 +139,16 @@ _APP_LINK = re.compile(r"""(?:android|ios)-app://[^\s<>"]+""", re.IGNORECASE)
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.ASCII | re.IGNORECASE)
 
 
-def _clean(text: str, base: str | None, notes: list[Note]) -> str:
+def _clean(text: str, base: str | None, notes: list[Note], *, paths: bool) -> str:
     if len(text) >= PROTOCOL_MAX_LOC_CHARACTERS:
         notes.append(("U03", f"{len(text):,} characters, the protocol allows 2,047"))
     if "://" in text.partition(">")[2]:  # never in a genuine URL
         raise _RejectedError("U15", "markup before another URL")
     match = _HTTP.fullmatch(text)
     if match is None:
-        match = _HTTP.fullmatch(_resolve(text, base))
-        notes.append(("U01", "relative URL, resolved against the document"))
+        url, note = _resolve(text, base, paths=paths)
+        match = _HTTP.fullmatch(url)
+        notes.append(note)
     if match is None:
         raise _RejectedError("U15", "no URL")
     scheme, authority, path, query, fragment = match.groups("")
@@ -152,20 +159,26 @@ def _clean(text: str, base: str | None, notes: list[Note]) -> str:
     return f"{scheme}://{site}{_escaped(_without_dots(path or '/') + query, notes)}"
 
 
-def _resolve(text: str, base: str | None) -> str:
+def _resolve(text: str, base: str | None, *, paths: bool) -> tuple[str, Note]:
     """Resolves a text that is not an http(s) URL itself by RFC 3986 5.2.2; dot segments are left in."""
     if not text:
         raise _RejectedError("U15", "empty URL")
     if _MANGLED.match(text):
         raise _RejectedError("U15", 'the scheme is not followed by "://"')
+    url = clean_url(base).url if base else None
+    if url is not None and (name := host_without_scheme(text)) and _is_same_host(name, host(url)):
+        return with_scheme(text, url), _NO_SCHEME
     scheme = _SCHEME.match(text)
     if scheme is not None:
         raise _RejectedError("U02", f'scheme "{scheme[1][:20]}" is neither http nor https')
     if "<" in text or ">" in text:  # never in a genuine path
         raise _RejectedError("U15", "markup in a relative URL")
-    url = clean_url(base).url if base else None
-    if url is None:
+    if url is None or not paths:
         raise _RejectedError("U01", "relative URL, and nothing to resolve it against")
+    return _resolved_path(text, url), _RELATIVE
+
+
+def _resolved_path(text: str, url: str) -> str:
     # Without the base's userinfo: a password must not be copied into other URLs.
     if text.startswith("//"):
         return url.partition("//")[0] + text
@@ -176,6 +189,42 @@ def _resolve(text: str, base: str | None) -> str:
     if text.startswith("#"):
         return without_userinfo(url) + text
     return directory(url) + text
+
+
+# The name of a host, at the end or before a path. Without a dot or a port it is a folder: `blog/a`, not `blog:80/a`.
+_HOST_FIRST = re.compile(r"(?P<host>[^\s/?#:@\\]+)(?P<port>:[0-9]{1,5})?(?=[/?#]|\Z)")
+
+
+def host_without_scheme(text: str) -> str | None:
+    """The host with which a text begins that may lack nothing but the scheme; None if it begins with none.
+
+    >>> [host_without_scheme(text) for text in ("WWW.Example.com/a", "localhost:8000", "sitemap.xml", "blog/a")]
+    ['www.example.com', 'localhost', 'sitemap.xml', None]
+    """
+    found = _HOST_FIRST.match(text)
+    if found is None or not ("." in found["host"] or found["port"]):
+        return None
+    try:
+        return _host(found["host"])
+    except _RejectedError:
+        return None
+
+
+def with_scheme(text: str, url: str) -> str:
+    """A text that host_without_scheme() knows with the scheme of its port, else of `url`.
+
+    >>> with_scheme("example.com/a", "https://example.com/"), with_scheme("example.com:80/a", "https://example.com/")
+    ('https://example.com/a', 'http://example.com:80/a')
+    """
+    found = _HOST_FIRST.match(text)
+    by_port = {f":{port}": f"{scheme}:" for scheme, port in DEFAULT_PORTS.items()}
+    scheme = by_port.get(found["port"] or "") if found else None
+    return f"{scheme or url.partition('//')[0]}//{text}"
+
+
+def _is_same_host(one: str, other: str) -> bool:
+    """Whether two hosts are the same, or differ only in `www.`."""
+    return one.removesuffix(".").removeprefix("www.") == other.removesuffix(".").removeprefix("www.")
 
 
 def _without_dots(path: str) -> str:
@@ -398,6 +447,11 @@ def registrable_domain_or_none(host: str) -> str | None:
     if name.startswith("[") or name.rpartition(".")[2].isdigit():  # an IP address: no top-level domain is a number
         return None
     return _public_suffixes().privatesuffix(name)
+
+
+def has_public_suffix(host: str) -> bool:
+    """Whether a host ends in a suffix of the Public Suffix List: `example.com` does, `sitemap.xml` does not."""
+    return _public_suffixes().publicsuffix(host, accept_unknown=False) is not None
 
 
 @lru_cache(maxsize=1)
