@@ -201,16 +201,16 @@ class Extension:
     """An element of an entry that fills a field of UrlRecord, and the XML namespace of its tags.
 
     `tag` is written with the prefix that its schema uses; a document may use any other. Namespaces are written without
-    scheme: http and https, with and without a slash at the end, are the same. `older` versions are read as the present
-    one; `mistaken` namespaces, which generators write, are read with a problem (S02). A tag of a closed schema that is
-    neither here nor in the class is a problem (S10). A void element has no content. `state_code` is the digit of the
-    field in a state file: it is never changed or used again.
+    their `http://`. `also` are those of older versions and of another engine, which are read like the first; `mistaken`
+    ones, which generators write, are read with a problem (S02). A tag of a closed schema that is neither here nor in
+    the class is a problem (S10). A void element has no content. `state_code` is the digit of the field in a state file:
+    it is never changed or used again.
     """
 
     tag: str
     namespace: str
     state_code: int
-    older: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
     mistaken: tuple[str, ...] = ()
     is_closed: bool = True
     is_void: bool = False
@@ -244,7 +244,7 @@ EXTENSIONS: dict[str, Extension] = {
         "news:news",
         "www.google.com/schemas/sitemap-news/0.9",
         state_code=0,
-        older=("www.google.com/schemas/sitemap-news/0.84",),
+        also=("www.google.com/schemas/sitemap-news/0.84",),
         mistaken=("www.sitemaps.org/schemas/sitemap-news/0.9",),
     ),
     "alternates": Extension(
@@ -259,6 +259,7 @@ EXTENSIONS: dict[str, Extension] = {
         "mobile:mobile",
         "www.google.com/schemas/sitemap-mobile/1.0",
         state_code=4,
+        also=("www.baidu.com/schemas/sitemap-mobile/1/",),
         mistaken=("www.sitemaps.org/schemas/sitemap-mobile/1.0",),
         is_void=True,
     ),

@@ -118,8 +118,10 @@ class FastPath:
 
 # Entry -> its dialect.
 _DIALECTS = {"url": "sitemap", "sitemap": "sitemap", "item": "rss", "entry": "atom"}
-# Of an index the Normaliser ignores all else.
+# Of an index all else is a Problem.
 _INDEX_TAGS = frozenset({"sitemap", "loc", "lastmod"})
+# Elements without content, whose attributes are extras.
+_FLAGS = frozenset({"mobile:mobile"})
 
 
 class DocumentScanner:
@@ -143,7 +145,7 @@ class DocumentScanner:
             self._template = RawEntry("url", None, bases=builder.bases, relative=relative, date_dialect="rss")
         dialect = _DIALECTS[entry]
         known = {prefix: each for prefix, each in namespaces.items() if not vocabulary.would_note(each)}
-        tags = scanner.codes_of(dialect).keys() - (vocabulary.entries - {entry})
+        tags = scanner.codes_of(dialect).keys() - (vocabulary.entries - {entry}) - (_FLAGS if extras else set())
         self._scanner = scanner.Scanner(
             dialect,
             _written_names(known, vocabulary, tags & _INDEX_TAGS if kind == "sitemap" else tags),

@@ -807,7 +807,7 @@ cdef Result scan_element(
         if result != READ:
             return result
     if rule.kind == LINK or rule.kind == FLAG:
-        if text.size or is_repeated:
+        if text.size or is_repeated or (rule.kind == FLAG and not is_flag_of_a_kind(s)):
             return OTHER
     elif rule.kind <= PRIORITY:
         if is_repeated or (rule.kind == LOC and text.size == 0):
@@ -954,6 +954,17 @@ cdef inline Attribute* find_attribute(Scan* s, const char* name, Py_ssize_t size
         if s.attributes[at].name_size == size and memcmp(s.attributes[at].name, name, size) == 0:
             return &s.attributes[at]
     return NULL
+
+
+cdef bint is_flag_of_a_kind(Scan* s) noexcept nogil:
+    """Whether a `mobile` has no `type`, or one of those that Baidu documents: all others are for _flag()."""
+    cdef Attribute* kind = find_attribute(s, b"type", 4)
+    return (
+        kind == NULL
+        or is_attribute(kind, b"type", 4, b"mobile", 6)
+        or is_attribute(kind, b"type", 4, b"pc,mobile", 9)
+        or is_attribute(kind, b"type", 4, b"htmladapt", 9)
+    )
 
 
 cdef bint has_rule_attribute(Scan* s, Rule* rule) noexcept nogil:

@@ -252,10 +252,7 @@ def prefixes_of_a_document(draw: st.DrawFn) -> tuple[Prefixes, str]:
     }
     root = f'xmlns="{CORE}"'
     for usual, own in prefixes.items():
-        namespace = draw(st.sampled_from(["", "/"])).join([NAMESPACES[usual], ""])
-        if draw(st.booleans()):
-            namespace = namespace.replace("http:", "https:")
-        root += f' xmlns:{own}="{namespace}"' if own else ""
+        root += f' xmlns:{own}="{NAMESPACES[usual]}"' if own else ""
     return {**prefixes, "": ""}, root
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.parser.xml.elements import Vocabulary
+from sitemap_reader.parser.xml.elements import Namespaces, Vocabulary
 
 PREFIXES = 64  # the limit of declared prefixes of a document
 NAMES = 10_000
@@ -70,7 +70,7 @@ def test_prefixes_of_the_root_are_counted_too(prefixes: int, codes: list[str]) -
 
 
 def test_a_prefix_that_the_root_declares_is_left_to_it() -> None:
-    body = b'<urlset xmlns:image="urn:other">' + entry(1, b"<image:image/>") + entry(2, b"<p:x/>") + b"</urlset>"
+    body = b'<urlset xmlns:image="urn:other">' + entry(1, b"<image:other/>") + entry(2, b"<p:x/>") + b"</urlset>"
     document = sr.parse(body)
     assert [(problem.code, "urn:unbound:p" in problem.message) for problem in document.problems[1:]] == [("S01", True)]
 
@@ -111,7 +111,8 @@ def test_endless_construct_is_named(begun: bytes, message: str) -> None:
 
 
 def vocabulary() -> Vocabulary:
-    return Vocabulary({"urn:image": "image"}, "urn:root", frozenset({"url"}), "loc", tags=frozenset({"url", "loc"}))
+    known = Namespaces({"urn:image": "image"}, {})
+    return Vocabulary(known, "urn:root", frozenset({"url"}), "loc", tags=frozenset({"url", "loc"}))
 
 
 def test_names_in_capitals_are_read_and_reported_once() -> None:

@@ -306,10 +306,12 @@ def _is_alternate(element: Element, language: str | None, context: EntryContext)
 
 
 def _flag(element: Element, context: EntryContext) -> bool:
-    """True: the element is present."""
+    """True: the element is present. Its `type`, which Baidu's has, is an Extra."""
     for child in element:
         _unused(child, context, element)
-    return True
+    if context.extras is not None and element.attrib:
+        context.extras.append(next(_extras(element)))
+    return (element.get("type") or "").strip().lower() != "pc"
 
 
 _READERS: dict[str, ElementReader] = {

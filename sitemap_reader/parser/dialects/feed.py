@@ -24,7 +24,6 @@ from ..xml.elements import (
     is_core,
     stripped,
     text_of,
-    wrong_namespace,
 )
 
 if TYPE_CHECKING:
@@ -260,13 +259,13 @@ _ATOM_TAGS = frozenset({"entry", "link", *ATOM_DATES})
 def rss_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<rss>` or `<RDF>`."""
     names = frozenset({"item"})
-    return Vocabulary(RSS, namespace, names, "link", tags=_RSS_TAGS, is_link=_is_link, judge=wrong_namespace)
+    return Vocabulary(RSS, namespace, names, "link", tags=_RSS_TAGS, is_link=_is_link)
 
 
 def atom_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<feed>`."""
     names = frozenset({"entry"})
-    return Vocabulary(ATOM, namespace, names, "link", tags=_ATOM_TAGS, is_link=_is_alternate, judge=wrong_namespace)
+    return Vocabulary(ATOM, namespace, names, "link", tags=_ATOM_TAGS, is_link=_is_alternate)
 
 
 def rss_entries(item: Entry, limits: Limits) -> list[RawEntry]:

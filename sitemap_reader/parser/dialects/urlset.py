@@ -21,7 +21,6 @@ from ..xml.elements import (
     own_text,
     stripped,
     text_without,
-    wrong_sitemap_namespace,
 )
 from .extensions import TAGS
 
@@ -35,6 +34,7 @@ ROOTS = {"urlset": Format.URLSET, "sitemapindex": Format.INDEX}
 _ENTRIES = frozenset({"url", "sitemap"})
 _FIELDS = ("lastmod", "changefreq", "priority")
 _TAGS = frozenset({*_ENTRIES, "loc", *_FIELDS, *TAGS})
+_EXTENSIONS = frozenset(extension.tag for extension in EXTENSIONS.values())
 _VOIDS = frozenset(extension.tag for extension in EXTENSIONS.values() if extension.is_void)
 
 
@@ -57,14 +57,14 @@ def _vocabulary(namespace: str, implied_entry: str) -> Vocabulary:
         implied_entry=implied_entry,
         tags=_TAGS,
         void_tags=_VOIDS,
-        judge=wrong_sitemap_namespace,
+        extensions=_EXTENSIONS,
     )
 
 
 def judge_root(namespace: str, name: str) -> list[Problem]:
     """S02 if the namespace of the root is not one of the protocol, S10 if its name is not in lower case."""
     problems = []
-    if namespace not in CORE:
+    if namespace != CORE:
         which = f'the namespace "{namespace[:200]}" is not the protocol\'s'
         what = which if namespace else "the root has no namespace"
         problems.append(report("S02", f"{what}; the document is read anyway", raw=namespace))

@@ -20,88 +20,101 @@ if TYPE_CHECKING:
     from ...model.problems import Problem
 
 
-# --- known namespaces, and the prefix of their tags ---
+# --- namespaces, and the prefix of their tags ---
 
-# Sources: sitemaps.org 0.9, Google's schemas of the extensions, the RSS and Atom specifications.
+# Sources: sitemaps.org 0.9, Google's and Baidu's schemas of the extensions, the RSS and Atom specifications. XML
+# compares namespaces as strings (Namespaces 2.3): these are right, all others that are read have a Problem (S02).
 
-
-def _spellings(*names: str) -> list[str]:
-    """With both schemes, with and without a slash at the end, as found in the wild; the name as given is first."""
-    found = []
-    for name in names:
-        other = name.removesuffix("/") if name.endswith("/") else name + "/"
-        found += [f"{scheme}://{spelling}" for scheme in ("http", "https") for spelling in (name, other)]
-    return found
+CORE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 
-CORE = frozenset(
-    _spellings(
-        "www.sitemaps.org/schemas/sitemap/0.9",
-        "sitemaps.org/schemas/sitemap/0.9",
-        "www.google.com/schemas/sitemap/0.84",
-        "www.google.com/schemas/sitemap/0.9",
-        "www.google.com/schemas/sitemap/0.90",
-    )
-)
+def _with_scheme(*names: str) -> list[str]:
+    return [f"http://{name}" for name in names]
+
 
 # Prefix -> its namespaces, the canonical one first.
 _EXTENSIONS = {
-    **{each.prefix: _spellings(each.namespace, *each.older) for each in EXTENSIONS.values()},
-    "pagemap": _spellings("www.google.com/schemas/sitemap-pagemap/1.0"),
+    **{each.prefix: _with_scheme(each.namespace, *each.also) for each in EXTENSIONS.values()},
+    "pagemap": _with_scheme("www.google.com/schemas/sitemap-pagemap/1.0"),
 }
-# Wrong, but unambiguous: generators write these. Read all the same, with a Problem (S02).
-_WRONG = {each.prefix: _spellings(*each.mistaken) for each in EXTENSIONS.values()}
-_ATOM = _spellings("www.w3.org/2005/Atom", "purl.org/atom/ns#")
-_RSS = _spellings(
+_ATOM = _with_scheme("www.w3.org/2005/Atom", "purl.org/atom/ns#")
+_RSS = _with_scheme(
     "purl.org/rss/1.0/",
     "my.netscape.com/rdf/simple/0.9/",
     "channel.netscape.com/rdf/simple/0.9/",
     "backend.userland.com/rss2",
+    "backend.userland.com/RSS2",
     "purl.org/rss/2.0/",
     "backend.userland.com/rss",
     "blogs.law.harvard.edu/tech/rss",
 )
 _FEED_EXTENSIONS = {
-    "dc": _spellings("purl.org/dc/elements/1.1/"),
-    "media": _spellings("search.yahoo.com/mrss/"),
+    "dc": _with_scheme("purl.org/dc/elements/1.1/"),
+    "media": _with_scheme("search.yahoo.com/mrss/", "search.yahoo.com/mrss"),
     "atom": _ATOM,
 }
-# The URLs of the specification of Media RSS, now and before.
-_WRONG_FEED_EXTENSIONS = {
-    "media": _spellings("www.rssboard.org/media-rss", "video.search.yahoo.com/mrss/"),
+# Others that generators write: Google's for the protocol, which has the version 0.9 since 2006; the URLs of the
+# specification of Media RSS, now and before.
+_MISTAKEN = {
+    "": ["www.google.com/schemas/sitemap"],
+    **{each.prefix: list(each.mistaken) for each in EXTENSIONS.values()},
 }
+_MISTAKEN_FEED_EXTENSIONS = {"media": ["www.rssboard.org/media-rss", "video.search.yahoo.com/mrss/"]}
 
 # What an Atom link to the page itself may have for its rel: a registered name stands for the IRI (RFC 4287 4.2.7.2).
 ALTERNATE = frozenset({"alternate", "http://www.iana.org/assignments/relation/alternate"})
 
-
-def _prefixes(*tables: dict[str, list[str]]) -> dict[str, str]:
-    return {name: prefix for table in tables for prefix, names in table.items() for name in names}
-
-
-# Namespace -> prefix, for each kind of document; "" for core tags.
-SITEMAP = {**_prefixes(_EXTENSIONS, _WRONG), **dict.fromkeys(CORE, "")}
-RSS = {**_prefixes(_FEED_EXTENSIONS, _WRONG_FEED_EXTENSIONS), **dict.fromkeys(_RSS, "")}
-ATOM = {**_prefixes(_FEED_EXTENSIONS, _WRONG_FEED_EXTENSIONS), **dict.fromkeys(_ATOM, "")}
-
-_CANONICAL = {prefix: names[0] for table in (_EXTENSIONS, _FEED_EXTENSIONS) for prefix, names in table.items()}
+_VERSION = re.compile(r"/[\d.]+\Z")
+_MAX_NEAR_CHARACTERS = 200  # a longer one is no misspelling
 
 
-def wrong_namespace(namespace: str) -> str | None:
-    """Why a namespace that is read is wrong; None where it is right."""
-    prefix = _WRONG_PREFIXES.get(namespace)
-    return prefix and f'the namespace "{namespace}" is wrong; it is read as {prefix}'
+def _near(namespace: str) -> str:
+    """What is left of a namespace without the parts that are often wrong: scheme, `www.`, case, version, last slash."""
+    if len(namespace) > _MAX_NEAR_CHARACTERS:
+        return ""
+    name = namespace.strip().lower()
+    name = name.removeprefix("http:").removeprefix("https:").lstrip("/").removeprefix("www.").rstrip("/#")
+    return _VERSION.sub("", name)
 
 
-def wrong_sitemap_namespace(namespace: str) -> str | None:
-    """The same for a sitemap; also for a namespace that only looks like that of an extension, which is not read."""
-    if namespace in SITEMAP or not _LOOKS_LIKE_EXTENSION.search(namespace):
-        return wrong_namespace(namespace)
-    return f'unknown namespace "{namespace[:200]}": its elements are skipped'
+@attrs.frozen
+class Namespaces:
+    """The namespaces that a kind of document has, with the prefix of their tags ("": the document's own).
+
+    `exact` are the right ones, `near` what _near() leaves of these and of mistaken ones. Where one that is not read
+    matches `similar`, that is a Problem.
+    """
+
+    exact: Mapping[str, str]
+    near: Mapping[str, str]
+    similar: re.Pattern[str] | None = None
+
+    def prefix_of(self, namespace: str) -> str | None:
+        """The prefix of its tags; None where it is unknown."""
+        found = self.exact.get(namespace)
+        return self.near.get(_near(namespace)) if found is None else found
+
+    def looks_known(self, namespace: str) -> bool:
+        """Whether an unknown one is most likely meant to be one of these."""
+        return self.similar is not None and self.similar.search(namespace, 0, _MAX_NEAR_CHARACTERS) is not None
 
 
-_WRONG_PREFIXES = _prefixes(_WRONG, _WRONG_FEED_EXTENSIONS)
+def _namespaces(
+    tables: list[dict[str, list[str]]], mistaken: dict[str, list[str]], similar: re.Pattern[str] | None = None
+) -> Namespaces:
+    exact = {name: prefix for table in tables for prefix, names in table.items() for name in names}
+    others = {name: prefix for prefix, names in mistaken.items() for name in names}
+    return Namespaces(exact, {_near(name): prefix for name, prefix in {**exact, **others}.items()}, similar)
+
+
 _LOOKS_LIKE_EXTENSION = re.compile(r"schemas/sitemap-|/xhtml", re.IGNORECASE)
+SITEMAP = _namespaces([{"": [CORE]}, _EXTENSIONS], _MISTAKEN, _LOOKS_LIKE_EXTENSION)
+RSS = _namespaces([{"": _RSS}, _FEED_EXTENSIONS], _MISTAKEN_FEED_EXTENSIONS)
+ATOM = _namespaces([{**_FEED_EXTENSIONS, "": _ATOM}], _MISTAKEN_FEED_EXTENSIONS)
+NO_NAMESPACES = _namespaces([], {})
+
+EXTENSION_PREFIXES = frozenset(each.prefix for each in EXTENSIONS.values())
+_CANONICAL = {prefix: names[0] for table in (_EXTENSIONS, _FEED_EXTENSIONS) for prefix, names in table.items()}
 
 
 def clark(tag: str) -> tuple[str, str]:
@@ -172,13 +185,16 @@ class Vocabulary(dict[str, str]):
     prefix of the document ("" makes them core). All others stay as they are. `entries` are the tags of entries,
     `location` is the one that each entry needs. `implied_entry` is the entry that a location outside of any belongs to;
     such a document holds entries only. `tags` are recognised in any case, `void_tags` are empty elements. `is_link`
-    says whether an element of an entry links to its page, if the first such one counts. `judge` says what is wrong
-    with a namespace; `note(name, code, message, field)` gets that, once each.
+    says whether an element of an entry links to its page, if the first such one counts.
+
+    `extensions` are tags that are also known by the prefix that the document writes: where it declares `image` for a
+    wrong namespace, the first `<image:image>` shows what is meant. `declared` has the prefixes of these tags by the
+    namespace that they are declared for. `note(name, code, message, field)` gets what is wrong with a name, once each.
     """
 
     def __init__(
         self,
-        namespaces: Mapping[str, str],
+        namespaces: Namespaces,
         root_namespace: str,
         entries: frozenset[str],
         location: str,
@@ -186,16 +202,18 @@ class Vocabulary(dict[str, str]):
         tags: frozenset[str] = frozenset(),
         void_tags: frozenset[str] = frozenset(),
         is_link: Callable[[Element], bool] | None = None,
-        judge: Callable[[str], str | None] = lambda namespace: None,
+        extensions: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__()
+        self.declared: Mapping[str, set[str]] = {}
         self.note: Callable[[str, str, str, str], None] = lambda name, code, message, field: None
         self.entries = entries
         self.tags = tags
         self._written = {tag.lower(): tag for tag in tags}
         self.void_tags = void_tags
         self.is_link = is_link
-        self._judge = judge
+        self._extensions = extensions
+        self._mistaken: dict[str, str] = {}  # wrong namespace -> the prefix that shows what is meant
         self._judged: set[str] = set()
         self.location = location
         self.implied_entry = implied_entry
@@ -206,18 +224,42 @@ class Vocabulary(dict[str, str]):
     def prefixes(self) -> dict[str, str]:
         """Prefix -> its usual namespace."""
         found: dict[str, str] = {}
-        for namespace, prefix in self._namespaces.items():
+        for namespace, prefix in self._namespaces.exact.items():
             found.setdefault(prefix, namespace)
         return found
 
     def prefix_of(self, namespace: str) -> str | None:
         """The prefix of the tags in a namespace; "" for core tags, None for a namespace that is unknown."""
-        return "" if namespace in ("", self._root_namespace) else self._namespaces.get(namespace)
+        if namespace in ("", self._root_namespace):
+            return ""
+        return self._mistaken.get(namespace) or self._namespaces.prefix_of(namespace)
 
     def would_note(self, namespace: str) -> bool:
-        """Whether the next element in a namespace is the first one, and has a Problem for that."""
-        is_judged = self.prefix_of(namespace) == "" or namespace in self._judged
-        return not is_judged and self._judge(namespace) is not None
+        """Whether the next element in a namespace is the first one, and may have a Problem for that."""
+        return namespace not in self._judged and bool(self._fault(namespace) or self._declared_as(namespace))
+
+    def _declared_as(self, namespace: str) -> str | None:
+        """The prefix that shows what is meant by a wrong namespace; None without one, or where there are several."""
+        prefixes = self.declared.get(namespace, ())
+        if len(prefixes) != 1 or namespace in self._mistaken:
+            return None
+        (prefix,) = prefixes
+        return None if self.prefix_of(namespace) in ("", prefix) else prefix
+
+    def _fault(self, namespace: str) -> str | None:
+        """What is wrong with the namespace of an element."""
+        is_exact = namespace in self._namespaces.exact and namespace not in self._mistaken
+        if is_exact or namespace == self._root_namespace:
+            return None
+        if not namespace:
+            is_strict = self.implied_entry is not None
+            return "elements without a namespace are read as if they had that of the root" if is_strict else None
+        prefix = self.prefix_of(namespace)
+        what = f'namespace "{namespace[:_MAX_NEAR_CHARACTERS]}"'
+        if prefix is not None:
+            return f"the {what} is wrong; it is read as {prefix or 'one of the document itself'}"
+        is_meant = self._namespaces.looks_known(namespace) or len(self.declared.get(namespace, ())) > 1
+        return f"unknown {what}: its elements are skipped" if is_meant else None
 
     def forget(self, name: str) -> None:
         """Forgets a name, so that what is wrong with it is noted again."""
@@ -236,16 +278,25 @@ class Vocabulary(dict[str, str]):
 
     def __missing__(self, name: str) -> str:
         namespace, _, local = name.rpartition("}")
-        prefix = self.prefix_of(namespace)
+        self._recognise(namespace, local)
         tag = self._plain_tag(name)
         if tag not in self.tags and (meant := self._written.get(tag.lower())):
             why = "names are in small letters" if meant.islower() else "that is how it is written"
             self.note(name, "S10", f"<{tag[:80]}> was read as <{meant}>: {why}", tag[:80])
             tag = meant
-        if prefix != "" and namespace not in self._judged and len(self._judged) < _MAX_NAMES:
+        if namespace not in self._judged and len(self._judged) < _MAX_NAMES and (fault := self._fault(namespace)):
             self._judged.add(namespace)
-            if fault := self._judge(namespace):
-                self.note(name, "S02", fault, local[:80])
+            self.note(name, "S02", fault, local[:80])
         if len(self) < _MAX_NAMES:
             self[name] = tag
         return tag
+
+    def _recognise(self, namespace: str, local: str) -> None:
+        """Learns what a wrong namespace means, from an element whose prefix and name are those of an extension."""
+        prefix = self._declared_as(namespace)
+        if not prefix or self._plain_tag(f"{namespace}}}{local}") in self.tags:
+            return
+        if f"{prefix}:{local}".lower() in self._extensions:
+            self._mistaken[namespace] = prefix
+            for tag in self.tags:  # that were unknown so far
+                self.pop(f"{namespace}}}{tag.rpartition(':')[2]}", None)

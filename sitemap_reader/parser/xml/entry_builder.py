@@ -15,7 +15,7 @@ import attrs
 
 from ...model.limits import over_limit
 from ...model.problems import Problem, report
-from .elements import XML_BASE, Entry, Vocabulary, clark, is_core, text_of
+from .elements import EXTENSION_PREFIXES, NO_NAMESPACES, XML_BASE, Entry, Vocabulary, clark, is_core, text_of
 from .errors import EVENT_STEPS, Misplaced, Stop, TooLong
 from .scan import DATA, ROOTS, declared_namespaces, holds_entry, holds_part, local, names_location, tag_name
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # The end of a tag whose beginning is lost, as in `item>` or `/url>`.
 _REMNANT = re.compile(r"[\w\"'/]>")
 _EXCERPT_CHARACTERS = 40
+_MAX_NAMESPACES = 1_000  # more than a real document declares
 # Elements of a feed that have a link of their own (RSS 2.0).
 _WITH_LINK = frozenset((b"image", b"textInput", b"textinput"))
 
@@ -65,6 +66,7 @@ class OpenEntry:
 class EventParser:
     """Gives the events of expat to the handlers that attach() sets; all has the names that expat gives it."""
 
+    StartNamespaceDeclHandler: Any
     StartElementHandler: Any
     EndElementHandler: Any
     CharacterDataHandler: Any
@@ -114,7 +116,8 @@ class EntryBuilder:
         self._buffer = buffer
         self._repairs = repairs
         self._budget = budget
-        self._vocabulary = Vocabulary({}, "", frozenset(), "")
+        self._vocabulary = Vocabulary(NO_NAMESPACES, "", frozenset(), "")
+        self._declared: dict[str, set[str]] = {}  # namespace -> the prefixes of extensions that stand for it
         self.lost_location = False  # an entry that was repaired or cut has none
         self.in_section = False
         self.section_start = 0  # offset of the last CDATA section
@@ -257,6 +260,11 @@ class EntryBuilder:
 
         def note(name: str, code: str, message: str, field: str) -> None:
             self._noted.append((name, report(code, message, line=line(), field=field)))
+
+        def declare(prefix: str | None, namespace: str | None) -> None:
+            usual = (prefix or "").lower()
+            if namespace and usual in EXTENSION_PREFIXES and len(self._declared) < _MAX_NAMESPACES:
+                self._declared.setdefault(namespace, set()).add(usual)
 
         def start(name: str, attributes: dict[str, str]) -> None:
             nonlocal closed, elements
@@ -448,7 +456,7 @@ class EntryBuilder:
                 namespace, _, local = name.rpartition("}")
                 vocabulary = self._vocabulary = self._open_root(namespace, local)
                 self._root, self.root_seen = ancestor, True
-                vocabulary.note = note
+                vocabulary.note, vocabulary.declared = note, self._declared
                 entries, tags, void_tags = vocabulary.entries, vocabulary.tags, vocabulary.void_tags
             emit_repairs()
 
@@ -519,6 +527,7 @@ class EntryBuilder:
         parser.ProcessingInstructionHandler = instruction
         parser.CommentHandler = partial(check_hiding, "a comment")
         parser.ordered_attributes = False
+        parser.StartNamespaceDeclHandler = declare
         parser.StartElementHandler = start
         parser.EndElementHandler = end
         parser.CharacterDataHandler = text.append

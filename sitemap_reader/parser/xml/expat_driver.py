@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _DEFUSED = DefusedXMLParser(target=object())
 # Set by EntryBuilder.attach(): closures that refer to the parser.
 _HANDLERS = (
+    "StartNamespaceDeclHandler",
     "StartElementHandler",
     "EndElementHandler",
     "CharacterDataHandler",

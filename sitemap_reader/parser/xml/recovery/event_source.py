@@ -129,6 +129,8 @@ class EventSource(EventParser):
         self, name: bytes, stop: int, texts: dict[bytes, str], namespaces: dict[str, str], *, is_entry: bool
     ) -> None:
         """Gives the start tag of a name to the builder, which ends at `stop` in the buffer."""
+        for declaration in namespaces.items():
+            self.StartNamespaceDeclHandler(*declaration)
         event_name = self.event_name(name, namespaces)
         values = self._attributes(texts, namespaces) if texts else {}
         if not is_entry:
