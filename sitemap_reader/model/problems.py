@@ -59,7 +59,7 @@ CATALOGUE: dict[str, Rule] = {
     "S05": Rule("warning", "Sitemap index cycle"),
     "S06": Rule("warning", "Sitemap without valid URLs"),
     "S07": Rule("warning", "Not UTF-8, or bytes invalid in the charset"),
-    "S08": Rule("warning", "Content before the XML declaration"),
+    "S08": Rule("warning", "Content before the document"),
     "S09": Rule("error", "DTD with an internal subset"),
     "S10": Rule("warning", "Repeated, misplaced or unknown tag"),
     "S11": Rule("error", "Entry without a location"),

@@ -322,7 +322,8 @@ class SitemapParser:
         reader: Reader
         scopes = self._normaliser.scopes if self._scans else None
         if kind == "text":
-            self._format, reader = Format.TEXT, TextReader(self._limits, scopes=scopes)
+            lines = len(skipped.splitlines())
+            self._format, reader = Format.TEXT, TextReader(self._limits, scopes=scopes, skipped_lines=lines)
         else:
             from .xml.reader import XmlReader  # lazy: a run of unchanged documents reads no XML
 

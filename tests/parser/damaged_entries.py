@@ -593,7 +593,7 @@ WHOLE: Rows = [
     ("root's end without > before newline", "<urlset>\n<url><loc>@2</loc></url>\n</urlset\n", "2 ...", "cut"),
     ("root's end without slash", "<urlset>\n<url><loc>@2</loc></url>\n<urlset>", "2 ...", "cut"),
     ("entry end and root end lost", "<urlset>\n<url><loc>@2</loc>", "2 ...", "2 cut"),
-    ("doubled < of root", "<<urlset>\n<url><loc>@2</loc></url>\n</urlset>", "...", "1 refused"),
+    ("doubled < of root", "<<urlset>\n<url><loc>@2</loc></url>\n</urlset>", "2", "1 junk"),
     ("space in root", "< urlset>\n<url><loc>@2</loc></url>\n</urlset>", "2", "1 < urlset> -> <urlset>"),
     ("root without >", "<urlset\n<url><loc>@2</loc></url>\n</urlset>", "2", "1 <urlset -> <urlset >"),
     (
@@ -612,7 +612,7 @@ WHOLE: Rows = [
         "declaration bad", "<?xml version=1.0 encoding=UTF-8?>\n<urlset>\n<url><loc>@2</loc></url>\n</urlset>", "2",
         "1 - <?xml version=1.0 encoding=UTF-8?>",
     ),
-    ("text and then root", "<!-- x -->\nwords\n<urlset>\n<url><loc>@2</loc></url>\n</urlset>", "...", "2 refused"),
+    ("text and then root", "<!-- x -->\nwords\n<urlset>\n<url><loc>@2</loc></url>\n</urlset>", "2", "2 junk"),
     (
         "index entry unclosed",
         "<sitemapindex><sitemap><loc>@2</loc>\n<sitemap><loc>@3</loc></sitemap></sitemapindex>", "2 3",

@@ -98,7 +98,7 @@ ROWS: list[tuple[str, str, str, bool]] = [
     ("a comment whose beginning is damaged", urlset(f"<!- <url><loc>{A}</loc></url> -->"), "z", False),
     ("an entry in an instruction",
      urlset(f'<url><loc>{A}<b></loc></url><?php "<url><loc>{B}</loc></url>" ?>'), "z", False),
-    ("a list of URLs that is none", f"urlset>\n<url><loc>\n{A}</loc></url>", "", False),
+    ("a list of URLs that is none", f"urlset>\n<url><loc>\n{A}</loc></url>", "a", False),
     ("markup in a list of URLs", f"{A}\n{B}</loc>\n", "a", True),
     # sections, comments and instructions over entries
     ("a section without an end in an entry", urlset(f"<url><loc>{A}</loc><![CDATA[\n<url><loc>{B}</loc></url>"),

@@ -33,6 +33,7 @@ SHORT = [
     (r"^content follows the end of the root element", "more"),
     (r"^the end of the root element was not reached", "cut"),
     (r"^.*, before the root element", "refused"),
+    (r"^skipped .* before the root element", "junk"),
 ]
 LOSES = ("?", "lost", "cut", "refused")
 

@@ -12,6 +12,8 @@ from typing import Literal
 
 import attrs
 
+from .beginning import find_beginning
+
 WINDOW_BYTES = 4096
 FIRST_LINES = 20
 
@@ -69,12 +71,13 @@ class SniffResult:
 _DECLARATION = re.compile(rb"<\?xml[\s?]")
 _ANGLE = re.compile(rb"[<>]")
 _ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|RDF|feed)[\s/>]")
-# A root after junk. A DTD with an internal subset counts, too: it must not be skipped, as it is refused (S09).
-_ROOT_OR_DTD = re.compile(rb"<!(?i:DOCTYPE)\s[^<>\[]*\[|" + _ROOT.pattern)
-_ENTRY = re.compile(rb"</?(?:[\w.-]+:)?(?:loc|url|sitemap|urlset|sitemapindex)\s*>")
 _HTML = re.compile(rb"\s*(?:<!--(?:(?!-->).)*-->\s*)*<!doctype\s+html", re.DOTALL | re.IGNORECASE)
-# How an error message of PHP begins, from the script that writes the sitemap.
-_PHP_NOTICE = re.compile(rb"\s*<(?:br|b|p|pre|div|font|table)\b", re.IGNORECASE)
+# A line of HTML, or of a message of PHP in plain text, from the script that writes the list of URLs.
+_JUNK_LINE = re.compile(
+    rb"\s*+(?:<(?:/|!--|(?:br|b|p|pre|div|font|table|hr|span|head|strong|script|style|link|meta)\b).*"
+    rb"|(?:PHP )?(?:Warning|Notice|Deprecated|Fatal error|Parse error): .* on line \d+\s*+)?",
+    re.IGNORECASE,
+)
 _FIRST_LINE_IS_A_URL = re.compile(rb"https?://[^\s<>]+[ \t]*[\r\n]", re.IGNORECASE)
 _URL_LINE = re.compile(rb"^[^\S\r\n]*(?:https?|ftp)://\S", re.IGNORECASE | re.MULTILINE)
 
@@ -111,22 +114,30 @@ def _judge(window: bytes, *, complete: bool) -> SniffResult:
     declaration = _DECLARATION.search(window)
     if declaration:
         return SniffResult("xml", declaration.start())
-    if _PHP_NOTICE.match(window) and (root := _ROOT_OR_DTD.search(window)):
-        return SniffResult("xml", root.start())
-    if stripped.startswith(b"<"):
+    junk_bytes = _junk_before_urls(window)
+    if stripped.startswith(b"<") and not junk_bytes:
         return SniffResult("xml")
-    return _judge_text(window)
+    return SniffResult("text", junk_bytes) if junk_bytes else _judge_text(window)
 
 
 def _judge_text(window: bytes) -> SniffResult:
     """Without a tag at the start: a list of URLs, XML after junk, or unknown."""
     first_lines = b"\n".join(window.splitlines()[:FIRST_LINES])
     url = _URL_LINE.search(first_lines)
-    root = _ROOT_OR_DTD.search(window)
-    if url and _ENTRY.search(window) and not root:
-        return SniffResult("unknown")  # XML whose start is missing
-    if url and not (root and root.start() < url.start()):
+    beginning = find_beginning(window)
+    if beginning and beginning.kind == "entry":
+        return SniffResult("xml")
+    if url and not (beginning and beginning.offset < url.start()):
         return SniffResult("text")
-    if root:
-        return SniffResult("xml", root.start())
-    return SniffResult("unknown")
+    if beginning is None or beginning.kind == "html":
+        return SniffResult("unknown")
+    return SniffResult("xml", beginning.offset)
+
+
+def _junk_before_urls(window: bytes) -> int:
+    """How many bytes of HTML or messages stand before a list of URLs, in lines of their own; 0: none, or no list."""
+    url = _URL_LINE.search(window)
+    if url is None or b"<" in window[url.start() :]:
+        return 0
+    before = window[: url.start()].splitlines()[:FIRST_LINES]
+    return url.start() if any(map(bytes.strip, before)) and all(map(_JUNK_LINE.fullmatch, before)) else 0

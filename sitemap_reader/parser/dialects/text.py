@@ -29,16 +29,17 @@ _NEWLINE = re.compile(rb"\r\n|\n|\r")
 class TextReader:
     """feed() and close() return complete lines; a line over max_token_bytes stops the reader.
 
-    `scopes` are those of pages and sitemaps, by which the scanner judges URLs; None: it is not used.
+    `scopes` are those of pages and sitemaps, by which the scanner judges URLs; None: it is not used. The first line
+    that it is given follows so many `skipped_lines`.
     """
 
-    def __init__(self, limits: Limits, *, scopes: Mapping[str, Scope] | None = None) -> None:
+    def __init__(self, limits: Limits, *, scopes: Mapping[str, Scope] | None = None, skipped_lines: int = 0) -> None:
         self.complete = True
         self.stopped = False
         self._limit = limits.max_token_bytes
         self._scanner = line_scanner(scopes)
         self._buffer = b""
-        self._line = 0
+        self._line = skipped_lines
 
     def feed(self, data: bytes) -> list[RawEntry | ScannedEntries | Problem]:
         data = self._buffer + data

@@ -94,6 +94,14 @@ class Namespaces:
         found = self.exact.get(namespace)
         return self.near.get(_near(namespace)) if found is None else found
 
+    @property
+    def usual(self) -> dict[str, str]:
+        """Prefix -> its canonical namespace."""
+        found: dict[str, str] = {}
+        for namespace, prefix in self.exact.items():
+            found.setdefault(prefix, namespace)
+        return found
+
     def looks_known(self, namespace: str) -> bool:
         """Whether an unknown one is most likely meant to be one of these."""
         return self.similar is not None and self.similar.search(namespace, 0, _MAX_NEAR_CHARACTERS) is not None
@@ -223,10 +231,7 @@ class Vocabulary(dict[str, str]):
     @property
     def prefixes(self) -> dict[str, str]:
         """Prefix -> its usual namespace."""
-        found: dict[str, str] = {}
-        for namespace, prefix in self._namespaces.exact.items():
-            found.setdefault(prefix, namespace)
-        return found
+        return self._namespaces.usual
 
     def prefix_of(self, namespace: str) -> str | None:
         """The prefix of the tags in a namespace; "" for core tags, None for a namespace that is unknown."""

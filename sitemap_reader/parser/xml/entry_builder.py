@@ -16,7 +16,7 @@ import attrs
 from ...model.limits import over_limit
 from ...model.problems import Problem, report
 from .elements import EXTENSION_PREFIXES, NO_NAMESPACES, XML_BASE, Entry, Vocabulary, clark, is_core, text_of
-from .errors import EVENT_STEPS, Misplaced, Stop, TooLong
+from .errors import EVENT_STEPS, Misplaced, NoRoot, Stop, TooLong
 from .scan import DATA, ROOTS, declared_namespaces, holds_entry, holds_part, local, names_location, tag_name
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class EntryBuilder:
     def __init__(
         self,
         limits: Limits,
-        open_root: Callable[[str, str], Vocabulary],
+        open_root: Callable[[str, str], Vocabulary | None],
         buffer: ReplayBuffer,
         repairs: RepairLog,
         budget: Budget,
@@ -436,10 +436,12 @@ class EntryBuilder:
             return OpenEntry(entry, any(map(is_location, entry.element)), is_location_open)
 
         def open_ancestor(name: str, tag: str, attributes: dict[str, str]) -> None:
-            nonlocal vocabulary, entries, tags, void_tags, depth_left
+            nonlocal depth_left
             if vocabulary.implied_entry and tag == vocabulary.location:
                 what = f"<{vocabulary.location}> is outside of any entry"
                 raise Misplaced(what, parser.CurrentByteIndex + shift)
+            if not self.root_seen:
+                open_root(name)
             check_between()
             settle()
             depth_left -= 1
@@ -453,12 +455,19 @@ class EntryBuilder:
                 what = "is outside of any entry" if tag in tags else "is unknown: it is no entry"
                 out.append(report("S10", f"<{tag[:80]}> {what}", line=line(), field=tag[:80]))
             if not self.root_seen:
-                namespace, _, local = name.rpartition("}")
-                vocabulary = self._vocabulary = self._open_root(namespace, local)
                 self._root, self.root_seen = ancestor, True
-                vocabulary.note, vocabulary.declared = note, self._declared
-                entries, tags, void_tags = vocabulary.entries, vocabulary.tags, vocabulary.void_tags
             emit_repairs()
+
+        def open_root(name: str) -> None:
+            nonlocal vocabulary, entries, tags, void_tags
+            namespace, _, local = name.rpartition("}")
+            opened = self._open_root(namespace, local)
+            if opened is None:
+                offset = parser.CurrentByteIndex + shift
+                raise NoRoot(offset, tag_name(written(offset), 0))
+            vocabulary = self._vocabulary = opened
+            vocabulary.note, vocabulary.declared = note, self._declared
+            entries, tags, void_tags = vocabulary.entries, vocabulary.tags, vocabulary.void_tags
 
         def close_ancestor() -> None:
             nonlocal depth_left

@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from ...model.problems import Problem, report
-from .elements import count_urls
+from ...model.problems import Problem, counted, report
+from ..content.beginning import MAX_JUNK_BYTES, find_beginning
+from .elements import ATOM, RSS, SITEMAP, count_urls
 from .entry_builder import EntryBuilder
 from .errors import (
     CANDIDATE_STEPS,
@@ -20,6 +21,7 @@ from .errors import (
     TAG_STEPS,
     BudgetExceeded,
     Misplaced,
+    NoRoot,
     Stop,
     TooLong,
     XmlFault,
@@ -27,30 +29,43 @@ from .errors import (
 from .expat_driver import BareDoctype, ExpatDriver
 from .recovery.characters import reference_problem
 from .recovery.structure import Lost
+from .recovery.tokenizer import HTML, KNOWN
 from .recovery.tolerant_parser import TolerantParser
 from .repair_log import RepairLog
 from .replay_buffer import ReplayBuffer
-from .scan import blank_doctype, epilog_end, find_part, holds_part, line_breaks, next_resume_point, tags_with_urls
+from .scan import (
+    ROOTS,
+    blank_doctype,
+    element_end,
+    epilog_end,
+    find_part,
+    holds_part,
+    line_breaks,
+    local,
+    next_resume_point,
+    tags_with_urls,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ...model.limits import Limits
+    from ..content.beginning import Beginning
     from ..scanner import ScannedEntries
-    from .elements import Entry, Vocabulary
+    from .elements import Entry, Namespaces, Vocabulary
     from .entry_builder import OpenEntry
     from .errors import Budget
 
-    OpenRoot = Callable[[str, str], Vocabulary]
+    OpenRoot = Callable[[str, str], Vocabulary | None]
 
 
 class EntryParser:
     """Reads XML that may be damaged: where expat stops, Recovery reads on, and expat restarts after that.
 
     feed() and close() yield the Entries and Problems that further bytes cannot change. `complete` is False once an
-    entry may be missing. `open_root(namespace, name)` returns the vocabulary of the document, or raises Stop. The first
-    byte is on `line`. `builder` knows the tags around entries. Where the parser `is_after_entry`, skip_block() may skip
-    plain entries.
+    entry may be missing. `open_root(namespace, name)` returns the vocabulary of the document, None for an element that
+    is no root, or raises Stop. The first byte is on `line`. `builder` knows the tags around entries. Where the parser
+    `is_after_entry`, skip_block() may skip plain entries.
     """
 
     def __init__(self, limits: Limits, open_root: OpenRoot, budget: Budget, line: int = 1) -> None:
@@ -157,6 +172,8 @@ class EntryParser:
             return self._recover(fault, final=final)
         except Misplaced as misplaced:
             return self._recover(XmlFault(misplaced.offset, str(misplaced), None), final=final)
+        except NoRoot as missing:
+            return self._recovery.find_root(missing, final=final)
         except BareDoctype:
             self._blank_doctype()
             return True
@@ -179,6 +196,28 @@ class EntryParser:
 
 
 # --- recovery ---
+
+# The tags before an entry that is the first of what is left of a document, and the namespaces to declare there.
+_LOST_TAGS: dict[bytes, tuple[str, Namespaces]] = {
+    b"url": ("<{0}urlset{1}>", SITEMAP),
+    b"sitemap": ("<{0}sitemapindex{1}>", SITEMAP),
+    b"item": ("<{0}rss{1}><{0}channel>", RSS),
+    b"entry": ("<{0}feed{1}>", ATOM),
+}
+# Elements that may stand before the root without being the root of another format.
+_JUNK = HTML | (KNOWN - ROOTS)
+_JUNK |= frozenset(b"dd dl dt form h1 h2 h3 h4 h5 h6 iframe noscript script small style table td th tr tt u".split())
+
+
+def _lost_tags(entry: bytes) -> bytes:
+    """The start tags that are missing before an entry of this name."""
+    prefix, colon, own = entry.decode().rpartition(":")
+    name = own.lower().encode()
+    tags, namespaces = _LOST_TAGS[name if name in _LOST_TAGS else b"url"]
+    declared = {**namespaces.usual, prefix: namespaces.usual[""]}
+    attributes = "".join(f' xmlns{":" * bool(each)}{each}="{uri}"' for each, uri in declared.items())
+    return tags.format(prefix + colon, attributes).encode()
+
 
 # Constructs that may be unended where the bytes end.
 _UNENDED = {b"<!--": "a comment", b"<?": "a processing instruction", b"<![CDATA[": "a CDATA section"}
@@ -215,6 +254,7 @@ class Recovery:
         self.is_skipping = False  # up to the next entry
         self._wake_bytes = 0  # size of the buffer from which on that is looked for again
         self._is_after_root = False  # skipping what follows the root element
+        self._missing: NoRoot | None = None  # what stands in place of the root, which is looked for
 
     @property
     def is_pending(self) -> bool:
@@ -234,8 +274,56 @@ class Recovery:
         self._tolerant.begin(fault)
         return self._read(final=final)
 
+    def find_root(self, missing: NoRoot, *, final: bool) -> bool:
+        """Skips what stands before the root element, or before the first entry if that is lost; as recover().
+
+        Stop where neither follows within MAX_JUNK_BYTES.
+        """
+        buffer, start = self._buffer, self._buffer.relative(missing.offset)
+        self._missing, self.is_reading = missing, True
+        searched = self._search_start(missing, start)
+        found = None if searched is None else find_beginning(buffer.data, searched)
+        reached = found.offset if found else min(len(buffer), start + 2 * MAX_JUNK_BYTES)
+        self._budget.spend_on_markup(buffer.data, start, reached, CANDIDATE_STEPS)
+        if found is None:
+            if final or len(buffer) - start > 2 * MAX_JUNK_BYTES:
+                raise Stop(missing.problem(buffer.line_at(missing.offset)))
+            self._wake_bytes = 2 * len(buffer)
+            return False
+        self._begin(found, start)
+        return True
+
+    def _search_start(self, missing: NoRoot, start: int) -> int | None:
+        """Where a root may begin: not in an element that may be the root of another format, such as SVG or SOAP.
+
+        None where that has not ended.
+        """
+        if not missing.name:
+            return start + 1
+        if local(missing.name).lower() in _JUNK:
+            return start
+        return element_end(self._buffer.data, start, missing.name, start + MAX_JUNK_BYTES)
+
+    def _begin(self, found: Beginning, start: int) -> None:
+        """Has expat go on at the beginning that was found behind what begins at `start`."""
+        buffer, out = self._buffer, self._builder.out
+        line, skipped = buffer.line_at(buffer.start + start), found.offset - start
+        self._repairs.forget()
+        if found.kind == "root":
+            out.append(report("S08", f"skipped {counted(skipped, 'bytes')} before the root element", line=line))
+        buffer.begin_entry(buffer.start + found.offset, buffer.start + found.offset)
+        if found.kind == "entry":
+            what = "the beginning of the document is lost: it was read from its first entry on"
+            out.append(report("S01", what, line=line))
+            self.complete = False
+            buffer.prepend(_lost_tags(found.name))
+        self._missing, self.is_reading = None, False
+        self._driver.restart()
+
     def resume(self, *, final: bool) -> bool:
         """recover() with more bytes."""
+        if self._missing:
+            return (len(self._buffer) >= self._wake_bytes or final) and self.find_root(self._missing, final=final)
         if self.is_skipping:
             if len(self._buffer) < self._wake_bytes and not final:
                 return False
@@ -267,6 +355,8 @@ class Recovery:
         while True:
             try:
                 may_go_on = self._tolerant.read(final=final)
+            except NoRoot as missing:
+                return self.find_root(missing, final=final)
             except Lost as lost:
                 if not self._skip_entry(lost, final=final):
                     return False

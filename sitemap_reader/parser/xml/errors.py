@@ -37,6 +37,22 @@ class Misplaced(Exception):
         self.offset = offset
 
 
+class NoRoot(Exception):
+    """An element that is no root of a known format, at an `offset` of the document; without a `name`, text."""
+
+    def __init__(self, offset: int, name: bytes = b"") -> None:
+        super().__init__()
+        self.offset = offset
+        self.name = name
+
+    def problem(self, line: int) -> Problem:
+        """The Problem of a document without a root element, where this is on a line."""
+        if not self.name:
+            return report("S01", "text stands in place of the root element", line=line)
+        name = self.name.rpartition(b":")[2].decode("utf-8", "replace")
+        return report("S15", f"the root element is <{name[:80]}>: not a sitemap")
+
+
 class Stop(Exception):
     """Reading of the document ends with `problem`."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from ...model.problems import Problem, report
 from ..content.sniff import ROOTS, Format
 from ..dialects import feed, urlset
 from ..fast_path import FastPath, is_possible
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from ...model.limits import Limits
+    from ...model.problems import Problem
     from ..normalise.entry import RawEntry
     from ..normalise.scope import Scope
     from ..scanner import ScannedEntries
@@ -108,13 +108,13 @@ class XmlReader:
         problems, self._opening = self._opening, []
         return problems
 
-    def _open_root(self, namespace: str, name: str) -> Vocabulary:
-        if name.lower() == "html":
+    def _open_root(self, namespace: str, name: str) -> Vocabulary | None:
+        if name.lower() in ("html", "body"):
             self.format = Format.HTML
             raise Stop(html_page())
         self.format = ROOTS.get(name) or urlset.ROOTS.get(name.lower())
         if self.format is None:
-            raise Stop(report("S15", f"the root element is <{name[:80]}>: not a sitemap"))
+            return None
         if self.format in (Format.URLSET, Format.INDEX):
             self._opening = urlset.judge_root(namespace, name)
         vocabulary, self._raw_entries = DIALECTS[self.format]

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 DAMAGE_KINDS = {
     "entry lost": re.compile(r": lost up to the next entry|, before the root element$"),
     "document cut off": re.compile(
-        r"^the end of the root element was not reached|^a.* never ends: what is behind its beginning"
+        r"^the (?:end of the root element was not reached|beginning of the document is lost)"
+        r"|^a.* never ends: what is behind its beginning"
     ),
     "link of a damaged feed dropped": re.compile(r"^dropped, as feedparser|^feedparser cannot read it"),
     "further repairs, not reported each": re.compile(r"^[\d,]+ more places were repaired"),
@@ -121,6 +122,11 @@ class RepairLog:
         if (self.is_damaged or self.has_epilog) and self._hiding is not None:
             what, line, _ = self._hiding
             self.add("S01", f"as markup is damaged, {what} may hold an entry, which is lost", line, severity="error")
+
+    def forget(self) -> None:
+        """Forgets all since the last call of take(), and what it may hide: it was made in bytes that are skipped."""
+        self._clear()
+        self.is_damaged, self._hiding = False, None
 
     def take(self) -> tuple[Problem, ...]:
         """Removes the Problems since the last call."""

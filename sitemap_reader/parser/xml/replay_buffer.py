@@ -81,6 +81,12 @@ class ReplayBuffer:
         self.drop_until(end)
         self.entry_start, self.entry_line = tag, self.line
 
+    def prepend(self, data: bytes) -> None:
+        """Puts bytes before the others that the document does not have."""
+        self.data[:0] = data
+        self.start -= len(data)
+        self.entry_start = self.start
+
     def skip(self, size: int, breaks: int, last_tag_bytes: int) -> None:
         """Moves past entries that are not put into the buffer, which is empty."""
         self.start += size

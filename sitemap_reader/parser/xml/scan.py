@@ -142,6 +142,15 @@ def end_tag(data: bytes | bytearray, start: int, local: bytes) -> int:
     return match.start() if match else -1
 
 
+def element_end(data: bytes | bytearray, start: int, name: bytes, stop: int) -> int | None:
+    """The offset after the element of this name whose tag is at `start`; None where that does not end up to `stop`."""
+    end = tag_end(data, start)
+    if data[end - 2 : end] == b"/>":
+        return end if end <= stop else None
+    match = re.compile(rb"</%s\s*>" % re.escape(name)).search(data, end, stop)
+    return match.end() if match else None
+
+
 def tag_end(data: bytes | bytearray, start: int) -> int:
     """The offset after the tag at `start`; a `>` inside quotes does not end it."""
     match = _TAG.match(data, start)

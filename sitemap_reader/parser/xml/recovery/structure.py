@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ....model.limits import over_limit
 from ..elements import ALTERNATE
-from ..errors import REPAIR_STEPS, Stop
+from ..errors import REPAIR_STEPS, NoRoot, Stop
 from ..scan import ROOTS, local, names_location
 from .event_source import EventSource, OpenElement, namespaces_in
 from .tokenizer import (
@@ -217,7 +217,7 @@ class StructureRules(EventSource):
     def _literal(self, token: Token, meant: bytes, *, sure: bool) -> None:
         """Reads a token as text; before the root element there is none."""
         if not self._builder.root_seen:
-            raise self._lost("text stands before the root element")
+            raise NoRoot(self.CurrentByteIndex)
         self._outside_locations()
         self._read_as(token, meant, sure=sure)
         if self.inner:

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ....model.problems import report
-from ..errors import CHECK_STEPS, LEVEL_STEPS, TOKEN_STEPS, Misplaced, Stop
+from ..errors import CHECK_STEPS, LEVEL_STEPS, TOKEN_STEPS, Misplaced, NoRoot, Stop
 from ..scan import DATA, ROOTS, end_tag, holds_entry, holds_part, local, names_location
 from .characters import NoCharacter, has_controls, has_hole, special_in
 from .event_source import UndeclaredPrefix
@@ -229,8 +229,7 @@ class TolerantParser(StructureRules):
             if was_inside:
                 self.inner[-1].has_text = True
             elif not self._builder.root_seen:
-                line = buffer.line_at(self.CurrentByteIndex - len(token.text.lstrip()))
-                raise self._lost("text stands before the root element", line=line)
+                raise NoRoot(self.CurrentByteIndex - len(token.text.lstrip()))
         if token.kind in _TAGS and has_hole(token.written):
             self._note("control characters stand in a tag: entries may be lost there", sure=False)
         _RULES[token.kind](self, token)
@@ -423,6 +422,8 @@ class TolerantParser(StructureRules):
             self._end_innermost()
 
     def _stop_outside(self, token: Token) -> None:
+        if not self._builder.root_seen:
+            raise NoRoot(self.CurrentByteIndex)
         outer = self.outer
         if outer and (token.name in outer or token.local in ROOTS):
             is_outer = token.name in outer

@@ -1,0 +1,204 @@
+"""Where a document begins: behind junk, at its root element; or at its first entry, if the root is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.parser.content.beginning import MAX_JUNK_BYTES
+
+URL = "https://example.com/sitemap.xml"
+A, B = "https://example.com/a", "https://example.com/b"
+CORE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+ATOM = "http://www.w3.org/2005/Atom"
+RDF = 'xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/"'
+DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+
+# The start tags of a document, an entry of it, and its end tags, by format.
+FORMS = {
+    "urlset": (f'<urlset xmlns="{CORE}">', "<url><loc>{0}</loc><lastmod>2026-11-01</lastmod></url>", "</urlset>"),
+    "prefixed urlset": (f'<s:urlset xmlns:s="{CORE}">', "<s:url><s:loc>{0}</s:loc></s:url>", "</s:urlset>"),
+    "sitemapindex": (f'<sitemapindex xmlns="{CORE}">', "<sitemap><loc>{0}</loc></sitemap>", "</sitemapindex>"),
+    "rss": ("<rss><channel><title>t</title>", "<item><title>x</title><link>{0}</link></item>", "</channel></rss>"),
+    "atom": (f'<feed xmlns="{ATOM}">', '<entry><id>x</id><link href="{0}"/></entry>', "</feed>"),
+    "rdf": (f"<rdf:RDF {RDF}><channel/>", "<item><link>{0}</link></item>", "</rdf:RDF>"),
+}
+NOTICE = "<br />\n<b>Warning</b>:  Undefined $x in <b>/srv/sitemap.php</b> on line <b>3</b><br />\n"
+JUNK = {
+    "an element of HTML": "<head/>",
+    "a message of PHP": NOTICE,
+    "many messages": NOTICE * 100,
+    "text": "Notice: a & b, 1 < 2\n",
+    "text and tags that do not match": "x</div><p class=y>\n",
+    "an element": "<div><p>Loading</p></div>",
+    "an element that is unknown": "<debug time='3'>x <y/></debug>",
+    "an empty element that is unknown": "<debug/>",
+    "a comment with a root": "<br><!-- <urlset><url> -->",
+    "a script with a root": '<script>var x = "<urlset>";</script>',
+    "a style": "<style>a > b {}</style>",
+    "an instruction and a section": "<hr/><?php echo ?><![CDATA[ <urlset> ]]>",
+    "a comment without an end tag": "<p><!-- cached -->",
+}
+
+
+def read(document: str, *, scans: bool = True) -> list[sr.Outcome | sr.Problem | sr.UrlRecord | sr.SitemapRef]:
+    """All items of a document, which do not depend on how its bytes are cut."""
+    found = []
+    data = document.encode()
+    for size in (len(data), 7, 1):
+        if size == 1 and len(data) > 3_000:
+            continue
+        parser = sr.SitemapParser(url=URL, _scans=scans)
+        items = [item for at in range(0, len(data), size) for item in parser.feed(data[at : at + size])]
+        found.append([*items, *parser.close(), parser.outcome])
+    assert all(items == found[0] for items in found), document[:200]
+    return found[0]
+
+
+def result(document: str) -> tuple[str | None, list[str], list[str], bool]:
+    """Format, locations, codes, and whether it is complete."""
+    items = read(document)
+    assert [item for item in items if not isinstance(item, sr.Problem)] == [
+        item for item in read(document, scans=False) if not isinstance(item, sr.Problem)
+    ]
+    outcome = items[-1]
+    assert isinstance(outcome, sr.Outcome)
+    locs = [item.loc for item in items if isinstance(item, sr.UrlRecord | sr.SitemapRef)]
+    codes = [item.code for item in items if isinstance(item, sr.Problem)]
+    return outcome.format, locs, codes, outcome.complete
+
+
+def format_of(form: str) -> str:
+    return {"prefixed urlset": "urlset", "rdf": "rss"}.get(form, form)
+
+
+@pytest.mark.parametrize("declaration", [DECLARATION, ""], ids=["declared", "undeclared"])
+@pytest.mark.parametrize("junk", JUNK.values(), ids=JUNK)
+@pytest.mark.parametrize("form", FORMS)
+def test_what_stands_before_the_root_is_skipped(form: str, junk: str, declaration: str) -> None:
+    start, entry, end = FORMS[form]
+    document = declaration + junk + start + entry.format(A) + entry.format(B) + end
+    assert result(document) == (format_of(form), [A, B], ["S08"], True)
+
+
+def test_the_problem_says_how_much_was_skipped_and_where() -> None:
+    start, entry, end = FORMS["urlset"]
+    (problem,) = sr.parse(DECLARATION + "\n<br />\nx\n" + start + entry.format(A) + end).problems
+    assert (problem.code, problem.line) == ("S08", 3)
+    assert problem.message == "skipped 9 bytes before the root element"
+
+
+def test_junk_on_both_sides_of_the_declaration_is_skipped() -> None:
+    start, entry, end = FORMS["urlset"]
+    document = "\n" + DECLARATION + NOTICE + start + entry.format(A) + end
+    assert result(document) == ("urlset", [A], ["S08", "S08"], True)
+
+
+def test_what_may_stand_before_the_root_is_no_problem() -> None:
+    start, entry, end = FORMS["urlset"]
+    for usual in ("<!-- made by x -->", "<?xml-stylesheet href='a.xsl'?>", "\n\n", "<!DOCTYPE urlset>"):
+        assert result(DECLARATION + usual + start + entry.format(A) + end) == ("urlset", [A], [], True)
+
+
+@pytest.mark.parametrize(("more", "locs"), [(-1, [A]), (0, [])])
+def test_the_root_begins_within_a_limit_of_bytes(more: int, locs: list[str]) -> None:
+    start, entry, end = "<urlset>", FORMS["urlset"][1], "</urlset>"
+    junk = "<br>" + "x" * (MAX_JUNK_BYTES - len("<br>") - len(start) + 1 + more)
+    assert result(DECLARATION + junk + start + entry.format(A) + end)[1] == locs
+
+
+def test_an_element_of_another_format_ends_within_a_limit_of_bytes() -> None:
+    start, entry, end = FORMS["urlset"]
+    for size, locs in ((MAX_JUNK_BYTES - 7, [A]), (MAX_JUNK_BYTES - 6, [])):
+        junk = "<x>" + "y" * size + "</x>"
+        assert result(DECLARATION + junk + start + entry.format(A) + end)[1] == locs
+
+
+SITEMAP = FORMS["urlset"][0] + FORMS["urlset"][1].format(A) + "</urlset>"
+SVG = '<svg><metadata><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/></metadata></svg>'
+OTHERS = {
+    "page": (f"<!DOCTYPE html>\n<html><body><pre>{SITEMAP}</pre></body></html>", "html", "F05"),
+    "page without doctype": (f"<html><body>{SITEMAP}</body></html>", "html", "F05"),
+    "page behind junk": (f"{NOTICE}<html><head></head><body>{SITEMAP}", "html", "F05"),
+    "page behind a declaration": (f"{DECLARATION}x<HTML><BODY>{SITEMAP}", "html", "F05"),
+    "page without its html": (f"<head><title>x</title></head><body>{SITEMAP}</body>", "html", "F05"),
+    "page with a script": (f'<html><script>x = "{SITEMAP}"</script></html>', "html", "F05"),
+    "page with an escaped sitemap": ("<div><pre>&lt;urlset&gt;&lt;url&gt;</pre></div>", None, "S15"),
+    "picture": (SVG, None, "S15"),
+    "stylesheet": (f'<x:stylesheet xmlns:x="urn:x"><x:template>{SITEMAP}</x:template></x:stylesheet>', None, "S15"),
+    "catalogue": ("<catalog><item><link>x</link></item></catalog>", None, "S15"),
+    "junk and a picture": ("<br/>" + SVG, None, "S15"),
+    "text": (f"{DECLARATION}words <b>and</b> words", None, "S01"),
+    "text about sitemaps": ("A sitemap has <url> and <loc> tags,\nand so on", None, "S15"),
+    "DTD behind junk": (f'{DECLARATION}<br/><!DOCTYPE urlset [<!ENTITY a "b">]>{SITEMAP}', None, "S09"),
+}
+
+
+@pytest.mark.parametrize(("document", "name", "code"), OTHERS.values(), ids=OTHERS)
+def test_other_documents_stay_what_they_are(document: str, name: str | None, code: str) -> None:
+    assert result(document) == (name, [], [code], False)
+
+
+# --- a beginning that is lost ----------------------------------------------------------------------------------------
+
+# What may be left of the entry before.
+RESTS = {
+    "nothing": "",
+    "the end tag": "</{e}>",
+    "half a tag": "d></{e}>\n",
+    "half a URL": "mple.com/0</loc><lastmod>2026-11-01</lastmod></{e}>\n",
+    "half a URL with a tag of another kind": "0.jpg</image:loc></image:image></{e}>\n",
+    "fields": "<lastmod>2026-11-01</lastmod><priority>0.5</priority></{e}>",
+    "a whole URL without its tag": "https://example.com/0</loc></{e}>\n",
+}
+
+
+@pytest.mark.parametrize("declaration", ["", DECLARATION], ids=["undeclared", "declared"])
+@pytest.mark.parametrize("rest", RESTS.values(), ids=RESTS)
+@pytest.mark.parametrize("form", ["urlset", "prefixed urlset", "sitemapindex", "rss", "atom"])
+def test_the_entries_behind_a_lost_beginning_are_read(form: str, rest: str, declaration: str) -> None:
+    _, entry, end = FORMS[form]
+    name = entry.partition(">")[0].lstrip("<")
+    document = declaration + rest.format(e=name) + entry.format(A) + "\n" + entry.format(B) + end
+    assert result(document) == (format_of(form), [A, B], ["S01"], False)
+
+
+def test_a_lost_beginning_is_an_error_on_its_line() -> None:
+    (problem,) = sr.parse(f"\n<url><loc>{A}</loc></url></urlset>").problems
+    assert (problem.code, problem.severity, problem.line) == ("S01", "error", 2)
+    assert problem.message == "the beginning of the document is lost: it was read from its first entry on"
+
+
+def test_a_location_whose_entry_began_before_is_read() -> None:
+    assert result(f"<loc>{A}</loc></url><url><loc>{B}</loc></url></urlset>")[1:3] == ([A, B], ["S01", "S01"])
+
+
+def test_extensions_behind_a_lost_beginning_are_read() -> None:
+    image = f"<image:image><image:loc>{B}</image:loc></image:image>"
+    (record,) = sr.parse(f"<url><loc>{A}</loc>{image}</url></urlset>").urls
+    assert [each.loc for each in record.images] == [B]
+    assert [each.code for each in sr.parse(f"<url><loc>{A}</loc>{image}</url></urlset>").problems] == ["S01"]
+
+
+# --- lists of URLs ---------------------------------------------------------------------------------------------------
+
+LINES = {
+    "a message of PHP": (NOTICE, ["S08"]),
+    "a message in plain text": ("\nPHP Warning:  x is undefined in /srv/a.php on line 3\n", ["S08"]),
+    "a comment of a cache": ("<!-- cached -->\n", ["S08"]),
+    "blank lines": ("\n\n \n", []),
+    "a relative line": ("/x\n", ["U01"]),
+    "a message and a relative line": (f"{NOTICE}/x\n", ["S15"]),
+}
+
+
+@pytest.mark.parametrize(("before", "codes"), LINES.values(), ids=LINES)
+def test_junk_before_a_list_of_urls_is_skipped(before: str, codes: list[str]) -> None:
+    locs = [] if codes == ["S15"] else [A, B]
+    assert result(f"{before}{A}\n{B}\n")[1:3] == (locs, codes)
+    lines = [url.line for url in sr.parse(f"{before}{A}\n{B}\n").urls]
+    assert lines == [before.count("\n") + number for number in range(1, 1 + len(locs))]
+
+
+def test_a_page_with_a_url_on_a_line_is_no_list() -> None:
+    assert result(f"<p>See</p>\n{A}\n<p>and so on</p>\n")[:3] == (None, [], ["S15"])
