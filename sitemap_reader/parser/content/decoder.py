@@ -13,7 +13,15 @@ import attrs
 from ...model.errors import DocumentChanged
 from ...model.limits import PROTOCOL_MAX_BYTES, over_limit
 from ...model.problems import counted
-from .charset import HEAD_BYTES, REPLACED_CODECS, Charset, Transcoder, detect, transcoder
+from .charset import (
+    HEAD_BYTES,
+    REPLACED_CODECS,
+    Charset,
+    CountedUtf8,
+    DeclarationTest,
+    detect,
+    transcoder,
+)
 from .gzip import STEP_BYTES, DecodeFault, DeflateDecoder, GzipDecoder
 
 if TYPE_CHECKING:
@@ -153,57 +161,65 @@ class Decoder:
 
 
 class _CharsetStage:
-    """Collects HEAD_BYTES to detect the charset, then transcodes to UTF-8."""
+    """Collects HEAD_BYTES to detect the charset, tests whether a declared one is true, and transcodes to UTF-8."""
 
     def __init__(self, faults: list[DecodeFault], http_charset: str | None) -> None:
         self._faults = faults
         self._http_charset = http_charset
-        self._head = b""
+        self._head: bytes | None = b""  # None after the charset is detected
         self._charset = Charset("utf-8")
-        self._transcoder: Transcoder | None = None
+        self._test = DeclarationTest("utf-8")
+        self._transcoder = transcoder("utf-8")
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        if self._transcoder is None:
-            data = self._head = self._head + data
-            if len(data) < HEAD_BYTES:
+        if self._head is not None:
+            self._head += data
+            if len(self._head) < HEAD_BYTES:
                 return
-            yield from self._start()
-        else:
-            yield from self._transcode(self._transcoder, data)
+            data = self._start(self._head)
+        yield from self._transcode(self._test.feed(data))
 
     def close(self, *, whole: bool) -> Iterator[bytes]:
         """The rest. Unless the document is `whole`, a character that was cut in two is left out."""
-        if self._transcoder is None:
-            yield from self._start()
-        if self._transcoder is None:
-            return
+        if self._head is not None:
+            text = self._start(self._head)
+            yield from self._transcode(self._test.feed(text))
+        yield from self._transcode(self._test.close())
         rest = self._transcoder.close() if whole else b""
         if rest:
             yield rest
-        self._add_faults(self._transcoder)
-
-    def _add_faults(self, transcoder: Transcoder) -> None:
-        """Adds a fault for a wrong or unexpected charset, which only the end reveals, and one for invalid bytes."""
-        found = self._charset
-        note = found.note
-        if transcoder.utf8:
-            characters = counted(transcoder.utf8, "characters")
-            note = f"declared {found.label}, but it holds UTF-8: {characters} read as UTF-8"
+        note = self._charset.note
+        if self._transcoder.utf8:
+            characters = counted(self._transcoder.utf8, "characters")
+            note = f"declared {self._charset.label}, but it holds UTF-8: {characters} read as UTF-8"
         if note:
-            self._faults.append(DecodeFault("S07", note, raw=found.label))
-        if transcoder.invalid:
-            units, stand_in = REPLACED_CODECS.get(found.codec, ("bytes", "windows-1252"))
-            message = f"invalid in {found.codec}, read as {stand_in}: {counted(transcoder.invalid, units)}"
+            self._faults.append(DecodeFault("S07", note, raw=self._charset.label))
+        self._add_invalid()
+
+    def _start(self, head: bytes) -> bytes:
+        """Detects the charset. Returns the text."""
+        found = self._charset = detect(head[:HEAD_BYTES], self._http_charset)
+        self._test, self._transcoder = DeclarationTest(found.codec), transcoder(found.codec)
+        self._head = None
+        return head[found.skip :]
+
+    def _transcode(self, pieces: Iterable[tuple[bytes, bool]]) -> Iterator[bytes]:
+        for data, is_utf8 in pieces:
+            if is_utf8 and not isinstance(self._transcoder, CountedUtf8):
+                if cut := self._transcoder.close():
+                    yield cut
+                self._add_invalid()
+                self._charset = attrs.evolve(self._charset, codec="utf-8")
+                self._transcoder = CountedUtf8()
+            for start in range(0, len(data), STEP_BYTES):
+                out = self._transcoder.feed(data[start : start + STEP_BYTES])
+                if out:
+                    yield out
+
+    def _add_invalid(self) -> None:
+        """Adds a fault for the bytes that are invalid in the charset."""
+        codec, invalid = self._charset.codec, self._transcoder.invalid
+        if invalid:
+            units, stand_in = REPLACED_CODECS.get(codec, ("bytes", "windows-1252"))
+            message = f"invalid in {codec}, read as {stand_in}: {counted(invalid, units)}"
             self._faults.append(DecodeFault("S07", message))
-
-    def _start(self) -> Iterator[bytes]:
-        found = self._charset = detect(self._head[:HEAD_BYTES], self._http_charset)
-        self._transcoder = transcoder(found.codec)
-        data, self._head = self._head[found.skip :], b""
-        return self._transcode(self._transcoder, data)
-
-    def _transcode(self, transcoder: Transcoder, data: bytes) -> Iterator[bytes]:
-        for start in range(0, len(data), STEP_BYTES):
-            out = transcoder.feed(data[start : start + STEP_BYTES])
-            if out:
-                yield out

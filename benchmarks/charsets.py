@@ -1,0 +1,108 @@
+"""Documents in a declared charset, and UTF-8 that is declared as it: `python -m benchmarks.charsets [--seed N]`.
+
+The words are those of the package `stopwords`, in 12 languages. A document declares one of 22 charsets and is written
+in it, in each language whose words it has; or in UTF-8, in each of the languages. The words stand in the titles of
+images or in the paths of locations. Long documents have 20 entries with four words each, short ones one to three
+different words in all, none of them ASCII. Counted are the documents of which any value is read in another charset.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import stopwords
+import webencodings
+
+import sitemap_reader as sr
+
+from .tables import aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LABELS = (
+    "windows-874", "windows-1250", "windows-1251", "windows-1253", "windows-1254", "windows-1256", "windows-1257",
+    "iso-8859-2", "iso-8859-4", "iso-8859-5", "iso-8859-6", "iso-8859-7", "iso-8859-13", "koi8-r", "ibm866",
+    "macintosh", "gbk", "gb18030", "big5", "shift_jis", "euc-jp", "euc-kr",
+)  # fmt: skip
+LANGUAGES = ("ar", "el", "fi", "ja", "ko", "lv", "pl", "ru", "sk", "th", "tr", "zh")
+WRITABLE_SHARE = 0.9  # of its words that are not ASCII, for a charset to be one of the language
+DOCUMENTS = 10  # of each kind
+KINDS = {"20 entries": (20, 4), "1 word": (1, 1), "2 words": (1, 2), "3 words": (1, 3)}  # entries, words in each
+ENTRY = {
+    "titles": "<url><loc>https://example.com/{at}</loc><image:image><image:loc>https://example.com/{at}.png</image:loc>"
+    "<image:title>{text}</image:title></image:image></url>\n",
+    "paths": "<url><loc>https://example.com/{text}/{at}</loc></url>\n",
+}
+HEAD = """<?xml version="1.0" encoding="{label}"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"
+    xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
+"""
+
+
+def is_writable(word: str, label: str) -> bool:
+    try:
+        webencodings.encode(word, label, "strict")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def cases() -> Iterator[tuple[str, str, list[str]]]:
+    """(declared charset, "its own" or "UTF-8", words of a language that can be written in it)."""
+    for language in LANGUAGES:
+        words = [word for word in dict.fromkeys(stopwords.get_stopwords(language)) if word.isalpha()]
+        foreign = [word for word in words if not word.isascii()]
+        for label in LABELS:
+            writable = [word for word in words if is_writable(word, label)]
+            if len(set(foreign).intersection(writable)) >= WRITABLE_SHARE * len(foreign):
+                yield label, "its own", writable
+            yield label, "UTF-8", words
+
+
+def texts(words: list[str], entries: int, words_each: int) -> list[str]:
+    """The text of each entry; in a document of one entry none of its words is ASCII."""
+    if entries == 1:
+        words = [word for word in words if not word.isascii()]
+    return ["-".join(random.sample(words, words_each)) for _ in range(entries)]
+
+
+def is_read(label: str, written: str, place: str, values: list[str]) -> bool:
+    """Whether a document of these values is read as it was written."""
+    body = "".join(ENTRY[place].format(at=at, text=text) for at, text in enumerate(values))
+    text = f"{HEAD.format(label=label)}{body}</urlset>\n"
+    data = text.encode() if written == "UTF-8" else webencodings.encode(text, label, "strict")
+    records = sr.parse(data, url="https://example.com/sitemap.xml").urls
+    if place == "titles":
+        return [record.images[0].title for record in records] == values
+    return [record.loc for record in records] == [f"https://example.com/{quote(v)}/{at}" for at, v in enumerate(values)]
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(prog="python -m benchmarks.charsets", description=__doc__)
+    options.add_argument("--seed", type=int, default=1, metavar="N")
+    options.add_argument("--verbose", action="store_true", help="show the documents that are read wrongly")
+    given = options.parse_args()
+    random.seed(given.seed)
+    counts: dict[tuple[str, str, str], list[int]] = {}
+    for label, written, words in cases():
+        for place in ENTRY:
+            for kind, (entries, words_each) in KINDS.items():
+                row = counts.setdefault((written, kind, place), [0, 0])
+                for _ in range(DOCUMENTS):
+                    values = texts(words, entries, words_each)
+                    right = is_read(label, written, place, values)
+                    row[0] += not right
+                    row[1] += 1
+                    if given.verbose and not right:
+                        print(label, written, place, *values[:3])
+    rows = [["written in", "document", "words in", "read wrongly", "of"]]
+    rows += [[*key, f"{wrong:,}", f"{total:,}"] for key, (wrong, total) in sorted(counts.items())]
+    print(aligned(rows), end="")
+
+
+if __name__ == "__main__":
+    main()
