@@ -167,12 +167,12 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
     "proxy": ("None", "URL of an HTTP proxy, http://HOST:PORT or http://USER:PASSWORD@HOST:PORT."),
     "cacert": ("None", "PEM file of certificates that are trusted in place of the system's."),
     "insecure": ("False", "True verifies no TLS certificate."),
-    "concurrency": ("16", "Requests at once, to all hosts."),
-    "per_host": ("4", "Requests at once to one host."),
+    "concurrency": ("16", "Requests at once, to all hosts; the streams of a SitemapReader share them."),
+    "per_host": ("4", "Requests at once to one host; the streams of a SitemapReader share them."),
     "delay": (
         "0",
-        "Seconds, up to 3,600, between the starts of two requests to one host, which are then one at a time; a longer "
-        "Crawl-delay of robots.txt replaces it.",
+        "Seconds, up to 3,600, between the starts of two requests to one host, which are then one at a time, of all "
+        "streams of a SitemapReader; a longer Crawl-delay of robots.txt replaces it.",
     ),
     "limits": ("Limits()", "Limits of sizes, counts and seconds, each with its unit in its name: see help(sr.Limits)."),
     "session": (

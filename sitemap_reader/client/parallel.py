@@ -35,8 +35,7 @@ _CONCURRENCY, _PER_HOST = 16, 4  # the defaults of SitemapReader
 class SitesReader:
     """Reads sites at once, each as a CrawlRun; `numbers` of sites are their places in `targets`.
 
-    `concurrency` is divided among the sites that are read at once. With `record`, one is read after the other.
-    UsageError, before anything is read, for values that are not allowed.
+    With `record`, one is read after the other. UsageError, before anything is read, for values that are not allowed.
     """
 
     def __init__(
@@ -52,8 +51,6 @@ class SitesReader:
         self._targets, self._names = targets, names
         self._groups = _groups_by_domain(targets)
         self._at_once = 1 if options.get("record") else _sites_at_once(len(self._groups), options)
-        if self._at_once > 1:
-            options["concurrency"] = options.get("concurrency", _CONCURRENCY) // self._at_once
         self._reader, self._query = reader_and_rest(options)  # type: ignore[arg-type] # it has the keys of UrlsOptions
         UrlQuery(**self._query).plan_fields(datetime.now(UTC))
         self._on_item, self._on_progress = on_item, on_progress

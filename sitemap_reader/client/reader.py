@@ -24,6 +24,7 @@ from ..model.url_batch import UrlBatch
 from ..parser.normalise.scope import SCOPE_MODES
 from ..pipeline.crawl import Crawl
 from ..pipeline.feedparser_process import feedparser_fallback
+from ..pipeline.pacing import Pacing
 from ..pipeline.page_fetcher import PageFetcher
 from ..serialize.jsonl import COMPARED
 from ..version import __version__
@@ -66,7 +67,8 @@ class SitemapReader:
     """Reads sites with asyncio: `async with SitemapReader() as reader`, then reader.urls(), changes() or discover().
 
     One reader may read several sites, one after the other or at once; it owns their connections, and belongs to the
-    event loop in which it was first used.
+    event loop in which it was first used. `concurrency`, `per_host`, `delay`, and each Crawl-delay and Retry-After hold
+    for all its streams together. A stream that is not read on keeps others waiting for a second at most.
     """
 
     @checked_keywords(elsewhere=_METHOD_KEYWORDS)
@@ -117,6 +119,7 @@ class SitemapReader:
             delay_seconds=check_seconds("delay", delay),
             limits=limits,
         )
+        self._pacing = Pacing(self._plan)
         self._network = AiohttpFetcher(
             user_agent=user_agent,
             limits=limits,
@@ -224,12 +227,14 @@ class SitemapReader:
         *,
         wrap: Callable[[Fetcher], Fetcher] = lambda fetcher: fetcher,
         executor: ParseExecutor | None = None,
+        keeps_pauses: bool = False,
     ) -> Callable[[], ChangeRun]:
         """change_run() in two steps, for callers with a thread for the state: the second, which this returns, makes
         the ChangeRun without reading the state.
 
         `wrap` returns the fetcher to use in place of the reader's; `options` may have all fields of SyncPlan;
-        `executor` is one that the caller closes.
+        `executor` is one that the caller closes. `keeps_pauses`: the caller has waited for the Retry-After of earlier
+        runs, by a clock of its own.
         """
         from ..state.state import site_name  # here: reading alone needs no database
         from ..state.sync import StateSync
@@ -245,6 +250,8 @@ class SitemapReader:
             cache = state_sync.cache(knows_documents=self._record is None)
 
         def change_run() -> ChangeRun:
+            if keeps_pauses:
+                self._pacing.end_pauses(each for seed in found.seeds for each in seed.origins)
             with _closed_on_error(state_sync):
                 crawl = self._crawl(found, cache=cache, wrap=wrap, executor=executor, **plan_fields)
             return ChangeRun(
@@ -274,6 +281,7 @@ class SitemapReader:
             rules_of,
             None if is_replay else self._request_headers(seeds),
             polite=not is_replay,
+            pacing=None if is_replay else self._pacing,
         )
 
     def state_settings(self, query: UrlQuery) -> dict[str, Any]:
@@ -309,6 +317,7 @@ class SitemapReader:
             reported=target.reported,
             headers=None if target.replay else self._request_headers(seeds),
             shared_executor=executor,
+            pacing=None if target.replay else self._pacing,
         )
 
     def _mapped(self, target: Target) -> tuple[tuple[Seed, ...], Fetcher]:

@@ -125,6 +125,14 @@ class Frontier:
         """The rules in the robots.txt of a URL's host; None where it was not read, or is not obeyed."""
         return self._policy.rules(url)
 
+    def host(self, url: str) -> HostQueue:
+        """The queue and the pace of a URL's host."""
+        return self._hosts.for_url(url)
+
+    def take_paces(self) -> list[HostQueue]:
+        """The hosts whose Crawl-delay or pause (Retry-After) became known since the last call, for other crawls."""
+        return self._hosts.take_changed()
+
     @property
     def done(self) -> bool:
         """Whether no answer is awaited, and no document waits."""
@@ -316,11 +324,12 @@ class Frontier:
 
     def _refused(self, document: Document, refusal: Refuse, now: float) -> None:
         host = self._hosts.for_url(document.url)
+        if refusal.pause_seconds:
+            self._hosts.pause(host, now + refusal.pause_seconds, document.status or 0)
         if refusal.skip_host:
             self._skip_host(host, document, refusal.failed)
-            return
-        host.pace.pause(now + refusal.pause_seconds)
-        self._failed(document, refusal.failed, now)
+        else:
+            self._failed(document, refusal.failed, now)
 
     def _failed(self, document: Document, failed: Failed, now: float) -> None:
         request = document.request

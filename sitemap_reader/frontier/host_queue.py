@@ -12,6 +12,7 @@ from collections import deque
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from heapq import heappop, heappush
+from http import HTTPStatus
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -78,13 +79,15 @@ class HostPace:
     """The pace of one host: how many requests are in flight, and when the next may start.
 
     Up to `per_host` requests are in flight. With a delay (`delay_seconds`: the caller's, or when it becomes known the
-    longer Crawl-delay) it is one, and the starts of two requests are that far apart.
+    longer Crawl-delay) it is one, and the starts of two requests are that far apart. `paused_by` is the status of the
+    answer that states the pause.
     """
 
     per_host: int
     delay_seconds: float = 0.0
     in_flight: int = 0
     paused_until: float = -math.inf
+    paused_by: int = HTTPStatus.SERVICE_UNAVAILABLE
     last_start: float = -math.inf
 
     @property
@@ -112,9 +115,10 @@ class HostPace:
         """Keeps a Crawl-delay, unless the caller's delay is longer."""
         self.delay_seconds = max(self.delay_seconds, delay_seconds)
 
-    def pause(self, until: float) -> None:
+    def pause(self, until: float, status: int = HTTPStatus.SERVICE_UNAVAILABLE) -> None:
         """Starts nothing before `until` (Retry-After); a shorter pause never ends a longer one."""
-        self.paused_until = max(self.paused_until, until)
+        if until > self.paused_until:
+            self.paused_until, self.paused_by = until, status
 
 
 _order = count()  # breaks ties between requests that are due at the same time, and between hosts
@@ -220,6 +224,7 @@ class HostQueues:
         self._later: list[tuple[float, int, HostQueue]] = []  # only entries at the host's `examine_at` count
         self._skipped: list[tuple[Document, Failed]] = []
         self._robots_only = False
+        self._changed: dict[HostQueue, None] = {}
 
     def __contains__(self, url: str) -> bool:
         return origin(url + "/") in self._by_origin
@@ -247,6 +252,21 @@ class HostQueues:
         if host in self._busy and not host.is_queued:
             host.is_queued = True
             heappush(self._queue, (self._busy[host], host))
+
+    def slow_down(self, host: HostQueue, delay_seconds: float) -> None:
+        """Keeps a Crawl-delay at a host."""
+        host.pace.slow_down(delay_seconds)
+        self._changed[host] = None
+
+    def pause(self, host: HostQueue, until: float, status: int) -> None:
+        """Starts nothing at a host before `until`; `status` is that of the answer that states it."""
+        host.pace.pause(until, status)
+        self._changed[host] = None
+
+    def take_changed(self) -> list[HostQueue]:
+        """The hosts with a new Crawl-delay or pause since the last call."""
+        changed, self._changed = self._changed, {}
+        return [*changed]
 
     def skip(self, host: HostQueue, failed: Failed) -> None:
         """Nothing more is requested of a host."""

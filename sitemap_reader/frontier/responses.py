@@ -69,8 +69,8 @@ class RulesByStatus:
 class Refuse:
     """There is nothing to read.
 
-    If the failure is transient, the host pauses for `pause_seconds` before the next try; `skip_host`: request nothing
-    more of this host.
+    The host pauses for `pause_seconds` before the next try, if the failure is transient, and before requests of other
+    crawls; `skip_host`: request nothing more of this host.
     """
 
     failed: Failed
@@ -135,7 +135,7 @@ def _busy(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
         stated = f"{seconds:,.0f} s{' or more' if seconds == MAX_RETRY_AFTER_SECONDS else ''}"
         message += f", Retry-After {stated} is over {limits.max_wait_seconds:,.0f} s"
         remedy = advice("max_wait_seconds", "wait for it")
-        return Refuse(Failed("F04", message, transient=False, remedy=remedy), skip_host=True)
+        return Refuse(Failed("F04", message, transient=False, remedy=remedy), seconds, skip_host=True)
     return Refuse(Failed(code_of(head.status), message), pause_seconds=seconds)
 
 

@@ -230,7 +230,7 @@ class RobotsPolicy:
             host.stated_rules, host.rules = rules, obeyed
             host.delay_error = f"{host.origin}: {error}" if error else None
             if delay and not error:
-                host.pace.slow_down(delay)
+                self._hosts.slow_down(host, delay)
                 self._delayed.append(host)
             self._hosts.wake(host)
         if body is not None and not robots.awaits_verdict:

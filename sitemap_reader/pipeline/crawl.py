@@ -10,12 +10,14 @@ import asyncio
 import math
 import re
 import time
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import attrs
 
+from ..fetch.client import Response
 from ..frontier.document_request import Arrived, DocumentRequest, Failed, Finished, Head
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
@@ -40,16 +42,18 @@ if TYPE_CHECKING:
     )
     from contextlib import AbstractAsyncContextManager
 
-    from ..fetch.client import Fetcher, Response
+    from ..fetch.client import Fetcher
     from ..fetch.request_headers import RequestHeaders
-    from ..frontier.document_request import Answer
+    from ..frontier.document_request import Answer, Document
     from ..frontier.frontier import Frontier
+    from ..frontier.host_queue import HostQueue
     from ..frontier.robots_policy import CrawlDelay
     from ..model.limits import Limits
     from ..model.problems import Problem
     from ..model.records import Outcome
     from ..model.url_batch import BatchItem
     from ..parser.dialects.feed_fallback import FeedFallback
+    from .pacing import Pacing, Slot
 
 T = TypeVar("T")
 
@@ -68,7 +72,8 @@ class Crawl:
 
     `sniff_only` stops reading each document once its format is known, and yields no records. `polite=False` is for
     replays: delays are skipped, in their order. `reported` items come first. `headers` decides which of the caller's
-    headers a request gets: see fetch/request_headers.py. A `shared_executor` is the caller's, who closes it.
+    headers a request gets: see fetch/request_headers.py. A `shared_executor` is the caller's, who closes it. Crawls
+    with one `pacing` share its slots.
     """
 
     frontier: Frontier
@@ -81,6 +86,7 @@ class Crawl:
     _headers: RequestHeaders | None = None
     _clock: Callable[[], float] = time.monotonic
     _shared_executor: ParseExecutor | None = None
+    _pacing: Pacing | None = None
     bytes_wire: int = attrs.field(default=0, init=False)
     _has_noted_withheld: bool = attrs.field(default=False, init=False)
     _executor: ParseExecutor = attrs.field(init=False)
@@ -154,9 +160,16 @@ class Crawl:
 
     def _notify_frontier(self, request: DocumentRequest, answer: Answer) -> bool:
         self._timer.wake()
-        return self.frontier.receive(request, answer, self._timer.now(), datetime.now(UTC))
+        is_wanted = self.frontier.receive(request, answer, self._timer.now(), datetime.now(UTC))
+        if self._pacing is not None:
+            self._pacing.learn(self.frontier.take_paces())
+        return is_wanted
 
     async def _request(self, request: DocumentRequest) -> None:
+        async with slot_for(self._pacing, self.frontier.host(request.url), request.document) as slot:
+            await self._send(request, slot)
+
+    async def _send(self, request: DocumentRequest, slot: Slot | None) -> None:
         """Sends one request: its head and its end go to the frontier, its body through a DocumentParser."""
         started = self._clock()
         parser: DocumentParser | None = None
@@ -164,18 +177,17 @@ class Crawl:
         timeouts = DocumentTimeouts(
             request.network_seconds, self.frontier.plan.limits, self._clock, self._count_wire_bytes
         )
+        fetch = partial(self._fetcher.fetch, without_userinfo(request.url), self._headers_for(request))
         try:
-            opening = self._fetcher.fetch(without_userinfo(request.url), self._headers_for(request))
-            async with timeouts.open_response(opening) as response:
+            async with paced_response(fetch, timeouts, slot) as response:
                 head = Head(response.status, response.headers, timeouts.seconds)
                 if not self._notify_frontier(request, head):
                     return
                 parser = self._parser(request, response)
-                async with aclosing(timeouts.chunks(response.chunks)) as chunks:
-                    body = self._collected(request, chunks) if _is_small(response) else chunks
-                    async with aclosing(self._executor.parse(parser, body)) as batches:
-                        async for batch in batches:
-                            await self._pass_on(request, parser, batch)
+                body = self._collected(request, response.chunks) if _is_small(response) else response.chunks
+                async with aclosing(self._executor.parse(parser, body)) as batches:
+                    async for batch in batches:
+                        await self._pass_on(request, parser, batch)
             if parser.lists_pages:
                 self._notify_frontier(request, Arrived())
             answer = await self._finished(request, parser)
@@ -388,6 +400,29 @@ class RequestTimer:
                 await self._wake.wait()
         except TimeoutError:
             return  # the next request is due
+
+
+def slot_for(pacing: Pacing | None, host: HostQueue, document: Document) -> AbstractAsyncContextManager[Slot | None]:
+    """Waits for the slot of a request; None where there is no network to protect."""
+    return nullcontext() if pacing is None else pacing.slot(host, is_robots=document.is_robots)
+
+
+@asynccontextmanager
+async def paced_response(
+    fetch: Callable[[], AbstractAsyncContextManager[Response]], timeouts: DocumentTimeouts, slot: Slot | None
+) -> AsyncIterator[Response]:
+    """Opens a response; its chunks are timed, hold the slot while they are read, and are closed with the block."""
+    if slot is not None and slot.refusal is not None:
+        yield slot.refusal
+        return
+    try:
+        async with timeouts.open_response(fetch()) as response:
+            chunks = timeouts.chunks(response.chunks)
+            async with aclosing(chunks if slot is None else slot.chunks(chunks)) as paced:
+                yield Response(response.status, response.headers, paced, response.url)
+    finally:
+        if slot is not None:
+            slot.end()
 
 
 class DocumentTimeouts:

@@ -14,8 +14,8 @@ from __future__ import annotations
 import asyncio
 import time
 import zlib
-from contextlib import aclosing
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from ..frontier.robots_rules import ALLOW_ALL, disallow_all, parse_rules
 from ..model.errors import FetchError
 from ..model.limits import KIB, advice
 from ..parser.normalise.urls import without_userinfo
-from .crawl import DocumentTimeouts, RequestTimer
+from .crawl import DocumentTimeouts, RequestTimer, paced_response, slot_for
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ..frontier.host_queue import HostQueue
     from ..frontier.plan import Plan
     from ..frontier.robots_rules import Rules
+    from .pacing import Pacing, Slot
 
 MAX_BODY_BYTES = 256 * KIB
 MAX_HOPS = 5
@@ -100,6 +101,7 @@ class PageFetcher:
     """Fetches pages with run(), once. `rules_of` returns the rules of a URL's host if its robots.txt was read before.
 
     `headers` decides which of the caller's headers a request gets. `polite=False` is for replays: delays are skipped.
+    `pacing` has the slots of the reader.
     """
 
     _fetcher: Fetcher
@@ -107,6 +109,7 @@ class PageFetcher:
     _rules_of: Callable[[str], Rules | None] = lambda url: None
     _headers: RequestHeaders | None = None
     _polite: bool = True
+    _pacing: Pacing | None = None
     max_body_bytes: int = MAX_BODY_BYTES
     _clock: Callable[[], float] = time.monotonic
     _hosts: HostQueues = attrs.field(init=False)
@@ -175,11 +178,13 @@ class PageFetcher:
             message = f"Crawl-delay of {delay:,g} s is over {limit:,g} s"
             self._hosts.skip(place, Failed("F15", message, remedy=advice("max_crawl_delay_seconds", "wait for it")))
         elif delay:
-            place.pace.slow_down(delay)
+            self._hosts.slow_down(place, delay)
         self._hosts.wake(place)
 
     async def _start(self, now: float) -> None:
         """Starts the requests that may start now; ends those that may not be made at all."""
+        if self._pacing is not None:
+            self._pacing.learn(self._hosts.take_changed())
         effort = 0
         ready = self._hosts.pop_ready(now, robots_only=False)
         while self._in_flight < self._plan.concurrency and effort < _EFFORT_PER_TURN and (found := next(ready, None)):
@@ -209,6 +214,10 @@ class PageFetcher:
     # --- requests ---
 
     async def _request(self, place: HostQueue, document: Document) -> None:
+        async with slot_for(self._pacing, place, document) as slot:
+            await self._send(place, document, slot)
+
+    async def _send(self, place: HostQueue, document: Document, slot: Slot | None) -> None:
         limits, url = self._plan.limits, without_userinfo(document.url)
         started = self._clock()
         timeouts = DocumentTimeouts(document.request.network_seconds, limits, self._clock, _ignore)
@@ -216,12 +225,13 @@ class PageFetcher:
         body = _Body(limits.max_robots_bytes if document.is_robots else self.max_body_bytes)
         failure: Failed | None = None
         headers = {} if self._headers is None else self._headers.headers_for(url, {})
+        fetch = partial(self._fetcher.fetch, url, headers)
         try:
-            async with timeouts.open_response(self._fetcher.fetch(url, headers)) as response:
+            async with paced_response(fetch, timeouts, slot) as response:
                 head = Head(response.status, response.headers, timeouts.seconds)
                 is_page = is_success(response.status) and is_html(response.headers)
                 is_wanted = document.is_robots or (self._nodes[document.url].is_page and is_page)
-                await body.read(response, timeouts, is_wanted=is_wanted)
+                await body.read(response, is_wanted=is_wanted)
         except FetchError as error:
             failure = Failed(error.code, error.message, error.transient, remedy=error.remedy)
         finally:
@@ -238,12 +248,12 @@ class PageFetcher:
         """Retries, or ends the request."""
         now, limits = self._timer.now(), self._plan.limits
         step = None if head is None else judge(document.request, head, limits, datetime.now(UTC))
-        if isinstance(step, Refuse):
+        if head is not None and isinstance(step, Refuse):
             failure = step.failed
             if step.skip_host:
                 failure = attrs.evolve(failure, code="F01")  # it answers, but the page was not seen
                 self._hosts.skip(place, failure)
-            place.pace.pause(now + step.pause_seconds)
+            self._hosts.pause(place, now + step.pause_seconds, head.status)
         can_retry = failure is not None and failure.transient and document.request.tries < limits.tries
         if can_retry and not place.skip_failure:
             document.ask(not_before=now + backoff(document.request.tries, 0.5))
@@ -340,7 +350,7 @@ class _Body:
     undecodable: str | None = None
     received: int = 0
 
-    async def read(self, response: Response, timeouts: DocumentTimeouts, *, is_wanted: bool) -> None:
+    async def read(self, response: Response, *, is_wanted: bool) -> None:
         """Reads a body that is wanted up to max_bytes, and the rest, or one that is not, if it is short."""
         coding = response.headers.get("content-encoding", "").strip().lower()
         inflate = zlib.decompressobj(_WINDOW_BITS[coding]) if coding in _WINDOW_BITS else None
@@ -348,21 +358,20 @@ class _Body:
         self.undecodable = coding if is_wanted and not is_known else None
         is_wanted = is_wanted and is_known
         drained = 0
-        async with aclosing(timeouts.chunks(response.chunks)) as chunks:
-            async for chunk in chunks:
-                self.received += len(chunk)
-                left = self.max_bytes - len(self.content)
-                if is_wanted and left > 0 and not (inflate and inflate.eof):
-                    try:
-                        self.content += inflate.decompress(chunk, left) if inflate else chunk[:left]
-                    except zlib.error:
-                        self.undecodable = None if self.content else coding
-                        return  # what came before counts
-                else:
-                    drained += len(chunk)
-                # Compressed data may yield nothing, however much of it there is.
-                if drained > _DRAINED_BYTES or self.received > self.max_bytes + _DRAINED_BYTES:
-                    return
+        async for chunk in response.chunks:
+            self.received += len(chunk)
+            left = self.max_bytes - len(self.content)
+            if is_wanted and left > 0 and not (inflate and inflate.eof):
+                try:
+                    self.content += inflate.decompress(chunk, left) if inflate else chunk[:left]
+                except zlib.error:
+                    self.undecodable = None if self.content else coding
+                    return  # what came before counts
+            else:
+                drained += len(chunk)
+            # Compressed data may yield nothing, however much of it there is.
+            if drained > _DRAINED_BYTES or self.received > self.max_bytes + _DRAINED_BYTES:
+                return
         has_ended = inflate is None or inflate.eof
         self.is_whole = is_wanted and has_ended and drained == 0 and len(self.content) < self.max_bytes
 

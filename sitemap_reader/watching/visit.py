@@ -173,7 +173,12 @@ class Visit:
         with self._stores.log.transaction():
             # It commits the row of the site, which a later rollback must not take.
             return self._reader.begin_sync(
-                self._target, self._stores.state, options, wrap=wrap, executor=self._stores.executor
+                self._target,
+                self._stores.state,
+                options,
+                wrap=wrap,
+                executor=self._stores.executor,
+                keeps_pauses=True,
             )
 
     def _apply(self, run: ChangeRun, batch: Batch) -> None:

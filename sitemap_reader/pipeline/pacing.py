@@ -1,0 +1,273 @@
+"""Pacing: the limits of one reader on its requests, over all its crawls: in flight, by host, delays and pauses.
+
+In: requests that the frontiers of the crawls permit. Out: a slot for each, by host in the order in which they came, and
+hosts in turn. A frontier keeps the same limits, but knows its own crawl alone. Waiting for a slot is no network time.
+
+A request holds its slot until its response is read or left. Where a consumer takes nothing for a second, the slot is
+lent to other requests, as a stream that is not read would else stop all others of its reader. It is taken back before
+the body is read on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections import deque
+from contextlib import aclosing, asynccontextmanager, suppress
+from typing import TYPE_CHECKING
+
+import attrs
+
+from ..fetch.client import Response
+from ..fetch.replay import AsyncChunks
+from ..frontier.host_queue import HostPace
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+
+    from ..frontier.host_queue import HostQueue
+    from ..frontier.plan import Plan
+
+LENT_AFTER_SECONDS = 1.0
+# Hosts whose waits are over are forgotten at the latest when there are twice as many as after the last time, and these.
+_MANY_HOSTS = 1_000
+
+Turn = asyncio.Future[float]  # its result: 0, or the seconds of a pause that is over the limit
+
+
+@attrs.define(eq=False)
+class _Host:
+    """The requests to one origin, of all crawls. `users` counts those that wait, or have their response open."""
+
+    pace: HostPace
+    has_rules: bool = False
+    users: int = 0
+    waiting: deque[Turn] = attrs.field(factory=deque)
+    resuming: deque[Turn] = attrs.field(factory=deque)  # bodies whose slot was lent
+    is_queued: bool = False
+    timer: asyncio.TimerHandle | None = None
+
+    @property
+    def slots(self) -> int:
+        """How many requests may be in flight; one until a robots.txt was read, as it may state a Crawl-delay."""
+        return self.pace.slots if self.has_rules else 1
+
+    def wait(self, now: float) -> float | None:
+        """Seconds until a request may start; None if that takes more than the passing of time."""
+        if self.pace.in_flight >= self.slots or not (self.resuming or self.waiting):
+            return None
+        return 0.0 if self.resuming else max(0.0, self.pace.next_at - now)  # no delay: it is no new request
+
+    def is_over(self, now: float) -> bool:
+        """Whether nothing of it has to be kept."""
+        return not self.users and now >= self.pace.next_at
+
+    def stop_timer(self) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+
+class Pacing:
+    """The slots of one reader. It belongs to the event loop in which it is used, as the reader does."""
+
+    def __init__(self, plan: Plan, clock: Callable[[], float] = time.monotonic) -> None:
+        self._plan = plan
+        self._clock = clock
+        self._in_flight = 0
+        self._hosts: dict[str, _Host] = {}
+        self._most_hosts = _MANY_HOSTS
+        self._queue: deque[_Host] = deque()  # those that may start a request if there is a slot
+
+    def __len__(self) -> int:
+        """The number of hosts of which something is kept."""
+        return len(self._hosts)
+
+    def now(self) -> float:
+        """The time by which requests start."""
+        return self._clock()
+
+    @asynccontextmanager
+    async def slot(self, place: HostQueue, *, is_robots: bool) -> AsyncIterator[Slot]:
+        """Waits for a slot for one request to the host of a crawl; it is returned at the end of the block or before."""
+        host = self._host_of(place.origin)
+        host.users += 1
+        slot = Slot(self, host, is_robots)
+        try:
+            self.learn([place])
+            await slot.take()
+            yield slot
+        finally:
+            slot.release()
+            host.users -= 1
+
+    def learn(self, places: Iterable[HostQueue]) -> None:
+        """Takes over what a crawl knows of the pace of hosts."""
+        for place in places:
+            host = self._hosts.setdefault(place.origin, self._new_host())
+            host.has_rules = host.has_rules or place.rules is not None
+            host.pace.slow_down(place.pace.delay_seconds)
+            host.pace.pause(place.pace.paused_until, place.pace.paused_by)
+            self._examine(host)
+
+    def end_pauses(self, origins: Iterable[str]) -> None:
+        """Ends the pauses of hosts for which the caller has waited by another clock."""
+        for host in filter(None, map(self._hosts.get, origins)):
+            host.pace.paused_until = -math.inf
+            host.stop_timer()
+            self._examine(host)
+
+    def _new_host(self) -> _Host:
+        return _Host(HostPace(self._plan.per_host, self._plan.delay_seconds))
+
+    def _host_of(self, origin: str) -> _Host:
+        """A host; a new one where its waits are over, as its robots.txt may state another delay by now."""
+        now = self._clock()
+        if len(self._hosts) > self._most_hosts:
+            self._hosts = {name: host for name, host in self._hosts.items() if not host.is_over(now)}
+            self._most_hosts = 2 * len(self._hosts) + _MANY_HOSTS
+        host = self._hosts.get(origin)
+        if host is None or host.is_over(now):
+            host = self._hosts[origin] = self._new_host()
+        return host
+
+    # --- turns ---
+
+    async def turn(self, host: _Host, line: deque[Turn]) -> float:
+        """Waits in a line of a host until a slot is free, and takes it; see Turn for the result."""
+        turn: Turn = asyncio.get_running_loop().create_future()
+        line.append(turn)
+        self._examine(host)
+        try:
+            return await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                with suppress(ValueError):
+                    line.remove(turn)
+            elif not turn.result():
+                self.free(host)  # it got the slot just before
+            raise
+        finally:
+            if not host.waiting:
+                host.stop_timer()
+
+    def free(self, host: _Host) -> None:
+        """Returns a slot."""
+        self._in_flight -= 1
+        host.pace.finished()
+        self._examine(host)
+
+    def _examine(self, host: _Host) -> None:
+        """Starts what may start, as the state of a host has changed."""
+        pause = host.pace.paused_until - self._clock()
+        if pause > self._plan.limits.max_wait_seconds:
+            while (turn := _first(host.waiting)) is not None:
+                turn.set_result(pause)
+        self._line_up(host)
+        while self._queue and self._in_flight < self._plan.concurrency:
+            host = self._queue.popleft()
+            host.is_queued = False
+            if host.wait(self._clock()) == 0.0:  # a delay may have become known since
+                self._start(host)
+            self._line_up(host)
+
+    def _line_up(self, host: _Host) -> None:
+        """Queues a host that may start a request, or sets its timer."""
+        seconds = host.wait(self._clock())
+        if seconds is None or host.is_queued:
+            return
+        if not seconds:
+            host.is_queued = True
+            self._queue.append(host)
+        elif host.timer is None:
+            host.timer = asyncio.get_running_loop().call_later(seconds, self._on_time, host)
+
+    def _on_time(self, host: _Host) -> None:
+        host.timer = None
+        self._examine(host)
+
+    def _start(self, host: _Host) -> None:
+        is_new = not host.resuming
+        turn = _first(host.waiting if is_new else host.resuming)
+        if turn is not None:
+            self._in_flight += 1
+            host.pace.started(self._clock() if is_new else -math.inf)
+            turn.set_result(0.0)
+
+
+def _first(line: deque[Turn]) -> Turn | None:
+    """Removes and returns the first turn that was not cancelled."""
+    while line:
+        turn = line.popleft()
+        if not turn.done():
+            return turn
+    return None
+
+
+@attrs.define(eq=False)
+class Slot:
+    """The permission to send one request and to read its response.
+
+    That of a robots.txt (`is_robots`) is kept after its body, until its rules are known. `refusal` is the answer in
+    place of a request while the host pauses for longer than max_wait_seconds.
+    """
+
+    _pacing: Pacing
+    _host: _Host
+    _is_robots: bool
+    refusal: Response | None = None
+    _is_held: bool = False
+    _lending: asyncio.TimerHandle | None = None
+
+    async def take(self) -> None:
+        """Waits for the slot, or the refusal."""
+        host = self._host
+        pause = await self._pacing.turn(host, host.waiting)
+        if pause:
+            headers = {"retry-after": str(math.ceil(pause))}
+            self.refusal = Response(host.pace.paused_by, headers, AsyncChunks(iter(())), "")
+            return
+        self._is_held = True
+        host.pace.last_start = self._pacing.now()  # the request is sent here; it got its turn a moment before
+
+    async def chunks(self, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+        """Yields the chunks of the body; the slot is lent while the next one is not wanted."""
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                self._lend_soon()
+                yield chunk
+                await self._take_back()
+        self.end()
+
+    def end(self) -> None:
+        """Returns the slot, as the response has ended; may be called twice."""
+        if self._is_robots:
+            self._lend_soon()
+        else:
+            self.release()
+
+    def release(self) -> None:
+        """Returns the slot. May be called twice."""
+        self._stop_lending()
+        self._free()
+
+    def _lend_soon(self) -> None:
+        self._stop_lending()
+        self._lending = asyncio.get_running_loop().call_later(LENT_AFTER_SECONDS, self._free)
+
+    def _stop_lending(self) -> None:
+        if self._lending is not None:
+            self._lending.cancel()
+            self._lending = None
+
+    def _free(self) -> None:
+        if self._is_held:
+            self._is_held = False
+            self._pacing.free(self._host)
+
+    async def _take_back(self) -> None:
+        self._stop_lending()
+        if not self._is_held:
+            await self._pacing.turn(self._host, self._host.resuming)
+            self._is_held = True

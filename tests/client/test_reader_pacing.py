@@ -1,0 +1,448 @@
+"""The limits of a SitemapReader hold for all its streams together: in flight, delays, Crawl-delay and Retry-After.
+
+Servers and fetchers keep a log; asserted are the most requests in flight and the least gaps, which a busy machine only
+makes smaller and longer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from contextlib import ExitStack, asynccontextmanager
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+from faultserver import FaultServer, Wire, overlap, page
+
+import sitemap_reader as sr
+from sitemap_reader.client.targets import find_target
+from sitemap_reader.fetch.client import Response
+from sitemap_reader.frontier.host_queue import HostPace, HostQueue
+from sitemap_reader.frontier.plan import Plan
+from sitemap_reader.frontier.robots_rules import ALLOW_ALL
+from sitemap_reader.pipeline.pacing import Pacing
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+    from faultserver import Script
+
+A, B = "https://a.example", "https://b.example"
+MOST_SECONDS = 30.0
+# The log has the time at which a request is sent, the reader the moment before.
+EXACT = 0.05
+
+
+def urlset(*locs: str) -> bytes:
+    return f"<urlset>{''.join(f'<url><loc>{loc}</loc></url>' for loc in locs)}</urlset>".encode()
+
+
+def index(*children: str) -> bytes:
+    return f"<sitemapindex>{''.join(f'<sitemap><loc>{loc}</loc></sitemap>' for loc in children)}</sitemapindex>".encode()
+
+
+@attrs.define
+class Web:
+    """A Fetcher of sites with an index of `sitemaps` files; each answer takes some `seconds`.
+
+    `answers` are used once each, in place of the site's. The log has the time and URL of each request.
+    """
+
+    sitemaps: int = 2
+    seconds: float = 0.01
+    robots: str = "User-agent: *"
+    answers: dict[str, list[tuple[int, dict[str, str]]]] = attrs.field(factory=dict)
+    slow: dict[str, asyncio.Event] = attrs.field(factory=dict)  # host -> what its sitemaps wait for
+    urls: int = 1  # in each sitemap
+    log: list[tuple[float, str]] = attrs.field(factory=list)
+    now: Counter[str] = attrs.field(factory=Counter)
+    most: Counter[str] = attrs.field(factory=Counter)
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        self.log.append((time.monotonic(), url))
+        host = url.split("/")[2]
+        self.now.update([host, "all"])
+        self.most |= self.now
+        try:
+            await asyncio.sleep(self.seconds)
+            if host in self.slow and url.endswith(".xml"):
+                await self.slow[host].wait()
+            answers = self.answers.get(url)
+            status, head = answers.pop(0) if answers else (200, {})
+            yield Response(status, head, self.body(url), url)
+        finally:
+            self.now.subtract([host, "all"])
+
+    async def body(self, url: str) -> AsyncIterator[bytes]:
+        (site, _, path), urls = url.rpartition("/"), self.urls
+        if path == "robots.txt":
+            yield f"{self.robots}\nSitemap: {site}/index.xml\n".encode()
+        elif path == "index.xml":
+            yield index(*(f"{site}/{number}.xml" for number in range(self.sitemaps)))
+        else:
+            for part in range(max(1, urls // 1000)):
+                locs = [f"{site}/{path}/{part}/{number}" for number in range(min(urls, 1000))]
+                yield urlset(*locs).removesuffix(b"</urlset>") if part == 0 else urlset(*locs)[8:-9]
+            yield b"</urlset>"
+
+    def gaps(self, host: str = A) -> list[float]:
+        """The seconds between the requests to a host."""
+        return [later - earlier for earlier, later in pairwise(at for at, url in self.log if url.startswith(host))]
+
+
+def run(main: Callable[[], Awaitable[Any]]) -> Any:
+    async def limited() -> Any:
+        async with asyncio.timeout(MOST_SECONDS):
+            return await main()
+
+    return asyncio.run(limited())
+
+
+async def count(reader: sr.SitemapReader, target: str) -> int:
+    async with reader.urls(target) as urls:
+        return sum([1 async for _ in urls])
+
+
+def at_once(web: Web, targets: list[str], **options: Any) -> list[int]:
+    """The URLs of each target, all read at once by one reader."""
+
+    async def main() -> list[int]:
+        async with sr.SitemapReader(fetcher=web, **options) as reader:
+            return await asyncio.gather(*(count(reader, target) for target in targets))
+
+    return run(main)
+
+
+def one_by_one(web: Web, targets: list[str], **options: Any) -> list[int]:
+    async def main() -> list[int]:
+        async with sr.SitemapReader(fetcher=web, **options) as reader:
+            return [await count(reader, target) for target in targets]
+
+    return run(main)
+
+
+# --- requests in flight ---
+
+
+def named_here(body: Callable[[str], bytes]) -> Script:
+    return lambda wire: page(body(wire.server.url))(wire)
+
+
+def site(count: int) -> Mapping[str, Script]:
+    """Scripts of a site of so many sitemaps, each of which takes a moment."""
+
+    def child(wire: Wire) -> object:
+        wire.pause(0.02)
+        return page(urlset(f"{wire.server.url}{wire.exchange.path}.html"))(wire)
+
+    return {
+        "/robots.txt": named_here(lambda url: f"Sitemap: {url}/index.xml".encode()),
+        "/index.xml": named_here(lambda url: index(*(f"{url}/{number}.xml" for number in range(count)))),
+        **{f"/{number}.xml": child for number in range(count)},
+    }
+
+
+def over_http(targets: list[str], **options: Any) -> list[int]:
+    async def main() -> list[int]:
+        async with sr.SitemapReader(allow_private=True, **options) as reader:
+            return await asyncio.gather(*(count(reader, target) for target in targets))
+
+    return run(main)
+
+
+def test_five_streams_of_one_host_keep_its_limit() -> None:
+    with FaultServer(site(6)) as server:
+        assert over_http([server.url] * 5, per_host=2) == [6] * 5
+        assert overlap(server) == 2
+
+
+def test_streams_of_many_hosts_keep_the_limit_of_all() -> None:
+    with ExitStack() as running:
+        servers = [running.enter_context(FaultServer(site(3))) for _ in range(6)]
+        assert over_http([server.url for server in servers], concurrency=4, per_host=2) == [3] * 6
+        assert overlap(*servers) <= 4
+        assert max(map(overlap, servers)) <= 2
+
+
+@pytest.mark.parametrize(("concurrency", "per_host"), [(4, 2), (2, 1), (16, 4), (3, 5)])
+def test_thirty_hosts_at_once(concurrency: int, per_host: int) -> None:
+    web, hosts = Web(sitemaps=4, seconds=0.002), [f"https://{number}.example" for number in range(30)]
+    assert at_once(web, hosts, concurrency=concurrency, per_host=per_host) == [4] * 30
+    assert web.most.pop("all") == concurrency
+    assert max(web.most.values()) <= min(per_host, concurrency)
+
+
+def test_changes_discover_and_pages_share_the_limits(tmp_path: Any) -> None:
+    web = Web(sitemaps=6)
+
+    async def changes(reader: sr.SitemapReader) -> int:
+        async with reader.changes(A, state=tmp_path / "state.db") as found:
+            return sum([1 async for _ in found])
+
+    async def pages(reader: sr.SitemapReader) -> list[int | None]:
+        statuses: list[int | None] = []
+
+        async def put(response: Any) -> None:
+            statuses.append(response.status)
+
+        fetcher = reader.page_fetcher(find_target(A), lambda url: ALLOW_ALL)
+        await fetcher.run([f"{A}/page/{number}" for number in range(6)], put)
+        return statuses
+
+    async def main() -> Any:
+        async with sr.SitemapReader(fetcher=web, per_host=2) as reader:
+            return await asyncio.gather(count(reader, A), changes(reader), reader.discover(A), pages(reader))
+
+    urls, changed, candidates, statuses = run(main)
+    assert (urls, changed, len(candidates), statuses) == (6, 6, 1, [200] * 6)
+    assert web.most["a.example"] == 2
+
+
+# --- delays ---
+
+
+def test_delay_holds_between_streams() -> None:
+    web = Web()
+    assert at_once(web, [A] * 2, delay=0.15) == [2] * 2
+    assert min(web.gaps()) >= 0.15 - EXACT
+    assert web.most["a.example"] == 1
+    web = Web()
+    assert one_by_one(web, [A] * 2, delay=0.15) == [2] * 2
+    assert min(web.gaps()) >= 0.15 - EXACT
+
+
+@pytest.mark.parametrize("read", [at_once, one_by_one])
+def test_crawl_delay_holds_between_streams(read: Callable[..., list[int]]) -> None:
+    """Before a robots.txt has been read the delay is not known: only one is requested at a time."""
+    web = Web(robots="User-agent: *\nCrawl-delay: 0.15")
+    assert read(web, [A] * 3) == [2] * 3
+    assert len(web.log) == 12
+    assert min(web.gaps()) >= 0.15 - EXACT
+    assert web.most["a.example"] == 1
+
+
+def test_crawl_delay_of_one_host_does_not_delay_others() -> None:
+    web = Web(robots="User-agent: *\nCrawl-delay: 0.2")
+
+    async def main() -> None:
+        async with sr.SitemapReader(fetcher=web, concurrency=2) as reader:
+            await asyncio.gather(*(count(reader, host) for host in (A, A, B)))
+
+    run(main)
+    assert max(at for at, url in web.log if url.startswith(B)) < max(at for at, url in web.log if url.startswith(A))
+
+
+def test_a_crawl_delay_over_the_limit_delays_no_later_stream() -> None:
+    web = Web(robots="User-agent: *\nCrawl-delay: 30")
+
+    async def main() -> int:
+        async with sr.SitemapReader(fetcher=web, limits=sr.Limits(max_crawl_delay_seconds=1.0)) as reader:
+            with pytest.raises(sr.NothingReadable):
+                await count(reader, A)
+            web.robots = "User-agent: *"
+            return await count(reader, A)
+
+    assert run(main) == 2
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_retry_after_holds_for_the_next_stream(status: int) -> None:
+    web = Web(answers={f"{A}/robots.txt": [(status, {"retry-after": "1"})]})
+
+    async def main() -> int:
+        async with sr.SitemapReader(fetcher=web, limits=sr.Limits(tries=1)) as reader:
+            with pytest.raises(sr.NothingReadable):
+                await count(reader, A)
+            return await count(reader, A)
+
+    assert run(main) == 2
+    assert web.gaps()[0] >= 1.0
+
+
+def test_retry_after_holds_for_streams_at_once() -> None:
+    web = Web(answers={f"{A}/robots.txt": [(503, {"retry-after": "1"})]})
+    assert at_once(web, [A] * 4) == [2] * 4
+    assert web.gaps()[0] >= 1.0
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_host_with_a_long_retry_after_is_skipped_by_all_streams(status: int) -> None:
+    """One request learns it; the others have the same error without one."""
+    web = Web(answers={f"{A}/robots.txt": [(status, {"retry-after": "3600"})] * 9})
+
+    async def read(reader: sr.SitemapReader) -> str:
+        async with reader.urls(A) as urls:
+            with pytest.raises(sr.NothingReadable):
+                _ = [url async for url in urls]
+        (outcome,) = [each for each in urls.outcomes if each.url == f"{A}/robots.txt"]
+        assert (outcome.status, outcome.problems) == (status, {"F04": 1})
+        return outcome.samples[0].message
+
+    async def main() -> list[str]:
+        async with sr.SitemapReader(fetcher=web) as reader:
+            together = await asyncio.gather(*(read(reader) for _ in range(3)))
+            return [*together, await read(reader), str(await count(reader, B))]
+
+    *messages, other = run(main)
+    assert other == "2"
+    assert [url for _, url in web.log if url.startswith(A)] == [f"{A}/robots.txt"]
+    assert all("is over 60 s; raise max_wait_seconds" in message for message in messages)
+
+
+# --- fairness, cancelling, back-pressure ---
+
+
+def test_a_stream_of_many_sitemaps_lets_a_later_one_through() -> None:
+    web = Web(sitemaps=60, seconds=0.005)
+    done: list[int] = []
+
+    async def read(reader: sr.SitemapReader, target: str) -> None:
+        await count(reader, target)
+        done.append(len(web.log))
+
+    async def main() -> None:
+        async with sr.SitemapReader(fetcher=web, per_host=2) as reader:
+            first = asyncio.create_task(read(reader, A))
+            while len(web.log) < 8:
+                await asyncio.sleep(0.001)
+            await read(reader, f"{A}/0.xml")
+            await first
+
+    run(main)
+    assert done[0] < 30 < 60 < done[1]
+
+
+def test_a_slow_host_does_not_stop_others() -> None:
+    web = Web()
+
+    async def main() -> int:
+        web.slow["a.example"] = asyncio.Event()
+        async with sr.SitemapReader(fetcher=web, concurrency=4, per_host=2) as reader:
+            slow = [asyncio.create_task(count(reader, A)) for _ in range(9)]
+            while web.now["a.example"] < 2:
+                await asyncio.sleep(0.001)
+            found = await count(reader, B)
+            assert not any(task.done() for task in slow)
+            web.slow["a.example"].set()
+            return found + sum(await asyncio.gather(*slow))
+
+    assert run(main) == 10 * 2
+
+
+@pytest.mark.parametrize("how", ["cancel", "close"])
+def test_streams_that_end_early_give_back_their_slots(how: str) -> None:
+    """Some are in flight, others wait for a slot, or for a delay."""
+    web = Web(robots="User-agent: *\nCrawl-delay: 0.05")
+
+    async def main() -> int:
+        web.slow["a.example"] = asyncio.Event()
+        async with sr.SitemapReader(fetcher=web, concurrency=1) as reader:
+            streams = [reader.urls(A) for _ in range(6)]
+
+            async def read(stream: sr.AsyncStream[sr.UrlRecord]) -> None:
+                async for _ in stream:
+                    pass
+
+            tasks = [asyncio.create_task(read(stream)) for stream in streams]
+            while f"{A}/index.xml" not in [url for _, url in web.log]:
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(0.1)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            if how == "close":
+                for stream in streams:
+                    await stream.close()
+            web.slow["a.example"].set()
+            return await count(reader, A) + await count(reader, B)
+
+    assert run(main) == 4
+
+
+def test_a_stream_that_is_not_read_on_stops_no_other() -> None:
+    """Its bodies are left unread for a second, then others are sent; it goes on when it is read again."""
+    web = Web(sitemaps=4, urls=30_000)
+
+    async def main() -> tuple[int, int]:
+        async with sr.SitemapReader(fetcher=web, concurrency=2, per_host=1) as reader:
+            async with reader.urls(A) as first:
+                items = aiter(first)
+                await anext(items)
+                web.urls = 1
+                other = await count(reader, A) + await count(reader, B)
+                return sum([1 async for _ in items]), other
+
+    first, other = run(main)
+    assert other == 8
+    assert first >= 30_000 - 1
+
+
+def test_two_streams_of_one_host_can_be_read_in_turns() -> None:
+    web = Web(sitemaps=1, urls=20_000)
+
+    async def main() -> int:
+        async with sr.SitemapReader(fetcher=web, per_host=1) as reader:
+            async with reader.urls(A) as first, reader.urls(A) as second:
+                one, two = aiter(first), aiter(second)
+                number = 0
+                while await anext(one, None) and await anext(two, None):
+                    number += 1
+                return number
+
+    assert run(main) == 20_000
+
+
+def test_waiting_for_a_slot_is_no_network_time() -> None:
+    web = Web(seconds=0.06)
+    limits = sr.Limits(document_seconds=1.5, connect_seconds=0.5, read_seconds=0.5, min_rate_after_seconds=0.5)
+
+    async def main() -> list[float]:
+        async with sr.SitemapReader(fetcher=web, per_host=1, limits=limits) as reader:
+
+            async def seconds() -> float:
+                async with reader.urls(A) as urls:
+                    assert sum([1 async for _ in urls]) == 2
+                assert urls.complete
+                return max(outcome.seconds for outcome in urls.outcomes)
+
+            return await asyncio.gather(*(seconds() for _ in range(8)))
+
+    began = time.monotonic()
+    seconds = run(main)
+    spent = time.monotonic() - began
+    assert spent > 8 * 4 * 0.06 > limits.document_seconds
+    assert max(seconds) < spent / 2
+
+
+def test_a_replay_has_no_slots_to_wait_for(tmp_path: Any) -> None:
+    (tmp_path / "robots.txt").write_text(f"User-agent: *\nCrawl-delay: 20\nSitemap: {A}/s.xml\n")
+    (tmp_path / "s.xml").write_bytes(urlset(f"{A}/1"))
+
+    async def main() -> list[int]:
+        async with sr.SitemapReader(concurrency=1, base=A) as reader:
+            return await asyncio.gather(*(count(reader, str(tmp_path)) for _ in range(3)))
+
+    assert run(main) == [1] * 3
+
+
+def test_hosts_are_forgotten_once_their_waits_are_over() -> None:
+    def place(number: int) -> HostQueue:
+        return HostQueue(f"https://{number}.example", HostPace(4), rules=ALLOW_ALL)
+
+    async def main() -> None:
+        pacing = Pacing(Plan())
+        paused = place(-1)
+        paused.pace.pause(time.monotonic() + 3600)
+        pacing.learn([paused])
+        for number in range(5_000):
+            async with pacing.slot(place(number), is_robots=False):
+                pass
+        assert len(pacing) < 2_500
+        async with pacing.slot(place(-1), is_robots=False) as slot:
+            assert slot.refusal is not None
+
+    run(main)
