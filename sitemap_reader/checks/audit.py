@@ -22,7 +22,7 @@ from ..frontier.filters import has_filter_drops, make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
 from ..model.problems import CATALOGUE, Problem, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
-from ..parser.normalise.urls import clean_url, host, is_clean
+from ..parser.normalise.urls import host, is_clean, listed_url
 from ..serialize.dumps import STDIN, Dump, DumpFile, in_batches, is_dump_name, numbered_records, only_dump_lines
 from ..state.state import site_name
 from .audit_filter import BY_SHARE, AuditFilter
@@ -198,7 +198,7 @@ class DumpItems:
             severity = "warning" if problem.code == "S01" else problem.severity
             self._record_problems.add(attrs.evolve(problem, severity=severity, **place))
         if not is_clean(record.loc):  # another tool wrote the dump
-            cleaned = clean_url(record.loc)
+            cleaned = listed_url(record.loc)
             if cleaned.url is None:
                 self._findings.add(report("U15", f"{record.loc} is no URL", field="loc", raw=record.loc, **place))
                 return

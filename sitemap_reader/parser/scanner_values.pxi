@@ -11,13 +11,13 @@ ctypedef const unsigned char* Bytes
 cdef enum:
     IS_TEXT = 1  # in the text of an element: printable ASCII without `<`, `&`, `]`; and tab
     IS_ATTRIBUTE = 2  # in an attribute: printable ASCII without `<`, `&` and quotes
-    IS_PATH = 4  # in the path of a canonical URL; `.`, `%` and non-ASCII are checked apart
+    IS_PATH = 4  # in the path of a canonical URL; `.`, `:`, `%` and non-ASCII are checked apart
     IS_HOST = 8  # in a host name, in either case
     IS_HEX = 16
     IS_SPACE = 32  # XML white space
     IS_NAME = 64  # in a name without a prefix
     IS_CDATA = 128  # in a CDATA section: printable ASCII without `<` and `]`; and tab
-    IS_QUERY = 256  # in the query of one; `%` and non-ASCII are checked apart
+    IS_QUERY = 256  # in the query of one; `:`, `%` and non-ASCII are checked apart
 
 cdef unsigned short CLASSES[256]
 
@@ -30,8 +30,8 @@ def _fill_classes():
         CLASSES[byte] = (
             IS_TEXT * ((is_printable and character not in "<&]") or character == "\t")
             | IS_ATTRIBUTE * (is_printable and character not in "<&\"'")
-            | IS_PATH * (is_word or character in "-_~!$'()*+,;=:@/&")
-            | IS_QUERY * (is_word or character in "-_~!$'()*+,;=:@/&?.")
+            | IS_PATH * (is_word or character in "-_~!$'()*+,;=@/&")
+            | IS_QUERY * (is_word or character in "-_~!$'()*+,;=@/&?.")
             | IS_HOST * (is_word or character in "_-.")
             | IS_HEX * (character in "0123456789abcdefABCDEF")
             | IS_SPACE * (character in " \t\r\n")
@@ -254,6 +254,42 @@ cdef Bytes port_end(Bytes p, Bytes end) noexcept nogil:
     return p
 
 
+cdef bint ends_in_no_host(Bytes p, Bytes end) noexcept nogil:
+    """Whether a host ends like one of _unset_host() or _second_url() (normalise/urls.py), or may do so."""
+    cdef Py_ssize_t size = end - p
+    cdef unsigned char last = lower((end - 1)[0])
+    cdef int at
+    if last == c"m" or last == c"g" or last == c"t":  # .com, .org, .net
+        return False
+    for at in range(NO_HOSTS):
+        if size >= NO_HOST_SIZES[at] and is_word(end - NO_HOST_SIZES[at], end, NO_HOST[at], NO_HOST_SIZES[at]):
+            return True
+    return False
+
+
+cdef enum:
+    NO_HOSTS = 8
+
+cdef const char* NO_HOST[NO_HOSTS]
+NO_HOST[:] = [b"http", b"https", b"undefined", b"null", b"none", b"false", b"nil", b"nan"]
+cdef Py_ssize_t[NO_HOSTS] NO_HOST_SIZES = [4, 5, 9, 4, 4, 5, 3, 3]
+
+
+cdef bint is_invisible(Bytes start, Bytes end) noexcept nogil:
+    """Whether the text may end in a character that clean_url() strips (INVISIBLE in normalise/urls.py)."""
+    cdef Bytes p = end - 2
+    if p >= start and p[0] == 0xC2:
+        return p[1] == 0xAD
+    p -= 1
+    if p < start:
+        return False
+    if p[0] == 0xE2:
+        return (p[1] == 0x80 and (p[2] == 0x8B or p[2] == 0x8E or p[2] == 0x8F or 0xAA <= p[2] <= 0xAE)) or (
+            p[1] == 0x81 and 0xA0 <= p[2] <= 0xA9
+        )
+    return (p[0] == 0xEF and p[1] == 0xBB and p[2] == 0xBF) or (p[0] == 0xE1 and p[1] == 0xA0 and p[2] == 0x8E)
+
+
 cdef bint read_url(Bytes p, Bytes end, Buffer* out, Url* url) noexcept nogil:
     """A URL; what its canonical form differs in is appended to `out`, which has room for 3 * (end - p) + 2 bytes."""
     cdef Bytes start = p
@@ -283,7 +319,7 @@ cdef bint read_url(Bytes p, Bytes end, Buffer* out, Url* url) noexcept nogil:
         elif p[0] != lower(p[0]):
             has_upper = True
         p += 1
-    if p == host or p - host > MAX_HOST_BYTES:
+    if p == host or p - host > MAX_HOST_BYTES or ends_in_no_host(host, p):
         return False
     if p < end and p[0] == c":":
         p = port_end(p + 1, end)
@@ -307,6 +343,9 @@ cdef bint read_url(Bytes p, Bytes end, Buffer* out, Url* url) noexcept nogil:
         elif c == c".":
             if (p - 1)[0] == c"/" and is_dot_segment(p, end):
                 return False
+        elif c == c":":
+            if p + 1 < end and p[1] == c"/":  # another URL may begin before it
+                return False
         elif c == c"?":
             allowed = IS_QUERY
         elif c >= 0x80:
@@ -314,8 +353,7 @@ cdef bint read_url(Bytes p, Bytes end, Buffer* out, Url* url) noexcept nogil:
         else:
             return False
         p += 1
-    # A byte-order mark at the end is stripped from a URL.
-    if is_wide and end - start >= 3 and (end - 3)[0] == 0xEF and (end - 2)[0] == 0xBB and (end - 1)[0] == 0xBF:
+    if is_wide and is_invisible(start, end):
         return False
     url.is_changed = has_upper or is_wide or path == end or path[0] != c"/"
     if url.is_changed:

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sitemap_reader.parser.normalise import urls
-from sitemap_reader.parser.normalise.urls import clean_url
+from sitemap_reader.parser.normalise.urls import clean_url, is_clean, listed_url
 
 BASE = "https://example.com/shop/sitemap.xml?page=/2"
 GEN_DELIMS = {ord("?"): "_", ord("#"): "_"}
@@ -93,6 +93,14 @@ KEPT: dict[str, list[Row]] = {
         ("\xa0https://example.com/a\xa0", "https://example.com/a", []),
         ("\ufeffhttps://example.com/a", "https://example.com/a", []),  # the BOM of a file that was joined
         ("\u1680\u2028\u202f\u205f\x85\v\fhttps://example.com/", "https://example.com/", []),
+    ],
+    "contract: invisible characters around are left out (U10), joiners and those inside are not": [
+        ("\u200bhttps://example.com/a", "https://example.com/a", ["U10"]),
+        (" \u200e\u200f https://example.com/a\u00ad\u2060 \u200b", "https://example.com/a", ["U10"]),
+        ("\u202ahttps://example.com/\u202c", "https://example.com/", ["U10"]),
+        ("\u200b/a", "https://example.com/a", ["U10", "U01"]),
+        ("https://example.com/\u06cc\u200c", "https://example.com/%DB%8C%E2%80%8C", []),
+        ("https://example.com/a\u200bb", "https://example.com/a%E2%80%8Bb", []),
     ],
     "RFC 3490, UTS 46: names are punycode, in lower case; ASCII labels stay": [
         ("https://Bücher.example/", "https://xn--bcher-kva.example/", []),
@@ -341,6 +349,66 @@ def test_urls_are_made_canonical_and_repairs_are_noted(raw, url, noted):
         assert clean_url(raw) == loc
     assert clean_url(url).url == url
     assert set(codes(clean_url(url))) <= {"U03", "U14"}
+
+
+# Locations that a program wrote without a value, or wrote twice; the last of each are those that may be meant.
+UNSET = [
+    "None", "none", "NULL", "null", "undefined", "NaN", "nan", "nil", "false", "(null)", "undefined/x", "None?page=2",
+    "null#a", "undefinedundefined", "undefinedhttps://example.com/a", "\u200bNone", "[object Object]",
+    "https://example.com/[object Object]", "https://example.com/[object%20Promise]/a",
+    "{{ site.url }}", "{{ site.url }}{{ page.url | remove: 'index.html' }}", "{{{ url }}}", "{% url 'a' %}",
+    "{# url #}", "https://example.com/{{slug}}", "https://{{ host }}/a", "<%= url %>",
+    "https://example.com/<%= slug %>", "<?= $url ?>", "<?php echo $url ?>", "${base}/a", "https://example.com/${slug}?a", "#{url}", "https://example.com/#{slug}",
+    "https://%{HTTP_HOST}/a", "@{/a}", "%s", "%s/a", "https://example.com/%s", "https://example.com/%d.html",
+    "https://example.com/?id=%d", "%(base)s/a", "https://example.com/%1$s",
+    "https://undefined/a", "http://null/", "https://www.None/", "https://NaN:80/", "//undefined/a",
+    "https://example.comundefined/a", "https://example.comnull",
+]  # fmt: skip
+TWICE = [
+    "https://example.com/https://example.com/a", "https://example.com/HTTP://EXAMPLE.com/a",
+    "https://www.example.com/https://example.com/a", "https://example.com/http://www.example.com:80/a",
+    "https://example.com/en/https://example.com/a", "https://example.com/https:/example.com/a",
+    "https://bücher.example/https://bücher.example/a", "https://example.comhttps://example.com/a",
+    "http://https://example.com/a", "https://https//example.com/a", "https://www.https://example.com/a",
+    "/https://example.com/a", "https://example.com/./https://example.com/",
+    "https://example.com/1https://example.com/2", "https://example.com/1https://other.example/2",
+    "https://example.com/1 https://other.example/2", "https://example.com/a/https://example.com/b/",
+    "https://example.com/?id=1https://example.com/?id=2",
+]  # fmt: skip
+MEANT = [
+    "https://example.com/undefined", "https://example.com/docs/null/a", "https://example.com/none?nan",
+    "https://undefined.com/", "https://null.example.com/", "https://none-such.example/", "https://phone.example.zone/",
+    "https://example.com/%7B%7Bslug%7D%7D", "https://example.com/%d0%b0", "https://example.com/100%25s",
+    "https://example.com/web/2020/https://other.example/", "https://example.com/https://other.example/",
+    "https://example.com/?u=https://example.com/", "https://example.com/a?b/https://example.com/",
+    "https://example.com/https%3A%2F%2Fexample.com%2F", "https://example.com/%41https://other.example/",
+    "https://example.com/a:b/c:d", "https://https.example/", "https://example.com/https:/", "https://example.com/a:",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("raw", UNSET + TWICE)
+def test_what_an_empty_variable_left_is_no_listed_url(raw):
+    assert not is_clean(raw)
+    loc = listed_url(raw, BASE)
+    assert (loc.url, codes(loc)[-1:]) == (None, ["U15"])
+    assert listed_url(raw).url is None
+
+
+@pytest.mark.parametrize("raw", MEANT)
+def test_what_may_be_a_page_is_a_listed_url(raw):
+    assert listed_url(raw, BASE) == clean_url(raw, BASE)
+    assert listed_url(raw).url == raw
+
+
+@pytest.mark.parametrize("raw", ["/None", "none.html", "nonesuch/a", "nullable", "{id}", "[id]", "//example.com/9%s"])
+def test_relative_pages_and_single_braces_are_kept(raw):
+    assert listed_url(raw, BASE) == clean_url(raw, BASE)
+    assert listed_url(raw, BASE).url
+
+
+def test_a_redirect_may_lead_where_no_sitemap_points():
+    assert clean_url("https://example.com/https://example.com/a").url == "https://example.com/https://example.com/a"
+    assert clean_url("undefined/a", BASE).url == "https://example.com/shop/undefined/a"
 
 
 @pytest.mark.parametrize(("raw", "code"), rows(REFUSED))

@@ -16,7 +16,7 @@ import attrs
 
 from ...model.records import EXTENSIONS, Alternate, Attribute, CommaSeparated, Extra, Precision, Url, UrlRecord
 from ..normalise.dates import parse_date
-from ..normalise.urls import clean_url, is_app_link, is_clean
+from ..normalise.urls import is_app_link, is_clean, listed_url
 from ..xml.elements import clark, is_core, own_text, stripped, text_of
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def href(context: EntryContext, text: str, field: str) -> str | None:
 
 
 def _url(context: EntryContext, text: str, field: str, code_of_relative: str) -> str | None:
-    loc = clean_url(text, context.base)
+    loc = listed_url(text, context.base)
     for code, message in loc.faults(may_be_relative=context.may_be_relative):
         context.note(code_of_relative if code == "U01" else code, f"{field}: {message}", field, text)
     return loc.url

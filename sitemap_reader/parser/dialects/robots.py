@@ -14,7 +14,7 @@ import attrs
 from ...model.limits import over_limit
 from ...model.problems import Problem, report
 from ..normalise.entry import RawEntry
-from ..normalise.urls import clean_url, has_public_suffix, host, host_without_scheme, registrable_domain, with_scheme
+from ..normalise.urls import has_public_suffix, host, host_without_scheme, listed_url, registrable_domain, with_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -212,10 +212,10 @@ class RobotsReader:
             return _malformed(found, found.fault)
         entry = RawEntry("sitemap", found.loc, found.line)
         fault = found.fault
-        if self._url and clean_url(found.loc).url is None:
+        if self._url and listed_url(found.loc).url is None:
             lacks_scheme = _begins_with_host(found.loc, self._url)
             text = with_scheme(found.loc, self._url) if lacks_scheme else found.loc
-            if resolved := clean_url(text, self._url).url:
+            if resolved := listed_url(text, self._url).url:
                 entry.loc, fault = resolved, fault or ("a host without a scheme" if lacks_scheme else "a relative URL")
         if fault:
             entry.problems.append(_malformed(found, fault))

@@ -15,7 +15,7 @@ import attrs
 from ...model.problems import MAX_RAW_CHARACTERS, Problem, placed, report
 from ...model.records import ChangeFreq, SitemapRef, UrlRecord
 from ..dialects.extensions import EntryContext, read_date, read_extensions
-from .urls import clean_url, is_clean, origin
+from .urls import clean_url, is_clean, listed_url, origin
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -130,7 +130,7 @@ class Normaliser:
                 problems.add("U15", "markup in a list of URLs", "loc", text)
                 return None
             own_base = _resolved(base, (raw.loc_base,)) if raw.loc_base else base
-            loc = clean_url(text, own_base, paths=raw.relative != "rejected")
+            loc = listed_url(text, own_base, paths=raw.relative != "rejected")
             url = loc.url
             for code, message in loc.faults(may_be_relative=raw.relative == "allowed"):
                 problems.add(code, message, "loc", text)

@@ -4,7 +4,9 @@ In: the text of a loc, and the URL it is relative to. Out: a Loc with the canoni
 with the reason. Never raises for bad text, and never drops a character of path or query: illegal ones are escaped, and
 text that cannot be the URL of a page is rejected.
 
-A URL that clean_url() returned is called clean; the functions on parts (`origin`, `host`, ...) take clean URLs only.
+clean_url() takes any URL, also one that a server answers with; listed_url() takes those that a site lists, and rejects
+what a program wrote without its value, or wrote twice. A URL that clean_url() returned is called clean; the functions
+on parts (`origin`, `host`, ...) take clean URLs only.
 """
 
 from __future__ import annotations
@@ -33,6 +35,11 @@ _NO_SCHEME: Note = ("U01", "a host without a scheme, which was added")
 WHITE_SPACE = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+# Characters without a form of their own, which are copied with a URL and which no server expects around it: a soft
+# hyphen, zero-width spaces, marks of direction. Joiners (U+200C, U+200D) are not among them: Persian words end in them.
+INVISIBLE = (
+    "\xad\u180e\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069"
 )
 DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_PORT = 65_535
@@ -71,8 +78,9 @@ def clean_url(raw: str, base: str | None = None, *, paths: bool = True) -> Loc:
     with `paths=False` nothing else is resolved.
 
     Normalised without a note: surrounding white space, case of scheme and host, IDN to punycode, default port, empty
-    path, dot segments, non-ASCII characters. With a note: U01 relative, U03 long, U08 fragment, U10 escaped characters,
-    U14 credentials. Rejected: U01 relative without a base, U02 another scheme, U15 not the URL of a page.
+    path, dot segments, non-ASCII characters (RFC 3987). With a note: U01 relative, U03 long, U08 fragment, U10 escaped
+    ASCII characters, or invisible ones around it, U14 credentials. Rejected: U01 relative without a base, U02 another
+    scheme, U15 not the URL of a page.
 
     >>> clean_url("HTTPS://Example.COM:443/a/../caf\u00e9")
     Loc(url='https://example.com/caf%C3%A9', notes=())
@@ -85,36 +93,118 @@ def clean_url(raw: str, base: str | None = None, *, paths: bool = True) -> Loc:
     """
     if is_clean(raw):
         return Loc(raw)
-    notes: list[Note] = []
+    text = raw.strip(_PADDING)
+    notes: list[Note] = [] if text == raw.strip(WHITE_SPACE) else [_INVISIBLE]
     try:
-        url = _clean(raw.strip(WHITE_SPACE), base, notes, paths=paths)
+        url = _clean(text, base, notes, paths=paths)
     except _RejectedError as rejected:
         return Loc(None, (*notes, rejected.note))
     return Loc(url, tuple(dict.fromkeys(notes)))
 
 
+def listed_url(raw: str, base: str | None = None, *, paths: bool = True) -> Loc:
+    """clean_url() for a URL that a site lists; U15 for one that a program wrote without its value, or wrote twice.
+
+    Only what cannot be meant is rejected: `/undefined` and `/web/2020/https://other.example/` are pages.
+
+    >>> listed_url("{{ site.url }}/a", "https://example.com/sitemap.xml").notes
+    (('U15', '"{{ site.url }}" stands in place of a value'),)
+    >>> listed_url("https://example.com/https://example.com/a").notes
+    (('U15', 'the base is written twice: https://example.com'),)
+    """
+    if is_clean(raw):
+        return Loc(raw)
+    fault = _unset_value(raw.strip(_PADDING))
+    if fault is None:
+        loc = clean_url(raw, base, paths=paths)
+        fault = _unset_host(loc.url) or _second_url(loc.url) if loc.url else None
+    return loc if fault is None else Loc(None, (("U15", fault),))
+
+
 def is_clean(raw: str) -> bool:
-    """True only for URLs that clean_url returns unchanged and without a note; False is inconclusive."""
+    """True only for URLs that listed_url() and clean_url() return unchanged, without a note; False is inconclusive."""
     return len(raw) < PROTOCOL_MAX_LOC_CHARACTERS and _CANONICAL.fullmatch(raw) is not None
 
 
-def _canonical(safe: str, escape: str) -> str:
-    escape = rf"{escape} | %[0-9A-Fa-f]{{2}} | (?<![/.])\."  # not a possible dot segment
-    return rf"""
-    https?://
-    (?! [a-z0-9_.-]* \.\. )                                 # no empty label
-    [a-z0-9_-] [a-z0-9_.-]{{0,62}}                          # at most 63, so no label is too long
-    (?: : (?! 80/ | 443/ )                                  # neither a default port nor too large
-        (?: [1-9][0-9]{{0,3}} | [1-5][0-9]{{4}} | 6[0-4][0-9]{{3}} ) | )
-    / [{safe}?]* (?: (?: {escape} ) [{safe}?]* )*           # path and query
-    """
-
-
-_SAFE = r"A-Za-z0-9\-_~!$'()*+,;=:@/"
 # URLs that need no change; others go through _clean(), which returns the same for these (tested).
-_CANONICAL = re.compile(_canonical(_SAFE, "&"), re.VERBOSE | re.ASCII)
-# The same with & escaped as in XML, for a verbose pattern.
-CANONICAL_IN_XML = _canonical(_SAFE, "&amp;")
+_CANONICAL = re.compile(
+    r"""
+    https?://
+    (?! [a-z0-9_.-]* (?: \.\. | (?: https? | undefined | null | none | false | nan | nil ) [:/] ) )
+    [a-z0-9_-] [a-z0-9_.-]{0,62}                            # at most 63, so no label is too long
+    (?: : (?! 80/ | 443/ )                                  # neither a default port nor too large
+        (?: [1-9][0-9]{0,3} | [1-5][0-9]{4} | 6[0-4][0-9]{3} ) | )
+    / [A-Za-z0-9\-_~!$'()*+,;=@/?]*                         # path and query
+    (?: (?: & | %[0-9A-Fa-f]{2} | (?<![/.])\. | :(?!/) )    # neither a possible dot segment nor another URL
+        [A-Za-z0-9\-_~!$'()*+,;=@/?]* )*
+    """,
+    re.VERBOSE | re.ASCII,
+)
+
+
+# --- what empty variables leave ---------------------------------------------------------------------------
+
+# What programs print for a value that is not there: Python, JavaScript, SQL, Java, Ruby, C.
+_UNSET = r"(?: none | null | undefined | nan | nil | false | \(null\) )"
+# A relative text that begins with one, as a base or a whole location does. Behind a `/` they may be pages.
+_BEGINS_UNSET = re.compile(rf"{_UNSET}+ (?= [/?\#] | https?: | \Z )", re.VERBOSE | re.IGNORECASE)
+_TEMPLATE = re.compile(
+    r"""
+    \{\{ [^{}]* \}\}                                        # Liquid, Jinja, Go, Handlebars, Vue
+    | \{[%#] [^{}]* [%#]\}
+    | [$#%@]\{ [^{}]* \}                                    # JavaScript, Ruby, Apache, Thymeleaf
+    | <[%?] [^<>]* [%?]>                                    # ERB, JSP, PHP
+    | %\( [^()]* \)[sd]                                     # Python
+    | %[0-9]\$[sd]
+    | (?<![A-Za-z0-9%]) %[sd] (?![A-Za-z0-9])               # C; `100%s` may be a text
+    | \[object [ ] [A-Za-z]+ \] | \[object%20 [A-Za-z]+ \]  # JavaScript
+    """,
+    re.VERBOSE,
+)
+# Top-level domains that are none, and what none of them ends in (`example.comundefined`).
+_UNSET_DOMAINS = frozenset({"none", "null", "undefined", "nan", "nil", "false"})
+_UNSET_ENDINGS = ("none", "null", "undefined")
+_SCHEMES = ("http", "https")
+_URL_IN_PATH = re.compile(r"https?:/{1,3}(?P<authority>[^/]*)", re.ASCII | re.IGNORECASE)
+# Behind a letter or digit; `%41` is an escape, and no digits.
+_GLUED = re.compile(r"(?<=[A-Za-z0-9])(?<!%[0-9A-Fa-f]{2})https?://", re.ASCII | re.IGNORECASE)
+_BEHIND_SPACE = re.compile(r"%(?:20|09|0A|0D)https?://", re.ASCII | re.IGNORECASE)
+_MAX_QUOTED = 80
+
+
+def _unset_value(text: str) -> str | None:
+    """The fault of a location that holds code of a template, or begins with an empty variable; None without one."""
+    code = _TEMPLATE.search(text)
+    quoted = code[0] if code else text if _BEGINS_UNSET.match(text) else None
+    return quoted and f'"{quoted[:_MAX_QUOTED]}" stands in place of a value'
+
+
+def _unset_host(url: str) -> str | None:
+    """The same of a clean URL whose host is an empty variable, or ends in one."""
+    name = host(url).removesuffix(".")
+    _, dot, last = name.rpartition(".")
+    if last in _UNSET_DOMAINS or (dot and last.endswith(_UNSET_ENDINGS)):
+        return f'the host "{name}" stands in place of a value'
+    return None
+
+
+def _second_url(url: str) -> str | None:
+    """The fault of a clean URL in which another begins that is no part of it; None without one.
+
+    A path may hold the URL of another site (archives, proxies), and a query any URL.
+    """
+    name = host(url)
+    path, _, query = url[url.index("/", 8) :].partition("?")
+    if name in _SCHEMES or (name.endswith(_SCHEMES) and path.startswith("//")):
+        return "the base is written twice: a scheme stands in the host"
+    glued = _GLUED.search(path) or _BEHIND_SPACE.search(path) or _GLUED.search(query)
+    if glued:
+        return f"another URL is glued to it: {glued.string[glued.start() :][:_MAX_QUOTED]}"
+    for second in _URL_IN_PATH.finditer(path):
+        inner = clean_url(f"https://{second['authority']}").url
+        if inner and host(inner).removeprefix("www.") == name.removeprefix("www."):
+            return f"the base is written twice: {second[0][:_MAX_QUOTED]}"
+    return None
 
 
 # --- normalisation ---------------------------------------------------------------------------------------
@@ -249,7 +339,9 @@ _ESCAPES = {byte: f"%{byte:02X}" for byte in (*range(0x21), *b'"<>[\\]^`{|}\x7f'
 # A lone surrogate has no UTF-8 form: U+FFFD, as the URL standard has it.
 _ESCAPES |= dict.fromkeys(range(0xD800, 0xE000), "%EF%BF%BD")
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_ESCAPED: Note = ("U10", "characters that had to be escaped")
+_ESCAPED: Note = ("U10", "ASCII characters that had to be escaped")
+_INVISIBLE: Note = ("U10", "invisible characters around the URL, left out")
+_PADDING = WHITE_SPACE + INVISIBLE
 _ASCII = "".join(map(chr, range(0x80)))
 
 
