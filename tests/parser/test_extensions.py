@@ -576,9 +576,22 @@ def test_mistaken_namespace_is_read_and_reported_once(scheme: str, end: str) -> 
     assert wrong in items[0]["message"]
 
 
-def test_extensions_of_a_sitemap_mean_nothing() -> None:
-    items = listed(f"<sitemap><loc>https://example.com/b.xml</loc>{IMAGE}<f:x/></sitemap>", extras=True)
-    assert [item.get("type") for item in items] == ["sitemap", "outcome"]
+MEANINGLESS = {
+    "changefreq": "<changefreq>daily</changefreq>",
+    "priority": "<priority>0.5</priority>",
+    "image:image": IMAGE,
+    "image:loc": "<image:loc>https://example.com/1.jpg</image:loc>",
+    "mobile:mobile": "<mobile:mobile/>",
+    "xhtml:link": link('rel="alternate" hreflang="de" href="https://example.com/de"'),
+}
+
+
+@pytest.mark.parametrize("tag", MEANINGLESS)
+def test_what_has_no_meaning_for_a_sitemap_is_reported_once(tag: str) -> None:
+    items = listed(f"<sitemap><loc>https://example.com/b.xml</loc>{MEANINGLESS[tag]}<f:x/></sitemap>" * 3, extras=True)
+    assert [item.get("type") for item in items] == ["problem", "sitemap", "sitemap", "sitemap", "outcome"]
+    assert (items[0]["code"], items[0]["field"]) == ("S10", tag)
+    assert items[0]["message"] == f"<{tag}> has no meaning in <sitemap>"
 
 
 def test_a_relative_image_of_a_document_without_a_url_is_none() -> None:
@@ -830,7 +843,7 @@ def test_text_that_an_element_repeats_is_not_taken_for_its_own() -> None:
     record, _ = entry("<f:n><f:b>c</f:b>abc</f:n>", extras=True)
     assert [(each["name"], each["text"]) for each in record["extras"]] == [("n", "cabc"), ("b", "c")]
     items = listed("<sitemap>https://example.com/a-<priority>1</priority>1</sitemap>")
-    assert items[-1]["problems"] == {"S11": 1}
+    assert items[-1]["problems"] == {"S10": 1, "S11": 1}
 
 
 @pytest.mark.parametrize("name", ["f:backlink", "f:loc"])

@@ -5,6 +5,7 @@ Entries are read by their own name, also a `<url>` in an index. Source of the ru
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from ...model.problems import report
@@ -25,6 +26,7 @@ from ..xml.elements import (
 from .extensions import TAGS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from xml.etree.ElementTree import Element
 
     from ...model.limits import Limits
@@ -32,7 +34,8 @@ if TYPE_CHECKING:
 
 ROOTS = {"urlset": Format.URLSET, "sitemapindex": Format.INDEX}
 _ENTRIES = frozenset({"url", "sitemap"})
-_FIELDS = ("lastmod", "changefreq", "priority")
+_HINTS = ("changefreq", "priority")
+_FIELDS = ("lastmod", *_HINTS)
 _TAGS = frozenset({*_ENTRIES, "loc", *_FIELDS, *TAGS})
 _EXTENSIONS = frozenset(extension.tag for extension in EXTENSIONS.values())
 _VOIDS = frozenset(extension.tag for extension in EXTENSIONS.values() if extension.is_void)
@@ -74,10 +77,16 @@ def judge_root(namespace: str, name: str) -> list[Problem]:
     return problems
 
 
-def raw_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
+def entry_reader() -> Callable[[Entry, Limits], list[RawEntry]]:
+    """raw_entries() for the entries of one document."""
+    return partial(raw_entries, reported=set())
+
+
+def raw_entries(entry: Entry, limits: Limits, reported: set[str]) -> list[RawEntry]:
     """One RawEntry per `<loc>`; one without a loc if there is none.
 
-    All share the fields of the entry; only the first has its extensions and problems.
+    All share the fields of the entry; only the first has its extensions and problems. `reported` are the tags that were
+    reported as being without meaning, which is done once.
     """
     kind: Literal["url", "sitemap"] = "sitemap" if entry.element.tag == "sitemap" else "url"
     locs: list[str] = []
@@ -86,14 +95,19 @@ def raw_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
     problems = list(entry.problems)
     for child in entry.element:
         tag = child.tag
-        if not is_core(tag):
+        if kind == "sitemap" and _has_no_meaning(tag):
+            if tag not in reported:
+                problems.append(_odd_tag(entry, child, "has no meaning in <sitemap>"))
+            reported.add(tag)
+        elif not is_core(tag):
             extensions.append(child)
         elif tag == "loc":
             locs.append(_location(entry, child, problems))
         elif tag in _FIELDS and tag not in fields:
             fields[tag] = stripped(child)
         else:
-            problems.append(_odd_tag(entry, child, repeated=tag in fields))
+            what = "is repeated: the first counts" if tag in fields else "is unknown"
+            problems.append(_odd_tag(entry, child, what))
     if len(locs) > 1:
         locs = list(filter(None, locs)) or locs[:1]
     if not locs:
@@ -106,8 +120,12 @@ def raw_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
     return raws
 
 
-def _odd_tag(entry: Entry, child: Element, *, repeated: bool) -> Problem:
-    what = "is repeated: the first counts" if repeated else "is unknown"
+def _has_no_meaning(tag: str) -> bool:
+    """Whether a known tag means nothing for a sitemap in an index, which has a loc and a lastmod (siteindex.xsd)."""
+    return tag in _HINTS or tag in TAGS
+
+
+def _odd_tag(entry: Entry, child: Element, what: str) -> Problem:
     return report("S10", f"<{child.tag[:80]}> {what}", line=entry.line, field=child.tag[:80], raw=stripped(child))
 
 

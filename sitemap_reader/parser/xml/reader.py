@@ -6,6 +6,7 @@ goes to EntryParser, which reads with expat and recovers from damage.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from ..content.sniff import ROOTS, Format
@@ -16,7 +17,7 @@ from .entry_parser import EntryParser
 from .errors import Stop, html_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ...model.limits import Limits
     from ...model.problems import Problem
@@ -38,12 +39,13 @@ class Reader(Protocol):
     def close(self, *, cut: bool) -> Iterable[RawEntry | ScannedEntries | Problem]: ...
 
 
-# Format -> (root namespace -> vocabulary, entry -> raw entries)
-DIALECTS: dict[Format, tuple[Callable[[str], Vocabulary], Callable[[Entry, Limits], list[RawEntry]]]] = {
-    Format.URLSET: (urlset.urlset_vocabulary, urlset.raw_entries),
-    Format.INDEX: (urlset.index_vocabulary, urlset.raw_entries),
-    Format.RSS: (feed.rss_vocabulary, feed.rss_entries),
-    Format.ATOM: (feed.atom_vocabulary, feed.atom_entries),
+EntryReader = Callable[["Entry", "Limits"], "list[RawEntry]"]
+# Format -> (root namespace -> vocabulary, the EntryReader of a document)
+DIALECTS: dict[Format, tuple[Callable[[str], Vocabulary], Callable[[], EntryReader]]] = {
+    Format.URLSET: (urlset.urlset_vocabulary, urlset.entry_reader),
+    Format.INDEX: (urlset.index_vocabulary, urlset.entry_reader),
+    Format.RSS: (feed.rss_vocabulary, lambda: feed.rss_entries),
+    Format.ATOM: (feed.atom_vocabulary, lambda: feed.atom_entries),
 }
 
 
@@ -69,7 +71,7 @@ class XmlReader:
         is_fast = scopes is not None and is_possible(limits)
         self._path = FastPath(self._parser, limits, scopes, extras=extras) if is_fast and scopes else self._parser
         self._opening: list[Problem] = []
-        self._raw_entries: Callable[[Entry, Limits], list[RawEntry]] = urlset.raw_entries
+        self._raw_entries: EntryReader = urlset.entry_reader()
 
     @property
     def complete(self) -> bool:
@@ -117,5 +119,6 @@ class XmlReader:
             return None
         if self.format in (Format.URLSET, Format.INDEX):
             self._opening = urlset.judge_root(namespace, name)
-        vocabulary, self._raw_entries = DIALECTS[self.format]
+        vocabulary, entry_reader = DIALECTS[self.format]
+        self._raw_entries = entry_reader()
         return vocabulary(namespace)
