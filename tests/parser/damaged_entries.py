@@ -351,6 +351,16 @@ IN_A_URLSET: Rows = [
     ("unclosed", "<loc>@2\n<url><loc>@3</loc></url>", "2 3", "+ <url>", "4 + </loc>", "4 + </url>"),
     ("of an image", f"{IMAGE}</image:image>\n<url><loc>@2</loc></url>", "2"),
     ("empty", "<loc></loc>\n<url><loc>@2</loc></url>", "2 ...", "4 lost"),
+    ("entry with an empty location unclosed", "<url><loc></loc>\n<url><loc>@2</loc></url>", "2", "4 + </url>"),
+    ("entry with an empty element unclosed", "<url><loc/>\n<url><loc>@2</loc></url>", "2", "4 + </url>"),
+    ("entry with a blank location unclosed", "<url><loc> \n</loc>\n<url><loc>@2</loc></url>", "2", "5 + </url>"),
+    (
+        "last entry with an empty location", "<url><loc>@2</loc></url><url><loc></loc>\n</urlset>", "2",
+        "4 + </url>", "5 more",
+    ),
+    ("field behind an empty location", "<url><loc></loc><lastmod>2026-11-01</url>", "", "+ </lastmod>"),
+    ("URL behind an empty location", "<url><loc></loc>@2<url><loc>@3</loc></url>", "3 ...", "lost"),
+    ("entry with an open empty location", "<url><loc>\n<url><loc>@2</loc></url>", "2 ...", "4 lost"),
     ("without an entry's start and with its less-than lost", "url><loc>@2</loc></url>", "2", "+ <url>"),
     ("less-than lost before a loc", "<url>loc>@2</loc></url>", "...", "lost"),
     # ends of other roots

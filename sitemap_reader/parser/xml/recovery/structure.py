@@ -90,7 +90,7 @@ class StructureRules(EventSource):
         self._made_outside = 0  # repairs, when it began
         self._structural_repairs = 0
         self._intact: tuple[int, int] | None = None  # complete fields and repairs before its first structural one
-        self._has_location = False
+        self._has_location = self._has_empty_location = False
         self._has_fields = False  # after the location
 
     @property
@@ -105,7 +105,7 @@ class StructureRules(EventSource):
         self._report_stray_url(self._repairs_outside)
         self._builder.out += self._repairs.take()
         self.entry_start = self.CurrentByteIndex
-        self._has_location = self._has_fields = False
+        self._has_location = self._has_fields = self._has_empty_location = False
         self._made_outside, self._structural_repairs = self._repairs.made, 0
         if self._is_damaged:
             self.count_fault()
@@ -116,7 +116,9 @@ class StructureRules(EventSource):
         self._report_stray_url(self._structural_repairs)
         if not self._is_damaged:
             return
-        if not self._has_location:
+        # Of an empty location nothing can be lost, unless the start of the entry was not there.
+        is_empty = self._has_empty_location and self.inner[0].stop > self.entry_start and not self._repairs.holds_error
+        if not (self._has_location or is_empty):
             raise self._lost("the location of an entry is not certain")
         if self._repairs.made == self._made_outside:
             raise self._lost("the entry is not well-formed")
@@ -396,8 +398,9 @@ class StructureRules(EventSource):
         if len(self.inner) == 1:
             self._check_entry()
         element = self.pop()
-        if len(self.inner) == 1 and element.local in LOCATIONS and element.has_text:
-            self._has_location = True
+        if len(self.inner) == 1 and element.local in LOCATIONS:
+            self._has_location = self._has_location or element.has_text
+            self._has_empty_location = element.is_empty
 
     def _close_entry(self, *, sure: bool = True) -> None:
         """Ends the entry before this token, which is read after that."""
@@ -432,6 +435,8 @@ class StructureRules(EventSource):
             is_lost = element.is_location and not element.has_text
             self._missing(b"<" + tail, "before the next tag", sure=sure and self.knows(element.name) and not is_lost)
         self._end_innermost()
+        if element.is_location:  # where it ends is not certain
+            self._has_empty_location = False
 
     # --- names ---
 

@@ -265,8 +265,9 @@ class TolerantParser(StructureRules):
             element.has_markup = True
             if not is_location:
                 self._has_fields = self._has_location
-            elif is_entry and content and not content.isspace():
-                self._has_location = True
+            elif is_entry:
+                is_blank = not content or content.isspace()
+                self._has_location, self._has_empty_location = self._has_location or not is_blank, is_blank
             self.give_field(name, content, first + match.start(3))
             self._budget.spend(TOKEN_STEPS)
         self._budget.spend(self.position - begun)
