@@ -169,3 +169,41 @@ def test_doctype_is_found_behind_comments_that_mention_one() -> None:
     feed += "<link>https://example.com/1</link></item></channel></rss>"
     document = sr.parse(feed, url="https://example.com/feed.xml")
     assert [(url.loc, url.line) for url in document.urls] == [("https://example.com/1", 40_002)]
+
+
+# --- text outside of fields ------------------------------------------------------------------------------------------
+
+STRAY = [
+    # text between entries, and its excerpt
+    ("words", "words"),
+    ("\n  and also\n  more\n", "and also\n  more"),
+    (" ... ", "..."),
+    ("{% endfor %}", "{% endfor %}"),
+    ("&amp;", "&"),
+    ("<![CDATA[ x ]]>", "x"),
+    ("\ufeff \xa0\u200b", None),
+    (" \r\n\t", None),
+    ("<!-- words -->", None),
+]
+
+
+@pytest.mark.parametrize("size", [1, 1 << 20])
+@pytest.mark.parametrize(("text", "raw"), STRAY)
+@pytest.mark.parametrize("document", ["<urlset>{0}{1}{0}{1}{0}</urlset>", "<urlset>{1}{1}{0}</urlset>"])
+def test_text_between_entries_is_reported_once(document: str, text: str, raw: str | None, size: int) -> None:
+    body = document.format(text, entry(1).decode()).encode()
+    items = list(sr.iter_parse(body[at : at + size] for at in range(0, len(body), size)))
+    found = [(item.code, item.raw) for item in items if isinstance(item, sr.Problem)]
+    assert found == [("S02", ""), *([("S10", raw)] if raw else [])]
+    assert len([item for item in items if isinstance(item, sr.UrlRecord)]) == 2
+
+
+def test_the_line_of_text_between_entries_is_its_own() -> None:
+    (problem,) = read(entry(1), b"\n\nwords\n and\n", entry(2)).problems[1:]
+    assert problem.line == 3
+
+
+def test_text_in_the_channel_of_a_feed_is_reported() -> None:
+    item = "<item><link>https://example.com/1</link></item>"
+    document = sr.parse(f"<rss><channel><title>t</title>{item}words{item}</channel></rss>")
+    assert [(problem.code, problem.raw) for problem in document.problems] == [("S10", "words")]

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 # The end of a tag whose beginning is lost, as in `item>` or `/url>`.
 _REMNANT = re.compile(r"[\w\"'/]>")
 _EXCERPT_CHARACTERS = 40
+_MAX_STRAY_CHARACTERS = 500
+# What is no text between entries: white space, and what is not seen.
+_BLANK = " \t\r\n\xa0\u200b\u2060\ufeff"
 _MAX_NAMESPACES = 1_000  # more than a real document declares
 # Elements of a feed that have a link of their own (RSS 2.0).
 _WITH_LINK = frozenset((b"image", b"textInput", b"textinput"))
@@ -133,7 +136,7 @@ class EntryBuilder:
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
         self._bases: tuple[str, ...] = ()
-        self._has_feed_link = False
+        self._has_feed_link = self._has_stray_text = False
         self._noted: list[tuple[str, Problem]] = []  # of names, since the last event outside entries
 
     @property
@@ -243,6 +246,7 @@ class EntryBuilder:
         elements = 0  # number of elements in it
         text: list[str] = []  # since the last tag
         remnants: list[tuple[int, str]] = []  # lines and rests of tags, since the last event outside entries
+        stray_text: list[tuple[int, str]] = []  # lines and other texts there
         feed_links: list[tuple[int, int]] = []  # lines and offsets of links there
         settled = self._buffer.entry_start
         section = 0  # where the last CDATA section begins in text
@@ -348,6 +352,8 @@ class EntryBuilder:
                 text[:] = "<" if "<" in read else ""  # find_remnant() needs no more of it
                 if ">" in read:
                     find_remnant(read)
+                elif "<" not in read and (stray := read.strip(_BLANK)) and not self._repairs.is_damaged:
+                    stray_text.append((line() - read[read.index(stray) :].count("\n"), stray[:_MAX_STRAY_CHARACTERS]))
             elif name == b"link":
                 text.clear()
                 if "://" in read and not (len(ancestors) > 1 and ancestors[-2].name in _WITH_LINK):
@@ -368,9 +374,17 @@ class EntryBuilder:
                 if self._has_feed_link:  # a second one may be the link of an entry
                     self._repairs.note_hiding("a link outside of entries", *place)
                 self._has_feed_link = True
+            if stray_text and not self._has_stray_text:
+                at, raw = stray_text[0]
+                out.append(report("S10", "text stands outside of any field: it is skipped", line=at, raw=raw))
+                self._has_stray_text = True
+            forget_between()
+            self.report_noted()
+
+        def forget_between() -> None:
             remnants.clear()
             feed_links.clear()
-            self.report_noted()
+            stray_text.clear()
 
         def settle_text() -> None:
             check_between()
@@ -384,7 +398,7 @@ class EntryBuilder:
             report_between()
             entry.problems = self._repairs.take()
             if entry.problems:
-                self.lost_location = self.lost_location or not any(map(locates, entry.element))
+                self.lost_location = self.lost_location or not any(map(locates_or_is_empty, entry.element))
             if vocabulary.is_link and sum(map(vocabulary.is_link, entry.element)) > 1:
                 note_hiding("a second link of an entry")
             out.append(entry)
@@ -400,6 +414,9 @@ class EntryBuilder:
             """Whether it locates the entry: RSS has items with nothing but a guid."""
             return is_location(child) or child.tag == "guid"
 
+        def locates_or_is_empty(child: Element) -> bool:
+            return locates(child) or (child.tag == vocabulary.location and not len(child))
+
         def is_location(child: Element) -> bool:
             return child.tag == vocabulary.location and bool(text_of(child).strip() or child.get("href"))
 
@@ -408,8 +425,7 @@ class EntryBuilder:
             entry, closed, settled = None, None, self._buffer.entry_start
             stack.clear()
             text.clear()
-            remnants.clear()
-            feed_links.clear()
+            forget_between()
             self.forget_noted()
             self.last_event = None
 
