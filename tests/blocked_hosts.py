@@ -67,10 +67,11 @@ COMPLETE = Verdict("complete", 0, 0, "complete", "works", "complete")
 PARTIAL = Verdict("partial", 3, 1, "partial", "works", "not complete")
 BLOCKED = Verdict("blocked", 5, 5, "blocked", "failing", "NothingReadable")
 
-_NO_ROBOTS_TXT = ("202, empty", "204", "401", "403", "407", "451")
+_NO_ROBOTS_TXT = ("202, empty", "204", "401", "403", "451")
 _PAGES = ("HTML page with 200", "text with 200", "JSON with 200", "empty with 200")
 
-# RFC 9309: 4xx but 429 allows all, so that the well-known paths are tried; 429, 5xx and no answer forbid all.
+# RFC 9309: 4xx but 429 allows all, so that the well-known paths are tried; 429, 5xx and no answer forbid all. A 407 is
+# the answer of a proxy to every request.
 EXPECTED: dict[tuple[str, str], Verdict] = {(kind, place): BLOCKED for kind in KINDS for place in PLACES} | {
     **{(kind, "robots.txt"): PARTIAL for kind in _NO_ROBOTS_TXT},
     **{(kind, "robots.txt"): COMPLETE for kind in _PAGES},

@@ -133,8 +133,9 @@ def _proxy(exc: aiohttp.ClientProxyConnectionError, requested: RequestedUrl, rec
 
 def _proxy_response(exc: aiohttp.ClientHttpProxyError, requested: RequestedUrl, received: int | None) -> FetchError:
     message = f"{requested.host}: the proxy answered {exc.status}"
-    remedy = PROXY_REMEDY if exc.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED else None
-    return FetchError(message, transient=exc.status >= 500, remedy=remedy)
+    refuses_all = exc.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
+    remedy = PROXY_REMEDY if refuses_all else None
+    return FetchError(message, transient=exc.status >= 500, remedy=remedy, of_proxy=refuses_all)
 
 
 _UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL)

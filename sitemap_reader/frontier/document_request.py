@@ -89,7 +89,8 @@ class Failed:
     """No answer, or one that broke off after `network_seconds`; `read` is what was read before.
 
     With a `resume` point the next try continues there. `remedy` is what the user can do, "" if nothing; with None see
-    responses.with_remedy(). `severity` replaces that of the code.
+    responses.with_remedy(). `severity` replaces that of the code. `of_proxy`: it is the refusal of the caller's proxy,
+    which answers so whatever is requested (407, RFC 9110 15.5.8).
     """
 
     code: str
@@ -100,6 +101,7 @@ class Failed:
     resume: ResumePoint | None = None
     network_seconds: float = 0.0
     severity: Severity | None = None
+    of_proxy: bool = False
 
     @property
     def text(self) -> str:

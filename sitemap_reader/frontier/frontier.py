@@ -333,7 +333,11 @@ class Frontier:
 
     def _failed(self, document: Document, failed: Failed, now: float) -> None:
         request = document.request
-        if document.is_robots and document.status is None and any(site.other_origins for site in document.sites):
+        if failed.of_proxy:
+            is_first, skipped = self._hosts.skips_all is None, attrs.evolve(failed, severity="info")
+            self._hosts.skip_all(skipped)
+            self._fail(document, failed if is_first else skipped)  # the reason is reported once
+        elif document.is_robots and document.status is None and any(site.other_origins for site in document.sites):
             self._policy.request_at_next_origin(document, failed)
             for alias in document.aliases:
                 alias.alias_of = None

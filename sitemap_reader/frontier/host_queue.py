@@ -212,7 +212,7 @@ class HostQueues:
 
     Hosts that may start something are in a queue, in the order in which they became busy; those that have to wait for
     a time, in a heap by that time; those that wait for an answer, in neither until wake() is called. The documents of a
-    host that is skipped leave by pop_skipped().
+    host that is skipped leave by pop_skipped(); `skips_all` is why all hosts are.
     """
 
     def __init__(self, per_host: int, delay_seconds: float = 0.0) -> None:
@@ -223,6 +223,7 @@ class HostQueues:
         self._queue: list[tuple[int, HostQueue]] = []
         self._later: list[tuple[float, int, HostQueue]] = []  # only entries at the host's `examine_at` count
         self._skipped: list[tuple[Document, Failed]] = []
+        self.skips_all: Failed | None = None
         self._robots_only = False
         self._changed: dict[HostQueue, None] = {}
 
@@ -235,6 +236,7 @@ class HostQueues:
         host = self._by_origin.get(key)
         if host is None:
             host = self._by_origin[key] = HostQueue(key, HostPace(self._per_host, self._delay_seconds))
+            host.skip_failure = self.skips_all
         return host
 
     def add(self, document: Document) -> None:
@@ -274,6 +276,13 @@ class HostQueues:
         self._busy.pop(host, None)
         host.examine_at = math.inf
         self._skipped += ((document, failed) for document in (*host.robots.drain(), *host.documents.drain()))
+
+    def skip_all(self, failed: Failed) -> None:
+        """Nothing more is requested of any host, known or not."""
+        self.skips_all = failed
+        for host in self._by_origin.values():
+            if host.skip_failure is None:
+                self.skip(host, failed)
 
     def has_skipped(self, *, robots_only: bool) -> bool:
         """Whether pop_skipped() returns something."""

@@ -39,6 +39,7 @@ _CODE_OF_CLASS = {4: "F17"}  # by the first digit; any other status that is no d
 
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 _HIDING_CODES = frozenset({"F04", "F05", "F14", "F17", "F18"})
+PROXY_REMEDY = "check the user and the password of the proxy (--proxy)"
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # Headers by which bot walls name what they send (AWS WAF, Cloudflare), and their values.
 _WALL_HEADERS = ("x-amzn-waf-action", "cf-mitigated")
@@ -84,6 +85,9 @@ Step = Literal["read", "unchanged"] | Follow | RulesByStatus | Refuse
 
 def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime) -> Step:
     """The next step for a request that got this head; `today` is the wall-clock time."""
+    if head.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        message = f"{_text(head)}: the proxy refuses all requests"
+        return Refuse(Failed(code_of(head.status), message, transient=False, remedy=PROXY_REMEDY, of_proxy=True))
     if head.status in _REDIRECTS and "location" in head.headers:
         return _redirect(request, head.headers["location"], limits)
     if request.document.is_robots:
@@ -203,13 +207,11 @@ def _hash(document: Document | None) -> str | None:
 
 # --- failures: messages and remedies ---
 
-PROXY_REMEDY = "check the user and the password of the proxy (--proxy)"
 _WITH_REMEDY = frozenset({"F01", "F04", "F17", "F18"})  # codes with a general remedy; F13 has none
 _LATER = "try again later"
 _WITHOUT = "--no-robots (obey_robots=False)"
 _BY_STATUS = {
     401: '--auth (auth="USER:PASSWORD") signs in',
-    407: PROXY_REMEDY,
     429: f"{_LATER}, or {advice('max_wait_seconds', 'wait longer')}",
     451: "try from another network (--proxy)",
 }

@@ -136,16 +136,26 @@ class FetchError(SitemapReaderError):
 
     `code` is the code of the Problem that it becomes (F04 for networks, F13 for refused addresses); `transient` is
     whether a retry may help. `remedy`, what the user can do, follows the message; without it, an F04 that leaves
-    nothing to read of a host gets a general one, unless it is "".
+    nothing to read of a host gets a general one, unless it is "". `of_proxy`: a proxy refused it, as it would any other
+    request; the crawl sends no more.
     """
 
-    def __init__(self, message: str, *, code: str = "F04", transient: bool = True, remedy: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = "F04",
+        transient: bool = True,
+        remedy: str | None = None,
+        of_proxy: bool = False,
+    ) -> None:
         # It may hold the text of another library, or of a server.
         self.message = printable(str(message))
         self.remedy = None if remedy is None else printable(remedy)
         super().__init__(f"{self.message}; {self.remedy}" if remedy else self.message)
         self.code = code
         self.transient = transient
+        self.of_proxy = of_proxy
 
 
 class DocumentChanged(SitemapReaderError):

@@ -192,8 +192,7 @@ class Crawl:
                 self._notify_frontier(request, Arrived())
             answer = await self._finished(request, parser)
         except FetchError as error:
-            failed = Failed(error.code, error.message, error.transient, remedy=error.remedy)
-            answer = await self._failed(request, parser, attrs.evolve(failed, network_seconds=timeouts.seconds))
+            answer = await self._failed(request, parser, failure_of(error, timeouts))
         except DocumentChanged as error:
             answer = Failed("F04", str(error), transient=False)
         except (*FORESEEN, CallbackError):
@@ -400,6 +399,18 @@ class RequestTimer:
                 await self._wake.wait()
         except TimeoutError:
             return  # the next request is due
+
+
+def failure_of(error: FetchError, timeouts: DocumentTimeouts) -> Failed:
+    """The answer to a request that ended with an error of the network."""
+    return Failed(
+        error.code,
+        error.message,
+        error.transient,
+        remedy=error.remedy,
+        network_seconds=timeouts.seconds,
+        of_proxy=error.of_proxy,
+    )
 
 
 def slot_for(pacing: Pacing | None, host: HostQueue, document: Document) -> AbstractAsyncContextManager[Slot | None]:

@@ -30,7 +30,7 @@ from ..frontier.robots_rules import ALLOW_ALL, disallow_all, parse_rules
 from ..model.errors import FetchError
 from ..model.limits import KIB, advice
 from ..parser.normalise.urls import without_userinfo
-from .crawl import DocumentTimeouts, RequestTimer, paced_response, slot_for
+from .crawl import DocumentTimeouts, RequestTimer, failure_of, paced_response, slot_for
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -233,7 +233,7 @@ class PageFetcher:
                 is_wanted = document.is_robots or (self._nodes[document.url].is_page and is_page)
                 await body.read(response, is_wanted=is_wanted)
         except FetchError as error:
-            failure = Failed(error.code, error.message, error.transient, remedy=error.remedy)
+            failure = failure_of(error, timeouts)
         finally:
             self._in_flight -= 1
             place.pace.finished()
@@ -254,6 +254,8 @@ class PageFetcher:
                 failure = attrs.evolve(failure, code="F01")  # it answers, but the page was not seen
                 self._hosts.skip(place, failure)
             self._hosts.pause(place, now + step.pause_seconds, head.status)
+        if failure is not None and failure.of_proxy:
+            self._hosts.skip_all(failure)
         can_retry = failure is not None and failure.transient and document.request.tries < limits.tries
         if can_retry and not place.skip_failure:
             document.ask(not_before=now + backoff(document.request.tries, 0.5))

@@ -399,6 +399,15 @@ def test_requests_go_to_the_proxy(site_server: Any) -> None:
     assert result.stdout == "http://a.example/1\n", result.stderr
 
 
+def test_a_proxy_that_wants_a_login_gets_one_request(site_server: Any) -> None:
+    paths = ("robots.txt", "sitemap.xml", "sitemap_index.xml")
+    proxy = site_server({f"http://a.example/{path}": (407, {}, b"") for path in paths})
+    result = run("dump", "http://a.example/", "--proxy", proxy.url)
+    assert proxy.requests() == ["http://a.example/robots.txt"]
+    assert "check the user and the password of the proxy (--proxy)" in result.stderr
+    assert result.exit_code == 5
+
+
 @pytest.mark.parametrize(
     ("options", "told"),
     [

@@ -41,7 +41,8 @@ def urlset(*locs: str) -> bytes:
 
 
 def index(*children: str) -> bytes:
-    return f"<sitemapindex>{''.join(f'<sitemap><loc>{loc}</loc></sitemap>' for loc in children)}</sitemapindex>".encode()
+    entries = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in children)
+    return f"<sitemapindex>{entries}</sitemapindex>".encode()
 
 
 @attrs.define
@@ -60,6 +61,7 @@ class Web:
     log: list[tuple[float, str]] = attrs.field(factory=list)
     now: Counter[str] = attrs.field(factory=Counter)
     most: Counter[str] = attrs.field(factory=Counter)
+    requested: asyncio.Event = attrs.field(factory=asyncio.Event)
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
@@ -67,6 +69,7 @@ class Web:
         host = url.split("/")[2]
         self.now.update([host, "all"])
         self.most |= self.now
+        self.requested.set()
         try:
             await asyncio.sleep(self.seconds)
             if host in self.slow and url.endswith(".xml"):
@@ -88,6 +91,12 @@ class Web:
                 locs = [f"{site}/{path}/{part}/{number}" for number in range(min(urls, 1000))]
                 yield urlset(*locs).removesuffix(b"</urlset>") if part == 0 else urlset(*locs)[8:-9]
             yield b"</urlset>"
+
+    async def until(self, is_true: Callable[[], bool]) -> None:
+        """Waits for a request after which it is true."""
+        while not is_true():
+            self.requested.clear()
+            await self.requested.wait()
 
     def gaps(self, host: str = A) -> list[float]:
         """The seconds between the requests to a host."""
@@ -307,8 +316,7 @@ def test_a_stream_of_many_sitemaps_lets_a_later_one_through() -> None:
     async def main() -> None:
         async with sr.SitemapReader(fetcher=web, per_host=2) as reader:
             first = asyncio.create_task(read(reader, A))
-            while len(web.log) < 8:
-                await asyncio.sleep(0.001)
+            await web.until(lambda: len(web.log) >= 8)
             await read(reader, f"{A}/0.xml")
             await first
 
@@ -323,8 +331,7 @@ def test_a_slow_host_does_not_stop_others() -> None:
         web.slow["a.example"] = asyncio.Event()
         async with sr.SitemapReader(fetcher=web, concurrency=4, per_host=2) as reader:
             slow = [asyncio.create_task(count(reader, A)) for _ in range(9)]
-            while web.now["a.example"] < 2:
-                await asyncio.sleep(0.001)
+            await web.until(lambda: web.now["a.example"] == 2)
             found = await count(reader, B)
             assert not any(task.done() for task in slow)
             web.slow["a.example"].set()
@@ -348,8 +355,7 @@ def test_streams_that_end_early_give_back_their_slots(how: str) -> None:
                     pass
 
             tasks = [asyncio.create_task(read(stream)) for stream in streams]
-            while f"{A}/index.xml" not in [url for _, url in web.log]:
-                await asyncio.sleep(0.001)
+            await web.until(lambda: f"{A}/index.xml" in [url for _, url in web.log])
             await asyncio.sleep(0.1)
             for task in tasks:
                 task.cancel()
@@ -368,13 +374,12 @@ def test_a_stream_that_is_not_read_on_stops_no_other() -> None:
     web = Web(sitemaps=4, urls=30_000)
 
     async def main() -> tuple[int, int]:
-        async with sr.SitemapReader(fetcher=web, concurrency=2, per_host=1) as reader:
-            async with reader.urls(A) as first:
-                items = aiter(first)
-                await anext(items)
-                web.urls = 1
-                other = await count(reader, A) + await count(reader, B)
-                return sum([1 async for _ in items]), other
+        async with sr.SitemapReader(fetcher=web, concurrency=2, per_host=1) as reader, reader.urls(A) as first:
+            items = aiter(first)
+            await anext(items)
+            web.urls = 1
+            other = await count(reader, A) + await count(reader, B)
+            return sum([1 async for _ in items]), other
 
     first, other = run(main)
     assert other == 8
@@ -385,13 +390,16 @@ def test_two_streams_of_one_host_can_be_read_in_turns() -> None:
     web = Web(sitemaps=1, urls=20_000)
 
     async def main() -> int:
-        async with sr.SitemapReader(fetcher=web, per_host=1) as reader:
-            async with reader.urls(A) as first, reader.urls(A) as second:
-                one, two = aiter(first), aiter(second)
-                number = 0
-                while await anext(one, None) and await anext(two, None):
-                    number += 1
-                return number
+        async with (
+            sr.SitemapReader(fetcher=web, per_host=1) as reader,
+            reader.urls(A) as first,
+            reader.urls(A) as second,
+        ):
+            one, two = aiter(first), aiter(second)
+            number = 0
+            while await anext(one, None) and await anext(two, None):
+                number += 1
+            return number
 
     assert run(main) == 20_000
 

@@ -89,6 +89,27 @@ def test_skipped_host_is_reported_even_if_only_its_robots_txt_was_requested() ->
     assert not seen.outcomes[last].complete
 
 
+OF_PROXY = Failed("F04", "the proxy answered 407", transient=False, remedy="check the user", of_proxy=True)
+
+
+@pytest.mark.parametrize("refusal", [407, OF_PROXY])
+@pytest.mark.parametrize("place", [ROBOTS, MAP, INDEX])
+def test_refusal_of_the_proxy_ends_all_requests_and_is_reported_once(refusal: Reply, place: str) -> None:
+    """RFC 9110 15.5.8: it is no answer of the host, and the same for every request."""
+    cdn = "https://cdn.example"
+    children = [f"{host}/{number}.xml" for host in (SITE, cdn) for number in range(9)]
+    pages: Pages = {ROBOTS: names(INDEX) if place == INDEX else "User-agent: *", INDEX: index(*children)}
+    refused = [*children, f"{cdn}/robots.txt"] if place == INDEX else [place]
+    pages |= dict.fromkeys(refused, refusal)
+    for target in (SITE, SITE.partition("//")[2]):
+        seen = walk(target, pages, concurrency=1, scope="any")
+        ledger, reported = ledger_of(target, pages, concurrency=1, scope="any")
+        assert len(seen.requested) == {ROBOTS: 1, MAP: 2, INDEX: 3}[place]
+        assert len([line for line in reported if line.startswith("error")]) == 1
+        assert isinstance(ledger.verdict(target), NothingReadable)
+        assert not ledger.complete
+
+
 @pytest.mark.parametrize("status", [404, 410])
 def test_missing_well_known_paths_are_not_reported(status: int) -> None:
     ledger, reported = ledger_of(SITE, dict.fromkeys([ROBOTS, *PATHS], status))
@@ -111,7 +132,7 @@ def test_a_refused_path_before_the_one_that_holds_a_sitemap_makes_it_partial(rep
     assert (ledger.summary().failed, ledger.summary().urls, ledger.complete) == (1, 1, False)
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 407, 451])
+@pytest.mark.parametrize("status", [400, 401, 403, 451])
 def test_a_refused_robots_txt_is_an_error_and_the_paths_are_tried(status: int) -> None:
     """RFC 9309 2.3.1.3: all is allowed; which sitemaps it names is not known."""
     ledger, reported = ledger_of(SITE, {ROBOTS: status, MAP: GOOD})
