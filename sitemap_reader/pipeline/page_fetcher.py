@@ -255,6 +255,7 @@ class PageFetcher:
                 self._hosts.skip(place, failure)
             self._hosts.pause(place, now + step.pause_seconds, head.status)
         if failure is not None and failure.of_proxy:
+            failure = attrs.evolve(failure, code="F04")  # no page of any host can be seen
             self._hosts.skip_all(failure)
         can_retry = failure is not None and failure.transient and document.request.tries < limits.tries
         if can_retry and not place.skip_failure:

@@ -200,6 +200,15 @@ def test_retry_after_is_waited_for() -> None:
     assert network.starts[1] - network.starts[0] >= 0.99
 
 
+@pytest.mark.parametrize("answer", [Answer(407), Answer(error=FetchError("407", of_proxy=True), is_no_answer=True)])
+def test_a_refusal_of_the_proxy_ends_all_requests(answer: Answer) -> None:
+    urls = ["/1", "/2", "https://other.example/3"]
+    network = Network(dict.fromkeys(urls, answer))
+    responses = fetched(network, urls, plan=Plan(concurrency=1))
+    assert network.requested == [f"{SITE}/1"]
+    assert [(each.status, each.failure and each.failure.code) for each in responses.values()] == [(None, "F04")] * 3
+
+
 @pytest.mark.parametrize("status", [429, 503])
 def test_a_host_that_asks_to_wait_for_too_long_is_skipped(status: int) -> None:
     network = Network({"/1": Answer(status, {"retry-after": "61"})})
