@@ -91,7 +91,7 @@ class Fetcher(Protocol):
     """What a crawl needs of a network: one request, one response.
 
     A fetcher follows no redirect, retries nothing, decompresses nothing and keeps no cookies: the crawl decides on
-    the first two, and decodes gzip and deflate. It sends a User-Agent of its own, and accepts no other encodings.
+    the first two, and decodes gzip, deflate and, with their packages, br and zstd. It sends a User-Agent of its own.
 
     It decides which addresses may be connected to. URLs come from sitemaps, redirects and robots.txt of any site, and
     may name hosts of the internal network: check the IP address of each connection with address_refusal() when it is

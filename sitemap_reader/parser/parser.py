@@ -13,12 +13,13 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from ..model.errors import UsageError
+from ..model.errors import UsageError, install_hint
 from ..model.internal_errors import FORESEEN, internal_problem
 from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits, over_limit
 from ..model.problems import Problem, Tally, counted, placed, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..model.url_batch import UrlBatch, batched, unbatched
+from .content.codings import EXTRA, needs_extra
 from .content.decoder import Decoder, ReadPrefix
 from .content.sniff import CONTENT_TYPES, Format, SniffResult, sniff
 from .dialects.feed_fallback import FallbackBuffer
@@ -45,15 +46,14 @@ _REFUSALS: dict[str, Callable[[], Problem]] = {
     "empty": lambda: report("F11", "the body is empty"),
     "unknown": lambda: report("S15", "neither XML nor a list of URLs: not a sitemap"),
 }
-# Content-Encodings that do not explain why a document is unreadable.
-_SUPPORTED_ENCODINGS = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
 
 
 class SitemapParser:
     """Parses one document as a stream: call feed() with its bytes, then close(), then read `outcome`.
 
     `url` is the requested URL, `final_url` that after redirects, the base of relative URLs and of the directory rule.
-    `content_type` and `content_encoding` are HTTP headers; gzip is detected by its bytes, deflate only by the header.
+    `content_type` and `content_encoding` are HTTP headers; gzip is detected by its bytes, deflate, br and zstd only by
+    the header, the last two with the packages of the extra `warc`.
     `name` stands for `url` in records and problems of a document that has no URL, such as a local file.
     `scope` (protocol, host, domain, any) drops URLs out of scope; `authorities` are URL prefixes in scope besides the
     directory of the document. `child_scope` is that for the sitemaps in an index, if different: with "any" the caller
@@ -98,9 +98,8 @@ class SitemapParser:
         self._media_type, charset = _content_type(content_type)
         self._limits = checked_limits(limits)
         self._fallback = FallbackBuffer(feed_fallback, limits, self._base) if feed_fallback else None
-        self._encoding = (content_encoding or "").strip().lower()
         self._budget = Budget(limits)
-        self._decoder = Decoder(limits, charset, prefix, is_deflated=self._encoding == "deflate")
+        self._decoder = Decoder(limits, charset, prefix, content_encoding=content_encoding or "")
         self._head: bytes | None = b""  # bytes for sniff(); None after the format is known
         self._reader: Reader | None = None
         self._markup: XmlReader | None = None  # the same reader, if the document is XML
@@ -334,9 +333,11 @@ class SitemapParser:
 
     def _refusal(self, kind: str) -> Problem:
         problem = _REFUSALS[kind]()
-        if problem.code != "S15" or self._encoding in _SUPPORTED_ENCODINGS:
+        unread = self._decoder.unread_encoding
+        if problem.code != "S15" or unread is None:
             return problem
-        return attrs.evolve(problem, message=f"{problem.message}; Content-Encoding {self._encoding[:80]} is not read")
+        remedy = f" without a package: {install_hint(EXTRA)}" if needs_extra(unread) else ""
+        return attrs.evolve(problem, message=f"{problem.message}; Content-Encoding {unread[:80]} is not read{remedy}")
 
     def _add(self, raws: Iterable[RawEntry | ScannedEntries | Problem]) -> None:
         """Adds the items of what a reader has found, up to a limit."""

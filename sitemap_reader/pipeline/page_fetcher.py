@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import zlib
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
@@ -28,7 +27,8 @@ from ..frontier.host_queue import HostQueues, backoff
 from ..frontier.responses import Follow, Refuse, RulesByStatus, is_html, is_success, judge
 from ..frontier.robots_rules import ALLOW_ALL, disallow_all, parse_rules
 from ..model.errors import FetchError
-from ..model.limits import KIB, advice
+from ..model.limits import KIB, Limits, advice
+from ..parser.content.codings import Decompressor
 from ..parser.normalise.urls import without_userinfo
 from .crawl import DocumentTimeouts, RequestTimer, failure_of, paced_response, slot_for
 
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ..frontier.host_queue import HostQueue
     from ..frontier.plan import Plan
     from ..frontier.robots_rules import Rules
+    from ..parser.content.gzip import DecodeFault
     from .pacing import Pacing, Slot
 
 MAX_BODY_BYTES = 256 * KIB
@@ -356,30 +357,28 @@ class _Body:
     async def read(self, response: Response, *, is_wanted: bool) -> None:
         """Reads a body that is wanted up to max_bytes, and the rest, or one that is not, if it is short."""
         coding = response.headers.get("content-encoding", "").strip().lower()
-        inflate = zlib.decompressobj(_WINDOW_BITS[coding]) if coding in _WINDOW_BITS else None
-        is_known = inflate is not None or coding in ("", "identity")
-        self.undecodable = coding if is_wanted and not is_known else None
-        is_wanted = is_wanted and is_known
+        faults: list[DecodeFault] = []
+        decompressor = Decompressor(Limits(max_decoded_bytes=max(self.max_bytes, 1)), coding, faults)
+        self.undecodable = decompressor.unread_encoding if is_wanted else None
+        is_wanted = is_wanted and self.undecodable is None and self.max_bytes > 0
         drained = 0
         async for chunk in response.chunks:
             self.received += len(chunk)
-            left = self.max_bytes - len(self.content)
-            if is_wanted and left > 0 and not (inflate and inflate.eof):
-                try:
-                    self.content += inflate.decompress(chunk, left) if inflate else chunk[:left]
-                except zlib.error:
-                    self.undecodable = None if self.content else coding
-                    return  # what came before counts
+            if is_wanted and not decompressor.stopped:
+                self.content += b"".join(decompressor.feed(chunk))
             else:
                 drained += len(chunk)
             # Compressed data may yield nothing, however much of it there is.
             if drained > _DRAINED_BYTES or self.received > self.max_bytes + _DRAINED_BYTES:
-                return
-        has_ended = inflate is None or inflate.eof
-        self.is_whole = is_wanted and has_ended and drained == 0 and len(self.content) < self.max_bytes
-
-
-_WINDOW_BITS = {"gzip": 47, "x-gzip": 47, "deflate": 47}
+                break
+        else:
+            self.is_whole = is_wanted and drained == 0
+        if is_wanted:  # what comes before a fault counts
+            self.content += b"".join(decompressor.close())
+            self.is_whole = self.is_whole and not faults and len(self.content) < self.max_bytes
+            is_encoded = coding not in ("", "identity") and self.received > 0
+            if is_encoded and not (decompressor.has_opened and (self.content or not faults)):
+                self.content, self.is_whole, self.undecodable = b"", False, coding
 
 
 def _ignore(wire_bytes: int) -> None:

@@ -16,6 +16,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from ..model.errors import UsageError
+from ..parser.content.codings import zstd_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,15 +161,6 @@ def split_compression(path: str | os.PathLike[str]) -> tuple[str, str | None]:
     bare, suffix = os.path.splitext(name)
     compression = SUFFIXES.get(suffix.lower())
     return (bare, compression) if compression else (name, None)
-
-
-def zstd_module() -> Any:
-    """The zstd module; ImportError where none is installed."""
-    try:
-        from compression import zstd  # Python 3.14
-    except ImportError:
-        from backports import zstd
-    return zstd
 
 
 def check_compression(compression: str | None, name: str) -> None:

@@ -133,6 +133,22 @@ def varied_site(site: SiteServer) -> set[str]:
     return {f"{at}/{path}" for path in paths.split()}
 
 
+@pytest.mark.parametrize("coding", ["br", "zstd"])
+def test_encodings_that_come_unasked_are_read(site: SiteServer, coding: str) -> None:
+    packed = {"br": pytest.importorskip("brotli").compress, "zstd": pytest.importorskip("backports.zstd").compress}
+    body = packed[coding](urlset(*(f"{site.url}/{n}" for n in range(2_000))))
+    encoding = {**XML, "Content-Encoding": coding}
+    site.pages.update(
+        {
+            "/robots.txt": (200, encoding, packed[coding](f"Sitemap: {site.url}/a.xml".encode())),
+            "/a.xml": (200, encoding, body),
+        }
+    )
+    with sr.urls(site.url, allow_private=True) as urls:
+        assert len([*urls]) == 2_000
+    assert urls.complete
+
+
 def test_varied_site_is_read_completely_with_one_request_each(site: SiteServer) -> None:
     expected = varied_site(site)
     with sr.urls(site.url, allow_private=True) as urls:

@@ -16,15 +16,13 @@ from ...model.errors import FetchError
 from ..client import Response, http_url_parts
 from ..replay import AsyncChunks, pop_error
 from .index import WINDOW_BYTES, OffsetTable, parse_warc_fields, read_index, url_key
-from .records import DamagedRecord, HttpHead, WarcRecord, body_chunks, content_codings, http_head, read_head
+from .records import DamagedRecord, HttpHead, WarcRecord, body_chunks, http_head, read_head
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator, Mapping
     from datetime import datetime
 
     from ...frontier.seeds import Seed
-
-_CHANGED_BY_DECODING = ("content-encoding", "content-length")
 
 
 class WarcFetcher:
@@ -90,9 +88,8 @@ class WarcFetcher:
             head = head or payload_head
         if head is None or payload_head is None:
             raise self._record_error("holds no HTTP answer")
-        headers = head.headers
-        if not self._index.is_own_recording and content_codings(payload_head.headers):
-            headers = {name: value for name, value in headers.items() if name not in _CHANGED_BY_DECODING}
+        coding = payload_head.headers.get("content-encoding")  # that of the body, which a revisit record may not have
+        headers = {**head.headers, **({"content-encoding": coding} if coding else {})}
         return Response(head.status, headers, AsyncChunks(self._chunks(record, payload_head.headers, error)), url)
 
     def _revisited_record(self, file: BinaryIO, revisit: WarcRecord) -> WarcRecord:
@@ -112,9 +109,8 @@ class WarcFetcher:
 
     def _chunks(self, record: WarcRecord, headers: Mapping[str, str], error: FetchError | None) -> Iterator[bytes]:
         received = 0
-        decompress = not self._index.is_own_recording
         with self._translated_errors():
-            for chunk in body_chunks(record, headers, decompress=decompress, archive=str(self._path)):
+            for chunk in body_chunks(record, headers, archive=str(self._path)):
                 received += len(chunk)
                 yield chunk
         if error is not None:

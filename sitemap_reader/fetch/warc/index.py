@@ -96,7 +96,7 @@ class OffsetTable:
 
 @attrs.define
 class WarcIndex:
-    """The index of a WARC file. `is_own_recording`: by --record. `damage`: where and why the rest is not indexed.
+    """The index of a WARC file. `damage`: where and why the rest is not indexed.
 
     `responses` and `failures` have offsets by URL; failures are metadata records with an error, beside or instead of a
     response. `payloads` has the offsets of responses by WARC-Payload-Digest.
@@ -105,7 +105,6 @@ class WarcIndex:
     path: Path
     seeds: tuple[Seed, ...] = ()
     recorded: datetime | None = None
-    is_own_recording: bool = False
     damage: str | None = None
     responses: OffsetTable = attrs.field(factory=OffsetTable)
     failures: OffsetTable = attrs.field(factory=OffsetTable)
@@ -183,7 +182,6 @@ class _IndexBuilder:
         except UsageError as exc:
             raise UsageError(f"{index.path}: {SEEDS_FIELD}: {exc}") from exc
         found = self._found.seeds()
-        index.is_own_recording = bool(recorded_seeds) and not found
         index.seeds = (*recorded_seeds, *found)
         if not index.seeds:
             raise UsageError(index.damage or f"{index.path}: {_NO_SEEDS}")

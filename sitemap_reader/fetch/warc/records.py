@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 import re
 import zlib
+from contextlib import suppress
 from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import attrs
 
-from ...model.errors import FetchError, install_hint
-from ...model.limits import CHUNK_BYTES
-from ...serialize.byte_streams import zstd_module
+from ...model.errors import FetchError
+from ...model.limits import CHUNK_BYTES, Limits
+from ...parser.content.codings import Decompressor
 from ..client import header_text, response_headers
 
 if TYPE_CHECKING:
@@ -189,7 +190,6 @@ def header_pairs(head: bytes) -> list[tuple[str, str]]:
 
 _STATUS = re.compile(rb"HTTP/[0-9.]+[ \t]+([0-9]{1,3})(?![0-9])")
 _SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\n]*)?\r?\n")
-_INSTALL_HINT = f"{install_hint('warc')} can unpack it"
 
 
 @attrs.frozen
@@ -209,42 +209,26 @@ def http_head(source: ByteSource) -> HttpHead | None:
     return HttpHead(int(status[1]), response_headers(header_pairs(head)))
 
 
-def body_chunks(source: ByteSource, headers: Mapping[str, str], *, decompress: bool, archive: str) -> Iterator[bytes]:
+def body_chunks(source: ByteSource, headers: Mapping[str, str], *, archive: str) -> Iterator[bytes]:
     """Yields the chunks of a body whose head was read, without Transfer-Encoding.
 
-    With `decompress`, deflate, br and zstd are undone too. Raises FetchError, with the name of the `archive`, where
-    the body breaks off.
+    Raises FetchError, with the name of the `archive`, where the body breaks off.
     """
     is_chunked = "chunked" in headers.get("transfer-encoding", "").lower()
-    chunks = _dechunked(source, archive) if is_chunked else _rest(source)
-    for coding in content_codings(headers) if decompress else ():
-        chunks = _decompressed(chunks, coding, archive)
-    return chunks
+    return _dechunked(source, archive) if is_chunked else _rest(source)
 
 
 def document_start(source: ByteSource, headers: Mapping[str, str], size: int) -> bytes:
     """Returns the first `size` bytes of a document, without any compression; fewer where the body breaks off."""
-    document = b""
-    chunks = _decompressed(body_chunks(source, headers, decompress=True, archive=""), "gzip", "")
-    try:
-        while len(document) < size and (chunk := next(chunks, b"")):
-            document += chunk
-    except FetchError:  # the body breaks off, or a decompressor is not installed
-        pass
-    return document[:size]
-
-
-def content_codings(headers: Mapping[str, str]) -> list[str]:
-    """Returns the Content-Encodings to undo, in that order: all but a gzip that was applied first.
-
-    >>> content_codings({"content-encoding": "gzip"}), content_codings({"content-encoding": "br, gzip"})
-    ([], ['gzip', 'br'])
-    """
-    named = [coding.strip().removeprefix("x-") for coding in headers.get("content-encoding", "").lower().split(",")]
-    known = [coding for coding in named if coding in _DECOMPRESSORS]
-    while known and known[0] == "gzip":
-        known = known[1:]
-    return known[::-1]
+    decompressor = Decompressor(Limits(max_decoded_bytes=size), headers.get("content-encoding", ""), [])
+    document = bytearray()
+    with suppress(FetchError):  # the body breaks off
+        for chunk in body_chunks(source, headers, archive=""):
+            document += b"".join(decompressor.feed(chunk))
+            if decompressor.stopped:
+                break
+    document += b"".join(decompressor.close())
+    return bytes(document)
 
 
 def _rest(source: ByteSource) -> Iterator[bytes]:
@@ -270,86 +254,3 @@ def _dechunked(source: ByteSource, archive: str) -> Iterator[bytes]:
         line = source.readline(_MAX_LINE_BYTES)
     if match is None:
         raise FetchError(f"{archive}: its chunks break off after {received:,} bytes", transient=False)
-
-
-# --- decompression -----------------------------------------------------------------------------------
-
-
-@attrs.frozen
-class _Decompressor:
-    """step() returns some of the output, and step(b"") continues; has_ended(): the compressed stream has ended."""
-
-    step: Callable[[bytes], bytes]
-    has_ended: Callable[[], bool]
-    error: type[Exception]
-
-
-def _zlib(wbits: int) -> _Decompressor:
-    stream = zlib.decompressobj(wbits)
-    return _Decompressor(
-        lambda data: stream.decompress(stream.unconsumed_tail + data, CHUNK_BYTES), lambda: stream.eof, zlib.error
-    )
-
-
-def _deflate(first: bytes) -> _Decompressor:
-    # RFC 9110 8.4.1.2: some servers send deflate without the zlib format (RFC 1950 2.2) around it.
-    is_zlib = first[0] & 15 == zlib.DEFLATED and (len(first) < 2 or int.from_bytes(first[:2]) % 31 == 0)
-    return _zlib(zlib.MAX_WBITS if is_zlib else -zlib.MAX_WBITS)
-
-
-def _brotli(_: bytes) -> _Decompressor:
-    import brotli
-
-    stream = brotli.Decompressor()
-    return _Decompressor(
-        lambda data: stream.process(data, output_buffer_limit=CHUNK_BYTES), stream.is_finished, brotli.error
-    )
-
-
-def _zstd(_: bytes) -> _Decompressor:
-    zstd = zstd_module()
-    stream = zstd.ZstdDecompressor()
-    return _Decompressor(
-        lambda data: b"" if stream.eof else stream.decompress(data, CHUNK_BYTES), lambda: stream.eof, zstd.ZstdError
-    )
-
-
-# Content-Encoding -> its decompressor, for the first bytes of a body.
-_DECOMPRESSORS: dict[str, Callable[[bytes], _Decompressor]] = {
-    "gzip": lambda _: _zlib(zlib.MAX_WBITS + 16),
-    "deflate": _deflate,
-    "br": _brotli,
-    "zstd": _zstd,
-}
-
-
-def _decompressed(chunks: Iterator[bytes], coding: str, archive: str) -> Iterator[bytes]:
-    """Yields the chunks decompressed; a body that does not begin as `coding` does was stored without it."""
-    decompressor, has_begun, received = None, False, 0
-    for chunk in chunks:
-        decompressor = decompressor or _opened(coding, chunk, archive)
-        compressed = chunk
-        try:
-            while data := decompressor.step(compressed):
-                has_begun, compressed = True, b""
-                received += len(data)
-                for start in range(0, len(data), CHUNK_BYTES):  # brotli may return more than its limit
-                    yield data[start : start + CHUNK_BYTES]
-        except decompressor.error as exc:
-            if has_begun:
-                raise FetchError(f"{archive}: its {coding} is broken ({exc})", transient=False) from exc
-            yield chunk
-            yield from chunks
-            return
-        if decompressor.has_ended():
-            return
-        has_begun = True
-    if has_begun:
-        raise FetchError(f"{archive}: its {coding} breaks off after {received:,} bytes", transient=False)
-
-
-def _opened(coding: str, first: bytes, archive: str) -> _Decompressor:
-    try:
-        return _DECOMPRESSORS[coding](first)
-    except ImportError as exc:
-        raise FetchError(f"{archive}: it is packed with {coding}", transient=False, remedy=_INSTALL_HINT) from exc

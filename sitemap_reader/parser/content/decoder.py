@@ -22,7 +22,8 @@ from .charset import (
     detect,
     transcoder,
 )
-from .gzip import STEP_BYTES, DecodeFault, DeflateDecoder, GzipDecoder
+from .codings import Decompressor
+from .gzip import STEP_BYTES, DecodeFault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -58,19 +59,13 @@ class Decoder:
         charset: str | None = None,
         prefix: ReadPrefix | None = None,
         *,
-        is_deflated: bool = False,
+        content_encoding: str = "",
     ) -> None:
-        """`charset` is that of the HTTP Content-Type; `prefix`: what the decoded bytes must begin with.
-
-        `is_deflated`: the HTTP Content-Encoding is deflate, which cannot be detected from the bytes.
-        """
+        """`charset` is that of the HTTP Content-Type; `prefix`: what the decoded bytes must begin with."""
         self.bytes_wire = 0
         self.bytes_decoded = 0
         self.faults: list[DecodeFault] = []
-        last = limits.max_gzip_layers
-        self._layers = [GzipDecoder(limits, self.faults, refuse=depth == last) for depth in range(last + 1)]
-        if is_deflated:
-            self._layers.insert(0, DeflateDecoder(limits, self.faults))
+        self._decompressor = Decompressor(limits, content_encoding, self.faults)
         self._max_wire_bytes = limits.max_wire_bytes
         self._is_over_wire_limit = False
         self._text = _CharsetStage(self.faults, charset)
@@ -86,7 +81,12 @@ class Decoder:
     @property
     def stopped(self) -> bool:
         """True if further input gives no more output."""
-        return self._abandoned or self._is_over_wire_limit or any(layer.stopped for layer in self._layers)
+        return self._abandoned or self._is_over_wire_limit or self._decompressor.stopped
+
+    @property
+    def unread_encoding(self) -> str | None:
+        """What cannot be undone of the Content-Encoding; None if all was."""
+        return self._decompressor.unread_encoding
 
     @property
     def sha256(self) -> str:
@@ -100,7 +100,7 @@ class Decoder:
         if self.stopped:
             return
         # One byte over: if that also exceeds the limit on decoded bytes, that limit is the one reported.
-        yield from self._decode((data[: left + 1],), self._layers)
+        yield from self._decode(self._decompressor.feed(data[: left + 1]))
         if len(data) > left and not self.stopped:
             problem = over_limit("max_wire_bytes", self._max_wire_bytes, "bytes as they were sent")
             self.faults.append(DecodeFault(problem.code, problem.message, lossy=True))
@@ -114,24 +114,13 @@ class Decoder:
     def close(self) -> Iterator[bytes]:
         """The rest of the output; adds the faults that only the end reveals."""
         if not self._abandoned:
-            yield from self._close_layers()
+            yield from self._decode(self._decompressor.close(cut=self._is_over_wire_limit))
         yield from self._text.close(whole=self.complete and not self._abandoned)
         if self.bytes_decoded > PROTOCOL_MAX_BYTES:
             message = f"{self.bytes_decoded:,} bytes decoded, the protocol allows {PROTOCOL_MAX_BYTES:,}"
             self.faults.append(DecodeFault("F08", message))
 
-    def _close_layers(self) -> Iterator[bytes]:
-        # Where a layer stopped, the end of the layers around it does not matter.
-        stopped = [depth for depth, layer in enumerate(self._layers) if layer.stopped]
-        first = stopped[-1] if stopped else 0
-        cut = self._is_over_wire_limit
-        for depth, layer in enumerate(self._layers[first:], first + 1):
-            yield from self._decode(layer.close(cut=cut), self._layers[depth:])
-            cut = cut or layer.cut
-
-    def _decode(self, chunks: Iterable[bytes], layers: list[GzipDecoder]) -> Iterator[bytes]:
-        for layer in layers:
-            chunks = layer.feed(chunks)
+    def _decode(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         for chunk in chunks:
             self._compare(chunk)
             self.bytes_decoded += len(chunk)

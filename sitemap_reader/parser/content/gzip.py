@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 
@@ -49,6 +49,25 @@ class DecodeFault:
     lossy: bool = False
 
 
+class Inflater(Protocol):
+    """Decompresses one stream in steps of bounded output.
+
+    After `error`, raised by step(), salvage() is called. `has_more`: step(b"") gives more output. `done`: the stream
+    has ended, `unused` is what followed.
+    """
+
+    error: type[Exception]
+
+    def step(self, data: bytes) -> tuple[bytes, bytes]: ...
+    def salvage(self, data: bytes) -> bytes: ...
+    @property
+    def has_more(self) -> bool: ...
+    @property
+    def done(self) -> bool: ...
+    @property
+    def unused(self) -> bytes: ...
+
+
 class BoundedInflater:
     """Inflates in steps of bounded output, and recovers the output before an error; raw deflate by default.
 
@@ -57,6 +76,8 @@ class BoundedInflater:
     """
 
     def __init__(self, window_bits: int = -zlib.MAX_WBITS) -> None:
+        self.error: type[Exception] = zlib.error
+        self.has_more = False
         self._stream = zlib.decompressobj(window_bits)
         self._checkpoint = self._stream.copy()
         self._input = bytearray()  # since the checkpoint
@@ -72,6 +93,7 @@ class BoundedInflater:
         rest = self._stream.unconsumed_tail
         self._input += data[: len(data) - len(rest)]
         self._output_bytes += len(out)
+        self.has_more = len(out) == STEP_BYTES
         return out, rest
 
     def salvage(self, data: bytes) -> bytes:
@@ -116,7 +138,8 @@ class GzipDecoder:
     """
 
     _NAME = "gzip"
-    _HAS_MEMBERS = True  # members have a header and a trailer
+    _MAGIC = MAGIC  # of a further member; b"" where there is one only
+    _HAS_TRAILER = True
 
     def __init__(self, limits: Limits, faults: list[DecodeFault], *, refuse: bool = False) -> None:
         self.opened = False
@@ -137,7 +160,7 @@ class GzipDecoder:
         self._slice_left = SLICE_BYTES
         self._bytes_before = 0  # output before this slice
         self._idle_slices = 0
-        self._inflater: BoundedInflater  # of the member
+        self._inflater: Inflater  # of the member
         self._crc = 0
         self._size = 0
         self._bad_trailer = False
@@ -318,16 +341,16 @@ class GzipDecoder:
         while True:
             try:
                 piece, data = self._inflater.step(data)
-            except zlib.error:
+            except self._inflater.error:
                 yield from self._unpacked(self._inflater.salvage(data))
                 if not self.stopped:
                     self._stop("F07", f"{self._part} is corrupt, the rest cannot be read")
                 return b""
             yield from self._unpacked(piece)
             if self._inflater.done:
-                self._read = GzipDecoder._trailer if self._HAS_MEMBERS else GzipDecoder._between
+                self._read = GzipDecoder._trailer if self._HAS_TRAILER else GzipDecoder._between
                 return self._inflater.unused
-            if self.stopped or (not data and len(piece) < STEP_BYTES):
+            if self.stopped or not (data or self._inflater.has_more):
                 return b""
 
     def _unpacked(self, piece: bytes) -> Iterator[bytes]:
@@ -350,14 +373,17 @@ class GzipDecoder:
     def _between(self, data: bytes) -> bytes:
         # NULs pad the end of a tape or disk block; another member may follow them.
         data = (self._buffer + data).lstrip(b"\0")
-        may_follow = self._HAS_MEMBERS and MAGIC.startswith(data[: len(MAGIC)])
-        self._buffer = data if may_follow and len(data) < len(MAGIC) else b""
+        may_follow = bool(self._MAGIC) and self._MAGIC.startswith(data[: len(self._MAGIC)])
+        self._buffer = data if may_follow and len(data) < len(self._MAGIC) else b""
         if self._buffer or not data:
             return b""
-        if not (self._HAS_MEMBERS and data.startswith(MAGIC)):
+        if not (self._MAGIC and data.startswith(self._MAGIC)):
             self._stop_at_trailing_data()
-        self._read = GzipDecoder._header
+        self._begin_member()
         return data
+
+    def _begin_member(self) -> None:
+        self._read = GzipDecoder._header
 
 
 # --- deflate --------------------------------------------------------------------------------------------------
@@ -375,7 +401,8 @@ class DeflateDecoder(GzipDecoder):
     """Decodes one layer of deflate, in zlib format or raw; data that does not decompress passes unchanged."""
 
     _NAME = "deflate"
-    _HAS_MEMBERS = False  # zlib itself verifies the checksum, if there is one
+    _MAGIC = b""
+    _HAS_TRAILER = False  # zlib itself verifies the checksum, if there is one
 
     def close(self, *, cut: bool = False) -> Iterator[bytes]:
         """The rest; a body shorter than HEAD_BYTES is decoded here."""
@@ -383,7 +410,12 @@ class DeflateDecoder(GzipDecoder):
         if body and not (self.opened or self.stopped):
             self._open(body)
             yield from self._pass(body) if self._plain else self._unpack(body)
+        yield from self._flush()
         yield from super().close(cut=cut)
+
+    def _flush(self) -> Iterator[bytes]:
+        """What the inflater holds back."""
+        return iter(())
 
     def _recognise(self, data: bytes) -> bytes:
         data, self._buffer = self._buffer + data, b""
@@ -406,4 +438,4 @@ class DeflateDecoder(GzipDecoder):
 
     @property
     def _part(self) -> str:
-        return "deflate data"
+        return f"{self._NAME} data"
