@@ -454,8 +454,12 @@ cdef bint is_calendar_day(int year, int month, int day) noexcept nogil:
     return day <= days
 
 
-cdef bint read_w3c_date(Bytes p, Bytes end, long long* moment, unsigned char* precision) noexcept nogil:
-    """The start of the period in microseconds since 1970-01-01T00:00Z, and what the text states."""
+cdef inline bint read_w3c_date(Bytes p, Bytes end, long long* moment, unsigned char* precision) noexcept nogil:
+    """The start of the period in microseconds since 1970-01-01T00:00Z, and what the text states; none before LAST_ZERO."""
+    return read_any_w3c_date(p, end, moment, precision) and moment[0] > LAST_ZERO
+
+
+cdef bint read_any_w3c_date(Bytes p, Bytes end, long long* moment, unsigned char* precision) noexcept nogil:
     cdef Py_ssize_t size = end - p
     cdef int year, month = 1, day = 1
     cdef int high, low
@@ -538,6 +542,8 @@ cdef bint zone_offset(Bytes p, Bytes end, long long* seconds) noexcept nogil:
     return True
 
 
+# The last moment that may be the zero of a clock for is_zero_of_clock() (normalise/dates.py), in any time zone.
+cdef long long LAST_ZERO = 14 * 3_600 * MICROSECONDS
 # datetime.min and datetime.max.
 cdef long long FIRST_MOMENT = days_from_civil(1, 1, 1) * DAY_SECONDS * MICROSECONDS
 cdef long long LAST_MOMENT = days_from_civil(10_000, 1, 1) * DAY_SECONDS * MICROSECONDS - 1
@@ -630,7 +636,7 @@ cdef bint read_rfc822_date(Bytes p, Bytes end, long long* moment, unsigned char*
         return False
     moment[0] = days_from_civil(year, month, day) * DAY_SECONDS
     moment[0] = (moment[0] + (hour * 60 + minute) * 60 + second - offset) * MICROSECONDS
-    return FIRST_MOMENT <= moment[0] <= LAST_MOMENT
+    return LAST_ZERO < moment[0] <= LAST_MOMENT
 
 
 cdef bint rfc822_offset(Bytes p, Bytes end, long long* seconds) noexcept nogil:

@@ -99,7 +99,7 @@ NO_DATE = [
     "", "-", "yesterday", "Mon", "now", "None",
     "2014-02-31", "2015-02-29", "2014-13-01", "2014-00", "2014-06-00",  # not in the calendar
     "0000", "0000-00-00", "0000-00-00 00:00:00", "0000-00-00T00:00:00Z",
-    "11/09/2025", "09-11-2025", "03.06.2014", "June 3, 2014",  # day or month first: a guess
+    "11/09/2025", "09-11-2025", "03.06.2014", "3/Jun/14",  # day or month first, and short years: a guess
     "2014-06/03", "2014.06.03", "14-06-03",
     "2026-W46-2", "2026-314", "20261110", "20261110T103000Z", "202611101030",  # other ISO 8601 forms
     "123456789", "14017914150", "14017914152500", "-1401791415", "1401791415.5", "1e9",
@@ -110,7 +110,7 @@ NO_DATE = [
     "2014-06-03T1:30:15Z", "2014-06-03Z", "2014-06-03T10:30:15ZZ", "2014-06-03T10:30:15Z junk",
     "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "9999-12-31T24:00Z",  # off the calendar in UTC
     "Tue, 31 Feb 2014 10:30:15 GMT", "Tue, 03 Jun 2014 10:30:15 XYZ", "Tue, 03 Jun 2014 10:30:15 A",
-    "Tue, 03 Jun 2014", "Tue, 03 Jun 214 10:30 GMT", "Tue, 03 Jun 2014 10:30:15 +2000",
+    "Tue, 03 Jun 214 10:30 GMT", "Tue, 03 Jun 2014 10:30:15 +2000",
     "٢٠١٤-٠٦-٠٣", "２０１４", "２０１４-06-03T10:30:15Z", "140179141５", "03 Jun 201４ 10:30 GMT",  # digits are ASCII
     "2014−06−03", "2014-06-03\x00", "3 ſep 2014 10:30 GMT",
     "2014-06-03\n", " 2014-06-03",  # the text arrives stripped; other white space belongs to it
@@ -156,7 +156,11 @@ def test_invalid_dates_give_none(text):
 # --- known dialects by group, in each variant ---
 
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+LONG_MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
+               "November", "December"]  # fmt: skip
 SPACE, OFFSET, RFC_822 = "space instead of T", "offset not written as +hh:mm", "RFC 822 form"
+NAMED, BY_NAME = "month by name", "zone by name"
+GO = f"{SPACE}; space before the zone; {OFFSET}; {BY_NAME}"
 DIALECTS: dict[str, list[tuple[str, str | None, str | None, str | None]]] = {
     "the start of the period": [
         ("2014", "2014-01-01T00:00:00Z", "year", None),
@@ -222,17 +226,55 @@ DIALECTS: dict[str, list[tuple[str, str | None, str | None, str | None]]] = {
           for number, month in enumerate(MONTHS, 1)),
         *((f"{day}, 03 Jun 2014 10:30:00 GMT", "2014-06-03T10:30:00Z", "second", RFC_822)
           for day in ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]),
-        ("Tuesday, 03 Jun 2014 10:30:00 GMT", None, None, None),
-        ("Tue, 03 June 2014 10:30:00 GMT", None, None, None),
-        ("Tue Jun  3 10:30:00 2014", None, None, None),  # asctime
+    ],
+    "months by name": [
+        ("12 August 2012", "2012-08-12T00:00:00Z", "day", NAMED),
+        ("12th Aug., 2012", "2012-08-12T00:00:00Z", "day", NAMED),
+        ("12-Aug-2012", "2012-08-12T00:00:00Z", "day", NAMED),
+        ("Sunday, 12 August 2012", "2012-08-12T00:00:00Z", "day", NAMED),
+        ("Tue, 03 Jun 2014", "2014-06-03T00:00:00Z", "day", NAMED),
+        ("August 12, 2012", "2012-08-12T00:00:00Z", "day", NAMED),
+        ("sept 1st 2012", "2012-09-01T00:00:00Z", "day", NAMED),
+        ("2012-Aug-12", "2012-08-12T00:00:00Z", "day", NAMED),
+        ("August 2012", "2012-08-01T00:00:00Z", "month", NAMED),
+        ("Sat 25 Sep 2010 01:30:00 GMT", "2010-09-25T01:30:00Z", "second", NAMED),
+        ("Tuesday, 03 Jun 2014 10:30:00 GMT", "2014-06-03T10:30:00Z", "second", NAMED),
+        ("Tue, 03 June 2014 10:30 EST", "2014-06-03T15:30:00Z", "minute", NAMED),
+        ("Tue, 03 Jun 2014 10:30:00 Pacific Daylight Time", "2014-06-03T17:30:00Z", "second", NAMED),
+        ("Tue, 03 Jun 2014 10:30:00 +02:00", "2014-06-03T08:30:00Z", "second", NAMED),
+        ("Mon Sep 06 2021 07:33:05 GMT+0200 (CEST)", "2021-09-06T05:33:05Z", "second", NAMED),  # JavaScript
+        ("Mon Sep 06 2021 07:33:05 GMT-0330 (Newfoundland)", "2021-09-06T11:03:05Z", "second", NAMED),
+        ("Tue Jun  3 10:30:00 2014", "2014-06-03T10:30:00Z", "second", f"{NAMED}; {NO_ZONE}"),  # asctime
+        ("Tue Jun  3 10:30:00 UTC 2014", "2014-06-03T10:30:00Z", "second", NAMED),  # date
+        ("Tue Jun 3 10:30:00 2014 +0200", "2014-06-03T08:30:00Z", "second", NAMED),  # git
+        ("June 3, 2014 5:30 pm", "2014-06-03T17:30:00Z", "minute", f"{NAMED}; 12-hour clock; {NO_ZONE}"),
+        ("June 3, 2014 at 12:30:15 a.m. UTC", "2014-06-03T00:30:15Z", "second", f"{NAMED}; 12-hour clock"),
+        ("3 June 2014 24:00 GMT", "2014-06-04T00:00:00Z", "minute", "month by name; 24:00, read as the next day"),
+        *((f"1 {month} 2014", f"2014-{number:02}-01T00:00:00Z", "day", NAMED)
+          for number, month in enumerate(LONG_MONTHS, 1)),
+        *((f"{day} 3 Jun 2014", "2014-06-03T00:00:00Z", "day", NAMED)
+          for day in ["Tue", "Tues,", "Wednesday", "Thurs.", "Friday,", "Saturday", "Sun,"]),
+        *((text, None, None, None)
+          for text in ["31 February 2014", "32 August 2012", "August 12", "12 August", "12 August 12", "August",
+                       "Friday", "12 août 2012", "12 Augustus 2012", "June 3, 2014 13:30 pm", "June 3, 2014 0:30 am",
+                       "Saturday, 25-Sep-10 01:30:00 GMT", "Tue Jun 3 10:30:00 CST 2014", "3 June 2014 10:30 CET",
+                       "3 June 2014 10:30 GMT+15", "3 June 2014 and more", "3 June 2014 10:30 ("]),
     ],
     "zones by name": [
         *((f"03 Jun 2014 10:30:00 {name}", f"2014-06-03T{10 - hours}:30:00Z", "second", RFC_822)
           for name, hours in [("UT", 0), ("UTC", 0), ("GMT", 0), ("Z", 0), ("EST", -5), ("EDT", -4), ("CST", -6),
                               ("CDT", -5), ("MST", -7), ("MDT", -6), ("PST", -8), ("PDT", -7), ("pdt", -7)]),
         *((f"03 Jun 2014 10:30:00 {name}", None, None, None) for name in ["CET", "BST", "IST", "JST", "A", "Y", "XX"]),
-        ("2014-06-03T10:30:00 GMT", None, None, None),
-        ("2014-06-03T10:30:00EST", None, None, None),
+        ("2014-06-03T10:30:00 GMT", "2014-06-03T10:30:00Z", "second", BY_NAME),
+        ("2014-06-03T10:30:00EST", "2014-06-03T15:30:00Z", "second", BY_NAME),
+        ("2014-06-03 10:30:00 UTC", "2014-06-03T10:30:00Z", "second", f"{SPACE}; {BY_NAME}"),
+        ("2014-06-03 10:30 Eastern Standard Time", "2014-06-03T15:30:00Z", "minute", f"{SPACE}; {BY_NAME}"),
+        ("2014-06-03 10:30:00 UTC+2", "2014-06-03T08:30:00Z", "second", f"{SPACE}; {BY_NAME}"),
+        ("2014-06-03 10:30:00 +0000 UTC", "2014-06-03T10:30:00Z", "second", GO),
+        ("2014-06-03 10:30:00.5 +0200 CEST m=+0.01", "2014-06-03T08:30:00.5Z", "subsecond", GO),
+        ("2014-06-03T10:30:00+02:00[Europe/Berlin]", "2014-06-03T08:30:00Z", "second", BY_NAME),  # Java
+        *((f"2014-06-03T10:30:00 {name}", None, None, None)
+          for name in ["CET", "CST", "IST", "A", "Z UTC", "+0000 utc x"]),
     ],
     "24:00 and :60": [
         ("2014-06-03T24:00:00Z", "2014-06-04T00:00:00Z", "second", "24:00, read as the next day"),
@@ -264,6 +306,26 @@ def test_each_variant_of_each_dialect(text, moment, precision, repair):
     if expected and repair:  # the usual form of feeds is no repair there
         expected = (moment, precision, repair.removeprefix(RFC_822).removeprefix("; ") or None)
     assert form(parse_date(text, "rss")) == expected
+
+
+# --- the zeros of clocks ---
+
+
+@pytest.mark.parametrize(
+    ("text", "is_zero"),
+    [
+        ("0001-01-01", True), ("0001-01-01T00:00:00Z", True), ("1601-01-01T00:00Z", True), ("1753-01-01", True),
+        ("1899-12-30", True), ("1900-01-01", True), ("1970-01-01", True), ("1970-01-01T00:00:00+02:00", True),
+        ("1970-01-01T01:00:00+01:00", True), ("1969-12-31T16:00:00-08:00", True), ("1970-01-01T00:00:01Z", True),
+        ("1969-12-31", True), ("Thu, 01 Jan 1970 00:00:00 +0000", True), ("1970-01-01 00:00:00", True),
+        ("0000000000", True),
+        ("1970-01-01T14:00Z", True), ("1970-01-01T14:01Z", False), ("1969-12-31T10:00Z", False), ("1970-01-02", False),
+        ("1969-12-30", False), ("1970", False), ("1970-01", False), ("1951-12-17T12:00:00+00:00", False),
+        ("2026-01-01", False),
+    ],
+)  # fmt: skip
+def test_the_zero_of_a_clock_is_no_date_of_a_page(text, is_zero):
+    assert dates.is_zero_of_clock(parse_date(text)) is is_zero
 
 
 # --- repeated texts ---

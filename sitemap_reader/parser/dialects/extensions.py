@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints, is_
 import attrs
 
 from ...model.records import EXTENSIONS, Alternate, Attribute, CommaSeparated, Extra, Precision, Url, UrlRecord
-from ..normalise.dates import parse_date
+from ..normalise.dates import is_zero_of_clock, parse_date
 from ..normalise.urls import is_app_link, is_clean, listed_url
 from ..xml.elements import clark, is_core, own_text, stripped, text_of
 
@@ -85,6 +85,9 @@ def read_date(text: str, field: str, dialect: Dialect, note: Note) -> Date | Non
     value = parse_date(text, dialect)
     if value is None:
         note("D01", f'{field} "{text[:80]}" is no date', field, text)
+    elif field == "lastmod" and is_zero_of_clock(value):
+        note("D01", f'{field} "{text[:80]}" is no date of a page: it is the zero of a program\'s clock', field, text)
+        return None
     elif value.repair:
         note("D06", f'{field} "{text[:80]}": {value.repair}', field, text)
     return value

@@ -1,7 +1,7 @@
 """Parses dates: the stripped text of a date element in; a Date (UTC, precision, repairs) out, or None.
 
-Reads W3C dates, RFC 822 dates and a few common variants. Never raises for bad text, never guesses the order of day and
-month, and never fills in a missing part. read_date() in dialects/extensions.py reports D01 and D06.
+Reads W3C dates, RFC 822 dates and other texts with one reading. Never raises for bad text, never guesses the order of
+day and month, and never fills in a missing part. read_date() in dialects/extensions.py reports D01 and D06.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import attrs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from ...model.records import Precision
 
@@ -47,6 +47,8 @@ def parse_date(text: str, dialect: Dialect = "w3c") -> Date | None:
     ('2024-05-17T06:30:00+00:00', 'minute', None)
     >>> parse_date("2024-05-17 08:30:00").repair
     'space instead of T; no zone, read as UTC'
+    >>> parse_date("August 12, 2012").repair
+    'month by name'
     >>> parse_date("11/09/2025")
     """
     return _cached(text, dialect) if len(text) <= _MAX_CACHED_CHARACTERS else _parse(text, dialect)
@@ -59,13 +61,33 @@ def _parse(text: str, dialect: Dialect) -> Date | None:
     for pattern, read in _VARIANTS:
         match = pattern.fullmatch(text)
         if match is not None:
-            return read(match.groupdict(), dialect)
+            return read({**_NO_PARTS, **match.groupdict()}, dialect)
     return None
 
 
 # Most sites have few distinct dates. Texts longer than any date would only take memory.
 _MAX_CACHED_CHARACTERS = 40
 _cached = lru_cache(maxsize=2048)(_parse)
+
+
+# What programs write for a date that they do not have: the zeros of .NET and Go, Windows, SQL Server (two), OLE, Unix.
+# No page is as old.
+_ZEROS = [
+    datetime(*day, tzinfo=UTC)
+    for day in ((1, 1, 1), (1601, 1, 1), (1753, 1, 1), (1899, 12, 30), (1900, 1, 1), (1970, 1, 1))
+]
+
+
+def is_zero_of_clock(date: Date) -> bool:
+    """Whether a date is no date of a page, but the zero of a program's clock, in the time zone of any place.
+
+    >>> [is_zero_of_clock(parse_date(text)) for text in ("1970-01-01", "1969-12-31T19:00-05:00", "1970", "1951-12-17")]
+    [True, True, False, False]
+    """
+    if date.precision in ("year", "month") or date.moment - _ZEROS[-1] > _MAX_OFFSET:
+        return False
+    length = timedelta(days=date.precision == "day")
+    return any(-_MAX_OFFSET - length < date.moment - zero <= _MAX_OFFSET for zero in _ZEROS)
 
 
 # Precisions that state a time.
@@ -165,6 +187,22 @@ def _period(text: str) -> Date | None:
 
 # --- common variants that are unambiguous -------------------------------------------------------------------
 
+# Hours off UTC of the names that RFC 822 5.1 defines, and of their full names. Of the military letters only Z: the
+# others have the wrong sign there (RFC 1123 5.2.14).
+_ZONES = {
+    "Z": 0, "UT": 0, "UTC": 0, "GMT": 0,
+    "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
+    "UNIVERSAL TIME": 0, "COORDINATED UNIVERSAL TIME": 0, "GREENWICH MEAN TIME": 0,
+    **{
+        f"{name} {kind} TIME": hours + (kind == "DAYLIGHT")
+        for name, hours in (("EASTERN", -5), ("CENTRAL", -6), ("MOUNTAIN", -7), ("PACIFIC", -8))
+        for kind in ("STANDARD", "DAYLIGHT")
+    },
+}  # fmt: skip
+# For a verbose pattern. Outside of RFC 822, CST is as often the time of China.
+_ZONE_NAMES = "|".join(name.replace(" ", "[ ]") for name in _ZONES if name not in ("Z", "CST"))
+_ZONE_NAMES = rf"(?: (?:GMT|UTC) [+-]\d\d? (?: :?\d\d )? | {_ZONE_NAMES} )"
+
 _NEAR_W3C = re.compile(
     r"""
     (?P<year>\d{4})
@@ -173,11 +211,17 @@ _NEAR_W3C = re.compile(
         (?: (?P<t>[Tt]|[ \t\r\n]+)
             (?P<hour>\d\d) : (?P<minute>\d\d)
             (?: : (?P<second>\d\d) (?: \. (?P<fraction>\d+) )? )?
-            (?: (?P<gap>[ ]*) (?P<zone> [Zz] | [+-]\d\d(?: :?\d\d )? ) )?
+            (?: (?P<gap>[ ]*) (?P<zone> Z | [+-]\d\d(?: :?\d\d )? | """
+    + _ZONE_NAMES
+    + r""" )
+                (?P<label> \[ [\w/+-]+ \]                      # Java: +02:00[Europe/Berlin]
+                  | (?<=\d) (?-i: [ ] (?: [A-Z]{1,5} | [+-]\d\d (?:\d\d)? ) (?: [ ] m=[+-][\d.]+ )? )  # Go: +0200 CEST
+                )?
+            )?
         )?
     )?
     """,
-    re.VERBOSE | re.ASCII,
+    re.VERBOSE | re.ASCII | re.IGNORECASE,
 )
 
 # RFC 822 5.1, with the four-digit years of RFC 1123 5.2.14. Weekdays are ignored: many contradict the date.
@@ -193,6 +237,34 @@ _RFC822 = re.compile(
     re.VERBOSE | re.ASCII | re.IGNORECASE,
 )
 
+_WEEKDAY = r"(?: (?: mon | tue(?:s)? | wed(?:nes)? | thu(?:rs?)? | fri | sat(?:ur)? | sun ) (?:day)? \.? [\s,]{1,3} )?"
+_MONTH = r"""
+    (?P<name> jan(?:uary)? | feb(?:ruary)? | mar(?:ch)? | apr(?:il)? | may | june? | july? | aug(?:ust)?
+      | sept?(?:ember)? | oct(?:ober)? | nov(?:ember)? | dec(?:ember)? ) \.?
+"""
+_DAY = r"(?P<day>\d\d?) (?: st | nd | rd | th )?"
+_YEAR = r"(?P<year>\d{4})"
+_BETWEEN = r"(?: [\s,]{1,3} | [-/] )"
+_CLOCK = r"""
+    (?P<hour>\d\d?) : (?P<minute>\d\d) (?: : (?P<second>\d\d) (?: \. (?P<fraction>\d{1,9}) )? )?
+    (?: [ ]? (?P<half>[ap]) \.?m\b\.? )?
+"""
+_ZONE = rf"(?: [ ]? (?P<zone> Z | [+-]\d\d:?\d\d | {_ZONE_NAMES} ) (?: \s? \( [^()]{{0,60}} \) )? )?"
+_AT = rf"(?: [\s,]{{1,3}} (?: at \s )? {_CLOCK} {_ZONE} )?"
+# Dates with the name of the month, and a year of four digits: no order is a guess. All repetitions have a limit, as six
+# patterns are tried for each text that is no date.
+_NAMED_MONTH = [
+    re.compile(pattern, re.VERBOSE | re.ASCII | re.IGNORECASE)
+    for pattern in (
+        rf"{_WEEKDAY} {_DAY} {_BETWEEN} {_MONTH} {_BETWEEN} {_YEAR} {_AT}",  # 25 September 2010 01:30 GMT
+        rf"{_WEEKDAY} {_MONTH} {_BETWEEN} {_DAY} {_BETWEEN} {_YEAR} {_AT}",  # August 12, 2012; JavaScript
+        rf"{_WEEKDAY} {_MONTH} {_BETWEEN} {_DAY} \s {_CLOCK} {_ZONE} \s {_YEAR}",  # date, asctime
+        rf"{_WEEKDAY} {_MONTH} {_BETWEEN} {_DAY} \s {_CLOCK} \s {_YEAR} {_ZONE}",  # git
+        rf"{_YEAR} {_BETWEEN} {_MONTH} (?: {_BETWEEN} {_DAY} {_AT} )?",
+        rf"{_MONTH} {_BETWEEN} {_YEAR}",
+    )
+]
+
 # Ten digits last until 2286; eight or twelve digits may be a compact date as well as a number.
 _EPOCH = re.compile(r"(?P<seconds>\d{10})(?P<milliseconds>\d{3})?", re.ASCII)
 
@@ -200,13 +272,13 @@ _MONTHS = {
     "jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6,
     "jul": 7, "aug": 8, "sep": 9, "oct": 10, "nov": 11, "dec": 12,
 }  # fmt: skip
-# Hours off UTC. Of the military letters only Z: the others have the wrong sign in RFC 822 (RFC 1123 5.2.14).
-_ZONES = {
-    "Z": 0, "UT": 0, "UTC": 0, "GMT": 0,
-    "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
-}  # fmt: skip
 _MAX_OFFSET = timedelta(hours=14)
 _START_OF_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+# A pattern has some of these.
+_NO_PARTS: Parts = dict.fromkeys(
+    ("day", "between", "t", "hour", "minute", "second", "fraction", "half", "gap", "zone", "label")
+)
 
 Repairs = tuple[tuple[str, "Callable[[Parts], object]"], ...]
 
@@ -219,8 +291,14 @@ _W3C_REPAIRS: Repairs = (
     ("/ instead of -", lambda part: part["between"] == "/"),
     ("one-digit month or day", lambda part: len(part["month"] or "") == 1 or len(part["day"] or "") == 1),
     ("space instead of T", lambda part: (part["t"] or "T") not in "Tt"),
-    ("space before the zone", lambda part: part["gap"]),
-    ("offset not written as +hh:mm", lambda part: len(part["zone"] or "") in (3, 5)),
+    ("space before the zone", lambda part: part["gap"] and not _is_name(part["zone"])),
+    ("offset not written as +hh:mm", lambda part: len(part["zone"] or "") in (3, 5) and not _is_name(part["zone"])),
+    ("zone by name", lambda part: part["label"] or _is_name(part["zone"])),
+    *_CLOCK_REPAIRS,
+)
+_NAMED_MONTH_REPAIRS: Repairs = (
+    ("month by name", lambda _: True),
+    ("12-hour clock", lambda part: part["half"]),
     *_CLOCK_REPAIRS,
 )
 _RFC822_REPAIRS: dict[str, Repairs] = {
@@ -237,6 +315,10 @@ _PRECISIONS: tuple[tuple[str, Precision], ...] = (
 )
 
 
+def _is_name(zone: str | None) -> bool:
+    return zone is not None and zone[0] not in "+-Zz"
+
+
 def _read_near_w3c(part: Parts, dialect: Dialect) -> Date | None:
     return _date(int(part["year"] or 0), int(part["month"] or 0), part, _W3C_REPAIRS)
 
@@ -246,6 +328,15 @@ def _read_rfc822(part: Parts, dialect: Dialect) -> Date | None:
     # RFC 2822 4.3: two digits up to 49 are 20xx, the others 19xx.
     year = int(written) + (0 if len(written) == 4 else 2000 if written < "50" else 1900)
     return _date(year, _MONTHS[(part["name"] or "").lower()], part, _RFC822_REPAIRS[dialect])
+
+
+def _read_named_month(part: Parts, dialect: Dialect) -> Date | None:
+    if part["half"]:
+        hour = int(part["hour"] or 0)
+        if not 1 <= hour <= 12:
+            return None
+        part["hour"] = str(hour % 12 + 12 * (part["half"] in "pP"))
+    return _date(int(part["year"] or 0), _MONTHS[(part["name"] or "")[:3].lower()], part, _NAMED_MONTH_REPAIRS)
 
 
 def _read_epoch(part: Parts, dialect: Dialect) -> Date:
@@ -260,6 +351,7 @@ _VARIANTS: tuple[tuple[re.Pattern[str], Callable[[Parts, Dialect], Date | None]]
     (_NEAR_W3C, _read_near_w3c),
     (_RFC822, _read_rfc822),
     (_EPOCH, _read_epoch),
+    *((pattern, _read_named_month) for pattern in _NAMED_MONTH),
 )
 
 
@@ -268,7 +360,7 @@ def _date(year: int, month: int, part: Parts, repairs: Repairs) -> Date | None:
     if offset is None:
         return None
     hour, minute, second = (int(part[name] or 0) for name in ("hour", "minute", "second"))
-    microsecond = int((part.get("fraction") or "")[:6].ljust(6, "0"))
+    microsecond = int((part["fraction"] or "")[:6].ljust(6, "0"))
     # ISO 8601: 24:00 is the end of the day. datetime rejects any other time past 23:59.
     end_of_day = hour == 24 and not (minute or second or microsecond)
     try:
@@ -289,19 +381,21 @@ def _date(year: int, month: int, part: Parts, repairs: Repairs) -> Date | None:
     return Date(moment, _precision(part), "; ".join(phrases) or None)
 
 
-def _precision(part: Mapping[str, str | None]) -> Precision:
-    return next((precision for name, precision in _PRECISIONS if part.get(name)), "month")
+def _precision(part: Parts) -> Precision:
+    return next((precision for name, precision in _PRECISIONS if part[name]), "month")
+
+
+_OFFSET = re.compile(r"(?:GMT|UTC)?([+-])(\d\d?):?(\d\d)?", re.ASCII | re.IGNORECASE)
 
 
 def _offset(zone: str | None) -> timedelta | None:
-    """The offset of `Z`, `+hh`, `+hhmm`, `+hh:mm`, a name, or no zone; None if it is invalid."""
-    if zone is None:
-        return timedelta(0)
-    if zone[0] not in "+-":
-        hours = _ZONES.get(zone.upper())
+    """The offset of `Z`, `+hh`, `+hhmm`, `+hh:mm`, a name, a name with an offset, or no zone; None if it is invalid."""
+    match = _OFFSET.fullmatch(zone or "")
+    if match is None:
+        hours = _ZONES.get(zone.upper()) if zone else 0
         return None if hours is None else timedelta(hours=hours)
-    minutes = int(zone[3:].lstrip(":") or 0)
-    offset = timedelta(hours=int(zone[1:3]), minutes=minutes)
-    if minutes > 59 or offset > _MAX_OFFSET:
+    sign, hours_off, minutes = match.groups("0")
+    offset = timedelta(hours=int(hours_off), minutes=int(minutes))
+    if int(minutes) > 59 or offset > _MAX_OFFSET:
         return None
-    return offset if zone[0] == "+" else -offset
+    return offset if sign == "+" else -offset
