@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from webencodings.labels import LABELS
 
+import sitemap_reader as sr
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.problems import counted
-from sitemap_reader.parser.content.charset import codec_of
+from sitemap_reader.parser.content.charset import HELD_BYTES, codec_of
 from sitemap_reader.parser.content.decoder import Decoder
 
 CAFE = "https://example.com/caf\u00e9"
@@ -206,7 +207,7 @@ WESTERN = {
     "a capital before a sign is taken for utf-8": (b"NESCAF\xc9\xae", "latin1", "NESCAF\u026e", lies("latin1", 1)),
 }  # fmt: skip
 
-# For other charsets the declaration is used, whatever the bytes look like.
+# In other charsets one word that is UTF-8 too is as declared.
 OTHERS = {
     "Cyrillic that is utf-8 too": true("\u0413\u00a9 \u0420\u00b0", "cp1251", "windows-1251"),
     "Polish that is utf-8 too": true("K\u00d3\u0141", "cp1250", "windows-1250"),
@@ -304,6 +305,160 @@ western = st.lists(st.tuples(words, signs), max_size=10).map(lambda pairs: "".jo
 def test_western_text_in_lower_case_is_never_taken_for_utf_8(text: str) -> None:
     out, decoder = decode(text.encode("cp1252"), "iso-8859-1")
     assert (out, notes(decoder)) == (text, declared("iso-8859-1"))
+
+
+# --- UTF-8 declared as another charset ---
+
+# The declared charset, and the UTF-8 words that show that it is none of it.
+MISDECLARED = {
+    "one long word": ("windows-1251", "\u0420\u0443\u0441\u0441\u043a\u0438\u0439"),
+    "Russian as KOI8-R": ("koi8-r", "\u043d\u043e\u0432\u043e\u0441\u0442\u0438"),
+    "Russian as ISO-8859-5": ("iso-8859-5", "\u043d\u043e\u0432\u043e\u0441\u0442\u0438"),
+    "Russian as IBM866": ("ibm866", "\u043d\u043e\u0432\u043e\u0441\u0442\u0438"),
+    "Russian as GBK": ("gbk", "\u043d\u043e\u0432\u043e\u0441\u0442\u0438"),
+    "Greek": ("windows-1253", "\u03ba\u03b1\u03bb\u03b7\u03bc\u03ad\u03c1\u03b1"),
+    "Greek as ISO-8859-7": ("iso-8859-7", "\u03ba\u03b1\u03bb\u03b7\u03bc\u03ad\u03c1\u03b1"),
+    "Hebrew": ("windows-1255", "\u05e9\u05dc\u05d5\u05dd"),
+    "Arabic": ("windows-1256", "\u0627\u0644\u0639\u0631\u0628\u064a\u0629"),
+    "Persian with a joiner": ("windows-1256", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"),
+    "Thai": ("windows-874", "\u0e20\u0e32\u0e29\u0e32\u0e44\u0e17\u0e22"),
+    "Polish": ("windows-1250", "za\u017c\u00f3\u0142\u0107 g\u0119\u015bl\u0105"),
+    "Polish as ISO-8859-2": ("iso-8859-2", "za\u017c\u00f3\u0142\u0107 g\u0119\u015bl\u0105"),
+    "Turkish": ("iso-8859-9", "t\u00fcrk\u00e7e \u00f6\u011fren"),
+    "Latvian": ("windows-1257", "latvie\u0161u valod\u0101 r\u012bga"),
+    "Vietnamese": ("windows-1258", "ti\u1ebfng vi\u1ec7t"),
+    "French as KOI8-R": ("koi8-r", "caf\u00e9 fran\u00e7ais"),
+    "German as macintosh": ("macintosh", "gr\u00f6\u00dfe \u00fcber stra\u00dfe"),
+    "Chinese": ("gbk", "\u65b0\u95fb"),
+    "Chinese as GB18030": ("gb18030", "\u65b0\u95fb"),
+    "Chinese as Big5": ("big5", "\u65b0\u805e"),
+    "Chinese beside Latin": ("gb2312", "iPhone\u624b\u673a\u65b0\u6b3e"),
+    "Japanese": ("shift_jis", "\u30cb\u30e5\u30fc\u30b9"),
+    "Japanese as EUC-JP": ("euc-jp", "\u65e5\u672c\u8a9e\u306e\u30da\u30fc\u30b8"),
+    "Korean": ("euc-kr", "\ud55c\uad6d\uc5b4"),
+    "Japanese as windows-1251": ("windows-1251", "\u65e5\u672c"),
+    "behind words that are both": ("windows-1251", "caf\u00e9 \u043d\u043e\u0432\u043e\u0441\u0442\u0438"),
+}
+
+
+@pytest.mark.parametrize(("label", "text"), MISDECLARED.values(), ids=MISDECLARED)
+def test_utf_8_that_is_improbable_as_declared_is_utf_8(label: str, text: str) -> None:
+    characters = sum(not character.isascii() for character in text)
+    for body, http in ((xml(label, text), None), (text, label)):
+        for size in SIZES:
+            out, decoder = decode(body.encode(), http, size)
+            assert (out, notes(decoder)) == (body, lies(label, characters)), size
+
+
+# Words that are UTF-8 as well.
+GENUINE = {
+    "Russian": ("koi8-r", "\u0435\u0451 \u043c\u043e\u044f"),
+    "Russian in capitals": ("iso-8859-5", "\u0423\u0414\u0410\u0427\u0410 \u0422\u0410 \u0421\u041e \u0422\u041e"),
+    "Ukrainian": ("koi8-u", "\u0442\u0456 \u0440\u0456\u0447 \u0446\u0456"),
+    "Russian of MS-DOS": ("ibm866", "\u0442\u043e\u043b\u044c\u043a\u043e \u0443\u0436\u0435"),
+    "Chinese": ("gbk", "\u56fe\u7247 \u6a21\u5f0f \u4e4b\u4e00 \u76ee\u5f55 \u8c22\u8c22"),
+    "Korean": ("euc-kr", "\ud2c8\ud0c0 \ud070 \ud0a4 \ud45c"),
+    "Polish in capitals": ("iso-8859-2", "K\u00d3\u0141KO R\u00d3\u017bA WR\u00d3\u017bKA"),
+    "Turkish in capitals": ("windows-1254", "BEKTA\u015e\u2019IN ADANI\u015e\u2019IN ULA\u015e\u2019IN"),
+    "French with apostrophes": ("macintosh", "l\u2019\u00e9cole d\u2019\u00e9tat"),
+    "Greek in GBK": ("gbk", "\u03c3\u03c4\u03bf\u03b9\u03c7\u03b5\u03b9\u03bf\u03c3\u03b5\u03b9\u03c1\u03ac"),
+    "one word, again and again": ("iso-8859-2", "K\u00d3\u0141 " * 50),
+}
+
+
+@pytest.mark.parametrize(("label", "text"), GENUINE.values(), ids=GENUINE)
+def test_words_that_may_be_utf_8_are_as_declared_if_they_are_probable_so(label: str, text: str) -> None:
+    data = text.encode(codec_of(label), "ignore")
+    text = data.decode(codec_of(label))
+    for size in SIZES:
+        out, decoder = decode(data, label, size)
+        assert (out, notes(decoder)) == (text, declared(label)), size
+
+
+def test_one_letter_of_utf_8_decides_only_with_others() -> None:
+    assert decode("caf\u00e9/1 caf\u00e9/2".encode(), "windows-1251")[0] == "caf\u0413\u00a9/1 caf\u0413\u00a9/2"
+    assert decode("caf\u00e9 m\u00eame".encode(), "windows-1251")[0] == "caf\u00e9 m\u00eame"
+
+
+def test_a_title_that_is_cut_within_a_character_is_no_evidence_against_utf_8() -> None:
+    titles = [f"<title>{word}</title>".encode() for word in (f"{RUSSIAN}-{JAPANESE}", JAPANESE, RUSSIAN)]
+    data = b"".join([titles[0], titles[1].replace(b"\xac<", b"<"), titles[2]])
+    out, decoder = decode(data, "koi8-r")
+    assert out == data.decode("utf-8", "surrogateescape").translate({0xDCE6: "\u00e6", 0xDC9C: "\u0153"})
+    assert notes(decoder) == lies("koi8-r", 15) + invalid("utf-8", 2)
+
+
+def is_read_as_utf_8(words: list[bytes]) -> bool:
+    """Whether these words are so little evidence that a last one of UTF-8 decides."""
+    return " holds UTF-8" in notes(decode(b" ".join([*words, RUSSIAN.encode() * 9, b""]), "windows-1251")[1])[0]
+
+
+def test_five_different_words_that_are_no_utf_8_decide_against_it() -> None:
+    against = [f"{RUSSIAN}{letter}".encode("cp1251") for letter in "abcde"]
+    assert is_read_as_utf_8(against[:4] * 9)
+    assert not is_read_as_utf_8(against)
+
+
+def test_after_a_thousand_different_words_the_declaration_is_used() -> None:
+    letters = [bytes(97 + int(digit) for digit in str(at)) for at in range(500)]
+    in_balance = [word for some in letters for word in (b"\xe0\xe0" + some, JAPANESE[0].encode() + some)]
+    assert is_read_as_utf_8(in_balance[:999])
+    assert not is_read_as_utf_8(in_balance)
+
+
+def held(filler: int) -> tuple[str, list[str]]:
+    """What is read behind a word that decides nothing and so many bytes, and the problems."""
+    out, decoder = decode("\u00e9 ".encode() + b"." * filler + f" {RUSSIAN} ".encode(), "windows-1251", 1 << 16)
+    return out, notes(decoder)
+
+
+def test_text_is_held_back_up_to_its_limit_until_it_is_decided() -> None:
+    word, separators = len(RUSSIAN.encode()), len("\u00e9".encode()) + 3
+    within = HELD_BYTES - word - separators
+    assert held(within) == (f"\u00e9 {'.' * within} {RUSSIAN} ", lies("windows-1251", 7))
+    beyond = within + 1
+    assert held(beyond) == (f"\u0413\u00a9 {'.' * beyond} {RUSSIAN} ", lies("windows-1251", 6))
+
+
+def test_ascii_is_not_held_back() -> None:
+    decoder = Decoder(Limits(), "windows-1251")
+    filler = b"<url></url>" * 200
+    assert b"".join(decoder.feed(filler)) == filler
+    assert b"".join(decoder.feed(b"\xe0 " + filler)) == b""
+    assert b"".join(decoder.close()).decode() == "\u0430 " + filler.decode()
+
+
+def test_chunks_stay_small_when_held_text_is_decided() -> None:
+    decoder = Decoder(Limits(), "windows-1251")
+    chunks = [
+        *decoder.feed("\u00e9 ".encode() + b"." * 900_000),
+        *decoder.feed(f" {RUSSIAN} ".encode()),
+        *decoder.close(),
+    ]
+    assert max(map(len, chunks)) <= 1 << 16
+    assert b"".join(chunks).decode() == f"\u00e9 {'.' * 900_000} {RUSSIAN} "
+
+
+def test_held_text_of_a_truncated_document_is_given_out() -> None:
+    parser = sr.SitemapParser(url="https://example.com/list.txt", content_type="text/plain; charset=windows-1251")
+    items = parser.feed(b"https://example.com/\xe0\nhttps://example.com/b\nhttps://exam") + parser.close(cut=True)
+    assert [item.loc for item in items if isinstance(item, sr.UrlRecord)] == [
+        "https://example.com/%D0%B0", "https://example.com/b",
+    ]  # fmt: skip
+
+
+LEGACY = sorted({codec_of(label) for label in LABELS} - {"", "utf-8", "cp1252", "iso8859-15", "utf-16-le", "utf-16-be"})
+high = [*(word.encode() for word in (RUSSIAN, JAPANESE, "\u00e9", "\u0142", "\u2019")), RUSSIAN.encode("koi8-r")]
+odd = [bytes([byte]) for byte in b"aZ- <.\xe9\xd0\xb3\x81"]
+
+
+@given(codec=st.sampled_from(LEGACY), words=st.lists(st.sampled_from(high + odd), max_size=30), size=st.integers(1, 9))
+def test_the_decision_does_not_depend_on_the_chunks(codec: str, words: list[bytes], size: int) -> None:
+    label = next(label for label in LABELS if codec_of(label) == codec)
+    data = b" " * 1024 + b"".join(words)
+    whole, decoder = decode(data, label)
+    out, piecemeal = decode(data, label, size)
+    assert (out, piecemeal.faults) == (whole, decoder.faults)
 
 
 # --- labels ---
