@@ -78,7 +78,7 @@ _JUNK_LINE = re.compile(
     rb"|(?:PHP )?(?:Warning|Notice|Deprecated|Fatal error|Parse error): .* on line \d+\s*+)?",
     re.IGNORECASE,
 )
-_FIRST_LINE_IS_A_URL = re.compile(rb"https?://[^\s<>]+[ \t]*[\r\n]", re.IGNORECASE)
+_FIRST_LINE_IS_A_URL = re.compile(rb"https?://[^\s<>\"]+[ \t]*[\r\n]", re.IGNORECASE)
 _URL_LINE = re.compile(rb"^[^\S\r\n]*(?:https?|ftp)://\S", re.IGNORECASE | re.MULTILINE)
 
 
