@@ -283,7 +283,7 @@ class Vocabulary(dict[str, str]):
 
     def __missing__(self, name: str) -> str:
         namespace, _, local = name.rpartition("}")
-        self._recognise(namespace, local)
+        self._recognise(name, namespace, local)
         tag = self._plain_tag(name)
         if tag not in self.tags and (meant := self._written.get(tag.lower())):
             why = "names are in small letters" if meant.islower() else "that is how it is written"
@@ -296,10 +296,10 @@ class Vocabulary(dict[str, str]):
             self[name] = tag
         return tag
 
-    def _recognise(self, namespace: str, local: str) -> None:
+    def _recognise(self, name: str, namespace: str, local: str) -> None:
         """Learns what a wrong namespace means, from an element whose prefix and name are those of an extension."""
         prefix = self._declared_as(namespace)
-        if not prefix or self._plain_tag(f"{namespace}}}{local}") in self.tags:
+        if not prefix or self._plain_tag(name) in self.tags:
             return
         if f"{prefix}:{local}".lower() in self._extensions:
             self._mistaken[namespace] = prefix
