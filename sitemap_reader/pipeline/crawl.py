@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import attrs
 
-from ..fetch.client import Response
 from ..frontier.document_request import Arrived, DocumentRequest, Failed, Finished, Head
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     )
     from contextlib import AbstractAsyncContextManager
 
-    from ..fetch.client import Fetcher
+    from ..fetch.client import Fetcher, Response
     from ..fetch.request_headers import RequestHeaders
     from ..frontier.document_request import Answer, Document
     from ..frontier.frontier import Frontier
@@ -179,12 +178,12 @@ class Crawl:
         )
         fetch = partial(self._fetcher.fetch, without_userinfo(request.url), self._headers_for(request))
         try:
-            async with paced_response(fetch, timeouts, slot) as response:
+            async with paced_response(fetch, timeouts, slot) as (response, chunks):
                 head = Head(response.status, response.headers, timeouts.seconds)
                 if not self._notify_frontier(request, head):
                     return
                 parser = self._parser(request, response)
-                body = self._collected(request, response.chunks) if _is_small(response) else response.chunks
+                body = self._collected(request, chunks) if _is_small(response) else chunks
                 async with aclosing(self._executor.parse(parser, body)) as batches:
                     async for batch in batches:
                         await self._pass_on(request, parser, batch)
@@ -421,16 +420,16 @@ def slot_for(pacing: Pacing | None, host: HostQueue, document: Document) -> Abst
 @asynccontextmanager
 async def paced_response(
     fetch: Callable[[], AbstractAsyncContextManager[Response]], timeouts: DocumentTimeouts, slot: Slot | None
-) -> AsyncIterator[Response]:
-    """Opens a response; its chunks are timed, hold the slot while they are read, and are closed with the block."""
+) -> AsyncIterator[tuple[Response, AsyncIterator[bytes]]]:
+    """Opens a response, and yields it with its chunks: they are timed, hold the slot, and are closed with the block."""
     if slot is not None and slot.refusal is not None:
-        yield slot.refusal
+        yield slot.refusal, slot.refusal.chunks
         return
     try:
         async with timeouts.open_response(fetch()) as response:
             chunks = timeouts.chunks(response.chunks)
             async with aclosing(chunks if slot is None else slot.chunks(chunks)) as paced:
-                yield Response(response.status, response.headers, paced, response.url)
+                yield response, paced
     finally:
         if slot is not None:
             slot.end()

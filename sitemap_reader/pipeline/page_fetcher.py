@@ -33,7 +33,7 @@ from ..parser.normalise.urls import without_userinfo
 from .crawl import DocumentTimeouts, RequestTimer, failure_of, paced_response, slot_for
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from ..fetch.client import Fetcher, Response
     from ..fetch.request_headers import RequestHeaders
@@ -228,11 +228,11 @@ class PageFetcher:
         headers = {} if self._headers is None else self._headers.headers_for(url, {})
         fetch = partial(self._fetcher.fetch, url, headers)
         try:
-            async with paced_response(fetch, timeouts, slot) as response:
+            async with paced_response(fetch, timeouts, slot) as (response, chunks):
                 head = Head(response.status, response.headers, timeouts.seconds)
                 is_page = is_success(response.status) and is_html(response.headers)
                 is_wanted = document.is_robots or (self._nodes[document.url].is_page and is_page)
-                await body.read(response, is_wanted=is_wanted)
+                await body.read(response, chunks, is_wanted=is_wanted)
         except FetchError as error:
             failure = failure_of(error, timeouts)
         finally:
@@ -354,7 +354,7 @@ class _Body:
     undecodable: str | None = None
     received: int = 0
 
-    async def read(self, response: Response, *, is_wanted: bool) -> None:
+    async def read(self, response: Response, chunks: AsyncIterator[bytes], *, is_wanted: bool) -> None:
         """Reads a body that is wanted up to max_bytes, and the rest, or one that is not, if it is short."""
         coding = response.headers.get("content-encoding", "").strip().lower()
         faults: list[DecodeFault] = []
@@ -362,7 +362,7 @@ class _Body:
         self.undecodable = decompressor.unread_encoding if is_wanted else None
         is_wanted = is_wanted and self.undecodable is None and self.max_bytes > 0
         drained = 0
-        async for chunk in response.chunks:
+        async for chunk in chunks:
             self.received += len(chunk)
             if is_wanted and not decompressor.stopped:
                 self.content += b"".join(decompressor.feed(chunk))
