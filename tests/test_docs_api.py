@@ -31,6 +31,22 @@ MODULES = {
 UNLISTED = {"__version__", "Dates", "Extension", "Layout"}  # the last three are types of arguments of make_site()
 
 
+# What the examples of the docs and the notebooks import from the package.
+IMPORT = re.compile(r"^ *\"?(?:from (sitemap_reader(?:\.\w+)*) import|import (sitemap_reader(?:\.\w+)+))", re.MULTILINE)
+PAGES = [ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("notebooks/*.ipynb")]
+
+
+def test_examples_import_public_modules_only() -> None:
+    found = {
+        (str(page.relative_to(ROOT)), name)
+        for page in PAGES
+        for names in IMPORT.findall(page.read_text("utf-8"))
+        for name in names
+        if name and name not in MODULES
+    }
+    assert found == set(), "docs/api: what is not on these pages may change in any release"
+
+
 @pytest.mark.parametrize("name", MODULES)
 def test_the_reference_has_the_public_names(name: str) -> None:
     needed = MODULES[name]

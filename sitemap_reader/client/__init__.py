@@ -18,12 +18,15 @@ if TYPE_CHECKING:
     from .summary import Problems as Problems
     from .summary import Progress as Progress
     from .summary import Summary as Summary
+    from .targets import Target as Target
+    from .targets import find_target as find_target
 
 _NAMES = {
     ".dedupe": ("UrlSet",),
     ".reader": ("SitemapReader",),
     ".streams": ("AsyncStream", "Stream"),
     ".summary": ("Problems", "Progress", "Summary"),
+    ".targets": ("Target", "find_target"),
 }
 
 if not TYPE_CHECKING:
