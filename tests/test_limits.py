@@ -258,6 +258,7 @@ ELSEWHERE = {
     "connect_seconds": "pipeline/test_crawl.py::test_fetcher_without_a_response_times_out",
     "read_seconds": "pipeline/test_crawl.py::test_fetcher_without_a_response_times_out",
     "document_seconds": "pipeline/test_crawl.py::test_document_seconds_limits_network_time",
+    "site_seconds": "pipeline/test_crawl.py::test_site_seconds_ends_a_crawl_in_order",
     "min_bytes_per_second": "pipeline/test_crawl.py::test_transfer_below_the_minimum_rate_is_ended",
     "min_rate_after_seconds": "pipeline/test_crawl.py::test_transfer_below_the_minimum_rate_is_ended",
     "max_wait_seconds": "frontier/test_frontier.py::test_host_with_a_too_long_retry_after_is_skipped_and_reported",

@@ -93,6 +93,7 @@ def read_sites(
                     site.builder.add_urls(urls, site.name)
                 else:
                     site.end(run)
+                    site.notes += [STOPPED] * run.is_stopped
                     site.failure = run.verdict()
     except KeyboardInterrupt:
         is_stopped = True

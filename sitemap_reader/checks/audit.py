@@ -439,7 +439,7 @@ def _never_stop() -> bool:
 
 
 class _Stopped(Exception):
-    """stop() returned True."""
+    """stop() returned True, or the time for the site is over."""
 
 
 _STAGING_ROBOTS = (
@@ -485,6 +485,8 @@ def _audit_site(
             for batch in stream:
                 runner.add(filter(chosen.takes, batch))
                 check()
+            if stream.summary.stopped:
+                raise _Stopped
         except NothingFound as exc:
             notes.append(str(exc))
         except NothingReadable:

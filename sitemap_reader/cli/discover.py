@@ -88,6 +88,6 @@ class _Discovery:
         if not candidates or (builder.blocked and not good):
             message = f"no sitemap found for {site.name}; give its URL, if you know it"
             raise builder.verdict(site.name) or NothingFound(message)
-        if good == len(candidates):
+        if good == len(candidates) and not builder.problems.counts["S16"]:
             return Exit.COMPLETE
         return Exit.PARTIAL if good else Exit.UNREADABLE

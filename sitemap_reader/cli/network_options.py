@@ -50,6 +50,12 @@ _DOCUMENT_LIMITS = (
 _LIMITS = {name.removeprefix("--").replace("-", "_"): field for field, name in OPTIONS.items()}
 
 _CONCURRENCY = number("Network", "--concurrency", default=16, help="Maximum number of requests in flight.")
+_SITE_SECONDS = seconds(
+    "Network",
+    "--site-seconds",
+    default=_DEFAULTS.site_seconds,
+    help="Longest time for the sitemaps of one site, from its first request on; what was read by then is kept.",
+)
 _RECORD = option(
     "Network",
     "--record",
@@ -90,6 +96,7 @@ _NETWORK = (
         default=_DEFAULTS.max_wait_seconds,
         help="Longest Retry-After to wait for; a host that asks for more is skipped.",
     ),
+    _SITE_SECONDS,
     seconds(
         "Network",
         "--delay",
@@ -206,9 +213,9 @@ def _network(decorators: Iterable[Callable[[Any], Any]]) -> Callable[[Callable[.
     return decorate
 
 
-# harvest reads many sites at once in other processes: these options have no meaning there.
+# harvest reads many sites at once in other processes: these options have no meaning there, or another name.
 network = _network(_NETWORK)
-harvest_network = _network([each for each in _NETWORK if each not in (_CONCURRENCY, _RECORD, _MAP)])
+harvest_network = _network([each for each in _NETWORK if each not in (_CONCURRENCY, _SITE_SECONDS, _RECORD, _MAP)])
 
 
 def _convert(kwargs: dict[str, Any]) -> None:

@@ -41,8 +41,10 @@ _MOST_SECONDS = {"delay": MOST_DELAY_SECONDS, "max_crawl_delay": MOST_CRAWL_DELA
 
 
 def seconds_value(context: click.Context, param: click.Parameter, seconds: float) -> float:
-    """A number of seconds, at most that of _MOST_SECONDS; 0 is refused for --timeout."""
-    if not math.isfinite(seconds) or seconds < 0 or (seconds == 0 and param.name == "timeout"):
+    """A number of seconds, at most that of _MOST_SECONDS; 0 is refused where nothing could be read. No limit is inf."""
+    if seconds == math.inf == param.default:
+        return seconds
+    if not math.isfinite(seconds) or seconds < 0 or (seconds == 0 and param.name in ("timeout", "site_seconds")):
         raise click.BadParameter(f"{seconds:g} is not a duration; give a number of seconds", context, param)
     most = _MOST_SECONDS.get(str(param.name), math.inf)
     if seconds > most:
@@ -200,7 +202,8 @@ def seconds(
     heading: str, name: str, *, default: float, callback: Callable[..., float] = seconds_value, **kwargs: Any
 ) -> Callable[[Any], Any]:
     """An option that takes a time in seconds."""
-    kwargs |= {"metavar": "SECONDS", "type": float, "default_is": f"{default:g}"}
+    default_is = "none" if math.isinf(default) else f"{default:g}"
+    kwargs |= {"metavar": "SECONDS", "type": float, "default_is": default_is}
     return option(heading, name, default=default, callback=callback, **kwargs)
 
 

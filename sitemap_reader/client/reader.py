@@ -192,6 +192,8 @@ class SitemapReader:
                 for item in batch:
                     if on_item and not isinstance(item, UrlBatch):  # there are none
                         on_item(item)
+        if crawl.over_time:
+            crawl.frontier.report_unread(crawl.over_time)
         return [candidate for site in crawl.frontier.sites for candidate in site.candidates]
 
     def crawl_run(

@@ -79,7 +79,8 @@ class CrawlRun:
     @property
     def is_stopped(self) -> bool:
         """Whether it has not come to its end, nor to its `limit`."""
-        return not (self.has_ended or self.summary_builder.is_full)
+        is_at_end = self.has_ended and self.crawl.over_time is None
+        return not (is_at_end or self.summary_builder.is_full)
 
     @property
     def complete(self) -> bool:
@@ -412,8 +413,8 @@ class ChangeRun(CrawlRun):
         self.report_progress()
 
     def last_change_pieces(self) -> Iterator[ChangePiece]:
-        """The changes that are known at the end only: removals."""
-        return self.state_sync.finish(self._record_problem)
+        """The changes that are known at the end only: removals. None where the time for the site was over before."""
+        return iter(()) if self.crawl.over_time else self.state_sync.finish(self._record_problem)
 
     def pieces(self, batch: Batch) -> Iterator[Iterable[Change]]:
         """change_pieces() as changes."""

@@ -306,8 +306,9 @@ class SummaryBuilder:
         if self.pruned or self._repeated or any(each.dropped or each.not_modified for each in self.outcomes):
             return None
         failed = [outcome for outcome in self.outcomes if not outcome.complete or _closes_host(outcome)]
-        if failed:
-            reason = first_reason(failed) or "no reason is known"
+        limit = next((sample for sample in self.problems.samples if sample.code == "S16"), None)
+        if failed or limit:
+            reason = first_reason(failed) or limit or "no reason is known"
             return NothingReadable(f"no URL could be read from {target}: {reason}", self.outcomes)
         if not any(outcome.format in SITEMAP_FORMATS for outcome in self.outcomes):
             return NothingFound(

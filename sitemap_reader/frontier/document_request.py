@@ -376,6 +376,10 @@ class KnownDocuments:
     def __contains__(self, url: str) -> bool:
         return self.get(url) is not None
 
+    def __iter__(self) -> Iterator[Document]:
+        """Each document once."""
+        return iter(dict.fromkeys(self._by_url.values()))
+
     def get(self, url: str) -> Document | None:
         """The document that is known by this URL."""
         return self._by_url.get(without_userinfo(url))

@@ -209,6 +209,14 @@ class Frontier:
         self._waiting.abandon()
         return self.take()
 
+    def report_unread(self, problem: Problem) -> None:
+        """Adds the candidates that have not ended, with the problem that kept them, to what the discovery found."""
+        for document in self._documents:
+            if document.outcome is None and not document.is_probe:
+                unread = Outcome(url=document.original_url, why=document.why, samples=(problem,))
+                for site in document.sites:
+                    site.report_candidate(unread)
+
     def tries_again(self, request: DocumentRequest, failed: Failed) -> bool:
         """Whether a failure leads to another try."""
         return failed.transient and request.tries < self._limits.tries

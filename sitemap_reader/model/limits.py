@@ -6,6 +6,7 @@ protocol are only reported (S03, F08).
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, get_args
 
 import attrs
@@ -71,6 +72,7 @@ class Limits:
     max_index_depth: int = 5
     max_documents: int = 100_000
     max_site_bytes: int = 10 * GIB  #: decoded, all documents together
+    site_seconds: float = math.inf  #: from its first request on, but for those in which the caller takes no more
     max_proof_hosts: int = 100  #: whose robots.txt is fetched only because an index or sitemap lists URLs there
     max_robots_bytes: int = 500 * KIB  #: RFC 9309 2.5
     max_robots_redirects: int = 5  #: RFC 9309 2.3.1.2
@@ -116,6 +118,7 @@ OPTIONS = {
     "max_index_depth": "--max-depth",
     "max_wait_seconds": "--max-wait",
     "max_crawl_delay_seconds": "--max-crawl-delay",
+    "site_seconds": "--site-seconds",
 }
 
 

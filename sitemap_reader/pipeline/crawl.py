@@ -10,7 +10,7 @@ import asyncio
 import math
 import re
 import time
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -22,6 +22,7 @@ from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
 from ..model.internal_errors import FORESEEN, internal_problem
 from ..model.limits import advice
+from ..model.problems import report
 from ..model.records import SitemapRef
 from ..parser.normalise.urls import without_userinfo
 from .document_parser import Batch, DocumentParser
@@ -62,6 +63,8 @@ WAITING_BATCHES = 4
 _SLICE_ITEMS = 256
 # Bodies of up to so many bytes are parsed in one call.
 _SMALL_BYTES = 16 * 1024
+# Between two looks at the time of the crawl.
+_LOOK_SECONDS = 0.1
 _SHORT_NUMBER = re.compile("[0-9]{1,9}")
 
 
@@ -73,6 +76,9 @@ class Crawl:
     replays: delays are skipped, in their order. `reported` items come first. `headers` decides which of the caller's
     headers a request gets: see fetch/request_headers.py. A `shared_executor` is the caller's, who closes it. Crawls
     with one `pacing` share its slots.
+
+    After Limits.site_seconds the crawl ends: requests are cancelled, their documents have no Outcome, and `over_time`
+    is the Problem that says so, its last item.
     """
 
     frontier: Frontier
@@ -87,10 +93,14 @@ class Crawl:
     _shared_executor: ParseExecutor | None = None
     _pacing: Pacing | None = None
     bytes_wire: int = attrs.field(default=0, init=False)
+    over_time: Problem | None = attrs.field(default=None, init=False)
     _has_noted_withheld: bool = attrs.field(default=False, init=False)
     _executor: ParseExecutor = attrs.field(init=False)
     _put: Callable[[Batch], Awaitable[None]] = attrs.field(init=False)
     _timer: RequestTimer = attrs.field(init=False)
+    _watch: Stopwatch = attrs.field(init=False)
+    _most_seconds: float = attrs.field(init=False)
+    _time_remedy: str = attrs.field(default=advice("site_seconds"), init=False)
     _scope_problems: ScopeProblems = attrs.field(factory=ScopeProblems, init=False)
     _tasks: asyncio.TaskGroup = attrs.field(factory=asyncio.TaskGroup, init=False)
 
@@ -101,6 +111,19 @@ class Crawl:
     @_timer.default
     def _new_timer(self) -> RequestTimer:
         return RequestTimer(self._clock, skips_delays=not self._polite)
+
+    @_watch.default
+    def _new_watch(self) -> Stopwatch:
+        return Stopwatch(self._clock)
+
+    @_most_seconds.default
+    def _site_seconds(self) -> float:
+        return self.frontier.plan.limits.site_seconds
+
+    def end_after(self, seconds: float, remedy: str) -> None:
+        """Sets another limit in place of Limits.site_seconds, if it is lower; `remedy` says how to raise it."""
+        if seconds < self._most_seconds:
+            self._most_seconds, self._time_remedy = seconds, remedy
 
     def delay(self) -> CrawlDelay | None:
         """The Crawl-delay that slows the crawl most, or None if there is none or it is not kept."""
@@ -120,21 +143,41 @@ class Crawl:
                 await self._executor.close()
 
     async def _crawl(self) -> None:
-        """Starts the requests that the frontier permits until it is done."""
-        frontier = self.frontier
+        """Starts the requests that the frontier permits until it is done, or the time is over."""
         await self._emit(self._reported)
-        async with self._tasks:
-            while not frontier.done:
-                self._timer.clear()
-                now = self._timer.now()
-                self._start_requests(now)
-                await self._emit_events()
-                if not frontier.done:
-                    seconds = frontier.wait(now)
-                    if seconds is None and not frontier.awaits_answers:
-                        raise RuntimeError("the crawl makes no progress: please report the site")
-                    await self._timer.wait(seconds, awaits_answers=frontier.awaits_answers)
+        self._watch.start()
+        try:
+            async with self._tasks:
+                deadline = self._tasks.create_task(self._end_in_time())
+                await self._start_all()
+                deadline.cancel()
+        except* _OverTime:
+            target = self.frontier.sites[0].seed.target if self.frontier.sites else None
+            message = f"after {self._most_seconds:g} s of waiting: reading stops here; {self._time_remedy}"
+            self.over_time = report("S16", message, sitemap=target)
         await self._emit_events()
+        await self._emit([self.over_time] if self.over_time else ())
+
+    async def _start_all(self) -> None:
+        frontier = self.frontier
+        while not frontier.done:
+            self._timer.clear()
+            now = self._timer.now()
+            self._start_requests(now)
+            await self._emit_events()
+            if not frontier.done:
+                seconds = frontier.wait(now)
+                if seconds is None and not frontier.awaits_answers:
+                    raise RuntimeError("the crawl makes no progress: please report the site")
+                await self._timer.wait(seconds, awaits_answers=frontier.awaits_answers)
+
+    async def _end_in_time(self) -> None:
+        """Raises _OverTime, which cancels all requests, once the crawl has taken its time."""
+        if math.isinf(self._most_seconds):
+            return
+        while (left := self._most_seconds - self._watch.seconds) > 0:  # noqa: ASYNC110 - no event comes with the time
+            await asyncio.sleep(min(max(left, 0.01), _LOOK_SECONDS))
+        raise _OverTime
 
     def abandon(self) -> Iterator[Batch]:
         """Ends the documents that wait, when nothing more is requested; the last items."""
@@ -151,7 +194,8 @@ class Crawl:
 
     async def _emit(self, items: Iterable[BatchItem]) -> None:
         if batch := [*items]:
-            await self._put(batch)
+            with self._watch.paused():  # as for document_seconds, the time of the consumer does not count
+                await self._put(batch)
 
     def _start_requests(self, now: float) -> None:
         for request in self.frontier.next_requests(now):
@@ -342,6 +386,10 @@ class CrawlBatches:
             await asyncio.gather(self._task, return_exceptions=True)
 
 
+class _OverTime(Exception):
+    """The time for the site is over."""
+
+
 class CallbackError(Exception):
     """Carries the exception of a callback out of the crawl; first_failure() unwraps it."""
 
@@ -433,6 +481,33 @@ async def paced_response(
     finally:
         if slot is not None:
             slot.end()
+
+
+class Stopwatch:
+    """The seconds since start(), without those in which it was paused, by one caller or by several at once."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._pauses = 0
+        self._seconds = 0.0
+        self._since = math.inf  # since when it runs
+
+    def start(self) -> None:
+        self._since = self._clock()
+
+    @property
+    def seconds(self) -> float:
+        return self._seconds + (0.0 if self._pauses else max(self._clock() - self._since, 0.0))
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        self._seconds = self.seconds
+        self._pauses += 1
+        try:
+            yield
+        finally:
+            self._pauses -= 1
+            self._since = self._clock()
 
 
 class DocumentTimeouts:

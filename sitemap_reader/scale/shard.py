@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 class _HostReader:
     """Reads one host into the shard's files, with limits on its time and URLs.
 
-    The time limit counts only while the host is waited for, not while others of the shard are written. All that touches
-    files runs in `worker_thread`.
+    The time limit is that of Limits.site_seconds: it does not count while others of the shard are written. All that
+    touches files runs in `worker_thread`.
     """
 
     _target: str
@@ -58,6 +58,7 @@ class _HostReader:
         started, read_at = time.monotonic(), datetime.now(UTC)
         async with SitemapReader(**self._config.reader_options) as reader:
             run = await self._worker_thread.run(self._crawl_run, reader)
+            run.crawl.end_after(self._config.host_seconds, _remedy("host_seconds"))
             verdict, why = await self._read_run(run)
         summary = run.summary()
         return HostRow(
@@ -96,31 +97,22 @@ class _HostReader:
 
     async def _read_all_batches(self, run: CrawlRun) -> tuple[HostVerdict, str] | None:
         """Writes all batches; the verdict where the host is skipped or has failed, else None."""
-        config, seconds = self._config, self._config.host_seconds
         async with aclosing(run.crawl.batches()) as batches:
             while True:
-                waiting_since = time.monotonic()
                 try:
-                    async with asyncio.timeout(seconds) as waiting:
-                        batch = await anext(batches)
+                    batch = await anext(batches)
                 except StopAsyncIteration:
-                    return None
+                    return ("given_up", run.crawl.over_time.message) if run.crawl.over_time else None
                 except Exception as exc:
-                    if waiting.expired():
-                        return await self._skip(run, f"after {config.host_seconds:g} s of waiting", "host_seconds")
                     if _is_local_failure(exc):
                         raise
                     # A defect in reading one host must not end the shard.
                     return "failed", internal_error(exc)
-                seconds -= time.monotonic() - waiting_since
                 await self._worker_thread.run(self._write_batch, run, batch)
-                if self._progress.urls > config.host_urls:
-                    return await self._skip(run, f"after {self._progress.urls:,} URLs", "host_urls")
-
-    async def _skip(self, run: CrawlRun, why: str, option: str) -> tuple[HostVerdict, str]:
-        message = f"{why}: reading stops here; raise {option} (--{option.replace('_', '-')}) to go on"
-        await self._worker_thread.run(run.count, [report("S16", message, sitemap=self._target)])
-        return "given_up", message
+                if self._progress.urls > self._config.host_urls:
+                    message = f"after {self._progress.urls:,} URLs: reading stops here; {_remedy('host_urls')}"
+                    await self._worker_thread.run(run.count, [report("S16", message, sitemap=self._target)])
+                    return "given_up", message
 
     def _write_batch(self, run: CrawlRun, batch: Batch) -> None:
         self._write(run.change_pieces(batch) if isinstance(run, ChangeRun) else run.url_batches(batch))
@@ -130,6 +122,11 @@ class _HostReader:
     def _write(self, pieces: Iterator[ChangePiece]) -> None:
         for piece in pieces:
             self._writer.add_urls(piece, self._target)
+
+
+def _remedy(option: str) -> str:
+    """How to raise a limit of a host."""
+    return f"raise {option} (--{option.replace('_', '-')}) to go on"
 
 
 def _is_local_failure(error: Exception) -> bool:

@@ -347,7 +347,7 @@ def test_a_stream_is_not_complete_before_its_last_item_was_followed_by_the_end()
     assert_stopped(stream)
     for number, _ in enumerate(stream, 1):
         assert not stream.complete
-        if number == 640:  # the last one, but only the next request tells
+        if number == 640:  # the last one, which only the next request shows
             break
     assert_stopped(stream)
     assert list(stream) == []

@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import zlib
 from collections import Counter
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from scripted_fetcher import (
     ROBOTS,
     SHARED,
     SITE,
+    Clock,
     Page,
     Played,
     everything,
@@ -45,12 +46,14 @@ from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.problems import Problem, report
 from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
 from sitemap_reader.model.url_batch import UrlBatch, unbatched
+from sitemap_reader.pipeline.crawl import Stopwatch
 from sitemap_reader.pipeline.scope_problems import ScopeProblems
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from sitemap_reader.fetch.client import Response
+    from sitemap_reader.pipeline.crawl import Crawl
 
 # --- items ------------------------------------------------------------------------------------------
 
@@ -472,6 +475,71 @@ def test_document_seconds_covers_all_tries(seconds: float, requested: int) -> No
     assert ("document_seconds" in message) == (requested < 3)
 
 
+HELD = f"{SITE}/held.xml"
+
+
+def over_time(limit: float, seconds: float) -> tuple[Crawl, list[Any], Played]:
+    """A crawl whose second document comes after `seconds`, and whose third never comes."""
+
+    async def main() -> tuple[Crawl, list[Any], Played]:
+        pages = {
+            MAP: page(index(f"{SITE}/a.xml", HELD)),
+            f"{SITE}/a.xml": page(many(10), seconds=seconds),
+            HELD: page(urlset(f"{SITE}/held"), gate=asyncio.Event()),
+        }
+        fetcher = Played({ROBOTS: robots(MAP), **pages})
+        crawl = start(SITE, fetcher, limits=Limits(site_seconds=limit, min_bytes_per_second=0, read_seconds=99.0))
+        items: list[Any] = []
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.5), aclosing(crawl.batches()) as batches:
+                async for batch in batches:
+                    items += unbatched(batch)
+        return crawl, items, fetcher
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(("seconds", "ends"), [(29.0, False), (31.0, True)])
+def test_site_seconds_ends_a_crawl_in_order(seconds: float, ends: bool) -> None:
+    crawl, items, fetcher = over_time(30.0, seconds)
+    assert len(of(UrlRecord, items)) == 10, "what was read is kept"
+    assert (crawl.over_time is not None) is ends
+    if ends:
+        assert items[-1] is crawl.over_time
+        message = "after 30 s of waiting: reading stops here; raise site_seconds (--site-seconds) to go on"
+        assert (items[-1].code, items[-1].message, items[-1].sitemap) == ("S16", message, SITE)
+    assert HELD not in {outcome.url for outcome in of(Outcome, items)}
+    assert not fetcher.open
+
+
+def test_time_of_the_consumer_does_not_count_as_time_of_the_site() -> None:
+    async def main() -> list[Any]:
+        fetcher = Played({MAP: page(*[many(500)[at : at + 2_000] for at in range(0, 40_000, 2_000)], prompt=True)})
+        items = []
+        async with asyncio.timeout(10):
+            async for batch in start(MAP, fetcher, limits=Limits(site_seconds=0.5)).batches():
+                await asyncio.sleep(0.04)  # 20 batches: more than the limit in all
+                items += batch
+        return items
+
+    assert not [problem for problem in of(Problem, asyncio.run(main())) if problem.code == "S16"]
+
+
+def test_a_stopwatch_counts_no_pause_however_many_overlap() -> None:
+    clock = Clock()
+    watch = Stopwatch(clock)
+    watch.start()
+    clock.now = 1.0
+    with watch.paused():
+        clock.now = 2.0
+        with watch.paused():
+            clock.now = 4.0
+        clock.now = 8.0
+        assert watch.seconds == 1.0
+    clock.now = 8.5
+    assert watch.seconds == 1.5
+
+
 @pytest.mark.parametrize(("rate", "complete"), [(1000, True), (1001, False)])
 def test_transfer_below_the_minimum_rate_is_ended(rate: int, complete: bool) -> None:
     body = many(800)
@@ -608,7 +676,7 @@ def in_outcome(outcome: Outcome) -> Counter[str]:
 
 
 @pytest.mark.parametrize("changes", [False, True], ids=["same bytes", "other bytes"])
-def test_a_url_that_is_given_out_later_was_never_a_problem(changes: bool) -> None:
+def test_a_url_that_is_kept_later_was_never_a_problem(changes: bool) -> None:
     """As many problems are reported as the outcome counts, also where a comment has the time of each response."""
     outside = "".join(f"<url><loc>https://other.example/{number}</loc></url>" for number in range(700))
     body = mixed(1_000).replace(b"</urlset>", outside.encode() + b"</urlset>")

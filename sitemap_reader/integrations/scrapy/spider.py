@@ -96,6 +96,7 @@ _UNTIMED: dict[str, Any] = {
     "connect_seconds": math.inf,
     "read_seconds": math.inf,
     "document_seconds": math.inf,
+    "site_seconds": math.inf,
     "min_bytes_per_second": 0,
 }
 _MAX_PER_HOST = 4
@@ -116,7 +117,7 @@ class SitemapReaderSpider(SitemapSpider):
     - `sitemap_limits`: Limits; its seconds are not used, as DOWNLOAD_TIMEOUT and RETRY_TIMES count.
 
     `-a sites=example.com,example.org` and `-a sitemap_since=7d` set them on the command line. Requests are yielded as
-    Scrapy schedules them, so that memory stays constant, and carry the UrlRecord in `meta["sitemap_record"]`. Problems
+    Scrapy schedules them, so that memory does not grow with them, and carry the UrlRecord in `meta["sitemap_record"]`. Problems
     are logged, and counted in the stats: `sitemap/problems/F01` and so on.
     """
 
