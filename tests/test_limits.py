@@ -273,6 +273,15 @@ def test_every_field_has_a_row_here_or_a_test_elsewhere() -> None:
     assert not here & ELSEWHERE.keys()
 
 
+@pytest.mark.parametrize("field", attrs.fields_dict(sr.Limits))
+def test_help_describes_every_field(field: str) -> None:
+    lines = (sr.Limits.__doc__ or "").splitlines()
+    each = attrs.fields_dict(sr.Limits)[field]
+    (at,) = [number for number, line in enumerate(lines) if line.startswith(f"    {field}: ")]
+    assert lines[at].endswith(f" = {each.default:,}".removesuffix(".0"))
+    assert lines[at + 1].strip() == each.metadata["meaning"] != ""
+
+
 @pytest.mark.parametrize("field", ELSEWHERE)
 def test_tests_named_for_other_limits_exist(field: str) -> None:
     path, name = ELSEWHERE[field].split("::")

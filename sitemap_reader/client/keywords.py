@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from functools import cache, wraps
-from inspect import Parameter, cleandoc, signature
+from functools import cache, partial, wraps
+from inspect import Parameter, cleandoc, isasyncgenfunction, iscoroutinefunction, signature
 from textwrap import fill
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from datetime import datetime
     from pathlib import Path
-
-    import aiohttp
 
     from ..fetch.client import Fetcher
     from ..frontier.filters import Moment, Pattern, Undated
@@ -46,7 +44,7 @@ R = TypeVar("R")
 
 
 class ReaderOptions(TypedDict, total=False):
-    """The keywords of SitemapReader, for the functions that pass them on."""
+    """The keywords of SitemapReader, for the functions that pass them on: all but `session`."""
 
     user_agent: str
     headers: Mapping[str, str] | Iterable[tuple[str, str]]
@@ -63,7 +61,6 @@ class ReaderOptions(TypedDict, total=False):
     per_host: int
     delay: float
     limits: Limits
-    session: aiohttp.ClientSession | None
     fetcher: Fetcher | None
     extras: bool
     feed_fallback: FeedFallback | None
@@ -135,8 +132,7 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
     # of SitemapReader
     "user_agent": (
         '"sitemap-reader/VERSION"',
-        "The User-Agent header, also matched against robots.txt groups. A `session` that has one sends its own by "
-        "default.",
+        "The User-Agent header, also matched against robots.txt groups.",
     ),
     "headers": (
         "()",
@@ -177,7 +173,8 @@ KEYWORDS: Mapping[str, tuple[str, str]] = {
     "limits": ("Limits()", "Limits of sizes, counts and seconds, each with its unit in its name: see help(sr.Limits)."),
     "session": (
         "None",
-        "Your aiohttp.ClientSession, which stays open; its connector has to be a sr.fetch.guarded_connector().",
+        "Your aiohttp.ClientSession, which stays open; its connector has to be a sr.fetch.guarded_connector(). Its "
+        "User-Agent, if it has one, is the default of `user_agent`.",
     ),
     "fetcher": ("None", "A sr.fetch.Fetcher that replaces the network."),
     "extras": ("False", "True keeps elements without a field of their own in UrlRecord.extras."),
@@ -343,10 +340,11 @@ def checked_keywords(
                 name = min(kwargs.keys() - allowed)
                 known = [each for each in (*own, *passed_on) if each != "self"]
                 raise UnknownKeyword(_message(_display_name(function), name, kwargs[name], known, elsewhere or {}))
-            for name in kwargs.keys() & _VALUES.keys():
-                types, wanted = _VALUES[name]
-                if not isinstance(kwargs[name], types):
-                    raise UsageError(f"{name} is {wanted}, not {kwargs[name]!r:.60}")
+            for name, value in kwargs.items():
+                types, wanted = _VALUES.get(name, ((object,), ""))
+                if not isinstance(value, types):
+                    raise UsageError(f"{name} is {wanted}, not {value!r:.60}")
+                check_is_called(name, value)
             return function(*args, **kwargs)
 
         expanded = [_parameter(name, kind, meanings) for name, kind in passed_on.items()]
@@ -356,6 +354,18 @@ def checked_keywords(
         return checked
 
     return decorate
+
+
+def check_is_called(name: str, value: object) -> None:
+    """UsageError for an async function: it is called as any other, and what it returns is never awaited."""
+    while isinstance(value, partial):
+        value = value.func
+    if any(map(_is_async, (value, getattr(value, "__call__", None)))):  # noqa: B004 - not whether it can be called
+        raise UsageError(f"{name} is called, and not awaited: give a function made by def, not by async def")
+
+
+def _is_async(function: object) -> bool:
+    return iscoroutinefunction(function) or isasyncgenfunction(function)
 
 
 class _Default:
@@ -408,6 +418,8 @@ def _message(
 ) -> str:
     """The text of the error: the keyword that is unknown, and what to write in its place."""
     start = f"{function} has no keyword {name}"
+    if name == "session" and name not in known and not elsewhere:
+        return f"{start}, which belongs to the loop that made it: use `async with SitemapReader(session=...)`"
     if suggested := _suggestion(name, value):
         keyword = suggested.partition("=")[0]
         if keyword in known:

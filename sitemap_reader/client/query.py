@@ -15,6 +15,7 @@ from ..frontier.revalidation import Trust
 from ..model.errors import UsageError
 from ..model.limits import MOST_DELAY_SECONDS
 from .dedupe import UrlSet
+from .keywords import check_is_called
 from .summary import SummaryBuilder
 from .thread_bridge import CallbackGuard, wrap_callback
 
@@ -102,6 +103,7 @@ class UrlQuery:
 
     def _follow(self) -> Callable[[SitemapRef], bool] | None:
         if callable(self.follow):
+            check_is_called("follow", self.follow)
             return wrap_callback(self.follow)
         patterns = make_patterns("follow", self.follow)
         return (lambda ref: patterns.find_in(ref.loc)) if patterns else None

@@ -60,7 +60,7 @@ _METHOD_KEYWORDS = {
     "its urls()": (*QueryOptions.__annotations__,),
     "its changes()": ("state", *SyncOptions.__annotations__),
 }
-_READER_KEYWORDS = {"SitemapReader": (*ReaderOptions.__annotations__,)}
+_READER_KEYWORDS = {"SitemapReader": (*ReaderOptions.__annotations__, "session")}
 
 
 class SitemapReader:

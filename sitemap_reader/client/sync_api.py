@@ -10,7 +10,6 @@ from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from ..model.errors import UsageError
 from .keywords import CHANGES_KEYWORDS, ChangesOptions, ReaderOptions, UrlsOptions, checked_keywords
 from .query import UrlQuery
 from .reader import SitemapReader
@@ -74,7 +73,7 @@ def page_responses(
 
     A `fetcher` among the options is used on another event loop than that on which the sitemaps were read.
     """
-    reader = _own_reader(options)
+    reader = SitemapReader(**options)
 
     async def fetch(put: Callable[[Any], Awaitable[None]]) -> None:
         async def put_one(response: PageResponse) -> None:
@@ -133,7 +132,7 @@ def discover(
     What robots.txt names and the target itself are always listed; well-known paths only if they hold a sitemap, or if
     the host refused them or robots.txt: then with the status, and a `problem`. Callbacks run in another thread.
     """
-    reader = _own_reader(options)
+    reader = SitemapReader(**options)
 
     async def run() -> list[Candidate]:
         async with reader:
@@ -158,11 +157,4 @@ def reader_and_rest(options: UrlsOptions | ChangesOptions) -> tuple[SitemapReade
     """A reader with its own keywords, and the other keywords."""
     rest: dict[str, Any] = {**options}
     reading = {name: rest.pop(name) for name in ReaderOptions.__annotations__ if name in rest}
-    return _own_reader(reading), rest  # type: ignore[arg-type]
-
-
-def _own_reader(options: ReaderOptions) -> SitemapReader:
-    """A reader for the event loop of another thread; UsageError for a session, which belongs to the caller's loop."""
-    if options.get("session") is not None:
-        raise UsageError("session belongs to the loop that made it: use `async with SitemapReader(session=...)`")
-    return SitemapReader(**options)
+    return SitemapReader(**reading), rest

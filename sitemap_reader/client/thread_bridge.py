@@ -10,6 +10,7 @@ import asyncio
 import threading
 import time
 from contextlib import closing, suppress
+from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -120,7 +121,8 @@ class Bridge:
 
     def batches(self, on_wait: Callable[[], None]) -> Iterator[Batch]:
         """The batches, once; `on_wait` is called every 0.2 s while there is none."""
-        thread = threading.Thread(target=self._work, name=THREADS, daemon=True)
+        # The caller's context: a trace of the requests has the span around this loop as its parent.
+        thread = threading.Thread(target=copy_context().run, args=(self._work,), name=THREADS, daemon=True)
         try:
             thread.start()
         finally:

@@ -42,51 +42,62 @@ MOST_DELAY_SECONDS = 3_600.0  # of the caller's own delay
 _MOST_GZIP_LAYERS = 100  # each is a stage of decompression
 
 
+def _limit(default: float, meaning: str) -> Any:
+    """A field with its meaning, which completes the docstring of Limits."""
+    return attrs.field(default=default, metadata={"meaning": meaning})
+
+
 @attrs.frozen
 class Limits:
-    """Safety limits; each name ends in its unit or says what it counts."""
+    """Safety limits; each name ends in its unit, or says what it counts."""
 
     # one document
-    max_wire_bytes: int = 200 * MIB  #: as they are sent, packed or not
-    max_decoded_bytes: int = 200 * MIB
-    max_entries: int = 1_000_000
-    max_entry_bytes: int = 4 * MIB
-    max_entry_elements: int = 20_000
-    max_entry_problems: int = 1_000  #: reported of one entry, each with its text
-    max_entry_repairs: int = 1_000  #: places of one entry that are repaired
-    max_repairs: int = 1_000_000  #: places of the document that are repaired: characters, structure
-    max_faults: int = 100_000  #: places of the document where its structure breaks; a costly one counts more than once
-    max_work_per_byte: int = 140  #: steps, of some 10 ns, for each decoded byte (and 64 KiB more): damage takes many
-    max_prefixes: int = 64  #: undeclared ones that are declared for the document
-    max_shared_characters: int = 4 * MIB  #: what the media of an item have in common, copied to each
-    max_token_bytes: int = MIB  #: one XML token, one line, the text of one element
-    max_xml_depth: int = 64
-    max_attributes: int = 256
-    max_gzip_layers: int = 2
-    max_gzip_members: int = 10_000
-    max_fallback_bytes: int = 2 * MIB  #: what feedparser is given
-    fallback_seconds: float = 10.0
-    fallback_memory_bytes: int = 512 * MIB
+    max_wire_bytes: int = _limit(200 * MIB, "as they are sent, packed or not")
+    max_decoded_bytes: int = _limit(200 * MIB, "unpacked, of one document")
+    max_entries: int = _limit(1_000_000, "of one document")
+    max_entry_bytes: int = _limit(4 * MIB, "of one entry, with its tags")
+    max_entry_elements: int = _limit(20_000, "of one entry")
+    max_entry_problems: int = _limit(1_000, "reported of one entry, each with its text")
+    max_entry_repairs: int = _limit(1_000, "places of one entry that are repaired")
+    max_repairs: int = _limit(1_000_000, "places of the document that are repaired: characters, structure")
+    max_faults: int = _limit(
+        100_000, "places of the document where its structure breaks; a costly one counts more than once"
+    )
+    max_work_per_byte: int = _limit(
+        140, "steps, of some 10 ns, for each decoded byte (and 64 KiB more): damage takes many"
+    )
+    max_prefixes: int = _limit(64, "undeclared ones that are declared for the document")
+    max_shared_characters: int = _limit(4 * MIB, "what the media of an item have in common, copied to each")
+    max_token_bytes: int = _limit(MIB, "one XML token, one line, the text of one element")
+    max_xml_depth: int = _limit(64, "levels of nested elements")
+    max_attributes: int = _limit(256, "of one element")
+    max_gzip_layers: int = _limit(2, "a gzip file in a gzip file has two")
+    max_gzip_members: int = _limit(10_000, "of one document, each packed by itself")
+    max_fallback_bytes: int = _limit(2 * MIB, "what feedparser is given")
+    fallback_seconds: float = _limit(10.0, "until feedparser's process is ended")
+    fallback_memory_bytes: int = _limit(512 * MIB, "of feedparser's process")
 
     # one site
-    max_index_depth: int = 5
-    max_documents: int = 100_000
-    max_site_bytes: int = 10 * GIB  #: decoded, all documents together
-    site_seconds: float = math.inf  #: from its first request on, but for those in which the caller takes no more
-    max_proof_hosts: int = 100  #: whose robots.txt is fetched only because an index or sitemap lists URLs there
-    max_robots_bytes: int = 500 * KIB  #: RFC 9309 2.5
-    max_robots_redirects: int = 5  #: RFC 9309 2.3.1.2
-    max_redirects: int = 10
-    max_crawl_delay_seconds: float = 30.0  #: a host that states more is skipped; MOST_CRAWL_DELAY_SECONDS at most
+    max_index_depth: int = _limit(5, "indexes below each other")
+    max_documents: int = _limit(100_000, "known ones, of one site")
+    max_site_bytes: int = _limit(10 * GIB, "decoded, all documents together")
+    site_seconds: float = _limit(math.inf, "from its first request on, but for those in which the caller takes no more")
+    max_proof_hosts: int = _limit(100, "whose robots.txt is fetched only because an index or sitemap lists URLs there")
+    max_robots_bytes: int = _limit(500 * KIB, "RFC 9309 2.5")
+    max_robots_redirects: int = _limit(5, "RFC 9309 2.3.1.2")
+    max_redirects: int = _limit(10, "of one document")
+    max_crawl_delay_seconds: float = _limit(
+        30.0, "a host that states more is skipped; MOST_CRAWL_DELAY_SECONDS at most"
+    )
 
     # one request
-    connect_seconds: float = 10.0
-    read_seconds: float = 30.0  #: silence between two bytes
-    document_seconds: float = 300.0  #: network time of one document: all its tries, heads and bodies
-    min_bytes_per_second: int = KIB  #: measured once min_rate_after_seconds have passed
-    min_rate_after_seconds: float = 30.0  #: also for a response's head, beyond connect_seconds and read_seconds
-    max_wait_seconds: float = 60.0  #: the longest Retry-After that is waited for
-    tries: int = 3
+    connect_seconds: float = _limit(10.0, "to connect to a server")
+    read_seconds: float = _limit(30.0, "silence between two bytes")
+    document_seconds: float = _limit(300.0, "network time of one document: all its tries, heads and bodies")
+    min_bytes_per_second: int = _limit(KIB, "measured once min_rate_after_seconds have passed")
+    min_rate_after_seconds: float = _limit(30.0, "also for a response's head, beyond connect_seconds and read_seconds")
+    max_wait_seconds: float = _limit(60.0, "the longest Retry-After that is waited for")
+    tries: int = _limit(3, "of one request, the first included")
 
     def __attrs_post_init__(self) -> None:
         """UsageError for a value that is not a number of the field's type, 0 or more; a float may be infinite."""
@@ -100,6 +111,19 @@ class Limits:
             raise UsageError(f"Limits: max_gzip_layers must be {_MOST_GZIP_LAYERS} at most")
         if self.max_crawl_delay_seconds > MOST_CRAWL_DELAY_SECONDS:
             raise UsageError(f"Limits: max_crawl_delay_seconds must be {MOST_CRAWL_DELAY_SECONDS:g} at most")
+
+
+def _help_text() -> str:
+    """`name: type = default` and, indented, the meaning, of each limit."""
+    lines = []
+    for field in attrs.fields(Limits):
+        default = f"{field.default:,}".removesuffix(".0")
+        lines += [f"    {field.name}: {field.type} = {default}", f"        {field.metadata['meaning']}"]
+    return "\n".join(lines)
+
+
+if Limits.__doc__ is not None:  # python -OO removes docstrings
+    Limits.__doc__ = f"{Limits.__doc__}\n\nFields:\n{_help_text()}"
 
 
 def checked_limits(limits: object) -> Limits:

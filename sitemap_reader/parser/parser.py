@@ -467,7 +467,7 @@ _FILE_BYTES = 64 * 1024  # bytes per read of a file
 
 
 def iter_parse(
-    chunks: Iterable[bytes],
+    chunks: Iterable[bytes] | IO[bytes],
     *,
     url: str | None = None,
     content_type: str | None = None,
@@ -479,8 +479,8 @@ def iter_parse(
 ) -> Iterator[Item]:
     """Yields the document's UrlRecords, SitemapRefs and Problems as its bytes arrive, then one Outcome.
 
-    Memory does not grow with the size of the document. `chunks` are pieces of the body, cut anywhere; the options are
-    those of SitemapParser; credentials in `url` are removed.
+    Memory does not grow with the size of the document. `chunks` are pieces of the body, cut anywhere, or a binary file;
+    the options are those of SitemapParser; credentials in `url` are removed.
     """
     if isinstance(chunks, bytes | bytearray | memoryview | str):
         raise UsageError("chunks must be an iterable of bytes; parse() takes a whole body")
@@ -493,7 +493,7 @@ def iter_parse(
         extras=extras,
         feed_fallback=feed_fallback,
     )
-    for chunk in chunks:
+    for chunk in _chunks(chunks) if hasattr(chunks, "read") else chunks:  # type: ignore[arg-type] # it is no Iterable then
         for piece in parser.pieces(chunk):
             yield from piece
         if parser.stopped:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -17,6 +18,7 @@ Result = TypeVar("Result")
 class ThreadPool:
     """Runs calls in at most `size` threads, each started when all others are busy; one thread keeps their order.
 
+    Each call has the contextvars of its caller: it may be a callback of the user.
     Cancelling a caller does not stop its call. StopIteration is not supported.
     """
 
@@ -33,7 +35,7 @@ class ThreadPool:
     def submit(self, function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Future[Result]:
         """Begins a call; its future is also done when the call ends after its caller was cancelled."""
         self._executor = self._executor or ThreadPoolExecutor(self._size, self._name)
-        call = self._executor.submit(partial(function, *args, **kwargs))
+        call = self._executor.submit(copy_context().run, partial(function, *args, **kwargs))
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)
         return call

@@ -20,7 +20,7 @@ from ..model.limits import Limits
 from ..serialize.jsonl import stamp
 
 # Keywords of SitemapReader that cannot be sent to another process.
-_NOT_SENT = ("session", "fetcher", "record")
+_NOT_SENT = ("fetcher", "record")
 
 
 @attrs.frozen

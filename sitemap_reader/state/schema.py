@@ -332,7 +332,7 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
     name = os.fspath(path)
     if not name:
         raise StateError("the name of the state file is empty")
-    is_read_only = not create and os.path.exists(name) and not _may_write(name)
+    is_read_only = not create and os.path.exists(name) and not may_write(name)
     if is_read_only and _has_wal(name):
         reason = f"is in use, or was left by a run that was killed ({name}-wal)"
         raise StateError(f"{name} {reason}; only a user who may write it can open it", is_unwritable=True)
@@ -348,7 +348,7 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
     return db
 
 
-def _may_write(name: str) -> bool:
+def may_write(name: str) -> bool:
     """Whether the file and its folder are writable; SQLite writes its WAL beside the file first."""
     return os.access(name, os.W_OK) and os.access(os.path.dirname(os.path.realpath(name)), os.W_OK)
 
@@ -383,9 +383,13 @@ def allow_interrupts(db: sqlite3.Connection) -> None:
     db.set_progress_handler(lambda: None, _SIGNAL_STEPS)
 
 
-def open_temporary_state() -> sqlite3.Connection:
-    """An empty state without a file."""
+def open_temporary_state(name: str = "") -> sqlite3.Connection:
+    """A state without a file: a copy of the file of this name, which is only read, or an empty one if there is none."""
     db = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+    if os.path.exists(name):
+        with sqlite_errors(name), closing(open_state(name, create=False)) as stored:
+            stored.backup(db)
+        return db
     for script in _MIGRATIONS:
         execute_all(db, script)
     return db

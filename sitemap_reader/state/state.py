@@ -82,7 +82,7 @@ class State:
 
     StateError where there is no file (unless it may `create` one), where it is no state, damaged, of a newer version,
     or in use by another process. A file without write permission can be read, and not used by a run. With `scratch` the
-    state is temporary, and has no file.
+    state is temporary, and has no file: it begins with what the named file has, if there is one.
 
     `shared_by` is the number of streams that use it at once. With more than one, a stream that is closed early does not
     roll back: each batch has to be taken to its end, and the file should be a copy that can be discarded.
@@ -93,7 +93,7 @@ class State:
     ) -> None:
         self.name = os.fspath(path)
         self.shared_by = shared_by
-        self.db: sqlite3.Connection = open_temporary_state() if scratch else open_state(path, create=create)
+        self.db: sqlite3.Connection = open_temporary_state(self.name) if scratch else open_state(path, create=create)
 
     def __enter__(self) -> Self:
         return self

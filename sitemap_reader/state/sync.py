@@ -26,7 +26,7 @@ from .diff_rules import HELD_BACK_FOR, Departure, DocumentChanges, is_mass_remov
 from .document_buffer import SPILL_MEMORY_BYTES, DocumentBuffer, SpillBuffer
 from .documents import SiteDocuments, expires
 from .rows import columns_of
-from .schema import decode_value, only_row, sqlite_errors
+from .schema import decode_value, may_write, only_row, sqlite_errors
 from .state import State, settings_of
 from .urls import SiteUrls
 
@@ -327,10 +327,11 @@ class StateSync:
 
 
 def _opened(state: str | os.PathLike[str], *, dry_run: bool) -> State:
-    """Opens the state file; a dry run does not create one."""
+    """Opens the state file; a dry run does not create one, and needs no permission to write it."""
     if not isinstance(state, str | os.PathLike):
         raise UsageError(f"state is the name of a file, or a State, not {state!r}")
-    return State(state, create=True, scratch=dry_run and not os.path.exists(state))
+    is_writable = os.path.exists(state) and may_write(os.fspath(state))
+    return State(state, create=True, scratch=dry_run and not is_writable)
 
 
 def settings_difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:

@@ -76,7 +76,10 @@ class WatchedChange(Change):
         return cls(**fields, seq=own["seq"], at=datetime.fromisoformat(own["at"]), site=own["site"])
 
 
-@checked_keywords(WatchOptions, meanings=CHANGES_KEYWORDS)
+_STATE = "The state file, which is created if it does not exist; with `shard` the folder of such files."
+
+
+@checked_keywords(WatchOptions, meanings={**CHANGES_KEYWORDS, "state": ("", _STATE)})
 def watch(
     hosts: str | Path | Iterable[str],
     *,

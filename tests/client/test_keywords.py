@@ -72,7 +72,20 @@ def test_defaults_in_the_tables_are_those_of_the_functions() -> None:
 
 
 def test_options_of_the_reader_are_its_keywords() -> None:
-    assert {*ReaderOptions.__annotations__} == {*keywords_of(sr.SitemapReader)}
+    assert {*ReaderOptions.__annotations__, "session"} == {*keywords_of(sr.SitemapReader)}
+
+
+SYNC = [sr.urls, sr.changes, sr.discover, sr.audit, sr.snapshot, sr.watch, sr.scale.harvest]
+
+
+@pytest.mark.parametrize("function", SYNC)
+def test_a_session_is_for_a_reader_of_its_loop_only(function: Callable[..., Any]) -> None:
+    assert "session" not in inspect.signature(function).parameters
+    assert "session" not in (function.__doc__ or "").replace("(but for session,", "")
+    remedy = r"session, which belongs to the loop .* `async with SitemapReader\(session="
+    with pytest.raises(sr.UsageError, match=remedy):
+        function("example.com", session=object())
+    assert "session" in inspect.signature(sr.SitemapReader).parameters
 
 
 def test_options_of_a_query_are_its_fields() -> None:

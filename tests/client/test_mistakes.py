@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +16,7 @@ from sitemap_reader.client.keywords import FOREIGN_KEYWORDS
 from sitemap_reader.model.errors import UnknownKeyword
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
 SHOP = Path(__file__).parents[2] / "corpus" / "sites" / "shop"
 
@@ -228,3 +230,58 @@ def test_decorated_functions_keep_their_signature() -> None:
     assert inspect.iscoroutinefunction(sr.SitemapReader.discover.__wrapped__)  # type: ignore[attr-defined]
     assert (sr.urls.__name__, sr.urls.__module__) == ("urls", "sitemap_reader.client.sync_api")
     assert sr.urls.__doc__.startswith("A stream of every URL")  # type: ignore[union-attr]
+
+
+# --- async functions, which are never awaited ---
+
+
+async def returns_false(ref: object) -> bool:
+    return False
+
+
+class AsyncCallable:
+    async def __call__(self, item: object) -> bool:
+        return False
+
+    async def method(self, item: object) -> bool:
+        return False
+
+
+async def generator(item: object) -> AsyncIterator[None]:
+    yield
+
+
+ASYNC = [
+    returns_false,
+    AsyncCallable(),
+    AsyncCallable().method,
+    partial(returns_false),
+    partial(AsyncCallable()),
+    generator,
+]
+
+
+@pytest.mark.parametrize("function", ASYNC, ids=repr)
+@pytest.mark.parametrize("keyword", ["follow", "on_outcome", "on_item", "on_progress", "on_wait"])
+def test_an_async_callback_is_a_usage_error(keyword: str, function: Any) -> None:
+    with pytest.raises(sr.UsageError, match=f"{keyword} is called, and not awaited: give a function made by def"):
+        sr.urls(SHOP, **{keyword: function})
+
+
+def test_an_async_callback_is_a_usage_error_everywhere(tmp_path: Path) -> None:
+    state = tmp_path / "state.db"
+    for keyword in ("follow", "on_document", "clock"):
+        with pytest.raises(sr.UsageError, match=f"{keyword} is called, and not awaited"):
+            sr.changes(SHOP, state=state, **{keyword: returns_false})
+    with pytest.raises(sr.UsageError, match="on_item is called, and not awaited"):
+        sr.discover(SHOP, on_item=returns_false)
+    with pytest.raises(sr.UsageError, match="stop is called, and not awaited"):
+        sr.audit(SHOP, stop=returns_false)
+
+    async def main() -> None:
+        async with sr.SitemapReader() as reader:
+            for keyword in ("follow", "on_outcome"):
+                with pytest.raises(sr.UsageError, match=f"{keyword} is called, and not awaited"):
+                    reader.urls(SHOP, **{keyword: returns_false})
+
+    asyncio.run(main())

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import threading
 import time
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from pathlib import Path
 from queue import Empty
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import sitemap_reader as sr
 from sitemap_reader.client.thread_bridge import TimedQueue
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 
 def test_items_come_in_order_and_waiting_ends() -> None:
@@ -37,3 +46,52 @@ def test_a_signal_handler_that_outlasts_the_timeout_does_not_delay_its_end() -> 
     finally:
         late.cancel()
         signal.signal(signal.SIGTERM, before)
+
+
+SPAN: ContextVar[str] = ContextVar("SPAN", default="none")
+
+
+class TracingFetcher:
+    """Answers from the recorded shop, and notes the span in which each request is made."""
+
+    def __init__(self) -> None:
+        self.spans: set[str] = set()
+        self._pages = sr.fetch.ReplayFetcher(Path(__file__).parents[2] / "corpus" / "sites" / "shop")
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Any) -> AsyncIterator[Any]:
+        self.spans.add(SPAN.get())
+        async with self._pages.fetch(url, headers) as response:
+            yield response
+
+
+def test_requests_and_callbacks_of_a_sync_stream_have_the_contextvars_of_its_caller(tmp_path: Path) -> None:
+    """A trace of the requests has the caller's span as its parent."""
+    fetcher, documents = TracingFetcher(), set()
+    token = SPAN.set("crawl")
+    try:
+        assert len(list(sr.urls("shop.example", fetcher=fetcher))) == 640
+        sr.discover("shop.example", fetcher=fetcher)
+        state = tmp_path / "state.db"
+        changes = sr.changes(
+            "shop.example", state=state, fetcher=fetcher, on_document=lambda _: documents.add(SPAN.get())
+        )
+        list(changes)
+    finally:
+        SPAN.reset(token)
+    assert (fetcher.spans, documents) == ({"crawl"}, {"crawl"})
+
+
+def test_callbacks_of_changes_have_the_contextvars_of_their_task(tmp_path: Path) -> None:
+    documents: set[str] = set()
+
+    async def main() -> None:
+        SPAN.set("task")
+        async with sr.SitemapReader(fetcher=TracingFetcher()) as reader:
+            on_document = lambda _: documents.add(SPAN.get())  # noqa: E731
+            async with reader.changes("shop.example", state=tmp_path / "s.db", on_document=on_document) as changes:
+                async for _ in changes:
+                    pass
+
+    asyncio.run(main())
+    assert documents == {"task"}

@@ -188,3 +188,18 @@ def test_path_given_as_body_is_never_opened(tmp_path: Path) -> None:
         sr.parse(str(path))
     document = sr.parse(str(path.rename(tmp_path / "sitemap")))
     assert (document.urls, [problem.code for problem in document.problems]) == ([], ["S15"])
+
+
+def test_a_file_is_parsed_in_pieces_as_a_whole() -> None:
+    class Reads:
+        """An object with read() alone, such as the body of a response of S3."""
+
+        def __init__(self) -> None:
+            self.read = io.BytesIO(b"<urlset>" + b"".join(map(entry, range(3_000))) + b"</urlset>").read
+
+    url = "https://example.com/s.xml"
+    found = [item for item in sr.iter_parse(Reads(), url=url) if isinstance(item, sr.UrlRecord)]  # type: ignore[arg-type]
+    assert found == sr.parse(Reads(), url=url).urls  # type: ignore[arg-type]
+    assert len(found) == 3_000
+    with pytest.raises(sr.UsageError, match="binary mode"):
+        list(sr.iter_parse(io.StringIO("<urlset/>")))  # type: ignore[arg-type]

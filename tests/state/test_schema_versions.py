@@ -130,6 +130,15 @@ def test_a_read_only_file_raises(state: Path, site: World) -> None:
     assert caught.value.is_unwritable
 
 
+def test_a_dry_run_needs_no_permission_to_write(state: Path, site: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = state.read_bytes()
+    expected = site.run(state, dry_run=True).changes
+    monkeypatch.setattr(statefile.os, "access", lambda *_: False)
+    assert site.run(state, dry_run=True).changes == expected
+    assert state.read_bytes() == before
+    assert [*state.parent.iterdir()] == [state]
+
+
 def test_read_only_state_can_be_opened_for_reading(state: Path, site: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """No file is left beside it, which its owner might not be able to write."""
     before = state.read_bytes()

@@ -117,8 +117,8 @@ class SitemapReaderSpider(SitemapSpider):
     - `sitemap_limits`: Limits; its seconds are not used, as DOWNLOAD_TIMEOUT and RETRY_TIMES count.
 
     `-a sites=example.com,example.org` and `-a sitemap_since=7d` set them on the command line. Requests are yielded as
-    Scrapy schedules them, so that memory does not grow with them, and carry the UrlRecord in `meta["sitemap_record"]`. Problems
-    are logged, and counted in the stats: `sitemap/problems/F01` and so on.
+    Scrapy schedules them, so that memory does not grow with their number, and carry the UrlRecord in
+    `meta["sitemap_record"]`. Problems are logged, and counted in the stats: `sitemap/problems/F01` and so on.
     """
 
     sites: str | Sequence[str] = ()
