@@ -12,7 +12,7 @@ from sitemap_reader.model.limits import Limits
 from sitemap_reader.parser.content.decoder import Decoder
 from sitemap_reader.parser.content.gzip import IDLE_SLICES, SLICE_BYTES
 
-BODY = b"<?xml version='1.0'?>\n<urlset>" + b"<url><loc>https://example.com/%d</loc></url>" * 1600 + b"</urlset>"
+BODY = b"<?xml version='1.0'?>\n<urlset>" + b"<url><loc>https://example.com/a</loc></url>" * 1600 + b"</urlset>"
 SHORT = b"https://e.com/"
 
 
