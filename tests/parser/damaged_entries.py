@@ -435,9 +435,11 @@ IN_A_TITLE: Rows = [
     ("]]>", "a ]]> b", "a ]]> b", "]]> -> ]]&gt;"),
     ("exclamation mark", "a <! b", "a <! b", "<! -> &lt;!"),
     ("angled letters", "<a>x", "x", "+ </a>"),
+    ("to a surrogate pair", "&#55357;&#56832;", "\U0001f600", "&#55357;&#56832; -> &#128512;, one character"),
+    ("to a pair in hexadecimal", "&#xd83D;&#x0DE00;", "\U0001f600", "&#xd83D;&#x0DE00; -> &#128512;, one character"),
     (
-        "to half a surrogate pair", "&#55357;&#56832;", "&#55357;&#56832;", "&#55357; -> &amp;#55357;",
-        "&#56832; -> &amp;#56832;",
+        "to halves of surrogate pairs", "&#56832;&#55357;", "&#56832;&#55357;", "&#56832; -> &amp;#56832;",
+        "&#55357; -> &amp;#55357;",
     ),
     ("beyond Unicode", "&#xFFFFFF;", "&#xFFFFFF;", "&#xFFFFFF; -> &amp;#xFFFFFF;"),
     ("with very many digits", "&#999999999999;", "&#999999999999;", "&#999999999999; -> &amp;#999999999999;"),

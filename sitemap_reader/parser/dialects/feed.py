@@ -269,10 +269,10 @@ def atom_vocabulary(namespace: str) -> Vocabulary:
 
 
 def rss_entries(item: Entry, limits: Limits) -> list[RawEntry]:
-    """The RawEntry of an RSS item: its first `link` that is not empty, else a `guid` that is a permalink."""
+    """The RawEntry of an RSS item: its first `link` that is not empty, else a permalink `guid`, else a link of Atom."""
     links = list(filter(_is_link, item.element))
-    link = links[0] if links else next((child for child in item.element if _is_permalink(child)), None)
-    loc = _text(link) if link is not None else ""
+    link = links[0] if links else _first(item, _is_permalink, _is_atom_link)
+    loc = "" if link is None else _href(link) if link.tag == "atom:link" else _text(link)
     problems = list(item.problems)
     other = next((text for child in links if (text := _text(child)) != loc), None)
     if other:
@@ -285,6 +285,10 @@ def _is_link(child: Element) -> bool:
     return child.tag == "link" and bool(_text(child))
 
 
+def _is_atom_link(child: Element) -> bool:
+    return child.tag == "atom:link" and _is_href_of_page(child)
+
+
 def _is_permalink(child: Element) -> bool:
     """RSS 2.0: a guid is a permalink unless declared otherwise; one that is not a URL never is."""
     if child.tag != "guid" or not is_web_url(_text(child)):
@@ -294,15 +298,42 @@ def _is_permalink(child: Element) -> bool:
 
 
 def atom_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
-    """The RawEntry of an Atom entry: its first alternate link (RFC 4287 4.2.7.2), not one in its `source`."""
-    link = next(filter(_is_alternate, entry.element), None)
-    loc = _href(link) if link is not None else ""
-    return _raw(entry, link, loc, ATOM_DATES, list(entry.problems), limits)
+    """The RawEntry of an Atom entry: its first alternate link (RFC 4287 4.2.7.2), not one in its `source`.
+
+    Without one, a `link` that is written as in RSS, `<link>https://...</link>`.
+    """
+    link = _first(entry, _is_alternate, _is_rss_link)
+    loc = "" if link is None else _href(link)
+    problems = list(entry.problems)
+    if link is not None and not loc:
+        loc = _text(link)
+        problems.append(
+            report("S11", "a <link> without href: its text is used", line=entry.line, field="link", raw=loc)
+        )
+    return _raw(entry, link, loc, ATOM_DATES, problems, limits)
+
+
+def _first(item: Entry, is_usual: Callable[[Element], bool], is_other: Callable[[Element], bool]) -> Element | None:
+    """The first usual link of an item; if it has none, the first other one, unless the usual one may be cut off."""
+    kinds = (is_usual,) if item.is_cut else (is_usual, is_other)
+    return next((child for is_one in kinds for child in item.element if is_one(child)), None)
 
 
 def _is_alternate(child: Element) -> bool:
-    """A link without `rel` is an alternate."""
-    return child.tag == "link" and (child.get("rel") or "alternate").strip().lower() in ALTERNATE and bool(_href(child))
+    return child.tag == "link" and _is_href_of_page(child)
+
+
+def _is_href_of_page(link: Element) -> bool:
+    """Whether a link of Atom has an href that is the page: with the rel `alternate`, or without one."""
+    return bool(_href(link)) and _relation(link) in ALTERNATE
+
+
+def _is_rss_link(child: Element) -> bool:
+    return child.tag == "link" and not _href(child) and _relation(child) in ALTERNATE and is_web_url(_text(child))
+
+
+def _relation(link: Element) -> str:
+    return (link.get("rel") or "alternate").strip().lower()
 
 
 def _raw(

@@ -249,7 +249,7 @@ _CLOCK = r"""
     (?P<hour>\d\d?) : (?P<minute>\d\d) (?: : (?P<second>\d\d) (?: \. (?P<fraction>\d{1,9}) )? )?
     (?: [ ]? (?P<half>[ap]) \.?m\b\.? )?
 """
-_ZONE = rf"(?: [ ]? (?P<zone> Z | [+-]\d\d:?\d\d | {_ZONE_NAMES} ) (?: \s? \( [^()]{{0,60}} \) )? )?"
+_ZONE = rf"(?: [ ]? (?P<zone> Z | [+-]\d\d:?\d\d | {_ZONE_NAMES} ) (?: \s? \( [A-Za-z ]{{2,40}} \) )? )?"
 _AT = rf"(?: [\s,]{{1,3}} (?: at \s )? {_CLOCK} {_ZONE} )?"
 # Dates with the name of the month, and a year of four digits: no order is a guess. All repetitions have a limit, as six
 # patterns are tried for each text that is no date.

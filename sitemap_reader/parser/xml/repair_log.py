@@ -24,6 +24,7 @@ DAMAGE_KINDS = {
     "link of a damaged feed dropped": re.compile(r"^dropped, as feedparser|^feedparser cannot read it"),
     "further repairs, not reported each": re.compile(r"^[\d,]+ more places were repaired"),
     "raw & read as &amp;": re.compile(r"^a bare & was read as|^&\S* was read as &amp;"),
+    "surrogate pair read as its character": re.compile(r"^&#\w+;&#\w+; was read as &#\d+;, one character$"),
     "HTML entity read as its character": re.compile(r"^the HTML entity "),
     "control character kept": re.compile(
         r"control characters? (?:was|were) kept(?:$|: )|^control characters stand in a tag"

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..replay_buffer import ReplayBuffer
 
 _CONTROLS = rb"(?: [\x00-\x08\x0b\x0c\x0e-\x1f] | \xef\xbf[\xbe\xbf] )+"  # not allowed by XML 1.0 2.2
+# The halves of a surrogate pair, U+D800 to U+DBFF and U+DC00 to U+DFFF, as numbers.
+_HIGH_HALF = rb"0* (?: x0*[dD][89abAB][0-9a-fA-F]{2} | 55(?:29[6-9]|[3-9][0-9]{2}) | 56(?:[0-2][0-9]{2}|3[01][0-9]) )"
+_LOW_HALF = rb"0* (?: x0*[dD][c-fC-F][0-9a-fA-F]{2} | 5(?:63[2-9]|6[4-9][0-9]|7[0-2][0-9]|73[0-3])[0-9] | 5734[0-3] )"
 # %s: what white space XML replaces, by a line feed in text (2.11), by a space in attributes (3.3.3).
 _SPECIAL = (
     rb"(?P<controls> "
@@ -26,6 +29,11 @@ _SPECIAL = (
     + rb""" )
     | (?P<space> \r\n? | %s )
     | & (?: (?P<plain> amp | lt | gt | quot | apos ) ;              # XML 1.0 4.6: these need no declaration
+          | \# (?P<pair> """
+    + _HIGH_HALF
+    + rb" ; &\# "
+    + _LOW_HALF
+    + rb""" ) ;
           | \# (?P<number> [0-9]+ | x[0-9a-fA-F]+ ) (?P<end> ; )?
           | (?P<name> [A-Za-z][A-Za-z0-9]{0,31} ) ;
           )?                                                        # none of these: a bare ampersand
@@ -95,6 +103,8 @@ class CharacterReader:
                     raise NoCharacter("a URL with a hole of control characters is not certain", at)
                 self._report_controls(match.group(), at)
                 return match.group()
+            if match.group("pair"):
+                return self._paired(match, at)
             if match.group("number"):
                 return self._numbered(match, at, is_exact=is_exact)
             return self._named(match, at)
@@ -112,7 +122,7 @@ class CharacterReader:
     def _numbered(self, match: re.Match[bytes], offset: int, *, is_exact: bool) -> bytes:
         written, digits = match.group(), match.group("number").decode()
         is_short = match.group("end") and len(digits) <= _MAX_DIGITS
-        code = int(digits.removeprefix("x"), 16 if digits.startswith("x") else 10) if is_short else -1
+        code = _code(digits) if is_short else -1
         if not _is_scalar(code):
             if is_exact:
                 raise NoCharacter(f"{written.decode()} is no character", offset)
@@ -120,6 +130,13 @@ class CharacterReader:
             return written
         if _CONTROL.fullmatch(chr(code).encode()):
             self._report(f"{written.decode()}, a control character, was kept", offset, written)
+        return chr(code).encode()
+
+    def _paired(self, match: re.Match[bytes], offset: int) -> bytes:
+        """The character of two references, each to half of it, as JSON and JavaScript write it."""
+        high, low = (_code(half) for half in match.group("pair").decode().split(";&#"))
+        code = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
+        self._report(f"{match.group().decode()} was read as &#{code};, one character", offset, match.group())
         return chr(code).encode()
 
     def _named(self, match: re.Match[bytes], offset: int) -> bytes:
@@ -149,6 +166,11 @@ def reference_problem(data: bytes, position: int, line: int) -> Problem:
     match = _IN_TEXT[0].match(data, position)
     message, end = (_named_reference(match)[1], match.end()) if match else ("", position)
     return report("S01", message, severity="warning", line=line, raw=excerpt(data, position, end))
+
+
+def _code(digits: str) -> int:
+    """The number of a reference: `128512`, `x1F600`."""
+    return int(digits[1:], 16) if digits.startswith("x") else int(digits)
 
 
 def _is_scalar(code: int) -> bool:
