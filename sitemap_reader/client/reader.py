@@ -6,23 +6,23 @@ sync_api.py has the same for callers without an event loop. Configures no loggin
 from __future__ import annotations
 
 import logging
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 
 import attrs
 
-from ..fetch.client import AiohttpFetcher
+from ..fetch.client import AiohttpFetcher, Response
 from ..fetch.host_map import HostMap, MappedFetcher
 from ..fetch.request_headers import RequestHeaders, make_headers
 from ..frontier.frontier import Frontier, Plan
 from ..frontier.revalidation import DocumentCache, Trust
-from ..model.errors import UsageError
+from ..model.errors import FetchError, UsageError
 from ..model.limits import AUTO_MODES, Limits, checked_limits
 from ..model.url_batch import UrlBatch
 from ..parser.normalise.scope import SCOPE_MODES
-from ..pipeline.crawl import Crawl
+from ..pipeline.crawl import CallbackError, Crawl
 from ..pipeline.feedparser_process import feedparser_fallback
 from ..pipeline.pacing import Pacing
 from ..pipeline.page_fetcher import PageFetcher
@@ -35,7 +35,7 @@ from .streams import AsyncStream, ChangeRun, CrawlRun
 from .targets import Target, find_target, read_netrc, recorder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 
     import aiohttp
 
@@ -104,8 +104,7 @@ class SitemapReader:
         if record == "":  # an unset shell variable; Path("") is the working directory
             raise UsageError("record is the name of a folder or a WARC file, and empty; leave it out, or name one")
         check_positive(concurrency=concurrency, per_host=per_host, tries=checked_limits(limits).tries)
-        if fetcher is not None:
-            _check_fetcher(fetcher)
+        own_fetcher = None if fetcher is None else _CallersFetcher(_checked_fetcher(fetcher))
         if session is not None and user_agent == USER_AGENT:
             user_agent = getattr(session, "headers", {}).get("User-Agent", USER_AGENT)
         self._plan = Plan(
@@ -132,7 +131,7 @@ class SitemapReader:
         if insecure:
             _TLS_LOG.warning("TLS certificates are not verified (insecure=True)")
         self._headers = make_headers(headers, auth, read_netrc(netrc))
-        self._fetcher: Fetcher = fetcher or self._network
+        self._fetcher: Fetcher = own_fetcher or self._network
         self._extras = extras
         self._fallback = feed_fallback
         self._record = Path(record) if record is not None else None
@@ -335,13 +334,62 @@ class SitemapReader:
         return RequestHeaders(self._headers, self._host_map.real_seeds(seeds), self._host_map.credentials_url)
 
 
-def _check_fetcher(fetcher: object) -> None:
-    """Raises UsageError for an object without a method fetch()."""
+def _checked_fetcher(fetcher: Fetcher) -> Fetcher:
+    """The fetcher; UsageError for an object without a method fetch()."""
     if isinstance(fetcher, type):
         raise UsageError(f"fetcher is an object, and not a class: give fetcher={fetcher.__name__}(…)")
     if not callable(getattr(fetcher, "fetch", None)):
         needed = "a method fetch(url, headers), an async context manager that gives a Response: see sr.fetch.Fetcher"
         raise UsageError(f"a fetcher has {needed}; this {type(fetcher).__name__} has none")
+    return fetcher
+
+
+class _CallersFetcher:
+    """A fetcher of the caller, whose exceptions, but FetchErrors, become CallbackErrors.
+
+    Unwrapped they would be taken for errors of this package, which end one document each (S17).
+    """
+
+    def __init__(self, fetcher: Fetcher) -> None:
+        self._fetcher = fetcher
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        ours: BaseException | None = None  # raised by the block
+        try:
+            async with self._fetcher.fetch(url, headers) as response:
+                chunks = _CallersChunks(aiter(response.chunks))
+                try:
+                    yield Response(response.status, response.headers, chunks, url)
+                except BaseException as error:
+                    ours = None if error is chunks.error else error
+                    raise  # as it is: fetch() may convert it
+        except FetchError:
+            raise
+        except Exception as error:
+            if error is ours:
+                raise
+            raise CallbackError(error) from error
+
+
+@attrs.define(eq=False)
+class _CallersChunks:
+    """The chunks of a response, and the exception that they ended with."""
+
+    _chunks: AsyncIterator[bytes]
+    error: Exception | None = attrs.field(default=None, init=False)
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            return await anext(self._chunks)
+        except StopAsyncIteration:
+            raise
+        except Exception as error:
+            self.error = error
+            raise
 
 
 @contextmanager
