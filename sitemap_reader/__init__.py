@@ -62,6 +62,7 @@ if TYPE_CHECKING:  # the same names as in _NAMES, for type checkers and editors
     from .model.records import SitemapRef as SitemapRef
     from .model.records import UrlRecord as UrlRecord
     from .model.records import Video as Video
+    from .model.records import WatchedChange as WatchedChange
     from .parser.parser import Document as Document
     from .parser.parser import SitemapParser as SitemapParser
     from .parser.parser import iter_parse as iter_parse
@@ -70,7 +71,6 @@ if TYPE_CHECKING:  # the same names as in _NAMES, for type checkers and editors
     from .serialize.jsonl import json_line as json_line
     from .serialize.jsonl import to_dict as to_dict
     from .serialize.schema import schema as schema
-    from .watching.api import WatchedChange as WatchedChange
     from .watching.api import watch as watch
 
 # Module -> the public names that it defines.
@@ -113,11 +113,12 @@ _NAMES = {
         "SitemapRef",
         "UrlRecord",
         "Video",
+        "WatchedChange",
     ),
     ".parser.parser": ("Document", "SitemapParser", "iter_parse", "parse"),
     ".serialize.jsonl": ("from_json", "json_line", "to_dict"),
     ".serialize.schema": ("schema",),
-    ".watching.api": ("WatchedChange", "watch"),
+    ".watching.api": ("watch",),
 }
 # Classes whose modules import pandas: not part of `import *`, which works without it.
 _NEED_PANDAS = ("Chart", "Measure")

@@ -387,6 +387,19 @@ class Change:
 
 
 @attrs.define
+class WatchedChange(Change):
+    """A Change that a watch has found: its number, when that was (UTC), and the site as it was given to the watch.
+
+    Numbers are those of one state, without gaps; json_line() writes the line that `watch` writes, and from_json()
+    reads it back.
+    """
+
+    seq: int = 0
+    at: datetime | None = None
+    site: str = ""
+
+
+@attrs.define
 class ChangeCounts:
     """Numbers of URLs by what became of them.
 

@@ -18,7 +18,7 @@ import orjson
 
 from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, Problem
-from ..model.records import EXTENSIONS, NO_EXTENSIONS, Candidate, Change, Outcome, SitemapRef, UrlRecord
+from ..model.records import EXTENSIONS, NO_EXTENSIONS, Candidate, Change, Outcome, SitemapRef, UrlRecord, WatchedChange
 from ..model.url_batch import UrlBatch
 from ..parser.compiled import HAS_SCANNER, scanner
 
@@ -76,12 +76,10 @@ def stamp(moment: datetime | None) -> str | None:
 def to_dict(item: object, *, site: str | None = None) -> dict[str, Any]:
     """The item's JSON line as a dict: keys in the documented order, URL records without "type".
 
-    UsageError for an object of another class, and for a date without a zone.
+    An object of a subclass has the line of the record, without fields of its own. UsageError for an object of another
+    class, and for a date without a zone.
     """
-    try:
-        write = _TO_DICT[type(item)]
-    except KeyError:
-        raise UsageError(f"a {type(item).__name__} has no JSON line; records, problems and outcomes have") from None
+    write = _TO_DICT.get(type(item)) or _inherited(type(item))
     json_object = write(item)
     if site is not None:
         json_object["site"] = site
@@ -183,6 +181,10 @@ def _change_object(change: Change) -> dict[str, Any]:
     return json_object
 
 
+def _watched_object(change: WatchedChange) -> dict[str, Any]:
+    return {"seq": change.seq, "at": stamp(change.at), **_change_object(change), "site": change.site}
+
+
 def _short(problems: tuple[Problem, ...]) -> list[dict[str, Any]]:
     return [{"code": problem.code, "field": problem.field, "raw": problem.raw} for problem in problems]
 
@@ -216,12 +218,13 @@ def _plain(value: Any) -> Any:
 _RECORD_FIELDS: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {}
 
 
-def _typed(kind: str, *leave_out: str) -> Callable[[Any], dict[str, Any]]:
+def _typed(kind: str) -> Callable[[Any], dict[str, Any]]:
+    record = TYPES[kind]
+    names = [field.name for field in attrs.fields(record) if field.name not in UNWRITTEN.get(record, ())]
+
     def typed(value: Any) -> dict[str, Any]:
         fields = _plain(value)
-        for name in leave_out:
-            del fields[name]
-        return {"type": kind, **fields}
+        return {"type": kind, **{name: fields[name] for name in names}}
 
     return typed
 
@@ -230,10 +233,19 @@ _TO_DICT: dict[type, Callable[[Any], dict[str, Any]]] = {
     UrlRecord: _url_object,
     SitemapRef: _ref_object,
     Problem: _typed("problem"),
-    Outcome: _typed("outcome", *UNWRITTEN[Outcome]),
+    Outcome: _typed("outcome"),
     Candidate: _typed("candidate"),
     Change: _change_object,
+    WatchedChange: _watched_object,
 }
+
+
+def _inherited(kind: type) -> Callable[[Any], dict[str, Any]]:
+    """What writes the objects of a subclass."""
+    for each in kind.__mro__:
+        if each in _TO_DICT:
+            return _TO_DICT[each]
+    raise UsageError(f"a {kind.__name__} has no JSON line; records, problems and outcomes have")
 
 
 @attrs.define
@@ -262,7 +274,7 @@ def from_json(line: bytes | str | Mapping[str, Any]) -> Line:
     It equals the record that was written, except for what a JSON line leaves out. The problems of a record have
     their code, field and raw text, the severity and title that the catalogue gives the code, and the record's
     `sitemap` and `line`. An Outcome has no `samples` (they are lines of their own), a SitemapRef no `authorities`,
-    and a removed URL has only the fields that Change lists.
+    and a removed URL has only the fields that Change lists. A change with a `seq` is a WatchedChange.
 
     An absent key counts as null. Keys that belong to no record, such as `site`, are ignored: to use them, parse the
     line first and pass the dict.
@@ -294,7 +306,9 @@ def _parsed(line: bytes | str) -> Any:
 
 
 def _record(kind: type[Line], json_object: dict[str, Any]) -> Line:
-    if kind is Change:  # its line has the keys of both
+    if kind is Change:
+        kind = Change if json_object.get("seq") is None else WatchedChange
+        # The line of a change has the keys of its record, too.
         json_object = {**json_object, "record": _record(UrlRecord, json_object)}
     stated = _prepare_object(kind)(json_object)  # type: ignore[arg-type] # a class is hashable
     short_problems = stated.pop("problems", ()) if kind in (UrlRecord, SitemapRef) else ()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from .api import WatchedChange as WatchedChange
+    from ..model.records import WatchedChange as WatchedChange
     from .api import WatchStream as WatchStream
     from .dead_letters import DeadLetters as DeadLetters
     from .dead_letters import redeliver as redeliver
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from .webhook import WebhookSink as WebhookSink
 
 _NAMES = {
-    ".api": ("WatchStream", "WatchedChange"),
+    "..model.records": ("WatchedChange",),
+    ".api": ("WatchStream",),
     ".dead_letters": ("DeadLetters", "redeliver"),
     ".file_sink": ("FileSink", "Rotation"),
     ".redis_streams": ("RedisStreamSink",),
