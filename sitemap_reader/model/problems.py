@@ -36,7 +36,7 @@ CATALOGUE: dict[str, Rule] = {
     "F01": Rule("error", "Sitemap not found (404 or 410)"),
     "F02": Rule("error", "Sitemap disallowed by robots.txt"),
     "F03": Rule("info", "Redirected sitemap URL"),
-    "F04": Rule("error", "No response: DNS, TLS, connection, timeout or redirect loop"),
+    "F04": Rule("error", "No usable response: DNS, TLS, timeout, redirect loop, Retry-After"),
     "F05": Rule("error", "HTML page instead of a sitemap"),
     "F06": Rule("warning", "Content-Type does not match the format"),
     "F07": Rule("error", "Corrupt or truncated gzip data"),
@@ -50,7 +50,7 @@ CATALOGUE: dict[str, Rule] = {
     "F15": Rule("error", "Crawl-delay over the limit"),
     "F16": Rule("warning", "Headers or credentials not sent over http"),
     "F17": Rule("error", "Access denied (401, 403, other 4xx, bot wall)"),
-    "F18": Rule("error", "Server error (5xx or 429)"),
+    "F18": Rule("error", "Server error (5xx), or too many requests (429)"),
     # Structure
     "S01": Rule("error", "XML not well-formed"),  # a warning where it was repaired without loss
     "S02": Rule("warning", "Wrong or missing namespace"),
