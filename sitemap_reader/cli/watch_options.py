@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import option_types as types
-from .options import flag, number, option, stacked
+from .options import flag, number, option, seconds, stacked
 
 _SECRETS = "$SITEMAP_READER_WEBHOOK_SECRET"
 _TOKEN = "$SITEMAP_READER_TOKEN"  # noqa: S105 - the name of a variable
@@ -39,6 +39,12 @@ watch = stacked(
     flag("Output", "--redeliver", help="Deliver the changes in those files once more, and end."),
     number("Budget", "--budget", default=3_600, help="Requests an hour, to all hosts."),
     number("Budget", "--host-budget", default=120, help="Requests an hour to the hosts of one domain."),
+    seconds(
+        "Budget",
+        "--least-interval",
+        default=60,
+        help="Seconds between two requests for the same sitemap, if the budget permits so many; a ping does not wait.",
+    ),
     number("Budget", "--sites-at-once", default=50, help="Sites that are visited at the same time."),
     option(
         "State",

@@ -15,24 +15,40 @@ from ..model.errors import UsageError
 HOUR: Final = 3600.0
 _BURST_SECONDS: Final = 900.0  # of a budget may be used at once
 _MIN_BURST: Final = 4.0  # requests
+LEAST_INTERVAL_SECONDS: Final = 60.0
+_MOST_LEAST_INTERVAL_SECONDS: Final = 86_400.0
 
 
 @attrs.frozen
 class Budget:
-    """The most requests an hour: in all, and to each host (None: as many as in all)."""
+    """The most requests an hour: in all, and to each host (None: as many as in all).
+
+    `least_interval_seconds` is the time between two requests for the same document, unless a ping asks for one.
+    """
 
     per_hour: float
     host_per_hour: float | None = None
+    least_interval_seconds: float = LEAST_INTERVAL_SECONDS
 
     def __attrs_post_init__(self) -> None:
-        for name, number in (("budget", self.per_hour), ("budget of a host", self.host_rate)):
-            if not 0 < number < inf:
-                raise UsageError(f"the {name} must be a positive number of requests an hour, not {number}")
+        host = self.per_hour if self.host_per_hour is None else self.host_per_hour
+        most = _MOST_LEAST_INTERVAL_SECONDS
+        for name, number in (("budget", self.per_hour), ("budget of a host", host)):
+            if not _is_number(number) or not 0 < number < inf:
+                raise UsageError(f"the {name} must be a positive number of requests an hour, not {number!r}")
+        if not _is_number(self.least_interval_seconds) or not 1 <= self.least_interval_seconds <= most:
+            raise UsageError(
+                f"the least interval must be from 1 to {most:,.0f} seconds, not {self.least_interval_seconds!r}"
+            )
 
     @property
     def host_rate(self) -> float:
         """The requests an hour to each host."""
         return self.per_hour if self.host_per_hour is None else min(self.host_per_hour, self.per_hour)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
 
 
 @attrs.define

@@ -114,12 +114,22 @@ function faultsOf(site) {
     line.append(moment(site.backoff_until));
     list.append(line);
   }
+  if (site.pings_held_until) {
+    const line = made("p", "a ping brings no visit before ");
+    line.append(moment(site.pings_held_until), `: ${visible(site.pings_held_because)}`);
+    list.append(line);
+  }
   for (const fault of site.faults) {
     const line = made("p");
     line.append(made("code", fault.code), " ", made("bdi", fault.message));
     list.append(line);
   }
   return list.childElementCount ? list : made("span", "–", "quiet");
+}
+
+function nextVisit(site) {
+  if (site.visiting_since) return "under way";
+  return Date.parse(site.next_visit) <= Date.now() ? "due" : moment(site.next_visit);
 }
 
 function siteRow(site) {
@@ -130,7 +140,7 @@ function siteRow(site) {
   const changes = site.new + site.updated + site.removed;
   row.append(
     name,
-    cell(Date.parse(site.next_visit) <= Date.now() ? "due" : moment(site.next_visit)),
+    cell(nextVisit(site)),
     cell(moment(site.last_visit)),
     cell(moment(site.last_change)),
     cell(changes ? `+${number(site.new)} ~${number(site.updated)} −${number(site.removed)}` : "–", changes ? "" : "quiet"),
@@ -215,13 +225,12 @@ async function followChanges() {
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 let isRunning = false;
 
-async function showState() {
+async function showState(totals) {
   const health = await (await get("healthz")).json();
-  part("state").className = health.faults.length ? "bad" : "quiet";
-  part("state").replaceChildren(
-    health.faults.length ? visible(health.faults.join("; ")) : "All works. Last visit: ",
-    ...(health.faults.length ? [] : [moment(health.last_visit)]),
-  );
+  const failing = totals.failing === 1 ? "A site fails" : `${number(totals.failing)} sites fail`;
+  const fault = health.faults.length ? visible(health.faults.join("; ")) : totals.failing ? failing : "";
+  part("state").className = fault ? "bad" : "quiet";
+  part("state").replaceChildren(`${fault || "All works"}. Last visit: `, moment(health.last_visit));
 }
 
 async function refresh() {
@@ -230,7 +239,7 @@ async function refresh() {
     cursor ??= Math.max(0, totals.last_seq - CHANGES);
     showTotals(totals);
     await showSites();
-    await showState();
+    await showState(totals);
     part("login").hidden = true;
     part("data").hidden = false;
     return true;

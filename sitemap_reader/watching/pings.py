@@ -60,7 +60,7 @@ class Ping:
 class PingLimits:
     """How many pings are received, by client address and by host of the URL; and how many hosts are checked.
 
-    The same URL counts once in `window_seconds`. A host is checked once in `check_seconds`. `queue` pings wait.
+    The same unknown URL counts once in `window_seconds`. A host is checked once in `check_seconds`. `queue` pings wait.
     """
 
     client: Rate = attrs.field(default=Rate(per_hour=1_200, burst=100))
@@ -127,13 +127,10 @@ class PingReceiver:
         url = ping_url(text)
         if url is None:
             return Receipt("invalid")
-        if self._recent.has(url, now):
-            return Receipt("duplicate")
         if self._received.full():
             return _limited(1)
         if wait := self._hosts.take(host(url), now):
             return _limited(wait)
-        self._recent.add(url, now)
         self._received.put_nowait(url)
         return RECEIVED
 
@@ -169,8 +166,12 @@ class PingReceiver:
             return "private"
         if self._verifier is None:
             return "unknown"
+        now = self._clock()
+        if self._recent.has(url, now):
+            return "duplicate"
         if self._unverified.full():
             return "rate_limited"
+        self._recent.add(url, now)
         self._unverified.put_nowait(url)
         return None
 

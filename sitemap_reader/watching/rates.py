@@ -33,6 +33,7 @@ _MIN_SHAPE, _MAX_SHAPE = 0.1, 20.0
 _MAX_EVENTS: Final = 1e6
 _MAX_COUNT: Final = 1e12
 _MIN_PRECISION: Final = 0.2
+_FREE_SIGNALS: Final = 3.0
 _MAX_SENT_SHARE: Final = 0.8  # one that signals a change of nearly every child at nearly every look distinguishes none
 _MAX_SIGNALS: Final = 200.0  # beyond that older ones count less
 
@@ -347,6 +348,11 @@ class SignalRecord:
     def is_trusted(self) -> bool:
         """Whether signals count at all; those of an index that always states the current time do not."""
         return self.precision >= _MIN_PRECISION and (self.sent + 1.0) / (self.possible + 2.0) <= _MAX_SENT_SHARE
+
+    @property
+    def excess(self) -> float:
+        """How many signals are too many for those that were right; a few are always allowed."""
+        return max(0.0, self.signals - self.right / _MIN_PRECISION - _FREE_SIGNALS)
 
     def add(self, signals: int, *, changed: bool, share: float = 1.0) -> None:
         """Adds a check of a document that had so many signals since its last one.

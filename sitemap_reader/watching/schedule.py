@@ -11,7 +11,8 @@ For rates that vary over the day, and for signals, the same price is compared wi
 last look at t0 it is the integral of rate(s) * (s - t0) ds, plus precision * (t - t0) for each signal at t. A document
 is due when its index reaches theta. theta follows from the budget, as (sum of sqrt(rate / 2) / budget) ** 2, corrected
 by the requests that were really made, and lower while requests are left over than while they are short. A host whose
-documents would exceed its own budget has its own, higher theta.
+documents would exceed its own budget has its own, higher theta. A ping makes its document due at once, unless too many
+pings of its source were wrong: then a while after the look of the one before.
 
 Times are seconds on any clock that the caller passes in as `now`, for profiles by the hour seconds since 1970. Nothing
 here reads a clock or makes a request. Every operation costs O(log n).
@@ -27,17 +28,18 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import attrs
 
 from .budget import HOUR, TokenBucket
-from .rates import ChangeRate, Population, SignalRecord
+from .rates import Population
+from .schedule_entries import Document, Host, Source, drop_outdated
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
     from .budget import Budget
+    from .rates import ChangeRate, SignalRecord
 
     Key: TypeAlias = Hashable
 
 NEARLY: Final = 0.8  # of theta: a visit also looks at the documents that have reached so much
-MIN_INTERVAL_SECONDS: Final = 300.0
 ADJUST_SECONDS: Final = 1800.0  # between two adjustments of theta
 _MAX_CORRECTION: Final = 50.0
 _LEAST_THETA: Final = 1e-9
@@ -45,6 +47,8 @@ _STEP: Final = 1.25  # the most that an adjustment changes the correction
 _MAX_PENDING: Final = 50  # signals of a document that are kept until its next look
 _STEP_SECONDS: Final = 1.0  # before the same is computed again
 _MIN_EXPECTED: Final = 400.0  # requests before they are compared with the budget: fewer vary by chance
+_EXCESS_SECONDS: Final = 60.0  # between two pinged looks, for each ping of the source that is one too many
+_MAX_PING_SECONDS: Final = 24 * HOUR  # later than that, a ping brings no look
 _FILL_EFFECT: Final = 1.5  # an empty bucket multiplies theta by this, a full one divides it
 
 
@@ -54,51 +58,6 @@ class Visit:
 
     host: str
     keys: tuple[Key, ...]
-
-
-@attrs.define(eq=False)
-class _Document:
-    key: Key
-    host: _Host
-    rate: ChangeRate
-    looked_at: float
-    min_interval: float
-    source: _Source | None
-    demand: float = 0.0  # sqrt(rate / 2), of the changes that are not signalled
-    full_demand: float = 0.0  # of all
-    per_second: float = 0.0
-    pending: float = 0.0  # what signals since the last look add to the index
-    signals: list[tuple[_Source, float | None]] = attrs.field(factory=list)
-    version: int = -1  # of its valid entry in the heap of its host
-    not_before: float = -inf
-
-
-@attrs.define(eq=False)
-class _Source:
-    """What signals changes of documents: an index (`key` is that of its document), or a host that pings."""
-
-    key: Key
-    record: SignalRecord = attrs.field(factory=SignalRecord)
-    documents: dict[Key, _Document] = attrs.field(factory=dict)
-    demand: float = 0.0  # the sum of the documents' full_demand
-    per_second: float = 0.0  # the sum of their rates
-    sent: int = 0  # signals since the last look at the index
-    counts: bool = True  # whether the documents wait for its signals
-
-
-@attrs.define(eq=False)
-class _Host:
-    name: str
-    bucket: TokenBucket
-    documents: dict[Key, _Document] = attrs.field(factory=dict)
-    heap: list[tuple[float, int, _Document]] = attrs.field(factory=list)  # by the time at which they are nearly due
-    near: dict[Key, _Document] = attrs.field(factory=dict)  # nearly due
-    visited: dict[Key, _Document] | None = None  # while it is visited: those not yet looked at
-    reserved: int = 0  # requests of the visit that the buckets have paid for, and that were not made yet
-    demand: float = 0.0
-    min_theta: float = 0.0
-    not_before: float = -inf
-    version: int = -1
 
 
 class Schedule:
@@ -112,13 +71,13 @@ class Schedule:
     def __init__(self, budget: Budget, *, nearly: float = NEARLY) -> None:
         self.budget = budget
         self._nearly = nearly
-        self._hosts: dict[str, _Host] = {}
-        self._documents: dict[Key, _Document] = {}
-        self._sources: dict[Key, _Source] = {}
+        self._hosts: dict[str, Host] = {}
+        self._documents: dict[Key, Document] = {}
+        self._sources: dict[Key, Source] = {}
         self._population = Population()
         self._bucket = TokenBucket.of(budget.per_hour)
-        self._calendar: list[tuple[float, int, _Host]] = []
-        self._ready: list[tuple[float, int, _Host]] = []  # hosts with a document that is due, by their largest index
+        self._calendar: list[tuple[float, int, Host]] = []
+        self._ready: list[tuple[float, int, Host]] = []  # hosts with a document that is due, by their largest index
         self._versions = count()
         self._demand = 0.0
         self._base_theta = 0.0
@@ -140,7 +99,6 @@ class Schedule:
         rate: ChangeRate,
         looked_at: float,
         *,
-        min_interval_seconds: float = MIN_INTERVAL_SECONDS,
         source: Key | None = None,
     ) -> None:
         """Adds a document, or replaces it; looked() revises its `rate` in place.
@@ -151,7 +109,7 @@ class Schedule:
         self.remove(key)
         place = self._host(host)
         signals = None if source is None else self._source(source)
-        document = _Document(key, place, rate, looked_at, min_interval_seconds, signals)
+        document = Document(key, place, rate, looked_at, signals)
         if signals is not None:
             signals.documents[key] = document
         self._documents[key] = place.documents[key] = document
@@ -175,9 +133,9 @@ class Schedule:
             del self._hosts[host.name]
             host.version = -1
 
-    def _host(self, name: str) -> _Host:
+    def _host(self, name: str) -> Host:
         if name not in self._hosts:
-            self._hosts[name] = _Host(name, TokenBucket.of(self.budget.host_rate))
+            self._hosts[name] = Host(name, TokenBucket.of(self.budget.host_rate))
         return self._hosts[name]
 
     def rate(self, key: Key) -> ChangeRate:
@@ -195,8 +153,8 @@ class Schedule:
         for document in known.documents.values():
             self._plan(document)
 
-    def _source(self, key: Key) -> _Source:
-        return self._sources.setdefault(key, _Source(key))
+    def _source(self, key: Key) -> Source:
+        return self._sources.setdefault(key, Source(key))
 
     # --- what happened ---
 
@@ -224,12 +182,12 @@ class Schedule:
                 source.record.add_look(source.sent, len(source.documents))
                 source.sent = 0
                 self._judge_source(source, document)
-        document.looked_at, document.pending, document.not_before = now, 0.0, -inf
+        document.looked_at, document.pending, document.not_before, document.pinged_for = now, 0.0, -inf, inf
         document.signals.clear()
         self._leave_visit(document)
         self._plan(document)
 
-    def _judge_signals(self, document: _Document, now: float, changed: bool) -> list[float | None]:
+    def _judge_signals(self, document: Document, now: float, changed: bool) -> list[float | None]:
         """Adds the check to the records of the sources; the times of the signals that count."""
         sources = {source for source, _ in document.signals} | ({document.source} if document.source else set())
         for source in sources:
@@ -242,7 +200,7 @@ class Schedule:
                 source.counts = source.record.is_trusted
         return [at for source, at in document.signals if source.counts]
 
-    def _judge_source(self, source: _Source, index: _Document) -> None:
+    def _judge_source(self, source: Source, index: Document) -> None:
         """Decides whether the children of an index wait for its signals, and plans them anew if that has changed.
 
         A look at the index costs a request, and one more for each child that it signals. If most children change
@@ -259,7 +217,7 @@ class Schedule:
                 document.pending = 0.0
                 self._plan(document)
 
-    def _index_price(self, source: _Source, per_second: float, theta: float) -> tuple[float, float]:
+    def _index_price(self, source: Source, per_second: float, theta: float) -> tuple[float, float]:
         """The expected requests of a look at an index and at the children that it signals, and the best interval.
 
         With n children it solves rate * T ** 2 / 2 = theta * (1 + min(n, rate * T)).
@@ -289,6 +247,27 @@ class Schedule:
             document.pending += precision * max(now - document.looked_at, 1.0 / document.rate.per_second)
             self._plan(document)
         return sender.counts
+
+    def ping(self, key: Key, now: float, source: Key) -> None:
+        """Notes that a source asks for a look at a document, which is due then, whatever its index and its last look.
+
+        That is now, or pings_held_until(). An unknown key is ignored, as is a document that is due by a ping already.
+        """
+        document, sender = self._documents.get(key), self._source(source)
+        if document is None or document.pinged_for < inf:
+            return
+        if len(document.signals) < _MAX_PENDING:
+            document.signals.append((sender, now))
+        at = self.pings_held_until(source, now) or now
+        if at - now <= _MAX_PING_SECONDS:
+            document.pinged_for = sender.pinged_for = at
+            self._plan(document)
+
+    def pings_held_until(self, source: Key, now: float) -> float | None:
+        """When the next ping of a source brings a look, if not at once: too many of them were wrong."""
+        sender = self._source(source)
+        at = sender.pinged_for + _EXCESS_SECONDS * sender.record.excess
+        return at if at > now else None
 
     def pause(self, host: str, until: float) -> None:
         """Makes no visit of a host before a time: its Retry-After, or the end of its backoff."""
@@ -326,11 +305,11 @@ class Schedule:
         self._reserve(self._hosts[host], 1, now)
         return True
 
-    def _reserve(self, host: _Host, requests: int, now: float) -> None:
+    def _reserve(self, host: Host, requests: int, now: float) -> None:
         self._use(host, requests, now)
         host.reserved += requests
 
-    def _use(self, host: _Host | None, requests: int, now: float) -> None:
+    def _use(self, host: Host | None, requests: int, now: float) -> None:
         self._bucket.use(requests, now)
         if host is not None:
             host.bucket.use(requests, now)
@@ -349,6 +328,16 @@ class Schedule:
             place.reserved -= reserved
         self._use(place, requests - reserved, now)
 
+    def waiting(self, now: float) -> dict[str, float]:
+        """When the hosts are visited that have a document due and wait for the budget, unless a larger index comes."""
+        self._collect(now)
+        times, requests = {}, 1.0
+        for _, version, host in sorted(self._ready, key=lambda entry: entry[:2]):
+            if version == host.version:
+                times[host.name] = self._bucket.available_at(now, requests)
+                requests += len(host.near)
+        return times
+
     # --- what is due ---
 
     @property
@@ -362,8 +351,7 @@ class Schedule:
         """The time from which pop_due() may return a visit; None if there is no document to wait for."""
         self._adjust(now)
         for heap in (self._ready, self._calendar):
-            while heap and heap[0][1] != heap[0][2].version:
-                heappop(heap)
+            drop_outdated(heap)
         if not self._ready and not self._calendar:
             return None
         first = now if self._ready else self._calendar[0][0]
@@ -422,7 +410,7 @@ class Schedule:
 
     # --- inside ---
 
-    def _silent(self, document: _Document) -> float:
+    def _silent(self, document: Document) -> float:
         """The share of its changes that no signal precedes; for an index, how many changes of children one counts."""
         index = self._sources.get(document.key)
         if index is not None and index.counts and index.documents:
@@ -430,41 +418,47 @@ class Schedule:
         source = document.source
         return 1.0 if source is None or not source.counts else 1.0 - source.record.recall
 
-    def _index(self, document: _Document, now: float) -> float:
+    def _index(self, document: Document, now: float) -> float:
         """The index, as a multiple of the one at which the document is due."""
         if document.looked_at == -inf:
             return inf
         delay = self._silent(document) * document.rate.delay(document.looked_at, now) + document.pending
         return delay / self._threshold(document)
 
-    def _threshold(self, document: _Document) -> float:
+    def _threshold(self, document: Document) -> float:
         """The index at which a document is due: theta for each request that the look costs."""
         theta, source = self._theta_of(document.host), self._sources.get(document.key)
         if source is None or not source.counts:
             return theta
         return theta * self._index_price(source, source.per_second * source.record.recall, theta)[0]
 
-    def _allowed_at(self, document: _Document) -> float:
-        return max(document.looked_at + document.min_interval, document.not_before)
+    def _allowed_at(self, document: Document) -> float:
+        return max(document.looked_at + self.budget.least_interval_seconds, document.not_before)
 
-    def _is_reached(self, document: _Document, share: float, now: float) -> bool:
+    def _is_pinged(self, document: Document, now: float) -> bool:
+        return now >= max(document.pinged_for, document.not_before)
+
+    def _is_reached(self, document: Document, share: float, now: float) -> bool:
+        if self._is_pinged(document, now):
+            return True
         if now < self._allowed_at(document) or self._index(document, now) < share * (1 - 1e-6):
             return False
         return document.pending > 0 or document.rate.after_peak(now) <= now
 
-    def _reached_at(self, document: _Document, share: float, earliest: float = -inf) -> float:
+    def _reached_at(self, document: Document, share: float, earliest: float = -inf) -> float:
         """When the index of a document reaches a share of its threshold, and the document may be looked at."""
         if document.looked_at == -inf:
             return max(document.not_before, earliest)
         missing, rate = share * self._threshold(document) - document.pending, document.rate
         at = rate.reached(document.looked_at, missing / self._silent(document)) if missing > 0 else -inf
         at = max(at, self._allowed_at(document), earliest)
-        return at if document.pending > 0 else rate.after_peak(at)
+        at = at if document.pending > 0 else rate.after_peak(at)
+        return min(at, max(document.pinged_for, document.not_before, earliest))
 
-    def _theta_of(self, host: _Host) -> float:
+    def _theta_of(self, host: Host) -> float:
         return max(self.theta, host.min_theta)
 
-    def _plan(self, document: _Document) -> None:
+    def _plan(self, document: Document) -> None:
         """Puts a document into the heap of its host, by the time at which it is nearly due."""
         self._set_demand(document, self._silent(document), document.rate.per_second)
         host = document.host
@@ -477,18 +471,19 @@ class Schedule:
         if len(host.heap) > 2 * len(host.documents):  # most are of earlier versions
             host.heap = [entry for entry in host.heap if entry[1] == entry[2].version]
             heapify(host.heap)
+        drop_outdated(host.heap)
         if host.heap[0][2] is document:
             self._call(host)
 
-    def _leave_visit(self, document: _Document) -> None:
+    def _leave_visit(self, document: Document) -> None:
         if document.host.visited:
             document.host.visited.pop(document.key, None)
 
-    def _unplan(self, document: _Document) -> None:
+    def _unplan(self, document: Document) -> None:
         document.version = -1
         document.host.near.pop(document.key, None)
 
-    def _set_demand(self, document: _Document, silent: float, per_second: float) -> None:
+    def _set_demand(self, document: Document, silent: float, per_second: float) -> None:
         """Keeps the sums of all documents, of each host and of each source."""
         full = sqrt(per_second / 2)
         if document.source is not None:
@@ -500,12 +495,11 @@ class Schedule:
         document.host.demand += change
         self._demand += change
 
-    def _call(self, host: _Host, earliest: float = -inf) -> None:
+    def _call(self, host: Host, earliest: float = -inf) -> None:
         """Puts a host into the calendar, by the time at which one of its documents may be due."""
         if host.visited is not None or not host.documents:
             return
-        while host.heap and host.heap[0][1] != host.heap[0][2].version:
-            heappop(host.heap)
+        drop_outdated(host.heap)
         due = [self._reached_at(document, 1.0) for document in host.near.values()]
         first = min([*due, *(entry[0] for entry in host.heap[:1])], default=inf)
         if first < inf:
@@ -521,12 +515,13 @@ class Schedule:
                 continue
             due = self._due(host, now)
             if due:
-                index = self._index(due[0], now) * self.theta  # theta changes until it is compared with others
+                # theta changes until it is compared with others
+                index = inf if self._is_pinged(due[0], now) else self._index(due[0], now) * self.theta
                 heappush(self._ready, (-index, version, host))
             else:
                 self._call(host, now + _STEP_SECONDS)
 
-    def _approach(self, host: _Host, now: float) -> None:
+    def _approach(self, host: Host, now: float) -> None:
         """Moves the documents that are nearly due from the heap, and those back for which theta has risen meanwhile."""
         for document in [*host.near.values()]:
             if not self._is_reached(document, self._nearly, now):
@@ -541,18 +536,20 @@ class Schedule:
             else:
                 heappush(host.heap, (self._later(document, now), version, document))
 
-    def _later(self, document: _Document, now: float) -> float:
+    def _later(self, document: Document, now: float) -> float:
         return self._reached_at(document, self._nearly, now + _STEP_SECONDS)
 
-    def _due(self, host: _Host, now: float) -> list[_Document]:
+    def _due(self, host: Host, now: float) -> list[Document]:
         """The documents that a visit looks at, the largest index first; empty if none is due."""
         near = self._by_index(host, now)
         return near if near and self._is_reached(near[0], 1.0, now) else []
 
-    def _by_index(self, host: _Host, now: float) -> list[_Document]:
-        """Those that are nearly due, the largest index first."""
+    def _by_index(self, host: Host, now: float) -> list[Document]:
+        """Those that are nearly due, pinged ones first, then the largest index."""
         self._approach(host, now)
-        return sorted(host.near.values(), key=lambda document: -self._index(document, now))
+        return sorted(
+            host.near.values(), key=lambda document: (not self._is_pinged(document, now), -self._index(document, now))
+        )
 
     def _adjust(self, now: float) -> None:
         """Computes theta anew from time to time, and when many documents were added."""

@@ -34,7 +34,8 @@ class Fault:
 class SiteStatus:
     """One watched site. `requests`, and the changes `new`, `updated` and `removed`, are those of the last 24 hours.
 
-    `failing_since`: when the visits began to fail; `backoff_until`: no request is made before. `faults` are newest
+    `failing_since`: when the visits began to fail; `backoff_until`: no request before. `visiting_since`: one visit
+    is under way. `pings_held_until`: when the next ping brings a visit, if not at once, and why. `faults` are newest
     first, and few. Times are in UTC.
     """
 
@@ -50,6 +51,9 @@ class SiteStatus:
     requests: int = 0
     failing_since: datetime | None = None
     backoff_until: datetime | None = None
+    visiting_since: datetime | None = None
+    pings_held_until: datetime | None = None
+    pings_held_because: str | None = None
     faults: tuple[Fault, ...] = ()
 
 

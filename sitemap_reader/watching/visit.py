@@ -91,7 +91,7 @@ class Visit:
     """One visit of a site; run() makes it, and its fields have the result, also of one that was cancelled.
 
     `findings` are those of documents that were due, `postponed` the others that are listed; `counts` are the changes
-    that were stored, `faults` the first problems, `error` a defect of this package. `is_blocked`: the host refused, or
+    that were stored, `faults` the first problems, `error` an internal error. `is_blocked`: the host refused, or
     a bot wall answered, and nothing could be read.
     """
 
@@ -107,10 +107,12 @@ class Visit:
         options: Mapping[str, Any],
         *,
         since: datetime,
+        survives_errors: bool = False,
     ) -> None:
         """`name` is that of the site in the state, `options` are keywords of changes().
 
-        A robots.txt is requested unless its response is stored `since` this time.
+        A robots.txt is requested unless its response is stored `since` this time. `survives_errors`: an exception
+        becomes `error`; else run() raises it, as those of a fetcher or a function of the caller.
         """
         self.findings: dict[str, Finding] = {}
         self.postponed: set[str] = set()
@@ -128,6 +130,7 @@ class Visit:
         self._clock = clock
         self._on_request = on_request
         self._since = since
+        self._survives_errors = survives_errors
         self._options = {**options, "is_due": is_due, "clock": clock}
         self._next = _Changes()
 
@@ -146,7 +149,7 @@ class Visit:
             self.has_ended = True
         except Exception as exc:
             failure = first_failure(exc)
-            if isinstance(failure, StateError):
+            if isinstance(failure, StateError) or not self._survives_errors:
                 raise
             self.error = internal_error(failure)
         finally:

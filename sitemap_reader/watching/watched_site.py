@@ -14,12 +14,12 @@ from zlib import crc32
 
 import attrs
 
+from ..client.summary import count_of
 from ..frontier.host_queue import MAX_RETRY_AFTER_SECONDS
 from ..parser.content.sniff import FEEDS, Format
 from ..parser.normalise.dates import TIMED
 from ..parser.normalise.urls import is_robots_txt
 from .rates import ChangeRate, SignalRecord, prior_for, prior_of_dates
-from .schedule import MIN_INTERVAL_SECONDS, Schedule
 from .status import Fault, SiteStatus
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..model.problems import Problem
     from ..model.records import SitemapRef
     from ..state.documents import StoredDocument
+    from .schedule import Schedule
     from .visit import Finding, Visit
 
 BACKOFF_SECONDS: Final = 300.0
@@ -36,7 +37,6 @@ MAX_BACKOFF_SECONDS: Final = 24 * 3600.0
 _ROBOTS_SECONDS: Final = 24 * 3600.0  # RFC 9309 2.4: a robots.txt may be used for a day
 _MAX_FAULTS: Final = 20
 _MAX_FAILURES: Final = 1_000_000
-_MIN_INTERVALS: Final = {Format.RSS.value: 60.0, Format.ATOM.value: 60.0, Format.INDEX.value: 60.0, "news": 60.0}
 _DATED: Final = FEEDS | {"news"}  # their entries are listed as they are published
 _MAX_PAUSE_SECONDS: Final = MAX_RETRY_AFTER_SECONDS  # also of a backoff with its jitter, and a Crawl-delay
 # The fields of WatchedSite that are stored.
@@ -80,6 +80,8 @@ class WatchedSite:
     robots_at: float = 0.0  # when robots.txt and the well-known paths were last looked at
     refreshes: bool = False  # the next visit requests robots.txt anew
     was_pinged: bool = False
+    pinged_meanwhile: set[str] = attrs.field(factory=set, repr=False)  # documents, during a visit
+    visiting_since: float | None = None
     timer: int = -1  # the number of its timer in the watcher
     faults: dict[str, list[Problem]] = attrs.field(factory=dict, repr=False)
     error: str | None = None
@@ -110,9 +112,14 @@ class WatchedSite:
         return self.name, url
 
     def ping(self, url: str, now: float) -> None:
-        """Takes a ping as a signal of a change, which counts by how often those of the domain were right."""
+        """Takes a ping: its document is due at once, unless too many of those of the domain were wrong."""
         self.was_pinged = True
-        self.schedule.signal(self.key(url), now, self._pings, now)
+        self.schedule.ping(self.key(url), now, self._pings)
+
+    def take_pings(self, now: float) -> None:
+        """Takes the pings that came during a visit, which may have requested their documents before."""
+        while self.pinged_meanwhile:
+            self.ping(self.pinged_meanwhile.pop(), now)
 
     @property
     def _pings(self) -> tuple[str, str]:
@@ -143,19 +150,14 @@ class WatchedSite:
             looked_at = -inf if stored.looked_at is None else min(stored.looked_at.timestamp(), now)
             listed = None if stored.lastmod is None else stored.lastmod.timestamp()
             document = _Document(stored.url, stored.format, stored.complete, listed, stored.entries)
-            self._add(document, rate, looked_at, parent=_index_of(stored.parents))
+            self._add(document, rate, looked_at, _index_of(stored.parents))
             if stored.format == Format.INDEX:
                 self.schedule.set_source(self.key(stored.url), SignalRecord.from_json(own.get("signals")))
 
-    def _add(
-        self, document: _Document, rate: ChangeRate, looked_at: float, *, parent: str = "", kind: str = ""
-    ) -> None:
+    def _add(self, document: _Document, rate: ChangeRate, looked_at: float, parent: str) -> None:
         self.documents[document.url] = document
-        interval = _MIN_INTERVALS.get(kind or document.format or "", MIN_INTERVAL_SECONDS)
         source = self.key(parent) if parent else None
-        self.schedule.add(
-            self.key(document.url), self.domain, rate, looked_at, min_interval_seconds=interval, source=source
-        )
+        self.schedule.add(self.key(document.url), self.domain, rate, looked_at, source=source)
 
     # --- after a visit ---
 
@@ -182,7 +184,7 @@ class WatchedSite:
         listing = signals.listings.get(url)
         if listing is not None:  # else it is a well-known path
             document = _Document(url, None, complete=False, listed=_lastmod(listing))
-            self._add(document, ChangeRate(prior_for("")), -inf, parent=_parent(listing))
+            self._add(document, ChangeRate(prior_for("")), -inf, _parent(listing))
 
     def _add_found(self, url: str, finding: Finding, visit: Visit, signals: Signals, now: float) -> None:
         found, listing = finding.document, signals.listings.get(url)
@@ -197,7 +199,7 @@ class WatchedSite:
         )
         looked_at = now if finding.was_requested else -inf
         document = _Document(url, found.format, found.complete, listed, found.entries)
-        self._add(document, ChangeRate(prior), looked_at, parent=_parent(listing), kind=kind)
+        self._add(document, ChangeRate(prior), looked_at, _parent(listing))
 
     def _look(self, document: _Document, finding: Finding, signals: Signals, now: float) -> None:
         found, key = finding.document, self.key(document.url)
@@ -278,14 +280,16 @@ class WatchedSite:
         values = {name: getattr(self, name) for name in _STORED if getattr(self, name)}
         return values | ({"pings": self.schedule.source(self._pings).to_json()} if self.was_pinged else {})
 
-    def next_visit(self, now: float) -> datetime | None:
-        """When the site will be visited, as far as is known now."""
+    def next_visit(self, now: float, waiting: Mapping[str, float]) -> datetime | None:
+        """When the site will be visited, as far as is known now; `waiting` is that of the schedule."""
         dues = [self.schedule.due_at(self.key(url), now) for url in self.documents]
-        return _moment(max(min([*dues, self.next_robots]), self.paused_until, now))
+        allowed_at = max(self.paused_until, self.schedule.available_at(self.domain, now), waiting.get(self.domain, now))
+        return _moment(max(min([*dues, self.next_robots]), allowed_at))
 
     def status(self, now: float) -> SiteStatus:
         """What is reported of the site, without its next_visit()."""
         new, updated, removed, requests = self.day.totals(now)
+        held_until = self.schedule.pings_held_until(self._pings, now) if self.was_pinged else None
         return SiteStatus(
             self.target.name,
             len(self.documents),
@@ -298,8 +302,16 @@ class WatchedSite:
             requests=requests,
             failing_since=_moment(self.failing_since),
             backoff_until=_moment(self.paused_until) if self.failures and self.paused_until > now else None,
+            visiting_since=_moment(self.visiting_since),
+            pings_held_until=_moment(held_until),
+            pings_held_because=None if held_until is None else self._wrong_pings(),
             faults=(*self._all_faults(),),
         )
+
+    def _wrong_pings(self) -> str:
+        record = self.schedule.source(self._pings)
+        wrong = record.signals - record.right
+        return f"nothing had changed after {wrong:.0f} of the last {count_of(round(record.signals), 'ping')}"
 
     def _all_faults(self) -> Iterator[Fault]:
         if self.error:

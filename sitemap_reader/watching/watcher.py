@@ -63,7 +63,7 @@ class WatchPlan:
 
     `reader` is closed at the end of the watch; `options` are keywords of changes(). `keep_log`: how long the log keeps
     changes that all sinks have received. `on_visit` is called after each visit. `clock` returns the time, aware;
-    `sleep` waits for seconds of it.
+    `sleep` waits for seconds of it. `survives_errors`: an internal error fails its site, and does not end the watch.
     """
 
     budget: Budget
@@ -74,6 +74,7 @@ class WatchPlan:
     on_visit: Callable[[WatchedSite, Visit], None] | None = None
     clock: Callable[[], datetime] = _utc_now
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    survives_errors: bool = False
 
 
 class Watcher:
@@ -213,12 +214,14 @@ class Watcher:
 
     def _end_domain(self, domain: str, visits: list[tuple[WatchedSite, set[str]]]) -> None:
         now, task = self._now(), self._running.pop(domain)
-        if not task.cancelled() and (error := task.exception()) is not None:  # a defect of this package
-            self._error = error
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._error = self._error or error
             self.stop()
         paused_until = max(site.paused_until for site, _ in visits)
         self._schedule.pause(domain, paused_until)
         self._schedule.end_visit(domain, now, retry_at=max(now + 1.0, paused_until))
+        for site in self._by_domain[domain]:
+            site.take_pings(now)
         for site in [site for site, due in visits if not due]:
             self._set_timer(site, max(site.next_robots, now + 1.0))
         self._wake.set()
@@ -235,7 +238,7 @@ class Watcher:
 
     async def _visit(self, site: WatchedSite, due: set[str]) -> None:
         """Visits a site, and learns from it; a cancelled visit has stored the documents that had ended."""
-        started = self._now()
+        site.visiting_since = started = self._now()
         signals = Signals(site, due, started, probes=not due or site.refreshes)
         visit = Visit(
             self.plan.reader,
@@ -247,10 +250,12 @@ class Watcher:
             signals.on_request,
             self.plan.options,
             since=site.robots_since(self.plan.clock()),
+            survives_errors=self.plan.survives_errors,
         )
         try:
             await visit.run()
         finally:
+            site.visiting_since = None
             self.feed.notify()
         now = self._now()
         site.end_visit(visit, now, random.random())  # noqa: S311 - spreads visits, guards nothing
@@ -358,8 +363,10 @@ class Watcher:
         now = self._now()
         sites = {site.target.name: site for site in self._sites.values()}
 
+        waiting = self._schedule.waiting(now)
+
         def planned(status: SiteStatus) -> SiteStatus:
-            return attrs.evolve(status, next_visit=sites[status.site].next_visit(now))
+            return attrs.evolve(status, next_visit=sites[status.site].next_visit(now, waiting))
 
         statuses = (site.status(now) for site in sites.values())
         if query.order == "next_visit":
@@ -376,14 +383,16 @@ class Watcher:
         return next((site for site in sites if url in site.documents), None)
 
     async def ping(self, ping: Ping) -> None:
-        """Takes a ping as a signal of a change; of an unknown document, which robots.txt names, watches the site.
+        """Visits a known document at once; of an unknown one, which robots.txt names, watches the site.
 
-        Its visit keeps to the budget; how soon it is depends on how often such pings were right.
+        The visit keeps to the budget and to the delays of the host, and waits while too many pings were wrong.
         """
         now = self._now()
         site = self._site_of(ping.url)
         if site is not None:
-            site.ping(ping.url, now)
+            site.pinged_meanwhile.add(ping.url)
+            if site.domain not in self._running:
+                site.take_pings(now)
         else:
             self._visit_unknown(ping.url, now)
         self._wake.set()

@@ -84,7 +84,7 @@ def test_a_document_is_due_at_theta_and_nearly_due_before():
 
 def test_theta_is_lower_while_requests_are_left_over_than_while_they_are_short():
     schedule = Schedule(Budget(40))
-    schedule.add("a/1", "a", rate_of(1.0), 0.0, min_interval_seconds=0.0)
+    schedule.add("a/1", "a", rate_of(1.0), 0.0)
     full = schedule.due_at("a/1", 0.0)
     schedule.requests_made("another", 5, 0.0)
     half = schedule.due_at("a/1", 0.0)
@@ -107,7 +107,7 @@ def test_a_new_document_is_due_at_once():
 
 
 def test_a_large_budget_keeps_the_minimum_interval():
-    looks = run(schedule_of({"a/1": 5.0}, per_hour=3600.0, min_interval_seconds=60.0), HOUR)["a/1"]
+    looks = run(schedule_of({"a/1": 5.0}, per_hour=3600.0), HOUR)["a/1"]
     assert min(b - a for a, b in pairwise(looks)) >= 60.0
     assert len(looks) >= 50
 
@@ -150,7 +150,7 @@ def test_a_bucket_is_full_at_first_and_fills_by_time():
 
 
 def test_no_more_requests_than_the_budget_are_made():
-    schedule = schedule_of({f"{n}/1": 50.0 for n in range(200)}, per_hour=40.0, min_interval_seconds=0.0)
+    schedule = schedule_of({f"{n}/1": 50.0 for n in range(200)}, per_hour=40.0)
     looks = sorted(at for times in run(schedule, 5 * DAY).values() for at in times)
     assert 5 * 24 * 40 * 0.85 <= len(looks) <= 5 * 24 * 40 + 10
     for first, last in zip(looks, looks[50:], strict=False):

@@ -144,7 +144,21 @@ def test_totals_sinks_and_sites_are_shown(show):
     assert page.names()[0] == "site-000.example.com"
     assert "due" in page.tab.locator(ROWS).nth(1).inner_text()
     assert re.search(r"in 1[34] min\.", page.tab.locator(ROWS).nth(5).inner_text())
-    assert "All works" in page.tab.locator("#state").inner_text()
+    assert "6 sites fail. Last visit" in page.tab.locator("#state").inner_text()
+
+
+def test_pings_that_are_held_back_and_a_visit_under_way_are_shown(show):
+    def one(watcher: FakeWatcher) -> None:
+        now = datetime.now(UTC)
+        held = {"pings_held_until": now + timedelta(hours=2, seconds=30), "pings_held_because": "nothing had changed"}
+        watcher.statuses = [SiteStatus("example.com", next_visit=now, visiting_since=now, **held)]
+        watcher.report = Health(last_visit=now)
+
+    page = show(one)
+    row = page.tab.locator(ROWS).first.inner_text()
+    assert "under way" in row
+    assert "a ping brings no visit before in 2 hr.: nothing had changed" in row
+    assert "All works. Last visit" in page.tab.locator("#state").inner_text()
 
 
 def test_pages_order_and_filters(show):

@@ -22,7 +22,7 @@ from sitemap_reader.fetch.replay import AsyncChunks
 from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.state.state import State
-from sitemap_reader.watching.budget import Budget
+from sitemap_reader.watching.budget import LEAST_INTERVAL_SECONDS, Budget
 from sitemap_reader.watching.watcher import Watcher, WatchPlan
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ async def watching(
     *,
     budget: float = 4,
     host_budget: float | None = None,
+    least_interval: float = LEAST_INTERVAL_SECONDS,
     state: State | None = None,
     keep_log: timedelta = timedelta(days=1_000),
     limits: Limits = Limits(),  # noqa: B008 - frozen
@@ -182,7 +183,7 @@ async def watching(
     """A watch on hosts of `web`, with its state in the file `path`."""
     reader = SitemapReader(fetcher=web, limits=limits)
     made = WatchPlan(
-        Budget(budget, host_budget), reader, keep_log=keep_log, clock=clock, sleep=clock.sleep, **plan
+        Budget(budget, host_budget, least_interval), reader, keep_log=keep_log, clock=clock, sleep=clock.sleep, **plan
     )
     state = state or State(path, create=True, shared_by=4)
     async with Watcher([site_target(host) for host in hosts], state, made) as watcher:
@@ -201,5 +202,3 @@ async def watching(
 def failing(message: str = "connection refused") -> FetchError:
     """A failure that is not repeated at once."""
     return FetchError(message, transient=False)
-
-
