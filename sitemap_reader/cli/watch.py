@@ -151,7 +151,8 @@ def run(
     for number, why in listed.refused:
         console.error(f"host {number}: {why}")
     on_visit = partial(_show_visit, console)
-    watcher = make_watcher(listed, state, keep_log=timedelta(days=keep_days), on_visit=on_visit, **watching)
+    keep_log = timedelta(days=keep_days)
+    watcher = make_watcher(listed, state, keep_log=keep_log, on_visit=on_visit, survives_errors=True, **watching)
     try:
         asyncio.run(run_watch(watcher, plans, server, report=console.note, handles_signals=True))
     except BrokenPipeError:

@@ -320,13 +320,16 @@ def checked_keywords(
     *,
     meanings: Mapping[str, tuple[str, str]] = KEYWORDS,
     elsewhere: Mapping[str, Collection[str]] | None = None,
+    values: Mapping[str, tuple[tuple[type, ...], str]] = {},
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator that lists the keywords of a function in its docstring, and raises UnknownKeyword for any other.
 
     `options` is the TypedDict of the function's `**options`, which are in its signature then, where notebooks complete
     them. Keywords without an entry in `meanings` are not listed.
     `elsewhere` maps what takes other keywords of this package to their names, for the suggestion: `SitemapReader`.
+    `values` has the types of the function's own keywords, and what to give.
     """
+    values = {**_VALUES, **values}
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         stated = signature(function)
@@ -341,7 +344,7 @@ def checked_keywords(
                 known = [each for each in (*own, *passed_on) if each != "self"]
                 raise UnknownKeyword(_message(_display_name(function), name, kwargs[name], known, elsewhere or {}))
             for name, value in kwargs.items():
-                types, wanted = _VALUES.get(name, ((object,), ""))
+                types, wanted = values.get(name, ((object,), ""))
                 if not isinstance(value, types):
                     raise UsageError(f"{name} is {wanted}, not {value!r:.60}")
                 check_is_called(name, value)

@@ -106,10 +106,18 @@ class TimedQueue(Generic[Result]):
 
 
 class Bridge:
-    """Passes batches from an event loop in a thread to a consumer; with 4 in the queue, the loop waits."""
+    """Passes batches from an event loop in a thread to a consumer; with 4 in the queue, the loop waits.
 
-    def __init__(self, pump: Callable[[Callable[[Batch], Awaitable[None]]], Awaitable[None]]) -> None:
+    `stop` is called in the loop to end the pump in order; without it, its task is cancelled.
+    """
+
+    def __init__(
+        self,
+        pump: Callable[[Callable[[Batch], Awaitable[None]]], Awaitable[None]],
+        stop: Callable[[], object] | None = None,
+    ) -> None:
         self._pump = pump
+        self._stop = stop
         self._queue: TimedQueue[Batch | BaseException | None] = TimedQueue()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -132,7 +140,7 @@ class Bridge:
             if isinstance(batch, BaseException):
                 raise first_failure(batch)  # raised only in the consumer's thread
             if (was_taken := self._was_taken) is not None:  # waking the loop each time would dominate the cost
-                self._soon(was_taken.set)
+                self.call(was_taken.set)
             yield batch
 
     def _next(self, on_wait: Callable[[], None]) -> Batch | BaseException | None:
@@ -143,17 +151,23 @@ class Bridge:
                 on_wait()
 
     def close(self) -> None:
-        """Cancels the loop's task and joins the thread. May be called twice, and by the garbage collector.
+        """Ends the loop's task and joins the thread. May be called twice, and by the garbage collector.
 
         The collector may run in any thread: in one of this package, for which the loop may wait, it does not join.
         """
         self._closing.set()
         if self._task is not None:
-            self._soon(self._task.cancel)
+            self.call(self._stop or self._task.cancel)
         if self._thread is not None and not threading.current_thread().name.startswith(THREADS):
             self._thread.join()
 
-    def _soon(self, function: Callable[[], object]) -> None:
+    @property
+    def is_running(self) -> bool:
+        """Whether the thread has begun, and not ended."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Calls a function in the loop, soon, unless that has ended."""
         with suppress(RuntimeError):  # the loop has ended
             if self._loop is not None:
                 self._loop.call_soon_threadsafe(function)

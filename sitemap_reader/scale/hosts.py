@@ -76,6 +76,8 @@ def _numbered(hosts: str | Path | bytes | Iterable[str]) -> Iterable[tuple[int, 
     if isinstance(hosts, bytes):
         return read_target_list(hosts)
     if not isinstance(hosts, str | Path):
+        if not hasattr(hosts, "__iter__"):
+            raise UsageError(f"hosts are a file with one a line, or the hosts themselves, not {hosts!r:.60}")
         return enumerate(hosts, 1)
     try:
         return read_target_list(Path(hosts).read_bytes())

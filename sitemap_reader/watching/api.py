@@ -6,36 +6,39 @@ In: hosts, a state, budgets and the keywords of changes(). Out: a stream of Watc
 from __future__ import annotations
 
 import asyncio
+import os
 import re
-from contextlib import closing
-from datetime import datetime, timedelta
-from functools import partial
+import threading
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
-
-import attrs
-import orjson
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from ..client.keywords import CHANGES_KEYWORDS, PatternOptions, ReaderOptions, checked_keywords
 from ..client.query import UrlQuery
-from ..client.reader import SitemapReader, make_sync_plan
+from ..client.reader import make_sync_plan
+from ..client.sync_api import reader_and_rest
 from ..client.targets import site_target
-from ..client.thread_bridge import Bridge, run_in_thread
-from ..model.errors import UsageError
-from ..model.records import Change
+from ..client.thread_bridge import Bridge
+from ..model.errors import StateError, UsageError
 from ..scale.folder import part_name
 from ..scale.hosts import domain_of, read_hosts, shard_of
 from ..serialize.jsonl import from_json
 from ..state.state import State, site_name
 from ..state.sync import settings_difference
-from .budget import Budget
+from .budget import LEAST_INTERVAL_SECONDS, Budget
 from .service import SinkPlan, run_watch
+from .sink_targets import sinks_of
+from .sinks import DeliveryFailed
+from .tasks import first_of
 from .watcher import KEEP_LOG, SITES_AT_ONCE, Watcher, WatchPlan
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import timedelta
 
     from ..client.targets import Target
+    from ..model.records import WatchedChange
     from ..scale.hosts import HostList
     from ..serialize.jsonl import On
     from ..state.change_log import LogEntry
@@ -57,63 +60,86 @@ class WatchOptions(PatternOptions, ReaderOptions, total=False):
     accept_removals: bool
 
 
-@attrs.define
-class WatchedChange(Change):
-    """A Change with its number, the time when it was found, and the site as it was given."""
+# Those of watch() that are not in CHANGES_KEYWORDS, or mean something else there.
+_KEYWORDS: Mapping[str, tuple[str, str]] = {
+    **CHANGES_KEYWORDS,
+    "state": (
+        "",
+        "The name of the state file, which is created if it does not exist, and is locked until the watch has ended; "
+        "with `shard` that of a folder.",
+    ),
+    "budget": (f"{BUDGET}", "The most requests an hour, to all hosts."),
+    "host_budget": (f"{HOST_BUDGET}", "The most requests an hour to the hosts of one registrable domain."),
+    "least_interval": (
+        f"{LEAST_INTERVAL_SECONDS:g}",
+        "Seconds, from 1 to 86,400, between two requests for the same sitemap; a ping does not wait for them.",
+    ),
+    "shard": (
+        "None",
+        '"3/16" is the third of sixteen parts of the hosts, by their registrable domains; `state` is a folder then, '
+        "with a file for each part, as in the folder of a harvest.",
+    ),
+    "sites_at_once": (f"{SITES_AT_ONCE}", "The most sites that are visited at the same time."),
+    "name": (
+        '"python"',
+        "The name under which the state keeps how far the loop is; a new one begins with the next change.",
+    ),
+    "sinks": (
+        "()",
+        "What receives the changes, too, each as far as it gets: sr.watching.Sinks, or texts: a path, - for stdout, "
+        "https://… for a webhook, or redis://…. A webhook that a text names is not signed; sr.watching.WebhookSink "
+        "takes secrets.",
+    ),
+}
 
-    seq: int = 0
-    at: datetime | None = None
-    site: str = ""
-
-    @classmethod
-    def of_line(cls, line: bytes) -> WatchedChange:
-        """The change of a line of the log."""
-        json_object = orjson.loads(line)
-        own = {name: json_object.pop(name) for name in ("seq", "at", "site")}
-        change = from_json(json_object)
-        assert isinstance(change, Change)  # noqa: S101 - for the type checker
-        fields = {field.name: getattr(change, field.name) for field in attrs.fields(Change)}
-        return cls(**fields, seq=own["seq"], at=datetime.fromisoformat(own["at"]), site=own["site"])
+_VALUES: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "state": ((str, os.PathLike), "the name of a file"),
+    "name": ((str,), "text"),
+    "shard": ((str, NoneType), "text such as 3/16"),
+    "sites_at_once": ((int,), "a whole number"),
+}
 
 
-_STATE = "The state file, which is created if it does not exist; with `shard` the folder of such files."
-
-
-@checked_keywords(WatchOptions, meanings={**CHANGES_KEYWORDS, "state": ("", _STATE)})
+@checked_keywords(WatchOptions, meanings=_KEYWORDS, values=_VALUES)
 def watch(
     hosts: str | Path | Iterable[str],
     *,
     state: str | Path,
     budget: float = BUDGET,
     host_budget: float = HOST_BUDGET,
+    least_interval: float = LEAST_INTERVAL_SECONDS,
     shard: str | None = None,
     sites_at_once: int = SITES_AT_ONCE,
     name: str = "python",
-    sinks: Iterable[Sink] = (),
+    sinks: Iterable[Sink | str | Path] = (),
     **options: Unpack[WatchOptions],
 ) -> WatchStream:
     """Changes of sites as they are found, without end: close the stream, or leave its `with` block.
 
     `hosts` is a file with one a line, or the hosts themselves. Each sitemap is requested again when that pays: by how
-    often it has changed so far, what its index states, and the requests an hour that `budget` permits in all and
-    `host_budget` to a registrable domain. `state` is a file that stays locked meanwhile; with `shard` ("3/16": the
-    third part of the hosts, by their domains) a folder with a file for each, as in the folder of a harvest.
+    often it has changed so far, what its index states, and the budgets.
 
-    Changes are delivered at least once: a change counts as delivered when the next one is requested. In a later run
-    with the same `name` the stream continues there; one with a new name begins with the changes that are found from
-    then on. `sinks` receive the same changes, each as far as it gets: see sr.watching.Sink. UsageError for values that
-    are not allowed; StateError, at once, for a file that cannot be used.
+    Changes are delivered at least once. A change counts as delivered when the next one is requested, and the one in
+    hand also by a `break` out of the `with` block or by close(): a later run with the same `name` continues behind it.
+    It comes again where an exception, such as KeyboardInterrupt, leaves the block. After a kill the changes of one
+    entry, those of a sitemap, up to 1,000, may come again.
+
+    An exception of the caller's own code, as of a fetcher, a sink or `follow`, and an internal error end the watch, and
+    are raised in the loop or by run(). UsageError for values that are not allowed; StateError, at once, for a file that
+    cannot be used.
     """
+    listed = sinks_of(sinks, name)
     watcher = make_watcher(
         read_hosts(hosts),
         state,
         budget=budget,
         host_budget=host_budget,
+        least_interval=least_interval,
         shard=shard,
         sites_at_once=sites_at_once,
         **options,
     )
-    return WatchStream(watcher, name, [SinkPlan(sink) for sink in sinks])
+    return WatchStream(watcher, name, listed)
 
 
 def make_watcher(
@@ -122,21 +148,30 @@ def make_watcher(
     *,
     budget: float,
     host_budget: float,
+    least_interval: float = LEAST_INTERVAL_SECONDS,
     shard: str | None = None,
     sites_at_once: int = SITES_AT_ONCE,
     keep_log: timedelta = KEEP_LOG,
+    survives_errors: bool = False,
     on_visit: Callable[[WatchedSite, Visit], None] | None = None,
     **options: Any,
 ) -> Watcher:
     """A Watcher, and its state, which is open from here on; the arguments are those of watch() and of WatchPlan."""
     if sites_at_once < 1:
         raise UsageError(f"sites_at_once: at most {sites_at_once} sites at once are none; give 1 or more")
-    sync = {name: options.pop(name) for name in (*_SYNC, *PatternOptions.__annotations__) if name in options}
+    reader, sync = reader_and_rest(options)  # type: ignore[arg-type]
     make_sync_plan(dict(sync))  # raises for wrong values
-    reader = SitemapReader(**options)
     query = {name: value for name, value in sync.items() if name not in _SYNC}
     settings = reader.state_settings(UrlQuery(**query))
-    plan = WatchPlan(Budget(budget, host_budget), reader, sync, sites_at_once, keep_log, on_visit)
+    plan = WatchPlan(
+        Budget(budget, host_budget, least_interval),
+        reader,
+        sync,
+        sites_at_once,
+        keep_log,
+        on_visit,
+        survives_errors=survives_errors,
+    )
     targets, path = _of_shard(hosts, state, shard)
     opened = State(path, create=True, shared_by=max(2, sites_at_once))
     try:
@@ -178,67 +213,125 @@ def _of_shard(hosts: HostList, state: str | Path, shard: str | None) -> tuple[li
 class WatchStream:
     """WatchedChanges for one `for` loop, which a thread finds meanwhile; the end of a `with` block ends the thread.
 
-    run() delivers to the sinks alone, without a loop.
+    run() delivers to the sinks alone, without a loop. What raises in the thread, such as a fetcher of the caller, ends
+    the watch, and is raised in the loop, or by run().
     """
 
-    def __init__(self, watcher: Watcher, name: str, sinks: Sequence[SinkPlan]) -> None:
+    def __init__(self, watcher: Watcher, name: str, sinks: Sequence[Sink]) -> None:
         self._watcher = watcher
         self._sinks = sinks
-        self._sink = _LoopSink(name)
-        self._bridge = Bridge(self._run)
+        self._loop_sink = _LoopSink(watcher, name)
+        self._bridge = Bridge(self._run, stop=self._stop)
         self._changes = self._read()
-
-    async def _run(self, put: Callable[[Any], Awaitable[None]]) -> None:
-        self._sink.begin(put)
-        await run_watch(self._watcher, [SinkPlan(self._sink), *self._sinks])
-
-    def run(self) -> None:
-        """Delivers changes to the sinks until it is interrupted."""
-        run_in_thread(partial(run_watch, self._watcher, self._sinks))
-
-    def _read(self) -> Iterator[WatchedChange]:
-        with closing(self._bridge):
-            for lines in self._bridge.batches(lambda: None):
-                yield from map(WatchedChange.of_line, lines)  # type: ignore[arg-type]
-                self._sink.confirm()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
+    def __exit__(self, exc_type: object, *exc_info: object) -> None:
+        self._end(is_handled=exc_type is None)
 
     def __iter__(self) -> Iterator[WatchedChange]:
         return self._changes
 
+    def run(self) -> None:
+        """Delivers changes to the sinks until close() is called, in another thread or by a signal handler.
+
+        KeyboardInterrupt ends it in the same order, and is raised.
+        """
+        with closing(self._bridge):
+            for _ in self._bridge.batches(lambda: None):
+                pass
+
     def close(self) -> None:
-        """Ends the watch, joins its thread, and closes the state. May be called twice."""
+        """Ends the watch: cancels its visits, delivers to the sinks what is logged, closes them, then the state.
+
+        Takes up to 10 seconds, and joins the thread: the state is locked until then. The change that the loop has in
+        hand counts as delivered. May be called twice, from any thread, by a signal handler, and while run() is under
+        way; from a sink it returns at once, and the watch ends soon.
+        """
+        self._end(is_handled=True)
+
+    def _end(self, *, is_handled: bool) -> None:
+        self._loop_sink.end(is_handled=is_handled)
         self._bridge.close()
-        self._watcher.close_state()
+        if not self._bridge.is_running:  # else it is called from a thread of the watch, which closes the state itself
+            self._watcher.close_state()
+
+    def _read(self) -> Iterator[WatchedChange]:
+        self._loop_sink.is_used = True
+        with closing(self._bridge):
+            for lines in self._bridge.batches(lambda: None):
+                yield from self._loop_sink.changes(lines)  # type: ignore[arg-type]
+                if self._loop_sink.has_ended:
+                    return
+                self._bridge.call(self._loop_sink.confirm)
+
+    async def _run(self, put: Callable[[Any], Awaitable[None]]) -> None:
+        self._loop_sink.put = put
+        sinks: list[Sink] = [self._loop_sink] if self._loop_sink.is_used else []
+        await run_watch(self._watcher, [SinkPlan(sink) for sink in (*sinks, *self._sinks)])
+
+    def _stop(self) -> None:
+        self._watcher.stop()
+        self._loop_sink.stop()
 
 
 class _LoopSink:
-    """Passes entries to the loop of the caller, one by one; each is delivered when the loop asks for the next one."""
+    """Passes entries to the loop of the caller, one by one; each is delivered when the loop asks for the next one.
 
-    def __init__(self, name: str) -> None:
+    If the loop ends inside an entry, its next run continues there. changes() and end() are called in the threads of the
+    caller, all others in that of the watch.
+    """
+
+    def __init__(self, watcher: Watcher, name: str) -> None:
         self.name = name
-        self._put: Callable[[Any], Awaitable[None]]
-        self._loop: asyncio.AbstractEventLoop
-        self._taken = asyncio.Event()
+        self.is_used = False
+        self.put: Callable[[Any], Awaitable[None]]
+        self._watcher = watcher
+        self._taken, self._stopped = asyncio.Event(), asyncio.Event()
+        # A change passes, and the end is decided, under the lock: so each change is either confirmed, or comes again.
+        self._lock = threading.RLock()  # a signal handler may call end() inside changes()
+        self.has_ended = False
+        self._in_hand = self._consumed = -1  # numbers of changes; -1 is none
 
-    def begin(self, put: Callable[[Any], Awaitable[None]]) -> None:
-        """Uses this function, of the event loop that is running."""
-        self._put, self._loop = put, asyncio.get_running_loop()
+    def changes(self, lines: Iterable[bytes]) -> Iterator[WatchedChange]:
+        """The changes of these lines, until the end of the stream."""
+        for line in lines:
+            change = cast("WatchedChange", from_json(line))
+            with self._lock:
+                if self.has_ended:
+                    return
+                self._in_hand = change.seq
+            yield change
+            self._consumed = change.seq
+
+    def end(self, *, is_handled: bool) -> None:
+        """Lets no more changes pass; `is_handled`: the one that the loop has in hand is delivered."""
+        with self._lock:
+            if is_handled and not self.has_ended:
+                self._consumed = self._in_hand
+            self.has_ended = True
 
     def confirm(self) -> None:
-        """Notes that the caller has handled the entry; to be called in its thread."""
-        self._loop.call_soon_threadsafe(self._taken.set)
+        """Notes that the loop has consumed the entry."""
+        self._taken.set()
+
+    def stop(self) -> None:
+        """Ends deliver()."""
+        self._stopped.set()
 
     async def deliver(self, entry: LogEntry) -> None:
-        """Returns when the caller has handled the entry."""
+        """Returns when the loop has consumed the entry; DeliveryFailed, for good, where the stream ends before that."""
+        if self._consumed < 0:
+            self._consumed = self._in_hand = await self._watcher.feed.cursor(self.name)
         self._taken.clear()
-        await self._put(entry.lines.splitlines())
-        await self._taken.wait()
+        if not self._stopped.is_set():
+            await self.put(entry.lines.splitlines()[max(0, self._consumed + 1 - entry.first_seq) :])
+        if not await first_of(self._taken.wait(), self._stopped.wait()):
+            raise DeliveryFailed("the stream was closed", is_permanent=True)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Records how far the loop has come, also inside an entry."""
+        if self._consumed >= 0:
+            with suppress(StateError):  # on a full disk the changes come again
+                await self._watcher.feed.move_cursor(self.name, self._consumed)

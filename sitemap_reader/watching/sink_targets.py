@@ -1,8 +1,10 @@
-"""sink_for(), names_file(): the sink that a text names: `-` for stdout, a URL, or the path of a file."""
+"""The sinks of a watch: those that texts name, `-` (stdout), a URL or the path of a file; and objects of the caller."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from ..model.errors import UsageError
@@ -11,7 +13,7 @@ from .redis_streams import RedisStreamSink
 from .webhook import WebhookSink
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from .file_sink import Rotation
     from .sinks import Sink
@@ -51,3 +53,26 @@ def sink_for(text: str, *, secrets: Sequence[str] = (), rotation: Rotation | Non
     if make is None:
         raise UsageError(f"changes cannot be delivered to {text}: give {_FORMS}")
     return make(text, secrets)
+
+
+def sinks_of(values: Iterable[Sink | str | os.PathLike[str]], *taken: str) -> list[Sink]:
+    """The sinks of objects, and of texts as in sink_for(); one of them may stand for a list.
+
+    UsageError for what is none, and for two with the same name or a name that is taken: the state keeps by its name how
+    far a sink is.
+    """
+    given = [*values] if hasattr(values, "__iter__") and not isinstance(values, str) else [values]
+    sinks = [_sink_of(each) for each in given]
+    names = Counter([*taken, *(sink.name for sink in sinks)])
+    if repeated := [name for name, times in names.items() if times > 1]:
+        raise UsageError(f"sinks: two have the name {repeated[0]!r}; give each one of its own")
+    return sinks
+
+
+def _sink_of(value: object) -> Sink:
+    if isinstance(value, str | os.PathLike):
+        return sink_for(os.fspath(value))
+    is_sink = callable(getattr(value, "deliver", None)) and callable(getattr(value, "close", None))
+    if is_sink and not isinstance(value, type) and isinstance(getattr(value, "name", None), str):
+        return value  # type: ignore[return-value]  # checked
+    raise UsageError(f"sinks: {value!r:.60} is none; give {_FORMS}, or an object with name, deliver() and close()")

@@ -164,9 +164,7 @@ def test_a_url_that_moves_to_another_sitemap_is_no_change(tmp_path: Path, web: M
     run(main())
 
 
-def test_a_removal_waits_until_all_sitemaps_were_looked_at(
-    tmp_path: Path, web: MemoryWeb, clock: VirtualClock
-) -> None:
+def test_a_removal_waits_until_all_sitemaps_were_looked_at(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock, budget=1) as watch:
             await watch.run(days=2)
@@ -269,9 +267,7 @@ FAR = ["99999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"]
 
 
 @pytest.mark.parametrize("value", FAR)
-def test_a_retry_after_counts_as_a_day_at_most(
-    tmp_path: Path, web: MemoryWeb, clock: VirtualClock, value: str
-) -> None:
+def test_a_retry_after_counts_as_a_day_at_most(tmp_path: Path, web: MemoryWeb, clock: VirtualClock, value: str) -> None:
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock) as watch:
             await watch.run(hours=2)
