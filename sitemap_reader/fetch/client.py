@@ -90,8 +90,9 @@ class Response:
 class Fetcher(Protocol):
     """What a crawl needs of a network: one request, one response.
 
-    A fetcher follows no redirect, retries nothing, decompresses nothing and keeps no cookies: the crawl decides on
-    the first two, and decodes gzip, deflate and, with their packages, br and zstd. It sends a User-Agent of its own.
+    A fetcher follows no redirect, retries nothing, decompresses nothing and keeps no cookies: that is done by the
+    crawl, which gives the cookies of redirects in `headers`, and decodes gzip, deflate and, with their packages, br and
+    zstd. It sends a User-Agent of its own.
 
     It decides which addresses may be connected to. URLs come from sitemaps, redirects and robots.txt of any site, and
     may name hosts of the internal network: check the IP address of each connection with address_refusal() when it is

@@ -117,13 +117,20 @@ class RequestHeaders:
         self._scopes = {False: _HeaderScope.of(seeds), True: _HeaderScope.of(plain)}  # by whether the request is http
 
     def headers_for(self, url: str, own: Mapping[str, str]) -> dict[str, str]:
-        """The headers of a request for `url`: the caller's, as far as they may go there, overridden by its `own`."""
+        """The headers of a request for `url`: the caller's, as far as they may go there, overridden by its `own`.
+
+        Cookies are overridden one by one.
+        """
         real = self._real_url(url)
         sent = {} if real is None else self._sent(real, is_plain=_is_plain(real))
         if self._caller.user_agent is not None:
             sent["User-Agent"] = self._caller.user_agent
-        replaced = {name.lower() for name in own}
-        return {**{name: value for name, value in sent.items() if name.lower() not in replaced}, **own}
+        lower = {name.lower(): value for name, value in own.items()}
+        for name in [name for name in sent if name.lower() in lower]:
+            given = sent.pop(name)
+            if name.lower() == "cookie":
+                own = {**own, "Cookie": _joined_cookies(given, lower["cookie"])}
+        return {**sent, **own}
 
     def withholds(self, url: str) -> bool:
         """Whether a header is not sent only because the URL is http."""
@@ -159,6 +166,11 @@ class _HeaderScope:
         starts = [_start(seed) for seed in seeds]
         logins = {_place(_start(seed)): seed.login for seed in seeds if seed.login}
         return cls(frozenset(map(domain_of, starts)), frozenset(map(_place, starts)), logins)
+
+
+def _joined_cookies(given: str, own: str) -> str:
+    named = {pair.partition("=")[0].strip(): pair.strip() for pair in (*given.split(";"), *own.split(";"))}
+    return "; ".join(pair for pair in named.values() if pair)
 
 
 def _start(seed: Seed) -> str:

@@ -17,6 +17,7 @@ from ..model.records import Candidate, Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.scope import DropReason
 from ..parser.normalise.urls import without_userinfo
+from .cookies import NO_COOKIES, Cookies
 from .seeds import WELL_KNOWN, Probe, Seed
 
 if TYPE_CHECKING:
@@ -42,11 +43,15 @@ _MAX_ANCESTORS = 64
 
 @attrs.frozen
 class Head:
-    """The status and headers (lower-case names) of an answer, and how long the network took for it."""
+    """The status and headers (lower-case names) of an answer, and how long the network took for it.
+
+    `sitemap_format` is that of the body of an error (4xx, 5xx) that is a sitemap all the same.
+    """
 
     status: int
     headers: Mapping[str, str]
     network_seconds: float = 0.0
+    sitemap_format: str | None = None
 
 
 @attrs.frozen
@@ -120,6 +125,7 @@ class Received:
     etag: str | None = None
     last_modified: str | None = None
     read_at: datetime | None = None
+    sitemap_format: str | None = None  # see Head
 
 
 # --- what is requested ---
@@ -157,18 +163,24 @@ class DocumentRequest:
 
     `redirects` are the URLs that redirected here, `tries` and `network_seconds` (waited for the network) count earlier
     tries too. With `reread`, only what the first reading dropped is wanted. A retry, a redirect and a second reading
-    each have a request of their own.
+    each have a request of their own. `headers` are its conditions, `cookies` those that its redirects have set.
     """
 
     document: Document = attrs.field(repr=False)
     url: str
     headers: Mapping[str, str] = attrs.field(factory=dict)
     redirects: tuple[str, ...] = ()
+    cookies: Cookies = NO_COOKIES
     tries: int = 0
     not_before: float = 0.0
     network_seconds: float = 0.0
     resume: ResumePoint | None = None
     reread: Reread | None = None
+
+    @property
+    def own_headers(self) -> dict[str, str]:
+        """The headers to send, but for those of the caller."""
+        return {**self.headers, **self.cookies.header(self.url)}
 
 
 # --- what was decided ---

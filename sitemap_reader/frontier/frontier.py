@@ -311,7 +311,7 @@ class Frontier:
         elif step == "unchanged":
             document.received = Received(head.status, headers.get("etag"), headers.get("last-modified"), before.read_at)
         else:
-            document.received = attrs.evolve(before, status=head.status)
+            document.received = attrs.evolve(before, status=head.status, sitemap_format=head.sitemap_format)
         if step == "read":
             if document.is_robots and request.redirects:
                 self._policy.share(document)
@@ -323,7 +323,7 @@ class Frontier:
         if step == "unchanged":
             self._revalidator.confirm(document)
         elif isinstance(step, Follow):
-            self._redirect(document, step.target)
+            self._redirect(document, step)
         elif isinstance(step, RulesByStatus):
             self._finish(document, Finished(self._policy.set_rules_by_status(document, step)))
         else:
@@ -378,11 +378,11 @@ class Frontier:
         self._hosts.skip(host, attrs.evolve(failed, severity="info"))  # the reason is reported once
         self._fail(document, failed)
 
-    def _redirect(self, document: Document, target: str) -> None:
+    def _redirect(self, document: Document, step: Follow) -> None:
         """Requests the target of a redirect, unless that is a document of its own: then this one is its alias."""
+        before, target = document.request, step.target
         self._events.note(document, "F03", f"redirected to {target}")
-        before = document.request
-        document.ask(url=target, redirects=(*before.redirects, before.url), tries=0)
+        document.ask(url=target, redirects=(*before.redirects, before.url), cookies=step.cookies, tries=0)
         if document.is_robots:
             known = self._policy.requested_at(target)
         else:

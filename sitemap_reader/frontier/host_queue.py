@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from heapq import heappop, heappush
 from http import HTTPStatus
 from itertools import count
@@ -19,6 +17,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..parser.normalise.urls import origin
+from .http_date import http_date
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,15 +62,6 @@ def retry_after(value: str | None, now: datetime) -> float | None:
         return min(float(value), MAX_RETRY_AFTER_SECONDS)
     until = http_date(value)
     return None if until is None else min(max(0.0, (until - now).total_seconds()), MAX_RETRY_AFTER_SECONDS)
-
-
-def http_date(value: str) -> datetime | None:
-    """The timezone-aware moment that a header names; None if unreadable."""
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, TypeError, IndexError, OverflowError):  # all that parsedate_to_datetime raises
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)  # RFC 9110 5.6.7: HTTP dates are UTC
 
 
 @attrs.define

@@ -378,7 +378,9 @@ class WaitingDocuments:
             reread = self._authorities.plan_reread(document)
             if reread:
                 request = document.request
-                document.request = DocumentRequest(document, request.url, redirects=request.redirects, reread=reread)
+                document.request = DocumentRequest(
+                    document, request.url, redirects=request.redirects, cookies=request.cookies, reread=reread
+                )
                 self._rereading[document] = None
                 self._policy.queue(document)
             else:

@@ -15,6 +15,7 @@ import attrs
 from ..model.limits import advice
 from ..parser.content.sniff import Format
 from ..parser.normalise.urls import clean_url
+from .cookies import NO_COOKIES, Cookies
 from .document_request import Failed
 from .host_queue import MAX_RETRY_AFTER_SECONDS, retry_after, slow_down
 from .robots_rules import ALLOW_ALL, Rules, rules_for_status
@@ -49,9 +50,10 @@ _BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE}
 
 @attrs.frozen
 class Follow:
-    """Request `target` instead."""
+    """Request `target` instead, with these cookies."""
 
     target: str
+    cookies: Cookies = NO_COOKIES
 
 
 @attrs.frozen
@@ -89,7 +91,7 @@ def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
         message = f"{_text(head)}: the proxy refuses all requests"
         return Refuse(Failed(code_of(head.status), message, transient=False, remedy=PROXY_REMEDY, of_proxy=True))
     if head.status in _REDIRECTS and "location" in head.headers:
-        return _redirect(request, head.headers["location"], limits)
+        return _redirect(request, head, limits, today)
     if request.document.is_robots:
         rules = ALLOW_ALL if head.status in NO_DOCUMENT else rules_for_status(head.status)
         if rules == "read":
@@ -104,22 +106,25 @@ def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
         return "unchanged"
     if head.status in _BUSY:
         return _busy(request, head, limits, today)
-    failed = Failed(code_of(head.status), _text(head), transient=500 <= head.status <= 599)
-    return Refuse(failed)
+    return Refuse(_failed(head, transient=500 <= head.status <= 599))
 
 
-def _redirect(request: DocumentRequest, location: str, limits: Limits) -> Step:
+def _redirect(request: DocumentRequest, head: Head, limits: Limits, today: datetime) -> Step:
+    location = head.headers["location"]
     target = clean_url(location, request.url).url
     field = "max_robots_redirects" if request.document.is_robots else "max_redirects"
     limit: int = getattr(limits, field)
     way = [*request.redirects, request.url]
     if target is None:
         return _dead_end(request, f"redirected to {location[:200]!r}, which is no http or https URL")
-    if target in way:
-        return _dead_end(request, f"redirect loop: {' -> '.join([*way, target])[:500]}")
+    set_cookie = head.headers.get("set-cookie")
+    cookies = request.cookies.after(request.url, set_cookie, len(way), today)
+    cause = "; the server sets a cookie and redirects to the same URL" if set_cookie and target in way else ""
+    if target in way[cookies.changed_at :]:  # with other cookies it may be another answer
+        return _dead_end(request, f"redirect loop: {' -> '.join([*way, target])[:500]}{cause}")
     if len(way) > limit:
-        return _dead_end(request, f"more than {limit} redirects", advice(field, "follow more"))
-    return Follow(target)
+        return _dead_end(request, f"more than {limit} redirects{cause}", advice(field, "follow more"))
+    return Follow(target, cookies)
 
 
 def _dead_end(request: DocumentRequest, message: str, remedy: str | None = None) -> Step:
@@ -140,7 +145,12 @@ def _busy(request: DocumentRequest, head: Head, limits: Limits, today: datetime)
         message += f", Retry-After {stated} is over {limits.max_wait_seconds:,.0f} s"
         remedy = advice("max_wait_seconds", "wait for it")
         return Refuse(Failed("F04", message, transient=False, remedy=remedy), seconds, skip_host=True)
-    return Refuse(Failed(code_of(head.status), message), pause_seconds=seconds)
+    return Refuse(_failed(head, transient=True), pause_seconds=seconds)
+
+
+def _failed(head: Head, *, transient: bool) -> Failed:
+    remedy = None if head.sitemap_format is None else "search engines read it only with status 200"
+    return Failed(code_of(head.status), _text(head), transient=transient, remedy=remedy)
 
 
 def is_success(status: int | None) -> bool:
@@ -163,13 +173,17 @@ def code_of(status: int) -> str:
 
 
 def _text(head: Head) -> str:
-    """`404 Not Found`; `202 Accepted (x-amzn-waf-action: challenge)`; a number without a registered phrase alone."""
+    """`404 Not Found`; `202 Accepted (x-amzn-waf-action: challenge)`; a number without a registered phrase alone.
+
+    Behind it, that the body is a sitemap.
+    """
     try:
         text = f"{head.status} {HTTPStatus(head.status).phrase}"
     except ValueError:
         text = f"{head.status:03}"
     actions = ((name, head.headers.get(name, "").strip().lower()) for name in _WALL_HEADERS)
-    return text + "".join(f" ({name}: {action})" for name, action in actions if action in _WALL_ACTIONS)
+    text += "".join(f" ({name}: {action})" for name, action in actions if action in _WALL_ACTIONS)
+    return text if head.sitemap_format is None else f"{text}, though the body is a sitemap (<{head.sitemap_format}>)"
 
 
 # --- whether a host talks to this client ---

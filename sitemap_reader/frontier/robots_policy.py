@@ -293,6 +293,10 @@ class RobotsPolicy:
         probes = [probe for each in sites for probe in each.probes]
         is_judged = not (host.is_blocked or any(each.has_sitemap for each in sites))
         wall = wall_at(robots, probes) if is_judged else None
+        for probe in probes if is_judged else ():
+            if probe.last_alias.received.sitemap_format is not None and probe.outcome is not None:
+                self._events.report_probe(probe)
+                site.report_candidate(probe.outcome)
         if ended is not None:
             self.report_body(ended, is_wall=wall == "robots")
         if wall == "paths" and not site.candidates:

@@ -10,7 +10,7 @@ import asyncio
 import math
 import re
 import time
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, nullcontext
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -25,7 +25,7 @@ from ..model.limits import advice
 from ..model.problems import report
 from ..model.records import SitemapRef
 from ..parser.normalise.urls import without_userinfo
-from .document_parser import Batch, DocumentParser
+from .document_parser import Batch, DocumentParser, sitemap_format
 from .executor import ParseExecutor, run_fallback
 from .scope_problems import ScopeProblems
 
@@ -65,6 +65,9 @@ _SLICE_ITEMS = 256
 _SMALL_BYTES = 16 * 1024
 # Between two looks at the time of the crawl.
 _LOOK_SECONDS = 0.1
+# Of the body of an error, which may be the sitemap: its root element is at the beginning.
+_ERROR_BYTES = 16 * 1024
+_ERROR_SECONDS = 5.0
 _SHORT_NUMBER = re.compile("[0-9]{1,9}")
 
 
@@ -223,7 +226,7 @@ class Crawl:
         fetch = partial(self._fetcher.fetch, without_userinfo(request.url), self._headers_for(request))
         try:
             async with paced_response(fetch, timeouts, slot) as (response, chunks):
-                head = Head(response.status, response.headers, timeouts.seconds)
+                head = await self._head(request, response, chunks, timeouts)
                 if not self._notify_frontier(request, head):
                     return
                 parser = self._parser(request, response)
@@ -252,13 +255,29 @@ class Crawl:
             self._scope_problems.end_second(request, answer)
         self._notify_frontier(request, answer)
 
+    async def _head(
+        self, request: DocumentRequest, response: Response, chunks: AsyncIterator[bytes], timeouts: DocumentTimeouts
+    ) -> Head:
+        """The head of a response; of an error with what its body is, of which only the beginning is read."""
+        found = None
+        if 400 <= response.status <= 599 and not request.document.is_robots:
+            start = bytearray()
+            with suppress(FetchError, TimeoutError):  # what came before counts
+                async with asyncio.timeout(_ERROR_SECONDS):
+                    async for chunk in chunks:
+                        start += chunk
+                        if len(start) >= _ERROR_BYTES:
+                            break
+            found = sitemap_format(bytes(start[:_ERROR_BYTES]), response.headers)
+        return Head(response.status, response.headers, timeouts.seconds, found)
+
     def _headers_for(self, request: DocumentRequest) -> Mapping[str, str]:
         if self._headers is None:
-            return request.headers
+            return request.own_headers
         if not self._has_noted_withheld and self._headers.withholds(request.url):
             self._has_noted_withheld = True
             self.frontier.note_withheld(request)
-        return self._headers.headers_for(request.url, request.headers)
+        return self._headers.headers_for(request.url, request.own_headers)
 
     async def _collected(self, request: DocumentRequest, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yields a small body as a whole; the next request is sent before this body is parsed."""

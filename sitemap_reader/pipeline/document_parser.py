@@ -12,6 +12,7 @@ from ..frontier.document_request import SCOPE_CODES, Finished, ResumePoint
 from ..frontier.filters import Selection
 from ..frontier.lastmod_trust import LastmodEvidence
 from ..model.errors import SitemapReaderError
+from ..model.limits import Limits
 from ..model.problems import Problem
 from ..model.records import SitemapRef, UrlRecord
 from ..model.url_batch import BatchItem, UrlBatch, batched, unbatched
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from ..frontier.document_request import DocumentRequest
     from ..frontier.plan import Plan
-    from ..model.limits import Limits
     from ..model.records import Item
     from ..parser.dialects.feed_fallback import FallbackLinks
     from ..parser.dialects.robots import RobotsBody
@@ -268,6 +268,18 @@ class DocumentParser:
                 regained += [problem for problem in item.problems if not _was_reported(problem)]
                 regained.append(item)
         return regained
+
+
+def sitemap_format(start: bytes, headers: Mapping[str, str]) -> str | None:
+    """`urlset` or `sitemapindex`, if a body that begins with these bytes is one; no more than they are is decoded."""
+    limits = Limits(max_decoded_bytes=max(len(start), 1))
+    parser = SitemapParser(content_encoding=headers.get("content-encoding"), limits=limits)
+    for _ in parser.pieces(start):
+        if parser.format is not None:
+            break
+    else:
+        parser.close(cut=True)
+    return parser.format.value if parser.format in (Format.URLSET, Format.INDEX) else None
 
 
 def take_batch(batches: Iterator[Batch]) -> tuple[Batch, bool]:

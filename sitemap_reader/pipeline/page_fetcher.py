@@ -225,7 +225,9 @@ class PageFetcher:
         head: Head | None = None
         body = _Body(limits.max_robots_bytes if document.is_robots else self.max_body_bytes)
         failure: Failed | None = None
-        headers = {} if self._headers is None else self._headers.headers_for(url, {})
+        headers = document.request.own_headers
+        if self._headers is not None:
+            headers = self._headers.headers_for(url, headers)
         fetch = partial(self._fetcher.fetch, url, headers)
         try:
             async with paced_response(fetch, timeouts, slot) as (response, chunks):
@@ -272,7 +274,8 @@ class PageFetcher:
 
     def _end_robots(self, document: Document, step: Any, body: _Body, failure: Failed | None) -> None:
         if isinstance(step, Follow):
-            document.ask(url=step.target, redirects=(*document.request.redirects, document.url), tries=0)
+            redirects = (*document.request.redirects, document.url)
+            document.ask(url=step.target, redirects=redirects, cookies=step.cookies, tries=0)
             self._hosts.add(document)
             return
         if isinstance(step, RulesByStatus):

@@ -14,7 +14,7 @@ import msgspec
 import orjson
 
 from ..frontier.document_request import has_scope_drops
-from ..frontier.host_queue import http_date
+from ..frontier.http_date import http_date
 from ..frontier.lastmod_trust import History, LastmodEvidence, LastmodTrust, is_behind, is_proven, judge_history
 from ..frontier.revalidation import CachedDocument, DocumentCache, is_strong
 from ..model.records import Outcome, SitemapRef

@@ -1,0 +1,197 @@
+"""Answers that hide a sitemap: errors whose body is one, redirects that set a cookie, indexes that list pages."""
+
+from __future__ import annotations
+
+import gzip
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+
+import sitemap_reader as sr
+from sitemap_reader.fetch.client import Response
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+
+SITE = "https://e.example"
+OTHER = "https://other.example"
+NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+
+def urlset(*locs: str) -> bytes:
+    return f'<urlset xmlns="{NS}">{"".join(f"<url><loc>{loc}</loc></url>" for loc in locs)}</urlset>'.encode()
+
+
+def index(*locs: str) -> bytes:
+    entries = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locs)
+    return f'<sitemapindex xmlns="{NS}">{entries}</sitemapindex>'.encode()
+
+
+@attrs.define
+class Web:
+    """A Fetcher; a page is a body, or a function of the request's Cookie that gives status, headers and body."""
+
+    pages: dict[str, Any]
+    cookies: list[tuple[str, str | None]] = attrs.field(factory=list)  # URL and Cookie of each request
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        cookie = {name.lower(): value for name, value in headers.items()}.get("cookie")
+        self.cookies.append((url, cookie))
+        page = self.pages.get(url, (404, {}, b""))
+        page = page(cookie) if callable(page) else page
+        status, fields, body = page if isinstance(page, tuple) else (200, {}, page)
+
+        async def chunks() -> AsyncIterator[bytes]:
+            for at in range(0, len(body), 1_000):
+                yield body[at : at + 1_000]
+
+        yield Response(status, fields, chunks(), url)
+
+    def sent(self, url: str) -> list[str | None]:
+        return [cookie for asked, cookie in self.cookies if asked == url]
+
+
+def read(web: Web, target: str = SITE, **options: Any) -> tuple[list[str], sr.UrlStream]:
+    with sr.urls(target, fetcher=web, limits=sr.Limits(tries=1), **options) as urls:
+        try:
+            return [url.loc for url in urls], urls
+        except (sr.NothingFound, sr.NothingReadable):
+            return [], urls
+
+
+def messages(urls: sr.UrlStream, code: str) -> list[str]:
+    return [problem.message for problem in urls.problems.samples if problem.code == code]
+
+
+# --- errors whose body is a sitemap ---
+
+
+@pytest.mark.parametrize(("status", "code"), [(404, "F01"), (410, "F01"), (403, "F17"), (500, "F18"), (503, "F18")])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_an_error_with_a_sitemap_as_its_body_says_so(status: int, code: str, pack: Callable[[bytes], bytes]) -> None:
+    body = pack(b'<?xml version="1.0"?>\n' + urlset(*(f"{SITE}/{n}" for n in range(2_000))))
+    web = Web({f"{SITE}/s.xml": urlset(f"{SITE}/a"), f"{SITE}/2.xml": (status, {}, body)})
+    web.pages[f"{SITE}/robots.txt"] = f"Sitemap: {SITE}/s.xml\nSitemap: {SITE}/2.xml".encode()
+    locs, urls = read(web)
+    assert locs == [f"{SITE}/a"]
+    (message,) = messages(urls, code)
+    assert "though the body is a sitemap (<urlset>); search engines read it only with status 200" in message
+    assert not urls.complete
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>no sitemap", b"<p>&lt;urlset>", f"{SITE}/a\n".encode(), b"\0" * 9_000])
+def test_an_error_with_another_body_is_an_error_alone(body: bytes) -> None:
+    _, urls = read(Web({f"{SITE}/robots.txt": b"", f"{SITE}/2.xml": (404, {}, body)}), f"{SITE}/2.xml")
+    assert messages(urls, "F01") == ["404 Not Found"]
+
+
+def test_a_well_known_path_with_an_error_and_a_sitemap_is_reported_where_nothing_else_is() -> None:
+    web = Web({f"{SITE}/robots.txt": b"User-agent: *\n", f"{SITE}/sitemap.xml": (404, {}, index(f"{SITE}/1.xml"))})
+    _, urls = read(web)
+    (message,) = messages(urls, "F01")
+    assert "though the body is a sitemap (<sitemapindex>)" in message
+    web.pages[f"{SITE}/sitemap_index.xml"] = urlset(f"{SITE}/a")
+    locs, urls = read(web)
+    assert locs == [f"{SITE}/a"]
+    assert urls.complete
+    assert not messages(urls, "F01")
+
+
+# --- cookies within the redirects of a document ---
+
+
+def asks_for_cookie(body: bytes, *lines: str, to: str = "", needs: str = "ok=1") -> Callable[[str | None], Any]:
+    """A page that is redirected, with these Set-Cookie lines, until the request has the cookie that it `needs`."""
+
+    def page(cookie: str | None) -> Any:
+        if needs in (cookie or "").split("; "):
+            return 200, {}, body
+        return 302, {"Location": to, "Set-Cookie": ", ".join(lines)}, b""
+
+    return page
+
+
+MAP = f"{SITE}/maps/s.xml"
+BODY = urlset(f"{SITE}/maps/a")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ok=1",
+        "ok=1; Path=/; HttpOnly; Secure; SameSite=None; Partitioned; Priority=High",
+        "ok=1; Expires=Wed, 21 Oct 2099 07:28:00 GMT; Path=/maps",
+        "x=y, ok=1; Max-Age=60; Path=/maps/s.xml",
+        "ok=0, ok=1",
+        "gone=1; Max-Age=0; Domain=e.example, ok=1; Domain=.e.example",
+        'quoted="a b"; Path=/, ok=1; Path=relative',
+    ],
+)
+def test_a_redirect_to_itself_that_sets_a_cookie_is_followed_with_it(line: str) -> None:
+    web = Web({MAP: asks_for_cookie(BODY, line, to=MAP)})
+    locs, urls = read(web, MAP)
+    assert (locs, urls.complete) == ([f"{SITE}/maps/a"], True)
+    assert len(web.sent(MAP)) == 2
+
+
+def test_a_robots_txt_and_a_check_on_another_page_may_need_a_cookie() -> None:
+    check = f"{SITE}/check?to=s"
+    web = Web(
+        {
+            f"{SITE}/robots.txt": asks_for_cookie(f"Sitemap: {MAP}".encode(), "ok=1", to="/robots.txt"),
+            MAP: asks_for_cookie(BODY, "ok=1; Path=/", to=check),
+            check: (302, {"location": "/maps/s.xml"}, b""),
+        }
+    )
+    locs, urls = read(web)
+    assert (locs, urls.complete) == ([f"{SITE}/maps/a"], True)
+    assert web.sent(MAP) == [None, "ok=1"]  # cookies of a robots.txt are not those of a sitemap
+    assert web.sent(check) == ["ok=1"]
+
+
+@pytest.mark.parametrize(
+    ("line", "to"),
+    [
+        ("ok=1; Path=/", f"{OTHER}/s.xml"),
+        ("ok=1; Path=/; Domain=example", f"{OTHER}/s.xml"),
+        ("ok=1; Path=/; Secure", "http://e.example/maps/s.xml"),
+        ("ok=1; Path=/other", f"{SITE}/maps/t.xml"),
+        ("ok=1; Path=/ma", f"{SITE}/maps/t.xml"),
+        ("ok=1; Path=/", "https://www.e.example/maps/s.xml"),
+        ("ok=1; Path=/", "https://e.example:8443/maps/s.xml"),
+        ("ok=1; Path=/; Max-Age=-1", f"{SITE}/maps/t.xml"),
+        ("ok=1; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT", f"{SITE}/maps/t.xml"),
+        ("ok=1\r\nX-Evil: 1; Path=/", f"{SITE}/maps/t.xml"),
+        (f"ok=1{'x' * 5_000}; Path=/", f"{SITE}/maps/t.xml"),
+    ],
+)
+def test_a_cookie_goes_nowhere_else(line: str, to: str) -> None:
+    web = Web({MAP: (302, {"location": to, "set-cookie": line}, b""), to: BODY})
+    read(web, MAP, scope="any")
+    assert [cookie for _, cookie in web.cookies] == [None] * len(web.cookies)
+    assert (to, None) in web.cookies
+
+
+def test_cookies_of_the_caller_are_sent_with_those_of_the_server() -> None:
+    web = Web({MAP: asks_for_cookie(BODY, "ok=1; Path=/", to=MAP)})
+    locs, _ = read(web, MAP, headers={"cookie": "consent=yes; ok=0"})
+    assert locs == [f"{SITE}/maps/a"]
+    assert web.sent(MAP) == ["consent=yes; ok=0", "consent=yes; ok=1"]
+
+
+def test_a_loop_that_no_cookie_ends_names_the_cookie() -> None:
+    cause = "the server sets a cookie and redirects to the same URL"
+    web = Web({MAP: (302, {"location": MAP, "set-cookie": "ok=1"}, b"")})
+    _, urls = read(web, MAP)
+    assert messages(urls, "F04") == [f"redirect loop: {MAP} -> {MAP} -> {MAP}; {cause}"]
+    assert len(web.sent(MAP)) == 2
+    numbers = iter(range(100))
+    web = Web({MAP: lambda cookie: (302, {"location": MAP, "set-cookie": f"ok={next(numbers)}"}, b"")})
+    _, urls = read(web, MAP)
+    assert cause in messages(urls, "F04")[0]
+    assert len(web.sent(MAP)) == sr.Limits().max_redirects + 1
+    web = Web({MAP: (302, {"location": MAP}, b"")})
+    assert messages(read(web, MAP)[1], "F04") == [f"redirect loop: {MAP} -> {MAP}"]
