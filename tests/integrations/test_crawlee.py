@@ -572,7 +572,8 @@ def test_leaving_early_ends_all_that_is_open(site: SiteServer, tmp_path: Path, o
         assert requested < 40
         await asyncio.sleep(0.2)
         assert len(site.requests()) == requested
-        assert not loader.summary.missing()
+        assert loader.summary.missing() == "stopped before its end"
+        assert not loader.complete
 
     run(main())
 
