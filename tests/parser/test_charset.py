@@ -439,7 +439,7 @@ def test_chunks_stay_small_when_held_text_is_decided() -> None:
     assert b"".join(chunks).decode() == f"\u00e9 {'.' * 900_000} {RUSSIAN} "
 
 
-def test_held_text_of_a_truncated_document_is_given_out() -> None:
+def test_held_text_of_a_truncated_document_is_returned() -> None:
     parser = sr.SitemapParser(url="https://example.com/list.txt", content_type="text/plain; charset=windows-1251")
     items = parser.feed(b"https://example.com/\xe0\nhttps://example.com/b\nhttps://exam") + parser.close(cut=True)
     assert [item.loc for item in items if isinstance(item, sr.UrlRecord)] == [

@@ -208,8 +208,8 @@ class DeclarationTest:
     def _weigh_complete_words(self) -> None:
         complete = bytes(self._held[self._weighed :]).rstrip(_WORD_BYTES)
         self._weighed += len(complete)
-        for match in _WORDS.finditer(complete):
-            self._weigh(match[0])
+        for word in dict.fromkeys(_WORDS.findall(complete)):
+            self._weigh(word)
 
     def _weigh(self, word: bytes) -> None:
         word = word[:_MAX_WORD_BYTES]
