@@ -330,6 +330,7 @@ class Schedule:
 
     def waiting(self, now: float) -> dict[str, float]:
         """When the hosts are visited that have a document due and wait for the budget, unless a larger index comes."""
+        self._bucket.available(now)  # theta depends on it
         self._collect(now)
         times, requests = {}, 1.0
         for _, version, host in sorted(self._ready, key=lambda entry: entry[:2]):
