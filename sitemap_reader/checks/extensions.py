@@ -51,12 +51,31 @@ _REGIONS = """
     tn to tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws xk ye yt za zm zw
 """
 REGIONS = frozenset(_REGIONS.split())
-# Codes written by mistake, such as a country for its language -> the code intended; empty: none.
+# Countries that are written for their language -> the code intended, where there is but one.
 _INTENDED_LANGUAGES = {
-    "cn": "zh", "cz": "cs", "dk": "da", "gb": "en-GB", "gr": "el", "jp": "ja", "kr": "ko", "se": "sv", "si": "sl",
-    "ua": "uk", "us": "en-US", "vn": "vi", "at": "de-AT", "mx": "es-MX", "be": "", "br": "pt-BR",
+    "cn": "zh", "cz": "cs", "dk": "da", "gb": "en-GB", "gr": "el", "jp": "ja", "kr": "ko", "ua": "uk", "us": "en-US",
+    "vn": "vi", "at": "de-AT", "mx": "es-MX",
 }  # fmt: skip
-_INTENDED_REGIONS = {"uk": "GB", "eu": "", "en": "", "sp": "ES", "jap": "JP"}
+# Language and region -> the region intended. Without the language it is a guess: sp is written for Spain and Serbia.
+_INTENDED_REGIONS = {("es", "sp"): "ES", ("ca", "sp"): "ES", ("sr", "sp"): "RS", ("en", "uk"): "GB", ("uk", "uk"): "UA"}
+# ISO 639-2: codes of three letters for languages that have one of two, which is the one to use (RFC 5646 2.2.1). Others
+# of three letters are valid: fil, haw.
+_LONG_LANGUAGES = """
+    aar:aa abk:ab afr:af aka:ak alb:sq amh:am ara:ar arg:an arm:hy asm:as ava:av ave:ae aym:ay aze:az bak:ba bam:bm
+    baq:eu bel:be ben:bn bih:bh bis:bi bod:bo bos:bs bre:br bul:bg bur:my cat:ca ces:cs cha:ch che:ce chi:zh chu:cu
+    chv:cv cor:kw cos:co cre:cr cym:cy cze:cs dan:da deu:de div:dv dut:nl dzo:dz ell:el eng:en epo:eo est:et eus:eu
+    ewe:ee fao:fo fas:fa fij:fj fin:fi fra:fr fre:fr fry:fy ful:ff geo:ka ger:de gla:gd gle:ga glg:gl glv:gv gre:el
+    grn:gn guj:gu hat:ht hau:ha heb:he her:hz hin:hi hmo:ho hrv:hr hun:hu hye:hy ibo:ig ice:is ido:io iii:ii iku:iu
+    ile:ie ina:ia ind:id ipk:ik isl:is ita:it jav:jv jpn:ja kal:kl kan:kn kas:ks kat:ka kau:kr kaz:kk khm:km kik:ki
+    kin:rw kir:ky kom:kv kon:kg kor:ko kua:kj kur:ku lao:lo lat:la lav:lv lim:li lin:ln lit:lt ltz:lb lub:lu lug:lg
+    mac:mk mah:mh mal:ml mao:mi mar:mr may:ms mkd:mk mlg:mg mlt:mt mon:mn mri:mi msa:ms mya:my nau:na nav:nv nbl:nr
+    nde:nd ndo:ng nep:ne nld:nl nno:nn nob:nb nor:no nya:ny oci:oc oji:oj ori:or orm:om oss:os pan:pa per:fa pli:pi
+    pol:pl por:pt pus:ps que:qu roh:rm ron:ro rum:ro run:rn rus:ru sag:sg san:sa sin:si slk:sk slo:sk slv:sl sme:se
+    smo:sm sna:sn snd:sd som:so sot:st spa:es sqi:sq srd:sc srp:sr ssw:ss sun:su swa:sw swe:sv tah:ty tam:ta tat:tt
+    tel:te tgk:tg tgl:tl tha:th tib:bo tir:ti ton:to tsn:tn tso:ts tuk:tk tur:tr twi:tw uig:ug ukr:uk urd:ur uzb:uz
+    ven:ve vie:vi vol:vo wel:cy wln:wa wol:wo xho:xh yid:yi yor:yo zha:za zho:zh zul:zu
+"""
+_SHORT_LANGUAGES = dict(pair.split(":") for pair in _LONG_LANGUAGES.split())
 
 # RFC 5646 2.1: language, extended language, script, region, variants, extensions and private use. Of languages of four
 # letters and more none is registered, and of extended ones only some behind these.
@@ -88,6 +107,8 @@ def hreflang_fault(code: str) -> str | None:
 
 def _language_fault(match: re.Match[str]) -> str | None:
     language = match["language"].partition("-")[0].lower()
+    if language in _SHORT_LANGUAGES:
+        return f"{language} is written with two letters, {_SHORT_LANGUAGES[language]}"
     if len(language) != 2 or language in LANGUAGES:
         return None
     return f"{language} is no language" + _hint(_INTENDED_LANGUAGES.get(language))
@@ -97,7 +118,7 @@ def _region_fault(match: re.Match[str]) -> str | None:
     region = (match["region"] or "").lower()
     if not region or region.isdigit() or region in REGIONS:
         return None
-    return f"{region} is no region" + _hint(_INTENDED_REGIONS.get(region))
+    return f"{region} is no region" + _hint(_INTENDED_REGIONS.get((match["language"].lower(), region)))
 
 
 def _hint(other: str | None) -> str:
@@ -141,6 +162,9 @@ class HreflangAttributes(Check):
     def _faults(self, record: UrlRecord) -> Iterator[tuple[str, str, str, str | None]]:
         """Code, message, field and raw text of each problem."""
         loc, alternates = record.loc, translations(record)
+        for each in record.alternates:
+            if not (each.hreflang or each.media) and is_web_url(each.href):
+                yield "L01", f"the alternate {each.href} of {loc} has no hreflang", "xhtml:link hreflang", each.href
         if not alternates:
             return
         codes = {each.hreflang for each in alternates if each.hreflang}

@@ -977,6 +977,13 @@ cdef bint has_rule_attribute(Scan* s, Rule* rule) noexcept nogil:
     return False
 
 
+cdef bint has_target(Scan* s) noexcept nogil:
+    """Whether an alternate states its language, or has no attribute that may be one in another spelling (L01)."""
+    cdef Attribute* language = find_attribute(s, b"hreflang", 8)
+    cdef int known = 2 + (language != NULL) + (find_attribute(s, b"media", 5) != NULL)  # rel and href
+    return (language != NULL and language.value < language.value_end) or s.attribute_count == known
+
+
 cdef Result add_node(Scan* s, Entries* found, Entry* entry, unsigned char code, Span* text) noexcept nogil:
     """An element with its attributes; OTHER where a value is in another shape."""
     cdef Rule* rule = &RULES[code]
@@ -1002,7 +1009,7 @@ cdef Result add_node(Scan* s, Entries* found, Entry* entry, unsigned char code, 
     for at in range(rule.attributes):
         attribute = find_attribute(s, rule.attribute_names[at], rule.attribute_sizes[at])
         if attribute == NULL or attribute.value == attribute.value_end:
-            if rule.kind == LINK and rule.attribute_kinds[at] == URL:
+            if rule.kind == LINK and (rule.attribute_kinds[at] == URL or not has_target(s)):
                 return OTHER
             continue
         # Of a link only the URL is stripped.

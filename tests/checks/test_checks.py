@@ -561,6 +561,14 @@ def test_codes_that_are_right(code: str) -> None:
         ("en-", "no language code"),
         ("", "no language code"),
         ("en us", "no language code"),
+        ("eng", "eng is written with two letters, en"),
+        ("GER-at", "ger is written with two letters, de"),
+        ("deu", "deu is written with two letters, de"),
+        ("sr-SP", "sp is no region; RS is meant"),
+        ("es-SP", "sp is no region; ES is meant"),
+        ("fr-SP", "sp is no region"),
+        ("uk-UK", "uk is no region; UA is meant"),
+        ("de-EU", "eu is no region"),
     ],
 )
 def test_codes_that_are_wrong(code: str, fault: str) -> None:

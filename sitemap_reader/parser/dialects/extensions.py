@@ -277,7 +277,7 @@ def alternate(element: Element, context: EntryContext) -> Alternate | None:
     """The Alternate of an `xhtml:link`; None where it is a link of another kind, or has no usable href."""
     for child in element:
         _unused(child, context, element)
-    language = element.get("hreflang") or None
+    language = element.get("hreflang") or _misspelt_language(element, context)
     if element.get("rel") != "alternate" and not _is_alternate(element, language, context):
         _unused(element, context)
         return None
@@ -287,6 +287,17 @@ def alternate(element: Element, context: EntryContext) -> Alternate | None:
         return None
     found = href(context, target, "xhtml:link href")
     return None if found is None else Alternate(language, found, element.get("media") or None)
+
+
+def _misspelt_language(element: Element, context: EntryContext) -> str | None:
+    """The value of `hrefLang` or `href-lang`, which search engines do not read."""
+    for name, value in element.items():
+        local = name.rpartition("}")[2]
+        if value and local != "hreflang" and local.lower().replace("-", "").replace("_", "") == "hreflang":
+            what = f"the attribute {local} was read as hreflang: that is how it is written"
+            context.note("L01", what, "xhtml:link hreflang", value)
+            return value
+    return None
 
 
 def _is_alternate(element: Element, language: str | None, context: EntryContext) -> bool:
