@@ -7,6 +7,7 @@ here. Sources: sitemaps.org ("Sitemaps & Cross Submits", "Sitemap file location"
 
 from __future__ import annotations
 
+import re
 from collections import Counter, deque
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..model.limits import advice
+from ..parser.content.sniff import Format
 from ..parser.normalise.urls import directory, origin, without_userinfo
 from .document_request import Document, DocumentRequest, has_scope_drops
 from .index_dates import IndexDateChecks
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from .revalidation import Revalidator
     from .robots_policy import RobotsPolicy
 
+# How sitemaps are named; an HTML page at such a URL is an error page in place of one.
+_SITEMAP_NAME = re.compile(r"sitemap|\.(?:xml|gz|txt|rss|atom)(?:\?|$)|/feed/?$", re.IGNORECASE)
 # Children that are recorded with the indexes that list them, all together: to report one that is listed twice, and to
 # pass on what an index gains. Indexes may list a thousand times as many as are ever read.
 _MAX_RECORDED = 1_000_000
@@ -141,6 +145,17 @@ class Links:
             else:
                 self._drop(index, ref, self._decide_by_place(index, ref))
         return len(unverified)
+
+    def may_list_pages(self, index: Document) -> bool:
+        """Whether no child of an index is named like a sitemap: what it lists may be the pages themselves."""
+        return index.is_index and bool(index.children) and not any(map(_SITEMAP_NAME.search, index.children))
+
+    def note_pages(self, index: Document) -> None:
+        """Reports an index whose children all turned out to be HTML pages."""
+        children = [self._documents.get(url) for url in index.children]
+        if all(child and child.outcome and child.outcome.format == Format.HTML for child in children):
+            what = f"all {len(children):,} children are HTML pages" if children[1:] else "its child is an HTML page"
+            self._events.note(index, "F05", f"{what}: a <urlset> was meant, in which pages are listed")
 
     # --- robots.txt ---
 
@@ -357,9 +372,10 @@ class WaitingDocuments:
         return not self._waiting
 
     def end(self, document: Document) -> None:
-        """Reports the end of a document, unless it waits, as robots.txt verification could change its outcome."""
-        outcome, has_unverified = document.outcome, self._authorities.has_unverified(document)
-        if self._plan.descend and (has_unverified or (outcome and has_scope_drops(outcome))):
+        """Reports the end of a document, unless it waits: robots.txt verification, or its children, may change it."""
+        outcome = document.outcome
+        may_change = self._authorities.has_unverified(document) or (outcome and has_scope_drops(outcome))
+        if self._plan.descend and (may_change or self._links.may_list_pages(document)):
             self._waiting.append(document)
         else:
             self._events.report_end(document)
@@ -384,7 +400,12 @@ class WaitingDocuments:
                 self._rereading[document] = None
                 self._policy.queue(document)
             else:
-                self._events.report_end(document)
+                self._end(document)
+
+    def _end(self, document: Document) -> None:
+        if self._links.may_list_pages(document):
+            self._links.note_pages(document)
+        self._events.report_end(document)
 
     def end_reread(self, document: Document, finished: Finished) -> None:
         """Reports the end of a document after its second reading."""
@@ -395,6 +416,6 @@ class WaitingDocuments:
     def abandon(self) -> None:
         """Reports the end of all waiting documents as they are: nothing more is requested."""
         for document in (*self._waiting, *self._rereading):
-            self._events.report_end(document)
+            self._end(document)
         self._waiting.clear()
         self._rereading.clear()

@@ -195,3 +195,36 @@ def test_a_loop_that_no_cookie_ends_names_the_cookie() -> None:
     assert len(web.sent(MAP)) == sr.Limits().max_redirects + 1
     web = Web({MAP: (302, {"location": MAP}, b"")})
     assert messages(read(web, MAP)[1], "F04") == [f"redirect loop: {MAP} -> {MAP}"]
+
+
+# --- indexes that list pages ---
+
+PAGE = (200, {"content-type": "text/html"}, b"<!doctype html><title>a</title>")
+MEANT = "a <urlset> was meant, in which pages are listed"
+
+
+def indexed(children: dict[str, Any]) -> Web:
+    return Web({f"{SITE}/map.xml": index(*children), **children})
+
+
+def test_an_index_of_pages_is_named_as_one() -> None:
+    _, urls = read(indexed({f"{SITE}/a": PAGE, f"{SITE}/b/": PAGE}), f"{SITE}/map.xml")
+    (outcome,) = [each for each in urls.outcomes if each.url == f"{SITE}/map.xml"]
+    assert [each.message for each in outcome.samples] == [f"all 2 children are HTML pages: {MEANT}"]
+    _, urls = read(indexed({f"{SITE}/a?b=c": PAGE}), f"{SITE}/map.xml")
+    assert f"its child is an HTML page: {MEANT}" in messages(urls, "F05")
+
+
+@pytest.mark.parametrize(
+    "children",
+    [
+        {f"{SITE}/a": PAGE, f"{SITE}/b": urlset(f"{SITE}/c")},
+        {f"{SITE}/a": PAGE, f"{SITE}/b": (404, {}, b"")},
+        {f"{SITE}/a.xml": PAGE, f"{SITE}/b.xml.gz": PAGE},  # error pages in place of sitemaps
+        {f"{SITE}/sitemap/1": PAGE, f"{SITE}/map.php?type=sitemap": PAGE},
+        {f"{SITE}/a": urlset(f"{SITE}/c")},
+    ],
+)
+def test_other_indexes_are_not_named_so(children: dict[str, Any]) -> None:
+    _, urls = read(indexed(children), f"{SITE}/map.xml")
+    assert not any(MEANT in message for message in messages(urls, "F05"))
