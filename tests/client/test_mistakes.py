@@ -251,17 +251,17 @@ async def generator(item: object) -> AsyncIterator[None]:
     yield
 
 
-ASYNC = [
-    returns_false,
-    AsyncCallable(),
-    AsyncCallable().method,
-    partial(returns_false),
-    partial(AsyncCallable()),
-    generator,
-]
+ASYNC = {
+    "function": returns_false,
+    "object": AsyncCallable(),
+    "method": AsyncCallable().method,
+    "partial function": partial(returns_false),
+    "partial object": partial(AsyncCallable()),
+    "generator": generator,
+}
 
 
-@pytest.mark.parametrize("function", ASYNC, ids=repr)
+@pytest.mark.parametrize("function", ASYNC.values(), ids=ASYNC)
 @pytest.mark.parametrize("keyword", ["follow", "on_outcome", "on_item", "on_progress", "on_wait"])
 def test_an_async_callback_is_a_usage_error(keyword: str, function: Any) -> None:
     with pytest.raises(sr.UsageError, match=f"{keyword} is called, and not awaited: give a function made by def"):
