@@ -30,7 +30,8 @@ from ..model.errors import FetchError
 from ..model.limits import KIB, Limits, advice
 from ..parser.content.codings import Decompressor
 from ..parser.normalise.urls import without_userinfo
-from .crawl import DocumentTimeouts, RequestTimer, failure_of, paced_response, slot_for
+from .crawl import RequestTimer, failure_of, paced_response, slot_for
+from .timeouts import DocumentTimeouts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence

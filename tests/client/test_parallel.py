@@ -51,7 +51,9 @@ class Sites:
             self.now.subtract([host, "all"])
 
     async def body(self, url: str, host: str) -> AsyncIterator[bytes]:
-        if url.endswith("robots.txt"):
+        if "bad" in host:
+            yield b"not found"
+        elif url.endswith("robots.txt"):
             yield f"Sitemap: https://{host}/map.xml".encode()
         elif url.endswith("map.xml"):
             of = [f"{number}.{host}" if "wide" in host else host for number in range(8)]

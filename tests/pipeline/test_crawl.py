@@ -46,8 +46,8 @@ from sitemap_reader.model.limits import Limits
 from sitemap_reader.model.problems import Problem, report
 from sitemap_reader.model.records import Outcome, SitemapRef, UrlRecord
 from sitemap_reader.model.url_batch import UrlBatch, unbatched
-from sitemap_reader.pipeline.crawl import Stopwatch
 from sitemap_reader.pipeline.scope_problems import ScopeProblems
+from sitemap_reader.pipeline.timeouts import Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping

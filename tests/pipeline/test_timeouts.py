@@ -11,7 +11,7 @@ import pytest
 
 from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import Limits
-from sitemap_reader.pipeline.crawl import DocumentTimeouts
+from sitemap_reader.pipeline.timeouts import DocumentTimeouts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

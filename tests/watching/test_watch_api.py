@@ -367,7 +367,7 @@ def test_one_sink_may_stand_for_a_list(watch: Watch, tmp_path: Path) -> None:
         ({"sinks": [ListSink(), ListSink()]}, "two have the name 'list'"),
         ({"sinks": [ListSink(name="python")]}, "two have the name 'python'"),
         ({"state": None}, "state is the name of a file, not None"),
-        ({"session": object()}, "session belongs to the loop that made it"),
+        ({"session": object()}, "session, which belongs to the loop that made it"),
         ({"name": None}, "name is text, not None"),
         ({"budget": "many"}, "the budget must be a positive number of requests an hour, not 'many'"),
         ({"host_budget": 0}, "the budget of a host must be"),
