@@ -270,11 +270,18 @@ class Schedule:
         return at if at > now else None
 
     def pause(self, host: str, until: float) -> None:
-        """Makes no visit of a host before a time: its Retry-After, or the end of its backoff."""
+        """Makes no visit of a host before a time: the end of its Retry-After or Crawl-delay."""
         place = self._hosts.get(host)
         if place is not None:
             place.not_before = until
             self._call(place)
+
+    def postpone(self, key: Key, until: float) -> None:
+        """Has a document looked at no sooner than a time, also where it is pinged; an unknown key is ignored."""
+        document = self._documents.get(key)
+        if document is not None and until > document.not_before:
+            document.not_before = until
+            self._plan(document)
 
     def begin_visit(self, host: str) -> None:
         """Begins a visit without a document that is due; the host need not have documents."""
@@ -315,9 +322,9 @@ class Schedule:
             host.bucket.use(requests, now)
 
     def available_at(self, host: str, now: float) -> float:
-        """When the budgets permit the next request to a host."""
-        place = self._hosts.get(host)
-        return max(self._bucket.available_at(now), place.bucket.available_at(now) if place else now)
+        """When the budgets, and the pause of a host, permit the next request to it."""
+        at, place = self._bucket.available_at(now), self._hosts.get(host)
+        return at if place is None else max(at, place.bucket.available_at(now), place.not_before)
 
     def requests_made(self, host: str, requests: int, now: float) -> None:
         """Counts requests that were made; those that were not reserved, as of redirects, come from the budgets."""

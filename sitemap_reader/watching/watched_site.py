@@ -77,6 +77,7 @@ class WatchedSite:
     failing_since: float | None = None
     failures: int = 0
     paused_until: float = 0.0
+    host_paused_until: float = 0.0  # without the backoff, which is its own: other sites of the domain may be visited
     robots_at: float = 0.0  # when robots.txt and the well-known paths were last looked at
     refreshes: bool = False  # the next visit requests robots.txt anew
     was_pinged: bool = False
@@ -153,6 +154,7 @@ class WatchedSite:
             self._add(document, rate, looked_at, _index_of(stored.parents))
             if stored.format == Format.INDEX:
                 self.schedule.set_source(self.key(stored.url), SignalRecord.from_json(own.get("signals")))
+        self.postpone()
 
     def _add(self, document: _Document, rate: ChangeRate, looked_at: float, parent: str) -> None:
         self.documents[document.url] = document
@@ -234,19 +236,26 @@ class WatchedSite:
         self._count(visit, now)
         all_failed = fetcher and fetcher.requests and fetcher.failures >= fetcher.requests
         failed = visit.error is not None or visit.is_blocked or all_failed
-        wait = fetcher.retry_after if fetcher else 0.0
+        retry_after = fetcher.retry_after if fetcher else 0.0
+        last = max(fetcher.last_request.values(), default=0.0) if fetcher else 0.0
+        until = max(now + retry_after if retry_after else 0.0, last + (visit.crawl_delay or 0.0))
+        latest = now + _MAX_PAUSE_SECONDS
+        self.host_paused_until = min(until, latest)
         if failed:
             self.failing_since = self.failing_since or now
             self.failures += 1
             backoff = min(BACKOFF_SECONDS * 2.0 ** min(self.failures - 1, 20), MAX_BACKOFF_SECONDS)
-            wait = max(wait, backoff * (0.75 + jitter / 2))
+            until = max(until, now + backoff * (0.75 + jitter / 2))
         elif fetcher and fetcher.requests:
             self.failing_since, self.failures = None, 0
         if not failed and visit.has_ended and fetcher:
             self._note_robots(now, fetcher.stored_at)
-        last = max(fetcher.last_request.values(), default=0.0) if fetcher else 0.0
-        until = max(now + wait if wait else 0.0, last + (visit.crawl_delay or 0.0))
-        self.paused_until = min(until, now + _MAX_PAUSE_SECONDS)
+        self.paused_until = min(until, latest)
+
+    def postpone(self) -> None:
+        """Has none of its documents looked at before its pause is over."""
+        for url in self.documents:
+            self.schedule.postpone(self.key(url), self.paused_until)
 
     def _note_robots(self, now: float, stored_at: float | None) -> None:
         """Notes that robots.txt was read anew, or its response of an earlier time."""

@@ -217,9 +217,11 @@ class Watcher:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._error = self._error or error
             self.stop()
-        paused_until = max(site.paused_until for site, _ in visits)
-        self._schedule.pause(domain, paused_until)
-        self._schedule.end_visit(domain, now, retry_at=max(now + 1.0, paused_until))
+        self._schedule.pause(domain, max(site.host_paused_until for site, _ in visits))
+        self._schedule.end_visit(domain, now, retry_at=now + 1.0)
+        for site, _ in visits:
+            if site.failures:
+                site.postpone()
         for site in self._by_domain[domain]:
             site.take_pings(now)
         for site in [site for site, due in visits if not due]:

@@ -272,6 +272,25 @@ def test_the_next_visit_is_when_it_is_reported(tmp_path: Path) -> None:
     watched(tmp_path, main, prepare, hosts=hosts, budget=36_000, host_budget=3_000)
 
 
+def test_a_failing_site_of_the_same_domain_delays_nothing(tmp_path: Path) -> None:
+    """Its backoff is its own; all sites of the domain had waited for it, with a next visit that was always now."""
+    fails = "https://shop.a.test/"
+
+    def prepare(web: MemoryWeb) -> None:
+        web.pages[f"{fails}robots.txt"] = failing()
+
+    async def main(site: Site) -> None:
+        assert (await site.status(1)).backoff_until > site.clock.now + timedelta(minutes=1)
+        site.change()
+        pinged = await site.ping()
+        assert await site.wait(pinged) < AT_ONCE
+        before = await site.status()
+        await site.run(600)
+        assert before.next_visit <= (await site.status()).last_visit
+
+    watched(tmp_path, main, prepare, hosts=["https://a.test/", fails], budget=36_000, host_budget=3_000)
+
+
 def test_sites_that_wait_for_the_budget_state_until_when(tmp_path: Path) -> None:
     hosts = [f"https://{name}.test/" for name in "abcdefgh"]
 
