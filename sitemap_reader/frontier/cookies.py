@@ -63,7 +63,7 @@ class Cookies:
             key = (cookie.place, cookie.path, cookie.name)
             if has_expired:
                 kept.pop(key, None)
-            elif len(cookie.name) + len(cookie.value) <= _MAX_CHARACTERS and len(kept) < _MAX_COOKIES:
+            elif len(cookie.name) + len(cookie.value) <= _MAX_CHARACTERS and (key in kept or len(kept) < _MAX_COOKIES):
                 kept[key] = cookie
         cookies = tuple(kept.values())
         return self if cookies == self.kept else Cookies(cookies, answers)

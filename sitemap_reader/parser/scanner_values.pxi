@@ -256,6 +256,8 @@ cdef Bytes port_end(Bytes p, Bytes end) noexcept nogil:
 
 cdef bint ends_in_no_host(Bytes p, Bytes end) noexcept nogil:
     """Whether a host ends like one of _unset_host() or _second_url() (normalise/urls.py), or may do so."""
+    if end - p > 1 and (end - 1)[0] == c".":
+        end -= 1
     cdef Py_ssize_t size = end - p
     cdef unsigned char last = lower((end - 1)[0])
     cdef int at

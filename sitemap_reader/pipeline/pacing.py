@@ -225,7 +225,7 @@ class Slot:
         host = self._host
         pause = await self._pacing.turn(host, host.waiting)
         if pause:
-            headers = {"retry-after": str(math.ceil(pause))}
+            headers = {"retry-after": str(math.floor(pause))}  # rounded up, each refusal would lengthen the pause
             self.refusal = Response(host.pace.paused_by, headers, AsyncChunks(iter(())), "")
             return
         self._is_held = True

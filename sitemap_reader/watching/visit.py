@@ -121,6 +121,7 @@ class Visit:
         self.error: str | None = None
         self.crawl_delay: float | None = None
         self.has_ended = False
+        self.is_over_time = False  # Limits.site_seconds
         self.is_blocked = False
         self.fetcher: VisitFetcher | None = None
         self._reader = reader
@@ -146,7 +147,8 @@ class Visit:
                 async for batch in batches:
                     await self._stores.run(self._apply, run, batch)
             await self._stores.run(self._finish, run, ending)
-            self.has_ended = True
+            self.is_over_time = run.crawl.over_time is not None
+            self.has_ended = not self.is_over_time
         except Exception as exc:
             failure = first_failure(exc)
             if isinstance(failure, StateError) or not self._survives_errors:
@@ -209,7 +211,7 @@ class Visit:
         self.counts = attrs.evolve(run.counts)
         assert self.fetcher is not None  # noqa: S101 - for the type checker: set by _begin()
         while self.fetcher.new_responses:
-            self._stores.data.keep_response(self._name, self.fetcher.new_responses.pop())
+            self._stores.data.keep_response(self._name, self.fetcher.new_responses.pop(0))
 
     def _end_document(self, document: StoredDocument) -> None:
         score = document.lastmod_trust.score

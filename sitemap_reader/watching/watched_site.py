@@ -235,7 +235,7 @@ class WatchedSite:
         self._note_faults(visit)
         self._count(visit, now)
         all_failed = fetcher and fetcher.requests and fetcher.failures >= fetcher.requests
-        failed = visit.error is not None or visit.is_blocked or all_failed
+        failed = visit.error is not None or visit.is_blocked or visit.is_over_time or all_failed
         retry_after = fetcher.retry_after if fetcher else 0.0
         last = max(fetcher.last_request.values(), default=0.0) if fetcher else 0.0
         until = max(now + retry_after if retry_after else 0.0, last + (visit.crawl_delay or 0.0))

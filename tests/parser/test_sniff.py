@@ -86,3 +86,13 @@ def test_a_sitemap_behind_much_junk_is_judged_the_same_in_any_chunks(junk: int) 
     assert [item.loc for item in whole if isinstance(item, sr.UrlRecord)] == (
         ["https://example.com/1"] if junk < WINDOW_BYTES else []
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["example.com/sitemap.xml was not found on this server.\nTry later.\n", "// (c)\nexample.com/foo\nvar a=1;\n",
+     "Not Found\nexample.com/sitemap.xml\n", "example.com/x\n<html><body>no</body></html>\n"],
+)  # fmt: skip
+def test_a_message_that_names_its_host_is_no_list_of_urls(text: str) -> None:
+    document = sr.parse(text, url="https://example.com/sitemap.xml")
+    assert (document.urls, document.outcome.complete) == ([], False)

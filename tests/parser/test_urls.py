@@ -602,3 +602,15 @@ def test_userinfo_is_taken_out_and_nothing_else():
 )
 def test_registrable_domain(host, domain):
     assert urls.registrable_domain(host) == domain
+
+
+def test_an_image_may_have_a_url_of_its_own_host_in_its_path() -> None:
+    resized = "https://example.com/cdn-cgi/image/width=80/https://example.com/a.jpg"
+    assert listed_url(resized, may_hold_own=True).url == resized
+    assert listed_url("https://example.com/shop/https://example.com/shop/a.jpg", may_hold_own=True).url is None
+    assert listed_url(resized).url is None
+
+
+@pytest.mark.parametrize("loc", ["https://false.", "https://false./", "https://foo.undefined./a"])
+def test_a_dot_behind_an_empty_variable_changes_nothing(loc: str) -> None:
+    assert listed_url(loc).url is None

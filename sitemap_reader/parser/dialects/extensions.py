@@ -69,7 +69,7 @@ def href(context: EntryContext, text: str, field: str) -> str | None:
 
 
 def _url(context: EntryContext, text: str, field: str, code_of_relative: str) -> str | None:
-    loc = listed_url(text, context.base)
+    loc = listed_url(text, context.base, may_hold_own=True)
     for code, message in loc.faults(may_be_relative=context.may_be_relative):
         context.note(code_of_relative if code == "U01" else code, f"{field}: {message}", field, text)
     return loc.url

@@ -80,9 +80,19 @@ class TextReader:
 
 
 def lists_own_host(head: bytes, base: str) -> bool:
-    """Whether one of the first lines is a URL of the host of `base` that lacks nothing but the scheme."""
+    """Whether most of the first lines are URLs of the host of `base` that lack nothing but the scheme.
+
+    No line may have a space or a tag: messages and scripts begin with the name of their host, too.
+    """
     lines = head[:WINDOW_BYTES].decode("utf-8", "replace").splitlines()[:FIRST_LINES]
-    return any("/" in line and clean_url(line, base, paths=False).url is not None for line in lines)
+    words = [line.strip() for line in lines if line.strip()]
+    if any(_MARKUP_OR_SPACE.search(word) for word in words):
+        return False
+    found = sum("/" in word and clean_url(word, base, paths=False).url is not None for word in words)
+    return 2 * found > len(words)
+
+
+_MARKUP_OR_SPACE = re.compile(r"[\s<>]")
 
 
 def _entry(text: str | None, line: int | None = None) -> RawEntry:

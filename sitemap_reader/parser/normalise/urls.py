@@ -102,10 +102,12 @@ def clean_url(raw: str, base: str | None = None, *, paths: bool = True) -> Loc:
     return Loc(url, tuple(dict.fromkeys(notes)))
 
 
-def listed_url(raw: str, base: str | None = None, *, paths: bool = True) -> Loc:
+def listed_url(raw: str, base: str | None = None, *, paths: bool = True, may_hold_own: bool = False) -> Loc:
     """clean_url() for a URL that a site lists; U15 for one that a program wrote without its value, or wrote twice.
 
-    Only what cannot be meant is rejected: `/undefined` and `/web/2020/https://other.example/` are pages.
+    Only what cannot be meant is rejected: `/undefined` and `/web/2020/https://other.example/` are pages. With
+    `may_hold_own` the path may also hold a URL of its own host, behind folders that are not those of the base: image
+    servers have such (`/cdn-cgi/image/width=80/https://example.com/a.jpg`).
 
     >>> listed_url("{{ site.url }}/a", "https://example.com/sitemap.xml").notes
     (('U15', '"{{ site.url }}" stands in place of a value'),)
@@ -117,7 +119,7 @@ def listed_url(raw: str, base: str | None = None, *, paths: bool = True) -> Loc:
     fault = _unset_value(raw.strip(_PADDING))
     if fault is None:
         loc = clean_url(raw, base, paths=paths)
-        fault = _unset_host(loc.url) or _second_url(loc.url) if loc.url else None
+        fault = _unset_host(loc.url) or _second_url(loc.url, may_hold_own=may_hold_own) if loc.url else None
     return loc if fault is None else Loc(None, (("U15", fault),))
 
 
@@ -130,7 +132,7 @@ def is_clean(raw: str) -> bool:
 _CANONICAL = re.compile(
     r"""
     https?://
-    (?! [a-z0-9_.-]* (?: \.\. | (?: https? | undefined | null | none | false | nan | nil ) [:/] ) )
+    (?! [a-z0-9_.-]* (?: \.\. | (?: https? | undefined | null | none | false | nan | nil ) \.?[:/] ) )
     [a-z0-9_-] [a-z0-9_.-]{0,62}                            # at most 63, so no label is too long
     (?: : (?! 80/ | 443/ )                                  # neither a default port nor too large
         (?: [1-9][0-9]{0,3} | [1-5][0-9]{4} | 6[0-4][0-9]{3} ) | )
@@ -188,7 +190,7 @@ def _unset_host(url: str) -> str | None:
     return None
 
 
-def _second_url(url: str) -> str | None:
+def _second_url(url: str, *, may_hold_own: bool) -> str | None:
     """The fault of a clean URL in which another begins that is no part of it; None without one.
 
     A path may hold the URL of another site (archives, proxies), and a query any URL.
@@ -201,6 +203,8 @@ def _second_url(url: str) -> str | None:
     if glued:
         return f"another URL is glued to it: {glued.string[glued.start() :][:_MAX_QUOTED]}"
     for second in _URL_IN_PATH.finditer(path):
+        if may_hold_own and not path[second.end() :].startswith(path[: second.start()].rstrip("/")):
+            continue
         inner = clean_url(f"https://{second['authority']}").url
         if inner and host(inner).removeprefix("www.") == name.removeprefix("www."):
             return f"the base is written twice: {second[0][:_MAX_QUOTED]}"
