@@ -153,7 +153,7 @@ def test_interrupt_removes_the_bar(waiting: tuple[str, WaitingPages], tmp_path: 
         assert terminal.end() == 130
     assert "^C" in terminal.written  # the echo of ^C is after the bar
     summary, partial = terminal.screen()
-    assert re.fullmatch(r"4 URLs from 3 sitemaps; \d+\.\d s", summary)
+    assert re.fullmatch(r"4 URLs from 3 sitemaps; stopped; \d+\.\d s", summary)
     assert partial == "partial: interrupted (exit 130)"
     assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 4
 

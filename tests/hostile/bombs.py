@@ -251,7 +251,7 @@ DAMAGED: dict[str, Bomb] = {
     ),
     "bare & behind the root": Bomb(
         lambda: around([b"&", TAIL], filled(20 * MIB, b"&"), after=b""),
-        codes("S01"), 1, complete=True,
+        codes("S01", "S10"), 1, complete=True,
     ),
     "stray end tags": Bomb(
         lambda: around(filled(HUGE, b"<url><loc>https://example.com/a</loc>%s</url>" % (b"</b>" * 100))),

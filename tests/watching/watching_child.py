@@ -39,7 +39,7 @@ SELECT EXISTS (SELECT 1 FROM document WHERE coalesce(confirmed_at, 0) < ?) OR EX
 
 async def watch(state: State, hosts: str, clock: FastClock, targets: list[str], *, ends: bool, ready: int) -> None:
     plan = WatchPlan(
-        Budget(1e6),
+        Budget(1e6, least_interval_seconds=300.0),  # 60 ms by its clock
         SitemapReader(allow_private=True),
         {"accept_removals": True},  # between kills too few visits end to decide on them one by one
         keep_log=timedelta(days=100_000),
