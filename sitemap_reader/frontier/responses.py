@@ -87,8 +87,7 @@ Step = Literal["read", "unchanged"] | Follow | RulesByStatus | Refuse
 
 def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime) -> Step:
     """The next step for a request that got this head; `today` is the wall-clock time."""
-    # For https a proxy refuses its CONNECT, which is a FetchError: a response with this status is the server's own.
-    if head.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED and request.url.startswith("http:"):
+    if head.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
         message = f"{_text(head)}: the proxy refuses all requests"
         return Refuse(Failed(code_of(head.status), message, transient=False, remedy=PROXY_REMEDY, of_proxy=True))
     if head.status in _REDIRECTS and "location" in head.headers:

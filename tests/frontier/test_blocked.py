@@ -54,7 +54,7 @@ REMEDIES = {
     304: f"try {AGENT}, or have this one allow-listed",
     401: '--auth (auth="USER:PASSWORD") signs in',
     403: f"try {AGENT}, or have this one allow-listed",
-    407: f"try {AGENT}, or have this one allow-listed",  # by https: of the server
+    407: "check the user and the password of the proxy (--proxy)",
     429: "try again later, or raise max_wait_seconds (--max-wait) to wait longer",
     451: "try from another network (--proxy)",
     500: "try again later",
@@ -92,14 +92,15 @@ def test_skipped_host_is_reported_even_if_only_its_robots_txt_was_requested() ->
 OF_PROXY = Failed("F04", "the proxy answered 407", transient=False, remedy="check the user", of_proxy=True)
 
 
+@pytest.mark.parametrize("refusal", [407, OF_PROXY])
 @pytest.mark.parametrize("place", [ROBOTS, MAP, INDEX])
-def test_refusal_of_the_proxy_ends_all_requests_and_is_reported_once(place: str) -> None:
-    """It is no answer of the host, and the same for every request."""
+def test_refusal_of_the_proxy_ends_all_requests_and_is_reported_once(refusal: Reply, place: str) -> None:
+    """RFC 9110 15.5.8: it is no answer of the host, and the same for every request."""
     cdn = "https://cdn.example"
     children = [f"{host}/{number}.xml" for host in (SITE, cdn) for number in range(9)]
     pages: Pages = {ROBOTS: names(INDEX) if place == INDEX else "User-agent: *", INDEX: index(*children)}
     refused = [*children, f"{cdn}/robots.txt"] if place == INDEX else [place]
-    pages |= dict.fromkeys(refused, OF_PROXY)
+    pages |= dict.fromkeys(refused, refusal)
     for target in (SITE, SITE.partition("//")[2]):
         seen = walk(target, pages, concurrency=1, scope="any")
         ledger, reported = ledger_of(target, pages, concurrency=1, scope="any")
@@ -107,14 +108,6 @@ def test_refusal_of_the_proxy_ends_all_requests_and_is_reported_once(place: str)
         assert len([line for line in reported if line.startswith("error")]) == 1
         assert isinstance(ledger.verdict(target), NothingReadable)
         assert not ledger.complete
-
-
-def test_407_is_of_the_proxy_for_http_and_of_the_server_for_https() -> None:
-    """RFC 9110 15.5.8; for https a proxy refuses its CONNECT."""
-    assert len(walk("http://shop.example", {"http://shop.example/robots.txt": 407}).requested) == 1
-    cdn = "https://cdn.example"
-    pages: Pages = {ROBOTS: names(f"{cdn}/map.xml", MAP), MAP: GOOD, f"{cdn}/robots.txt": "", f"{cdn}/map.xml": 407}
-    assert walk(SITE, pages, scope="any").outcomes[MAP].complete
 
 
 @pytest.mark.parametrize("status", [404, 410])
