@@ -13,7 +13,7 @@ import time
 from contextlib import aclosing, asynccontextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 import attrs
 
@@ -31,15 +31,7 @@ from .scope_problems import ScopeProblems
 from .timeouts import DocumentTimeouts, Stopwatch
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        AsyncIterator,
-        Awaitable,
-        Callable,
-        Iterable,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
 
     from ..fetch.client import Fetcher, Response
@@ -53,8 +45,6 @@ if TYPE_CHECKING:
     from ..model.url_batch import BatchItem
     from ..parser.dialects.feed_fallback import FeedFallback
     from .pacing import Pacing, Slot
-
-T = TypeVar("T")
 
 # How many batches may wait for the consumer.
 WAITING_BATCHES = 4

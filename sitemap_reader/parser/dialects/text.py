@@ -86,13 +86,10 @@ def lists_own_host(head: bytes, base: str) -> bool:
     """
     lines = head[:WINDOW_BYTES].decode("utf-8", "replace").splitlines()[:FIRST_LINES]
     words = [line.strip() for line in lines if line.strip()]
-    if any(_MARKUP_OR_SPACE.search(word) for word in words):
+    if any(re.search(r"[\s<>]", word) for word in words):
         return False
     found = sum("/" in word and clean_url(word, base, paths=False).url is not None for word in words)
     return 2 * found > len(words)
-
-
-_MARKUP_OR_SPACE = re.compile(r"[\s<>]")
 
 
 def _entry(text: str | None, line: int | None = None) -> RawEntry:
