@@ -182,6 +182,17 @@ def test_cookies_of_the_caller_are_sent_with_those_of_the_server() -> None:
     assert web.sent(MAP) == ["consent=yes; ok=0", "consent=yes; ok=1"]
 
 
+def test_a_cookie_changes_though_there_are_as_many_as_are_kept() -> None:
+    first = ", ".join(f"n{number}=1" for number in range(20))
+
+    def page(cookie: str | None) -> tuple[int, dict[str, str], bytes]:
+        if cookie is None or "n3=2" not in cookie:
+            return 302, {"location": MAP, "set-cookie": first if cookie is None else "n3=2"}, b""
+        return 200, {}, BODY
+
+    assert read(Web({MAP: page}), MAP)[0] == [f"{SITE}/maps/a"]
+
+
 def test_a_loop_that_no_cookie_ends_names_the_cookie() -> None:
     cause = "the server sets a cookie and redirects to the same URL"
     web = Web({MAP: (302, {"location": MAP, "set-cookie": "ok=1"}, b"")})

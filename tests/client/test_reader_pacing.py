@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -276,6 +276,21 @@ def test_retry_after_holds_for_streams_at_once() -> None:
     web = Web(answers={f"{A}/robots.txt": [(503, {"retry-after": "1"})]})
     assert at_once(web, [A] * 4) == [2] * 4
     assert web.gaps()[0] >= 1.0
+
+
+def test_a_refused_request_does_not_lengthen_the_pause() -> None:
+    """A stream that asks again and again during a Retry-After over the limit would else never get a request."""
+    web = Web(answers={f"{A}/robots.txt": [(503, {"retry-after": "2"})]})
+
+    async def main() -> None:
+        async with sr.SitemapReader(fetcher=web, limits=sr.Limits(tries=1, max_wait_seconds=0.5)) as reader:
+            while len(web.log) < 2:
+                with suppress(sr.NothingReadable):
+                    await count(reader, A)
+                await asyncio.sleep(0.2)
+
+    run(main)
+    assert web.gaps()[0] >= 2 - EXACT
 
 
 @pytest.mark.parametrize("status", [429, 503])
