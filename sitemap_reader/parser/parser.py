@@ -392,7 +392,7 @@ class SitemapParser:
             if not self._is_aborted:
                 before = len(self._out)
                 self._add(self._reader.close(cut=not self._complete))
-                if any(map(_ends_reading, self._out[before:])):
+                if any(map(_ends_document, self._out[before:])):
                     self._decoder.abandon()
             self._complete = self._complete and self._reader.complete
 
@@ -425,9 +425,13 @@ class SitemapParser:
             yield report("F06", message, raw=self._media_type)
 
 
-def _ends_reading(item: Item | UrlBatch) -> bool:
-    """Whether it is the Problem of a limit at which reading stops."""
-    return isinstance(item, Problem) and item.code == "S16" and item.severity == "error"
+# A limit, an HTML page and a refused DTD: found where they are, however few bytes follow.
+_ENDS = frozenset({"S16", "F05", "S09"})
+
+
+def _ends_document(item: Item | UrlBatch) -> bool:
+    """Whether it is a Problem at which reading stops, so that nothing behind it counts."""
+    return isinstance(item, Problem) and item.code in _ENDS and item.severity == "error"
 
 
 def _entries_in(raw: RawEntry | ScannedEntries | Problem) -> tuple[int, Callable[[int], int | None]]:

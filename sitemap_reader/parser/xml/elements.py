@@ -198,6 +198,7 @@ class Vocabulary(dict[str, str]):
     `extensions` are tags that are also known by the prefix that the document writes: where it declares `image` for a
     wrong namespace, the first `<image:image>` shows what is meant. `declared` has the prefixes of these tags by the
     namespace that they are declared for. `note(name, code, message, field)` gets what is wrong with a name, once each.
+    `root_problems` are those of the root element.
     """
 
     def __init__(
@@ -215,6 +216,7 @@ class Vocabulary(dict[str, str]):
         super().__init__()
         self.declared: Mapping[str, set[str]] = {}
         self.note: Callable[[str, str, str, str], None] = lambda name, code, message, field: None
+        self.root_problems: list[Problem] = []
         self.entries = entries
         self.tags = tags
         self._written = {tag.lower(): tag for tag in tags}

@@ -482,6 +482,7 @@ class EntryBuilder:
                 offset = parser.CurrentByteIndex + shift
                 raise NoRoot(offset, tag_name(written(offset), 0))
             vocabulary = self._vocabulary = opened
+            out.extend(opened.root_problems)
             vocabulary.note, vocabulary.declared = note, self._declared
             entries, tags, void_tags = vocabulary.entries, vocabulary.tags, vocabulary.void_tags
 

@@ -70,7 +70,6 @@ class XmlReader:
         self._parser = EntryParser(limits, self._open_root, budget, line)
         is_fast = scopes is not None and is_possible(limits)
         self._path = FastPath(self._parser, limits, scopes, extras=extras) if is_fast and scopes else self._parser
-        self._opening: list[Problem] = []
         self._raw_entries: EntryReader = urlset.entry_reader()
 
     @property
@@ -96,19 +95,10 @@ class XmlReader:
         self, items: Iterable[Entry | ScannedEntries | Problem]
     ) -> Iterator[RawEntry | ScannedEntries | Problem]:
         for item in items:
-            yield from self._opening_problems()
             if isinstance(item, Entry):
                 yield from self._raw_entries(item, self._limits)
             else:
                 yield item
-        yield from self._opening_problems()
-
-    def _opening_problems(self) -> list[Problem]:
-        """The Problems of a root element that was read since the last call."""
-        if not self._opening:
-            return self._opening
-        problems, self._opening = self._opening, []
-        return problems
 
     def _open_root(self, namespace: str, name: str) -> Vocabulary | None:
         if name.lower() in ("html", "body"):
@@ -117,8 +107,9 @@ class XmlReader:
         self.format = ROOTS.get(name) or urlset.ROOTS.get(name.lower())
         if self.format is None:
             return None
-        if self.format in (Format.URLSET, Format.INDEX):
-            self._opening = urlset.judge_root(namespace, name)
         vocabulary, entry_reader = DIALECTS[self.format]
         self._raw_entries = entry_reader()
-        return vocabulary(namespace)
+        opened = vocabulary(namespace)
+        if self.format in (Format.URLSET, Format.INDEX):
+            opened.root_problems = urlset.judge_root(namespace, name)
+        return opened
