@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from watched_sites import START, MemoryWeb, VirtualClock, failing, index, urlset, watching
 
+from sitemap_reader.model.limits import Limits
 from sitemap_reader.pipeline.thread_pool import ThreadPool
 from sitemap_reader.state.state import State
 from sitemap_reader.watching import watcher
@@ -308,6 +309,44 @@ def test_stored_times_of_a_wrong_clock_end_no_visits(
             assert status.next_visit <= clock() + timedelta(days=1)
             await watch.run(hours=30)
             assert ("new", "a.test/later") in await watch.changes()
+
+    run(main())
+
+
+def test_a_visit_that_is_out_of_time_is_a_failed_one(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
+    """What it has read is logged, and no sooner than after the backoff is the rest looked for again."""
+
+    async def main() -> None:
+        web.silent.add(TWO)
+        async with watching(tmp_path / "s.db", web, clock, limits=Limits(site_seconds=0.3)) as watch:
+            await watch.run(minutes=1)
+            assert await watch.changes() == [("new", "a.test/a"), ("new", "a.test/b")]
+            (status,) = (await watch.watcher.sites(SiteQuery())).sites
+            assert status.failing_since == START
+            assert status.backoff_until is not None
+            assert "S16" in {fault.code for fault in status.faults}
+            web.silent.clear()
+            healed_at = await watch.run(days=1)
+            assert min(at for at, url in web.requests if at >= healed_at) >= status.backoff_until
+            assert (await watch.changes())[2:] == [("new", "a.test/c")]
+            (status,) = (await watch.watcher.sites(SiteQuery())).sites
+            assert (status.failing_since, status.backoff_until) == (None, None)
+
+    run(main())
+
+
+def test_a_robots_txt_behind_a_cookie_is_stored_without_its_redirect(
+    tmp_path: Path, web: MemoryWeb, clock: VirtualClock
+) -> None:
+    async def main() -> None:
+        web.cookies[ROBOTS] = "seen=1"
+        async with watching(tmp_path / "s.db", web, clock) as watch:
+            await watch.run(hours=17.9)
+            assert len(await watch.changes()) == 3
+            assert web.requested().count("a.test/robots.txt") == 2
+            assert web.requested().count("a.test/one.xml") > 2
+            await watch.run(hours=8)
+            assert web.requested().count("a.test/robots.txt") == 4
 
     run(main())
 

@@ -98,7 +98,8 @@ class FastClock:
 class MemoryWeb:
     """A Fetcher for URLs in memory. `pages` has bodies, statuses, headers or exceptions; `requests` what was requested.
 
-    A body is answered with an ETag, and with 304 to a request that has it.
+    A body is answered with an ETag, and with 304 to a request that has it. Those in `silent` are never answered, those
+    in `cookies` send a client without this cookie once more to the same URL.
     """
 
     def __init__(self, clock: VirtualClock) -> None:
@@ -107,6 +108,8 @@ class MemoryWeb:
         self.requests: list[tuple[datetime, str]] = []
         self.headers: dict[str, dict[str, str]] = {}
         self.gate: asyncio.Event | None = None  # responses wait for it
+        self.silent: set[str] = set()
+        self.cookies: dict[str, str] = {}
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
@@ -114,7 +117,12 @@ class MemoryWeb:
         self.requests.append((self.clock.now, url))
         if self.gate is not None:
             await self.gate.wait()
+        if url in self.silent:
+            await asyncio.Event().wait()
         page = self.pages.get(url, 404)
+        cookie = self.cookies.get(url)
+        if cookie and headers.get("Cookie") != cookie:
+            page = 302, {"Location": url, "Set-Cookie": f"{cookie}; Path=/"}
         if isinstance(page, Exception):
             raise page
         if isinstance(page, bytes):
