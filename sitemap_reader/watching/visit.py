@@ -210,8 +210,9 @@ class Visit:
     def _note_commit(self, run: ChangeRun) -> None:
         self.counts = attrs.evolve(run.counts)
         assert self.fetcher is not None  # noqa: S101 - for the type checker: set by _begin()
-        while self.fetcher.new_responses:
-            self._stores.data.keep_response(self._name, self.fetcher.new_responses.pop(0))
+        responses, self.fetcher.new_responses = self.fetcher.new_responses, []
+        for response in responses:  # in this order: the last one of a URL, behind its cookie, is kept
+            self._stores.data.keep_response(self._name, response)
 
     def _end_document(self, document: StoredDocument) -> None:
         score = document.lastmod_trust.score

@@ -90,8 +90,7 @@ class VisitFetcher:
         if response.status in _BUSY:
             self.retry_after = max(self.retry_after, retry_after(response.headers.get("retry-after"), now) or 0.0)
         self.failures += status in REFUSED | NO_DOCUMENT or status >= HTTPStatus.INTERNAL_SERVER_ERROR
-        is_kept = response.status not in REFUSED and "set-cookie" not in response.headers  # it depends on the cookies
-        if is_robots_txt(url) and response.status in range(300, 500) and is_kept:
+        if is_robots_txt(url) and response.status in range(300, 500) and response.status not in REFUSED:
             self._keep(url, response, b"")  # its body is not read
         if found := _MAX_AGE.search(response.headers.get("cache-control", "")):
             self.max_ages[url] = float(found[1])
