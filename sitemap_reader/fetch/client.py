@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -30,6 +31,7 @@ from .errors import (
     RequestedUrl,
     describe_address,
     fetch_error,
+    proxy_refusal,
     refused_address,
     shorten,
 )
@@ -183,6 +185,8 @@ class AiohttpFetcher:
             if protocol:
                 protocol.reads(response.content, self._limits.max_wire_bytes)
             try:
+                if response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED and self._proxy:
+                    raise proxy_refusal(requested)
                 chunks = _BodyChunks(response, requested)
                 yield Response(response.status, response.headers, chunks, url)
             finally:

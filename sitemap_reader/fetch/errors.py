@@ -132,10 +132,15 @@ def _proxy(exc: aiohttp.ClientProxyConnectionError, requested: RequestedUrl, rec
 
 
 def _proxy_response(exc: aiohttp.ClientHttpProxyError, requested: RequestedUrl, received: int | None) -> FetchError:
-    message = f"{requested.host}: the proxy answered {exc.status}"
-    refuses_all = exc.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
-    remedy = PROXY_REMEDY if refuses_all else None
-    return FetchError(message, transient=exc.status >= 500, remedy=remedy, of_proxy=refuses_all)
+    if exc.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        return proxy_refusal(requested)
+    return FetchError(f"{requested.host}: the proxy answered {exc.status}", transient=exc.status >= 500)
+
+
+def proxy_refusal(requested: RequestedUrl) -> FetchError:
+    """The FetchError of a proxy that asks for a login, as it would for every other request (407, RFC 9110 15.5.8)."""
+    message = f"{requested.host}: the proxy answered {HTTPStatus.PROXY_AUTHENTICATION_REQUIRED.value}"
+    return FetchError(message, transient=False, remedy=PROXY_REMEDY, of_proxy=True)
 
 
 _UNREACHABLE = (errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EADDRNOTAVAIL)

@@ -87,9 +87,9 @@ Step = Literal["read", "unchanged"] | Follow | RulesByStatus | Refuse
 
 def judge(request: DocumentRequest, head: Head, limits: Limits, today: datetime) -> Step:
     """The next step for a request that got this head; `today` is the wall-clock time."""
-    if head.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
-        message = f"{_text(head)}: the proxy refuses all requests"
-        return Refuse(Failed(code_of(head.status), message, transient=False, remedy=PROXY_REMEDY, of_proxy=True))
+    if head.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:  # of the host: that of the caller's proxy is raised
+        failed = Failed(code_of(head.status), _text(head), transient=False, remedy=PROXY_REMEDY)
+        return Refuse(failed, skip_host=True)
     if head.status in _REDIRECTS and "location" in head.headers:
         return _redirect(request, head, limits, today)
     if request.document.is_robots:

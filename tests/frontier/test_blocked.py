@@ -92,15 +92,14 @@ def test_skipped_host_is_reported_even_if_only_its_robots_txt_was_requested() ->
 OF_PROXY = Failed("F04", "the proxy answered 407", transient=False, remedy="check the user", of_proxy=True)
 
 
-@pytest.mark.parametrize("refusal", [407, OF_PROXY])
 @pytest.mark.parametrize("place", [ROBOTS, MAP, INDEX])
-def test_refusal_of_the_proxy_ends_all_requests_and_is_reported_once(refusal: Reply, place: str) -> None:
+def test_refusal_of_the_proxy_ends_all_requests_and_is_reported_once(place: str) -> None:
     """RFC 9110 15.5.8: it is no answer of the host, and the same for every request."""
     cdn = "https://cdn.example"
     children = [f"{host}/{number}.xml" for host in (SITE, cdn) for number in range(9)]
     pages: Pages = {ROBOTS: names(INDEX) if place == INDEX else "User-agent: *", INDEX: index(*children)}
     refused = [*children, f"{cdn}/robots.txt"] if place == INDEX else [place]
-    pages |= dict.fromkeys(refused, refusal)
+    pages |= dict.fromkeys(refused, OF_PROXY)
     for target in (SITE, SITE.partition("//")[2]):
         seen = walk(target, pages, concurrency=1, scope="any")
         ledger, reported = ledger_of(target, pages, concurrency=1, scope="any")
@@ -108,6 +107,23 @@ def test_refusal_of_the_proxy_ends_all_requests_and_is_reported_once(refusal: Re
         assert len([line for line in reported if line.startswith("error")]) == 1
         assert isinstance(ledger.verdict(target), NothingReadable)
         assert not ledger.complete
+
+
+@pytest.mark.parametrize("place", [ROBOTS, MAP])
+def test_a_407_of_a_host_ends_the_requests_to_this_host_alone(place: str) -> None:
+    cdn = "https://cdn.example"
+    listed = [f"{cdn}/1.xml", f"{SITE}/1.xml", f"{SITE}/2.xml"]
+    pages: Pages = {ROBOTS: names(INDEX), INDEX: index(*listed), **{url: urlset(f"{url}#") for url in listed}}
+    walled = place.replace(SITE, cdn)
+    pages |= {f"{cdn}/robots.txt": "User-agent: *", walled: 407, f"{cdn}/1.xml": 407}
+    seen = walk(SITE, pages, concurrency=1, scope="any")
+    assert {url for url in seen.requested if url.startswith(SITE)} == {ROBOTS, INDEX, *listed[1:]}
+    assert seen.outcomes[listed[1]].complete
+    (error,) = [each for each in seen.reported if isinstance(each, Problem) and each.severity == "error"]
+    assert error.code == "F17"
+    ledger, reported = ledger_of(SITE, dict.fromkeys([ROBOTS, *PATHS], 407))
+    assert len([line for line in reported if line.startswith("error")]) == 1
+    assert isinstance(ledger.verdict(SITE), NothingReadable)
 
 
 @pytest.mark.parametrize("status", [404, 410])

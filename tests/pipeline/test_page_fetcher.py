@@ -200,10 +200,9 @@ def test_retry_after_is_waited_for() -> None:
     assert network.starts[1] - network.starts[0] >= 0.99
 
 
-@pytest.mark.parametrize("answer", [Answer(407), Answer(error=FetchError("407", of_proxy=True), is_no_answer=True)])
-def test_a_refusal_of_the_proxy_ends_all_requests(answer: Answer) -> None:
+def test_a_refusal_of_the_proxy_ends_all_requests() -> None:
     urls = ["/1", "/2", "https://other.example/3"]
-    network = Network(dict.fromkeys(urls, answer))
+    network = Network(dict.fromkeys(urls, Answer(error=FetchError("407", of_proxy=True), is_no_answer=True)))
     responses = fetched(network, urls, plan=Plan(concurrency=1))
     assert network.requested == [f"{SITE}/1"]
     assert [(each.status, each.failure and each.failure.code) for each in responses.values()] == [(None, "F04")] * 3
