@@ -95,7 +95,7 @@ def check_url_text(body: bytes, *, thorough: bool = False) -> None:
     found = urls.clean_url(raw, base if line_end else BASE)
     if urls.is_clean(raw):
         notes: list[tuple[str, str]] = []
-        long_way = urls._clean(raw.strip(urls.WHITE_SPACE), base, notes)
+        long_way = urls._clean(raw.strip(urls.WHITE_SPACE), base, notes, paths=True)
         hold((long_way, notes) == (raw, []), "both ways to clean a URL agree", raw, long_way, notes)
     if found.url is None:
         hold(found.notes, "a refused URL has a reason", raw)
