@@ -277,11 +277,28 @@ NO_HOST[:] = [b"http", b"https", b"undefined", b"null", b"none", b"false", b"nil
 cdef Py_ssize_t[NO_HOSTS] NO_HOST_SIZES = [4, 5, 9, 4, 4, 5, 3, 3]
 
 
+cdef bint holds_dot(Bytes p, Bytes end) noexcept nogil:
+    """Whether a second host may stand there, up to the next `/`."""
+    while p < end and p[0] != c"/":
+        if p[0] == c".":
+            return True
+        p += 1
+    return False
+
+
+cdef bint may_escape_template(Bytes p, Bytes end) noexcept nogil:
+    """Whether the escape at `p` may be of a template (_ESCAPED_TEMPLATE in normalise/urls.py): a `{`, `<` or `[o`."""
+    cdef unsigned char last = lower(p[2])
+    if p[1] == c"5":
+        return last == c"b" and end - p > 3 and p[3] == c"o"
+    return (p[1] == c"7" and last == c"b") or (p[1] == c"3" and last == c"c")
+
+
 cdef bint is_invisible(Bytes start, Bytes end) noexcept nogil:
     """Whether the text may end in a character that clean_url() strips (INVISIBLE in normalise/urls.py)."""
     cdef Bytes p = end - 2
-    if p >= start and p[0] == 0xC2:
-        return p[1] == 0xAD
+    if p >= start and ((p[0] == 0xC2 and p[1] == 0xAD) or (p[0] == 0xD8 and p[1] == 0x9C)):
+        return True
     p -= 1
     if p < start:
         return False
@@ -331,6 +348,8 @@ cdef bint read_url(Bytes p, Bytes end, Buffer* out, Url* url) noexcept nogil:
     path = p
     if p < end and p[0] != c"/" and p[0] != c"?":
         return False
+    if end - p > 1 and p[1] == c"/" and holds_dot(p + 2, end):
+        return False
     while True:
         while p < end and CLASSES[p[0]] & allowed:
             p += 1
@@ -339,6 +358,8 @@ cdef bint read_url(Bytes p, Bytes end, Buffer* out, Url* url) noexcept nogil:
         c = p[0]
         if c == c"%":
             if end - p < 3 or not (CLASSES[p[1]] & IS_HEX and CLASSES[p[2]] & IS_HEX):
+                return False
+            if may_escape_template(p, end):
                 return False
             url.has_dot_escape = url.has_dot_escape or (p[1] == c"2" and lower(p[2]) == c"e")
             p += 2

@@ -85,7 +85,8 @@ def _by_email(text: str) -> datetime | None:
 
 _LEGAL = re.compile(r"[A-Za-z0-9\-._~:/?@!$&'()*+,;=%\[\]]+", re.ASCII)
 _PLAIN_AUTHORITY = re.compile(r"[A-Za-z0-9.\-]+(?::\d{1,5})?")
-_NAMED = re.compile(r"(?s)\s*https?://([^/?#\\]*)([^?#]*)(\?[^#]*)?(?:#.*)?", re.IGNORECASE)
+_NAMED = re.compile(r"(?s)https?://([^/?#\\]*)([^?#]*)(\?[^#]*)?", re.IGNORECASE)
+_PADDING = urls.WHITE_SPACE + urls.INVISIBLE
 BASE = "https://user:secret@example.com:8443/shop/list.php?page=/2"
 
 
@@ -131,9 +132,14 @@ def check_clean_url(raw: str, url: str) -> None:
         hold(mine.reason(url) is None, f"a URL is in its own {mode} scope", url, mine)
 
 
+def _without_padding(raw: str) -> str:
+    return raw.strip(_PADDING).lstrip(_PADDING + "\u200c\u200d")
+
+
 def check_names_the_same(raw: str, url: str) -> None:
     """No part of the path or query is dropped, and a plain host is unchanged."""
-    parts = _NAMED.fullmatch(raw.strip(urls.WHITE_SPACE))
+    address, mark, _ = _without_padding(raw).partition("#")
+    parts = _NAMED.fullmatch(address.rstrip(_PADDING) if mark else address)
     if parts is None:
         return
     authority, path, query = parts.groups("")
@@ -149,7 +155,10 @@ def check_names_the_same(raw: str, url: str) -> None:
 
 
 def check_resolved(raw: str, url: str) -> None:
-    if not raw.strip(urls.WHITE_SPACE).startswith("//"):
+    text = _without_padding(raw)
+    if (named := urls.host_without_scheme(text)) in ("example.com", "www.example.com"):
+        hold(urls.host(url) == named, "a host without a scheme is that host", raw, url)
+    elif not text.startswith("//"):
         hold(urls.origin(url) == "https://example.com:8443", "a relative URL stays on its host", raw, url)
     hold("secret" not in url or "secret" in raw, "a relative URL has no userinfo of its base", raw, url)
 

@@ -363,7 +363,13 @@ UNSET = [
     "https://%{HTTP_HOST}/a", "@{/a}", "%s", "%s/a", "https://example.com/%s", "https://example.com/%d.html",
     "https://example.com/?id=%d", "%(base)s/a", "https://example.com/%1$s",
     "https://undefined/a", "http://null/", "https://www.None/", "https://NaN:80/", "//undefined/a",
-    "https://example.comundefined/a", "https://example.comnull",
+    "https://example.comundefined/a", "https://example.comnull", "https://example.comfalse/a", "https://example.comNaN/a",
+    "{$url}", "https://example.com/{$slug}", "[% url %]", "%!s(MISSING)/a", "https://example.com/%!d(MISSING)",
+    "{{ page.url", "%PUBLIC_URL%/a", "%BASE_URL%", "N/A", "n/a", "(none)", "{}", "#", "#REF!", "#N/A", "#url#",
+    "https://example.com/%7B%7Bslug%7D%7D", "https://example.com/%7b%7b%20page.url%20%7d%7d", "%7B%7Bsite.url%7D%7D/a",
+    "https://example.com/$%7Bslug%7D", "https://example.com/%24%7Bslug%7D", "https://example.com/?a=%7B%25%20url%20%25%7D",
+    "https://example.com/%3C%25=%20slug%20%25%3E", "https://example.com/%5Bobject%20Object%5D",
+    "https://example.com/a/%5bobject+Object%5d",
 ]  # fmt: skip
 TWICE = [
     "https://example.com/https://example.com/a", "https://example.com/HTTP://EXAMPLE.com/a",
@@ -374,12 +380,15 @@ TWICE = [
     "/https://example.com/a", "https://example.com/./https://example.com/",
     "https://example.com/1https://example.com/2", "https://example.com/1https://other.example/2",
     "https://example.com/1 https://other.example/2", "https://example.com/a/https://example.com/b/",
-    "https://example.com/?id=1https://example.com/?id=2",
+    "https://example.com/?id=1https://example.com/?id=2", "//example.com//example.com/a",
+    "https://example.com//www.example.com/a", "https://www.example.com//Example.com",
 ]  # fmt: skip
 MEANT = [
     "https://example.com/undefined", "https://example.com/docs/null/a", "https://example.com/none?nan",
     "https://undefined.com/", "https://null.example.com/", "https://none-such.example/", "https://phone.example.zone/",
-    "https://example.com/%7B%7Bslug%7D%7D", "https://example.com/%d0%b0", "https://example.com/100%25s",
+    "https://example.com/?f=%7B%22a%22:%7B%22b%22:1%7D%7D", "https://example.com/?a%5Bo%5D=1", "https://example.com/%7Ba%7D",
+    "https://example.com/a//example.com/", "https://example.com//a/b", "https://example.com//a.html",
+    "https://example.com/%d0%b0", "https://example.com/100%25s",
     "https://example.com/web/2020/https://other.example/", "https://example.com/https://other.example/",
     "https://example.com/?u=https://example.com/", "https://example.com/a?b/https://example.com/",
     "https://example.com/https%3A%2F%2Fexample.com%2F", "https://example.com/%41https://other.example/",
@@ -401,10 +410,39 @@ def test_what_may_be_a_page_is_a_listed_url(raw):
     assert listed_url(raw).url == raw
 
 
-@pytest.mark.parametrize("raw", ["/None", "none.html", "nonesuch/a", "nullable", "{id}", "[id]", "//example.com/9%s"])
+@pytest.mark.parametrize("raw", [
+    "/None", "none.html", "%FCber%20uns", "%C3%A4/%E4%FC%", "n/a/b", "nonesuch/a", "nullable", "{id}", "[id]",
+    "//example.com/9%s",
+])  # fmt: skip
 def test_relative_pages_and_single_braces_are_kept(raw):
     assert listed_url(raw, BASE) == clean_url(raw, BASE)
     assert listed_url(raw, BASE).url
+
+
+@pytest.mark.parametrize(("raw", "fault"), [
+    ('"https://example.com/a"', "other text stands before the URL: "),
+    ("(https://example.com/a)", "other text stands before the URL: "),
+    ("loc=https://example.com/a", "other text stands before the URL: "),
+    ("https://example.com/1,https://example.com/2", "another URL follows: https://example.com"),
+    ("https://example.com/1|https://example.com/2", "another URL follows: https://example.com"),
+    ("https://example.com/https://example.com/2", "the base is written twice: https://example.com"),
+])  # fmt: skip
+def test_the_reason_says_what_is_written_around_a_second_url(raw, fault):
+    ((code, message),) = listed_url(raw, BASE).notes
+    assert code == "U15"
+    assert message.startswith(fault)
+
+
+@pytest.mark.parametrize("mark", ["\u200c", "\u200d", "\u200d\ufeff ", "\u061c"])
+def test_invisible_characters_before_a_url_are_left_out(mark):
+    loc = listed_url(f"{mark}https://example.com/a", BASE)
+    assert (loc.url, codes(loc)) == ("https://example.com/a", ["U10"])
+
+
+@pytest.mark.parametrize("gap", [" ", "\t", "\xa0", "\u200b", "\u2003 "])
+def test_blanks_before_a_fragment_are_left_out_with_it(gap):
+    loc = clean_url(f"https://example.com/a{gap}# top")
+    assert (loc.url, codes(loc)) == ("https://example.com/a", ["U08"])
 
 
 def test_a_redirect_may_lead_where_no_sitemap_points():

@@ -37,10 +37,12 @@ WHITE_SPACE = (
     "\u2028\u2029\u202f\u205f\u3000\ufeff"
 )
 # Characters without a form of their own, which are copied with a URL and which no server expects around it: a soft
-# hyphen, zero-width spaces, marks of direction. Joiners (U+200C, U+200D) are not among them: Persian words end in them.
+# hyphen, zero-width spaces, marks of direction.
 INVISIBLE = (
-    "\xad\u180e\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069"
+    "\xad\u061c\u180e\u200b\u200e\u200f\u202a\u202b\u202c\u202d\u202e"
+    "\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069"
 )
+_JOINERS = "\u200c\u200d"  # the same, but only before a URL: Persian words end in them
 DEFAULT_PORTS = {"http": 80, "https": 443}
 MAX_PORT = 65_535
 MAX_HOST_CHARACTERS = 253  # RFC 1035 2.3.4, as text
@@ -93,7 +95,7 @@ def clean_url(raw: str, base: str | None = None, *, paths: bool = True) -> Loc:
     """
     if is_clean(raw):
         return Loc(raw)
-    text = raw.strip(_PADDING)
+    text = _without_padding(raw)
     notes: list[Note] = [] if text == raw.strip(WHITE_SPACE) else [_INVISIBLE]
     try:
         url = _clean(text, base, notes, paths=paths)
@@ -116,10 +118,15 @@ def listed_url(raw: str, base: str | None = None, *, paths: bool = True, may_hol
     """
     if is_clean(raw):
         return Loc(raw)
-    fault = _unset_value(raw.strip(_PADDING))
+    text = _without_padding(raw)
+    fault = _unset_value(text)
     if fault is None:
         loc = clean_url(raw, base, paths=paths)
         fault = _unset_host(loc.url) or _second_url(loc.url, may_hold_own=may_hold_own) if loc.url else None
+        if fault and _RELATIVE in loc.notes and not text.startswith("/"):
+            fault = f"other text stands before the URL: {text[:_MAX_QUOTED]}"
+        elif text.startswith("#") and loc.url:  # `#REF!` of a spreadsheet, `#url#` of ColdFusion
+            fault = f'"{text[:_MAX_QUOTED]}" stands in place of a path'
     return loc if fault is None else Loc(None, (("U15", fault),))
 
 
@@ -136,8 +143,10 @@ _CANONICAL = re.compile(
     [a-z0-9_-] [a-z0-9_.-]{0,62}                            # at most 63, so no label is too long
     (?: : (?! 80/ | 443/ )                                  # neither a default port nor too large
         (?: [1-9][0-9]{0,3} | [1-5][0-9]{4} | 6[0-4][0-9]{3} ) | )
-    / [A-Za-z0-9\-_~!$'()*+,;=@/?]*                         # path and query
-    (?: (?: & | %[0-9A-Fa-f]{2} | (?<![/.])\. | :(?!/) )    # neither a possible dot segment nor another URL
+    / (?! /[^/]*\. )                                        # no second host
+    [A-Za-z0-9\-_~!$'()*+,;=@/?]*                           # path and query
+    # neither a possible template, nor a dot segment, nor another URL
+    (?: (?: & | %(?! 7[Bb] | 3[Cc] | 5[Bb]o )[0-9A-Fa-f]{2} | (?<![/.])\. | :(?!/) )
         [A-Za-z0-9\-_~!$'()*+,;=@/?]* )*
     """,
     re.VERBOSE | re.ASCII,
@@ -149,13 +158,22 @@ _CANONICAL = re.compile(
 # What programs print for a value that is not there: Python, JavaScript, SQL, Java, Ruby, C.
 _UNSET = r"(?: none | null | undefined | nan | nil | false | \(null\) )"
 # A relative text that begins with one, as a base or a whole location does. Behind a `/` they may be pages.
-_BEGINS_UNSET = re.compile(rf"{_UNSET}+ (?= [/?\#] | https?: | \Z )", re.VERBOSE | re.IGNORECASE)
+_BEGINS_UNSET = re.compile(
+    rf"""
+    {_UNSET}+ (?= [/?\#] | https?: | \Z ) | (?: n/a | \(none\) | \{{\}} ) \Z
+    | (?-i: %[A-Z]++_[A-Z_]++% )                            # Create React App; `%FCber%20uns` has escapes
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
 _TEMPLATE = re.compile(
     r"""
-    \{\{ [^{}]* \}\}                                        # Liquid, Jinja, Go, Handlebars, Vue
+    \{\{ [^{}]* (?:\}\})?                                   # Liquid, Jinja, Go, Handlebars, Vue
     | \{[%#] [^{}]* [%#]\}
     | [$#%@]\{ [^{}]* \}                                    # JavaScript, Ruby, Apache, Thymeleaf
+    | \{\$ [^{}]* \}                                       # Smarty
     | <[%?] [^<>]* [%?]>                                    # ERB, JSP, PHP
+    | \[% [^\[\]]* %\]                                      # Template Toolkit
+    | %![a-z]\( [^()]* \)                                  # Go, without an argument
     | %\( [^()]* \)[sd]                                     # Python
     | %[0-9]\$[sd]
     | (?<![A-Za-z0-9%]) %[sd] (?![A-Za-z0-9])               # C; `100%s` may be a text
@@ -163,11 +181,13 @@ _TEMPLATE = re.compile(
     """,
     re.VERBOSE,
 )
+# The beginning of one that was escaped. A URL may hold JSON (`%7B%22`), and fields in brackets (`%5Bcolor%5D`).
+_ESCAPED_TEMPLATE = re.compile(r"(?:%7B|\$|%24|%23)%7B|%7B%(?:24|25)|%3C%(?:25|3F)|%5Bobject[+%\s]", re.IGNORECASE)
 # Top-level domains that are none, and what none of them ends in (`example.comundefined`).
 _UNSET_DOMAINS = frozenset({"none", "null", "undefined", "nan", "nil", "false"})
-_UNSET_ENDINGS = ("none", "null", "undefined")
+_UNSET_ENDINGS = (*_UNSET_DOMAINS,)
 _SCHEMES = ("http", "https")
-_URL_IN_PATH = re.compile(r"https?:/{1,3}(?P<authority>[^/]*)", re.ASCII | re.IGNORECASE)
+_URL_IN_PATH = re.compile(r"(?:https?:/{1,3}|\A//)(?P<authority>[^/]*)", re.ASCII | re.IGNORECASE)
 # Behind a letter or digit; `%41` is an escape, and no digits.
 _GLUED = re.compile(r"(?<=[A-Za-z0-9])(?<!%[0-9A-Fa-f]{2})https?://", re.ASCII | re.IGNORECASE)
 _BEHIND_SPACE = re.compile(r"%(?:20|09|0A|0D)https?://", re.ASCII | re.IGNORECASE)
@@ -177,7 +197,7 @@ _MAX_QUOTED = 80
 def _unset_value(text: str) -> str | None:
     """The fault of a location that holds code of a template, or begins with an empty variable; None without one."""
     code = _TEMPLATE.search(text)
-    quoted = code[0] if code else text if _BEGINS_UNSET.match(text) else None
+    quoted = code[0] if code else text if _BEGINS_UNSET.match(text) or _ESCAPED_TEMPLATE.search(text) else None
     return quoted and f'"{quoted[:_MAX_QUOTED]}" stands in place of a value'
 
 
@@ -206,8 +226,9 @@ def _second_url(url: str, *, may_hold_own: bool) -> str | None:
         if may_hold_own and not path[second.end() :].startswith(path[: second.start()].rstrip("/")):
             continue
         inner = clean_url(f"https://{second['authority']}").url
-        if inner and host(inner).removeprefix("www.") == name.removeprefix("www."):
-            return f"the base is written twice: {second[0][:_MAX_QUOTED]}"
+        if inner and _is_same_host(host(inner), name):
+            is_listed = path[: second.start()].endswith((",", ";", "%7C"))
+            return f"{'another URL follows' if is_listed else 'the base is written twice'}: {second[0][:_MAX_QUOTED]}"
     return None
 
 
@@ -223,7 +244,7 @@ class _RejectedError(Exception):
 _HTTP = re.compile(
     r"""
     (?P<scheme> https? ) ://
-    (?P<authority> [^/?#]* ) (?P<path> [^?#]* ) (?P<query> \?[^#]* )? (?P<fragment> \#.* )?
+    (?P<authority> [^/?]* ) (?P<path> [^?]* ) (?P<query> \?.* )?
     """,
     re.VERBOSE | re.ASCII | re.IGNORECASE | re.DOTALL,
 )
@@ -238,15 +259,18 @@ def _clean(text: str, base: str | None, notes: list[Note], *, paths: bool) -> st
         notes.append(("U03", f"{len(text):,} characters, the protocol allows 2,047"))
     if "://" in text.partition(">")[2]:  # never in a genuine URL
         raise _RejectedError("U15", "markup before another URL")
-    match = _HTTP.fullmatch(text)
+    address, mark, _ = text.partition("#")
+    if mark:
+        address = address.rstrip(_PADDING)
+    match = _HTTP.fullmatch(address)
     if match is None:
-        url, note = _resolve(text, base, paths=paths)
+        url, note = _resolve(address or mark, base, paths=paths)
         match = _HTTP.fullmatch(url)
         notes.append(note)
     if match is None:
         raise _RejectedError("U15", "no URL")
-    scheme, authority, path, query, fragment = match.groups("")
-    if fragment:
+    scheme, authority, path, query = match.groups("")
+    if mark:
         notes.append(("U08", "fragment dropped"))
     scheme = scheme.lower()
     site = _authority(scheme, authority, notes)
@@ -280,8 +304,8 @@ def _resolved_path(text: str, url: str) -> str:
         return origin(url) + text
     if text.startswith("?"):
         return without_userinfo(url).partition("?")[0] + text
-    if text.startswith("#"):
-        return without_userinfo(url) + text
+    if text == "#":
+        return without_userinfo(url)
     return directory(url) + text
 
 
@@ -346,6 +370,12 @@ _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ESCAPED: Note = ("U10", "ASCII characters that had to be escaped")
 _INVISIBLE: Note = ("U10", "invisible characters around the URL, left out")
 _PADDING = WHITE_SPACE + INVISIBLE
+
+
+def _without_padding(text: str) -> str:
+    return text.strip(_PADDING).lstrip(_PADDING + _JOINERS)
+
+
 _ASCII = "".join(map(chr, range(0x80)))
 
 
