@@ -223,7 +223,7 @@ def _hash(document: Document | None) -> str | None:
 
 _WITH_REMEDY = frozenset({"F01", "F04", "F17", "F18"})  # codes with a general remedy; F13 has none
 _LATER = "try again later"
-_WITHOUT = "--no-robots (obey_robots=False)"
+NO_ROBOTS = "--no-robots (obey_robots=False)"
 _BY_STATUS = {
     401: '--auth (auth="USER:PASSWORD") signs in',
     429: f"{_LATER}, or {advice('max_wait_seconds', 'wait longer')}",
@@ -259,7 +259,7 @@ def with_remedy(failed: Failed, status: int | None, plan: Plan, *, closes_host: 
         return f"{failed.message}; {remedy}"
     remedy = _BY_STATUS.get(status, allow_listing(plan) if 200 <= status <= 499 else _LATER)
     if closes_host:
-        return f"{failed.message}, so nothing on this host is fetched; {remedy}, or go on with {_WITHOUT}"
+        return f"{failed.message}, so nothing on this host is fetched; {remedy}, or go on with {NO_ROBOTS}"
     return f"{failed.message}; {remedy}"
 
 

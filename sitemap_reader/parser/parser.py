@@ -252,6 +252,15 @@ class SitemapParser:
         return self._robots.body if self._robots else None
 
     @property
+    def unread_encoding(self) -> str | None:
+        """A sentence on what of the Content-Encoding could not be undone, and what would do it; None if all was."""
+        unread = self._decoder.unread_encoding
+        if unread is None:
+            return None
+        remedy = f" without a package: {install_hint(EXTRA)}" if needs_extra(unread) else ""
+        return f"Content-Encoding {unread[:80]} is not read{remedy}"
+
+    @property
     def dropped_origins(self) -> tuple[str, ...]:
         """The first origins whose pages were dropped as on a host out of scope."""
         return tuple(self._normaliser.dropped_origins)
@@ -332,12 +341,10 @@ class SitemapParser:
         self._add(reader.feed(head))
 
     def _refusal(self, kind: str) -> Problem:
-        problem = _REFUSALS[kind]()
-        unread = self._decoder.unread_encoding
+        problem, unread = _REFUSALS[kind](), self.unread_encoding
         if problem.code != "S15" or unread is None:
             return problem
-        remedy = f" without a package: {install_hint(EXTRA)}" if needs_extra(unread) else ""
-        return attrs.evolve(problem, message=f"{problem.message}; Content-Encoding {unread[:80]} is not read{remedy}")
+        return attrs.evolve(problem, message=f"{problem.message}; {unread}")
 
     def _add(self, raws: Iterable[RawEntry | ScannedEntries | Problem]) -> None:
         """Adds the items of what a reader has found, up to a limit."""

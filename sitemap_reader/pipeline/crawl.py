@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 import attrs
 
 from ..frontier.document_request import Arrived, DocumentRequest, Failed, Finished, Head
+from ..frontier.responses import NO_ROBOTS
 from ..frontier.robots_rules import parse_rules
 from ..model.errors import DocumentChanged, FetchError
 from ..model.internal_errors import FORESEEN, internal_problem
@@ -302,6 +303,8 @@ class Crawl:
             raise DocumentChanged("the document became shorter between two tries; the records read before are kept")
         if not request.document.is_robots:
             return parser.result
+        if parser.robots_fault:  # as if it was not answered: it may forbid all (RFC 9309 2.3.1.4)
+            raise FetchError(parser.robots_fault, transient=False, remedy=f"go on with {NO_ROBOTS}")
         rules = await self._executor.run(parser, parse_rules, parser.robots_text, self.frontier.plan.user_agent)
         return attrs.evolve(parser.result, rules=rules, robots_body=parser.robots_body)
 

@@ -5,6 +5,7 @@ Runs in any thread, in one at a time. Never fetches, never waits, never decides 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -40,6 +41,7 @@ Batch: TypeAlias = list[BatchItem]
 _PAGES = SITEMAP_FORMATS - {Format.INDEX}
 # How many problems may wait for the first entry of their document.
 _DEFERRED_ITEMS = 64
+_BINARY = re.compile(r"[\x00-\x08\x0e-\x1f]")
 _URL_ITEMS = frozenset({UrlBatch, SitemapRef})
 FallbackAnswer: TypeAlias = "FallbackLinks | SitemapReaderError"
 
@@ -111,6 +113,11 @@ class DocumentParser:
     def robots_body(self) -> RobotsBody | None:
         """What the body of a robots.txt is."""
         return self._parser.robots_body
+
+    @property
+    def robots_fault(self) -> str | None:
+        """Why a robots.txt could not be read: its Content-Encoding could not be undone, and it is no plain text."""
+        return self._parser.unread_encoding if _BINARY.search(self.robots_text) else None
 
     @property
     def lists_pages(self) -> bool:

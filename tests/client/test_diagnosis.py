@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,28 @@ def read(web: Web, target: str = SITE, **options: Any) -> tuple[list[str], sr.Ur
 
 def messages(urls: sr.UrlStream, code: str) -> list[str]:
     return [problem.message for problem in urls.problems.samples if problem.code == code]
+
+
+# --- a robots.txt whose Content-Encoding is not read ---
+
+
+@pytest.mark.parametrize("target", [SITE, f"{SITE}/sitemap.xml"])
+def test_a_robots_txt_that_cannot_be_decoded_may_forbid_all(target: str) -> None:
+    """RFC 9309 2.3.1.4: rules that cannot be read are no permission."""
+    packed = (200, {"Content-Encoding": "dcb"}, zlib.compress(b"User-agent: *\nDisallow: /"))
+    web = Web({f"{SITE}/robots.txt": packed, f"{SITE}/sitemap.xml": urlset(f"{SITE}/a")})
+    found, urls = read(web, target)
+    assert (found, urls.complete) == ([], False)
+    assert messages(urls, "F04") == ["Content-Encoding dcb is not read; go on with --no-robots (obey_robots=False)"]
+    assert web.sent(f"{SITE}/sitemap.xml") == []
+    assert read(web, target, obey_robots=False)[0] == [f"{SITE}/a"]
+
+
+@pytest.mark.parametrize("coding", ["utf-8", "none", "dcb"])
+def test_a_wrong_content_encoding_of_a_plain_robots_txt_does_not_matter(coding: str) -> None:
+    robots = (200, {"Content-Encoding": coding}, b"User-agent: *\nDisallow: /x\n")
+    found, urls = read(Web({f"{SITE}/robots.txt": robots, f"{SITE}/sitemap.xml": urlset(f"{SITE}/a")}))
+    assert (found, urls.complete) == ([f"{SITE}/a"], True)
 
 
 # --- errors whose body is a sitemap ---
