@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Literal
 
 import attrs
 
+from .urls import INVISIBLE, WHITE_SPACE
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -62,8 +64,18 @@ def _parse(text: str, dialect: Dialect) -> Date | None:
         match = pattern.fullmatch(text)
         if match is not None:
             return read({**_NO_PARTS, **match.groupdict()}, dialect)
-    return None
+    return _parse_padded(text, dialect) if text[:1] in _PADDING or text[-1:] in _PADDING else None
 
+
+def _parse_padded(text: str, dialect: Dialect) -> Date | None:
+    bare = text.strip(INVISIBLE + WHITE_SPACE)
+    date = _parse(bare, dialect) if bare else None
+    phrases = (date.repair, "invisible characters around it") if date else ()
+    return date and attrs.evolve(date, repair="; ".join(filter(None, phrases)))
+
+
+# Of white space, the text arrives without any other around it.
+_PADDING = INVISIBLE + "\ufeff"
 
 # Most sites have few distinct dates. Texts longer than any date would only take memory.
 _MAX_CACHED_CHARACTERS = 40
@@ -187,11 +199,17 @@ def _period(text: str) -> Date | None:
 
 # --- common variants that are unambiguous -------------------------------------------------------------------
 
-# Hours off UTC of the names that RFC 822 5.1 defines, and of their full names. Of the military letters only Z: the
-# others have the wrong sign there (RFC 1123 5.2.14).
+# Names that mean one zone: not IST, which is that of India, Ireland and Israel.
+_OTHER_ZONES = {
+    "WET": 0, "WEST": 1, "BST": 1, "CET": 1, "CEST": 2, "EET": 2, "EEST": 3, "MSK": 3, "SGT": 8, "HKT": 8, "JST": 9,
+    "KST": 9, "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13, "AKST": -9, "AKDT": -8, "HST": -10,
+}  # fmt: skip
+# Hours off UTC of the names that RFC 822 5.1 defines, of others, and of their full names. Of the military letters only
+# Z: the others have the wrong sign there (RFC 1123 5.2.14).
 _ZONES = {
     "Z": 0, "UT": 0, "UTC": 0, "GMT": 0,
     "EST": -5, "EDT": -4, "CST": -6, "CDT": -5, "MST": -7, "MDT": -6, "PST": -8, "PDT": -7,
+    **_OTHER_ZONES,
     "UNIVERSAL TIME": 0, "COORDINATED UNIVERSAL TIME": 0, "GREENWICH MEAN TIME": 0,
     **{
         f"{name} {kind} TIME": hours + (kind == "DAYLIGHT")
@@ -203,15 +221,21 @@ _ZONES = {
 _ZONE_NAMES = "|".join(name.replace(" ", "[ ]") for name in _ZONES if name not in ("Z", "CST"))
 _ZONE_NAMES = rf"(?: (?:GMT|UTC) [+-]\d\d? (?: :?\d\d )? | {_ZONE_NAMES} )"
 
+_HALF = r"(?: [ ]? (?P<half>[ap]) \.?m\b\.? )?"
 _NEAR_W3C = re.compile(
     r"""
     (?P<year>\d{4})
-    (?P<between>[-/])   (?P<month>\d{1,2})                  # year first: otherwise the order would be a guess
+    (?P<between> [-/] | \.(?=\d\d?\.) )                    # year first: otherwise the order would be a guess
+    (?P<month>\d{1,2})
     (?: (?P=between)    (?P<day>\d{1,2})
-        (?: (?P<t>[Tt]|[ \t\r\n]+)
-            (?P<hour>\d\d) : (?P<minute>\d\d)
-            (?: : (?P<second>\d\d) (?: \. (?P<fraction>\d+) )? )?
-            (?: (?P<gap>[ ]*) (?P<zone> Z | [+-]\d\d(?: :?\d\d )? | """
+        (?: (?P<zone_of_day> Z | [+-](?:0\d|1[0-4]):[0-5]\d )  # xs:date
+          | (?P<t>[Tt]|[ \t\r\n]+)
+            (?P<hour>\d\d?) : (?P<minute>\d\d)
+            (?: : (?P<second>\d\d) (?: (?P<point>[.,]) (?P<fraction>\d+) )? )?
+            """
+    + _HALF
+    + r"""
+            (?: (?P<gap>[ ]*) (?P<zone> Z | [+-]00:00Z | [+-]\d\d(?: :?\d\d )? | [+-]\d:\d\d | """
     + _ZONE_NAMES
     + r""" )
                 (?P<label> \[ [\w/+-]+ \]                      # Java: +02:00[Europe/Berlin]
@@ -224,15 +248,34 @@ _NEAR_W3C = re.compile(
     re.VERBOSE | re.ASCII | re.IGNORECASE,
 )
 
+# ISO 8601 without separators. Of eight digits, other years may be numbers.
+_BASIC = re.compile(
+    r"""
+    (?P<year>199\d|20\d\d|2100) (?P<month>\d\d) (?P<day>\d\d)
+    (?: (?P<t>T) (?P<hour>\d\d) (?P<minute>\d\d) (?: (?P<second>\d\d) (?: [.,] (?P<fraction>\d+) )? )?
+        (?P<zone> Z | [+-]\d\d(?: :?\d\d )? )?
+    )?
+    """,
+    re.VERBOSE | re.ASCII | re.IGNORECASE,
+)
+
+_SHORT_MONTH = "(?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)"
 # RFC 822 5.1, with the four-digit years of RFC 1123 5.2.14. Weekdays are ignored: many contradict the date.
 _RFC822 = re.compile(
-    r"""
+    rf"""
     (?: (?:mon|tue|wed|thu|fri|sat|sun) \s*,\s* )?
-    (?P<day>\d{1,2}) \s+
-    (?P<name>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec) \s+
-    (?P<year>\d{4}|\d\d) \s+
+    (?P<day>\d{{1,2}}) \s+ {_SHORT_MONTH} \s+ (?P<year>\d{{4}}|\d\d) \s+
     (?P<hour>\d\d) : (?P<minute>\d\d) (?: : (?P<second>\d\d) )?
-    (?: \s+ (?P<zone> [+-]\d{4} | [a-z]{1,3} ) )?
+    (?: \s+ (?P<zone> [+-]\d{{4}} | [a-z]{{1,4}} ) )?
+    """,
+    re.VERBOSE | re.ASCII | re.IGNORECASE,
+)
+# RFC 9110 5.6.7. Behind a day of the week, the first number is no year.
+_RFC850 = re.compile(
+    rf"""
+    (?: mon | tues | wednes | thurs | fri | satur | sun ) day,[ ]
+    (?P<day>\d\d) (?P<between>-) {_SHORT_MONTH} - (?P<year>\d\d) [ ]
+    (?P<hour>\d\d) : (?P<minute>\d\d) : (?P<second>\d\d) [ ] (?P<zone>GMT)
     """,
     re.VERBOSE | re.ASCII | re.IGNORECASE,
 )
@@ -242,21 +285,20 @@ _MONTH = r"""
     (?P<name> jan(?:uary)? | feb(?:ruary)? | mar(?:ch)? | apr(?:il)? | may | june? | july? | aug(?:ust)?
       | sept?(?:ember)? | oct(?:ober)? | nov(?:ember)? | dec(?:ember)? ) \.?
 """
-_DAY = r"(?P<day>\d\d?) (?: st | nd | rd | th )?"
+_DAY = r"(?P<day>\d\d?) (?: st | nd | rd | th | \. )? (?: [ ] of (?=[ ]) )?"
 _YEAR = r"(?P<year>\d{4})"
-_BETWEEN = r"(?: [\s,]{1,3} | [-/] )"
-_CLOCK = r"""
-    (?P<hour>\d\d?) : (?P<minute>\d\d) (?: : (?P<second>\d\d) (?: \. (?P<fraction>\d{1,9}) )? )?
-    (?: [ ]? (?P<half>[ap]) \.?m\b\.? )?
+_BETWEEN = r"(?: [\s,]{1,3} | [-/.] )"
+_CLOCK = rf"""
+    (?P<hour>\d\d?) : (?P<minute>\d\d) (?: : (?P<second>\d\d) (?: \. (?P<fraction>\d{{1,9}}) )? )? {_HALF}
 """
-_ZONE = rf"(?: [ ]? (?P<zone> Z | [+-]\d\d:?\d\d | {_ZONE_NAMES} ) (?: \s? \( [A-Za-z ]{{2,40}} \) )? )?"
-_AT = rf"(?: [\s,]{{1,3}} (?: at \s )? {_CLOCK} {_ZONE} )?"
+_ZONE = rf"(?: [ ]? (?P<zone> Z | [+-]\d\d:?\d\d | {_ZONE_NAMES} ) (?: \s? \( .{{2,80}} \) )? )?"
+_AT = rf"(?: (?: [\s,]{{1,3}} (?: (?: at | - ) \s )? | : ) {_CLOCK} {_ZONE} )?"
 # Dates with the name of the month, and a year of four digits: no order is a guess. All repetitions have a limit, as six
 # patterns are tried for each text that is no date.
 _NAMED_MONTH = [
     re.compile(pattern, re.VERBOSE | re.ASCII | re.IGNORECASE)
     for pattern in (
-        rf"{_WEEKDAY} {_DAY} {_BETWEEN} {_MONTH} {_BETWEEN} {_YEAR} {_AT}",  # 25 September 2010 01:30 GMT
+        rf"{_WEEKDAY} {_DAY} {_BETWEEN} {_MONTH} {_BETWEEN} {_YEAR} {_AT}",  # 25 September 2010 01:30 GMT; Apache
         rf"{_WEEKDAY} {_MONTH} {_BETWEEN} {_DAY} {_BETWEEN} {_YEAR} {_AT}",  # August 12, 2012; JavaScript
         rf"{_WEEKDAY} {_MONTH} {_BETWEEN} {_DAY} \s {_CLOCK} {_ZONE} \s {_YEAR}",  # date, asctime
         rf"{_WEEKDAY} {_MONTH} {_BETWEEN} {_DAY} \s {_CLOCK} \s {_YEAR} {_ZONE}",  # git
@@ -265,7 +307,7 @@ _NAMED_MONTH = [
     )
 ]
 
-# Ten digits last until 2286; eight or twelve digits may be a compact date as well as a number.
+# Ten digits last until 2286; twelve digits may be a compact date as well as a number.
 _EPOCH = re.compile(r"(?P<seconds>\d{10})(?P<milliseconds>\d{3})?", re.ASCII)
 
 _MONTHS = {
@@ -277,33 +319,60 @@ _START_OF_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # A pattern has some of these.
 _NO_PARTS: Parts = dict.fromkeys(
-    ("day", "between", "t", "hour", "minute", "second", "fraction", "half", "gap", "zone", "label")
+    (
+        "day",
+        "between",
+        "t",
+        "hour",
+        "minute",
+        "second",
+        "point",
+        "fraction",
+        "half",
+        "gap",
+        "zone",
+        "zone_of_day",
+        "label",
+    )
 )
 
 Repairs = tuple[tuple[str, "Callable[[Parts], object]"], ...]
 
 _CLOCK_REPAIRS: Repairs = (
+    ("12-hour clock", lambda part: part["half"]),
     ("no zone, read as UTC", lambda part: part["hour"] and not part["zone"]),
     ("24:00, read as the next day", lambda part: part["hour"] == "24"),
     (":60, read as :59", lambda part: part["second"] == "60"),
 )
 _W3C_REPAIRS: Repairs = (
+    ("without separators", lambda part: part["between"] is None),
     ("/ instead of -", lambda part: part["between"] == "/"),
+    (". instead of -", lambda part: part["between"] == "."),
     ("one-digit month or day", lambda part: len(part["month"] or "") == 1 or len(part["day"] or "") == 1),
+    ("one-digit hour", lambda part: len(part["hour"] or "") == 1 and not part["half"]),
     ("space instead of T", lambda part: (part["t"] or "T") not in "Tt"),
     ("space before the zone", lambda part: part["gap"] and not _is_name(part["zone"])),
-    ("offset not written as +hh:mm", lambda part: len(part["zone"] or "") in (3, 5) and not _is_name(part["zone"])),
+    ("comma before the fraction", lambda part: part["point"] == ","),
+    (
+        "offset not written as +hh:mm",
+        lambda part: len(part["zone"] or "Z") not in (1, 6) and not _is_name(part["zone"]),
+    ),
+    ("the zone of a day, left out", lambda part: part["zone_of_day"]),
     ("zone by name", lambda part: part["label"] or _is_name(part["zone"])),
     *_CLOCK_REPAIRS,
 )
 _NAMED_MONTH_REPAIRS: Repairs = (
     ("month by name", lambda _: True),
-    ("12-hour clock", lambda part: part["half"]),
+    *_CLOCK_REPAIRS,
+)
+_RFC_REPAIRS: Repairs = (
+    ("RFC 850 form", lambda part: part["between"]),
+    ("a zone that RFC 822 does not name", lambda part: (part["zone"] or "").upper() in _OTHER_ZONES),
     *_CLOCK_REPAIRS,
 )
 _RFC822_REPAIRS: dict[str, Repairs] = {
-    "rss": _CLOCK_REPAIRS,
-    "w3c": (("RFC 822 form", lambda _: True), *_CLOCK_REPAIRS),
+    "rss": _RFC_REPAIRS,
+    "w3c": (("RFC 822 form", lambda part: not part["between"]), *_RFC_REPAIRS),
 }
 
 # The finest part that is present decides.
@@ -331,11 +400,6 @@ def _read_rfc822(part: Parts, dialect: Dialect) -> Date | None:
 
 
 def _read_named_month(part: Parts, dialect: Dialect) -> Date | None:
-    if part["half"]:
-        hour = int(part["hour"] or 0)
-        if not 1 <= hour <= 12:
-            return None
-        part["hour"] = str(hour % 12 + 12 * (part["half"] in "pP"))
     return _date(int(part["year"] or 0), _MONTHS[(part["name"] or "")[:3].lower()], part, _NAMED_MONTH_REPAIRS)
 
 
@@ -349,7 +413,9 @@ def _read_epoch(part: Parts, dialect: Dialect) -> Date:
 
 _VARIANTS: tuple[tuple[re.Pattern[str], Callable[[Parts, Dialect], Date | None]], ...] = (
     (_NEAR_W3C, _read_near_w3c),
+    (_BASIC, _read_near_w3c),
     (_RFC822, _read_rfc822),
+    (_RFC850, _read_rfc822),
     (_EPOCH, _read_epoch),
     *((pattern, _read_named_month) for pattern in _NAMED_MONTH),
 )
@@ -357,9 +423,11 @@ _VARIANTS: tuple[tuple[re.Pattern[str], Callable[[Parts, Dialect], Date | None]]
 
 def _date(year: int, month: int, part: Parts, repairs: Repairs) -> Date | None:
     offset = _offset(part["zone"])
-    if offset is None:
-        return None
     hour, minute, second = (int(part[name] or 0) for name in ("hour", "minute", "second"))
+    if offset is None or (part["half"] and not 1 <= hour <= 12):
+        return None
+    if part["half"]:
+        hour = hour % 12 + 12 * (part["half"] in "pP")
     microsecond = int((part["fraction"] or "")[:6].ljust(6, "0"))
     # ISO 8601: 24:00 is the end of the day. datetime rejects any other time past 23:59.
     end_of_day = hour == 24 and not (minute or second or microsecond)
@@ -385,7 +453,7 @@ def _precision(part: Parts) -> Precision:
     return next((precision for name, precision in _PRECISIONS if part[name]), "month")
 
 
-_OFFSET = re.compile(r"(?:GMT|UTC)?([+-])(\d\d?):?(\d\d)?", re.ASCII | re.IGNORECASE)
+_OFFSET = re.compile(r"(?:GMT|UTC)?([+-])(\d\d?):?(\d\d)?Z?", re.ASCII | re.IGNORECASE)
 
 
 def _offset(zone: str | None) -> timedelta | None:
