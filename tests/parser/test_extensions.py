@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 PREFIXES = " ".join(f'xmlns:{prefix}="{namespace}"' for prefix, namespace in NAMESPACES.items())
 ROOT = f'xmlns="{CORE}" {PREFIXES} xmlns:f="urn:example:f"'
 
+DAY_ZERO = Date(datetime(1970, 1, 1, tzinfo=UTC), "day")
 Fault = tuple[str, str, str]  # code, field, raw
 
 
@@ -172,6 +173,21 @@ def test_repaired_date_is_read_and_noted() -> None:
     assert [(code, field, raw) for code, _, field, raw in notes] == [
         ("D06", "news:publication_date", "2026-11-20 06:30")
     ]
+
+
+@pytest.mark.parametrize("text", ["0001-01-01", "1970-01-01T00:00:00Z"])
+@pytest.mark.parametrize("tag", ["news:publication_date", "video:publication_date", "video:expiration_date"])
+def test_the_zero_of_a_clock_is_no_date(tag: str, text: str) -> None:
+    holder = f"{tag.partition(':')[0]}:{tag.partition(':')[0]}"
+    record, faults = entry(f"<{holder}><{tag}>{text}</{tag}></{holder}>")
+    assert text[:10] not in str(fields(record))
+    assert faults == [("D01", tag, text)]
+
+
+def test_a_show_may_be_older_than_the_web() -> None:
+    notes: list[object] = []
+    context = EntryContext(URL, lambda *note: notes.append(note))
+    assert (values.date(context, "1970-01-01", "video:premier_date"), notes) == (DAY_ZERO, [])
 
 
 def test_the_dialect_of_feeds_takes_their_dates_without_a_note() -> None:

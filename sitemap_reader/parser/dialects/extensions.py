@@ -85,12 +85,16 @@ def read_date(text: str, field: str, dialect: Dialect, note: Note) -> Date | Non
     value = parse_date(text, dialect)
     if value is None:
         note("D01", f'{field} "{text[:80]}" is no date', field, text)
-    elif field == "lastmod" and is_zero_of_clock(value):
+    elif field not in _HISTORIC and is_zero_of_clock(value):
         note("D01", f'{field} "{text[:80]}" is no date of a page: it is the zero of a program\'s clock', field, text)
         return None
     elif value.repair:
         note("D06", f'{field} "{text[:80]}": {value.repair}', field, text)
     return value
+
+
+# Fields whose date may be older than the Web.
+_HISTORIC = frozenset({"video:premier_date"})
 
 
 def boolean(context: EntryContext, text: str, field: str) -> bool | None:
