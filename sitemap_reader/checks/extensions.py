@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # --- hreflang ---
 
+DEFAULT = "x-default"
+
 # ISO 639-1 and ISO 3166-1, as registered for BCP 47.
 _LANGUAGES = """
     aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
@@ -77,10 +79,30 @@ _LONG_LANGUAGES = """
 """
 _SHORT_LANGUAGES = dict(pair.split(":") for pair in _LONG_LANGUAGES.split())
 
+# ISO 3166-1: codes of three letters, which no language tag has, and what is written for the scripts of Chinese.
+_LONG_REGIONS = """
+    are:ae arg:ar aus:au aut:at bel:be bgr:bg bhr:bh bra:br can:ca che:ch chl:cl chn:cn col:co cze:cz deu:de dnk:dk
+    dza:dz egy:eg esp:es est:ee fin:fi fra:fr gbr:gb grc:gr hkg:hk hrv:hr hun:hu idn:id ind:in irl:ie irq:iq isr:il
+    ita:it jor:jo jpn:jp kor:kr kwt:kw lbn:lb ltu:lt lux:lu lva:lv mar:ma mex:mx mys:my nld:nl nor:no nzl:nz
+    omn:om pak:pk per:pe phl:ph pol:pl prt:pt qat:qa rou:ro rus:ru sau:sa sgp:sg srb:rs svk:sk svn:si swe:se tha:th
+    tun:tn tur:tr twn:tw ukr:ua usa:us vnm:vn zaf:za
+"""
+SHORT_REGIONS = {long: short.upper() for long, short in (pair.split(":") for pair in _LONG_REGIONS.split())}
+_SCRIPTS_OF_CHINESE = {"chs": "Hans", "cht": "Hant"}
+_LONG_REGION = re.compile(r"(?P<language>[a-z]{2,3})[-_](?P<region>[a-z]{3})", re.IGNORECASE)
+_DEFAULTS = frozenset({"x_default", "xdefault", "x default"})
+
+# The extended languages of those whose regions are often written with three letters, too.
+_EXTENDED_LANGUAGES = {
+    "ar": "aao abh abv acm acq acw acx acy adf aeb aec afb ajp apc apd arb arq ars ary arz auz avl ayh ayl ayn ayp bbz "
+    "pga shu ssh",
+    "zh": "cdo cjy cmn cnp cpx csp czh czo gan hak hsn lzh mnp nan wuu yue",
+}
+_EXTENDED = "|".join(f"{each}-(?:{names.replace(' ', '|')})" for each, names in _EXTENDED_LANGUAGES.items())
 # RFC 5646 2.1: language, extended language, script, region, variants, extensions and private use. Of languages of four
-# letters and more none is registered, and of extended ones only some behind these.
+# letters and more none is registered, and extended ones only behind these.
 _TAG = re.compile(
-    r"(?P<language>(?:ar|kok|lv|ms|sgn|sw|uz|zh)-[a-z]{3}|[a-z]{2,3})"
+    rf"(?P<language>{_EXTENDED}|(?:kok|lv|ms|sgn|sw|uz)-[a-z]{{3}}|[a-z]{{2,3}})"
     r"(?:-(?P<script>[a-z]{4}))?"
     r"(?:-(?P<region>[a-z]{2}|[0-9]{3}))?"
     r"(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*"
@@ -96,13 +118,21 @@ def hreflang_fault(code: str) -> str | None:
     >>> hreflang_fault("en_us"), hreflang_fault("en-UK"), hreflang_fault("zh-Hant-TW"), hreflang_fault("x-default")
     ('it is written with a hyphen, en-us', 'uk is no region; GB is meant', None, None)
     """
-    if code.lower() == "x-default":
+    if code.lower() == DEFAULT:
         return None
+    if code.lower() in _DEFAULTS:
+        return f"it is written {DEFAULT}"
     match = _TAG.fullmatch(code)
     if match is not None:
         return _language_fault(match) or _region_fault(match)
     hyphened = code.replace("_", "-")
-    return f"it is written with a hyphen, {hyphened}" if _TAG.fullmatch(hyphened) else "no language code"
+    if _TAG.fullmatch(hyphened):
+        return f"it is written with a hyphen, {hyphened}"
+    if long := _LONG_REGION.fullmatch(code):
+        language, region = long["language"].lower(), long["region"].lower()
+        scripts = _SCRIPTS_OF_CHINESE if language == "zh" else {}
+        return f"{region} is no region" + _hint(scripts.get(region) or SHORT_REGIONS.get(region))
+    return "no language code"
 
 
 def _language_fault(match: re.Match[str]) -> str | None:
@@ -140,7 +170,6 @@ def _certain(faults: Iterable[_Fault], record: UrlRecord) -> Iterator[_Fault]:
     return (fault for fault in faults if not (is_cut and fault[0] in _MISSING_TAG))
 
 
-DEFAULT = "x-default"
 _UNREACHABLE = 1_000_000  # counts as pages that are still missing: the set is never complete
 
 

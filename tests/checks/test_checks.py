@@ -19,6 +19,7 @@ from sitemap_reader.checks.documents import DuplicateUrls, EmptySitemaps, Missin
 from sitemap_reader.checks.extensions import (
     LANGUAGES,
     REGIONS,
+    SHORT_REGIONS,
     HreflangAttributes,
     HreflangReturnTags,
     Images,
@@ -541,7 +542,8 @@ def test_a_sitemap_lists_something(fields: dict[str, Any], reported: str | None)
 
 @pytest.mark.parametrize(
     "code",
-    ["en", "de-AT", "zh-Hant-TW", "es-419", "x-default", "X-Default", "sr-Latn", "zh-yue", "fil", "de-1996", "en-x-us"],
+    ["en", "de-AT", "zh-Hant-TW", "es-419", "x-default", "X-Default", "sr-Latn", "zh-yue", "zh-cmn-Hans-CN", "ar-arz",
+     "ar-APC-LB", "ms-zsm", "fil", "de-1996", "en-x-us"],
 )
 def test_codes_that_are_right(code: str) -> None:
     assert hreflang_fault(code) is None
@@ -557,7 +559,19 @@ def test_codes_that_are_right(code: str) -> None:
         ("xx", "xx is no language"),
         ("en-XX", "xx is no region"),
         ("english", "no language code"),
-        ("de-DEU", "no language code"),
+        ("de-DEU", "deu is no region; DE is meant"),
+        ("en_USA", "usa is no region; US is meant"),
+        ("zh-CHN", "chn is no region; CN is meant"),
+        ("zh-CHS", "chs is no region; Hans is meant"),
+        ("zh-cht", "cht is no region; Hant is meant"),
+        ("en-CHS", "chs is no region"),
+        ("ar-EGY", "egy is no region; EG is meant"),
+        ("ar-UAE", "uae is no region"),
+        ("ar-GCC", "gcc is no region"),
+        ("ar-yue", "yue is no region"),
+        ("zh_cmn", "it is written with a hyphen, zh-cmn"),
+        ("x_default", "it is written x-default"),
+        ("Xdefault", "it is written x-default"),
         ("en-", "no language code"),
         ("", "no language code"),
         ("en us", "no language code"),
@@ -584,6 +598,8 @@ def test_any_text_as_language_code_is_handled(code: str) -> None:
 def test_the_registry_has_as_many_as_it_should() -> None:
     assert (len(REGIONS), len(LANGUAGES)) == (250, 190)
     assert all(len(code) == 2 and code.isalpha() and code.islower() for code in REGIONS | LANGUAGES)
+    assert {short.lower() for short in SHORT_REGIONS.values()} <= REGIONS
+    assert all(len(code) == 3 for code in SHORT_REGIONS)
 
 
 def page(loc: str, *alternates: tuple[str | None, str], **fields: Any) -> UrlRecord:
