@@ -253,9 +253,6 @@ DOCUMENTS = [
     (f"<rss><channel>{ITEM}</channel></rss>", "rss"),
     (f"<rss>{ITEM}</rss>", "rss"),
     (f'<!DOCTYPE rss SYSTEM "http://my.netscape.com/publish/formats/rss-0.91.dtd"><rss>{ITEM}</rss>', "rss"),
-    (f'<rss xmlns="urn:example:any"><channel>{ITEM}</channel></rss>', "rss"),
-    (f'<r:rss xmlns:r="urn:example:any"><r:channel>{ITEM}</r:channel></r:rss>', "rss"),
-    (f'<rss xmlns="{ATOM}" xmlns:atom="{ATOM}"><item><atom:link href="{B}"/><link>{A}</link></item></rss>', "rss"),
     *[
         (f'<rdf:RDF xmlns:rdf="{RDF}" xmlns="http://{namespace}/"><channel/>{ITEM}</rdf:RDF>', "rss")
         for namespace in ("purl.org/rss/1.0", "my.netscape.com/rdf/simple/0.9", "channel.netscape.com/rdf/simple/0.9")
@@ -265,14 +262,28 @@ DOCUMENTS = [
         for namespace in ("backend.userland.com/rss", "backend.userland.com/rss2", "blogs.law.harvard.edu/tech/rss")
     ],
     *[
-        (f'<feed xmlns="{scheme}://{namespace}">{ENTRY}</feed>', "atom")
-        for namespace in ("www.w3.org/2005/Atom", "www.w3.org/2005/Atom/", "purl.org/atom/ns#")
-        for scheme in ("http", "https")
+        (f'<rss xmlns="http://{namespace}"><channel>{ITEM}</channel></rss>', "rss")
+        for namespace in ("backend.userland.com/rss2", "purl.org/rss/1.0/", "purl.org/rss/2.0/")
     ],
-    (f"<feed>{ENTRY}</feed>", "atom"),
-    (f'<feed xmlns="urn:example:any">{ENTRY}</feed>', "atom"),
+    (f'<feed xmlns="{ATOM}">{ENTRY}</feed>', "atom"),
+    (f'<feed xmlns="http://purl.org/atom/ns#">{ENTRY}</feed>', "atom"),
     (f'<a:feed xmlns:a="{ATOM}"><a:entry><a:link href="{A}"/></a:entry></a:feed>', "atom"),
 ]
+# Each with the namespace of its root.
+WRONG_ROOTS = [
+    (f'<rss xmlns="urn:example:any"><channel>{ITEM}</channel></rss>', "rss", "urn:example:any"),
+    (f'<r:rss xmlns:r="urn:example:any"><r:channel>{ITEM}</r:channel></r:rss>', "rss", "urn:example:any"),
+    (f'<rss xmlns="{ATOM}" xmlns:a="{ATOM}"><item><a:link href="{B}"/><link>{A}</link></item></rss>', "rss", ATOM),
+    (f'<rdf:RDF xmlns:rdf="{RDF[:-1]}" xmlns="http://purl.org/rss/1.0/">{ITEM}</rdf:RDF>', "rss", RDF[:-1]),
+    (f'<RDF xmlns="http://purl.org/rss/1.0/">{ITEM}</RDF>', "rss", "http://purl.org/rss/1.0/"),
+    *[
+        (f'<feed xmlns="{namespace}">{ENTRY}{ENTRY}</feed>', "atom", namespace)
+        for namespace in (
+            "https://www.w3.org/2005/Atom", f"{ATOM}/", "http://www.w3.org/2005/atom", "http://w3.org/2005/Atom",
+            "https://purl.org/atom/ns#", "urn:example:any", "",
+        )
+    ],
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("document", "name"), DOCUMENTS)
@@ -280,6 +291,14 @@ def test_every_dialect_is_known_by_its_root_in_any_spelling(document: str, name:
     found = sr.parse(document, url=URL)
     assert [record.loc for record in found.urls] == [A]
     assert (found.format, found.problems) == (name, [])
+
+
+@pytest.mark.parametrize(("document", "name", "namespace"), WRONG_ROOTS)
+def test_a_root_of_another_namespace_is_read_and_reported(document: str, name: str, namespace: str) -> None:
+    found = sr.parse(document, url=URL)
+    assert {record.loc for record in found.urls} == {A}
+    assert (found.format, found.outcome.complete) == (name, True)
+    assert [(problem.code, problem.raw) for problem in found.problems] == [("S02", namespace)]
 
 
 @pytest.mark.parametrize("namespace", ["https://purl.org/rss/1.0/", "http://purl.org/rss/1.0", "HTTP://purl.org/RSS/"])

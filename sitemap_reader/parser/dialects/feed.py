@@ -24,6 +24,7 @@ from ..xml.elements import (
     is_core,
     stripped,
     text_of,
+    wrong_root,
 )
 
 if TYPE_CHECKING:
@@ -266,6 +267,20 @@ def atom_vocabulary(namespace: str) -> Vocabulary:
     """The names of a document whose root is `<feed>`."""
     names = frozenset({"entry"})
     return Vocabulary(ATOM, namespace, names, "link", tags=_ATOM_TAGS, is_link=_is_alternate)
+
+
+# Name of a root -> whose namespace it has, and which are right. RSS 2.0 has none.
+_ROOTS = {
+    "rss": ("that of RSS", frozenset({"", *RSS.own})),
+    "RDF": ("that of RDF", frozenset({"http://www.w3.org/1999/02/22-rdf-syntax-ns#"})),
+    "feed": ("that of Atom", frozenset(ATOM.own)),
+}
+
+
+def judge_root(namespace: str, name: str) -> list[Problem]:
+    """S02 if the namespace of the root is not that of its format."""
+    whose, right = _ROOTS[name]
+    return [] if namespace in right else [wrong_root(namespace, whose)]
 
 
 def rss_entries(item: Entry, limits: Limits) -> list[RawEntry]:

@@ -22,6 +22,7 @@ from ..xml.elements import (
     own_text,
     stripped,
     text_without,
+    wrong_root,
 )
 from .extensions import TAGS
 
@@ -66,11 +67,7 @@ def _vocabulary(namespace: str, implied_entry: str) -> Vocabulary:
 
 def judge_root(namespace: str, name: str) -> list[Problem]:
     """S02 if the namespace of the root is not one of the protocol, S10 if its name is not in lower case."""
-    problems = []
-    if namespace != CORE:
-        which = f'the namespace "{namespace[:200]}" is not the protocol\'s'
-        what = which if namespace else "the root has no namespace"
-        problems.append(report("S02", f"{what}; the document is read anyway", raw=namespace))
+    problems = [] if namespace == CORE else [wrong_root(namespace, "the protocol's")]
     if name not in ROOTS:
         what = f"<{name}> was read as <{name.lower()}>: names are in small letters"
         problems.append(report("S10", what, field=name))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from ...model.problems import report
 from ...model.records import EXTENSIONS
 
 if TYPE_CHECKING:
@@ -102,6 +103,11 @@ class Namespaces:
             found.setdefault(prefix, namespace)
         return found
 
+    @property
+    def own(self) -> list[str]:
+        """The right namespaces of the document's own tags."""
+        return [namespace for namespace, prefix in self.exact.items() if not prefix]
+
     def looks_known(self, namespace: str) -> bool:
         """Whether an unknown one is most likely meant to be one of these."""
         return self.similar is not None and self.similar.search(namespace, 0, _MAX_NEAR_CHARACTERS) is not None
@@ -151,6 +157,13 @@ class Entry:
     bases: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     is_cut: bool = False
+
+
+def wrong_root(namespace: str, whose: str) -> Problem:
+    """The S02 of a root whose namespace is not the one that it should have."""
+    which = f'the namespace "{namespace[:_MAX_NEAR_CHARACTERS]}" is not {whose}'
+    what = which if namespace else "the root has no namespace"
+    return report("S02", f"{what}; the document is read anyway", raw=namespace)
 
 
 def text_of(element: Element) -> str:

@@ -110,6 +110,6 @@ class XmlReader:
         vocabulary, entry_reader = DIALECTS[self.format]
         self._raw_entries = entry_reader()
         opened = vocabulary(namespace)
-        if self.format in (Format.URLSET, Format.INDEX):
-            opened.root_problems = urlset.judge_root(namespace, name)
+        dialect = urlset if self.format in (Format.URLSET, Format.INDEX) else feed
+        opened.root_problems = dialect.judge_root(namespace, name)
         return opened
