@@ -314,6 +314,21 @@ def test_items_of_a_foreign_namespace_are_none() -> None:
     assert (found.urls, found.outcome.entries, found.outcome.complete) == ([], 0, True)
 
 
+@pytest.mark.parametrize("scans", [True, False])
+def test_items_with_an_undeclared_link_of_atom_are_complete(scans: bool) -> None:
+    item = f'<item><title>a</title><atom:link href="{A}"/></item>'
+    parser = sr.SitemapParser(url=URL, _scans=scans)
+    items = [*parser.feed(f"<rss><channel>{item * 2}</channel></rss>".encode()), *parser.close()]
+    assert [each.loc for each in items if isinstance(each, sr.UrlRecord)] == [A, A]
+    assert (dict(parser.outcome.problems), parser.outcome.complete) == ({"S01": 1}, True)
+
+
+@pytest.mark.parametrize("attributes", ["", ' href=""', f' rel="self" href="{A}"'])
+def test_a_repaired_item_without_a_link_to_its_page_may_have_lost_it(attributes: str) -> None:
+    found = sr.parse(f"<rss><channel><item><atom:link{attributes}/></item></channel></rss>", url=URL)
+    assert (found.urls, found.outcome.complete) == ([], False)
+
+
 # --- the channel -----------------------------------------------------------------------------------------------------
 
 NEVER = "https://never.example/"

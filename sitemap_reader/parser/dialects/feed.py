@@ -22,6 +22,8 @@ from ..xml.elements import (
     Entry,
     Vocabulary,
     is_core,
+    is_link_to_page,
+    relation,
     stripped,
     text_of,
     wrong_root,
@@ -301,7 +303,7 @@ def _is_link(child: Element) -> bool:
 
 
 def _is_atom_link(child: Element) -> bool:
-    return child.tag == "atom:link" and _is_href_of_page(child)
+    return child.tag == "atom:link" and is_link_to_page(child)
 
 
 def _is_permalink(child: Element) -> bool:
@@ -335,20 +337,11 @@ def _first(item: Entry, is_usual: Callable[[Element], bool], is_other: Callable[
 
 
 def _is_alternate(child: Element) -> bool:
-    return child.tag == "link" and _is_href_of_page(child)
-
-
-def _is_href_of_page(link: Element) -> bool:
-    """Whether a link of Atom has an href that is the page: with the rel `alternate`, or without one."""
-    return bool(_href(link)) and _relation(link) in ALTERNATE
+    return child.tag == "link" and is_link_to_page(child)
 
 
 def _is_rss_link(child: Element) -> bool:
-    return child.tag == "link" and not _href(child) and _relation(child) in ALTERNATE and is_web_url(_text(child))
-
-
-def _relation(link: Element) -> str:
-    return (link.get("rel") or "alternate").strip().lower()
+    return child.tag == "link" and not _href(child) and relation(child) in ALTERNATE and is_web_url(_text(child))
 
 
 def _raw(

@@ -166,6 +166,16 @@ def wrong_root(namespace: str, whose: str) -> Problem:
     return report("S02", f"{what}; the document is read anyway", raw=namespace)
 
 
+def is_link_to_page(link: Element) -> bool:
+    """Whether a link of Atom has an href that is the page: with the rel `alternate`, or without one."""
+    return bool((link.get("href") or "").strip()) and relation(link) in ALTERNATE
+
+
+def relation(link: Element) -> str:
+    """The rel of a link of Atom."""
+    return (link.get("rel") or "alternate").strip().lower()
+
+
 def text_of(element: Element) -> str:
     """All text of an element, with that of its children."""
     return "".join(element.itertext()) if len(element) else element.text or ""

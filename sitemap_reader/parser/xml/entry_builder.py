@@ -15,7 +15,17 @@ import attrs
 
 from ...model.limits import over_limit
 from ...model.problems import Problem, report
-from .elements import EXTENSION_PREFIXES, NO_NAMESPACES, XML_BASE, Entry, Vocabulary, clark, is_core, text_of
+from .elements import (
+    EXTENSION_PREFIXES,
+    NO_NAMESPACES,
+    XML_BASE,
+    Entry,
+    Vocabulary,
+    clark,
+    is_core,
+    is_link_to_page,
+    text_of,
+)
 from .errors import EVENT_STEPS, Misplaced, NoRoot, Stop, TooLong
 from .scan import DATA, ROOTS, declared_namespaces, holds_entry, holds_part, local, names_location, tag_name
 
@@ -411,8 +421,8 @@ class EntryBuilder:
             return len(element.text or "") + sum(len(child.tail or "") for child in element)
 
         def locates(child: Element) -> bool:
-            """Whether it locates the entry: RSS has items with nothing but a guid."""
-            return is_location(child) or child.tag == "guid"
+            """Whether it locates the entry: RSS has items with nothing but a guid or a link of Atom."""
+            return is_location(child) or child.tag == "guid" or (child.tag == "atom:link" and is_link_to_page(child))
 
         def locates_or_is_empty(child: Element) -> bool:
             return locates(child) or (child.tag == vocabulary.location and not len(child))
