@@ -310,8 +310,18 @@ def test_items_of_a_namespace_that_is_nearly_right_are_read_and_reported_once(na
 
 
 def test_items_of_a_foreign_namespace_are_none() -> None:
-    found = sr.parse(f'<rss><channel><f:item xmlns:f="urn:example:f"><link>{A}</link></f:item></channel></rss>')
-    assert (found.urls, found.outcome.entries, found.outcome.complete) == ([], 0, True)
+    for around in ("<rss><channel>{}</channel></rss>", "<rss>{}</rss>", f'<rdf:RDF xmlns:rdf="{RDF}">{{}}</rdf:RDF>'):
+        found = sr.parse(around.format(f'<f:item xmlns:f="urn:example:f"><link>{A}</link></f:item>' * 2))
+        assert (found.urls, found.outcome.entries, found.outcome.complete) == ([], 0, True)
+        assert [(each.code, each.message) for each in found.problems] == [
+            ("S10", '<item> is in the namespace "urn:example:f": it is no entry')
+        ]
+
+
+def test_elements_named_like_an_entry_may_be_anywhere_in_others() -> None:
+    other = '<f:list xmlns:f="urn:example:f"><f:item/><f:entry/></f:list>'
+    assert sr.parse(f"<rss><channel>{other}</channel></rss>").problems == []
+    assert sr.parse(f'<feed xmlns="{ATOM}">{other}</feed>').problems == []
 
 
 @pytest.mark.parametrize("scans", [True, False])

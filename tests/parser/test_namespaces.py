@@ -65,6 +65,19 @@ def test_an_entry_without_the_namespace_of_the_root_is_read_and_reported_once() 
     assert items[-1]["problems"] == {"S02": 1}
 
 
+@pytest.mark.parametrize("scans", [True, False])
+@pytest.mark.parametrize("name", ["url", "sitemap"])
+def test_an_entry_of_a_foreign_namespace_is_none_and_reported_once(name: str, scans: bool) -> None:
+    own = "<url><loc>https://example.com/a</loc></url>"
+    for foreign in (f'<{name} xmlns="http://x.example/"><loc>https://example.com/b</loc></{name}>', f"<x:{name}/>"):
+        items = listed(own * 3 + foreign * 2 + own, root=f'xmlns="{CORE}" xmlns:x="http://x.example/"', scans=scans)
+        assert len(records(items)) == 4
+        assert [(item["code"], item["message"]) for item in items if item.get("type") == "problem"] == [
+            ("S10", f'<{name}> is in the namespace "http://x.example/": it is no entry')
+        ]
+        assert items[-1]["complete"]
+
+
 def variants(namespace: str) -> list[str]:
     """A namespace as generators write it by mistake."""
     start, _, version = namespace.rpartition("/")

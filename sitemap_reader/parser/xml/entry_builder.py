@@ -146,7 +146,7 @@ class EntryBuilder:
         self._ancestors: list[Ancestor] = []
         self._root: Ancestor | None = None
         self._bases: tuple[str, ...] = ()
-        self._has_feed_link = self._has_stray_text = False
+        self._has_feed_link = self._has_stray_text = self._has_foreign_entry = False
         self._noted: list[tuple[str, Problem]] = []  # of names, since the last event outside entries
 
     @property
@@ -480,9 +480,20 @@ class EntryBuilder:
             if vocabulary.implied_entry and len(ancestors) == 2 and (is_core(tag) or tag in tags):
                 what = "is outside of any entry" if tag in tags else "is unknown: it is no entry"
                 out.append(report("S10", f"<{tag[:80]}> {what}", line=line(), field=tag[:80]))
+            note_foreign_entry(tag)
             if not self.root_seen:
                 self._root, self.root_seen = ancestor, True
             emit_repairs()
+
+        def note_foreign_entry(tag: str) -> None:
+            """Reports the first element that would be an entry but for its namespace."""
+            namespace, brace, name = tag.rpartition("}")
+            if not brace or name not in entries or self._has_foreign_entry:
+                return
+            if len(ancestors) > 1 and (ancestors[-2] is self._root or local(ancestors[-2].name) == b"channel"):
+                what = f'<{name}> is in the namespace "{namespace[:200]}": it is no entry'
+                out.append(report("S10", what, line=line(), field=name))
+                self._has_foreign_entry = True
 
         def open_root(name: str) -> None:
             nonlocal vocabulary, entries, tags, void_tags
