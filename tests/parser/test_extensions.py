@@ -474,6 +474,21 @@ RULES = {
     "amphtml is no alternate": (link(f'rel="amphtml" href="{HTTPS}"'), {}, []),
     "rel that only begins like it": (link(f'rel="alternates" href="{HTTPS}"'), {}, []),
     "no href": (link('rel="alternate" hreflang="de"'), {}, [("S11", "xhtml:link", "de")]),
+    "an href in capitals": (
+        link('rel="alternate" hreflang="de" HREF="https://example.com/de"'),
+        {"alternates": [{"hreflang": "de", "href": "https://example.com/de"}]},
+        [("S10", "xhtml:link href", "https://example.com/de")],
+    ),
+    "an href in capitals beside one that is blank": (
+        link('rel="alternate" hreflang="de" href="" Href="https://example.com/de"'),
+        {"alternates": [{"hreflang": "de", "href": "https://example.com/de"}]},
+        [("S10", "xhtml:link href", "https://example.com/de")],
+    ),
+    "an href of another namespace": (
+        link('rel="alternate" hreflang="de" f:href="https://example.com/de"'),
+        {},
+        [("S11", "xhtml:link", "de")],
+    ),
     "a blank href": (link('rel="alternate" href=" "'), {}, [("S11", "xhtml:link", "")]),
     "an unusable href": (link('rel="alternate" href="data:x"'), {}, [("U02", "xhtml:link href", "data:x")]),
     "a relative href": (

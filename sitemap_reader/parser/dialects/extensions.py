@@ -281,11 +281,11 @@ def alternate(element: Element, context: EntryContext) -> Alternate | None:
     """The Alternate of an `xhtml:link`; None where it is a link of another kind, or has no usable href."""
     for child in element:
         _unused(child, context, element)
-    language = element.get("hreflang") or _misspelt_language(element, context)
+    language = element.get("hreflang") or _misspelt(element, "hreflang", "L01", context)
     if element.get("rel") != "alternate" and not _is_alternate(element, language, context):
         _unused(element, context)
         return None
-    target = (element.get("href") or "").strip()
+    target = (element.get("href") or _misspelt(element, "href", "S10", context) or "").strip()
     if not target:
         context.note("S11", "an alternate without href", "xhtml:link", language or "")
         return None
@@ -293,13 +293,13 @@ def alternate(element: Element, context: EntryContext) -> Alternate | None:
     return None if found is None else Alternate(language, found, element.get("media") or None)
 
 
-def _misspelt_language(element: Element, context: EntryContext) -> str | None:
-    """The value of `hrefLang` or `href-lang`, which search engines do not read."""
+def _misspelt(element: Element, meant: str, code: str, context: EntryContext) -> str | None:
+    """The value of an attribute such as `hrefLang`, `href-lang` or `HREF`, which search engines do not read."""
     for name, value in element.items():
         local = name.rpartition("}")[2]
-        if value and local != "hreflang" and local.lower().replace("-", "").replace("_", "") == "hreflang":
-            what = f"the attribute {local} was read as hreflang: that is how it is written"
-            context.note("L01", what, "xhtml:link hreflang", value)
+        if value and local != meant and local.lower().replace("-", "").replace("_", "") == meant:
+            what = f"the attribute {local} was read as {meant}: that is how it is written"
+            context.note(code, what, f"xhtml:link {meant}", value)
             return value
     return None
 
