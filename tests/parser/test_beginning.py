@@ -36,6 +36,7 @@ JUNK = {
     "a comment with a root": "<br><!-- <urlset><url> -->",
     "a script with a root": '<script>var x = "<urlset>";</script>',
     "a style": "<style>a > b {}</style>",
+    "a section": "<![CDATA[ <urlset> ]]>\n",
     "an instruction and a section": "<hr/><?php echo ?><![CDATA[ <urlset> ]]>",
     "a comment without an end tag": "<p><!-- cached -->",
 }
@@ -81,6 +82,15 @@ def test_what_stands_before_the_root_is_skipped(form: str, junk: str, declaratio
     assert result(document) == (format_of(form), [A, B], ["S08"], True)
 
 
+@pytest.mark.parametrize("junk", ["PHP Warning:  $x is undefined in /srv/a.php on line 3\n" * 1_100, f"{A}/debug\n"])
+@pytest.mark.parametrize("declaration", [DECLARATION, ""], ids=["declared", "undeclared"])
+@pytest.mark.parametrize("form", FORMS)
+def test_text_before_the_declaration_is_skipped(form: str, declaration: str, junk: str) -> None:
+    start, entry, end = FORMS[form]
+    document = junk + declaration + start + entry.format(A) + entry.format(B) + end
+    assert result(document) == (format_of(form), [A, B], ["S08"], True)
+
+
 def test_the_problem_says_how_much_was_skipped_and_where() -> None:
     start, entry, end = FORMS["urlset"]
     (problem,) = sr.parse(DECLARATION + "\n<br />\nx\n" + start + entry.format(A) + end).problems
@@ -98,6 +108,38 @@ def test_what_may_stand_before_the_root_is_no_problem() -> None:
     start, entry, end = FORMS["urlset"]
     for usual in ("<!-- made by x -->", "<?xml-stylesheet href='a.xsl'?>", "\n\n", "<!DOCTYPE urlset>"):
         assert result(DECLARATION + usual + start + entry.format(A) + end) == ("urlset", [A], [], True)
+
+
+DOCTYPES = {
+    "alone": "<!DOCTYPE html>\n",
+    "before the declaration": f"\n<!doctype HTML>\n{DECLARATION}",
+    "before a comment": "<!DOCTYPE html>\n<!-- made by x -->\n",
+    "behind a comment": "<!-- cached --><!DOCTYPE html>",
+    "of XHTML": '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1.dtd">\n',
+}
+
+
+@pytest.mark.parametrize("doctype", DOCTYPES.values(), ids=DOCTYPES)
+@pytest.mark.parametrize("form", FORMS)
+def test_a_doctype_of_html_before_a_sitemap_is_skipped(form: str, doctype: str) -> None:
+    start, entry, end = FORMS[form]
+    assert result(doctype + start + entry.format(A) + end) == (format_of(form), [A], ["S08"], True)
+
+
+@pytest.mark.parametrize("name", ["root", "xml", "response", "string", "sitemaps", "x:data"])
+@pytest.mark.parametrize("before", ["", "\n", "<!-- </x> <y> -->\n<?x?>"], ids=["nothing", "a line", "a comment"])
+@pytest.mark.parametrize("form", ["urlset", "prefixed urlset", "sitemapindex"])
+def test_a_sitemap_that_comes_first_in_an_unknown_element_is_read(form: str, before: str, name: str) -> None:
+    start, entry, end = FORMS[form]
+    for declaration in (DECLARATION, ""):
+        document = f'{declaration}<{name} xmlns:x="urn:x">{before}{start}{entry.format(A)}{end}</{name}>'
+        assert result(document) == (format_of(form), [A], ["S08", "S01"], True)
+
+
+def test_the_element_around_a_sitemap_may_declare_its_namespace() -> None:
+    urls = f"<urlset>{FORMS['urlset'][1].format(A)}</urlset>"
+    assert result(f'<x xmlns="{CORE}">{urls}</x>')[:2] == ("urlset", [A])
+    assert result(f"<x>{urls}</x>") == (None, [], ["S15"], False)
 
 
 @pytest.mark.parametrize(("more", "locs"), [(-1, [A]), (0, [])])
@@ -122,11 +164,21 @@ OTHERS = {
     "page behind junk": (f"{NOTICE}<html><head></head><body>{SITEMAP}", "html", "F05"),
     "page behind a declaration": (f"{DECLARATION}x<HTML><BODY>{SITEMAP}", "html", "F05"),
     "page without its html": (f"<head><title>x</title></head><body>{SITEMAP}</body>", "html", "F05"),
+    "page of text": ("<!DOCTYPE html><title>x</title><p>y</p>", "html", "F05"),
+    "page of text behind a comment": ("<!-- x --><!DOCTYPE html><!-- y --><title>x</title>", "html", "F05"),
+    "page that begins with a sitemap": (f"<!DOCTYPE html>\n<p>{SITEMAP}", "html", "F05"),
     "page with a script": (f'<html><script>x = "{SITEMAP}"</script></html>', "html", "F05"),
     "page with an escaped sitemap": ("<div><pre>&lt;urlset&gt;&lt;url&gt;</pre></div>", None, "S15"),
     "picture": (SVG, None, "S15"),
     "stylesheet": (f'<x:stylesheet xmlns:x="urn:x"><x:template>{SITEMAP}</x:template></x:stylesheet>', None, "S15"),
     "catalogue": ("<catalog><item><link>x</link></item></catalog>", None, "S15"),
+    "message": (f"<e:Envelope><e:Body>{SITEMAP}</e:Body></e:Envelope>", None, "S15"),
+    "element with other content first": (f"<x><y/>{SITEMAP}</x>", None, "S15"),
+    "element with text first": (f"<x>y {SITEMAP}</x>", None, "S15"),
+    "element with a comment that does not end": (f"<x><!-- {SITEMAP}</x>", None, "S15"),
+    "channel without items": ("<channel><title>t</title></channel>", None, "S15"),
+    "many lines of text": ("words and words\n" * 4_000, None, "S15"),
+    "section that does not end": (f"{DECLARATION}<![CDATA[ {SITEMAP}", None, "S01"),
     "junk and a picture": ("<br/>" + SVG, None, "S15"),
     "text": (f"{DECLARATION}words <b>and</b> words", None, "S01"),
     "text about sitemaps": ("A sitemap has <url> and <loc> tags,\nand so on", None, "S15"),
@@ -169,8 +221,32 @@ def test_a_lost_beginning_is_an_error_on_its_line() -> None:
     assert problem.message == "the beginning of the document is lost: it was read from its first entry on"
 
 
-def test_a_location_whose_entry_began_before_is_read() -> None:
-    assert result(f"<loc>{A}</loc></url><url><loc>{B}</loc></url></urlset>")[1:3] == ([A, B], ["S01", "S01"])
+@pytest.mark.parametrize("declaration", ["", DECLARATION], ids=["undeclared", "declared"])
+@pytest.mark.parametrize("rest", ["", "temap>", "url>\n", f"{A}/debug\n", "\0" * 5_000])
+@pytest.mark.parametrize("fields", ["", "<lastmod>2026-11-01</lastmod>\n"])
+@pytest.mark.parametrize("form", ["urlset", "sitemapindex"])
+def test_what_follows_a_location_tells_which_entry_began_before(
+    form: str, fields: str, rest: str, declaration: str
+) -> None:
+    _, entry, end = FORMS[form]
+    ended = f"</{'url' if form == 'urlset' else 'sitemap'}>"
+    document = f"{declaration}{rest}<loc>{A}</loc>{fields}{ended}{entry.format(B)}{end}"
+    assert result(document) == (form, [A, B], ["S01"], False)
+
+
+@pytest.mark.parametrize("declaration", ["", DECLARATION], ids=["undeclared", "declared"])
+def test_locations_without_entries_are_read(declaration: str) -> None:
+    assert result(f"{declaration}<loc>{A}</loc>\n<loc>{B}</loc>\n") == ("urlset", [A, B], ["S01", "S01", "S10"], False)
+    assert result(f"{declaration}<loc>{A}</loc>") == ("urlset", [A], ["S01", "S01"], False)
+
+
+def test_two_urls_before_a_sitemap_are_a_list() -> None:
+    assert result(f"{A}\n{B}\n{DECLARATION}")[:2] == ("text", [A, B])
+
+
+def test_a_url_without_its_tag_is_no_list() -> None:
+    document = f"{A}\n</loc>\n</url>\n<url>\n<loc>{B}</loc></url>\n</urlset>"
+    assert result(document) == ("urlset", [B], ["S01"], False)
 
 
 def test_extensions_behind_a_lost_beginning_are_read() -> None:

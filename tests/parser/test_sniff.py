@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import sitemap_reader as sr
+from sitemap_reader.parser.content.beginning import MAX_JUNK_BYTES
 from sitemap_reader.parser.content.sniff import WINDOW_BYTES, SniffResult, sniff
 
 JUNK = b"junk without an end "
@@ -16,10 +17,6 @@ LINES = b"not a url\n"
 
 # The content of the window, its format, and a tail of another format. The window ends right before the tail.
 TAILS = [
-    (JUNK, SniffResult("unknown"), b"<urlset>"),
-    (JUNK, SniffResult("unknown"), b'<?xml version="1.0"?><urlset>'),
-    (JUNK, SniffResult("unknown"), b"\nhttps://example.com/"),
-    (LINES, SniffResult("unknown"), b"https://example.com/"),
     (BLANKS, SniffResult("xml"), b"https://example.com/"),
     (BLANKS, SniffResult("xml"), b"<!doctype html>"),
     (BLANKS, SniffResult("xml"), b'<?xml version="1.0"?>'),
@@ -40,13 +37,23 @@ def test_bytes_after_the_window_do_not_count(
     assert sniff(window + tail + b" " * 100, final=final) == verdict
 
 
+@pytest.mark.parametrize("final", [False, True])
+@pytest.mark.parametrize("tail", [b"<urlset>", b'<?xml version="1.0"?><urlset>', b"\nhttps://example.com/"])
+@pytest.mark.parametrize("filler", [JUNK, LINES, b"\0"], ids=["text", "lines", "nul"])
+def test_of_junk_more_bytes_count(filler: bytes, tail: bytes, final: bool) -> None:
+    window = (filler * MAX_JUNK_BYTES)[:MAX_JUNK_BYTES]
+    assert sniff(window[:-1], final=False) is None
+    assert sniff(window, final=False) == SniffResult("unknown")
+    assert sniff(window + tail + b" " * 100, final=final) == SniffResult("unknown")
+
+
 @pytest.mark.parametrize(
     ("tail", "kind"),
     [(b"<urlset>", "xml"), (b'<?xml version="1.0"?>', "xml"), (b"\nhttps://example.com/", "text")],
 )
 def test_bytes_at_the_end_of_the_window_count(tail: bytes, kind: str) -> None:
     filler = (JUNK * WINDOW_BYTES)[: WINDOW_BYTES - len(tail)]
-    for document in (filler + tail, filler + tail + b"<!-- more -->"):
+    for document in (filler + tail, filler + tail + b"<!-- more -->", JUNK * 1_000 + tail):
         verdict = sniff(document, final=True)
         assert verdict is not None
         assert verdict.kind == kind
@@ -75,16 +82,18 @@ def test_hostile_windows_are_classified_at_once(unit: str) -> None:
     assert (child.returncode, child.stdout.strip() in ("xml", "unknown", "text", "empty")) == (0, True)
 
 
-@pytest.mark.parametrize("junk", [WINDOW_BYTES - 100, WINDOW_BYTES, WINDOW_BYTES + 100])
+@pytest.mark.parametrize("junk", [100, WINDOW_BYTES - 100, WINDOW_BYTES, MAX_JUNK_BYTES - 8, MAX_JUNK_BYTES - 7])
 def test_a_sitemap_behind_much_junk_is_judged_the_same_in_any_chunks(junk: int) -> None:
     body = (JUNK * junk)[:junk] + b"<urlset><url><loc>https://example.com/1</loc></url></urlset>"
     *whole, outcome = sr.iter_parse([body])
-    *cut, _ = sr.iter_parse([body[at : at + 1] for at in range(len(body))])
+    size = 1 if junk < 2 * WINDOW_BYTES else 7
+    *cut, _ = sr.iter_parse([body[at : at + size] for at in range(0, len(body), size)])
     assert whole == cut
     assert isinstance(outcome, sr.Outcome)
-    assert outcome.complete is (junk < WINDOW_BYTES)
+    is_within = junk + len("<urlset>") <= MAX_JUNK_BYTES
+    assert outcome.complete is is_within
     assert [item.loc for item in whole if isinstance(item, sr.UrlRecord)] == (
-        ["https://example.com/1"] if junk < WINDOW_BYTES else []
+        ["https://example.com/1"] if is_within else []
     )
 
 

@@ -16,41 +16,45 @@ MAX_JUNK_BYTES = 64 * 1024  # before the beginning; some notices of PHP hold a w
 _PREFIX = rb"(?:[A-Za-z_][\w.-]*+:)?"
 # `feed` and `RDF` are also elements of other formats, such as SVG: these have to declare their namespace.
 _ROOT = rb"""
-    <%(prefix)s(?:(?i:urlset|sitemapindex)|rss)[\s/>]
-  | <%(prefix)s(?:feed|RDF)\s[^<>]*?(?:/2005/Atom|/atom/ns|/rss/|/rdf/simple/)
+    %(prefix)s(?:(?i:urlset|sitemapindex)|rss)[\s/>]
+  | %(prefix)s(?:feed|RDF)\s[^<>]*?(?:/2005/Atom|/atom/ns|/rss/|/rdf/simple/)
 """ % {b"prefix": _PREFIX}
 _VALUE = rb"\s*+>\s*+(?:<!\[CDATA\[)?[^<]*+</"  # of a tag, up to the end tag
 _CANDIDATE = re.compile(
     rb"""
-    <!--.*?(?:-->|\Z) | <!\[CDATA\[.*?(?:\]\]>|\Z) | <\?.*?(?:\?>|\Z)
-  | <(?i:script)[\s>].*?(?:</(?i:script)|\Z) | <(?i:style)[\s>].*?(?:</(?i:style)|\Z)
-  | (?P<html> <(?i:html|body)[\s>] )
-  | (?P<dtd> <!(?i:doctype)\s[^<>\[]*+\[ )                        # refused (S09), and so never skipped
-  | (?P<root> %(root)s )
-  | (?P<entry> <%(prefix)s(?:(?i:url|sitemap)|item|entry)(?:\s[^<>]*+)?+> )
-  | (?P<location> <loc%(value)s )                                  # of an entry whose start is lost
+    < (?:                                                          # a literal first: the search is fast
+      !--.*?(?:-->|\Z) | !\[CDATA\[.*?(?:\]\]>|\Z) | \?.*?(?:\?>|\Z)
+    | (?i:script)[\s>].*?(?:</(?i:script)|\Z) | (?i:style)[\s>].*?(?:</(?i:style)|\Z)
+    | (?P<html> (?i:html|body)[\s>] )
+    | (?P<dtd> !(?i:doctype)\s[^<>\[]*+\[ )                        # refused (S09), and so never skipped
+    | (?P<root> %(root)s )
+    | (?P<entry> %(prefix)s(?:(?i:url|sitemap)|item|entry)(?:\s[^<>]*+)?+> )
+    | (?P<location> loc%(value)s )                                 # of an entry whose start is lost
+    )
     """
     % {b"root": _ROOT, b"prefix": _PREFIX, b"value": _VALUE},
     re.VERBOSE | re.DOTALL,
 )
 _LOCATIONS = {b"item": re.compile(rb"<(?:link|guid)[\s>]"), b"entry": re.compile(rb"<link\s")}
 _LOCATION = re.compile(rb"<%s(?i:loc)%s" % (_PREFIX, _VALUE))
+# The tag of an entry, or of the root around it: the next one behind a location tells what that belongs to.
+_AROUND = re.compile(rb"</?(%s(?i:url|sitemap))(?i:set|index)?[\s/>]" % _PREFIX)
 
 
 @attrs.frozen
 class Beginning:
-    """What begins at an offset: a root element, an HTML page, a DTD that is refused, or the first `entry`.
+    """What begins at an offset: a root element, an HTML page, a DTD that is refused, or the first entry.
 
-    `name` is that of an entry, with its prefix; of a location outside of any, that of the entry it belongs to.
+    That is an `entry`, or the `location` of one whose start is lost; `name` is that of the entry, with its prefix.
     """
 
     offset: int
-    kind: Literal["root", "html", "dtd", "entry"]
+    kind: Literal["root", "html", "dtd", "entry", "location"]
     name: bytes = b""
 
 
-def find_beginning(data: bytes | bytearray, start: int = 0) -> Beginning | None:
-    """The first one from `start` on, within MAX_JUNK_BYTES; None: not found so far.
+def find_beginning(data: bytes | bytearray, start: int = 0, *, final: bool) -> Beginning | None:
+    """The first one from `start` on, within MAX_JUNK_BYTES; None: not found so far. `final`: no more bytes come.
 
     An entry counts if it has a location, before the next one begins.
     """
@@ -65,7 +69,10 @@ def find_beginning(data: bytes | bytearray, start: int = 0) -> Beginning | None:
         if match.lastgroup == "entry":
             entry = match
         elif match.lastgroup == "location":
-            return Beginning(match.start(), "entry", b"url")
+            follows = _AROUND.search(data, match.end(), stop)
+            if follows is None and len(data) < stop and not final:
+                return None
+            return Beginning(match.start(), "location", follows.group(1) if follows else b"url")
         else:
             return Beginning(match.start(), match.lastgroup)  # type: ignore[arg-type]  # the names of the groups
     if entry and _holds_location(entry, data, stop):

@@ -1,18 +1,20 @@
 """Detects the kind of a document from its first bytes.
 
 In: UTF-8 bytes from the start. Out: a SniffResult, or None while more bytes are needed. The result depends only on the
-first WINDOW_BYTES, not on how the bytes are cut. The root element determines the kind of XML: see ROOTS.
+first WINDOW_BYTES, or MAX_JUNK_BYTES where those tell nothing; not on how the bytes are cut. The root element
+determines the kind of XML: see ROOTS.
 """
 
 from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 from typing import Literal
 
 import attrs
 
-from .beginning import find_beginning
+from .beginning import MAX_JUNK_BYTES, find_beginning
 
 WINDOW_BYTES = 4096
 FIRST_LINES = 20
@@ -72,13 +74,19 @@ _DECLARATION = re.compile(rb"<\?xml[\s?]")
 _ANGLE = re.compile(rb"[<>]")
 _ROOT = re.compile(rb"<(?:[\w.-]+:)?(?:urlset|sitemapindex|rss|RDF|feed)[\s/>]")
 _HTML = re.compile(rb"\s*(?:<!--(?:(?!-->).)*-->\s*)*<!doctype\s+html", re.DOTALL | re.IGNORECASE)
+# The rest of a doctype that a template printed before a sitemap. `(?!)`: see _EPILOG in xml/scan.py.
+_PRINTED_DOCTYPE = re.compile(
+    rb"[^<>\[]*+>\s*+(?=(?:\s++|<!--.*?-->|<\?.*?\?>|(?!))*+%s)" % _ROOT.pattern,
+    re.DOTALL,
+)
 # A line of HTML, or of a message of PHP in plain text, from the script that writes the list of URLs.
 _JUNK_LINE = re.compile(
     rb"\s*+(?:<(?:/|!--|(?:br|b|p|pre|div|font|table|hr|span|head|strong|script|style|link|meta)\b).*"
     rb"|(?:PHP )?(?:Warning|Notice|Deprecated|Fatal error|Parse error): .* on line \d+\s*+)?",
     re.IGNORECASE,
 )
-_FIRST_LINE_IS_A_URL = re.compile(rb"https?://[^\s<>\"]+[ \t]*[\r\n]", re.IGNORECASE)
+# Alone before XML, a URL is what a program printed.
+_FIRST_LINES_ARE_URLS = re.compile(rb"(?:https?://[^\s<>\"]++[ \t]*+[\r\n]++){2}", re.IGNORECASE)
 _URL_LINE = re.compile(rb"^[^\S\r\n]*(?:https?|ftp)://\S", re.IGNORECASE | re.MULTILINE)
 
 
@@ -88,11 +96,14 @@ def sniff(data: bytes, *, final: bool) -> SniffResult | None:
         return _judge_declaration(data, final=final)
     if _ROOT.match(data):
         return SniffResult("xml")
-    if _FIRST_LINE_IS_A_URL.match(data):
+    if _FIRST_LINES_ARE_URLS.match(data):
         return SniffResult("text")
-    if len(data) < WINDOW_BYTES and not final:
-        return None
-    return _judge(data[:WINDOW_BYTES], complete=final and len(data) <= WINDOW_BYTES)
+    for size in (WINDOW_BYTES, MAX_JUNK_BYTES):
+        if len(data) < size and not final:
+            return None
+        if judged := _judge(data[:size], complete=final and len(data) <= size):
+            return judged
+    return SniffResult("unknown")
 
 
 def _judge_declaration(data: bytes, *, final: bool) -> SniffResult | None:
@@ -104,13 +115,16 @@ def _judge_declaration(data: bytes, *, final: bool) -> SniffResult | None:
     return SniffResult("xml", 0 if is_closed else end.start() + (end.group() == b">"))
 
 
-def _judge(window: bytes, *, complete: bool) -> SniffResult:
+@lru_cache(maxsize=1)  # asked again with each piece, while more bytes are waited for
+def _judge(window: bytes, *, complete: bool) -> SniffResult | None:
+    """The kind by the first bytes; None where they tell nothing, such as messages before the document."""
     stripped = window.lstrip()
     if not stripped:
         # White space may exceed the window: allowed in XML, skipped in text.
         return SniffResult("empty" if complete else "xml")
-    if _HTML.match(window):
-        return SniffResult("html")
+    if html := _HTML.match(window):
+        printed = _PRINTED_DOCTYPE.match(window, html.end())
+        return SniffResult("xml", printed.end()) if printed else SniffResult("html")
     declaration = _DECLARATION.search(window)
     if declaration:
         return SniffResult("xml", declaration.start())
@@ -120,18 +134,17 @@ def _judge(window: bytes, *, complete: bool) -> SniffResult:
     return SniffResult("text", junk_bytes) if junk_bytes else _judge_text(window)
 
 
-def _judge_text(window: bytes) -> SniffResult:
-    """Without a tag at the start: a list of URLs, XML after junk, or unknown."""
-    first_lines = b"\n".join(window.splitlines()[:FIRST_LINES])
-    url = _URL_LINE.search(first_lines)
-    beginning = find_beginning(window)
-    if beginning and beginning.kind == "entry":
+def _judge_text(window: bytes) -> SniffResult | None:
+    """Without a tag at the start: XML after junk, even if that is a URL; a list of URLs, or unknown."""
+    beginning = find_beginning(window, final=True)
+    if beginning and beginning.kind in ("entry", "location"):
         return SniffResult("xml")
+    if beginning and beginning.kind != "html":
+        return SniffResult("xml", beginning.offset)
+    url = _URL_LINE.search(b"\n".join(window.splitlines()[:FIRST_LINES]))
     if url and not (beginning and beginning.offset < url.start()):
         return SniffResult("text")
-    if beginning is None or beginning.kind == "html":
-        return SniffResult("unknown")
-    return SniffResult("xml", beginning.offset)
+    return SniffResult("unknown") if beginning else None
 
 
 def _junk_before_urls(window: bytes) -> int:

@@ -29,7 +29,7 @@ from .errors import (
 from .expat_driver import BareDoctype, ExpatDriver
 from .recovery.characters import reference_problem
 from .recovery.structure import Lost
-from .recovery.tokenizer import HTML, KNOWN
+from .recovery.tokenizer import HTML, KNOWN, SECTION
 from .recovery.tolerant_parser import TolerantParser
 from .repair_log import RepairLog
 from .replay_buffer import ReplayBuffer
@@ -39,6 +39,7 @@ from .scan import (
     element_end,
     epilog_end,
     find_part,
+    first_child,
     holds_part,
     line_breaks,
     local,
@@ -209,14 +210,15 @@ _JUNK = HTML | (KNOWN - ROOTS)
 _JUNK |= frozenset(b"dd dl dt form h1 h2 h3 h4 h5 h6 iframe noscript script small style table td th tr tt u".split())
 
 
-def _lost_tags(entry: bytes) -> bytes:
-    """The start tags that are missing before an entry of this name."""
-    prefix, colon, own = entry.decode().rpartition(":")
+def _lost_tags(found: Beginning) -> bytes:
+    """The start tags that are missing before an entry, or before the location of one."""
+    prefix, colon, own = found.name.decode().rpartition(":")
     name = own.lower().encode()
     tags, namespaces = _LOST_TAGS[name if name in _LOST_TAGS else b"url"]
     declared = {**namespaces.usual, prefix: namespaces.usual[""]}
     attributes = "".join(f' xmlns{":" * bool(each)}{each}="{uri}"' for each, uri in declared.items())
-    return tags.format(prefix + colon, attributes).encode()
+    own_tag = b"<%s>" % found.name if found.kind == "location" else b""
+    return tags.format(prefix + colon, attributes).encode() + own_tag
 
 
 # Constructs that may be unended where the bytes end.
@@ -282,7 +284,7 @@ class Recovery:
         buffer, start = self._buffer, self._buffer.relative(missing.offset)
         self._missing, self.is_reading = missing, True
         searched = self._search_start(missing, start)
-        found = None if searched is None else find_beginning(buffer.data, searched)
+        found = None if searched is None else find_beginning(buffer.data, searched, final=final)
         reached = found.offset if found else min(len(buffer), start + 2 * MAX_JUNK_BYTES)
         self._budget.spend_on_markup(buffer.data, start, reached, CANDIDATE_STEPS)
         if found is None:
@@ -296,13 +298,19 @@ class Recovery:
     def _search_start(self, missing: NoRoot, start: int) -> int | None:
         """Where a root may begin: not in an element that may be the root of another format, such as SVG or SOAP.
 
-        None where that has not ended.
+        But a sitemap that comes first in such an element is the document. None where more bytes are needed.
         """
+        data = self._buffer.data
         if not missing.name:
-            return start + 1
+            return start + (not data.startswith(SECTION, start))
         if local(missing.name).lower() in _JUNK:
             return start
-        return element_end(self._buffer.data, start, missing.name, start + MAX_JUNK_BYTES)
+        first = first_child(data, start, start + MAX_JUNK_BYTES)
+        if first is None:
+            return None
+        if first["root"] and b"/schemas/sitemap/" in first.group():
+            return first.start("root")
+        return element_end(data, start, missing.name, start + MAX_JUNK_BYTES)
 
     def _begin(self, found: Beginning, start: int) -> None:
         """Has expat go on at the beginning that was found behind what begins at `start`."""
@@ -312,11 +320,11 @@ class Recovery:
         if found.kind == "root":
             out.append(report("S08", f"skipped {counted(skipped, 'bytes')} before the root element", line=line))
         buffer.begin_entry(buffer.start + found.offset, buffer.start + found.offset)
-        if found.kind == "entry":
+        if found.kind in ("entry", "location"):
             what = "the beginning of the document is lost: it was read from its first entry on"
             out.append(report("S01", what, line=line))
             self.complete = False
-            buffer.prepend(_lost_tags(found.name))
+            buffer.prepend(_lost_tags(found))
         self._missing, self.is_reading = None, False
         self._driver.restart()
 

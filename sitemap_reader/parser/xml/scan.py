@@ -157,6 +157,16 @@ def tag_end(data: bytes | bytearray, start: int) -> int:
     return match.end() if match else len(data)
 
 
+# An element's start tag, and what comes first in it: a `root` of the protocol, or something else. No match where that
+# has not ended.
+first_child = re.compile(
+    _TAG.pattern
+    + _EPILOG.pattern
+    + rb"""(?:(?P<root><(?:[\w.-]+:)?(?i:urlset|sitemapindex)(?=[\s/>])[^<>]*+>)|<[^!?][^<>]*+[<>]|<!-?[^-]|[^<])""",
+    re.DOTALL,
+).match
+
+
 def _blank(written: bytes) -> bytes:
     """Spaces of the same length; line breaks stay."""
     return re.sub(rb"[^\r\n]", b" ", written)

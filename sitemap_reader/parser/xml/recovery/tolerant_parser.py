@@ -302,6 +302,8 @@ class TolerantParser(StructureRules):
     def _section(self, token: Token) -> None:
         if token.next == b"unended":
             self._lose_section(token)
+        if not self._builder.root_seen:
+            raise NoRoot(self.CurrentByteIndex)
         content, offset = token.rest, self.CurrentByteIndex + len(token.written)
         raw = (token.written + content)[:_SNIPPET_BYTES]
         if token.next == b"element":
