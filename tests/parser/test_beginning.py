@@ -249,6 +249,12 @@ def test_a_url_without_its_tag_is_no_list() -> None:
     assert result(document) == ("urlset", [B], ["S01"], False)
 
 
+@pytest.mark.parametrize("declaration", ["", DECLARATION], ids=["undeclared", "declared"])
+def test_a_channel_without_its_rss_is_read(declaration: str) -> None:
+    document = f"<channel><title>t</title><link>{B}</link><item><link>{A}</link></item></channel></rss>"
+    assert result(declaration + document) == ("rss", [A], ["S01"], False)
+
+
 def test_extensions_behind_a_lost_beginning_are_read() -> None:
     image = f"<image:image><image:loc>{B}</image:loc></image:image>"
     (record,) = sr.parse(f"<url><loc>{A}</loc>{image}</url></urlset>").urls

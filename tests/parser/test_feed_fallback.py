@@ -12,7 +12,7 @@ from sitemap_reader.parser.dialects.feed_fallback import FallbackBuffer
 
 URL = "https://example.com/feed.xml"
 # A root that the streaming parser does not know.
-BODY = b"<channel><item><link>https://example.com/1</link></item></channel>"
+BODY = b"<list><item><link>https://example.com/1</link></item></list>"
 
 
 @attrs.define
@@ -89,19 +89,19 @@ def test_no_more_is_kept_than_the_limit_and_a_chunk() -> None:
 @pytest.mark.parametrize("size", [1000, 5000])
 def test_a_body_of_many_chunks_is_given_whole(size: int) -> None:
     fallback = Fallback()
-    body = b"<channel>" + b"<item><link>https://example.com/1</link></item>" * 300 + b"</channel>"
+    body = b"<list>" + b"<item><link>https://example.com/1</link></item>" * 300 + b"</list>"
     in_pieces(body, size, fallback, sr.Limits())
     assert fallback.bodies == [body]
 
 
 # All but the last two end where a link might continue.
 ENDS = [
-    (b"<channel><item><link>https://example.com/on", False),
-    (b"<channel><item><link>https://example.com/on\n ", False),
-    (b"<channel><item><link>https://example.com/1</link", False),
-    (b"<channel><item><link href='https://example.com/on", False),
+    (b"<list><item><link>https://example.com/on", False),
+    (b"<list><item><link>https://example.com/on\n ", False),
+    (b"<list><item><link>https://example.com/1</link", False),
+    (b"<list><item><link href='https://example.com/on", False),
     (BODY + b"\nbye", False),
-    (b"<channel><item><link>https://example.com/1</link>", True),
+    (b"<list><item><link>https://example.com/1</link>", True),
     (BODY + b" \r\n", True),
 ]
 

@@ -206,7 +206,7 @@ _LOST_TAGS: dict[bytes, tuple[str, Namespaces]] = {
     b"entry": ("<{0}feed{1}>", ATOM),
 }
 # Elements that may stand before the root without being the root of another format.
-_JUNK = HTML | (KNOWN - ROOTS)
+_JUNK = HTML | (KNOWN - ROOTS) | {b"channel"}
 _JUNK |= frozenset(b"dd dl dt form h1 h2 h3 h4 h5 h6 iframe noscript script small style table td th tr tt u".split())
 
 
