@@ -100,7 +100,7 @@ class SitemapParser:
         self._fallback = FallbackBuffer(feed_fallback, limits, self._base) if feed_fallback else None
         self._budget = Budget(limits)
         self._decoder = Decoder(limits, charset, prefix, content_encoding=content_encoding or "")
-        self._head: bytes | None = b""  # bytes for sniff(); None after the format is known
+        self._head: bytearray | None = bytearray()  # bytes for sniff(); None after the format is known
         self._reader: Reader | None = None
         self._markup: XmlReader | None = None  # the same reader, if the document is XML
         self._format: Format | None = None
@@ -310,7 +310,7 @@ class SitemapParser:
 
     def _open(self, sniffed: SniffResult) -> None:
         """Creates the reader for the format, and reads the first bytes."""
-        whole, self._head = self._head or b"", None
+        whole, self._head = bytes(self._head or b""), None
         skipped, head = whole[: sniffed.skip_bytes], whole[sniffed.skip_bytes :]
         if skipped:
             verb = "stands" if len(skipped) == 1 else "stand"

@@ -90,7 +90,7 @@ _FIRST_LINES_ARE_URLS = re.compile(rb"(?:https?://[^\s<>\"]++[ \t]*+[\r\n]++){2}
 _URL_LINE = re.compile(rb"^[^\S\r\n]*(?:https?|ftp)://\S", re.IGNORECASE | re.MULTILINE)
 
 
-def sniff(data: bytes, *, final: bool) -> SniffResult | None:
+def sniff(data: bytes | bytearray, *, final: bool) -> SniffResult | None:
     """The kind of the document that begins with `data`; None if more bytes are needed. `final`: there are no more."""
     if _DECLARATION.match(data):
         return _judge_declaration(data, final=final)
@@ -101,12 +101,12 @@ def sniff(data: bytes, *, final: bool) -> SniffResult | None:
     for size in (WINDOW_BYTES, MAX_JUNK_BYTES):
         if len(data) < size and not final:
             return None
-        if judged := _judge(data[:size], complete=final and len(data) <= size):
+        if judged := _judge(bytes(data[:size]), complete=final and len(data) <= size):
             return judged
     return SniffResult("unknown")
 
 
-def _judge_declaration(data: bytes, *, final: bool) -> SniffResult | None:
+def _judge_declaration(data: bytes | bytearray, *, final: bool) -> SniffResult | None:
     """XML; a declaration that is not closed by `?>` is skipped, as it would swallow the document."""
     end = _ANGLE.search(data, 1, WINDOW_BYTES)
     if end is None:
