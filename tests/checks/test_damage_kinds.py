@@ -47,6 +47,7 @@ def test_every_message_of_the_corpus_has_a_kind_and_every_kind_a_message() -> No
         ("<!- x> is no comment: it was skipped", "malformed comment skipped"),
         ("a CDATA section in <loc> holds markup: lost up to the next entry", "entry lost"),
         ("the URL of <urlset x=> is not certain, before the root element", "entry lost"),
+        ("a hole of control characters in a line: it is lost, and others may be", "entry lost"),
         ("the beginning of the document is lost: it was read from its first entry on", "document cut off"),
         ("a comment never ends: what is behind its beginning is lost", "document cut off"),
         ("9 more places were repaired; raise max_entry_problems to see each", "further repairs, not reported each"),

@@ -203,3 +203,14 @@ def test_a_file_is_parsed_in_pieces_as_a_whole() -> None:
     assert len(found) == 3_000
     with pytest.raises(sr.UsageError, match="binary mode"):
         list(sr.iter_parse(io.StringIO("<urlset/>")))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("lines", ["https://example.com/1", "https://example.com/1\nhttps://example.com/2\n"])
+def test_a_byte_order_mark_that_was_encoded_twice_is_skipped_before_a_list_of_urls(lines: str) -> None:
+    body = ("\xef\xbb\xbf" + lines).encode()
+    document = sr.parse(body, url="https://example.com/list.txt")
+    assert [url.loc for url in document.urls] == lines.split()
+    assert [(problem.code, problem.line) for problem in document.problems] == [("S08", 1)]
+    assert document.outcome.complete
+    *cut, _ = sr.iter_parse((body[at : at + 1] for at in range(len(body))), url="https://example.com/list.txt")
+    assert cut == [*document.problems, *document.urls]

@@ -138,6 +138,10 @@ ROWS: list[tuple[str, str, str, bool]] = [
     ("a hole in a title", rss(f"<item><title>x{HOLE}</title><link>{A}</link></item>"), "a z", False),
     ("NULs that are no hole", urlset(f"<url><loc>{A}</loc></url>\0\0\0"), "a z", True),
     ("NULs behind the end", urlset(f"<url><loc>{A}</loc></url>") + HOLE, "a z", True),
+    *((f"a hole in a list of URLs: {what}", f"{HOST}1\n{lines}\n{HOST}5\n", "1 5", complete)
+      for what, lines, complete in (
+          ("within a line", f"{HOST}2{HOLE}4", False), ("a line of its own", HOLE, False),
+          ("of another character", "\x07" * 64, False), ("NULs that are none", "\0\0", True))),
     # URLs that no location holds
     ("a URL in a tag that is none", urlset(f"</ur><ul><oc>{A}</oc></ul>"), "z", False),
     ("a URL in an unknown element of a repaired entry", urlset(f"<url><loc>{A}</loc></ul><ul><oc>{B}</oc></url>"),

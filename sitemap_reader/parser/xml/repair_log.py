@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # Kind -> what the messages of its S01 have in common; the first one counts. Messages quote the document, so a kind is
 # recognised by the words behind the quotation, or by those before it.
 DAMAGE_KINDS = {
-    "entry lost": re.compile(r": lost up to the next entry|, before the root element$"),
+    "entry lost": re.compile(r": lost up to the next entry|, before the root element$|^a hole of "),
     "document cut off": re.compile(
         r"^the (?:end of the root element was not reached|beginning of the document is lost)"
         r"|^a.* never ends: what is behind its beginning"
