@@ -61,6 +61,67 @@ def test_malformed_lines_are_read_and_reported(line: str, wording: str) -> None:
     assert wording in found.fault
 
 
+A, B = "https://example.com/a.xml", "https://example.com/b.xml"
+BREAK, SEVERAL, OPEN, TWICE = "line break is missing", "several URLs in", "where the URL ends", "written twice"
+
+
+@pytest.mark.parametrize(
+    ("line", "found", "wording"),
+    [
+        (f"Sitemap: Sitemap: {A}", [A], TWICE),
+        ("Sitemap: sitemap : /a.xml", ["/a.xml"], TWICE),
+        *((f"Sitemap: {A}{between}{B}", [A, B], SEVERAL) for between in (",", ";", "|", " | ", " ;", ",  ")),
+        (f"Sitemap: {A}?x=1, {B}", [f"{A}?x=1", B], SEVERAL),
+        (f'Sitemap: "{A}","{B}"', [A, B], "quotes"),
+        # a line break is missing
+        (f"Sitemap: {A} Sitemap: {B}", [A, B], BREAK),
+        (f"Sitemap: Sitemap: {A} Sitemap: {B}", [A, B], BREAK),
+        ("Sitemap: /a.xml Sitemap: /b.xml", ["/a.xml", "/b.xml"], BREAK),
+        (f"User-agent: * Disallow: /x Sitemap: {A}", [A], BREAK),
+        (f"Disallow: Sitemap: {A}", [A], BREAK),
+        (f"Disallow: /xSitemap: {A}", [A], BREAK),
+        (f"Sitemap: {A} User-agent: * Disallow: /x", [A], BREAK),
+        (f"Sitemap: {A}User-agent: *", [A], BREAK),
+        (f"Sitemap: {A}Sitemap: {B}", [A, B], BREAK),
+        (f"Sitemap: {A}Sitemap:{B}", [A, B], BREAK),
+        (f"Sitemap: {A} Sitemap:", [A, ""], BREAK),
+        # two readings
+        (f"Sitemap: https://example.com/fooSitemap: {B}", ["", B], OPEN),
+        (f"Sitemap: https://example.com/post-sitemap: {B}", ["", B], OPEN),
+        (f"Sitemap: https://example.com/s?u=x,{B}", [f"https://example.com/s?u=x,{B}"], "may be several"),
+        # characters that are not seen
+        *((f"{hidden}Sitemap: {A}", [A], "stray characters before it")
+          for hidden in ("\xef\xbb\xbf", *"\u200b\u200e\u200f\xad\u2060\u202a", " \u200b \ufeff\u200e ")),
+    ],
+)  # fmt: skip
+def test_lines_that_were_joined_or_begin_with_other_characters(line: str, found: list[str], wording: str) -> None:
+    lines = sitemap_lines(f"User-agent: *\n{line}\nDisallow: /a")
+    assert [each.loc for each in lines] == found
+    assert {each.line for each in lines} == {2}
+    assert all(each.fault and each.raw in line for each in lines)
+    assert wording in str(lines[0].fault)
+
+
+def test_a_hole_loses_its_line_and_makes_up_no_url() -> None:
+    hole = "\0" * 4096
+    for text in (
+        f"User-agent: *\nSitemap: https://example.com/post{hole}map.xml\nSitemap: {B}\n",
+        f"User-agent: *\nDisallow: /post{hole}map.xml\nSitemap: {B}\n",
+        f"Sitemap: {B}\n{hole}",
+    ):
+        document = sr.parse(text.encode(), url="https://example.com/robots.txt")
+        assert [ref.loc for ref in document.children] == [B]
+        assert [problem.code for problem in document.problems] == ["S01"]
+        assert not document.outcome.complete
+    wide = "\0".join(f"Sitemap: {A}\n") + "\0" + hole + "\0".join(f"map.xml\nSitemap: {B}\n")
+    assert [(each.loc, each.is_lost) for each in sitemap_lines(wide)] == [(A, False), ("", True), (B, False)]
+
+
+def test_a_binary_file_is_no_robots_txt_with_holes() -> None:
+    document = sr.parse(b"PK\r\n" + b"\0" * 64, url="https://example.com/robots.txt")
+    assert (document.problems, document.outcome.complete) == ([], True)
+
+
 @pytest.mark.parametrize(
     "url",
     [
@@ -91,6 +152,9 @@ def test_a_bare_url_that_names_a_sitemap_counts(url: str) -> None:
         f"Allow: {URL}",
         "Sitemap and more",
         f"My-Sitemap: {URL}",
+        f"My Sitemap: {URL}",
+        f"Disallow: /a # Sitemap: {URL}",
+        f"\u200b# Sitemap: {URL}",
     ],
 )
 def test_lines_that_name_no_sitemap(line: str) -> None:
@@ -160,7 +224,11 @@ def test_fifty_thousand_lines_are_read() -> None:
     assert (len(found), found[-1].loc, found[-1].line) == (50_000, "/49999.xml", 50_000)
 
 
-@pytest.mark.parametrize("unit", ["sitemap", "sitemap ", " ", " \0", "\0\ufeff", "#", " #", "<", '"', "https://e/s"])
+@pytest.mark.parametrize(
+    "unit",
+    ["sitemap", "sitemap ", " ", " \0", "\0\ufeff", "#", " #", "<", '"', "https://e/s", "?,", "\u200b",
+     "sitemap: ", "sitemap: /", "host: ", ".xmlhost:", "a ", ",https://e/s"],
+)  # fmt: skip
 def test_hostile_lines_take_linear_time(unit: str) -> None:
     text = unit * (500_000 // len(unit))
     start = time.process_time()

@@ -1,12 +1,13 @@
 """The Sitemap lines of a robots.txt: decoded text in; URLs with line numbers, and Problems, out.
 
-Sitemap lines are independent of groups (RFC 9309 2.2.4), wherever they are written. Rules are read elsewhere:
-frontier/robots_rules.py.
+Sitemap lines are independent of groups (RFC 9309 2.2.4), wherever they are written. A line with a hole in it is lost:
+what stands on both sides may be two lines. Rules are read elsewhere: frontier/robots_rules.py.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import attrs
@@ -14,7 +15,16 @@ import attrs
 from ...model.limits import over_limit
 from ...model.problems import Problem, report
 from ..normalise.entry import RawEntry
-from ..normalise.urls import has_public_suffix, host, host_without_scheme, listed_url, registrable_domain, with_scheme
+from ..normalise.urls import (
+    INVISIBLE,
+    has_public_suffix,
+    host,
+    host_without_scheme,
+    listed_url,
+    registrable_domain,
+    with_scheme,
+)
+from ..xml.recovery.characters import LINE_IN_HOLE, has_hole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,19 +35,40 @@ if TYPE_CHECKING:
 _LINE_END = re.compile(r"\r\n|\n|\r")
 # A comment follows white space: otherwise a fragment of a URL would be one.
 _COMMENT = re.compile(r"(?:^|\s)#.*", re.DOTALL)
+_NAME = r"site[-_ ]?maps?(?:[-_ ]?(?:index|url))?"  # spellings in use
 _KEY = re.compile(
-    r"""
-    (site[-_ ]?maps?(?:[-_ ]?(?:index|url))?)  # spellings in use
+    rf"""
+    ({_NAME})
     (?: (\s*[:=\uff1a]+) \s*                   # the separator, including U+FF1A
       | \s+ (?=["'<]?(?:https?://|/)) )        # or none before a URL or a path
     (.*)
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
+_KEY_AGAIN = re.compile(rf"(?:{_NAME}\s*[:\uff1a]+\s*)+", re.IGNORECASE)
 _ABSOLUTE = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)", re.IGNORECASE)
-_SITEMAP_ENDINGS = (".xml", ".txt", ".gz", ".rss", ".atom", ".php", ".aspx", ".ashx", "sitemap", "sitemap/")
+_FILE_ENDINGS = (".xml", ".txt", ".gz", ".rss", ".atom", ".php", ".aspx", ".ashx")
+_SITEMAP_ENDINGS = (*_FILE_ENDINGS, "sitemap", "sitemap/")
 _WRAPPERS = {'"': '"', "'": "'", "<": ">", "\u201c": "\u201d", "\u2018": "\u2019", "`": "`"}
+_OPENING = f"[{''.join(_WRAPPERS)}]?"
 _PADDING = "\0\ufeff" + "".join(filter(str.isspace, map(chr, range(0x3001))))
+# What may stand before a key without being seen; the first is a byte-order mark that was encoded twice.
+_HIDDEN = re.compile(rf"\A(?:\xef\xbb\xbf|[{INVISIBLE}{re.escape(_PADDING)}])+")
+_ANY_KEY = re.compile(r"[a-z][\w\t -]*[:=\uff1a]", re.IGNORECASE)
+_OTHER_KEY = r"(?:user[-_ ]?agent|(?:dis)?allow|crawl[-_ ]?delay|host|clean-param)\s*:"
+# A key behind another line, from which the break is missing.
+_LOST_BREAK = re.compile(
+    rf"""
+    (?<=\s) (?: {_NAME} \s*[:=\uff1a]+\s* (?={_OPENING}(?:https?://|/|\Z)) | {_OTHER_KEY} )
+  | (?<=[\w*/$?]) {_NAME} \s*:\s+ (?={_OPENING}https?://)  # glued to it
+  | (?:{"|".join(rf"(?<={re.escape(each)})" for each in _FILE_ENDINGS)}) (?: {_NAME}: (?=https?://) | {_OTHER_KEY} )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_SEPARATORS = ",;|"
+_NEXT_URL = re.compile(rf"[{_SEPARATORS}](?={_OPENING}https?://)", re.IGNORECASE)
+_FEW_NULS = re.compile(r"(?<!\0)\0{1,15}(?!\0)")  # no hole
+_NO_END = "it is not certain where the URL ends"
 _HTML = re.compile(r"<(?:!doctype\s+html|(?:html|head|body|title|script|meta|div|center|h1)\b)", re.IGNORECASE)
 _HEAD_CHARACTERS = 1024
 # A line that nothing but a robots.txt has. The name of an agent stands alone: a bot wall may repeat the whole header of
@@ -64,12 +95,14 @@ class SitemapLine:
     """One value of a Sitemap line: `loc`, empty if the line has none, and `raw`, the text as written.
 
     `line` counts from 1. `fault` is the message of an F12, None for a valid line; a relative `loc` is not a fault here.
+    A line that `is_lost` in a hole may also be another one.
     """
 
     loc: str
     raw: str
     line: int
     fault: str | None = None
+    is_lost: bool = False
 
 
 def sitemap_lines(text: str) -> list[SitemapLine]:
@@ -109,28 +142,58 @@ def robots_body(text: str) -> RobotsBody:
 
 
 def _without_nuls(text: str) -> str:
-    # UTF-16 without a BOM, decoded as bytes: every other character is NUL. A single NUL is kept.
-    return text.replace("\0", "") if text.count("\0") * 3 > len(text) else text
+    # UTF-16 without a BOM, decoded as bytes: every other character is NUL. A single NUL is kept, and so is a hole.
+    fewer = _FEW_NULS.sub("", text)
+    return fewer if (len(text) - len(fewer)) * 3 > len(text) - fewer.count("\0") else text
 
 
 def _read(line: str, number: int) -> Iterator[SitemapLine]:
-    line = _COMMENT.sub("", line).strip(_PADDING)
+    if has_hole(line.encode("utf-8", "replace")):
+        yield SitemapLine("", line, number, LINE_IN_HOLE, is_lost=True)
+        return
+    shown = _HIDDEN.sub("", line)
+    fault = "stray characters before it" if line.removesuffix(shown).strip(_PADDING) else None
+    *joined, last = _parts(_COMMENT.sub("", shown).strip(_PADDING))
+    fault = fault or ("a line break is missing" if joined else None)
+    for part in joined:
+        yield from _read_part(part.strip(_PADDING), number, fault, is_glued=not part[-1].isspace())
+    yield from _read_part(last, number, fault, is_glued=False)
+
+
+def _parts(line: str) -> list[str]:
+    """The lines in a line from which breaks are missing; a key that is written twice is in one of them."""
+    starts = [match.start() for match in _LOST_BREAK.finditer(line)]
+    if not starts or not _ANY_KEY.match(line[: starts[0]]):
+        return [line]
+    is_twice = _KEY_AGAIN.fullmatch(line, 0, starts[0]) and _KEY_AGAIN.match(line, starts[0])
+    return [line[start:stop] for start, stop in pairwise([0, *starts[bool(is_twice) :], len(line)])]
+
+
+def _read_part(line: str, number: int, fault: str | None, *, is_glued: bool) -> Iterator[SitemapLine]:
+    """The values of a line; `is_glued`: where its last one ends, another line begins."""
     key = _KEY.match(line)
-    fault = _key_fault(key[1], key[2]) if key else "a URL without a Sitemap key"
+    fault = fault or (_key_fault(key[1], key[2]) if key else "a URL without a Sitemap key")
     raw = key[3].strip(_PADDING) if key else line
+    if key and (again := _KEY_AGAIN.match(raw)):
+        raw, fault = raw[again.end() :], fault or "the key is written twice"
     if key and not _unwrap(raw.partition("#")[0] if raw.startswith("#") else raw):
         yield SitemapLine("", raw, number, "it names nothing")
         return
     if not (key or _names_sitemap(_unwrap(raw))):
         return
     values = _values(raw)
+    several = "several URLs in one Sitemap line" if len(values) > 1 else None
+    may_be_several = "it may be several URLs" if _NEXT_URL.search(raw) else None
     for value in values:
         loc = _unwrap(value)
         if not loc:
             continue
+        is_open = is_glued and value == values[-1] and not loc.partition("?")[0].lower().endswith(_SITEMAP_ENDINGS)
+        if is_open or (len(values) > 1 and loc.endswith(":")):
+            yield SitemapLine("", value, number, _NO_END)
+            continue
         wrapped = "quotes or brackets around the URL" if loc != value else None
-        several = "several URLs in one Sitemap line" if len(values) > 1 else None
-        yield SitemapLine(loc, value, number, fault or wrapped or several)
+        yield SitemapLine(loc, value, number, fault or wrapped or several or may_be_several)
 
 
 def _key_fault(key: str, separator: str | None) -> str | None:
@@ -142,8 +205,12 @@ def _key_fault(key: str, separator: str | None) -> str | None:
 
 
 def _values(raw: str) -> list[str]:
-    """The URLs of the line: one, unless all words are absolute URLs."""
-    words = raw.replace(", ", " ").split()
+    """The URLs of the line: one, unless all words are absolute URLs. A query may hold others."""
+    words: list[str] = []
+    for word in raw.split():
+        path, mark, query = word.strip(_SEPARATORS).partition("?")
+        *first, last = _NEXT_URL.split(path)
+        words += filter(None, [*first, last + mark + query])
     several = len(words) > 1 and all(_ABSOLUTE.match(_unwrap(word)) for word in words)
     return words if several else [raw]
 
@@ -197,17 +264,22 @@ class RobotsReader:
     def close(self, *, cut: bool) -> list[RawEntry | Problem]:
         self.complete = len(self._body) <= self._limit
         self._cut = cut or not self.complete
-        entries: list[RawEntry | Problem] = [self._entry(found) for found in sitemap_lines(self.text)]
-        self.body = "rules" if entries else robots_body(self.text)
+        over = [] if self.complete else [over_limit("max_robots_bytes", self._limit, "bytes of robots.txt")]
+        found = sitemap_lines(self.text)
+        self.body = robots_body(self.text) if all(each.is_lost for each in found) else "rules"
+        if self.body == "other":  # it is no robots.txt
+            found = []
+        self.complete = self.complete and not any(each.is_lost for each in found)
+        entries: list[RawEntry | Problem] = [*map(self._entry, found)]
         if self._reports_page and self.body == "html":
             message = "an HTML page where a robots.txt should be"
             entries.append(report("F05", message, severity="warning"))
-        if not self.complete:
-            entries.append(over_limit("max_robots_bytes", self._limit, "bytes of robots.txt"))
-        return entries
+        return [*entries, *over]
 
     def _entry(self, found: SitemapLine) -> RawEntry | Problem:
         """The entry of a line, or its problem; a URL without a scheme is completed, with an F12."""
+        if found.is_lost:
+            return report("S01", LINE_IN_HOLE, line=found.line)
         if not found.loc:
             return _malformed(found, found.fault)
         entry = RawEntry("sitemap", found.loc, found.line)

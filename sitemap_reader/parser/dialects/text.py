@@ -16,7 +16,7 @@ from ..content.sniff import FIRST_LINES, WINDOW_BYTES
 from ..fast_path import line_scanner
 from ..normalise.entry import RawEntry
 from ..normalise.urls import clean_url
-from ..xml.recovery.characters import has_hole
+from ..xml.recovery.characters import LINE_IN_HOLE, has_hole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,7 +78,7 @@ class TextReader:
                 return [*found, self._stop(number)]
             if has_hole(line):
                 self.complete = False
-                found.append(lost_in_hole(number))
+                found.append(report("S01", LINE_IN_HOLE, line=number))
             elif text := line.decode("utf-8", "replace").strip():
                 found.append(_entry(text, number))
         self._line += len(lines)
@@ -88,11 +88,6 @@ class TextReader:
     def _stop(self, line: int) -> Problem:
         self.stopped, self.complete, self._buffer = True, False, b""
         return over_limit("max_token_bytes", self._limit, "bytes in one line", line)
-
-
-def lost_in_hole(line: int) -> Problem:
-    """The Problem of a line with a hole, such as a page of a disk that was never written."""
-    return report("S01", "a hole of control characters in a line: it is lost, and others may be", line=line)
 
 
 def lists_own_host(head: bytes, base: str) -> bool:

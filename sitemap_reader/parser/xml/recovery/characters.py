@@ -43,6 +43,8 @@ _CONTROL = re.compile(_CONTROLS, re.VERBOSE)
 # So many in a row are no text: a hole in a file, in which the end of an entry and the beginning of another fit.
 _HOLE_BYTES = 16
 has_hole = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]{%d}" % _HOLE_BYTES).search
+# The message where one is in a document of lines.
+LINE_IN_HOLE = "a hole of control characters in a line: it is lost, and others may be"
 _IN_TEXT = re.compile(_SPECIAL % rb"(?!)", re.VERBOSE), b"\n"
 _IN_ATTRIBUTE = re.compile(_SPECIAL % rb"[\t\n]", re.VERBOSE), b" "
 # Most text has none of them, and needs no CharacterReader.
