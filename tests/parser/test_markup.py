@@ -180,6 +180,8 @@ STRAY = [
     (" ... ", "..."),
     ("{% endfor %}", "{% endfor %}"),
     ("&amp;", "&"),
+    (">", ">"),
+    ("\n=> ", "=>"),
     ("<![CDATA[ x ]]>", "x"),
     ("\ufeff \xa0\u200b", None),
     (" \r\n\t", None),
@@ -207,3 +209,64 @@ def test_text_in_the_channel_of_a_feed_is_reported() -> None:
     item = "<item><link>https://example.com/1</link></item>"
     document = sr.parse(f"<rss><channel><title>t</title>{item}words{item}</channel></rss>")
     assert [(problem.code, problem.raw) for problem in document.problems] == [("S10", "words")]
+
+
+SKIPPED = "text stands outside of any field: it is skipped"
+ENTRIES = {
+    "url": ("urlset", "<loc>{}</loc>"),
+    "sitemap": ("sitemapindex", "<loc>{}</loc>"),
+    "item": ("rss", "<link>{}</link>"),
+    "entry": ("feed", '<link href="{}"/>'),
+}
+
+
+def entries_with(name: str, *inner: str) -> bytes:
+    """A document of such entries, each with its own location in place of `{}`."""
+    root = ENTRIES[name][0]
+    found = "\n".join(f"<{name}>{each.format(f'https://example.com/{at}')}</{name}>" for at, each in enumerate(inner))
+    return f"<{root}>\n{found}\n</{root}>".encode()
+
+
+def stray_of(body: bytes) -> list[tuple[int | None, str | None]]:
+    """Lines and texts of S10, the same however the document is read."""
+    url = "https://example.com/sitemap.xml"
+    *whole, outcome = sr.iter_parse([body], url=url)
+    *cut, _ = sr.iter_parse([body[at : at + 1] for at in range(len(body))], url=url)
+    parser = sr.SitemapParser(url=url, _scans=False)
+    assert whole == cut == [*parser.feed(body), *parser.close()]
+    assert isinstance(outcome, sr.Outcome)
+    assert outcome.complete
+    return [(each.line, each.raw) for each in whole if isinstance(each, sr.Problem) and each.message == SKIPPED]
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("text", ["PHP Warning: foo in /a.php on line 3", "null", ",", ">"])
+def test_text_in_an_entry_outside_of_its_fields_is_reported_once(name: str, text: str) -> None:
+    location = ENTRIES[name][1]
+    plain = [f"\n  {location}\n"] * 9
+    for stray in (f"{text}{location}", f"{location}{text}", f"{location}\n<x>y</x>{text}<x/>"):
+        assert len(stray_of(entries_with(name, stray, *plain, stray))) == 1, stray
+        ((line, raw),) = stray_of(entries_with(name, *plain, stray, stray))
+        assert raw == text
+        assert line is not None
+        assert line > 3 * len(plain)
+
+
+@pytest.mark.parametrize(
+    ("name", "inner"),
+    [
+        ("url", "\ufeff<loc>{}</loc>\u200b"),
+        ("url", "<loc>{}</loc><x>a<y/>b</x>"),
+        ("sitemap", "{}"),
+        ("sitemap", "{}<lastmod>2026-01-02</lastmod>"),
+        ("item", "<link>{}</link><description>a <b>b</b> c</description>"),
+        ("entry", "<link>{}</link>"),
+        ("entry", '<link href="{}"/><content type="xhtml"><div>a <b>b</b> c</div></content>'),
+    ],
+)
+def test_text_that_is_read_or_belongs_to_a_field_is_not_stray(name: str, inner: str) -> None:
+    assert stray_of(entries_with(name, *[inner] * 3)) == []
+
+
+def test_the_line_of_text_in_an_entry_is_its_own() -> None:
+    assert stray_of(entries_with("url", "\n<loc>{}</loc>\nfoo\nbar\n")) == [(4, "foo\nbar")]

@@ -257,6 +257,7 @@ class EntryBuilder:
         text: list[str] = []  # since the last tag
         remnants: list[tuple[int, str]] = []  # lines and rests of tags, since the last event outside entries
         stray_text: list[tuple[int, str]] = []  # lines and other texts there
+        stray_inside: list[tuple[int, str]] = []  # the same in the entry, outside of its fields
         feed_links: list[tuple[int, int]] = []  # lines and offsets of links there
         settled = self._buffer.entry_start
         section = 0  # where the last CDATA section begins in text
@@ -310,8 +311,8 @@ class EntryBuilder:
                 else:
                     closed.tail = read
                 text.clear()
-                if depth == 1 and ">" in read:
-                    find_remnant(read)
+                if depth == 1 and not read.isspace():
+                    check_outside(read, stray_inside)
             closed = None
             stack.append(SubElement(parent, tag, attributes) if attributes else SubElement(parent, tag))
 
@@ -325,8 +326,8 @@ class EntryBuilder:
                 if text:
                     closed.tail = read = "".join(text)
                     text.clear()
-                    if not stack and ">" in read:
-                        find_remnant(read)
+                    if not stack and not read.isspace():
+                        check_outside(read, stray_inside)
                 # No text has more characters than bytes.
                 if parser.CurrentByteIndex + shift - settled > max_text and own_characters(element) > max_text:
                     raise too_long_text()
@@ -352,6 +353,7 @@ class EntryBuilder:
             stack.append(entry.element)
             elements = 0
             text.clear()
+            stray_inside.clear()
 
         def check_between() -> None:
             """Looks at the text since the last tag, which is outside entries."""
@@ -359,21 +361,21 @@ class EntryBuilder:
                 return
             read, name = "".join(text), ancestors[-1].name
             if local(name) in ROOTS:
-                text[:] = "<" if "<" in read else ""  # find_remnant() needs no more of it
-                if ">" in read:
-                    find_remnant(read)
-                elif "<" not in read and (stray := read.strip(_BLANK)) and not self._repairs.is_damaged:
-                    stray_text.append((line() - read[read.index(stray) :].count("\n"), stray[:_MAX_STRAY_CHARACTERS]))
+                text[:] = "<" if "<" in read else ""  # check_outside() needs no more of it
+                check_outside(read, stray_text)
             elif name == b"link":
                 text.clear()
                 if "://" in read and not (len(ancestors) > 1 and ancestors[-2].name in _WITH_LINK):
                     feed_links.append((line(), parser.CurrentByteIndex + shift))
 
-        def find_remnant(read: str) -> None:
-            match = _REMNANT.search(read)
+        def check_outside(read: str, found: list[tuple[int, str]]) -> None:
+            """Looks at a text outside of any field, which `found` gets if it is no rest of a tag."""
+            match = _REMNANT.search(read) if ">" in read else None
             if match and "<" not in read[: match.start()]:  # else a tag of a template, which was read as text
                 raw = read[max(0, match.end() - _EXCERPT_CHARACTERS) : match.end()].replace("\0", " ").split()[-1]
                 remnants.append((line(), raw))
+            elif "<" not in read and (stray := read.strip(_BLANK)) and not self._repairs.is_damaged:
+                found.append((line() - read[read.index(stray) :].count("\n"), stray[:_MAX_STRAY_CHARACTERS]))
 
         def report_between() -> None:
             """At an event that is final: what expat read of an entry up to a fault is read again."""
@@ -405,6 +407,8 @@ class EntryBuilder:
             if not len(entry.element):
                 self.last_event_is_tag = bool(entry.element.text) or self._buffer.bytes_before(settled) != b"/>"
             self.after_entry = True
+            if stray_inside and any(map(locates, entry.element)):  # else it may be the location
+                stray_text.extend(stray_inside)
             report_between()
             entry.problems = self._repairs.take()
             if entry.problems:
@@ -435,6 +439,7 @@ class EntryBuilder:
             entry, closed, settled = None, None, self._buffer.entry_start
             stack.clear()
             text.clear()
+            stray_inside.clear()
             forget_between()
             self.forget_noted()
             self.last_event = None
