@@ -258,7 +258,8 @@ class Crawl:
                         start += chunk
                         if len(start) >= _ERROR_BYTES:
                             break
-            found = sitemap_format(bytes(start[:_ERROR_BYTES]), response.headers)
+            is_cut = len(start) >= _ERROR_BYTES
+            found = sitemap_format(bytes(start[:_ERROR_BYTES]), response.headers, is_cut=is_cut)
         return Head(response.status, response.headers, timeouts.seconds, found)
 
     def _headers_for(self, request: DocumentRequest) -> Mapping[str, str]:

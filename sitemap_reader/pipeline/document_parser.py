@@ -277,16 +277,23 @@ class DocumentParser:
         return regained
 
 
-def sitemap_format(start: bytes, headers: Mapping[str, str]) -> str | None:
-    """`urlset` or `sitemapindex`, if a body that begins with these bytes is one; no more than they are is decoded."""
+def sitemap_format(start: bytes, headers: Mapping[str, str], *, is_cut: bool) -> str | None:
+    """The format of a body that begins with these bytes, if it is a sitemap; no more than they are is decoded.
+
+    A text is one if it has several lines and all are URLs: a message may name a URL, too. `is_cut`: more bytes follow.
+    """
     limits = Limits(max_decoded_bytes=max(len(start), 1))
     parser = SitemapParser(content_encoding=headers.get("content-encoding"), limits=limits)
     for _ in parser.pieces(start):
-        if parser.format is not None:
+        if parser.format not in (None, Format.TEXT):
             break
     else:
-        parser.close(cut=True)
-    return parser.format.value if parser.format in (Format.URLSET, Format.INDEX) else None
+        parser.close(cut=is_cut or parser.stopped)
+    if parser.format not in SITEMAP_FORMATS:
+        return None
+    outcome = parser.outcome
+    is_message = parser.format == Format.TEXT and not outcome.entries == outcome.kept > 1
+    return None if is_message else parser.format.value
 
 
 def take_batch(batches: Iterator[Batch]) -> tuple[Batch, bool]:

@@ -105,7 +105,41 @@ def test_an_error_with_a_sitemap_as_its_body_says_so(status: int, code: str, pac
     assert not urls.complete
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>no sitemap", b"<p>&lt;urlset>", f"{SITE}/a\n".encode(), b"\0" * 9_000])
+ATOM = b'<?xml version="1.0"?>\n<feed xmlns="http://www.w3.org/2005/Atom"><entry><link href="https://e.example/a"/>'
+LIST = "".join(f"{SITE}/{n}\n" for n in range(2_000)).encode()
+
+
+@pytest.mark.parametrize(("status", "code"), [(404, "F01"), (403, "F17"), (500, "F18")])
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        (b"<rss><channel><title>t</title></channel></rss>", "RSS"),
+        (ATOM, "Atom"),
+        (LIST, "a list of URLs"),
+        (gzip.compress(LIST), "a list of URLs"),
+        (f"{SITE}/a\n{SITE}/b".encode(), "a list of URLs"),
+    ],
+)
+def test_feeds_and_lists_of_urls_are_sitemaps_too(status: int, code: str, body: bytes, shown: str) -> None:
+    pages = {f"{SITE}/robots.txt": b"", f"{SITE}/2.txt": (status, {"content-type": "text/plain"}, body)}
+    _, urls = read(Web(pages), f"{SITE}/2.txt")
+    (message,) = messages(urls, code)
+    assert f"though the body is a sitemap ({shown}); search engines read it only with status 200" in message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>no sitemap",
+        b"<p>&lt;urlset>",
+        f"{SITE}/a\n".encode(),
+        f"{SITE}/a\n{SITE}/b\nwere not found\n".encode(),
+        f"Not found. See\n{SITE}/a\n{SITE}/b\n".encode(),
+        f"<!DOCTYPE html>\n{SITE}/a\n{SITE}/b\n".encode(),
+        b"\0" * 9_000,
+    ],
+)
 def test_an_error_with_another_body_is_an_error_alone(body: bytes) -> None:
     _, urls = read(Web({f"{SITE}/robots.txt": b"", f"{SITE}/2.xml": (404, {}, body)}), f"{SITE}/2.xml")
     assert messages(urls, "F01") == ["404 Not Found"]
