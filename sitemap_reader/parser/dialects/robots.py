@@ -47,13 +47,12 @@ _KEY = re.compile(
 )
 _KEY_AGAIN = re.compile(rf"(?:{_NAME}\s*[:\uff1a]+\s*)+", re.IGNORECASE)
 _ABSOLUTE = re.compile(r"https?://[^\s/?#]+(/[^\s?#]*)", re.IGNORECASE)
-_FILE_ENDINGS = (".xml", ".txt", ".gz", ".rss", ".atom", ".php", ".aspx", ".ashx")
-_SITEMAP_ENDINGS = (*_FILE_ENDINGS, "sitemap", "sitemap/")
+_SITEMAP_ENDINGS = (".xml", ".txt", ".gz", ".rss", ".atom", ".php", ".aspx", ".ashx", "sitemap", "sitemap/")
 _WRAPPERS = {'"': '"', "'": "'", "<": ">", "\u201c": "\u201d", "\u2018": "\u2019", "`": "`"}
 _OPENING = f"[{''.join(_WRAPPERS)}]?"
 _PADDING = "\0\ufeff" + "".join(filter(str.isspace, map(chr, range(0x3001))))
 # What may stand before a key without being seen; the first is a byte-order mark that was encoded twice.
-_HIDDEN = re.compile(rf"\A(?:\xef\xbb\xbf|[{INVISIBLE}{re.escape(_PADDING)}])+")
+_HIDDEN = re.compile(rf"\A(?:\xef\xbb\xbf|[{INVISIBLE}\s\0\ufeff])+")
 _ANY_KEY = re.compile(r"[a-z][\w\t -]*[:=\uff1a]", re.IGNORECASE)
 _OTHER_KEY = r"(?:user[-_ ]?agent|(?:dis)?allow|crawl[-_ ]?delay|host|clean-param)\s*:"
 # A key behind another line, from which the break is missing.
@@ -61,7 +60,7 @@ _LOST_BREAK = re.compile(
     rf"""
     (?<=\s) (?: {_NAME} \s*[:=\uff1a]+\s* (?={_OPENING}(?:https?://|/|\Z)) | {_OTHER_KEY} )
   | (?<=[\w*/$?]) {_NAME} \s*:\s+ (?={_OPENING}https?://)  # glued to it
-  | (?:{"|".join(rf"(?<={re.escape(each)})" for each in _FILE_ENDINGS)}) (?: {_NAME}: (?=https?://) | {_OTHER_KEY} )
+  | (?: (?<=\.(?:xml|txt|rss|php)) | (?<=\.gz) | (?<=\.(?:atom|aspx|ashx)) ) (?: {_NAME}: (?=https?://) | {_OTHER_KEY} )
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -102,7 +101,7 @@ class SitemapLine:
     raw: str
     line: int
     fault: str | None = None
-    is_lost: bool = False
+    is_lost: bool = attrs.field(default=False, repr=False)
 
 
 def sitemap_lines(text: str) -> list[SitemapLine]:
