@@ -45,8 +45,8 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 # Headers by which bot walls name what they send (AWS WAF, Cloudflare), and their values.
 _WALL_HEADERS = ("x-amzn-waf-action", "cf-mitigated")
 _WALL_ACTIONS = frozenset({"challenge", "captcha", "block"})
-# Of bodies; the root of others has the name of the format.
-_SHOWN_FORMATS: dict[str, str] = {Format.RSS: "RSS", Format.ATOM: "Atom", Format.TEXT: "a list of URLs"}
+# The root of others has the name of the format.
+_FORMATS_OF_BODIES: dict[str, str] = {Format.RSS: "RSS", Format.ATOM: "Atom", Format.TEXT: "a list of URLs"}
 _BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 
 
@@ -187,7 +187,7 @@ def _text(head: Head) -> str:
     text += "".join(f" ({name}: {action})" for name, action in actions if action in _WALL_ACTIONS)
     if head.sitemap_format is None:
         return text
-    what = _SHOWN_FORMATS.get(head.sitemap_format) or f"<{head.sitemap_format}>"
+    what = _FORMATS_OF_BODIES.get(head.sitemap_format) or f"<{head.sitemap_format}>"
     return f"{text}, though the body is a sitemap ({what})"
 
 

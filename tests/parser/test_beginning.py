@@ -225,7 +225,7 @@ def test_a_lost_beginning_is_an_error_on_its_line() -> None:
 @pytest.mark.parametrize("rest", ["", "temap>", "url>\n", f"{A}/debug\n", "\0" * 5_000])
 @pytest.mark.parametrize("fields", ["", "<lastmod>2026-11-01</lastmod>\n"])
 @pytest.mark.parametrize("form", ["urlset", "sitemapindex"])
-def test_what_follows_a_location_tells_which_entry_began_before(
+def test_a_location_belongs_to_the_entry_or_root_that_ends_behind_it(
     form: str, fields: str, rest: str, declaration: str
 ) -> None:
     _, entry, end = FORMS[form]

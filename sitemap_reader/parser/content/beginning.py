@@ -37,7 +37,7 @@ _CANDIDATE = re.compile(
 )
 _LOCATIONS = {b"item": re.compile(rb"<(?:link|guid)[\s>]"), b"entry": re.compile(rb"<link\s")}
 _LOCATION = re.compile(rb"<%s(?i:loc)%s" % (_PREFIX, _VALUE))
-# The tag of an entry, or of the root around it: the next one behind a location tells what that belongs to.
+# The tag of an entry, or of the root around it: the next one behind a location is of the one it belongs to.
 _AROUND = re.compile(rb"</?(%s(?i:url|sitemap))(?i:set|index)?[\s/>]" % _PREFIX)
 
 

@@ -115,7 +115,7 @@ def _judge_declaration(data: bytes | bytearray, *, final: bool) -> SniffResult |
     return SniffResult("xml", 0 if is_closed else end.start() + (end.group() == b">"))
 
 
-@lru_cache(maxsize=1)  # asked again with each piece, while more bytes are waited for
+@lru_cache(maxsize=1)  # called again with each piece, while more bytes are waited for
 def _judge(window: bytes, *, complete: bool) -> SniffResult | None:
     """The kind by the first bytes; None where they tell nothing, such as messages before the document."""
     stripped = window.lstrip()

@@ -150,9 +150,9 @@ def _read(line: str, number: int) -> Iterator[SitemapLine]:
     if has_hole(line.encode("utf-8", "replace")):
         yield SitemapLine("", line, number, LINE_IN_HOLE, is_lost=True)
         return
-    shown = _HIDDEN.sub("", line)
-    fault = "stray characters before it" if line.removesuffix(shown).strip(_PADDING) else None
-    *joined, last = _parts(_COMMENT.sub("", shown).strip(_PADDING))
+    visible = _HIDDEN.sub("", line)
+    fault = "stray characters before it" if line.removesuffix(visible).strip(_PADDING) else None
+    *joined, last = _parts(_COMMENT.sub("", visible).strip(_PADDING))
     fault = fault or ("a line break is missing" if joined else None)
     for part in joined:
         yield from _read_part(part.strip(_PADDING), number, fault, is_glued=not part[-1].isspace())
