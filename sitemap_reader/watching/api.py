@@ -323,7 +323,12 @@ class _LoopSink:
     async def deliver(self, entry: LogEntry) -> None:
         """Returns when the loop has consumed the entry; DeliveryFailed, for good, where the stream ends before that."""
         if self._consumed < 0:
-            self._consumed = self._in_hand = await self._watcher.feed.cursor(self.name)
+            try:
+                self._consumed = self._in_hand = await self._watcher.feed.cursor(self.name)
+            except StateError as exc:
+                if not exc.is_unwritable:
+                    raise
+                raise DeliveryFailed(str(exc)) from exc
         self._taken.clear()
         if not self._stopped.is_set():
             await self.put(entry.lines.splitlines()[max(0, self._consumed + 1 - entry.first_seq) :])

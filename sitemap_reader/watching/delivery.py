@@ -17,7 +17,7 @@ import attrs
 from ..frontier.host_queue import MAX_RETRY_AFTER_SECONDS
 from ..model.errors import StateError, printable
 from .sinks import DeliveryFailed
-from .tasks import first_of
+from .tasks import first_of, is_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -110,7 +110,7 @@ class Delivery:
         self._draining.set()
         if self._task is not None:
             await first_of(self._task, self._failing.wait(), seconds=seconds)
-        await self.sink.close()
+        await self._call(self.sink.close())
         return self.lag_changes == 0
 
     async def _run(self) -> None:
@@ -135,7 +135,7 @@ class Delivery:
     async def _pass_on(self, entry: LogEntry) -> None:
         self._entry = entry
         attempts = _Attempts(entry)
-        await self._until_done(lambda: self._deliver(attempts))
+        await self._until_done(lambda: self._deliver(attempts), DeliveryFailed)
         await self._until_done(lambda: self._feed.move_cursor(self.sink.name, entry.last_seq))
         self.status.seq = entry.last_seq
         self._entry = None
@@ -147,7 +147,7 @@ class Delivery:
         """Delivers an entry, or adds it to the dead letters."""
         entry = attempts.entry
         try:
-            await self.sink.deliver(entry)
+            await self._call(self.sink.deliver(entry))
         except DeliveryFailed as exc:
             attempts.rejections += exc.is_rejected
             letters, now = self._dead_letters, self._clock()
@@ -162,14 +162,28 @@ class Delivery:
         else:
             self.status.delivered += entry.last_seq - entry.first_seq + 1
 
-    async def _until_done(self, action: Callable[[], Awaitable[Result]]) -> Result:
-        """Repeats an action that fails, unless the failure is permanent."""
+    async def _call(self, result: Awaitable[None]) -> None:
+        """Awaits a call of the sink. A cancellation of something in it, and not of the delivery, is a failure."""
+        try:
+            await result
+        except asyncio.CancelledError as exc:
+            if is_cancelled():
+                raise
+            raise DeliveryFailed("a task of the sink was cancelled") from exc
+
+    async def _until_done(
+        self, action: Callable[[], Awaitable[Result]], failure: type[DeliveryFailed | StateError] = StateError
+    ) -> Result:
+        """Repeats an action that ends with a `failure`, unless that is permanent.
+
+        A StateError of a sink is none: it is of another state.
+        """
         tries = 0
         while True:
             tries += 1
             try:
                 return await action()
-            except (DeliveryFailed, StateError) as exc:
+            except failure as exc:
                 if not _may_retry(exc):
                     raise
                 self._note(exc)

@@ -66,6 +66,14 @@ class Finding:
     is_news: bool = False
 
 
+class StateFailed(Exception):
+    """A StateError of the watch's own state, `error`; one of the caller's code is raised as it is."""
+
+    def __init__(self, error: StateError) -> None:
+        super().__init__(error)
+        self.error = error
+
+
 @attrs.frozen
 class Stores:
     """The state of a watch, and all that writes to it; only `thread` may use them, one call after the other.
@@ -82,9 +90,12 @@ class Stores:
     _turn: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
 
     async def run(self, function: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs) -> Result:
-        """Returns the result of a call in the thread."""
+        """Returns the result of a call in the thread. StateFailed where the state cannot be read or written."""
         async with self._turn:
-            return await self.thread.run(function, *args, **kwargs)
+            try:
+                return await self.thread.run(function, *args, **kwargs)
+            except StateError as exc:
+                raise StateFailed(exc) from exc
 
 
 class Visit:
@@ -136,7 +147,7 @@ class Visit:
         self._next = _Changes()
 
     async def run(self) -> None:
-        """Makes the visit. StateError where the state cannot be written: then nothing of its last document is."""
+        """Makes the visit. StateFailed where the state cannot be written: then nothing of its last document is."""
         make_run = await self._stores.run(self._begin)
         run = make_run()  # in the event loop, as is_due() is called here
         self.postponed = run.state_sync.postponed
@@ -150,10 +161,9 @@ class Visit:
             self.is_over_time = run.crawl.over_time is not None
             self.has_ended = not self.is_over_time
         except Exception as exc:
-            failure = first_failure(exc)
-            if isinstance(failure, StateError) or not self._survives_errors:
+            if isinstance(exc, StateFailed) or not self._survives_errors:
                 raise
-            self.error = internal_error(failure)
+            self.error = internal_error(first_failure(exc))
         finally:
             self.crawl_delay = self._delay(run)
             if not self.has_ended:

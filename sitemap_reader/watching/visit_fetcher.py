@@ -17,7 +17,7 @@ from ..fetch.client import Response
 from ..fetch.replay import AsyncChunks
 from ..frontier.host_queue import retry_after
 from ..frontier.responses import NO_DOCUMENT, REFUSED
-from ..model.errors import FetchError
+from ..model.errors import FetchError, UsageError
 from ..parser.normalise.urls import is_robots_txt, origin
 from ..state.watch_data import StoredResponse
 
@@ -68,12 +68,11 @@ class VisitFetcher:
         self._count(url)
         try:
             async with self._fetcher.fetch(url, headers) as response:
+                if not isinstance(response.status, int):
+                    raise UsageError(f"the status of a Response is a whole number, not {response.status!r:.60}")
                 self._note(url, response)
-                if not is_robots_txt(url):
-                    yield response
-                else:
-                    async with aclosing(self._copied(url, response)) as chunks:
-                        yield attrs.evolve(response, chunks=chunks)
+                async with aclosing(self._passed_on(url, response)) as chunks:
+                    yield attrs.evolve(response, chunks=chunks)
         except FetchError:
             self.failures += 1
             self.statuses["failed"] += 1
@@ -95,13 +94,20 @@ class VisitFetcher:
         if found := _MAX_AGE.search(response.headers.get("cache-control", "")):
             self.max_ages[url] = float(found[1])
 
-    async def _copied(self, url: str, response: Response) -> AsyncGenerator[bytes, None]:
-        """The body, of which a copy is kept once it has been read to its end."""
-        body = bytearray()
+    async def _passed_on(self, url: str, response: Response) -> AsyncGenerator[bytes, None]:
+        """The body; of a robots.txt a copy is kept once it has been read to its end.
+
+        UsageError for chunks of a caller's fetcher that are not bytes: else it would be an internal error of a site.
+        """
+        is_kept, body = is_robots_txt(url), bytearray()
         async for chunk in response.chunks:
-            body += chunk
+            if not isinstance(chunk, bytes | bytearray | memoryview):
+                raise UsageError(f"the chunks of a Response are bytes, not {type(chunk).__name__}")
+            if is_kept:
+                body += chunk
             yield chunk
-        self._keep(url, response, bytes(body))
+        if is_kept:
+            self._keep(url, response, bytes(body))
 
     def _keep(self, url: str, response: Response, body: bytes) -> None:
         headers = {name: response.headers[name] for name in _KEPT_HEADERS if name in response.headers}

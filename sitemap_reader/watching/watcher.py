@@ -30,7 +30,7 @@ from .change_feed import ChangeFeed
 from .schedule import Schedule
 from .status import Counters, Health, SinkStatus, SitePage, SiteQuery, SiteStatus, Totals, select_sites
 from .tasks import end, first_of
-from .visit import Stores, Visit
+from .visit import StateFailed, Stores, Visit
 from .watched_site import Signals, WatchedSite
 
 if TYPE_CHECKING:
@@ -232,11 +232,11 @@ class Watcher:
         try:
             for site, due in visits:
                 await self._visit(site, due)
-        except StateError as exc:
+        except StateFailed as exc:
             self._pauses_until = self._now() + STATE_RETRY_SECONDS
             if self._state_error is None:
-                self.report(f"{exc}; until then no site is visited")
-            self._state_error = str(exc)
+                self.report(f"{exc.error}; until then no site is visited")
+            self._state_error = str(exc.error)
 
     async def _visit(self, site: WatchedSite, due: set[str]) -> None:
         """Visits a site, and learns from it; a cancelled visit has stored the documents that had ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -223,6 +224,102 @@ def test_an_exception_of_a_callers_function_is_raised(watch: Watch) -> None:
     pages.pages[f"{SITE}/s.xml"] = b"<sitemapindex><sitemap><loc>https://a.example/t.xml</loc></sitemap></sitemapindex>"
     with pytest.raises(Bug):
         by_loop(watch(fetcher=pages, follow=follow))
+
+
+class Odd(Pages):
+    """Answers with a Response that is wrong in one way."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__()
+        self.fault = fault
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
+        if self.fault == "StateError":
+            raise sr.StateError("my cache is closed", is_unwritable=True)
+        body, is_odd = self.pages[url], self.fault == "chunks" or url.endswith(".xml")
+
+        async def chunks() -> AsyncIterator[Any]:
+            yield body.decode() if is_odd and "chunks" in self.fault else body
+
+        status: Any = str(200) if self.fault == "status" else 200
+        yield sr.fetch.Response(status, {"Content-Length": str(len(body))}, chunks(), url)
+
+
+@pytest.mark.parametrize("read", [by_loop, by_run])
+@pytest.mark.parametrize(
+    ("fault", "error", "message"),
+    [
+        ("StateError", sr.StateError, "my cache is closed"),
+        ("chunks", sr.UsageError, "chunks of a Response are bytes, not str"),
+        ("chunks of a sitemap", sr.UsageError, "chunks of a Response are bytes, not str"),
+        ("status", sr.UsageError, "status of a Response is a whole number, not '200'"),
+    ],
+)
+def test_a_fault_of_the_callers_fetcher_is_raised(
+    watch: Watch,
+    read: Callable[[sr.watching.WatchStream], None],
+    fault: str,
+    error: type[Exception],
+    message: str,
+) -> None:
+    with pytest.raises(error, match=message):
+        read(watch(fetcher=Odd(fault)))
+
+
+def test_a_state_error_of_a_callers_function_or_sink_is_raised(watch: Watch, tmp_path: Path) -> None:
+    error = sr.StateError("my own state is full", is_unwritable=True)
+
+    def follow(ref: object) -> bool:
+        raise error
+
+    pages = Pages()
+    pages.pages[f"{SITE}/s.xml"] = b"<sitemapindex><sitemap><loc>https://a.example/t.xml</loc></sitemap></sitemapindex>"
+    with pytest.raises(sr.StateError, match="my own state"):
+        by_loop(watch(fetcher=pages, follow=follow))
+    with pytest.raises(sr.StateError, match="my own state"):
+        by_run(watch(state=tmp_path / "t.db", sinks=[ListSink(error)]))
+
+
+class Cancelling(ListSink):
+    """Waits for a task of its own that is cancelled, the first time in deliver(), or in close()."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self.place: str | None = place
+
+    async def cancel(self, place: str) -> None:
+        if self.place == place:
+            self.place = None
+            task = asyncio.ensure_future(asyncio.sleep(60))
+            task.cancel()
+            await task
+
+    async def deliver(self, entry: Any) -> None:
+        await self.cancel("deliver")
+        await super().deliver(entry)
+        if entry.last_seq == URLS:
+            self.done()
+
+    async def close(self) -> None:
+        await super().close()
+        await self.cancel("close")
+
+
+def test_a_delivery_in_which_a_task_of_the_sink_was_cancelled_is_tried_again(watch: Watch) -> None:
+    sink = Cancelling("deliver")
+    stream = watch(sinks=[sink])
+    sink.done = stream.close
+    stream.run()
+    assert sink.received == [*range(1, URLS + 1)]
+
+
+def test_a_cancelled_task_in_the_end_of_a_sink_is_raised(watch: Watch) -> None:
+    sink = Cancelling("close")
+    stream = watch(sinks=[sink])
+    sink.done = stream.close
+    with pytest.raises(sr.watching.DeliveryFailed, match="was cancelled"):
+        stream.run()
 
 
 @pytest.mark.parametrize("read", [by_loop, by_run])
