@@ -43,7 +43,7 @@ class Document:
 
 @attrs.define(eq=False)
 class Source:
-    """What signals changes of documents: an index (`key` is that of its document), or a host that pings."""
+    """What signals changes of documents: an index (`key` is that of its document), or a site that pings."""
 
     key: Key
     record: SignalRecord = attrs.field(factory=SignalRecord)

@@ -113,7 +113,7 @@ class WatchedSite:
         return self.name, url
 
     def ping(self, url: str, now: float) -> None:
-        """Takes a ping: its document is due at once, unless too many of those of the domain were wrong."""
+        """Takes a ping: its document is due at once, unless too many of those of the site were wrong."""
         self.was_pinged = True
         self.schedule.ping(self.key(url), now, self._pings)
 
@@ -124,8 +124,8 @@ class WatchedSite:
 
     @property
     def _pings(self) -> tuple[str, str]:
-        """The source in the schedule of the pings of its domain."""
-        return "ping", self.domain
+        """The source in the schedule of its pings: those of another site of the domain say nothing of it."""
+        return "ping", self.name
 
     # --- before the visits ---
 

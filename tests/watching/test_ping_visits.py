@@ -159,6 +159,28 @@ def test_pings_that_were_wrong_hold_later_ones_back_and_sites_state_it(tmp_path:
     watched(tmp_path, main, least_interval=86_400)
 
 
+def test_wrong_pings_of_a_site_do_not_hold_back_another_of_its_domain(tmp_path: Path) -> None:
+    other = "https://shop.a.test/"
+
+    def prepare(web: MemoryWeb) -> None:
+        web.pages[f"{other}robots.txt"] = f"Sitemap: {other}s.xml\n".encode()
+        web.pages[f"{other}s.xml"] = urlset(f"{other}page")
+
+    async def main(site: Site) -> None:
+        for _ in range(8):
+            await site.ping(f"{other}s.xml")
+            await site.run(600)
+        await site.ping(f"{other}s.xml")
+        await site.run(1)
+        assert (await site.status(1)).pings_held_because == "nothing had changed after 9 of the last 9 pings"
+        site.change()
+        assert await site.wait(await site.ping()) < AT_ONCE
+        status = await site.status()
+        assert (status.pings_held_until, status.pings_held_because) == (None, None)
+
+    watched(tmp_path, main, prepare, hosts=["https://a.test/", other], least_interval=86_400)
+
+
 def test_a_history_of_wrong_pings_is_made_good_by_right_ones(tmp_path: Path) -> None:
     async def main(site: Site) -> None:
         for _ in range(8):
