@@ -21,6 +21,7 @@ from ..model.errors import StateError
 from ..model.internal_errors import internal_error
 from ..model.problems import Problem
 from ..model.records import ChangeCounts
+from ..parser.content.sniff import Format
 from ..parser.normalise.dates import TIMED
 from ..pipeline.crawl import first_failure
 from .visit_fetcher import VisitFetcher
@@ -103,7 +104,7 @@ class Visit:
 
     `findings` are those of documents that were due, `postponed` the others that are listed; `counts` are the changes
     that were stored, `faults` the first problems, `error` an internal error. `is_blocked`: the host refused, or
-    a bot wall answered, and nothing could be read.
+    a bot wall answered, and nothing could be read. `has_read`: a sitemap was requested, and read.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class Visit:
         self.has_ended = False
         self.is_over_time = False  # Limits.site_seconds
         self.is_blocked = False
+        self.has_read = False
         self.fetcher: VisitFetcher | None = None
         self._reader = reader
         self._target = target
@@ -207,6 +209,8 @@ class Visit:
         self._note_commit(run)
         ending.close()
         self.is_blocked = run.summary_builder.blocked and run.verdict() is not None
+        requested = [each for each in run.summary_builder.outcomes if each.status and each.format != Format.ROBOTS]
+        self.has_read = any(outcome.complete or outcome.entries for outcome in requested)
         pages = [outcome for outcome in run.summary_builder.outcomes if hides_sitemap_lines(outcome)]
         if pages:  # a bot wall may be gone at the next visit
             urls = {url for outcome in pages for url in (outcome.url, outcome.final_url) if url}

@@ -81,6 +81,8 @@ class WatchedSite:
     robots_at: float = 0.0  # when robots.txt and the well-known paths were last looked at
     refreshes: bool = False  # the next visit requests robots.txt anew
     was_pinged: bool = False
+    left: set[str] = attrs.field(factory=set, repr=False)  # what a visit had no time for: the next one is for that
+    hung: set[str] = attrs.field(factory=set, repr=False)  # requested when the time was over, and not read since
     pinged_meanwhile: set[str] = attrs.field(factory=set, repr=False)  # documents, during a visit
     visiting_since: float | None = None
     timer: int = -1  # the number of its timer in the watcher
@@ -115,6 +117,8 @@ class WatchedSite:
     def ping(self, url: str, now: float) -> None:
         """Takes a ping: its document is due at once, unless too many of those of the site were wrong."""
         self.was_pinged = True
+        if self.left:
+            self.left.add(url)
         self.schedule.ping(self.key(url), now, self._pings)
 
     def take_pings(self, now: float) -> None:
@@ -164,7 +168,7 @@ class WatchedSite:
     # --- after a visit ---
 
     def learn(self, visit: Visit, signals: Signals, due: Collection[str], now: float) -> dict[str, dict[str, Any]]:
-        """Takes the result of a visit that came to its end; returns the values to store, by document."""
+        """Takes the result of a visit whose end_visit() says so; returns the values to store, by document."""
         changed: dict[str, dict[str, Any]] = {}
         for url, finding in visit.findings.items():
             is_new = url not in self.documents
@@ -174,12 +178,21 @@ class WatchedSite:
                 self._look(self.documents[url], finding, signals, now)
             if is_new or finding.was_requested:
                 changed[url] = self._document_values(url)
-        for url in visit.postponed - self.documents.keys() - visit.findings.keys():
+        left = (signals.wanted | {*due}) - visit.findings.keys() if visit.is_over_time else set()
+        for url in (visit.postponed | left) - self.documents.keys() - visit.findings.keys():
             self._add_listed(url, signals)
-        for url in self.documents.keys() - visit.findings.keys() - visit.postponed:  # no longer listed
-            del self.documents[url]
-            self.schedule.remove(self.key(url))
+        if visit.has_ended:
+            for url in self.documents.keys() - visit.findings.keys() - visit.postponed:  # no longer listed
+                del self.documents[url]
+                self.schedule.remove(self.key(url))
+        self._leave(left, visit, signals)
         return changed
+
+    def _leave(self, left: set[str], visit: Visit, signals: Signals) -> None:
+        """Notes what the next visit is for; a request that had no answer gets one more such visit, and no third."""
+        hung, known = left & signals.requested, self.documents.keys()
+        self.left = (left - (hung & self.hung)) & known
+        self.hung = ((self.hung - visit.findings.keys()) | hung) & known
 
     def _add_listed(self, url: str, signals: Signals) -> None:
         """Adds a document that is listed and was never requested, as the budget did not permit it."""
@@ -228,14 +241,19 @@ class WatchedSite:
             values["signals"] = self.schedule.source(self.key(url)).to_json()
         return values
 
-    def end_visit(self, visit: Visit, now: float, jitter: float) -> None:
-        """Notes how a visit ended, and decides when the next one may begin."""
+    def end_visit(self, visit: Visit, now: float, jitter: float) -> bool:
+        """Notes how a visit ended, decides when the next one may begin, and returns whether to learn() from this one.
+
+        That is also so where its time was over: what it has read counts.
+        """
         fetcher = visit.fetcher
         self.visited_at, self.error = now, visit.error
+        self.left = self.left if visit.is_over_time else set()
         self._note_faults(visit)
         self._count(visit, now)
         all_failed = fetcher and fetcher.requests and fetcher.failures >= fetcher.requests
-        failed = visit.error is not None or visit.is_blocked or visit.is_over_time or all_failed
+        is_lost = visit.error is not None or visit.is_blocked or all_failed
+        failed = is_lost or visit.is_over_time
         retry_after = fetcher.retry_after if fetcher else 0.0
         last = max(fetcher.last_request.values(), default=0.0) if fetcher else 0.0
         until = max(now + retry_after if retry_after else 0.0, last + (visit.crawl_delay or 0.0))
@@ -243,7 +261,7 @@ class WatchedSite:
         self.host_paused_until = min(until, latest)
         if failed:
             self.failing_since = self.failing_since or now
-            self.failures += 1
+            self.failures = 1 if not is_lost and visit.has_read else self.failures + 1
             backoff = min(BACKOFF_SECONDS * 2.0 ** min(self.failures - 1, 20), MAX_BACKOFF_SECONDS)
             until = max(until, now + backoff * (0.75 + jitter / 2))
         elif fetcher and fetcher.requests:
@@ -251,6 +269,7 @@ class WatchedSite:
         if not failed and visit.has_ended and fetcher:
             self._note_robots(now, fetcher.stored_at)
         self.paused_until = min(until, latest)
+        return not is_lost and (visit.is_over_time or (visit.has_ended and not self.failures))
 
     def postpone(self) -> None:
         """Has none of its documents looked at before its pause is over."""
@@ -358,7 +377,7 @@ class Signals:
     """Decides which documents a visit requests, and collects what indexes signal meanwhile.
 
     `listings` has the listing of each document, `of_index` for each index the times of the changes that it signalled,
-    None where it states none.
+    None where it states none. `wanted` are the documents that are to be requested, `requested` the URLs that were.
     """
 
     site: WatchedSite
@@ -367,9 +386,17 @@ class Signals:
     probes: bool  # documents that nothing lists are requested, too
     listings: dict[str, SitemapRef] = attrs.field(factory=dict)
     of_index: dict[str, list[float | None]] = attrs.field(factory=dict)
+    wanted: set[str] = attrs.field(factory=set)
+    requested: set[str] = attrs.field(factory=set)
 
     def is_due(self, url: str, listing: SitemapRef | None, is_known: bool) -> bool:
         """As in DocumentCache; reserves each request that is not among the `due` ones."""
+        is_due = self._is_due(url, listing, is_known)
+        if is_due:
+            self.wanted.add(url)
+        return is_due
+
+    def _is_due(self, url: str, listing: SitemapRef | None, is_known: bool) -> bool:
         if listing is not None:
             self.listings[url] = listing
         document = self.site.documents.get(url)
@@ -377,6 +404,8 @@ class Signals:
             self._signal(listing, _lastmod(listing))
             return (listing is not None or self.probes) and self._take()
         self._compare(document, listing)
+        if self.site.left and url not in self.site.left and (is_known or url in self.site.hung):
+            return False  # it would take the time of those again; others that are not known may lead to them
         if url in self.due:
             return True
         if document.complete and not is_known and not document.was_rescoped:
@@ -386,6 +415,7 @@ class Signals:
 
     def on_request(self, url: str) -> None:
         """Counts a request: of a document, robots.txt, a redirect, another try."""
+        self.requested.add(url)
         self.site.schedule.requests_made(self.site.domain, 1, self.now)
 
     def _take(self) -> bool:

@@ -260,8 +260,8 @@ class Watcher:
             site.visiting_since = None
             self.feed.notify()
         now = self._now()
-        site.end_visit(visit, now, random.random())  # noqa: S311 - spreads visits, guards nothing
-        documents = site.learn(visit, signals, due, now) if visit.has_ended and not site.failures else {}
+        learns = site.end_visit(visit, now, random.random())  # noqa: S311 - spreads visits, guards nothing
+        documents = site.learn(visit, signals, due, now) if learns else {}
         self._count(visit, now)
         if self.plan.on_visit is not None:
             self.plan.on_visit(site, visit)

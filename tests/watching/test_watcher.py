@@ -335,6 +335,78 @@ def test_a_visit_that_is_out_of_time_is_a_failed_one(tmp_path: Path, web: Memory
     run(main())
 
 
+def slow_site(web: MemoryWeb, silent: range, children: int = 8) -> list[str]:
+    """A site with an index, of whose children some never answer; all children."""
+    urls = [f"https://a.test/{number}.xml" for number in range(children)]
+    web.pages[ROBOTS] = f"Sitemap: {INDEX}\n".encode()
+    web.pages[INDEX] = index(dict.fromkeys(urls))
+    web.pages.update({url: urlset(f"{url}/page") for url in urls})
+    web.silent.update(urls[number] for number in silent)
+    return urls
+
+
+def test_what_a_visit_has_read_until_its_time_was_over_counts(
+    tmp_path: Path, web: MemoryWeb, clock: VirtualClock
+) -> None:
+    """Its documents are known, with their next looks, also those that it had no time for; pings of them, too."""
+
+    async def main() -> None:
+        children = slow_site(web, range(3, 7))
+        async with watching(tmp_path / "s.db", web, clock, budget=3_600, limits=Limits(site_seconds=0.3)) as watch:
+            await watch.run(minutes=1)
+            totals = await watch.watcher.totals()
+            assert (totals.documents, totals.urls) == (9, 3)
+            assert children[7] not in [url for _, url in web.requests]
+            assert all([await watch.watcher.knows(url) for url in (INDEX, *children)])
+            (status,) = (await watch.watcher.sites(SiteQuery())).sites
+            assert status.backoff_until is not None
+            pinged_at = clock.now
+            web.silent.clear()
+            await watch.watcher.ping(Ping(children[0], clock.now, known=True))
+            await watch.run(minutes=7)
+            again = [url for at, url in web.requests if at > pinged_at]
+            assert min(at for at, _ in web.requests if at > pinged_at) >= status.backoff_until
+            assert {*again[:6]} == {children[0], *children[3:]}
+            assert len(await watch.changes()) == 8
+        async with watching(tmp_path / "s.db", web, clock, budget=3_600) as watch:
+            assert (await watch.watcher.totals()).documents == 9
+
+    run(main())
+
+
+def test_the_next_visit_is_for_what_the_last_one_had_no_time_for(
+    tmp_path: Path, web: MemoryWeb, clock: VirtualClock
+) -> None:
+    """Also where all documents are due again; those that never answer are not waited for each time."""
+
+    async def main() -> None:
+        children = slow_site(web, range(4, 8), 12)
+        visits: list[tuple[datetime, int]] = []
+        note = lambda site, visit: visits.append((clock.now, site.failures))  # noqa: E731
+        limits = Limits(site_seconds=0.3)
+        async with watching(
+            tmp_path / "s.db", web, clock, budget=36_000, host_budget=36_000, limits=limits, on_visit=note
+        ) as watch:
+            await watch.run(minutes=1)
+            assert {*web.requested()} == {url.partition("//")[2] for url in (ROBOTS, INDEX, *children[:8])}
+            for number in range(4):
+                web.pages[children[number]] = urlset(f"https://a.test/later/{number}")
+            began = await watch.run(minutes=7)
+            assert [url for at, url in web.requests if at >= began] == children[4:8]  # these have a second try
+            began = await watch.run(minutes=14)
+            again = [url for at, url in web.requests if at >= began]
+            assert {*again} >= {*children[8:]}
+            await watch.run(hours=1)
+            assert {loc for _, loc in await watch.changes() if "later" in loc} == {
+                f"a.test/later/{number}" for number in range(4)
+            }
+            assert max(failures for _, failures in visits[2:]) == 1
+            gaps = [(later - earlier).total_seconds() for (earlier, _), (later, _) in pairwise(visits[2:])]
+            assert max(gaps) <= 300 * 1.25 + 60
+
+    run(main())
+
+
 def test_a_robots_txt_behind_a_cookie_is_stored_without_its_redirect(
     tmp_path: Path, web: MemoryWeb, clock: VirtualClock
 ) -> None:
