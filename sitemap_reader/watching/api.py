@@ -34,7 +34,7 @@ from .tasks import first_of
 from .watcher import KEEP_LOG, SITES_AT_ONCE, Watcher, WatchPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
     from datetime import timedelta
 
     from ..client.targets import Target
@@ -222,6 +222,7 @@ class WatchStream:
         self._sinks = sinks
         self._loop_sink = _LoopSink(watcher, name)
         self._bridge = Bridge(self._run, stop=self._stop)
+        self._in_use = threading.Lock()  # by the loop, or by run()
         self._changes = self._read()
 
     def __enter__(self) -> Self:
@@ -236,10 +237,10 @@ class WatchStream:
     def run(self) -> None:
         """Delivers changes to the sinks until close() is called, in another thread or by a signal handler.
 
-        KeyboardInterrupt ends it in the same order, and is raised.
+        KeyboardInterrupt ends it in the same order, and is raised. UsageError during another run(), or a loop.
         """
-        with closing(self._bridge):
-            for _ in self._bridge.batches(lambda: None):
+        with closing(self._entries()) as entries:
+            for _ in entries:
                 pass
 
     def close(self) -> None:
@@ -259,12 +260,22 @@ class WatchStream:
 
     def _read(self) -> Iterator[WatchedChange]:
         self._loop_sink.is_used = True
-        with closing(self._bridge):
-            for lines in self._bridge.batches(lambda: None):
-                yield from self._loop_sink.changes(lines)  # type: ignore[arg-type]
+        with closing(self._entries()) as entries:
+            for lines in entries:
+                yield from self._loop_sink.changes(lines)
                 if self._loop_sink.has_ended:
                     return
                 self._bridge.call(self._loop_sink.confirm)
+
+    def _entries(self) -> Generator[Any, None, None]:
+        """What the thread passes on, for one reader at a time: a second thread would use the same state."""
+        if not self._in_use.acquire(blocking=False):
+            raise UsageError("this watch is under way, in a loop or by run(): call watch() for another one")
+        try:
+            with closing(self._bridge):
+                yield from self._bridge.batches(lambda: None)
+        finally:
+            self._in_use.release()
 
     async def _run(self, put: Callable[[Any], Awaitable[None]]) -> None:
         self._loop_sink.put = put

@@ -128,6 +128,23 @@ def test_run_ends_at_once_after_close(watch: Watch) -> None:
     assert list(stream) == []
 
 
+def test_a_watch_that_is_under_way_is_not_run_a_second_time(watch: Watch, tmp_path: Path) -> None:
+    stream = watch(sinks=[sink := SlowSink(tmp_path / "s.db")])
+    running = threading.Thread(target=stream.run)
+    running.start()
+    assert sink.has_begun.wait(20)
+    for again in (stream.run, lambda: list(stream)):
+        with pytest.raises(sr.UsageError, match="this watch is under way"):
+            again()
+    stream.close()
+    running.join(1)
+    assert not running.is_alive()
+    assert sink.is_closed
+    assert not is_locked(tmp_path / "s.db")
+    assert not [each for each in threading.enumerate() if each.name.startswith("sitemap-reader")]
+    stream.run()  # after close() it returns
+
+
 def test_a_sink_may_close_the_stream_and_the_watch_ends_in_order(watch: Watch, tmp_path: Path) -> None:
     class Closing(SlowSink):
         async def deliver(self, entry: Any) -> None:
