@@ -231,7 +231,7 @@ def sync(**arguments: Any) -> Exit:
 @options.changed_on
 @options.url_patterns
 @options.extras
-@network_options.harvest_network
+@network_options.watch_network
 def watch(**arguments: Any) -> Exit:
     """Watch sites, and report changes soon after they happen.
 

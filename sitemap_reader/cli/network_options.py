@@ -213,8 +213,9 @@ def _network(decorators: Iterable[Callable[[Any], Any]]) -> Callable[[Callable[.
     return decorate
 
 
-# harvest reads many sites at once in other processes: these options have no meaning there, or another name.
+# watch and harvest read many sites at once: these options have no meaning there, or, in harvest, another name.
 network = _network(_NETWORK)
+watch_network = _network([each for each in _NETWORK if each not in (_CONCURRENCY, _RECORD, _MAP)])
 harvest_network = _network([each for each in _NETWORK if each not in (_CONCURRENCY, _SITE_SECONDS, _RECORD, _MAP)])
 
 

@@ -52,6 +52,16 @@ def lines_of(process: subprocess.Popen[str], number: int) -> list[dict[str, obje
     return [json.loads(process.stdout.readline()) for _ in range(number)]
 
 
+def test_a_visit_ends_after_site_seconds(tmp_path: Path) -> None:
+    with site("a") as server:
+        server.pages["/robots.txt"] = 200, {}, f"User-agent: *\nCrawl-delay: 20\nSitemap: {server.url}/s.xml\n".encode()
+        with watching(f"{server.url}/", "--state", tmp_path / "s.db", "-v", "--site-seconds", "0.5") as process:
+            assert process.stderr is not None
+            lines = [process.stderr.readline() for _ in range(2)]
+    assert "1 request, fails, 1. time" in lines[1]
+    assert "after 0.5 s of waiting" in lines[1]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_watch(tmp_path: Path, number: signal.Signals) -> None:
     with site("a", "b") as server, watching(f"{server.url}/", "--state", tmp_path / "s.db", "-v") as process:
