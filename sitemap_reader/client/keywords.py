@@ -363,11 +363,12 @@ def check_is_called(name: str, value: object) -> None:
     """UsageError for an async function: it is called as any other, and what it returns is never awaited."""
     while isinstance(value, partial):
         value = value.func
-    if any(map(_is_async, (value, getattr(value, "__call__", None)))):  # noqa: B004 - not whether it can be called
+    if any(map(is_async, (value, getattr(value, "__call__", None)))):  # noqa: B004 - not whether it can be called
         raise UsageError(f"{name} is called, and not awaited: give a function made by def, not by async def")
 
 
-def _is_async(function: object) -> bool:
+def is_async(function: object) -> bool:
+    """Whether a function is made by async def, as far as can be seen; one that returns an awaitable may be another."""
     return iscoroutinefunction(function) or isasyncgenfunction(function)
 
 

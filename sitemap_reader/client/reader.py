@@ -28,7 +28,7 @@ from ..pipeline.pacing import Pacing
 from ..pipeline.page_fetcher import PageFetcher
 from ..serialize.jsonl import COMPARED
 from ..version import __version__
-from .keywords import CHANGES_KEYWORDS, QueryOptions, ReaderOptions, SyncOptions, checked_keywords
+from .keywords import CHANGES_KEYWORDS, QueryOptions, ReaderOptions, SyncOptions, checked_keywords, is_async
 from .progressbar import ProgressBar
 from .query import UrlQuery, check_choice, check_positive, check_seconds
 from .streams import AsyncStream, ChangeRun, CrawlRun
@@ -341,6 +341,10 @@ def _checked_fetcher(fetcher: Fetcher) -> Fetcher:
     if not callable(getattr(fetcher, "fetch", None)):
         needed = "a method fetch(url, headers), an async context manager that gives a Response: see sr.fetch.Fetcher"
         raise UsageError(f"a fetcher has {needed}; this {type(fetcher).__name__} has none")
+    if is_async(fetcher.fetch):
+        raise UsageError(
+            f"{type(fetcher).__name__}.fetch needs @asynccontextmanager: `async with` uses what it returns"
+        )
     return fetcher
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from inspect import isroutine, unwrap
 from typing import TYPE_CHECKING
 
+from ..client.keywords import is_async
 from ..model.errors import UsageError
 from .file_sink import FileSink, StdoutSink
 from .redis_streams import RedisStreamSink
@@ -74,5 +76,14 @@ def _sink_of(value: object) -> Sink:
         return sink_for(os.fspath(value))
     is_sink = callable(getattr(value, "deliver", None)) and callable(getattr(value, "close", None))
     if is_sink and not isinstance(value, type) and isinstance(getattr(value, "name", None), str):
+        _check_is_awaited(value, "deliver")
+        _check_is_awaited(value, "close")
         return value  # type: ignore[return-value]  # checked
     raise UsageError(f"sinks: {value!r:.60} is none; give {_FORMS}, or an object with name, deliver() and close()")
+
+
+def _check_is_awaited(sink: object, name: str) -> None:
+    """UsageError for a method made by def, unless it wraps an async one: what it returns would be awaited."""
+    method = getattr(sink, name)
+    if isroutine(method) and not is_async(unwrap(method)):
+        raise UsageError(f"sinks: {name}() of {sink!r:.60} is awaited: make it by async def, not by def")

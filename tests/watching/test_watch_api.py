@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import os
 import signal
 import subprocess
@@ -471,12 +472,50 @@ def test_one_sink_may_stand_for_a_list(watch: Watch, tmp_path: Path) -> None:
     assert (tmp_path / "one.jsonl").read_bytes().count(b"\n") == URLS
 
 
+class PlainDeliver(ListSink):
+    def deliver(self, entry: Any) -> None:  # type: ignore[override]
+        pass
+
+
+class PlainClose(ListSink):
+    def close(self) -> None:  # type: ignore[override]
+        pass
+
+
+class WrappedDeliver(ListSink):
+    """As by a decorator for functions of both kinds."""
+
+    @functools.wraps(ListSink.deliver)
+    def deliver(self, entry: Any) -> Any:
+        return super().deliver(entry)
+
+
+class AsyncFetch:
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> None:
+        pass
+
+
+class GeneratorFetch:
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[None]:
+        yield
+
+
+def test_a_sink_may_wrap_an_async_function(watch: Watch) -> None:
+    with watch(sinks=[sink := WrappedDeliver()]) as changes:
+        seqs_until(changes, 3)
+    assert sink.received == [*range(1, URLS + 1)]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"sinks": [object()]}, "sinks: <object .* is none; give a path, - for stdout"),
         ({"sinks": [ListSink]}, "sinks: <class .* is none"),
         ({"sinks": None}, "sinks: None is none"),
+        ({"sinks": [PlainDeliver()]}, r"deliver\(\) of <.* is awaited: make it by async def"),
+        ({"sinks": [PlainClose()]}, r"close\(\) of <.* is awaited: make it by async def"),
+        ({"fetcher": AsyncFetch()}, "fetch needs @asynccontextmanager"),
+        ({"fetcher": GeneratorFetch()}, "fetch needs @asynccontextmanager"),
         ({"sinks": ["ftp://a.example/"]}, "cannot be delivered to ftp"),
         ({"sinks": [ListSink(), ListSink()]}, "two have the name 'list'"),
         ({"sinks": [ListSink(name="python")]}, "two have the name 'python'"),
