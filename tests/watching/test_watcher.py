@@ -640,10 +640,10 @@ def test_how_often_pings_were_right_is_known_after_a_restart(
             for _ in range(8):  # without a change
                 await watch.watcher.ping(Ping(TWO, clock.now, known=True))
                 await watch.run(hours=6)
-            before = watch.watcher.watched[0].schedule.source(("ping", "a.test")).precision
+            before = watch.watcher.watched[0].schedule.source(("ping", "https://a.test/")).precision
             assert before < 0.2
         async with watching(tmp_path / "s.db", web, clock) as watch:
-            record = watch.watcher.watched[0].schedule.source(("ping", "a.test"))
+            record = watch.watcher.watched[0].schedule.source(("ping", "https://a.test/"))
             assert record.precision == pytest.approx(before)
 
     run(main())
