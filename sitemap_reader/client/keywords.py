@@ -7,11 +7,12 @@ UsageError for values of a wrong type.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import cache, partial, wraps
-from inspect import Parameter, cleandoc, isasyncgenfunction, iscoroutinefunction, signature
+from inspect import Parameter, cleandoc, isasyncgenfunction, isawaitable, iscoroutine, iscoroutinefunction, signature
 from textwrap import fill
 from types import NoneType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypedDict, TypeVar
@@ -269,6 +270,7 @@ CHANGES_KEYWORDS: Mapping[str, tuple[str, str]] = {
 
 # Keyword -> the types of its values, and what to give. Other keywords are checked where they are used.
 _FUNCTIONS = "on_outcome on_item on_progress on_document on_checked on_occurrence on_wait stop clock feed_fallback"
+_CALLED = frozenset({*_FUNCTIONS.split(), "follow"})
 _FILES = "cacert crawl baseline_crawl known save_checks"
 _VALUES: Mapping[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(_FUNCTIONS.split(), ((Callable, NoneType), "a function")),  # type: ignore[arg-type]
@@ -348,6 +350,8 @@ def checked_keywords(
                 if not isinstance(value, types):
                     raise UsageError(f"{name} is {wanted}, not {value!r:.60}")
                 check_is_called(name, value)
+                if name in _CALLED and callable(value):
+                    kwargs[name] = CheckedCallback.of(name, value)
             return function(*args, **kwargs)
 
         expanded = [_parameter(name, kind, meanings) for name, kind in passed_on.items()]
@@ -364,7 +368,36 @@ def check_is_called(name: str, value: object) -> None:
     while isinstance(value, partial):
         value = value.func
     if any(map(is_async, (value, getattr(value, "__call__", None)))):  # noqa: B004 - not whether it can be called
-        raise UsageError(f"{name} is called, and not awaited: give a function made by def, not by async def")
+        raise _not_awaited(name)
+
+
+@attrs.frozen
+class CheckedCallback:
+    """A callback that looks like any other and may return what has to be awaited: UsageError at the first such call.
+
+    As `lambda ref: wanted(ref)` does if `wanted` is made by async def, and many decorators around such functions do.
+    """
+
+    _name: str
+    _function: Callable[..., Any]
+
+    @classmethod
+    def of(cls, name: str, function: Callable[..., Any]) -> CheckedCallback:
+        return function if isinstance(function, cls) else cls(name, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        result = self._function(*args, **kwargs)
+        if not isawaitable(result):
+            return result
+        if self._name.startswith("on_") and asyncio.isfuture(result):
+            return None  # a task: it runs by itself, and no result of this callback is used
+        if iscoroutine(result):
+            result.close()  # otherwise Python warns that it was never awaited
+        raise _not_awaited(self._name)
+
+
+def _not_awaited(name: str) -> UsageError:
+    return UsageError(f"{name} is called, and not awaited: give a function made by def, not by async def")
 
 
 def is_async(function: object) -> bool:

@@ -9,7 +9,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from ..model.errors import SitemapReaderError
+from ..model.errors import SitemapReaderError, UsageError
 from .document_parser import take_batch
 from .feedparser_process import CANCELLED
 from .thread_pool import ThreadPool
@@ -76,6 +76,8 @@ async def run_fallback(fallback: FeedFallback, body: bytes, url: str | None, *, 
     context.run(CANCELLED.set, cancelled)
     try:
         return await thread.run(context.run, partial(fallback, body, url, limits=limits))
+    except UsageError:
+        raise  # a mistake of the caller, and no failure to read this feed
     except SitemapReaderError as error:
         return error
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -285,3 +285,82 @@ def test_an_async_callback_is_a_usage_error_everywhere(tmp_path: Path) -> None:
                     reader.urls(SHOP, **{keyword: returns_false})
 
     asyncio.run(main())
+
+
+def wrapped(function: Any) -> Any:
+    """As many decorators do: the result is still to be awaited."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    return call
+
+
+async def is_never_awaited(*args: object, **kwargs: object) -> bool:
+    return False
+
+
+HIDDEN = {
+    "lambda": lambda *args, **kwargs: is_never_awaited(*args, **kwargs),
+    "wraps": wrapped(is_never_awaited),
+    "object": wrapped(AsyncCallable().method),
+}
+BROKEN_FEED = b"<channel><item><link>https://a.example/1</link></item></channel>"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("function", HIDDEN.values(), ids=HIDDEN)
+@pytest.mark.parametrize("keyword", ["follow", "on_outcome", "on_item", "on_progress"])
+def test_a_callback_whose_result_has_to_be_awaited_is_a_usage_error(keyword: str, function: Any) -> None:
+    with pytest.raises(sr.UsageError, match=f"^{keyword} is called, and not awaited: give a function made by def"):
+        list(sr.urls(SHOP, **{keyword: function}))
+
+    async def main() -> None:
+        async with sr.SitemapReader() as reader, reader.urls(SHOP, **{keyword: function}) as urls:
+            async for _ in urls:
+                pass
+
+    with pytest.raises(sr.UsageError, match=f"^{keyword} is called, and not awaited"):
+        asyncio.run(main())
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_callback_whose_result_has_to_be_awaited_is_a_usage_error_everywhere(tmp_path: Path) -> None:
+    function: Any = HIDDEN["wraps"]
+    feed = tmp_path / "feed.xml"
+    feed.write_bytes(BROKEN_FEED)
+    reads: list[tuple[str, Callable[[], Any]]] = [
+        ("follow", lambda: list(sr.changes(SHOP, state=tmp_path / "a.db", follow=function))),
+        ("on_document", lambda: list(sr.changes(SHOP, state=tmp_path / "b.db", on_document=function))),
+        ("clock", lambda: sr.changes(SHOP, state=tmp_path / "c.db", clock=function)),
+        ("on_item", lambda: sr.discover(SHOP, on_item=function)),
+        ("on_occurrence", lambda: sr.audit(SHOP, on_occurrence=function)),
+        ("on_checked", lambda: sr.audit(SHOP, check_urls=2, on_checked=function)),
+        ("stop", lambda: sr.audit(SHOP, stop=function)),
+        ("feed_fallback", lambda: list(sr.urls(feed, base="https://a.example", feed_fallback=function))),
+    ]
+    for keyword, read in reads:
+        with pytest.raises(sr.UsageError, match=f"^{keyword} is called, and not awaited"):
+            read()
+
+
+def test_a_callback_may_start_a_task() -> None:
+    found: list[object] = []
+
+    async def keep(outcome: object) -> None:
+        found.append(outcome)
+
+    async def main() -> int:
+        tasks: list[Any] = []
+
+        def start(outcome: object) -> Any:
+            tasks.append(asyncio.create_task(keep(outcome)))
+            return tasks[-1]
+
+        async with sr.SitemapReader() as reader, reader.urls(SHOP, on_outcome=start) as urls:
+            assert sum([1 async for _ in urls]) == 640
+        await asyncio.gather(*tasks)
+        return len(urls.outcomes)
+
+    assert asyncio.run(main()) == len(found) > 0
