@@ -210,9 +210,14 @@ class Frontier:
         return self.take()
 
     def report_unread(self, problem: Problem) -> None:
-        """Adds the candidates that have not ended, with the problem that kept them, to what the discovery found."""
-        for document in self._documents:
-            if document.outcome is None and not document.is_probe:
+        """Adds what has not ended, with the problem that kept it, to what the discovery found.
+
+        A robots.txt, and a probe unless its host has refused others, are listed as where they fail.
+        """
+        robots = (self._hosts.for_url(site.origin).robots_txt for site in self.sites)
+        for document in dict.fromkeys([*filter(None, robots), *self._documents]):
+            is_reported = document.is_probe and self._hosts.for_url(document.original_url).is_blocked
+            if document.outcome is None and not is_reported:
                 unread = Outcome(url=document.original_url, why=document.why, samples=(problem,))
                 for site in document.sites:
                     site.report_candidate(unread)
