@@ -108,7 +108,7 @@ class _Sync:
 
     def _report_suspended(self, site: str | None, summary: Summary) -> None:
         count = summary.failed + summary.incomplete
-        what = count_of(count, "sitemap") if count else "robots.txt"
+        what = count_of(count, "sitemap") if count else "the rest of the site" if summary.stopped else "robots.txt"
         whole = " whole" if summary.incomplete else ""
         self.console.note(f"removals suspended{f' for {site}' if site else ''}: {what} could not be read{whole}")
 

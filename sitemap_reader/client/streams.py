@@ -228,7 +228,7 @@ class StreamInfo:
 
     @property
     def removals_suspended(self) -> bool:
-        """Whether changes() left removals undecided, as a document could not be read whole."""
+        """Whether changes() left removals undecided, as a document could not be read whole, or the time was over."""
         return self._run.removals_suspended
 
     def raise_for_partial(self) -> None:
@@ -414,7 +414,10 @@ class ChangeRun(CrawlRun):
 
     def last_change_pieces(self) -> Iterator[ChangePiece]:
         """The changes that are known at the end only: removals. None where the time for the site was over before."""
-        return iter(()) if self.crawl.over_time else self.state_sync.finish(self._record_problem)
+        if not self.crawl.over_time:
+            return self.state_sync.finish(self._record_problem)
+        self.state_sync.suspend_removals()
+        return iter(())
 
     def pieces(self, batch: Batch) -> Iterator[Iterable[Change]]:
         """change_pieces() as changes."""

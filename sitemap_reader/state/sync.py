@@ -250,11 +250,15 @@ class StateSync:
 
     # --- at the end of the crawl ---
 
+    def suspend_removals(self) -> None:
+        """Decides on no removal: the crawl has not come to its end, or some of what it read is not known."""
+        self.removals_suspended = self._was_known
+
     def _settle_documents(self, note: Callable[[Problem], None]) -> bool:
         """Deletes documents that are gone for good. Returns whether the state of all others is known for certain."""
         is_unknown = not self._all_read or self._documents.any_failed()
         if is_unknown or self._documents.any_missing_of(self._hidden_robots):
-            self.removals_suspended = self._was_known
+            self.suspend_removals()
             return False  # a missing URL may be listed in a document that could not be read
         vanished = [*self._documents.vanished()]
         self._documents.mark_missing()

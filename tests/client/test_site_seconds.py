@@ -116,18 +116,18 @@ def test_changes_commits_no_unfinished_document_and_removes_nothing(
     state, slow = tmp_path / "state.db", site.pages["/slow.xml"]
     site.pages["/slow.xml"] = (200, XML, urlset("/slow", "/old"))
     first, changes = changes_of(site, state, is_async=is_async)
-    assert (len(first), changes.complete) == (5, True)
+    assert (len(first), changes.complete, changes.removals_suspended) == (5, True, False)
     site.pages["/slow.xml"] = slow
     site.pages["/a.xml"] = (200, XML, urlset("/1", "/4"))  # 2 and 3 are gone
     found, changes = changes_of(site, state, is_async=is_async, limits=LIMITS)
-    assert (found, changes.complete) == ([("new", "/4")], False)
+    assert (found, changes.complete, changes.removals_suspended) == ([("new", "/4")], False, True)
     with pytest.raises(sr.PartialRead, match=STOPPED):
         changes.raise_for_partial()
     with sr.state.State(state) as stored:
         assert [run.complete for run in stored.runs()].count(True) == 1
     site.pages["/slow.xml"] = (200, XML, urlset("/slow", "/new"))
     found, changes = changes_of(site, state, is_async=is_async)
-    assert changes.complete
+    assert (changes.complete, changes.removals_suspended) == (True, False)
     assert sorted(found) == [("new", "/new"), ("removed", "/2"), ("removed", "/3"), ("removed", "/old")]
 
 
@@ -155,6 +155,29 @@ def test_discover_lists_what_it_had_no_time_to_read(site: SiteServer) -> None:
         f"{site.url}/slow.xml": f"S16 {WHY}",
     }
     assert [item.message for item in items if isinstance(item, sr.Problem) and item.code == "S16"] == [WHY]
+
+
+@pytest.mark.parametrize("path", ["/robots.txt", "/sitemap.xml"])
+def test_discover_lists_what_the_search_for_sitemaps_was_waiting_for(site: SiteServer, path: str) -> None:
+    site.pages = {"/robots.txt": (404, {}, b""), path: cut(b"")}
+    for target in (site.url, site.url.replace("http:", "https:").removeprefix("https://")):
+        found = sr.discover(target, allow_private=True, limits=LIMITS)
+        assert [(each.url, each.problem) for each in found] == [(f"{site.url}{path}", f"S16 {WHY}")]
+
+
+def test_discover_does_not_list_a_second_path_of_a_host_that_refused_one(site: SiteServer) -> None:
+    refused = (403, {}, b"")
+    site.pages = {"/robots.txt": (404, {}, b""), "/sitemap.xml": refused, "/sitemap_index.xml": cut(b"")}
+    found = sr.discover(site.url, allow_private=True, limits=LIMITS)
+    assert [each.url for each in found] == [f"{site.url}/sitemap.xml"]
+
+
+def test_sync_says_that_it_removes_nothing(site: SiteServer, tmp_path: Path) -> None:
+    slow, state = site.pages.pop("/slow.xml"), tmp_path / "s.db"
+    assert run("sync", site.url, "--state", state).exit_code == 3
+    site.pages["/slow.xml"] = slow
+    result = run("sync", site.url, "--state", state)
+    assert "removals suspended: the rest of the site could not be read" in result.stderr.splitlines()
 
 
 def run(*arguments: str | Path) -> Any:
