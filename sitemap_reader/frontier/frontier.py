@@ -348,8 +348,10 @@ class Frontier:
         request = document.request
         if failed.of_proxy:
             is_first, skipped = self._hosts.skips_all is None, attrs.evolve(failed, severity="info")
+            if is_first:  # the reason is reported once, whatever it was that was requested
+                self._events.report_probe(document)
             self._hosts.skip_all(skipped)
-            self._fail(document, failed if is_first else skipped)  # the reason is reported once
+            self._fail(document, failed if is_first else skipped)
         elif document.is_robots and document.status is None and any(site.other_origins for site in document.sites):
             self._policy.request_at_next_origin(document, failed)
             for alias in document.aliases:

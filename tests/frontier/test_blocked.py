@@ -6,7 +6,7 @@ import re
 
 import attrs
 import pytest
-from simulated import INDEX, MAP, REFUSED, ROBOTS, SITE, Pages, Reply, index, names, urlset, walk
+from simulated import INDEX, MAP, REFUSED, ROBOTS, SITE, Pages, Reply, Walk, index, names, urlset, walk
 
 from sitemap_reader.client.summary import SummaryBuilder
 from sitemap_reader.frontier.document_request import Failed
@@ -107,6 +107,38 @@ def test_refusal_of_the_proxy_ends_all_requests_and_is_reported_once(place: str)
         assert len([line for line in reported if line.startswith("error")]) == 1
         assert isinstance(ledger.verdict(target), NothingReadable)
         assert not ledger.complete
+
+
+def errors_and_notes(seen: Walk) -> list[int]:
+    """How many problems are errors, and how many notices."""
+    severities = [each.severity for each in seen.reported if isinstance(each, Problem)]
+    return [severities.count("error"), severities.count("info")]
+
+
+@pytest.mark.parametrize("concurrency", [1, 2, 16])
+def test_refusal_of_the_proxy_is_one_error_wherever_it_comes(concurrency: int) -> None:
+    maps = [f"{SITE}/{number}.xml" for number in range(8)]
+    pages: Pages = {ROBOTS: names(*maps), **dict.fromkeys(maps, OF_PROXY)}
+    assert errors_and_notes(walk(SITE, pages, concurrency=concurrency, per_host=4)) == [1, 7]
+    for pages in ({ROBOTS: OF_PROXY}, {ROBOTS: "User-agent: *", MAP: OF_PROXY}, {ROBOTS: OF_PROXY, MAP: OF_PROXY}):
+        for target in (MAP, MAP.replace("https", "http")):
+            place = target.removesuffix("/sitemap.xml")
+            there: Pages = {url.replace(SITE, place): reply for url, reply in pages.items()}
+            for obeys in (True, False):
+                seen = walk(target, there, concurrency=concurrency, obey_robots=obeys)
+                assert errors_and_notes(seen)[0] == 1
+                assert not seen.outcomes[target].complete
+
+
+def test_refusal_of_the_proxy_is_an_error_also_of_what_is_else_not_reported() -> None:
+    """The robots.txt of a host that is only asked what it names, and a path of a host that refused another."""
+    cdn = "https://cdn.shop.example"
+    pages: Pages = {ROBOTS: names(MAP), MAP: urlset(f"{cdn}/1"), f"{cdn}/robots.txt": OF_PROXY}
+    assert errors_and_notes(walk(SITE, pages)) == [1, 0]
+    blocked: Pages = {ROBOTS: "User-agent: *", PATHS[0]: 403, PATHS[1]: OF_PROXY}
+    seen = walk(SITE, blocked)
+    assert errors_and_notes(seen) == [2, 0]
+    assert seen.problem("F04").sitemap == PATHS[1]
 
 
 @pytest.mark.parametrize("place", [ROBOTS, MAP])
