@@ -5,11 +5,13 @@ sync_api.py has the same for callers without an event loop. Configures no loggin
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
+from weakref import WeakSet
 
 import attrs
 
@@ -119,6 +121,7 @@ class SitemapReader:
             limits=limits,
         )
         self._pacing = Pacing(self._plan)
+        self._crawls: WeakSet[Crawl] = WeakSet()
         self._network = AiohttpFetcher(
             user_agent=user_agent,
             limits=limits,
@@ -146,7 +149,11 @@ class SitemapReader:
         await self.close()
 
     async def close(self) -> None:
-        """Closes the connections; a session of your own stays open."""
+        """Ends the streams, which are not complete then, and closes the connections; a session of your own stays open.
+
+        A stream that is made later opens connections again, and closes them at its end.
+        """
+        await asyncio.gather(*(crawl.stop() for crawl in [*self._crawls]))
         await self._network.close()
 
     @checked_keywords(QueryOptions, elsewhere=_READER_KEYWORDS)
@@ -191,6 +198,8 @@ class SitemapReader:
                 for item in batch:
                     if on_item and not isinstance(item, UrlBatch):  # there are none
                         on_item(item)
+        if crawl.is_stopped:
+            raise UsageError("the reader was closed before it had found the sitemaps")
         if crawl.over_time:
             crawl.frontier.report_unread(crawl.over_time)
         return [candidate for site in crawl.frontier.sites for candidate in site.candidates]
@@ -308,7 +317,7 @@ class SitemapReader:
         fetcher = wrap(target.replay or network)
         if self._record is not None:
             fetcher = recorder(fetcher, self._record, target)
-        return Crawl(
+        crawl = Crawl(
             frontier(seeds, plan),
             fetcher,
             extras=self._extras,
@@ -320,6 +329,8 @@ class SitemapReader:
             shared_executor=executor,
             pacing=None if target.replay else self._pacing,
         )
+        self._crawls.add(crawl)
+        return crawl
 
     def _mapped(self, target: Target) -> tuple[tuple[Seed, ...], Fetcher]:
         """The seeds, and the fetcher for requests: both of the mapped hosts, if some are."""

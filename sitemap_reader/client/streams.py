@@ -79,7 +79,7 @@ class CrawlRun:
     @property
     def is_stopped(self) -> bool:
         """Whether it has not come to its end, nor to its `limit`."""
-        is_at_end = self.has_ended and self.crawl.over_time is None
+        is_at_end = self.has_ended and not self.crawl.is_cut
         return not (is_at_end or self.summary_builder.is_full)
 
     @property
@@ -184,7 +184,7 @@ class CrawlRun:
         self.has_ended = True
         self.report_progress()
         verdict = self.verdict()
-        if verdict is not None:
+        if verdict is not None and not self.crawl.is_stopped:
             raise verdict
 
 
@@ -413,8 +413,8 @@ class ChangeRun(CrawlRun):
         self.report_progress()
 
     def last_change_pieces(self) -> Iterator[ChangePiece]:
-        """The changes that are known at the end only: removals. None where the time for the site was over before."""
-        if not self.crawl.over_time:
+        """The changes that are known at the end only: removals. None where the crawl was cut before."""
+        if not self.crawl.is_cut:
             return self.state_sync.finish(self._record_problem)
         self.state_sync.suspend_removals()
         return iter(())

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
     import aiohttp
 
+OTHER_LOOP = "a reader belongs to the event loop that it was first used on: make one for each loop"
+
 _HTTP_URL = re.compile(r"(?P<scheme>[^:/?#]*):(?://(?:[^/?#]*@)?(?P<host>[^/?#]+)(?P<rest>[^#]*))?")
 _PROXY = re.compile(r"https?://(?:[^/?#@\s]*@)?(?:\[[0-9a-f:.]+\]|[^/?#@\s:\[\]]+)(?::\d{1,5})?/?", re.IGNORECASE)
 _PORT = re.compile(r":\d+$")
@@ -210,7 +212,7 @@ class AiohttpFetcher:
         )
         session = self._session or self._open_session()
         if self._owns_session and self._session_loop is not asyncio.get_running_loop():
-            raise UsageError("a reader belongs to the event loop that it was first used on: make one for each loop")
+            raise UsageError(OTHER_LOOP)
         request_headers = CIMultiDict({"Accept-Encoding": "gzip", "User-Agent": self._user_agent})
         request_headers.update(headers)  # whatever the case of their names
         max_wire_bytes = _max_wire_bytes.set(self._limits.max_wire_bytes)

@@ -81,7 +81,9 @@ class Limits:
     max_index_depth: int = _limit(5, "indexes below each other")
     max_documents: int = _limit(100_000, "known ones, of one site")
     max_site_bytes: int = _limit(10 * GIB, "decoded, all documents together")
-    site_seconds: float = _limit(math.inf, "from its first request on, but for those in which the caller takes no more")
+    site_seconds: float = _limit(
+        math.inf, "from its first request on, but for those in which it waits for the caller or other streams"
+    )
     max_proof_hosts: int = _limit(100, "whose robots.txt is fetched only because an index or sitemap lists URLs there")
     max_robots_bytes: int = _limit(500 * KIB, "RFC 9309 2.5")
     max_robots_redirects: int = _limit(5, "RFC 9309 2.3.1.2")

@@ -33,7 +33,7 @@ from .timeouts import DocumentTimeouts, Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     from ..fetch.client import Fetcher, Response
     from ..fetch.request_headers import RequestHeaders
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ..model.records import Outcome
     from ..model.url_batch import BatchItem
     from ..parser.dialects.feed_fallback import FeedFallback
-    from .pacing import Pacing, Slot
+    from .pacing import Pacing, Slot, Waiting
 
 # How many batches may wait for the consumer.
 WAITING_BATCHES = 4
@@ -71,7 +71,7 @@ class Crawl:
     with one `pacing` share its slots.
 
     After Limits.site_seconds the crawl ends: requests are cancelled, their documents have no Outcome, and `over_time`
-    is the Problem that says so, its last item.
+    is the Problem that says so, its last item. By stop() it ends in the same way, without a Problem: `is_stopped`.
     """
 
     frontier: Frontier
@@ -87,6 +87,10 @@ class Crawl:
     _pacing: Pacing | None = None
     bytes_wire: int = attrs.field(default=0, init=False)
     over_time: Problem | None = attrs.field(default=None, init=False)
+    is_stopped: bool = attrs.field(default=False, init=False)
+    _stopping: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
+    _has_ended: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)  # all its requests
+    _loop: asyncio.AbstractEventLoop | None = attrs.field(default=None, init=False)  # on which they run
     _has_noted_withheld: bool = attrs.field(default=False, init=False)
     _executor: ParseExecutor = attrs.field(init=False)
     _put: Callable[[Batch], Awaitable[None]] = attrs.field(init=False)
@@ -130,24 +134,43 @@ class Crawl:
         """Runs the crawl to its end; `put` takes its batches, and may wait. Cancelling cancels requests."""
         self._put = put
         try:
-            await self._crawl()
+            with in_use(self._pacing):
+                await self._crawl()
         finally:
             if self._shared_executor is None:
                 await self._executor.close()
+
+    async def stop(self) -> None:
+        """Ends the crawl as at the end of its time, as its reader is closed; returns when its requests have ended."""
+        if self._has_ended.is_set() or self._loop not in (None, asyncio.get_running_loop()):
+            return
+        self.is_stopped = True
+        self._stopping.set()
+        if self._loop is not None:
+            await self._has_ended.wait()
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it ended before its end: the time was over, or its reader was closed."""
+        return self.is_stopped or self.over_time is not None
 
     async def _crawl(self) -> None:
         """Starts the requests that the frontier permits until it is done, or the time is over."""
         await self._emit(self._reported)
         self._watch.start()
+        self._loop = asyncio.get_running_loop()
         try:
             async with self._tasks:
                 deadline = self._tasks.create_task(self._end_in_time())
                 await self._start_all()
                 deadline.cancel()
-        except* _OverTime:
-            target = self.frontier.sites[0].seed.target if self.frontier.sites else None
-            message = f"after {self._most_seconds:g} s of waiting: reading stops here; {self._time_remedy}"
-            self.over_time = report("S16", message, sitemap=target)
+        except* _Cut:
+            if not self.is_stopped:
+                target = self.frontier.sites[0].seed.target if self.frontier.sites else None
+                message = f"after {self._most_seconds:g} s of waiting: reading stops here; {self._time_remedy}"
+                self.over_time = report("S16", message, sitemap=target)
+        finally:
+            self._has_ended.set()
         await self._emit_events()
         await self._emit([self.over_time] if self.over_time else ())
 
@@ -165,12 +188,12 @@ class Crawl:
                 await self._timer.wait(seconds, awaits_answers=frontier.awaits_answers)
 
     async def _end_in_time(self) -> None:
-        """Raises _OverTime, which cancels all requests, once the crawl has taken its time."""
-        if math.isinf(self._most_seconds):
-            return
-        while (left := self._most_seconds - self._watch.seconds) > 0:  # noqa: ASYNC110 - no event comes with the time
-            await asyncio.sleep(min(max(left, 0.01), _LOOK_SECONDS))
-        raise _OverTime
+        """Raises _Cut, which cancels all requests, once the crawl has taken its time or stop() was called."""
+        while (left := self._most_seconds - self._watch.look()) > 0 and not self.is_stopped:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if math.isinf(left) else min(max(left, 0.01), _LOOK_SECONDS)):
+                    await self._stopping.wait()
+        raise _Cut
 
     def abandon(self) -> Iterator[Batch]:
         """Ends the documents that wait, when nothing more is requested; the last items."""
@@ -202,8 +225,11 @@ class Crawl:
         return is_wanted
 
     async def _request(self, request: DocumentRequest) -> None:
-        async with slot_for(self._pacing, self.frontier.host(request.url), request.document) as slot:
-            await self._send(request, slot)
+        host, watch = self.frontier.host(request.url), self._watch
+        with watch.request():
+            async with slot_for(self._pacing, host, request.document, watch.waiting) as slot:
+                if not self.is_stopped:
+                    await self._send(request, slot)
 
     async def _send(self, request: DocumentRequest, slot: Slot | None) -> None:
         """Sends one request: its head and its end go to the frontier, its body through a DocumentParser."""
@@ -398,8 +424,8 @@ class CrawlBatches:
             await asyncio.gather(self._task, return_exceptions=True)
 
 
-class _OverTime(Exception):
-    """The time for the site is over."""
+class _Cut(Exception):
+    """The time for the site is over, or the reader was closed."""
 
 
 class CallbackError(Exception):
@@ -472,9 +498,16 @@ def failure_of(error: FetchError, timeouts: DocumentTimeouts) -> Failed:
     )
 
 
-def slot_for(pacing: Pacing | None, host: HostQueue, document: Document) -> AbstractAsyncContextManager[Slot | None]:
+def in_use(pacing: Pacing | None) -> AbstractContextManager[None]:
+    """A context around a crawl: UsageError while its reader is used on another event loop."""
+    return nullcontext() if pacing is None else pacing.in_use()
+
+
+def slot_for(
+    pacing: Pacing | None, host: HostQueue, document: Document, waiting: Waiting = nullcontext
+) -> AbstractAsyncContextManager[Slot | None]:
     """Waits for the slot of a request; None where there is no network to protect."""
-    return nullcontext() if pacing is None else pacing.slot(host, is_robots=document.is_robots)
+    return nullcontext() if pacing is None else pacing.slot(host, is_robots=document.is_robots, waiting=waiting)
 
 
 @asynccontextmanager

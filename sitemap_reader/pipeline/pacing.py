@@ -1,7 +1,8 @@
 """Pacing: the limits of one reader on its requests, over all its crawls: in flight, by host, delays and pauses.
 
 In: requests that the frontiers of the crawls permit. Out: a slot for each, by host in the order in which they came, and
-hosts in turn. A frontier keeps the same limits, but knows its own crawl alone. Waiting for a slot is no network time.
+hosts in turn. A frontier keeps the same limits, but knows its own crawl alone. Waiting for a slot is no network time,
+nor time of the site unless the host pauses: the frontier has waited for the delay of its own requests before.
 
 A request holds its slot until its response is read or left. Where a consumer takes nothing for a second, the slot is
 lent to other requests, as a stream that is not read would else stop all others of its reader. It is taken back before
@@ -12,22 +13,27 @@ from __future__ import annotations
 
 import asyncio
 import math
+import threading
 import time
 from collections import deque
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 import attrs
 
-from ..fetch.client import Response
+from ..fetch.client import OTHER_LOOP, Response
 from ..fetch.replay import AsyncChunks
 from ..frontier.host_queue import HostPace
+from ..model.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+    from contextlib import AbstractContextManager
 
     from ..frontier.host_queue import HostQueue
     from ..frontier.plan import Plan
+
+    Waiting = Callable[[Callable[[], float]], AbstractContextManager[object]]  # as Stopwatch.waiting()
 
 LENT_AFTER_SECONDS = 1.0
 # Hosts whose waits are over are forgotten at the latest when there are twice as many as after the last time, and these.
@@ -79,6 +85,8 @@ class Pacing:
         self._hosts: dict[str, _Host] = {}
         self._most_hosts = _MANY_HOSTS
         self._queue: deque[_Host] = deque()  # those that may start a request if there is a slot
+        self._loops: list[asyncio.AbstractEventLoop] = []  # of the crawls that run
+        self._loops_lock = threading.Lock()
 
     def __len__(self) -> int:
         """The number of hosts of which something is kept."""
@@ -88,12 +96,29 @@ class Pacing:
         """The time by which requests start."""
         return self._clock()
 
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """A context around a crawl. UsageError while one runs on another event loop: none could wake the other."""
+        loop = asyncio.get_running_loop()
+        with self._loops_lock:
+            if any(each is not loop and not each.is_closed() for each in self._loops):
+                raise UsageError(OTHER_LOOP)
+            self._loops.append(loop)
+        try:
+            yield
+        finally:
+            with self._loops_lock:
+                self._loops.remove(loop)
+
     @asynccontextmanager
-    async def slot(self, place: HostQueue, *, is_robots: bool) -> AsyncIterator[Slot]:
-        """Waits for a slot for one request to the host of a crawl; it is returned at the end of the block or before."""
+    async def slot(self, place: HostQueue, *, is_robots: bool, waiting: Waiting = nullcontext) -> AsyncIterator[Slot]:
+        """Waits for a slot for one request to the host of a crawl; it is returned at the end of the block or before.
+
+        `waiting` is entered while it waits, with a function that returns until when the host pauses.
+        """
         host = self._host_of(place.origin)
         host.users += 1
-        slot = Slot(self, host, is_robots)
+        slot = Slot(self, host, place, is_robots, waiting)
         try:
             self.learn([place])
             await slot.take()
@@ -215,7 +240,9 @@ class Slot:
 
     _pacing: Pacing
     _host: _Host
+    _place: HostQueue
     _is_robots: bool
+    _waiting: Waiting
     refusal: Response | None = None
     _is_held: bool = False
     _lending: asyncio.TimerHandle | None = None
@@ -223,13 +250,18 @@ class Slot:
     async def take(self) -> None:
         """Waits for the slot, or the refusal."""
         host = self._host
-        pause = await self._pacing.turn(host, host.waiting)
+        pause = await self._turn(host.waiting)
         if pause:
             headers = {"retry-after": str(math.floor(pause))}  # rounded up, each refusal would lengthen the pause
             self.refusal = Response(host.pace.paused_by, headers, AsyncChunks(iter(())), "")
             return
         self._is_held = True
-        host.pace.last_start = self._pacing.now()  # the request is sent here; it got its turn a moment before
+        # The request is sent here: it got its turn a moment before, and the crawl asked for it perhaps long before.
+        host.pace.last_start = self._place.pace.last_start = self._pacing.now()
+
+    async def _turn(self, line: deque[Turn]) -> float:
+        with self._waiting(lambda: self._host.pace.paused_until):
+            return await self._pacing.turn(self._host, line)
 
     async def chunks(self, chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
         """Yields the chunks of the body; the slot is lent while the next one is not wanted."""
@@ -269,5 +301,5 @@ class Slot:
     async def _take_back(self) -> None:
         self._stop_lending()
         if not self._is_held:
-            await self._pacing.turn(self._host, self._host.resuming)
+            await self._turn(self._host.resuming)
             self._is_held = True

@@ -30,11 +30,11 @@ from ..model.errors import FetchError
 from ..model.limits import KIB, Limits, advice
 from ..parser.content.codings import Decompressor
 from ..parser.normalise.urls import without_userinfo
-from .crawl import RequestTimer, failure_of, paced_response, slot_for
+from .crawl import RequestTimer, failure_of, in_use, paced_response, slot_for
 from .timeouts import DocumentTimeouts
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 
     from ..fetch.client import Fetcher, Response
     from ..fetch.request_headers import RequestHeaders
@@ -136,7 +136,10 @@ class PageFetcher:
         """Fetches the URLs, in their order on each host; `put` takes the responses. Cancelling cancels requests."""
         self._put = put
         self._pages = frozenset(urls)
-        rest = iter(urls)
+        with in_use(self._pacing):
+            await self._fetch(iter(urls))
+
+    async def _fetch(self, rest: Iterator[str]) -> None:
         async with self._tasks:
             while True:
                 self._timer.clear()

@@ -12,7 +12,7 @@ from ..model.limits import advice
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-    from contextlib import AbstractAsyncContextManager
+    from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     from ..fetch.client import Response
     from ..model.limits import Limits
@@ -21,30 +21,57 @@ T = TypeVar("T")
 
 
 class Stopwatch:
-    """The seconds since start(), without those in which it was paused, by one caller or by several at once."""
+    """The seconds since start(), without those in which it was paused, by one caller or by several at once.
+
+    Nor are those counted in which all open requests are waiting for what others have. Each states until when its site
+    would keep it waiting all the same, which may become known meanwhile: so look often.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._pauses = 0
+        self._pauses: list[None] = []
+        self._requests: list[None] = []
+        self._waits: list[Callable[[], float]] = []
         self._seconds = 0.0
         self._since = math.inf  # since when it runs
 
     def start(self) -> None:
         self._since = self._clock()
 
-    @property
-    def seconds(self) -> float:
-        return self._seconds + (0.0 if self._pauses else max(self._clock() - self._since, 0.0))
+    def look(self) -> float:
+        """The seconds so far."""
+        now = self._clock()
+        self._seconds += max(min(now, self._runs_until()) - self._since, 0.0)
+        self._since = now
+        return self._seconds
+
+    def _runs_until(self) -> float:
+        if self._pauses:
+            return -math.inf
+        if not self._waits or len(self._waits) < len(self._requests):
+            return math.inf
+        return max(until() for until in self._waits)
+
+    def paused(self) -> AbstractContextManager[None]:
+        return self._during(self._pauses, None)
+
+    def request(self) -> AbstractContextManager[None]:
+        """A context around a request, from before it waits to its end."""
+        return self._during(self._requests, None)
+
+    def waiting(self, until: Callable[[], float]) -> AbstractContextManager[None]:
+        """A context around the wait of a request for others; `until` has the time at which its site's own one ends."""
+        return self._during(self._waits, until)
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
-        self._seconds = self.seconds
-        self._pauses += 1
+    def _during(self, states: list[T], state: T) -> Iterator[None]:
+        self.look()
+        states.append(state)
         try:
             yield
         finally:
-            self._pauses -= 1
-            self._since = self._clock()
+            self.look()
+            states.remove(state)
 
 
 class DocumentTimeouts:

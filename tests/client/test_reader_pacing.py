@@ -7,6 +7,7 @@ makes smaller and longer.
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections import Counter
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -24,6 +25,7 @@ from sitemap_reader.frontier.host_queue import HostPace, HostQueue
 from sitemap_reader.frontier.plan import Plan
 from sitemap_reader.frontier.robots_rules import ALLOW_ALL
 from sitemap_reader.pipeline.pacing import Pacing
+from sitemap_reader.pipeline.timeouts import Stopwatch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -467,5 +469,194 @@ def test_hosts_are_forgotten_once_their_waits_are_over() -> None:
         assert len(pacing) < 2_500
         async with pacing.slot(place(-1), is_robots=False) as slot:
             assert slot.refusal is not None
+
+    run(main)
+
+
+# --- the time of a site ---
+
+
+async def read_whole(reader: sr.SitemapReader, target: str) -> bool:
+    async with reader.urls(target) as urls:
+        with suppress(sr.NothingReadable):
+            async for _ in urls:
+                pass
+    return urls.complete
+
+
+def whole_at_once(web: Web, targets: list[str], *, site_seconds: float, **options: Any) -> list[bool]:
+    """Whether each target was read whole, all at once by one reader."""
+
+    async def main() -> list[bool]:
+        async with sr.SitemapReader(fetcher=web, limits=sr.Limits(site_seconds=site_seconds), **options) as reader:
+            return await asyncio.gather(*(read_whole(reader, target) for target in targets))
+
+    return run(main)
+
+
+@pytest.mark.parametrize(
+    ("targets", "options"),
+    [
+        ([f"https://{number}.example" for number in range(12)], {"concurrency": 2}),
+        ([A] * 12, {"per_host": 1}),
+        ([A] * 6, {"delay": 0.1}),
+    ],
+    ids=["concurrency", "per_host", "delay"],
+)
+def test_waiting_for_other_streams_is_no_time_of_the_site(targets: list[str], options: dict[str, Any]) -> None:
+    web, began = Web(seconds=0.08), time.monotonic()
+    assert whole_at_once(web, targets, site_seconds=1.2, **options) == [True] * len(targets)
+    assert time.monotonic() - began > 1.5, "longer than each may take"
+
+
+def test_a_stream_that_waits_for_one_that_hangs_has_its_own_time() -> None:
+    web = Web()
+
+    async def main() -> list[bool]:
+        web.slow["a.example"] = asyncio.Event()
+        async with sr.SitemapReader(fetcher=web, concurrency=1, limits=sr.Limits(site_seconds=1.0)) as reader:
+            first = asyncio.create_task(read_whole(reader, A))
+            await web.until(lambda: f"{A}/index.xml" in [url for _, url in web.log])
+            return [await read_whole(reader, B), await first]
+
+    assert run(main) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("web", "options"),
+    [
+        (Web(robots="User-agent: *\nCrawl-delay: 0.3", sitemaps=6), {}),
+        (Web(sitemaps=6), {"delay": 0.3}),
+        (Web(answers={f"{A}/robots.txt": [(503, {"retry-after": "3"})]}), {}),
+    ],
+    ids=["Crawl-delay", "delay", "Retry-After"],
+)
+@pytest.mark.parametrize("streams", [1, 2])
+def test_what_the_site_asks_for_is_its_time(web: Web, options: dict[str, Any], streams: int) -> None:
+    web = attrs.evolve(web, answers={url: [*each] for url, each in web.answers.items()}, log=[])
+    began = time.monotonic()
+    assert whole_at_once(web, [A] * streams, site_seconds=0.7, **options) == [False] * streams
+    assert time.monotonic() - began < 2.5
+
+
+def test_the_stopwatch_stands_while_all_requests_wait_for_others() -> None:
+    now, pauses_until = [0.0], [-1.0]
+    watch = Stopwatch(lambda: now[0])
+    watch.start()
+
+    def after(seconds: float) -> float:
+        now[0] += seconds
+        return watch.look()
+
+    assert after(1) == 1
+    with watch.request(), watch.waiting(lambda: pauses_until[0]):
+        assert after(10) == 1
+        with watch.request():
+            assert after(1) == 2, "one is under way"
+        pauses_until[0] = now[0] + 2
+        assert (after(1), after(10)) == (3, 4), "the pause of the host counts"
+        with watch.paused():
+            assert after(10) == 4
+    assert after(1) == 5
+
+
+# --- event loops, and close() ---
+
+
+@pytest.mark.parametrize("options", [{}, {"delay": 0.05}])
+def test_a_reader_on_two_event_loops_at_once_is_a_usage_error(options: dict[str, Any]) -> None:
+    """A wait of one loop cannot be ended by the other."""
+    web, results = Web(), list[object]()
+    reader = sr.SitemapReader(fetcher=web, **options)
+    began, go_on = threading.Event(), threading.Event()
+
+    def first() -> None:
+        async def main() -> int:
+            web.slow["a.example"] = asyncio.Event()
+            task = asyncio.create_task(count(reader, A))
+            await web.until(lambda: f"{A}/index.xml" in [url for _, url in web.log])
+            began.set()
+            await asyncio.to_thread(go_on.wait, MOST_SECONDS)
+            web.slow["a.example"].set()
+            return await task
+
+        results.append(run(main))
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert began.wait(MOST_SECONDS)
+    requests = len(web.log)
+    try:
+        for read in (lambda: count(reader, A), lambda: count(reader, B), lambda: reader.discover(B)):
+            with pytest.raises(sr.UsageError, match="belongs to the event loop that it was first used on: make one"):
+                run(read)
+        assert len(web.log) == requests
+    finally:
+        go_on.set()
+        thread.join()
+    assert results == [2]
+    assert run(lambda: count(reader, B)) == 2, "one after the other is no fault here"
+
+
+@pytest.mark.parametrize("kind", ["urls", "changes"])
+def test_closing_a_reader_ends_its_streams(kind: str, tmp_path: Any) -> None:
+    """One waits for an answer, one for a slot, one for its consumer, one has not begun; then nothing is sent."""
+    web = Web(sitemaps=4, urls=30_000)
+    numbers = iter(range(9))
+
+    def stream(reader: sr.SitemapReader, target: str) -> Any:
+        if kind == "urls":
+            return reader.urls(target)
+        return reader.changes(target, state=tmp_path / f"{next(numbers)}.db")
+
+    async def rest(stream: Any) -> int:
+        return sum([1 async for _ in stream])
+
+    async def main() -> None:
+        web.slow["b.example"] = asyncio.Event()
+        async with sr.SitemapReader(fetcher=web, per_host=1) as reader:
+            waiting = [stream(reader, B), stream(reader, B)]
+            tasks = [asyncio.create_task(rest(each)) for each in waiting]
+            await web.until(lambda: f"{B}/index.xml" in [url for _, url in web.log])
+            unread, unbegun = stream(reader, A), stream(reader, "https://c.example")
+            await anext(aiter(unread))
+        sent, streams = len(web.log), [*waiting, unread, unbegun]
+        assert await asyncio.gather(*tasks) == [0, 0]
+        assert await rest(unread) < 120_000
+        assert await rest(unbegun) == 0
+        for each in streams:
+            assert (each.complete, each.summary.stopped) == (False, True)
+            await each.close()
+        assert len(web.log) == sent
+        assert web.now["all"] == 0
+        web.slow["b.example"].set()
+        assert await rest(stream(reader, B)) > 0, "a later stream is read"
+        await reader.close()
+
+    run(main)
+
+
+def test_closing_a_reader_leaves_streams_that_have_ended_complete() -> None:
+    web = Web()
+
+    async def main() -> None:
+        async with sr.SitemapReader(fetcher=web) as reader, reader.urls(A) as urls:
+            assert sum([1 async for _ in urls]) == 2
+        assert urls.complete
+
+    run(main)
+
+
+def test_closing_a_reader_ends_the_search_for_sitemaps() -> None:
+    web = Web()
+
+    async def main() -> None:
+        web.slow["a.example"] = asyncio.Event()
+        reader = sr.SitemapReader(fetcher=web)
+        found = asyncio.create_task(reader.discover(A))
+        await web.until(lambda: f"{A}/index.xml" in [url for _, url in web.log])
+        await reader.close()
+        with pytest.raises(sr.UsageError, match="the reader was closed before it had found the sitemaps"):
+            await found
 
     run(main)
