@@ -256,7 +256,7 @@ class Slot:
             self.refusal = Response(host.pace.paused_by, headers, AsyncChunks(iter(())), "")
             return
         self._is_held = True
-        # The request is sent here: it got its turn a moment before, and the crawl asked for it perhaps long before.
+        # The request is sent here: it got its turn a moment before, and the crawl may have wanted it long before.
         host.pace.last_start = self._place.pace.last_start = self._pacing.now()
 
     async def _turn(self, line: deque[Turn]) -> float:

@@ -131,7 +131,7 @@ def test_refusal_of_the_proxy_is_one_error_wherever_it_comes(concurrency: int) -
 
 
 def test_refusal_of_the_proxy_is_an_error_also_of_what_is_else_not_reported() -> None:
-    """The robots.txt of a host that is only asked what it names, and a path of a host that refused another."""
+    """The robots.txt of a host that is requested only for what it names, and a path of a host that refused another."""
     cdn = "https://cdn.shop.example"
     pages: Pages = {ROBOTS: names(MAP), MAP: urlset(f"{cdn}/1"), f"{cdn}/robots.txt": OF_PROXY}
     assert errors_and_notes(walk(SITE, pages)) == [1, 0]
