@@ -306,7 +306,7 @@ HIDDEN = {
     "wraps": wrapped(is_never_awaited),
     "object": wrapped(AsyncCallable().method),
 }
-BROKEN_FEED = b"<channel><item><link>https://a.example/1</link></item></channel>"
+BROKEN_FEED = b"<list><item><link>https://a.example/1</link></item></list>"
 
 
 @pytest.mark.filterwarnings("error")
