@@ -173,11 +173,14 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 def check_robots_text(body: bytes, *, thorough: bool = False) -> None:
     text = body.decode("utf-8", "replace")[: Limits().max_robots_bytes]
-    written = [line.replace("\0", "") for line in _LINE_END.split(text)]
+    # In UTF-16 that is read as bytes, NULs stand between CR and LF, too.
+    written = [_LINE_END.split(text.replace("\0", "")), [line.replace("\0", "") for line in _LINE_END.split(text)]]
     found = sitemap_lines(text)
     for line in found:
         hold((line.loc and line.raw) or line.fault, "a Sitemap line names something", line)
-        hold(line.raw.replace("\0", "") in written[line.line - 1], "a Sitemap line stands in its line", line)
+        raw = line.raw.replace("\0", "")
+        stands = any(raw in lines[line.line - 1] for lines in written if len(lines) >= line.line)
+        hold(stands, "a Sitemap line stands in its line", line)
         hold(line.loc in line.raw, "a Sitemap line's URL stands in it", line)
     hold(not (found and is_html(text)), "a page has no Sitemap lines", text)
     others = sitemap_lines(_LINE_END.sub("\r\n", text))
