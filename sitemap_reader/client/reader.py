@@ -153,8 +153,10 @@ class SitemapReader:
 
         A stream that is made later opens connections again, and closes them at its end.
         """
-        await asyncio.gather(*(crawl.stop() for crawl in [*self._crawls]))
-        await self._network.close()
+        try:
+            await asyncio.gather(*(crawl.stop() for crawl in [*self._crawls]))
+        finally:  # also where this is cancelled meanwhile
+            await self._network.close()
 
     @checked_keywords(QueryOptions, elsewhere=_READER_KEYWORDS)
     def urls(self, target: str | Path | Target, **query: Unpack[QueryOptions]) -> AsyncStream[UrlRecord]:

@@ -920,6 +920,15 @@ def test_sitemap_excluded_by_no_follow_counts_once(site: SiteServer) -> None:
     assert urls.summary.pruned == {"no-follow": 1}
 
 
+def test_streams_that_are_left_early_leave_no_connection_open(site: SiteServer) -> None:
+    """Also where the reader is closing: the collector would warn of a session, which is an error of this test."""
+    small_site(site, children=1)
+    for _ in range(20):
+        with sr.urls(site.url, allow_private=True) as urls:
+            next(iter(urls))
+        gc.collect()
+
+
 def test_a_stream_that_is_left_early_keeps_no_url_from_the_next(site: SiteServer) -> None:
     small_site(site, children=1)
     seen = sr.UrlSet()
