@@ -72,8 +72,8 @@ def growth(pattern: re.Pattern[Any], methods: Iterable[str], size: int = SHORT) 
         if short < FLOOR_SECONDS:
             continue
         few = size // 2 if short > 10 * FLOOR_SECONDS else size
-        # Processes beside this one take caches and cores from it: a ratio counts if it is found twice.
-        for _ in range(2):
+        # Processes beside this one take caches and cores from it: a ratio counts if it is found five times.
+        for _ in range(5):
             short = min(call(attempt.text(few)) for _ in range(3))
             if short < FLOOR_SECONDS / 2:
                 break

@@ -291,7 +291,7 @@ _BETWEEN = r"(?: [\s,]{1,3} | [-/.] )"
 _CLOCK = rf"""
     (?P<hour>\d\d?) : (?P<minute>\d\d) (?: : (?P<second>\d\d) (?: \. (?P<fraction>\d{{1,9}}) )? )? {_HALF}
 """
-_ZONE = rf"(?: [ ]? (?P<zone> Z | [+-]\d\d:?\d\d | {_ZONE_NAMES} ) (?: \s? \( .{{2,80}} \) )? )?"
+_ZONE = rf"(?: [ ]? (?P<zone> Z | [+-]\d\d:?\d\d | {_ZONE_NAMES} ) (?: \s? \( [^()]{{2,80}} \) )? )?"
 _AT = rf"(?: (?: [\s,]{{1,3}} (?: (?: at | - ) \s )? | : ) {_CLOCK} {_ZONE} )?"
 # Dates with the name of the month, and a year of four digits: no order is a guess. All repetitions have a limit, as six
 # patterns are tried for each text that is no date.
