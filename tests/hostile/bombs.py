@@ -247,7 +247,7 @@ BOMBS: dict[str, Bomb] = {
 DAMAGED: dict[str, Bomb] = {
     "bare &": Bomb(
         lambda: around(filled(HUGE, b"<url><loc>https://example.com/a</loc>%s</url>" % (b"&" * 100))),
-        codes("S16", "S01"), 437, taken=MIB,
+        codes("S16", "S01", "S10"), 437, taken=MIB,
     ),
     "bare & behind the root": Bomb(
         lambda: around([b"&", TAIL], filled(20 * MIB, b"&"), after=b""),
