@@ -19,7 +19,7 @@ from ..parser.normalise.scope import verified_prefixes
 from ..parser.normalise.urls import host as host_of
 from ..parser.normalise.urls import is_robots_txt, registrable_domain, without_userinfo
 from .document_request import Document, Failed
-from .responses import allow_listing, failure_of_both_schemes, wall_at, with_remedy
+from .responses import NO_ROBOTS, allow_listing, failure_of_both_schemes, wall_at, with_remedy
 from .robots_rules import ALLOW_ALL, Rules, disallow_all
 from .seeds import WELL_KNOWN
 
@@ -247,7 +247,7 @@ class RobotsPolicy:
             return None
         remedy = advice("max_crawl_delay_seconds", "wait for it")
         if delay > MOST_CRAWL_DELAY_SECONDS:
-            remedy = "--no-robots (obey_robots=False) reads it without"
+            remedy = f"{NO_ROBOTS} reads it without"
         self._events.note(robots, "F15", f"{error}: nothing on this host is fetched; {remedy}")
         return error
 
@@ -329,7 +329,7 @@ class RobotsPolicy:
         elif robots.sites and not robots.sitemap_lines:
             rules = self._hosts.for_url(robots.original_url).rules
             forbids = rules is not None and not rules.allows(f"{robots.sites[0].origin}{WELL_KNOWN[0]}")
-            more = f", and forbids {WELL_KNOWN[0]}: --no-robots (obey_robots=False) tries it anyway" if forbids else ""
+            more = f", and forbids {WELL_KNOWN[0]}: {NO_ROBOTS} tries it anyway" if forbids else ""
             self._events.note(robots, "F09", f"robots.txt names no sitemap{more}")
 
     def _wall(self, what: str) -> str:

@@ -87,7 +87,6 @@ class Crawl:
     _pacing: Pacing | None = None
     bytes_wire: int = attrs.field(default=0, init=False)
     over_time: Problem | None = attrs.field(default=None, init=False)
-    is_stopped: bool = attrs.field(default=False, init=False)
     _stopping: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
     _has_ended: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)  # all its requests
     _loop: asyncio.AbstractEventLoop | None = attrs.field(default=None, init=False)  # on which they run
@@ -144,10 +143,14 @@ class Crawl:
         """Ends the crawl as at the end of its time, as its reader is closed; returns when its requests have ended."""
         if self._has_ended.is_set() or self._loop not in (None, asyncio.get_running_loop()):
             return
-        self.is_stopped = True
         self._stopping.set()
         if self._loop is not None:
             await self._has_ended.wait()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether stop() ended it, or will do so."""
+        return self._stopping.is_set()
 
     @property
     def is_cut(self) -> bool:

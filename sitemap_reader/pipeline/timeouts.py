@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+def is_cancelled() -> bool:
+    """Whether the current task is being cancelled: else a CancelledError is of something that it waits for."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 class Stopwatch:
     """The seconds since start(), without those in which it was paused, by one caller or by several at once.
 
@@ -130,10 +136,9 @@ class DocumentTimeouts:
                 raise timeout_error() from None
             raise
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task and task.cancelling():
+            if is_cancelled():
                 raise
-            # This task was not cancelled, but one inside the fetcher: the request must end all the same.
+            # The request must end all the same.
             raise FetchError("the fetcher cancelled the request") from None
         finally:
             self.seconds += self._clock() - started

@@ -16,8 +16,9 @@ import attrs
 
 from ..frontier.host_queue import MAX_RETRY_AFTER_SECONDS
 from ..model.errors import StateError, printable
+from ..pipeline.timeouts import is_cancelled
 from .sinks import DeliveryFailed
-from .tasks import first_of, is_cancelled
+from .tasks import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -19,12 +19,6 @@ async def first_of(*events: Awaitable[Any], seconds: float | None = None) -> boo
         await end(tasks)
 
 
-def is_cancelled() -> bool:
-    """Whether the current task is being cancelled: else a CancelledError is of something that it waits for."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
-
-
 async def end(tasks: Iterable[asyncio.Future[Any]]) -> None:
     """Cancels tasks, and waits for their end; what they raise is theirs."""
     tasks = [*tasks]

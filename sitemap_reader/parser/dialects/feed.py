@@ -21,6 +21,7 @@ from ..xml.elements import (
     XML_BASE,
     Entry,
     Vocabulary,
+    href_of,
     is_core,
     is_link_to_page,
     relation,
@@ -289,7 +290,7 @@ def rss_entries(item: Entry, limits: Limits) -> list[RawEntry]:
     """The RawEntry of an RSS item: its first `link` that is not empty, else a permalink `guid`, else a link of Atom."""
     links = list(filter(_is_link, item.element))
     link = links[0] if links else _first(item, _is_permalink, _is_atom_link)
-    loc = "" if link is None else _href(link) if link.tag == "atom:link" else _text(link)
+    loc = "" if link is None else href_of(link) if link.tag == "atom:link" else _text(link)
     problems = list(item.problems)
     other = next((text for child in links if (text := _text(child)) != loc), None)
     if other:
@@ -320,7 +321,7 @@ def atom_entries(entry: Entry, limits: Limits) -> list[RawEntry]:
     Without one, a `link` that is written as in RSS, `<link>https://...</link>`.
     """
     link = _first(entry, _is_alternate, _is_rss_link)
-    loc = "" if link is None else _href(link)
+    loc = "" if link is None else href_of(link)
     problems = list(entry.problems)
     if link is not None and not loc:
         loc = _text(link)
@@ -341,7 +342,7 @@ def _is_alternate(child: Element) -> bool:
 
 
 def _is_rss_link(child: Element) -> bool:
-    return child.tag == "link" and not _href(child) and relation(child) in ALTERNATE and is_web_url(_text(child))
+    return child.tag == "link" and not href_of(child) and relation(child) in ALTERNATE and is_web_url(_text(child))
 
 
 def _raw(
@@ -381,10 +382,6 @@ def _extensions(item: Entry, date: Element | None, problems: list[Problem], limi
 
 def _text(element: Element) -> str:
     return stripped(element)
-
-
-def _href(link: Element) -> str:
-    return (link.get("href") or "").strip()
 
 
 def _bases(item: Entry) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import attrs
 
-from .urls import INVISIBLE, WHITE_SPACE
+from .urls import INVISIBLE, PADDING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,18 +64,18 @@ def _parse(text: str, dialect: Dialect) -> Date | None:
         match = pattern.fullmatch(text)
         if match is not None:
             return read({**_NO_PARTS, **match.groupdict()}, dialect)
-    return _parse_padded(text, dialect) if text[:1] in _PADDING or text[-1:] in _PADDING else None
+    return _parse_padded(text, dialect) if text[:1] in _LEFT_PADDING or text[-1:] in _LEFT_PADDING else None
 
 
 def _parse_padded(text: str, dialect: Dialect) -> Date | None:
-    bare = text.strip(INVISIBLE + WHITE_SPACE)
+    bare = text.strip(PADDING)
     date = _parse(bare, dialect) if bare else None
     phrases = (date.repair, "invisible characters around it") if date else ()
     return date and attrs.evolve(date, repair="; ".join(filter(None, phrases)))
 
 
 # Of white space, the text arrives without any other around it.
-_PADDING = INVISIBLE + "\ufeff"
+_LEFT_PADDING = INVISIBLE + "\ufeff"
 
 # Most sites have few distinct dates. Texts longer than any date would only take memory.
 _MAX_CACHED_CHARACTERS = 40
@@ -319,21 +319,7 @@ _START_OF_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # A pattern has some of these.
 _NO_PARTS: Parts = dict.fromkeys(
-    (
-        "day",
-        "between",
-        "t",
-        "hour",
-        "minute",
-        "second",
-        "point",
-        "fraction",
-        "half",
-        "gap",
-        "zone",
-        "zone_of_day",
-        "label",
-    )
+    "day between t hour minute second point fraction half gap zone zone_of_day label".split()  # noqa: SIM905
 )
 
 Repairs = tuple[tuple[str, "Callable[[Parts], object]"], ...]

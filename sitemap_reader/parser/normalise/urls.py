@@ -183,9 +183,8 @@ _TEMPLATE = re.compile(
 )
 # The beginning of one that was escaped. A URL may hold JSON (`%7B%22`), and fields in brackets (`%5Bcolor%5D`).
 _ESCAPED_TEMPLATE = re.compile(r"(?:%7B|\$|%24|%23)%7B|%7B%(?:24|25)|%3C%(?:25|3F)|%5Bobject[+%\s]", re.IGNORECASE)
-# Top-level domains that are none, and what none of them ends in (`example.comundefined`).
-_UNSET_DOMAINS = frozenset({"none", "null", "undefined", "nan", "nil", "false"})
-_UNSET_ENDINGS = (*_UNSET_DOMAINS,)
+# No top-level domain is one of these, nor ends in one (`example.comundefined`).
+_UNSET_DOMAINS = ("none", "null", "undefined", "nan", "nil", "false")
 _SCHEMES = ("http", "https")
 _URL_IN_PATH = re.compile(r"(?:https?:/{1,3}|\A//)(?P<authority>[^/]*)", re.ASCII | re.IGNORECASE)
 # Behind a letter or digit; `%41` is an escape, and no digits.
@@ -205,7 +204,7 @@ def _unset_host(url: str) -> str | None:
     """The same of a clean URL whose host is an empty variable, or ends in one."""
     name = host(url).removesuffix(".")
     _, dot, last = name.rpartition(".")
-    if last in _UNSET_DOMAINS or (dot and last.endswith(_UNSET_ENDINGS)):
+    if last in _UNSET_DOMAINS or (dot and last.endswith(_UNSET_DOMAINS)):
         return f'the host "{name}" stands in place of a value'
     return None
 
@@ -261,7 +260,7 @@ def _clean(text: str, base: str | None, notes: list[Note], *, paths: bool) -> st
         raise _RejectedError("U15", "markup before another URL")
     address, mark, _ = text.partition("#")
     if mark:
-        address = address.rstrip(_PADDING)
+        address = address.rstrip(PADDING)
     match = _HTTP.fullmatch(address)
     if match is None:
         url, note = _resolve(address or mark, base, paths=paths)
@@ -369,11 +368,11 @@ _ESCAPES |= dict.fromkeys(range(0xD800, 0xE000), "%EF%BF%BD")
 _BARE_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _ESCAPED: Note = ("U10", "ASCII characters that had to be escaped")
 _INVISIBLE: Note = ("U10", "invisible characters around the URL, left out")
-_PADDING = WHITE_SPACE + INVISIBLE
+PADDING = WHITE_SPACE + INVISIBLE
 
 
 def _without_padding(text: str) -> str:
-    return text.strip(_PADDING).lstrip(_PADDING + _JOINERS)
+    return text.strip(PADDING).lstrip(PADDING + _JOINERS)
 
 
 _ASCII = "".join(map(chr, range(0x80)))

@@ -168,7 +168,12 @@ def wrong_root(namespace: str, whose: str) -> Problem:
 
 def is_link_to_page(link: Element) -> bool:
     """Whether a link of Atom has an href that is the page: with the rel `alternate`, or without one."""
-    return bool((link.get("href") or "").strip()) and relation(link) in ALTERNATE
+    return bool(href_of(link)) and relation(link) in ALTERNATE
+
+
+def href_of(link: Element) -> str:
+    """The href of a link of Atom, stripped; empty without one."""
+    return (link.get("href") or "").strip()
 
 
 def relation(link: Element) -> str:
