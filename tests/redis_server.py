@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 START_SECONDS = 20.0
 PROGRAM = shutil.which("redis-server") or shutil.which("redis-server", path="/usr/sbin")
+CHECK = shutil.which("redis-check-aof")
 
 
 class RedisServer:
@@ -37,8 +38,16 @@ class RedisServer:
     def __exit__(self, *exc_info: object) -> None:
         self.kill()
 
+    @property
+    def file(self) -> Path:
+        """The commands since the first start, as Redis 7 names it."""
+        return self._work / "appendonlydir" / "appendonly.aof.1.incr.aof"
+
     def start(self) -> None:
+        """Starts with a checked file: 7.0.15 drops half of a transaction only until the start after the next."""
         assert PROGRAM is not None
+        if CHECK is not None and (files := self.file.with_name("appendonly.aof.manifest")).exists():
+            subprocess.run([CHECK, "--fix", files], input=b"y\n", stdout=subprocess.DEVNULL, check=True)
         options = {"bind": "127.0.0.1", "port": self.port, "dir": self._work, "save": "", "appendonly": "yes",
                    "appendfsync": "always", "requirepass": self._password, "logfile": self._work / "log"}  # fmt: skip
         command = [PROGRAM, *(str(part) for name, value in options.items() for part in (f"--{name}", value))]

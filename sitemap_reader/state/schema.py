@@ -333,9 +333,10 @@ def open_state(path: str | os.PathLike[str], *, create: bool) -> sqlite3.Connect
     if not name:
         raise StateError("the name of the state file is empty")
     is_read_only = not create and os.path.exists(name) and not may_write(name)
-    if is_read_only and _has_wal(name):
-        reason = f"is in use, or was left by a run that was killed ({name}-wal)"
+    if is_read_only and (log := next(filter(os.path.exists, (wal_name(name), _journal_name(name))), None)):
+        reason = f"is in use, or was left by a run that was killed ({log})"
         raise StateError(f"{name} {reason}; only a user who may write it can open it", is_unwritable=True)
+    _roll_back_killed(name)
     _check(name, create=create)
     prepare = _check_version if is_read_only else _lock_and_migrate
     with sqlite_errors(name):
@@ -353,14 +354,27 @@ def may_write(name: str) -> bool:
     return os.access(name, os.W_OK) and os.access(os.path.dirname(os.path.realpath(name)), os.W_OK)
 
 
-def _has_wal(name: str) -> bool:
-    """Whether there is a WAL file, of a run in progress or killed: then the file alone may lack commits."""
-    return os.path.exists(wal_name(name))
-
-
 def wal_name(name: str) -> str:
-    """The name of the WAL file of a state; it is there while the state is open."""
+    """The name of the WAL file of a state; while it exists, the state is open or its run was killed.
+
+    Then the file alone may lack commits.
+    """
     return f"{os.path.realpath(name)}-wal"
+
+
+def _journal_name(name: str) -> str:
+    """The name of the rollback journal; while it exists, the file may hold half of a transaction that a kill ended."""
+    return f"{os.path.realpath(name)}-journal"
+
+
+def _roll_back_killed(name: str) -> None:
+    """Rolls back what a run had begun to write when it was killed, before it switched to WAL.
+
+    SQLite does so when it reads; with `immutable`, as _check() reads, it would not look for a journal.
+    """
+    if os.path.isfile(name) and os.path.exists(_journal_name(name)):
+        with sqlite_errors(name), closing(_connect(name, "rw")) as db:
+            _version(db)
 
 
 def _lock_and_migrate(db: sqlite3.Connection, name: str) -> None:
@@ -437,9 +451,11 @@ def _check(name: str, *, create: bool) -> None:
         raise StateError(f"cannot read {name}: {reason}", is_unwritable=True) from exc
     if stat.S_ISDIR(found.st_mode):
         raise StateError(f"{name} is a folder; name a file in it")
-    if not found.st_size and create:  # as mktemp makes it
-        return
-    with sqlite_errors(name), closing(_connect(name, "ro", is_fixed=not _has_wal(name))) as db:
+    if not found.st_size:  # as mktemp makes it, or a first run that was killed
+        if create:
+            return
+        raise StateError(f"{name} is empty; `sync` (sr.changes()) writes it")
+    with sqlite_errors(name), closing(_connect(name, "ro", is_fixed=not os.path.exists(wal_name(name)))) as db:
         application: int = db.execute("PRAGMA application_id").fetchone()[0]
         if application != _APPLICATION:
             raise StateError(f"{name} is an SQLite database of another program; give a name that is free")

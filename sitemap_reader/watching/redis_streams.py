@@ -1,8 +1,8 @@
 """RedisStreamSink: adds changes to a stream of Redis, one message for each, with the JSON line as its field `data`.
 
 In: entries of the change log. Out: messages, each once: a script of the server adds an entry and records its key in one
-step, and does nothing if that key is recorded already. So neither a killed watch nor a killed server repeats messages,
-and several watches can add to one stream.
+step, and does nothing if that key is recorded already. So a killed watch repeats no messages, nor does a killed server
+whose file is checked before it starts (docs/sinks.md), and several watches can add to one stream.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -105,7 +106,7 @@ def test_an_empty_file_becomes_a_state(tmp_path: Path, site: World) -> None:
 def test_only_sync_makes_a_state(tmp_path: Path) -> None:
     empty = tmp_path / "empty.db"
     empty.touch()
-    with pytest.raises(sr.StateError, match=r"empty\.db"):
+    with pytest.raises(sr.StateError, match=r"empty\.db is empty; `sync` \(sr\.changes\(\)\) writes it"):
         sr.state.State(empty)
     assert empty.read_bytes() == b""
     empty.unlink()
@@ -150,11 +151,13 @@ def test_read_only_state_can_be_opened_for_reading(state: Path, site: World, mon
         assert caught.value.is_unwritable
     assert state.read_bytes() == before
     assert [*state.parent.iterdir()] == [state]
-    state.with_name("state.db-wal").write_bytes(b"")
-    with pytest.raises(sr.StateError, match=r"is in use, or was left by a run that was killed \(.*-wal\)") as caught:
-        sr.state.State(state)
-    assert caught.value.is_unwritable
-    state.with_name("state.db-wal").unlink()
+    for log in (state.with_name("state.db-wal"), state.with_name("state.db-journal")):
+        log.write_bytes(b"")
+        with pytest.raises(sr.StateError, match="is in use, or was left by a run that was killed") as caught:
+            sr.state.State(state)
+        assert f"({log})" in str(caught.value)
+        assert caught.value.is_unwritable
+        log.unlink()
     monkeypatch.setattr(statefile, "_MIGRATIONS", (*statefile._MIGRATIONS, "CREATE TABLE more (a);\n"))
     with pytest.raises(sr.StateError, match="was written by an older version"):
         sr.state.State(state)
@@ -175,6 +178,23 @@ def test_a_state_whose_pages_were_being_copied_when_it_was_killed_is_whole(state
     state.with_name("state.db-wal").write_bytes(log)
     with sr.state.State(state) as opened:
         assert opened.db.execute("SELECT count(*) FROM entry WHERE document = 99").fetchone() == (500,)
+        assert opened.db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_what_a_first_run_had_written_when_it_was_killed_is_rolled_back(tmp_path: Path, site: World) -> None:
+    """Some pages of its transaction are in the file, and the rollback journal knows that it was empty before."""
+    whole, killed = tmp_path / "whole.db", tmp_path / "killed.db"
+    with closing(sqlite3.connect(whole, isolation_level=None)) as db:
+        db.execute("PRAGMA cache_size = 1")  # pages are written before the COMMIT
+        db.execute("BEGIN")
+        for script in statefile._MIGRATIONS:
+            statefile.execute_all(db, script)
+        shutil.copy(whole, killed)
+        shutil.copy(f"{whole}-journal", f"{killed}-journal")
+    with pytest.raises(sr.StateError, match=r"killed\.db is empty"):
+        sr.state.State(killed)
+    assert site.run(killed).stream.counts.new == 2
+    with sr.state.State(killed) as opened:
         assert opened.db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import sys
 from typing import TYPE_CHECKING, Any
@@ -139,6 +140,18 @@ def test_killed_server_fails_once_for_each_try_and_loses_nothing(server: RedisSe
         await sink.close()
 
     asyncio.run(main())
+    assert seqs_in(server) == [1, 2, 3]
+
+
+def test_server_killed_while_it_wrote_an_entry_has_it_once(server: RedisServer) -> None:
+    deliver(server.url, entry_of(1, 3))
+    server.kill()
+    os.truncate(server.file, server.file.stat().st_size - 25)
+    server.start()
+    assert seqs_in(server) == []
+    deliver(server.url, entry_of(1, 3))
+    server.kill()
+    server.start()
     assert seqs_in(server) == [1, 2, 3]
 
 
