@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 # Of a linear pattern SHORT characters take some 0.1 ms; of a quadratic one, at 1 ns a pair of positions, at least 4 ms.
 SHORT = 3_000
 FLOOR_SECONDS = 0.002
 # Four times the characters take 4 times as long, or if it is quadratic 16 times.
 MOST_GROWTH = 8
+MEASURED = 3  # of thousands of texts some have a high ratio by chance, and none has it each time
+CLEARLY_LINEAR, MOST_ROUNDS = 6, 5  # a ratio below ends a measurement, else so many rounds decide together
 MOST_SECONDS = 0.1  # for SHORT: 30 s a MB, or exponential
 MANY = 20  # a repeat with a higher maximum is pumped
 
@@ -72,17 +74,27 @@ def growth(pattern: re.Pattern[Any], methods: Iterable[str], size: int = SHORT) 
         if short < FLOOR_SECONDS:
             continue
         few = size // 2 if short > 10 * FLOOR_SECONDS else size
-        # Processes beside this one take caches and cores from it: a ratio counts if it is found five times.
-        for _ in range(5):
-            short = min(call(attempt.text(few)) for _ in range(3))
-            if short < FLOOR_SECONDS / 2:
-                break
-            ratio = min(call(attempt.text(4 * few), 3 * MOST_GROWTH * short) for _ in range(3)) / short
-            if ratio < MOST_GROWTH:
-                break
-        else:
+        ratio = min(_ratio(call, attempt, few) for _ in range(MEASURED))
+        if ratio >= MOST_GROWTH:
             return Growth(method, attempt, short, ratio)
     return None
+
+
+def _ratio(call: Callable[..., float], attempt: Attempt, size: int) -> float:
+    """The time of a text of four sizes to that of one; 0 where a text is too fast to be measured.
+
+    Processes beside this one take caches and cores from it for a while: from four short texts and a long one alike.
+    """
+    texts, long_text = [attempt.text(size) for _ in range(4)], attempt.text(4 * size)
+    short = long = 0.0
+    for rounds in range(1, MOST_ROUNDS + 1):
+        short += sum(map(call, texts)) / 4
+        if short / rounds < FLOOR_SECONDS / 2:
+            return 0.0
+        long += call(long_text, 3 * MOST_GROWTH * short / rounds)
+        if long < CLEARLY_LINEAR * short:
+            break
+    return long / short
 
 
 def seconds(pattern: re.Pattern[Any], method: str, text: str, limit: float = MOST_SECONDS) -> float:
