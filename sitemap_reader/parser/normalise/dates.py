@@ -64,7 +64,7 @@ def _parse(text: str, dialect: Dialect) -> Date | None:
         match = pattern.fullmatch(text)
         if match is not None:
             return read({**_NO_PARTS, **match.groupdict()}, dialect)
-    return _parse_padded(text, dialect) if text[:1] in _LEFT_PADDING or text[-1:] in _LEFT_PADDING else None
+    return _parse_padded(text, dialect) if text[:1] in _INVISIBLE_PADDING or text[-1:] in _INVISIBLE_PADDING else None
 
 
 def _parse_padded(text: str, dialect: Dialect) -> Date | None:
@@ -75,7 +75,7 @@ def _parse_padded(text: str, dialect: Dialect) -> Date | None:
 
 
 # Of white space, the text arrives without any other around it.
-_LEFT_PADDING = INVISIBLE + "\ufeff"
+_INVISIBLE_PADDING = INVISIBLE + "\ufeff"
 
 # Most sites have few distinct dates. Texts longer than any date would only take memory.
 _MAX_CACHED_CHARACTERS = 40
@@ -317,11 +317,6 @@ _MONTHS = {
 _MAX_OFFSET = timedelta(hours=14)
 _START_OF_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-# A pattern has some of these.
-_NO_PARTS: Parts = dict.fromkeys(
-    "day between t hour minute second point fraction half gap zone zone_of_day label".split()  # noqa: SIM905
-)
-
 Repairs = tuple[tuple[str, "Callable[[Parts], object]"], ...]
 
 _CLOCK_REPAIRS: Repairs = (
@@ -405,6 +400,8 @@ _VARIANTS: tuple[tuple[re.Pattern[str], Callable[[Parts, Dialect], Date | None]]
     (_EPOCH, _read_epoch),
     *((pattern, _read_named_month) for pattern in _NAMED_MONTH),
 )
+# Each pattern has some of these.
+_NO_PARTS: Parts = {name: None for pattern, _ in _VARIANTS for name in pattern.groupindex}
 
 
 def _date(year: int, month: int, part: Parts, repairs: Repairs) -> Date | None:

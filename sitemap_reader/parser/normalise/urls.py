@@ -155,8 +155,10 @@ _CANONICAL = re.compile(
 
 # --- what empty variables leave ---------------------------------------------------------------------------
 
-# What programs print for a value that is not there: Python, JavaScript, SQL, Java, Ruby, C.
-_UNSET = r"(?: none | null | undefined | nan | nil | false | \(null\) )"
+# What programs print for a value that is not there: Python, JavaScript, SQL, Java, Ruby; C prints `(null)`. No
+# top-level domain is one of these words, nor ends in one (`example.comundefined`).
+_UNSET_WORDS = ("none", "null", "undefined", "nan", "nil", "false")
+_UNSET = rf"(?: {' | '.join(_UNSET_WORDS)} | \(null\) )"
 # A relative text that begins with one, as a base or a whole location does. Behind a `/` they may be pages.
 _BEGINS_UNSET = re.compile(
     rf"""
@@ -183,8 +185,6 @@ _TEMPLATE = re.compile(
 )
 # The beginning of one that was escaped. A URL may hold JSON (`%7B%22`), and fields in brackets (`%5Bcolor%5D`).
 _ESCAPED_TEMPLATE = re.compile(r"(?:%7B|\$|%24|%23)%7B|%7B%(?:24|25)|%3C%(?:25|3F)|%5Bobject[+%\s]", re.IGNORECASE)
-# No top-level domain is one of these, nor ends in one (`example.comundefined`).
-_UNSET_DOMAINS = ("none", "null", "undefined", "nan", "nil", "false")
 _SCHEMES = ("http", "https")
 _URL_IN_PATH = re.compile(r"(?:https?:/{1,3}|\A//)(?P<authority>[^/]*)", re.ASCII | re.IGNORECASE)
 # Behind a letter or digit; `%41` is an escape, and no digits.
@@ -204,7 +204,7 @@ def _unset_host(url: str) -> str | None:
     """The same of a clean URL whose host is an empty variable, or ends in one."""
     name = host(url).removesuffix(".")
     _, dot, last = name.rpartition(".")
-    if last in _UNSET_DOMAINS or (dot and last.endswith(_UNSET_DOMAINS)):
+    if last in _UNSET_WORDS or (dot and last.endswith(_UNSET_WORDS)):
         return f'the host "{name}" stands in place of a value'
     return None
 
