@@ -15,8 +15,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Literal
 
 import attrs
-
-from sitemap_reader.testing import make_site
+from generated import make_site
 
 from .serving import free_port, serve, serve_late
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
+from generated import DAMAGES, damaged
 
 from sitemap_reader.parser.normalise.urls import clean_url
-from sitemap_reader.testing import DAMAGES, damaged
 
 from .peers import OURS, Answer, Question, ask, version_of
 from .readers import READERS

@@ -19,15 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import attrs
+from hostfarm import KINDS, locs_of, make_hosts, run_farm  # of the tests
 
 from .commands import ENVIRONMENT, OURS_COMMAND
 from .serving import free_port
 from .tables import aligned
 from .watching import CommandFailed, Watched, watched
-
-sys.path.append(str(Path(__file__).parent.parent / "tests"))
-
-from hostfarm import KINDS, locs_of, make_hosts, run_farm  # the farm that the tests have
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

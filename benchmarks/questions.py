@@ -26,8 +26,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import attrs
-
-from sitemap_reader.testing import make_site
+from generated import make_site
 
 from .commands import ENVIRONMENT, MOST_SECONDS
 from .peers import OURS, are_made, python_of, version_of

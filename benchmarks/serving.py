@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from servers import free_port, nginx_program, run_nginx  # of the tests
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 HERE = Path(__file__).parent
-sys.path.append(str(HERE.parent / "tests"))
-
-from servers import free_port, nginx_program, run_nginx  # noqa: E402  # the servers that the tests have
 
 __all__ = ["free_port", "nginx_program", "serve", "serve_late"]
 

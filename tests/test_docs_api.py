@@ -24,11 +24,10 @@ MODULES = {
     "sitemap_reader": None,
     **dict.fromkeys(f"sitemap_reader.{name}" for name in sitemap_reader.SUBPACKAGES),
     "sitemap_reader.scale": "dask",
-    "sitemap_reader.testing": None,
     "sitemap_reader.integrations.crawlee": "crawlee",
     "sitemap_reader.integrations.scrapy": "scrapy",
 }
-UNLISTED = {"__version__", "Dates", "Extension", "Layout"}  # the last three are types of arguments of make_site()
+UNLISTED = {"__version__"}
 
 
 # What the examples of the docs and the notebooks import from the package.

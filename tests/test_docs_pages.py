@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from docs_runs import NOT_TRIED, PAGES, ROOT, RUNNABLE, blocks, differences, steps, tried
+from generated import DAMAGES
 
 from sitemap_reader.frontier.seeds import WELL_KNOWN
-from sitemap_reader.testing import DAMAGES
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,19 +13,20 @@ import attrs
 import pytest
 from click.testing import CliRunner
 from corpus_cases import CORPUS
+from generated.entries import DATE_FORMS, Entry, index_xml, open_document, write_urlset
 
 import sitemap_reader as sr
 from sitemap_reader.cli.main import main
 from sitemap_reader.model.url_batch import batched
 from sitemap_reader.statistics.collector import Statistics
-from sitemap_reader.testing.entries import DATE_FORMS, Entry, index_xml, open_document, write_urlset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from generated.entries import Date
+
     from sitemap_reader.statistics.facts import Fact
-    from sitemap_reader.testing.entries import Date
 
 pytest.importorskip("pandas")
 

@@ -24,7 +24,7 @@ PACKAGE = Path(sitemap_reader.__file__).parent
 # Lowest first: a folder imports from those of its own layer and below.
 LAYERS = [
     {"version", "lazy_exports", "model"},
-    {"serialize", "parser", "testing"},
+    {"serialize", "parser"},
     {"frontier"},
     {"fetch"},
     {"pipeline"},
@@ -248,7 +248,7 @@ def test_imports_are_lazy():
 
 
 # Modules whose messages only the command line and tests show.
-OF_THE_COMMAND_LINE = {"cli", "projection", "writers", "testing"}
+OF_THE_COMMAND_LINE = {"cli", "projection", "writers"}
 # A message of the library that names an option names the keyword beside it: `--allow-private (allow_private=True)`,
 # `auth (--auth)`.
 OPTION = re.compile(r"(?<![\w-])(?<!\w \()--[a-z][a-z-]*+(?! \(\w+=)")

@@ -7,18 +7,17 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+from generated import make_site
 from servers import free_port
 
 import sitemap_reader as sr
-from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from generated import Extension
     from servers import NginxServer
-
-    from sitemap_reader.testing import Extension
 
 EVERYTHING: tuple[Extension, ...] = ("image", "video", "news", "hreflang")
 

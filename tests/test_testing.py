@@ -18,10 +18,10 @@ from urllib.request import urlopen
 
 import pytest
 from defusedxml import ElementTree
+from generated import Extension, Site, make_site
 from servers import free_port
 
 from sitemap_reader.model.errors import UsageError
-from sitemap_reader.testing import Extension, Site, make_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -9,11 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from generated import make_site
 from recorded import RECORDED, SITES, STOPPED, comparable, dump, snapshot
 
 import sitemap_reader as sr
 from sitemap_reader.serialize.schema import schema
-from sitemap_reader.testing import make_site
 
 
 @pytest.fixture

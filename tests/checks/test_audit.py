@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from audit_cases import AUDITED, cases
+from generated import make_site
 
 import sitemap_reader as sr
 from sitemap_reader.checks.findings import SEVERITIES
 from sitemap_reader.checks.policy import parse_codes
-from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -6,9 +6,8 @@ import json
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from generated import make_site
 from servers import free_port
-
-from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable

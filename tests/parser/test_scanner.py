@@ -18,13 +18,13 @@ import plain_documents
 import pytest
 from calls import calls_of
 from corpus_cases import Case, cases_by_group
+from generated import DAMAGES, damaged
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tiers import examples, needs_scanner
 
 import sitemap_reader as sr
 from sitemap_reader.parser.fast_path import FastPath
-from sitemap_reader.testing import DAMAGES, damaged
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

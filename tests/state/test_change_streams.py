@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from changing_sites import SITE, Document, World, entries, loc
+from generated import make_site
 
 import sitemap_reader as sr
 from sitemap_reader.client.sync_api import change_pieces
 from sitemap_reader.serialize.jsonl import encode_changes
-from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,18 +8,17 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from generated import make_site
 from servers import free_port
 
 import sitemap_reader as sr
-from sitemap_reader.testing import make_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from generated import Site
     from servers import NginxServer
-
-    from sitemap_reader.testing import Site
 
 LONG_AGO = time.time() - 3600
 

@@ -17,8 +17,9 @@ from urllib.parse import quote, urlsplit
 
 import attrs
 
-from ..model.errors import UsageError
-from ..model.limits import PROTOCOL_MAX_ENTRIES
+from sitemap_reader.model.errors import UsageError
+from sitemap_reader.model.limits import PROTOCOL_MAX_ENTRIES
+
 from .entries import DATE_FORMS, NAMESPACES, Entry, index_xml, open_document, write_urlset
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
-"""Generated sites and damaged sitemaps, with the records that a reader should find in them.
+"""Generated sites and damaged sitemaps for tests, benchmarks and notebooks, with the records that a reader should find.
 
-In: a size and a seed. Out: a folder, or bytes, and the truth. No parser takes part; imports model/ only.
+In: a size and a seed. Out: a folder, or bytes, and the truth. No parser takes part.
 """
 
 from .damage import DAMAGES, Damaged, damaged
