@@ -17,7 +17,7 @@ from ..parser.normalise.dates import format_date, period_end
 from ..parser.normalise.urls import is_web_url
 from ..state.schema import temp_database_errors, temporary_database
 from .documents import INCOMPLETE, PerSitemapCheck, WholeSiteCheck
-from .findings import Check, kind_of, url_key
+from .findings import Check, url_key
 
 if TYPE_CHECKING:
     import sqlite3
@@ -166,7 +166,7 @@ def _place(record: UrlRecord) -> Place:
 
 def _certain(faults: Iterable[_Fault], record: UrlRecord) -> Iterator[_Fault]:
     """The faults, each with its code first; without those of a missing tag if the document ends inside the entry."""
-    is_cut = any(kind_of(each) == "document cut off" for each in record.problems)
+    is_cut = any(each.kind == "document cut off" for each in record.problems)
     return (fault for fault in faults if not (is_cut and fault[0] in _MISSING_TAG))
 
 

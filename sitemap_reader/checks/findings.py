@@ -18,7 +18,6 @@ from ..client.summary import count_of
 from ..model.problems import CATALOGUE, Problem, Severity, report
 from ..model.url_batch import precision_of
 from ..parser.normalise.urls import comparable
-from ..parser.xml.repair_log import damage_kind
 from .occurrences import Occurrence
 
 if TYPE_CHECKING:
@@ -55,12 +54,6 @@ _IMPACT_OF_CODE = {
 }
 # Problems of these are in robots.txt, in what a server sent instead of a sitemap, or in the file compared with.
 _NOT_IN_SITEMAPS = ("F", "C06", "X01")
-
-
-def kind_of(problem: Problem) -> str:
-    """The kind of damage of an S01; empty for other codes, and where a dump of URLs states the code alone."""
-    is_stated = problem.code == "S01" and problem.message != CATALOGUE["S01"].title
-    return damage_kind(problem.message) if is_stated else ""
 
 
 @attrs.frozen
@@ -288,7 +281,7 @@ class Findings:
 
     def _collected_with(self, problem: Problem) -> _Collected:
         """Where the problems of the same code, severity and kind are collected."""
-        return self._collected(problem.code, problem.severity, kind_of(problem))
+        return self._collected(problem.code, problem.severity, problem.kind or "")
 
     def _collected(self, code: str, severity: Severity, kind: str) -> _Collected:
         collected = self._by_code.get((code, severity, kind))

@@ -16,7 +16,7 @@ from ..parser.normalise.urls import is_web_url
 from ..serialize.jsonl import stamp, to_dict
 from ..version import __version__
 from . import ci_formats
-from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult, kind_of
+from .findings import IMPACTS, SEVERITIES, SEVERITY_NAMES, AuditResult
 from .html.page import render_fragment, render_page
 from .occurrences import with_url
 from .rule_docs import explain, plain
@@ -192,7 +192,7 @@ def _text_of(finding: Finding, screen: Screen) -> Iterator[str]:
     yield from _wrapped(f"Expected: {plain(explanation.rule)}", "  ", screen)
     by_kind: dict[str, list[Problem]] = {"": [], **{each.kind: [] for each in finding.kinds}}
     for sample in finding.samples:
-        by_kind[kind_of(sample)].append(sample)
+        by_kind[sample.kind or ""].append(sample)
     headings = {each.kind: f"{each.count:,} in {finding.documents_of(each.documents)}" for each in finding.kinds}
     for kind, samples in by_kind.items():
         if kind:

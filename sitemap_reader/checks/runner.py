@@ -26,7 +26,7 @@ from ..statistics.facts import Fact, TopCounts, facts, share
 from .dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
 from .documents import DuplicateUrls, EmptySitemaps, UrlVariants
 from .extensions import HreflangAttributes, HreflangReturnTags, Images, NewsCount, NewsItems, Videos
-from .findings import Check, CheckedUrls, kind_of
+from .findings import Check, CheckedUrls
 from .report import Report
 from .urls import NonPageFiles, PrivateHosts, SessionParameters
 
@@ -268,8 +268,8 @@ def _may_cut(problem: Problem) -> bool:
     """Whether it is an error that the end of a document is missing. Data with a wrong CRC or size is all there."""
     if problem.severity != "error":
         return False
-    is_gzip_cut = problem.code == "F07" and "is damaged: wrong" not in problem.message
-    return problem.code == "F04" or is_gzip_cut or kind_of(problem) == "document cut off"
+    is_gzip_cut = problem.code == "F07" and problem.kind != "wrong checksum or size"
+    return problem.code == "F04" or is_gzip_cut or problem.kind == "document cut off"
 
 
 def _is_moved_robots_txt(problem: Problem) -> bool:

@@ -17,6 +17,32 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warning", "info"]
 
+# What happened, of codes that cover many cases; reports count problems by it.
+Kind = Literal[
+    # S01
+    "entry lost",
+    "entry that may be hidden",
+    "document cut off",
+    "content after the root element",
+    "text without a root element",
+    "link of a damaged feed dropped",
+    "further repairs, not reported each",
+    "raw & read as &amp;",
+    "raw < or > read as text",
+    "surrogate pair read as its character",
+    "HTML entity read as its character",
+    "control character kept",
+    "undeclared prefix",
+    "damaged CDATA section",
+    "malformed comment skipped",
+    "malformed tag read as the intended one",
+    "missing tag added",
+    "stray tag skipped",
+    "declaration or instruction skipped",
+    # F07
+    "wrong checksum or size",
+]
+
 MAX_RAW_CHARACTERS = 500
 # A message may contain a URL of any length; what to do is at its end.
 MAX_MESSAGE_CHARACTERS = 2_000
@@ -136,7 +162,7 @@ class Problem:
     """One fault in one place; `raw` is the text at fault, cut at 500 characters. A message has 2,000 at most.
 
     `url` is the listed URL, of a page or a sitemap, whose entry has the fault; None where the document has it, and
-    where the entry has no usable URL.
+    where the entry has no usable URL. `kind` says more than the code where that covers many cases.
 
     >>> print(report("D01", 'lastmod "Mon" is no date', sitemap="https://e.com/blog.xml", line=31))
     D01 https://e.com/blog.xml:31: lastmod "Mon" is no date
@@ -150,6 +176,7 @@ class Problem:
     field: str | None = None
     raw: str | None = None
     url: str | None = None
+    kind: str | None = None  # a Kind; later versions may have others
 
     def __str__(self) -> str:
         return printable(f"{self.code} {self.place}: {self.message}")
@@ -171,6 +198,7 @@ def report(
     raw: str | None = None,
     url: str | None = None,
     severity: Severity | None = None,
+    kind: Kind | None = None,
 ) -> Problem:
     """A Problem with the severity that the catalogue gives its code, unless another is given."""
     if raw is not None:
@@ -178,7 +206,7 @@ def report(
     if len(message) > MAX_MESSAGE_CHARACTERS:
         half = MAX_MESSAGE_CHARACTERS // 2
         message = f"{message[: half - 1]}…{message[-half:]}"
-    return Problem(code, severity or CATALOGUE[code].severity, message, sitemap, line, field, raw, url)
+    return Problem(code, severity or CATALOGUE[code].severity, message, sitemap, line, field, raw, url, kind)
 
 
 def first_error(problems: Iterable[Problem]) -> Problem | None:
@@ -190,7 +218,7 @@ def placed(problem: Problem, *, sitemap: str | None = None, line: int | None = N
     """The problem with this document, line and URL; None keeps its own. Ten times as fast as attrs.evolve()."""
     each = problem
     sitemap, line, url = sitemap or each.sitemap, line or each.line, url or each.url
-    return Problem(each.code, each.severity, each.message, sitemap, line, each.field, each.raw, url)
+    return Problem(each.code, each.severity, each.message, sitemap, line, each.field, each.raw, url, each.kind)
 
 
 def counted(number: int, what: str) -> str:

@@ -406,7 +406,8 @@ class SitemapParser:
     def _add_closing_items(self) -> None:
         self._add_fallback_items()
         for fault in self._decoder.faults:
-            self._out.append(self._reported(report(fault.code, fault.message, raw=fault.raw, severity=fault.severity)))
+            problem = report(fault.code, fault.message, raw=fault.raw, severity=fault.severity, kind=fault.kind)
+            self._out.append(self._reported(problem))
         self._out += map(self._reported, self._closing_problems())
 
     def _add_fallback_items(self) -> None:

@@ -112,7 +112,7 @@ def fields_of(record: type) -> Fields:
 
     >>> from sitemap_reader import Problem
     >>> fields_of(Problem).names
-    ('code', 'severity', 'message', 'sitemap', 'line', 'field', 'raw', 'url', 'site')
+    ('code', 'severity', 'message', 'sitemap', 'line', 'field', 'raw', 'url', 'kind', 'site')
     """
     return _columns(line_shape(record))
 

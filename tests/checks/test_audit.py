@@ -403,6 +403,7 @@ def test_json_has_all_that_the_report_has() -> None:
         "field": None,
         "raw": None,
         "url": None,
+        "kind": None,
     }
     assert form["sitemaps"][1]["url"] == "https://broken.example/sitemap_index.xml"
     assert "branch" not in form["sitemaps"][1]

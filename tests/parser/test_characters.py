@@ -135,7 +135,7 @@ def test_problems_name_the_line_and_show_it_from_the_tag_before_on() -> None:
 
 def add(log: RepairLog, count: int, error: int = 0) -> None:
     for place in range(1, count + 1):
-        log.add("S01", "repaired", place, severity="error" if place == error else "warning")
+        log.add("S01", "repaired", place, severity="error" if place == error else "warning", kind="stray tag skipped")
 
 
 @pytest.mark.parametrize(
@@ -163,10 +163,10 @@ def test_repairs_above_the_limit_of_an_entry_are_counted(
 def test_repairs_in_bytes_that_are_lost_are_forgotten(kept: int, lines: list[int]) -> None:
     log = RepairLog(Limits(max_entry_problems=3))
     log.count_reported(1)
-    log.add("S01", "taken", 1)
+    log.add("S01", "taken", 1, kind="stray tag skipped")
     log.take()
     for line in range(2, 8):
-        log.add("S01", "lost", line, severity="error" if line > kept else "warning")
+        log.add("S01", "lost", line, severity="error" if line > kept else "warning", kind="stray tag skipped")
     log.cut(kept)
     assert log.made == kept
     assert [problem.line for problem in log.take()] == lines
@@ -178,9 +178,9 @@ def test_repairs_of_a_document_are_limited() -> None:
     log = RepairLog(Limits(max_repairs=2))
     log.count_reported(1)
     assert log.remaining == 1
-    log.add("S01", "repaired", 3)
+    log.add("S01", "repaired", 3, kind="stray tag skipped")
     with pytest.raises(Stop, match="more than 2 places"):
-        log.add("S01", "repaired", 7)
+        log.add("S01", "repaired", 7, kind="stray tag skipped")
 
 
 MARKS = ["\x00\x1f\ufffe\uffff", "\ufdd0", "\ufdd0\ufdd1", "\ufdd1\ufdd0\x00", "\U0001fffe\ufdd0a"]

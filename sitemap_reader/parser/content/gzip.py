@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
     from ...model.limits import Limits
-    from ...model.problems import Severity
+    from ...model.problems import Kind, Severity
 
     FieldReader = Callable[["GzipDecoder", bytes], bytes]
 
@@ -47,6 +47,7 @@ class DecodeFault:
     raw: str | None = None
     severity: Severity | None = None
     lossy: bool = False
+    kind: Kind | None = None
 
 
 class Inflater(Protocol):
@@ -367,7 +368,8 @@ class GzipDecoder:
         wrong = "CRC" if crc != self._crc else "size" if size != self._size & 0xFFFFFFFF else None
         if wrong and not self._bad_trailer:  # one fault for all members
             self._bad_trailer = True
-            self._fault(f"{self._part} is damaged: wrong {wrong}")
+            message = f"{self._part} is damaged: wrong {wrong}"
+            self._faults.append(DecodeFault("F07", message, lossy=True, kind="wrong checksum or size"))
         return rest
 
     def _between(self, data: bytes) -> bytes:

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from ...model.limits import Limits
+    from ...model.problems import Kind
 
 # The bytes are UTF-8 here, so a declaration of another charset must go.
 _DECLARATION = re.compile(rb"\A\s*<\?xml[^>]*\?>")
+_DROPPED: Kind = "link of a damaged feed dropped"
 _DOUBTED = (
     "dropped, as feedparser may have altered it: the document spells it otherwise, with an unescaped & or markup, "
     "or leaves open what it is relative to"
@@ -83,10 +85,10 @@ class FallbackBuffer:
         try:
             found = self._fallback(*self.arguments, limits=self._limits)
         except SitemapReaderError as error:
-            yield report("S01", f"feedparser cannot read it either: {error}")
+            yield report("S01", f"feedparser cannot read it either: {error}", kind=_DROPPED)
             return
         for link in found.dropped:
-            yield report("S01", _DOUBTED, raw=link)
+            yield report("S01", _DOUBTED, raw=link, kind=_DROPPED)
         for _ in range(found.without_link):
             yield report("S11", "an item in which feedparser finds no location", field="loc")
         for link, date in found.links:

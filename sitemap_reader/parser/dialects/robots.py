@@ -278,7 +278,7 @@ class RobotsReader:
     def _entry(self, found: SitemapLine) -> RawEntry | Problem:
         """The entry of a line, or its problem; a URL without a scheme is completed, with an F12."""
         if found.is_lost:
-            return report("S01", LINE_IN_HOLE, line=found.line)
+            return report("S01", LINE_IN_HOLE, line=found.line, kind="entry lost")
         if not found.loc:
             return _malformed(found, found.fault)
         entry = RawEntry("sitemap", found.loc, found.line)

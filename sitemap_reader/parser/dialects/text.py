@@ -78,7 +78,7 @@ class TextReader:
                 return [*found, self._stop(number)]
             if has_hole(line):
                 self.complete = False
-                found.append(report("S01", LINE_IN_HOLE, line=number))
+                found.append(report("S01", LINE_IN_HOLE, line=number, kind="entry lost"))
             elif text := line.decode("utf-8", "replace").strip():
                 found.append(_entry(text, number))
         self._line += len(lines)

@@ -381,7 +381,7 @@ class EntryBuilder:
             """At an event that is final: what expat read of an entry up to a fault is read again."""
             what = "the rest of a tag stands outside of any field: an entry may be lost"
             for at, raw in remnants:
-                self._repairs.add("S01", what, at, raw, "error")
+                self._repairs.add("S01", what, at, raw, "error", kind="entry that may be hidden")
             for place in feed_links:
                 if self._has_feed_link:  # a second one may be the link of an entry
                     self._repairs.note_hiding("a link outside of entries", *place)

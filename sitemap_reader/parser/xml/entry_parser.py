@@ -322,7 +322,7 @@ class Recovery:
         buffer.begin_entry(buffer.start + found.offset, buffer.start + found.offset)
         if found.kind in ("entry", "location"):
             what = "the beginning of the document is lost: it was read from its first entry on"
-            out.append(report("S01", what, line=line))
+            out.append(report("S01", what, line=line, kind="document cut off"))
             self.complete = False
             buffer.prepend(_lost_tags(found))
         self._missing, self.is_reading = None, False
@@ -384,7 +384,9 @@ class Recovery:
         offset = self._buffer.start + epilog_end(self._buffer.data, self._buffer.relative(fault.offset))
         what, line = "content follows the end of the root element", self._buffer.line_at(offset)
         self._tolerant.count_fault(offset)
-        self._builder.out.append(report("S01", what, line=line, severity="warning"))
+        self._builder.out.append(
+            report("S01", what, line=line, severity="warning", kind="content after the root element")
+        )
         self._repairs.has_epilog = self._is_after_root = True
         return self._skip_to_entry(offset, final=final)
 
@@ -400,7 +402,8 @@ class Recovery:
         self.cut = True
         ends = data.startswith(b"</", start)
         opened = self._tolerant.take_opened(ends=ends) if is_tolerant else self._builder.open_entry(ends)
-        self._emit(opened, report("S01", what, line=self._buffer.line_at(self._buffer.start + start)))
+        line = self._buffer.line_at(self._buffer.start + start)
+        self._emit(opened, report("S01", what, line=line, kind="document cut off"))
         self._end()
 
     def _unended_at(self, start: int) -> str | None:
@@ -424,10 +427,11 @@ class Recovery:
     def _skip_entry(self, lost: Lost, *, final: bool) -> bool:
         """Skips the rest of an entry, or of what stands between two."""
         if not self._builder.root_seen:
-            raise Stop(report("S01", f"{lost}, before the root element", line=lost.line))
+            raise Stop(report("S01", f"{lost}, before the root element", line=lost.line, kind="entry lost"))
         self._budget.spend(LOST_STEPS)
         self._repairs.is_damaged = True
-        problem = report("S01", f"{lost}: lost up to the next entry{lost.advice}", line=lost.line)
+        what = f"{lost}: lost up to the next entry{lost.advice}"
+        problem = report("S01", what, line=lost.line, kind="entry lost")
         opened = self._tolerant.take_opened()
         is_kept = self._emit(opened, problem, keeps_entry=lost.keeps_entry)
         if not (is_kept and opened) or self._has_lost_url(opened, lost.resume):
@@ -463,7 +467,8 @@ class Recovery:
         if point.passed_location or self._may_hold_entry(start, reached):
             if self._is_after_root and self.complete:
                 # Without a line: where the search went on depends on how the bytes were cut.
-                self._builder.out.append(report("S01", "an entry behind the end of the root element is lost"))
+                what = "an entry behind the end of the root element is lost"
+                self._builder.out.append(report("S01", what, kind="content after the root element"))
             self.complete = False
         buffer.drop_until(buffer.start + reached)
         if point.offset is None:
@@ -473,7 +478,8 @@ class Recovery:
             self.stopped = final
             if final and self._is_after_root and point.is_unended and holds_part(buffer.data):
                 what = self._unended_at(0) or ""
-                self._builder.out.append(report("S01", what, line=buffer.line_at(buffer.start)))
+                line = buffer.line_at(buffer.start)
+                self._builder.out.append(report("S01", what, line=line, kind="document cut off"))
                 self.complete = False
             self.complete = self.complete and (self._is_after_root or not final)
             return False

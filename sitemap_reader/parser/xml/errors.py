@@ -48,7 +48,9 @@ class NoRoot(Exception):
     def problem(self, line: int) -> Problem:
         """The Problem of a document without a root element, where this is on a line."""
         if not self.name:
-            return report("S01", "text stands in place of the root element", line=line)
+            return report(
+                "S01", "text stands in place of the root element", line=line, kind="text without a root element"
+            )
         name = self.name.rpartition(b":")[2].decode("utf-8", "replace")
         return report("S15", f"the root element is <{name[:80]}>: not a sitemap")
 

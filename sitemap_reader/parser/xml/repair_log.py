@@ -1,8 +1,7 @@
-"""The Problems of repairs, from where they are made to the entry that they are in; and the kinds of damage (S01)."""
+"""The Problems of repairs, from where they are made to the entry that they are in."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from ...model.limits import over_limit
@@ -11,50 +10,7 @@ from .errors import Stop
 
 if TYPE_CHECKING:
     from ...model.limits import Limits
-
-
-# Kind -> what the messages of its S01 have in common; the first one counts. Messages quote the document, so a kind is
-# recognised by the words behind the quotation, or by those before it.
-DAMAGE_KINDS = {
-    "entry lost": re.compile(r": lost up to the next entry|, before the root element$|^a hole of "),
-    "document cut off": re.compile(
-        r"^the (?:end of the root element was not reached|beginning of the document is lost)"
-        r"|^a.* never ends: what is behind its beginning"
-    ),
-    "link of a damaged feed dropped": re.compile(r"^dropped, as feedparser|^feedparser cannot read it"),
-    "further repairs, not reported each": re.compile(r"^[\d,]+ more places were repaired"),
-    "raw & read as &amp;": re.compile(r"^a bare & was read as|^&\S* was read as &amp;"),
-    "surrogate pair read as its character": re.compile(r"^&#\w+;&#\w+; was read as &#\d+;, one character$"),
-    "HTML entity read as its character": re.compile(r"^the HTML entity "),
-    "control character kept": re.compile(
-        r"control characters? (?:was|were) kept(?:$|: )|^control characters stand in a tag"
-        r"|^&\S+, a control character, was kept$"
-    ),
-    "undeclared prefix": re.compile(r'^the prefix ".*" is not declared'),
-    "damaged CDATA section": re.compile(r"^a CDATA section |^<!\S* was read as <!\[CDATA\[$"),
-    "malformed comment skipped": re.compile(r"^a malformed comment was skipped| is no comment: it was skipped"),
-    "content after the root element": re.compile(
-        r"^content follows the end of the root element|^an entry behind the end of the root"
-    ),
-    "declaration or instruction skipped": re.compile(
-        r" (?:is not at the start|is malformed|is no instruction): it was skipped"
-        r"|^a processing instruction holds entries"
-    ),
-    "missing tag added": re.compile(r" is missing: it was added "),
-    "entry that may be hidden": re.compile(r"^as markup is damaged, |^the rest of a tag |^a URL stands outside "),
-    "stray tag skipped": re.compile(r": it was skipped(?:; more may be lost)?$"),
-    "raw < or > read as text": re.compile(r" was read as (?:&lt;|(?:(?! was read as )[^<])*&gt;)"),
-    "malformed tag read as the intended one": re.compile(r" was read as <"),
-}
-
-
-def damage_kind(message: str) -> str:
-    """The kind of damage that the message of an S01 reports.
-
-    >>> damage_kind("</url> is missing: it was added before the next tag")
-    'missing tag added'
-    """
-    return next((kind for kind, pattern in DAMAGE_KINDS.items() if pattern.search(message)), "other damage")
+    from ...model.problems import Kind
 
 
 class RepairLog:
@@ -97,13 +53,22 @@ class RepairLog:
         """Whether further ones are only counted, and their texts do not matter."""
         return len(self._problems) >= self._max_reported
 
-    def add(self, code: str, message: str, line: int, raw: str | None = None, severity: Severity = "warning") -> None:
+    def add(
+        self,
+        code: str,
+        message: str,
+        line: int,
+        raw: str | None = None,
+        severity: Severity = "warning",
+        *,
+        kind: Kind | None,
+    ) -> None:
         """Appends one that follows all others."""
         self.made += 1
         if self.made > self._max_repairs:
             raise Stop(over_limit("max_repairs", self._max_repairs, "places that were repaired", line))
         if not self.is_full:
-            self._problems.append(report(code, message, severity=severity, line=line, raw=raw))
+            self._problems.append(report(code, message, severity=severity, line=line, raw=raw, kind=kind))
             return
         self._more += 1
         if severity == "error":
@@ -122,7 +87,8 @@ class RepairLog:
         """At the end of the document: reports that once, if other markup of the document is damaged."""
         if (self.is_damaged or self.has_epilog) and self._hiding is not None:
             what, line, _ = self._hiding
-            self.add("S01", f"as markup is damaged, {what} may hold an entry, which is lost", line, severity="error")
+            message = f"as markup is damaged, {what} may hold an entry, which is lost"
+            self.add("S01", message, line, severity="error", kind="entry that may be hidden")
 
     def forget(self) -> None:
         """Forgets all since the last call of take(), and what it may hide: it was made in bytes that are skipped."""
@@ -138,7 +104,8 @@ class RepairLog:
             last = problems.pop() if problems else report("S01", "")
             severity: Severity = "error" if "error" in (last.severity, self._more_severity) else "warning"
             what = f"{self._more + 1:,} more places were repaired; raise max_entry_problems to see each"
-            problems.append(report("S01", what, severity=severity, line=last.line))
+            kind: Kind = "further repairs, not reported each"
+            problems.append(report("S01", what, severity=severity, line=last.line, kind=kind))
         self.is_error = self.is_error or any(problem.severity == "error" for problem in problems)
         self._clear()
         return tuple(problems)

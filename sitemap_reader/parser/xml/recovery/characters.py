@@ -14,6 +14,7 @@ from ....model.problems import Problem, report
 from ..errors import CHARACTER_REPAIR_STEPS
 
 if TYPE_CHECKING:
+    from ....model.problems import Kind, Severity
     from ..errors import Budget
     from ..repair_log import RepairLog
     from ..replay_buffer import ReplayBuffer
@@ -119,7 +120,7 @@ class CharacterReader:
         is_hole = has_hole(written) is not None
         if is_hole:
             message += ": entries may be lost there"
-        self._report(message, offset, text[0].encode(), sure=not is_hole)
+        self._report("control character kept", message, offset, text[0].encode(), sure=not is_hole)
 
     def _numbered(self, match: re.Match[bytes], offset: int, *, is_exact: bool) -> bytes:
         written, digits = match.group(), match.group("number").decode()
@@ -128,46 +129,52 @@ class CharacterReader:
         if not _is_scalar(code):
             if is_exact:
                 raise NoCharacter(f"{written.decode()} is no character", offset)
-            self._report(f"{written.decode()} was read as &amp;{written[1:].decode()}", offset, written)
+            message = f"{written.decode()} was read as &amp;{written[1:].decode()}"
+            self._report("raw & read as &amp;", message, offset, written)
             return written
         if _CONTROL.fullmatch(chr(code).encode()):
-            self._report(f"{written.decode()}, a control character, was kept", offset, written)
+            message = f"{written.decode()}, a control character, was kept"
+            self._report("control character kept", message, offset, written)
         return chr(code).encode()
 
     def _paired(self, match: re.Match[bytes], offset: int) -> bytes:
         """The character of two references, each to half of it, as JSON and JavaScript write it."""
         high, low = (_code(half) for half in match.group("pair").decode().split(";&#"))
         code = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
-        self._report(f"{match.group().decode()} was read as &#{code};, one character", offset, match.group())
+        message = f"{match.group().decode()} was read as &#{code};, one character"
+        self._report("surrogate pair read as its character", message, offset, match.group())
         return chr(code).encode()
 
     def _named(self, match: re.Match[bytes], offset: int) -> bytes:
-        text, message = _named_reference(match)
-        self._report(message, offset, match.group())
+        text, kind, message = _named_reference(match)
+        self._report(kind, message, offset, match.group())
         return text
 
-    def _report(self, message: str, offset: int, written: bytes, *, sure: bool = True) -> None:
+    def _report(self, kind: Kind, message: str, offset: int, written: bytes, *, sure: bool = True) -> None:
         self._budget.spend(CHARACTER_REPAIR_STEPS)
         start = self._buffer.relative(offset)
         raw = None if self._repairs.is_full else excerpt(self._buffer.data, start, start + len(written))
-        self._repairs.add("S01", message, self._buffer.line_at(offset), raw, "warning" if sure else "error")
+        severity: Severity = "warning" if sure else "error"
+        self._repairs.add("S01", message, self._buffer.line_at(offset), raw, severity, kind=kind)
 
 
-def _named_reference(match: re.Match[bytes]) -> tuple[bytes, str]:
-    """What an HTML entity stands for, and the message; `&region;` is none: a bare `&`, and text."""
+def _named_reference(match: re.Match[bytes]) -> tuple[bytes, Kind, str]:
+    """What an HTML entity stands for, the repair's kind, and its message; `&region;` is none: a bare `&`, and text."""
     written, name = match.group(), match.group("name")
     characters = html5.get(name.decode() + ";") if name else None
     if characters is None:
-        return written, "a bare & was read as &amp;"
+        return written, "raw & read as &amp;", "a bare & was read as &amp;"
     shown = "".join(f"&#{ord(character)};" for character in characters)
-    return characters.encode(), f"the HTML entity {written.decode()} was read as {shown}"
+    message = f"the HTML entity {written.decode()} was read as {shown}"
+    return characters.encode(), "HTML entity read as its character", message
 
 
 def reference_problem(data: bytes, position: int, line: int) -> Problem:
     """The Problem of a reference that is none of XML's."""
     match = _IN_TEXT[0].match(data, position)
-    message, end = (_named_reference(match)[1], match.end()) if match else ("", position)
-    return report("S01", message, severity="warning", line=line, raw=excerpt(data, position, end))
+    _, kind, message = _named_reference(match) if match else (b"", None, "")
+    raw = excerpt(data, position, match.end() if match else position)
+    return report("S01", message, severity="warning", line=line, raw=raw, kind=kind)
 
 
 def _code(digits: str) -> int:

@@ -251,7 +251,7 @@ class EventSource(EventParser):
             raise UndeclaredPrefix("unbound prefix")
         namespace = self._namespace_of_undeclared(prefix)
         what = f'the prefix "{prefix}" is not declared, it was read as {namespace}'
-        self._repairs.add("S01", what, self.CurrentLineNumber)
+        self._repairs.add("S01", what, self.CurrentLineNumber, kind="undeclared prefix")
         self._prefixes.add(prefix)
         if self._builder.root_seen:
             self._builder.declare(prefix, namespace)

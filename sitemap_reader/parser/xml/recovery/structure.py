@@ -30,7 +30,7 @@ from .tokenizer import (
 
 if TYPE_CHECKING:
     from ....model.limits import Limits
-    from ....model.problems import Severity
+    from ....model.problems import Kind, Severity
     from ..entry_builder import EntryBuilder
     from ..errors import Budget, XmlFault
     from ..repair_log import RepairLog
@@ -182,11 +182,14 @@ class StructureRules(EventSource):
         found, self._stray_url, self._repairs_outside = self._stray_url, None, 0
         if found and repairs and not self._repairs.holds_error:
             line, written = found
-            self._note("a URL stands outside of any location: an entry may be lost", written, line=line, sure=False)
+            what = "a URL stands outside of any location: an entry may be lost"
+            self._note("entry that may be hidden", what, written, line=line, sure=False)
 
     # --- repairs ---
 
-    def _repair(self, message: str, raw: bytes = b"", *, line: int = 0, code: str = "S01", sure: bool = True) -> None:
+    def _repair(
+        self, kind: Kind, message: str, raw: bytes = b"", *, line: int = 0, code: str = "S01", sure: bool = True
+    ) -> None:
         """Reports a repair of the structure; one that is not `sure` may hide more damage."""
         self._give_pending()
         self._budget.spend(REPAIR_STEPS)
@@ -198,30 +201,38 @@ class StructureRules(EventSource):
             self._intact = self._builder.complete_fields(), self._repairs.made
         if self._structural_repairs > self._limits.max_entry_repairs:
             raise self._lost("the entry breaks in too many places", limit="max_entry_repairs")
-        self._note(message if sure else f"{message}; more may be lost", raw, line=line, code=code, sure=sure)
+        self._note(kind, message if sure else f"{message}; more may be lost", raw, line=line, code=code, sure=sure)
 
-    def _note(self, message: str, raw: bytes = b"", *, line: int = 0, code: str = "S01", sure: bool = True) -> None:
+    def _note(
+        self, kind: Kind, message: str, raw: bytes = b"", *, line: int = 0, code: str = "S01", sure: bool = True
+    ) -> None:
         self._give_pending()
         self._repairs.is_damaged = True
         severity: Severity = "warning" if sure else "error"
         text = raw.decode("utf-8", "ignore") or None
-        self._repairs.add(code, message, line or self.CurrentLineNumber, text, severity)
+        self._repairs.add(
+            code, message, line or self.CurrentLineNumber, text, severity, kind=kind if code == "S01" else None
+        )
 
     def _missing(self, written: bytes, place: str, *, line: int = 0, sure: bool = True) -> None:
-        self._repair(f"{shown(written)} is missing: it was added {place}", line=line, sure=sure)
+        self._repair("missing tag added", f"{shown(written)} is missing: it was added {place}", line=line, sure=sure)
 
-    def _read_as(self, token: Token, meant: bytes, *, sure: bool = True) -> None:
-        self._repair(f"{shown(token.written)} was read as {shown(meant)}", token.written, sure=sure)
+    def _read_as(
+        self, token: Token, meant: bytes, *, sure: bool = True, kind: Kind = "malformed tag read as the intended one"
+    ) -> None:
+        self._repair(kind, f"{shown(token.written)} was read as {shown(meant)}", token.written, sure=sure)
 
-    def _skip(self, token: Token, why: str, *, code: str = "S01", sure: bool = True) -> None:
-        self._repair(f"{shown(token.written)} {why}: it was skipped", token.written, code=code, sure=sure)
+    def _skip(
+        self, token: Token, why: str, *, code: str = "S01", sure: bool = True, kind: Kind = "stray tag skipped"
+    ) -> None:
+        self._repair(kind, f"{shown(token.written)} {why}: it was skipped", token.written, code=code, sure=sure)
 
     def _literal(self, token: Token, meant: bytes, *, sure: bool) -> None:
         """Reads a token as text; before the root element there is none."""
         if not self._builder.root_seen:
             raise NoRoot(self.CurrentByteIndex)
         self._outside_locations()
-        self._read_as(token, meant, sure=sure)
+        self._read_as(token, meant, sure=sure, kind="raw < or > read as text")
         if self.inner:
             self.inner[-1].has_markup = True
         self.give_text(token.written, self.CurrentByteIndex)
@@ -286,7 +297,7 @@ class StructureRules(EventSource):
         self._begin_entry()
         self._open(token, is_empty=token.is_empty, is_entry=True)
         line = self._buffer.line_at(entry.start)
-        self._repair(f"<{shown(entry.name)}> holds nothing: it was skipped", line=line)
+        self._repair("stray tag skipped", f"<{shown(entry.name)}> holds nothing: it was skipped", line=line)
 
     def _is_end_tag_without_slash(self, token: Token) -> bool:
         """Whether the slash is missing: `<loc>https://example.com/a<loc>`, and nothing follows that could be inside."""
@@ -452,7 +463,8 @@ class StructureRules(EventSource):
             if names_location(stop.name) and (element.has_markup or _MARKUP.search(self._text)):
                 raise self._broken(element)
             line = self._buffer.line_at(element.start)
-            self._repair(f"<{shown(element.name)}> was read as <{shown(stop.name)}>", line=line)
+            what = f"<{shown(element.name)}> was read as <{shown(stop.name)}>"
+            self._repair("malformed tag read as the intended one", what, line=line)
             self.rename(stop.name)
             if not self._has_location and len(self.inner) == 2:
                 self._stray_url = None

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ....model.limits import Limits
+    from ....model.problems import Kind
     from ..entry_builder import EntryBuilder, OpenEntry
     from ..errors import Budget, XmlFault
     from ..repair_log import RepairLog
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 _TAGS = frozenset(("start", "stop", "stray"))
 _DTD = re.compile(rb"<!doctype\b.*\[", re.IGNORECASE | re.DOTALL)  # with an internal subset
 _HOLD_FIELDS = CONTAINERS - VOID_EXTENSIONS
+_DECLARATION_SKIPPED: Kind = "declaration or instruction skipped"
 _SNIPPET_BYTES = 80
 _MIN_WAKE_BYTES = 64  # a token that has not ended is not looked at with every byte
 
@@ -231,7 +233,8 @@ class TolerantParser(StructureRules):
             elif not self._builder.root_seen:
                 raise NoRoot(self.CurrentByteIndex - len(token.text.lstrip()))
         if token.kind in _TAGS and has_hole(token.written):
-            self._note("control characters stand in a tag: entries may be lost there", sure=False)
+            what = "control characters stand in a tag: entries may be lost there"
+            self._note("control character kept", what, sure=False)
         _RULES[token.kind](self, token)
         if self._text:
             self._give_pending()
@@ -308,14 +311,14 @@ class TolerantParser(StructureRules):
         raw = (token.written + content)[:_SNIPPET_BYTES]
         if token.next == b"element":
             content = without_remnant(content)
-            self._note("a CDATA section is not closed: it ends with its element", raw)
+            self._note("damaged CDATA section", "a CDATA section is not closed: it ends with its element", raw)
         elif token.written != SECTION:
-            self._note(f"{token.written.decode()} was read as {SECTION.decode()}", raw)
+            self._note("damaged CDATA section", f"{token.written.decode()} was read as {SECTION.decode()}", raw)
         self._give_pending()
         self._characters.controls(content, offset)
         is_text = len(self.inner) > 1 and self.inner[-1].local not in DATA
         if (holds_entry(content) and not is_text) or (SECTION in content and holds_part(content)):
-            self._note("a CDATA section holds entries, which may be lost", raw, sure=False)
+            self._note("damaged CDATA section", "a CDATA section holds entries, which may be lost", raw, sure=False)
         else:
             self._check_hiding("a CDATA section", content)
         if not self.inner:
@@ -326,7 +329,8 @@ class TolerantParser(StructureRules):
             raise self._lost(f"a CDATA section in <{shown(innermost.name)}> holds markup")
         if token.next == b"unsure":
             what = f"a CDATA section holds the end of <{shown(innermost.name)}> and another section"
-            self._note(f"{what}: all of it was read as text, entries may be lost in it", sure=False)
+            what += ": all of it was read as text, entries may be lost in it"
+            self._note("damaged CDATA section", what, sure=False)
         self.CharacterDataHandler(content.decode().replace("\r\n", "\n").replace("\r", "\n"))
 
     def _lose_section(self, token: Token) -> None:
@@ -352,7 +356,8 @@ class TolerantParser(StructureRules):
             # The end of the first of two may be damaged, with entries between.
             is_one = not (b"<!--" in inner or b"->" in inner or has_hole(inner) or is_hiding)
             more = "" if is_one else ", and what else may stand in it"
-            self._note(f"a malformed comment was skipped{more}", token.written[:_SNIPPET_BYTES], sure=is_one)
+            what, raw = f"a malformed comment was skipped{more}", token.written[:_SNIPPET_BYTES]
+            self._note("malformed comment skipped", what, raw, sure=is_one)
 
     def _check_hiding(self, what: str, content: bytes) -> bool:
         """Notes and returns whether it holds a part of an entry."""
@@ -365,9 +370,10 @@ class TolerantParser(StructureRules):
     def _instruction(self, token: Token) -> None:
         if not token.is_well_formed:
             self._outside_locations()
-            self._skip(token, "is no instruction", sure=b"://" not in token.written)
+            self._skip(token, "is no instruction", sure=b"://" not in token.written, kind=_DECLARATION_SKIPPED)
         elif holds_entry(token.written):
-            self._note("a processing instruction holds entries, which may be lost", token.written, sure=False)
+            what = "a processing instruction holds entries, which may be lost"
+            self._note(_DECLARATION_SKIPPED, what, token.written, sure=False)
         else:
             self._check_hiding("an instruction", token.written)
         self._characters.controls(token.written, self.CurrentByteIndex)
@@ -376,16 +382,17 @@ class TolerantParser(StructureRules):
         is_doctype = not token.written[:5].lower().startswith((b"<?xml", b"<xml"))
         if self._builder.root_seen or not (is_doctype or self.CurrentByteIndex == 0):
             self._outside_locations()
-            self._skip(token, "is not at the start", code="S01" if is_doctype else "S08")
+            code = "S01" if is_doctype else "S08"
+            self._skip(token, "is not at the start", code=code, kind=_DECLARATION_SKIPPED)
         elif _DTD.match(token.written):
             raise Stop(report("S09", "the DTD has an internal subset: the document is refused"))
         elif self._fault and self.CurrentByteIndex <= self._fault.offset < self.position:
-            self._skip(token, "is malformed")
+            self._skip(token, "is malformed", kind=_DECLARATION_SKIPPED)
 
     def _misspelled_comment(self, token: Token) -> None:
         self._outside_locations()
         self._check_hiding("a comment", token.written)
-        self._skip(token, "is no comment")
+        self._skip(token, "is no comment", kind="malformed comment skipped")
 
     def _stray(self, token: Token) -> None:
         text = token.written.replace(b"<", b"&lt;").replace(b">", b"&gt;")
