@@ -433,7 +433,7 @@ def test_what_can_be_read_twice_is_compared_with_itself(pair: tuple[Path, Path])
 
 
 def test_unknown_on_is_reported() -> None:
-    with pytest.raises(sr.UsageError, match=r"^on must be one of any, lastmod, not 'priority'$"):
+    with pytest.raises(sr.UsageError, match=r"^on is one of any, lastmod, not 'priority'$"):
         diff([], [], on="priority")  # type: ignore[arg-type]
 
 

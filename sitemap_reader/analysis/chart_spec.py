@@ -67,7 +67,7 @@ def make_canvas(width: Any, height: Any, theme: Any) -> Canvas:
         if value is not None and (type(value) is not int or not least <= value <= most):
             raise UsageError(f"{name} is a number of pixels from {least:,} to {most:,}, and not {value!r}")
     if theme not in [*_THEMES]:  # a list: the value may be unhashable
-        raise UsageError(f"theme is one of {', '.join(_THEMES)}, and not {theme!r}")
+        raise UsageError(keyword="theme", value=theme, allowed=f"one of {', '.join(_THEMES)}")
     return Canvas(width, height, _THEMES[theme])
 
 

@@ -32,7 +32,7 @@ _OVERLAPS = ("path", "slug")
 def overlap(snapshot: SnapshotTables, by: str) -> Measure:
     """See Snapshot.overlap()."""
     if by not in _OVERLAPS:
-        raise UsageError(f"by is one of {', '.join(_OVERLAPS)}, and not {by!r}")
+        raise UsageError(keyword="by", value=by, allowed=f"one of {', '.join(_OVERLAPS)}")
     if len(snapshot.sites) < 2:
         raise UsageError('overlap() needs two sites or more: sr.snapshot(["a.example", "b.example"])')
     pages = keyed_pages(snapshot, by).dropna()

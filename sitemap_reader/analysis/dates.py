@@ -180,7 +180,7 @@ def weekday_hour(snapshot: SnapshotTables, tz: str, *, histories: Mapping[str, H
     try:
         zone = ZoneInfo(tz)
     except (ZoneInfoNotFoundError, ValueError, TypeError, OSError):
-        raise UsageError(f'tz is a time zone such as "Europe/Oslo" or "UTC", and not {tz!r}') from None
+        raise UsageError(keyword="tz", value=tz, allowed='a time zone such as "Europe/Oslo" or "UTC"') from None
     pages = dated_pages(snapshot)
     left_out = {
         "without a lastmod": pages["lastmod"].isna(),

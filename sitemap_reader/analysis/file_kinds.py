@@ -22,6 +22,7 @@ from ..fetch.replay import SEEDS_FILE
 from ..frontier.filters import make_moment
 from ..frontier.seeds import SCHEME
 from ..model.errors import UsageError
+from ..model.messages import Keyword
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..parser.parser import SitemapParser
 from ..serialize.byte_streams import MAGIC, damage, decompressed
@@ -205,7 +206,7 @@ def find_sources(name: str | os.PathLike[str], at: Moment | None = None) -> Foun
         groups = [[source for group in groups for source in group]]
     known = [[source for source in group if source.kind is not OTHER] for group in groups]
     if not any(known):
-        raise UsageError(f"{nothing}; give {ACCEPTED}")
+        raise UsageError(f"{nothing}", remedy=f"give {ACCEPTED}")
     time = {} if at is None or at == BY_NAME else _time(at)
     for source in [source for group in known for source in group]:
         source.time = _time_in_name(source) if at == BY_NAME else time
@@ -227,7 +228,7 @@ def _groups(name: str) -> tuple[list[list[Source]], str]:
         return [[_single(path)]], f"{path} is neither a sitemap nor a dump"
     if glob.has_magic(name):
         return _matching(name), f"of what {name} matches, nothing is a sitemap or a dump"
-    raise UsageError(f"there is no file or folder {path}; give {ACCEPTED}")
+    raise UsageError(f"there is no file or folder {path}", remedy=f"give {ACCEPTED}")
 
 
 def _single(path: Path) -> Source:
@@ -253,7 +254,7 @@ def _matching(pattern: str) -> list[list[Source]]:
     """What a pattern matches: a group of its files, then each folder of which no file is matched itself."""
     matches = [Path(match) for match in sorted(glob.glob(pattern, recursive=True))]
     if not matches:
-        raise UsageError(f"no file matches {pattern}; give {ACCEPTED}")
+        raise UsageError(f"no file matches {pattern}", remedy=f"give {ACCEPTED}")
     parts = Path(pattern).parts
     fixed = next(number for number, part in enumerate(parts) if glob.has_magic(part))
     special = {path for path in matches if path.is_dir() and kind_of(path) is not OTHER}
@@ -279,6 +280,11 @@ def _time_in_name(source: Source) -> dict[str, Any]:
     """The time that the name states, or none where one is stored in the source; UsageError without either."""
     date = next(filter(None, map(date_in_path, source.dated)), None)
     if date is None and not source.kind.stored_time(source.path):
-        what = f'{source.path} has no date in its name, as at="{BY_NAME}" needs'
-        raise UsageError(f"{what}: a date is written {ACCEPTED_DATES}; or give at= the time itself")
+        raise UsageError.of(
+            "{path} has no date in its name, as {by_name} needs: a date is written {form}; or give {at=} the time "
+            "itself",
+            path=source.path,
+            by_name=Keyword("at", f'"{BY_NAME}"'),
+            form=ACCEPTED_DATES,
+        )
     return {} if date is None else _time(date)

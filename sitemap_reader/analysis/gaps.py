@@ -42,7 +42,7 @@ def shared(snapshot: SnapshotTables, ours: Any, by: str) -> Measure:
 
 def _compared(snapshot: SnapshotTables, ours: Any, by: str, *, is_shared: bool) -> Measure:
     if by not in [*KEYS]:  # a list: the value may be unhashable
-        raise UsageError(f"by is one of {', '.join(KEYS)}, and not {by!r}")
+        raise UsageError(keyword="by", value=by, allowed=f"one of {', '.join(KEYS)}")
     if hasattr(ours, "pages"):
         own, own_sites, sites = ours, [*ours.sites], [*snapshot.sites]
         name = "ours" if {*own_sites} & {*sites} or len(own_sites) > _MAX_NAMED else ", ".join(own_sites)
@@ -92,7 +92,7 @@ def _own_sites(snapshot: SnapshotTables, ours: Any) -> list[str]:
     names = ", ".join(snapshot.sites) or "none"
     if missing or not sites:
         wrong = missing[0] if missing else ours
-        raise UsageError(f"ours is a site of this Snapshot ({names}) or another Snapshot, and not {wrong!r}")
+        raise UsageError(keyword="ours", value=wrong, allowed=f"a site of this Snapshot ({names}) or another Snapshot")
     if len({*sites}) == len(snapshot.sites):
         raise UsageError(f"there is no other site to compare: the Snapshot has only {names}")
     return sites

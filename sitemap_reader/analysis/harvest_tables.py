@@ -12,6 +12,7 @@ import attrs
 
 from ..client.summary import count_of
 from ..model.errors import UsageError
+from ..model.messages import Message
 from ..scale.folder import HarvestFolder
 from ..scale.folder import tables as fields_of_tables
 from ..serialize.arrow import arrow_schema
@@ -41,7 +42,11 @@ def read_harvest(path: Path) -> tuple[Tables, SnapshotMetadata]:
     tables = [read_state(folder.state(each))[0] if plan.has_state else _shard(folder, each) for each in done]
     hosts = _hosts(folder.table("hosts", each) for each in done)
     started = datetime.fromisoformat(plan.started)
-    missing = f"{count_of(len(pending), 'shard')} of {plan.shards:,} not done: a harvest with resume=True reads them"
+    missing = Message.of(
+        "{pending} of {shards:,} not done: a harvest with {resume=True} reads them",
+        pending=count_of(len(pending), "shard"),
+        shards=plan.shards,
+    )
     metadata = SnapshotMetadata(
         at=started,
         until=_end(hosts) or started,

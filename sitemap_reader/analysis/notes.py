@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..client.keywords import PatternOptions
 from ..client.summary import count_of, dropped_text, first_reason, sitemaps_of
 from ..frontier.filters import UNWANTED
+from ..model.messages import Message
 from ..parser.content.sniff import Format
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def omissions(summary: Summary, outcomes: Iterable[Outcome], problems: Problems)
         codes = ", ".join(f"{code} {count:,}" for code, count in problems.counts.most_common(MAX_NAMED))
         yield f"no URL in {count_of(summary.sitemaps, 'sitemap')}" + (f"; problems: {codes}" if codes else "")
     if summary.dropped:
-        yield f"out of scope: {dropped_text(summary.dropped)}"
+        yield Message("out of scope: ", dropped_text(summary.dropped))
     for reason, words in UNWANTED.items():
         if reason in summary.unwanted:
             yield f"{count_of(summary.unwanted[reason], 'URL')} {words} ({_KEYWORDS[reason]})"

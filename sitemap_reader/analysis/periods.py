@@ -54,7 +54,7 @@ def freq_name(freq: str, allowed: Collection[str]) -> str:
     for name in allowed:
         if str(freq).lower() in (name, name[0]):
             return name
-    raise UsageError(f"freq is one of {', '.join(allowed)} or the first letter of one, and not {freq!r}")
+    raise UsageError(keyword="freq", value=freq, allowed=f"one of {', '.join(allowed)} or the first letter of one")
 
 
 def counts_by_period(dated: pd.DataFrame, date: str, period: Period) -> pd.DataFrame:

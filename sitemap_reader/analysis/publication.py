@@ -55,7 +55,7 @@ def _no_date(rows: int) -> pd.Series[Any]:
 def calendar(snapshot: SnapshotTables, freq: str, histories: Histories) -> Measure:
     """See Snapshot.calendar()."""
     if freq not in _FREQS:
-        raise UsageError(f"freq is one of {', '.join(_FREQS)}, and not {freq!r}")
+        raise UsageError(keyword="freq", value=freq, allowed=f"one of {', '.join(_FREQS)}")
     period = PERIODS[freq]
     pages = _published(snapshot, histories)
     left_out = {
@@ -160,7 +160,7 @@ def new(snapshot: SnapshotTables, since: Any, depth: int, *, by_language: bool) 
     """See Snapshot.new()."""
     start = make_window(since, None, "keep", snapshot.at).since
     if start is None:
-        raise UsageError("since is a date such as 2026-05-31 or an age such as 7d, and not None")
+        raise UsageError(keyword="since", allowed="a date such as 2026-05-31 or an age such as 7d")
     pages = page_frame(snapshot)
     pages["section"] = section_of(snapshot, depth, by_language=by_language)
     seen = _first_seen(snapshot)

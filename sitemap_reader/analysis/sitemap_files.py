@@ -53,7 +53,7 @@ class FileOptions:
 
     def __attrs_post_init__(self) -> None:
         if self.scope is not None and self.scope not in SCOPE_MODES:
-            raise UsageError(f"scope must be one of {', '.join(SCOPE_MODES)}, not {self.scope!r}")
+            raise UsageError(keyword="scope", value=self.scope, allowed=f"one of {', '.join(SCOPE_MODES)}")
 
 
 def read_sitemaps(paths: Sequence[Path], options: FileOptions) -> Part:

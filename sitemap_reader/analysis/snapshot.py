@@ -88,7 +88,7 @@ class Snapshot(SnapshotTables):
         if style is None:
             return self.urls.to_pandas()
         if style != "advertools":
-            raise UsageError(f'style is "advertools" or None, and not {style!r}')
+            raise UsageError(keyword="style", value=style, allowed='"advertools" or None')
         return advertools_frame(self)
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:

@@ -79,8 +79,10 @@ def snapshot(
     ]
     files = next((each.name for each in found if each.has_files), None)
     if files is not None and (wrong := [name for name in _FOR_SITES if given.get(name) is not None]):
-        raise UsageError(
-            f"{wrong[0]} is for sites, and {files} is on the disk: filter(include=…, exclude=…) selects URLs"
+        raise UsageError.of(
+            "{keyword} is for sites, and {files} is on the disk: filter({include=}…, {exclude=}…) selects URLs",
+            keyword=wrong[0],
+            files=files,
         )
     file_options = FileOptions(**{name: given[name] for name in ("scope", "extras", "limits") if name in given})
     crawl = partial(read_sites, on_progress=on_progress, show_progress=show_progress, options=given)
@@ -153,7 +155,7 @@ def _is_on_disk(name: str | Path) -> bool:
 def _site(name: str | Path, at: Moment | None, base: str | None) -> Found:
     target = find_target(name, base)
     if at is not None:
-        raise UsageError(f"at= is for files, and {name} is a site, which is read now: leave it out")
+        raise UsageError.of("{at=} is for files, and {name} is a site, which is read now: leave it out", name=name)
     return Found(str(name), [[Source(target, SITE)]])
 
 
@@ -224,8 +226,10 @@ def _check_scope(sources: Iterable[Source], scope: ScopeMode | None) -> None:
     """UsageError for a scope that files of a kind cannot have."""
     for source in sources if scope not in (None, "any") else ():
         if source.kind.read and not source.kind.is_sitemap:
-            what = f"scope= is for sitemaps, and {source.path} holds URLs that are read already"
-            raise UsageError(f"{what}: leave it out")
+            what = "{scope=} is for sitemaps, and {path} holds URLs that are read already: leave it out"
+            raise UsageError.of(what, path=source.path)
         if source.kind.is_sitemap and scope == "protocol":
-            what = 'scope="protocol" compares each URL with that of its sitemap, and a file has none'
-            raise UsageError(f'{what}: scope="host" and scope="domain" keep the URLs of the site')
+            raise UsageError.of(
+                '{scope="protocol"} compares each URL with that of its sitemap, and a file has none: {scope="host"} '
+                'and {scope="domain"} keep the URLs of the site'
+            )

@@ -30,7 +30,7 @@ _MAX_N = 5
 def slug_ngrams(snapshot: SnapshotTables, n: int, *, top: int, skip: Iterable[str], stop_words: bool) -> Measure:
     """See Snapshot.slug_ngrams()."""
     if type(n) is not int or not 1 <= n <= _MAX_N:
-        raise UsageError(f"n is a number of words from 1 to {_MAX_N}, and not {n!r}")
+        raise UsageError(keyword="n", value=n, allowed=f"a number of words from 1 to {_MAX_N}")
     _check_top(top)
     skipped = words_to_skip(skip)
     stated = stated_languages(snapshot) if stop_words else {}
@@ -73,7 +73,7 @@ def _rank_spec(name: str, top: int, *, max_rows: int) -> ChartSpec:
 
 def _check_top(top: int) -> None:
     if type(top) is not int or top < 1:
-        raise UsageError(f"top is a number, 1 or more, and not {top!r}")
+        raise UsageError(keyword="top", value=top, allowed="a number, 1 or more")
 
 
 def words_to_skip(skip: Iterable[str]) -> frozenset[str]:
@@ -81,7 +81,7 @@ def words_to_skip(skip: Iterable[str]) -> frozenset[str]:
     try:
         return frozenset(lower(word) for word in ([skip] if isinstance(skip, str) else skip))
     except (TypeError, AttributeError):
-        raise UsageError(f"skip is a word or several, and not {skip!r}") from None
+        raise UsageError(keyword="skip", value=skip, allowed="a word or several") from None
 
 
 def _as_arrow(texts: Any) -> Any:

@@ -20,6 +20,7 @@ from ..client.summary import count_of
 from ..client.targets import Target, find_target, reject_document, reject_sitemap_file
 from ..frontier.filters import has_filter_drops, make_moment
 from ..model.errors import NothingFound, NothingReadable, UsageError
+from ..model.messages import Message
 from ..model.problems import CATALOGUE, Problem, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.normalise.urls import host, is_clean, listed_url
@@ -70,16 +71,19 @@ class ComparisonSources:
     def validate(self, selected: Iterable[str] = ()) -> None:
         """Raises UsageError for sources that exclude each other, and for selected codes whose source is missing."""
         if self.baseline is not None and self.state is not None:
-            raise UsageError("baseline= and state= both give the earlier URLs: give one of them")
+            raise UsageError.of("{baseline=} and {state=} both give the earlier URLs: give one of them")
         if self.baseline_crawl is not None and (self._baseline_source is None or self.crawl is None):
-            raise UsageError("baseline_crawl= is compared with a crawl and a baseline: give crawl= and baseline= too")
+            raise UsageError.of(
+                "{baseline_crawl=} is compared with a crawl and a baseline: give {crawl=} and {baseline=} too"
+            )
         if self.check_urls is None and self.save_checks is not None:
-            raise UsageError("save_checks= keeps what check_urls= finds: give check_urls= too")
+            raise UsageError.of("{save_checks=} keeps what {check_urls=} finds: give {check_urls=} too")
         needs = {code: what for codes, what in self._unavailable() for code in codes}
         for beginning in selected:
             meant = [code for code in CATALOGUE if code.startswith(beginning)]
             if needs.keys() >= {*meant}:
-                raise UsageError(f"{beginning} needs {', and '.join(sorted({needs[code] for code in meant}))}")
+                sources = Message.joined(", and ", sorted({needs[code] for code in meant}))
+                raise UsageError.of("{beginning} needs {sources}", beginning=beginning, sources=sources)
 
     @property
     def unavailable(self) -> frozenset[str]:
@@ -121,7 +125,9 @@ class ComparisonSources:
             return None
         options = UrlCheckOptions(self.check_urls, self.save_checks, self.seed)
         if not findings.includes(UrlChecks.codes):
-            raise UsageError(f"check_urls= finds {', '.join(UrlChecks.codes)}: select one of them, and ignore not all")
+            raise UsageError.of(
+                "{check_urls=} finds {codes}: select one of them, and ignore not all", codes=", ".join(UrlChecks.codes)
+            )
         crawl = next((each for each in checks if isinstance(each, CrawlCheck)), None)
         return UrlChecks(options, crawl, None if self.crawl is None else os.fspath(self.crawl))
 
@@ -132,10 +138,13 @@ class ComparisonSources:
 
 # In the order of _unavailable().
 _NEEDS = (
-    (PAGE_CODES, "responses of the pages (check_urls=N or crawl=FILE)"),
-    (("C05", "C06"), "a crawl of the site (crawl=FILE)"),
-    (BaselineCheck.codes, "an earlier dump or a state (baseline=DUMP, state=FILE)"),
-    (UnchangedContentCheck.codes, "an earlier crawl and dump (baseline_crawl=FILE, baseline=DUMP, crawl=FILE)"),
+    (PAGE_CODES, Message.of("responses of the pages ({check_urls=N} or {crawl=FILE})")),
+    (("C05", "C06"), Message.of("a crawl of the site ({crawl=FILE})")),
+    (BaselineCheck.codes, Message.of("an earlier dump or a state ({baseline=DUMP}, {state=FILE})")),
+    (
+        UnchangedContentCheck.codes,
+        Message.of("an earlier crawl and dump ({baseline_crawl=FILE}, {baseline=DUMP}, {crawl=FILE})"),
+    ),
 )
 
 
@@ -423,7 +432,7 @@ def make_findings(
 ) -> Findings:
     """An empty collector; UsageError for unknown codes, a negative number of samples, and files of another kind."""
     if type(samples) is not int or samples < 0:
-        raise UsageError(f"samples must be a number, 0 or more, not {samples!r}")
+        raise UsageError(keyword="samples", value=samples, allowed="a number, 0 or more")
     return Findings(
         select=parse_codes(select),
         ignore=parse_codes(ignore),
@@ -554,7 +563,7 @@ def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: 
     """Audits the numbered lines of a dump; `name` is the target of the Report."""
     findings, compared_with, chosen = request.findings, request.compared_with, request.chosen
     if compared_with.check_urls is not None:
-        raise UsageError(f"check_urls= fetches the pages of a site, and {name} is a dump: give the site")
+        raise UsageError.of("{check_urls=} fetches the pages of a site, and {name} is a dump: give the site", name=name)
     chosen.validate_for_dump(name)
     notes = request.apply_filters()
     extra_checks = [*compared_with.checks(findings, None), MissingValidators()]

@@ -12,6 +12,7 @@ import attrs
 
 from ..frontier.filters import Selection, make_patterns
 from ..model.errors import UsageError
+from ..model.messages import Keyword, Message
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import UrlRecord
 
@@ -54,14 +55,18 @@ class AuditFilter:
         """UsageError for selected codes, or beginnings of codes, all of which need the whole site."""
         for beginning in selected:
             if {code for code in CATALOGUE if code.startswith(beginning)} <= {*self.unchecked}:
-                given = " and ".join(f"{keyword}=" for keyword in self.keywords)
-                raise UsageError(f"{beginning} needs the whole site: leave out {given}")
+                given = Message.joined(" and ", map(Keyword, self.keywords))
+                raise UsageError.of(
+                    "{beginning} needs the whole site: leave out {given}", beginning=beginning, given=given
+                )
 
     def validate_for_dump(self, name: str) -> None:
         """UsageError for a filter on sitemaps: a dump has none to follow."""
         for keyword in self.keywords.keys() & {"follow", "no_follow"}:
-            raise UsageError(
-                f"{keyword}= applies to sites only, and {name} is a dump: give include= or exclude=, for its URLs"
+            raise UsageError.of(
+                "{given} applies to sites only, and {name} is a dump: give {include=} or {exclude=}, for its URLs",
+                given=Keyword(keyword),
+                name=name,
             )
 
     def takes(self, item: object) -> bool:

@@ -86,8 +86,15 @@ def open_baseline(
     if isinstance(source, State):
         return StateBaseline(source.name, seeds or site, source)
     if must_be_state:
-        raise UsageError(f"state is the name of a file or a State, not {source!r:.60}; an earlier dump is a baseline")
-    raise UsageError(f"baseline is an earlier dump or a state: a file, a Snapshot or a State, not {source!r:.60}")
+        raise UsageError(
+            keyword="state",
+            value=source,
+            allowed="the name of a file or a State",
+            remedy="an earlier dump is a baseline",
+        )
+    raise UsageError(
+        keyword="baseline", value=source, allowed="an earlier dump or a state: a file, a Snapshot or a State"
+    )
 
 
 @attrs.define

@@ -160,7 +160,7 @@ class Lines:
         self._number += 1
         if len(line) == MAX_LINE_BYTES:
             reason = f"more than {MAX_LINE_BYTES:,} characters without a line end"
-            raise UsageError(f"{self._name}:{self._number}: {reason}; export the crawl again")
+            raise UsageError(f"{self._name}:{self._number}: {reason}", remedy="export the crawl again")
         return line
 
     def close(self) -> None:
@@ -184,11 +184,11 @@ class Lines:
             fault = "not UTF-8" if exc.encoding == "utf-8" else "damaged UTF-16"
             return UsageError(f'{self._name}:{number}: {fault}: save it as UTF-8 (in Excel, "CSV UTF-8")')
         if isinstance(exc, EOFError):
-            return UsageError(f"{place}: the gzip file is cut off here; compress it again")
+            return UsageError(f"{place}: the gzip file is cut off here", remedy="compress it again")
         if isinstance(exc, gzip.BadGzipFile | zlib.error):
-            return UsageError(f"{place}: the gzip file is damaged ({exc}); compress it again")
+            return UsageError(f"{place}: the gzip file is damaged ({exc})", remedy="compress it again")
         reason = getattr(exc, "strerror", None) or exc
-        return UsageError(f"cannot read {self._name}: {reason}; give a file that you may read")
+        return UsageError(f"cannot read {self._name}: {reason}", remedy="give a file that you may read")
 
 
 # Magic bytes of other formats -> what to do.
@@ -219,12 +219,14 @@ def open_crawl_file(name: str) -> BinaryIO:
         if stat.S_ISREG(mode):
             return open(name, "rb")
     except FileNotFoundError:
-        raise UsageError(f"there is no file {name}; export one from the crawler, as CSV or JSON lines") from None
+        raise UsageError(
+            f"there is no file {name}", remedy="export one from the crawler, as CSV or JSON lines"
+        ) from None
     except (OSError, ValueError) as exc:  # ValueError: the name holds a NUL
         reason = getattr(exc, "strerror", None) or exc
-        raise UsageError(f"cannot read {name}: {reason}; give a file that you may read") from exc
+        raise UsageError(f"cannot read {name}: {reason}", remedy="give a file that you may read") from exc
     if stat.S_ISDIR(mode):
-        raise UsageError(f"{name} is a folder; give the file of the crawl")
+        raise UsageError(f"{name} is a folder", remedy="give the file of the crawl")
     raise UsageError(
         f"{name} is not a regular file, and a crawl is read more than once: write it to a file, and give that"
     )
@@ -505,7 +507,7 @@ def _json_object(line: str, name: str, number: int) -> dict[str, Any]:
         hint = f"if it is JSON over several lines, `jq -c . {name} > crawl.jsonl` writes each object on one"
         raise UsageError(f"{place}: no JSON object: {text}; {hint}")
     if line.startswith("{") and not line.endswith("\n"):
-        raise UsageError(f"{place}: the last line is cut: {text}; export the crawl again")
+        raise UsageError(f"{place}: the last line is cut: {text}", remedy="export the crawl again")
     raise UsageError(f"{place}: no JSON object: {text}; a crawl file has one on each line")
 
 
@@ -519,7 +521,7 @@ def _table_records(first: list[str], lines: Lines, name: str) -> Iterator[tuple[
         for values in table:
             if ahead.is_exhausted:  # csv needs more lines, as a quoted field is open
                 reason = "a quoted field that begins in this row has no end: the file is cut, or a quote is missing"
-                raise UsageError(f"{name}:{begins}: {reason}; export the crawl again")
+                raise UsageError(f"{name}:{begins}: {reason}", remedy="export the crawl again")
             if begins > above + 1:
                 yield begins, columns, values
             begins = ahead.number + 1

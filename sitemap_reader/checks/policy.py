@@ -203,7 +203,7 @@ def read_policy(policy: str | os.PathLike[str] | Policy, *, today: date | None =
     if isinstance(policy, Policy):
         return policy
     if not isinstance(policy, str | os.PathLike):
-        raise UsageError(f"policy is a file, such as sitemap-reader.toml, or a Policy, not {policy!r}")
+        raise UsageError(keyword="policy", value=policy, allowed="a file, such as sitemap-reader.toml, or a Policy")
     file = read_config_file(policy)
     made, faults, _ = make_policy(file, today=today)
     if faults:
@@ -307,7 +307,7 @@ def _table(value: Any, name: str) -> dict[str, Any]:
 
 def _severity(value: Any) -> Severity | None:
     if not isinstance(value, str) or value not in SEVERITY_VALUES:
-        raise UsageError(f"{value!r} is no severity; give error, warning, notice or off")
+        raise UsageError(f"{value!r} is no severity", remedy="give error, warning, notice or off")
     return SEVERITY_VALUES[value]
 
 
@@ -316,14 +316,16 @@ def _threshold(value: Any) -> Threshold:
         return Threshold(value)
     share = _SHARE.fullmatch(value) if isinstance(value, str) else None
     if share is None:
-        raise UsageError(f'{value!r} is no threshold; give a number of problems, or a share of the URLs such as "1%"')
+        raise UsageError(
+            f"{value!r} is no threshold", remedy='give a number of problems, or a share of the URLs such as "1%"'
+        )
     return Threshold(percent=Fraction(share[1]))
 
 
 def _codes(value: Any) -> tuple[str, ...]:
     codes = parse_codes(value)
     if not codes:
-        raise UsageError("there is no code in it; leave it out to ignore all codes")
+        raise UsageError("there is no code in it", remedy="leave it out to ignore all codes")
     return codes
 
 
@@ -339,7 +341,7 @@ def _date(value: Any) -> date:
     try:
         return value if isinstance(value, date) else date.fromisoformat(value)
     except (TypeError, ValueError):
-        raise UsageError(f"{value!r} is no date; give the last day, such as 2027-01-31") from None
+        raise UsageError(f"{value!r} is no date", remedy="give the last day, such as 2027-01-31") from None
 
 
 # Key of [[audit.ignore]] -> field of Ignore, and what reads its value; None for patterns.

@@ -62,9 +62,9 @@ class UrlCheckOptions:
     def __attrs_post_init__(self) -> None:
         is_number = type(self.size) is int and self.size > 0
         if not is_number and self.size != "all":
-            raise UsageError(f'check_urls is a number of URLs, 1 or more, or "all", not {self.size!r}')
+            raise UsageError(keyword="check_urls", value=self.size, allowed='a number of URLs, 1 or more, or "all"')
         if type(self.seed) is not int:
-            raise UsageError(f"seed is a whole number, not {self.seed!r}")
+            raise UsageError(keyword="seed", value=self.seed, allowed="a whole number")
         require_selectolax()
 
 
@@ -436,12 +436,18 @@ class CheckWriter:
         self._path = path
         self._adds = crawl_name is not None and path.exists() and path.samefile(crawl_name)
         if self._adds and not is_check_file(os.fspath(path)):
-            raise UsageError(f"save_checks: {path} is the crawl of another program; name another file")
+            raise UsageError(
+                f"{path} is the crawl of another program", keyword="save_checks", remedy="name another file"
+            )
         self.error: str | None = None  # why writing ended early; the check goes on
         self._file: BinaryIO | None = None
         folder = path.parent
         if path.is_dir() or not folder.is_dir() or not os.access(path if path.exists() else folder, os.W_OK):
-            raise UsageError(f"save_checks: {path} cannot be written; name a file in a folder that you may write to")
+            raise UsageError(
+                f"{path} cannot be written",
+                keyword="save_checks",
+                remedy="name a file in a folder that you may write to",
+            )
 
     def __enter__(self) -> CheckWriter:
         return self

@@ -76,7 +76,7 @@ def run(
     if not targets:
         raise UsageError("give a TARGET or a dump, or --explain CODE, FAMILY or all")
     if targets.count(STDIN) > 1:
-        raise UsageError("stdin can be read once; give files for the other dumps")
+        raise UsageError("stdin can be read once", remedy="give files for the other dumps")
     rules: dict[str, Any] = {
         "select": " ".join(select),
         "ignore": " ".join(ignore),

@@ -151,7 +151,7 @@ def open_audit_outputs(
             raise UsageError(f"{each} is a report of one TARGET: give it one, and run an audit for each")
     _refuse_repeated([output, findings, save_checks], also)
     if save_checks is not None and output is not None and os.path.realpath(save_checks) == os.path.realpath(output):
-        raise UsageError(f"--save-checks and -o are the same file, {output}; give it to one of them")
+        raise UsageError(f"--save-checks and -o are the same file, {output}", remedy="give it to one of them")
     kept = OccurrenceBuffer(max(map(_kept_rows, formats)) if targets == 1 else 0)
     page = next((file for file, each in [(output, format), *others] if each == "html" and file), None)
     with ExitStack() as opened:
@@ -231,4 +231,6 @@ def _refuse_repeated(others: Sequence[str | None], also: Sequence[str]) -> None:
     taken = [os.path.realpath(each) for each in (*others, *also) if each and each != STDIN]
     for file in also:
         if taken.count(os.path.realpath(file)) > 1:
-            raise UsageError(f"--also {file}: that file has another output; give each output a file of its own")
+            raise UsageError(
+                f"--also {file}: that file has another output", remedy="give each output a file of its own"
+            )

@@ -18,6 +18,7 @@ from ..model.errors import StateError, UsageError
 from ..model.internal_errors import internal_error
 from . import option_types as types
 from .exits import Exit
+from .option_types import as_option
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -111,7 +112,7 @@ class Command(click.Command):
             exc.ctx = exc.ctx or ctx
             raise
         except UsageError as exc:
-            _error(str(exc))
+            _error(exc.spelled(as_option))
             ctx.exit(Exit.USAGE)
 
     def invoke(self, ctx: click.Context) -> NoReturn:
@@ -130,7 +131,7 @@ class Command(click.Command):
         except KeyboardInterrupt:
             return Exit.INTERRUPTED
         except UsageError as exc:
-            _error(str(exc))
+            _error(exc.spelled(as_option))
             return Exit.USAGE
         except StateError as exc:
             _error(str(exc))

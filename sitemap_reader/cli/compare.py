@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..client.summary import count_of
 from ..model.errors import NothingFound, ReadError, UsageError
+from ..model.messages import spelled
 from ..serialize.byte_streams import split_compression
 from .exits import Exit
-from .messages import Console, read_each, read_targets, with_options
+from .messages import Console, read_each, read_targets
+from .option_types import as_option
 from .output import is_terminal, open_outputs, suffix_formats
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ def run(
         has_pages = len(site.pages) > 0  # reads a file that is read on first use
         is_partial = site.complete is False
         for note in site.notes:
-            console.note(with_options(note))
+            console.note(spelled(note, as_option))
         if has_pages:
             snapshots.append(site)
         if STOPPED in site.notes:

@@ -59,7 +59,7 @@ def run(
 def _no_format(output: str | None) -> str:
     reason = "no output format" if output in (None, STDOUT) else f"the suffix of {output} is no format"
     names = ", ".join(format.suffixes[0] for format in FORMATS.values())
-    raise UsageError(f"{reason}; give --format, or -o with a name in one of {names}")
+    raise UsageError(f"{reason}", remedy=f"give --format, or -o with a name in one of {names}")
 
 
 @attrs.define
@@ -117,7 +117,7 @@ class _Conversion:
         own = [] if is_kept else [key for key in json_object if key not in all_fields().names]
         if own:
             message = f"{self.name}:{number}: fields that a complete dump does not have: {', '.join(own)}"
-            raise UsageError(f"{message}; name the fields to write: --fields {','.join(json_object)}")
+            raise UsageError(f"{message}", remedy=f"name the fields to write: --fields {','.join(json_object)}")
 
     def _write(self, number: int, json_object: dict[str, Any]) -> None:
         is_other = "type" in json_object

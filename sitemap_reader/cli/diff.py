@@ -34,9 +34,9 @@ def run(
     console = Console(quiet=quiet)
     started = time.monotonic()
     if old == new == STDIN:
-        raise UsageError("OLD and NEW cannot both be stdin; give a file for one of them")
+        raise UsageError("OLD and NEW cannot both be stdin", remedy="give a file for one of them")
     if old == new != STDIN and is_state(old):  # a state can be opened once
-        raise UsageError("OLD and NEW are the same state; give another file for one of them")
+        raise UsageError("OLD and NEW are the same state", remedy="give another file for one of them")
     format = rows_format_for(output, format, elsewhere="jsonl")
     with ExitStack() as files:
         bodies = [(display_name(name), files.enter_context(open_input(name))) for name in (old, new)]

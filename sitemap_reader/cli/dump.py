@@ -55,7 +55,7 @@ def run(
         console.line(f"note {count_of(dump.undated, 'URL')} without a lastmod; --undated drop leaves them out")
     if dump.total is None:  # no target was valid
         return console.end(None, None, codes)
-    return console.end(str(dump.total), dump.total.partial_line(), codes)
+    return console.end(dump.total.text, dump.total.partial_line(), codes)
 
 
 @attrs.define

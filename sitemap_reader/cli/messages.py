@@ -6,7 +6,6 @@ escaped, and a stderr that cannot be written stops nothing.
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,11 +19,13 @@ from ..client.terminal import screen_of
 from ..frontier.filters import has_filter_drops
 from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable, without_commands
 from ..model.internal_errors import FORESEEN, internal_error
+from ..model.messages import spelled
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import Outcome
 from ..parser.compiled import HAS_SCANNER
 from ..serialize.dumps import STDIN
 from .exits import Exit, worst
+from .option_types import as_option
 from .same_files import refuse_same_files
 
 if TYPE_CHECKING:
@@ -37,21 +38,6 @@ if TYPE_CHECKING:
 
 
 Named = TypeVar("Named", bound="str | Target")
-
-# Keywords in messages of the library: `full=True`, `scope="any"`, `state=FILE`, `at=`.
-_KEYWORD = re.compile(
-    r"(?<![^\s(])(scope|at|base|host_map|record|resume|full|crawl|baseline|baseline_crawl|state|include|exclude|follow|"
-    r"no_follow|check_urls|save_checks)="
-    r"""(?:True|"(?P<text>[^\s"]+)"|(?P<what>[A-Z]+))?(?![\w"])"""
-)
-
-# The keyword that a message of the library is about: `proxy: write it as …`.
-_SUBJECT = re.compile(r"\A(auth|base|cacert|headers|host_map|listen|proxy|save_checks|shard)(?=: )")
-
-_OPTION_NAMES = {"host_map": "map", "headers": "header"}
-
-# A message of the library that ends with a remedy.
-_REMEDY = re.compile(r".*; ((?:check |raise |try |--).*)", re.DOTALL)
 
 # What to do, by the problem code that ended a target; not used where the message itself says it.
 HINTS = {
@@ -163,7 +149,7 @@ class Console:
         text = masked(text)
         if text not in self._errors:
             self._errors.add(text)
-            self.line(f"error: {with_options(text)}")
+            self.line(f"error: {text}")
 
     def show_nothing_read(self, failure: ReadError) -> None:
         """Prints why a target gave no URL, and what to do."""
@@ -231,7 +217,7 @@ class Console:
             return code
         if summary is not None:
             reader = "; compiled scanner" if HAS_SCANNER else "; expat only"
-            self.line(with_options(summary) + (reader if self._verbose and self._has_documents else ""))
+            self.line(spelled(summary, as_option) + (reader if self._verbose and self._has_documents else ""))
         if Exit.PARTIAL in codes and partial:
             self.line(f"{partial} (exit {code})")
         if code == Exit.INTERRUPTED:
@@ -252,35 +238,14 @@ def _styled(line: str) -> str:
     return screen.styled(first, _STYLES.get(first)) + space + rest
 
 
-def with_options(text: str) -> str:
-    """A message of the library with options of the command line in place of keywords.
-
-    >>> with_options('3 dropped (host 3; scope="any" keeps it)'), with_options("resume=True goes on with it")
-    ('3 dropped (host 3; --scope any keeps it)', '--resume goes on with it')
-    >>> with_options("save_checks: a.csv cannot be written")
-    '--save-checks: a.csv cannot be written'
-    """
-
-    def option(match: re.Match[str]) -> str:
-        value = match["text"] or match["what"]
-        return _option(match[1]) + (f" {value}" if value else "")
-
-    return _KEYWORD.sub(option, _SUBJECT.sub(lambda match: _option(match[1]), text))
-
-
-def _option(keyword: str) -> str:
-    return f"--{_OPTION_NAMES.get(keyword, keyword.replace('_', '-'))}"
-
-
 def _is_complete_message(outcome: Outcome, sample: Problem) -> bool:
     """Whether the problem, which has been printed, is about the whole host and says what to do."""
-    return outcome.why == "well-known" and _REMEDY.fullmatch(sample.message) is not None
+    return outcome.why == "well-known" and sample.remedy is not None
 
 
 def _with_hint(message: str, sample: Problem) -> str:
     """The message, followed by what to do."""
-    own = _REMEDY.fullmatch(sample.message)
-    hint = own[1] if own else HINTS.get(sample.code)
+    hint = sample.remedy or HINTS.get(sample.code)
     return f"{message}; {hint}" if hint and not message.endswith(hint) else message
 
 
@@ -313,7 +278,7 @@ def read_targets(typed: Sequence[str]) -> list[str]:
     if STDIN in typed and (context := click.get_current_context(silent=True)) is not None:
         refuse_same_files(context, targets)
     if not targets:
-        raise UsageError("stdin holds no target; give one per line, such as example.com")
+        raise UsageError("stdin holds no target", remedy="give one per line, such as example.com")
     return targets
 
 
@@ -341,7 +306,7 @@ def read_each(targets: Sequence[Named], console: Console, read: Callable[[Named]
         try:
             codes.append(read(target))
         except UsageError as exc:
-            console.error(str(exc))
+            console.error(exc.spelled(as_option))
             codes.append(Exit.USAGE)
         except NothingFound as exc:
             console.show_nothing_read(exc)

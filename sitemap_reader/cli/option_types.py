@@ -16,6 +16,8 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..model.messages import Keyword
+
 _NOTHING = "nothing"
 
 
@@ -127,6 +129,21 @@ HEADER = Text(Kind.SECRET, instead='-H "Authorization: $TOKEN"')
 
 # Types of click whose values can only be a setting.
 _SETTINGS = (click.types.IntParamType, click.types.FloatParamType, click.Choice)
+
+
+_OPTION_NAMES = {"host_map": "map", "headers": "header", "sinks": "to"}
+
+
+def as_option(keyword: Keyword) -> str:
+    """A keyword of the library as the option of the same purpose.
+
+    >>> from sitemap_reader.model.messages import Keyword
+    >>> as_option(Keyword("scope", '"any"')), as_option(Keyword("resume", "True")), as_option(Keyword("host_map"))
+    ('--scope any', '--resume', '--map')
+    """
+    name = _OPTION_NAMES.get(keyword.name, keyword.name.replace("_", "-"))
+    value = "" if keyword.value == "True" else keyword.value.strip('"')
+    return f"--{name} {value}".rstrip()
 
 
 def kind_of(param: click.Parameter) -> Kind | None:

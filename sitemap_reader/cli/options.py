@@ -19,6 +19,7 @@ from ..model.limits import AUTO_MODES, GIB, KIB, MIB, MOST_CRAWL_DELAY_SECONDS, 
 from ..serialize.writers import FORMATS
 from . import option_types as types
 from .command import GroupedOption
+from .option_types import as_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -156,8 +157,7 @@ def _as_bad_parameter(context: click.Context, param: click.Parameter) -> Iterato
     try:
         yield
     except UsageError as exc:
-        message = str(exc).removeprefix(str(param.name)).lstrip(": ")
-        raise click.BadParameter(message, context, param) from exc
+        raise click.BadParameter(exc.without_keyword(as_option), context, param) from exc
 
 
 Function = TypeVar("Function", bound="Callable[..., Any]")

@@ -88,7 +88,9 @@ def format_for(output: str | None, format: str | None, formats: Collection[str])
     if suffix in _OTHERS:
         raise UsageError(f"-o {output}: {_OTHERS[suffix].format(output, suffix)}")
     if suffix in SUFFIXES:
-        raise UsageError(f"-o {output}: {suffix} is not a format of this command; give --format {'|'.join(formats)}")
+        raise UsageError(
+            f"-o {output}: {suffix} is not a format of this command", remedy=f"give --format {'|'.join(formats)}"
+        )
     return None
 
 
@@ -113,7 +115,7 @@ def open_input(name: str, open_name: Callable[[str], BinaryIO] = open_file) -> I
 
 def _stdin() -> BinaryIO:
     if sys.stdin is None:
-        raise UsageError("stdin is closed; give a file")
+        raise UsageError("stdin is closed", remedy="give a file")
     return sys.stdin.buffer
 
 
@@ -451,11 +453,13 @@ def _refuse(output: str, report: str | None, format: str, report_format: str | N
     """Raises UsageError for outputs that exclude each other."""
     if report is not None and report != STDOUT and Path(report).resolve() == Path(output).resolve():
         option = "--findings" if report_format else "--report"
-        raise UsageError(f"-o and {option} are the same file, {report}; give it to one of them")
+        raise UsageError(f"-o and {option} are the same file, {report}", remedy="give it to one of them")
     if report == output == STDOUT and format != "jsonl":
-        raise UsageError(f"--report - writes JSONL to stdout, where the {format} goes; give -o FILE or --report FILE")
+        raise UsageError(
+            f"--report - writes JSONL to stdout, where the {format} goes", remedy="give -o FILE or --report FILE"
+        )
     if report_format is None and {*suffix_formats(report)} - _REPORTS:
-        raise UsageError(f"--report {report}: a report is JSONL; give a name in .jsonl")
+        raise UsageError(f"--report {report}: a report is JSONL", remedy="give a name in .jsonl")
     if FORMATS[format].is_binary and is_terminal(output):
         raise UsageError(f"{format} is binary: give -o FILE")
     for name in (output, report or STDOUT):
@@ -463,7 +467,9 @@ def _refuse(output: str, report: str | None, format: str, report_format: str | N
         check_compression(compression, name)
         if compression and FORMATS[format].is_binary and name == output:
             written = FORMATS[format]
-            raise UsageError(f"-o {name}: {written.title} is compressed already; give a name in {written.suffixes[0]}")
+            raise UsageError(
+                f"-o {name}: {written.title} is compressed already", remedy=f"give a name in {written.suffixes[0]}"
+            )
 
 
 def rows_format_for(output: str | None, format: str | None, elsewhere: str = "tsv") -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from ..client.summary import SummaryBuilder, count_of, dropped_text
 from ..model.errors import UsageError
+from ..model.messages import Message
 from ..model.problems import Problem
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.parser import iter_parse
@@ -108,7 +109,7 @@ class _Parsing:
         """The number of children of an index that the format cannot hold."""
         return 0 if self._takes_sitemaps else self._children
 
-    def summary(self) -> str:
+    def summary(self) -> Message:
         """The summary in one line."""
         numbers, dropped = self.summary_builder.progress, self.summary_builder.summary().dropped
         parts = [count_of(numbers.urls, "URL")] if numbers.urls or not self._children else []
@@ -119,7 +120,7 @@ class _Parsing:
             texts.append(dropped_text(dropped))
         if self.summary_builder.problems.counts:
             texts.append(count_of(len(self.summary_builder.problems), "problem"))
-        return "; ".join([*texts, f"{time.monotonic() - self._started:.1f} s"])
+        return Message.joined("; ", [*texts, f"{time.monotonic() - self._started:.1f} s"])
 
     def _label(self) -> str:
         format_ = self.summary_builder.outcomes[-1].format if self.summary_builder.outcomes else None
@@ -163,7 +164,7 @@ def _open_document(name: str) -> BinaryIO:
         return path.open("rb")
     except (OSError, ValueError) as exc:
         reason = getattr(exc, "strerror", None) or exc
-        raise UsageError(f"cannot read {name}: {reason}; give a file, or - for stdin") from exc
+        raise UsageError(f"cannot read {name}: {reason}", remedy="give a file, or - for stdin") from exc
 
 
 def _chunks(body: BinaryIO, name: str, outputs: Outputs) -> Iterator[bytes]:

@@ -72,7 +72,7 @@ def refuse_same_files(context: click.Context, listed: Iterable[str] = ()) -> Non
     for one in (*read, *(_File.of("targets", name, None) for name in listed)):
         if any(one.is_same(other) and (one.param, other.param) not in _MAY_BE_SAME for other in written):
             shown = STDIN_NAME if one.name == STDIN else one.name
-            raise UsageError(f"{shown} is read and written at once; write to another file")
+            raise UsageError(f"{shown} is read and written at once", remedy="write to another file")
 
 
 def _named(context: click.Context) -> Iterator[tuple[click.Parameter, str]]:

@@ -11,6 +11,7 @@ from ..client.summary import count_of, held_back_text
 from ..client.sync_api import change_pieces
 from ..client.targets import find_target
 from ..model.errors import UsageError
+from ..model.messages import Message
 from ..model.records import ChangeCounts
 from ..serialize.dumps import STDIN
 from ..serialize.jsonl import encode_changes, stamp
@@ -64,7 +65,7 @@ def run(
             sync.begin()
     if sync.total is None:  # no target was valid
         return console.end(None, None, codes)
-    return console.end(f"{sync.counts}; {sync.total}", sync.missing(), codes)
+    return console.end(Message(f"{sync.counts}; ", sync.total.text), sync.missing(), codes)
 
 
 @attrs.define

@@ -179,7 +179,7 @@ def _rotation(when: str | None, *, gzip: bool) -> Rotation | None:
         return None
     size = None if when in (None, "daily") else parse_size(when)
     if when not in (None, "daily") and size is None:
-        raise UsageError(f"--rotate: {when!r} is neither daily nor a size; write it as daily, 100M or 1G")
+        raise UsageError(f"--rotate: {when!r} is neither daily nor a size", remedy="write it as daily, 100M or 1G")
     return Rotation(size, is_daily=when == "daily", is_compressed=gzip)
 
 

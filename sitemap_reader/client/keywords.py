@@ -348,7 +348,7 @@ def checked_keywords(
             for name, value in kwargs.items():
                 types, wanted = values.get(name, ((object,), ""))
                 if not isinstance(value, types):
-                    raise UsageError(f"{name} is {wanted}, not {value!r:.60}")
+                    raise UsageError(keyword=name, value=value, allowed=wanted)
                 check_is_called(name, value)
                 if name in _CALLED and callable(value):
                     kwargs[name] = CheckedCallback.of(name, value)

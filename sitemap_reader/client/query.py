@@ -34,7 +34,7 @@ Argument = TypeVar("Argument")
 def check_choice(name: str, value: str, allowed: Iterable[str]) -> None:
     """Raises UsageError for a value that is not allowed."""
     if value not in allowed:
-        raise UsageError(f"{name} must be one of {', '.join(allowed)}, not {value!r}")
+        raise UsageError(keyword=name, value=value, allowed=f"one of {', '.join(allowed)}")
 
 
 def check_positive(**numbers: object) -> None:

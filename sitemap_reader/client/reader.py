@@ -104,7 +104,9 @@ class SitemapReader:
         check_choice("scope", scope, SCOPE_MODES)
         check_choice("probe", probe, AUTO_MODES)
         if record == "":  # an unset shell variable; Path("") is the working directory
-            raise UsageError("record is the name of a folder or a WARC file, and empty; leave it out, or name one")
+            raise UsageError(
+                "record is the name of a folder or a WARC file, and empty", remedy="leave it out, or name one"
+            )
         check_positive(concurrency=concurrency, per_host=per_host, tries=checked_limits(limits).tries)
         own_fetcher = None if fetcher is None else _CallersFetcher(_checked_fetcher(fetcher))
         if session is not None and user_agent == USER_AGENT:
@@ -314,7 +316,9 @@ class SitemapReader:
         host_map = self._host_map
         if host_map and target.replay:
             name = target.local or target.name
-            raise UsageError(f"host_map= is for requests, and {name} is read from the disk: leave it out")
+            raise UsageError.of(
+                "{host_map=} is for requests, and {name} is read from the disk: leave it out", name=name
+            )
         seeds, network = self._mapped(target)
         fetcher = wrap(target.replay or network)
         if self._record is not None:

@@ -12,6 +12,7 @@ import attrs
 
 from ..frontier.filters import UNWANTED
 from ..model.errors import NothingFound, NothingReadable, ReadError, printable
+from ..model.messages import Message
 from ..model.problems import CATALOGUE, SAMPLES_PER_CODE, Problem, first_error
 from ..model.records import Outcome
 from ..model.url_batch import UrlBatch
@@ -120,13 +121,18 @@ class Summary:
         return Summary(**{**fields, "since": since})
 
     def __str__(self) -> str:
+        return str(self.text)
+
+    @property
+    def text(self) -> Message:
+        """`4,000 URLs in 3 sitemaps; 2 problems; 1.2 s`."""
         # Most documents of a run that ended at its limit were not read to their end: they are not counted.
         parts = [f"the first {count_of(self.urls, 'URL')}"] if self.limited else self._documents()
         if self.problems:
             parts.append(count_of(self.problems, "problem"))
         if self.stopped:
             parts.append("stopped")
-        return "; ".join([*parts, f"{self.seconds:.1f} s"])
+        return Message.joined("; ", [*parts, f"{self.seconds:.1f} s"])
 
     def _documents(self) -> list[str]:
         """What the documents gave, and which were not read."""
@@ -175,10 +181,12 @@ class Summary:
         return f"{read:,} of {count_of(self.sitemaps, 'sitemap')}"
 
 
-def dropped_text(dropped: Mapping[str, int]) -> str:
+def dropped_text(dropped: Mapping[str, int]) -> Message:
     """`3 dropped (host 2, path 1; scope="any" keeps it)`."""
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(dropped.items()))
-    return f'{sum(dropped.values()):,} dropped ({reasons}; scope="any" keeps it)'
+    return Message.of(
+        '{count:,} dropped ({reasons}; {scope="any"} keeps it)', count=sum(dropped.values()), reasons=reasons
+    )
 
 
 def count_of(number: int, noun: str) -> str:

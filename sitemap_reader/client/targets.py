@@ -24,6 +24,7 @@ from ..fetch.warc.fetcher import WarcFetcher
 from ..fetch.warc.index import RECOMPRESS
 from ..frontier.seeds import SCHEME, Seed, basic, parse_target
 from ..model.errors import UsageError
+from ..model.messages import Keyword, Message
 from ..model.problems import Problem, report
 from ..model.records import Outcome
 from ..parser.normalise.urls import host, registrable_domain, without_credentials
@@ -55,7 +56,7 @@ def read_netrc(given: bool | str | os.PathLike[str] | Logins | None) -> Logins:
         raise UsageError(f"netrc: {what}") from None
     except (OSError, ValueError, RuntimeError) as exc:
         why = getattr(exc, "strerror", None) or "it is no text"
-        raise UsageError(f"netrc: {path} cannot be read: {why}; name a netrc file") from None
+        raise UsageError(f"netrc: {path} cannot be read: {why}", remedy="name a netrc file") from None
     logins = {name: basic(user, password) for name, (user, _, password) in entries.items() if name != "default"}
     return Logins({name.lower().removesuffix("."): login for name, login in logins.items()})
 
@@ -144,7 +145,9 @@ def find_target(target: str | Path | Target, base: str | None = None) -> Target:
         return target
     reject_document(target)
     if not isinstance(target, str | Path):
-        raise UsageError(f"a target is a host, a URL or a folder, not {target!r}; read several one after the other")
+        raise UsageError(
+            f"a target is a host, a URL or a folder, not {target!r}", remedy="read several one after the other"
+        )
     name = str(target)
     if base is not None:
         return _local_target(Path(target), name, base)
@@ -155,7 +158,12 @@ def find_target(target: str | Path | Target, base: str | None = None) -> Target:
     may_be_host = isinstance(target, str) and is_host_name(name) and not is_recording(path)
     if is_folder and name.strip() and not may_be_host:
         if not is_recording(path):
-            raise UsageError(f"{name} was not written with record= (no {SEEDS_FILE}); {_base_hint(path)}")
+            raise UsageError.of(
+                "{name} was not written with {record=} (no {file}); {hint}",
+                name=name,
+                file=SEEDS_FILE,
+                hint=_base_hint(path),
+            )
         seeds, recorded = read_recording(path)
         return Target(name, tuple(map(parse_target, seeds)), ReplayFetcher(path), recorded and recorded.astimezone(UTC))
     if is_warc_name(name) and not is_folder:
@@ -189,7 +197,7 @@ def reject_document(target: object) -> None:
         return
     head = head.lstrip(b"\xef\xbb\xbf \r\n\t")
     if head.startswith((b"<http://", b"<https://")):
-        raise UsageError("the URL stands in angle brackets; give it without them")
+        raise UsageError("the URL stands in angle brackets", remedy="give it without them")
     if head.startswith((b"<", b"\x1f\x8b")):
         raise UsageError("that is a document, not the name of a site; `sitemap-reader parse` (or sr.parse) reads it")
 
@@ -227,17 +235,20 @@ def _local_target(path: Path, name: str, base: str) -> Target:
     elif not (is_folder or is_file) or not name.strip():
         what = f"there is no file or folder {name}"
     if what is not None:
-        raise UsageError(f"{what}; base= is for a folder or a sitemap file on the disk: leave it out for anything else")
+        raise UsageError.of(
+            "{what}; {base=} is for a folder or a sitemap file on the disk: leave it out for anything else", what=what
+        )
     seed, fetcher = open_folder(path, base) if is_folder else open_file(path, base)
     return Target(seed.target, (seed,), fetcher, local=name)
 
 
-def _base_hint(path: Path) -> str:
+def _base_hint(path: Path) -> Message:
     """What to give for a folder or a file that is no recording."""
     found = likely_base(path)
     if found is None:
-        return "add base=URL, the URL that it will have, to read it as that site"
-    return f'add base="{found[0]}" to read it as the site that {found[1]} names'
+        return Message.of("add {base=URL}, the URL that it will have, to read it as that site")
+    added = Keyword("base", f'"{found[0]}"')
+    return Message.of("add {added} to read it as the site that {file} names", added=added, file=found[1])
 
 
 def _site(name: str) -> Target:
@@ -251,7 +262,7 @@ def _wrong_file_message(path: Path, name: str) -> str:
     if name.lower().endswith((".arc", ".arc.gz")):
         return f"{name} is an ARC; {RECOMPRESS.format(path=name)} makes a WARC of it"
     parse = f"`sitemap-reader parse {name}` (or sr.parse) reads one document"
-    return f"{name} is a file: {parse}; {_base_hint(path)}"
+    return Message.of("{name} is a file: {parse}; {hint}", name=name, parse=parse, hint=_base_hint(path))
 
 
 def _on_disk(path: Path) -> tuple[bool, bool]:

@@ -352,7 +352,7 @@ def diff(old: Source, new: Source, *, on: On = "any") -> Changes:
     has lines but no URL. OSError where the temporary folder is full.
     """
     if on not in COMPARED:
-        raise UsageError(f"on must be one of {', '.join(COMPARED)}, not {on!r}")
+        raise UsageError(keyword="on", value=on, allowed=f"one of {', '.join(COMPARED)}")
     if old is new and _is_read_once(old):
         raise UsageError("old and new are the same stream, which can be read only once: give two streams")
     with ExitStack() as files:

@@ -483,15 +483,19 @@ def _check_proxy(proxy: object) -> None:
     from yarl import URL
 
     if not (isinstance(proxy, str) and _PROXY.fullmatch(proxy)):
-        raise UsageError("proxy: write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS")
+        raise UsageError("write it as http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT; no SOCKS", keyword="proxy")
     try:
         url = URL(proxy)
     except ValueError:
-        raise UsageError("proxy: its host or its port is not usable; write it as http://HOST:PORT") from None
+        raise UsageError(
+            "its host or its port is not usable", keyword="proxy", remedy="write it as http://HOST:PORT"
+        ) from None
     try:
         f"{url.user or ''}{url.password or ''}".encode("latin-1")  # as aiohttp encodes it
     except UnicodeEncodeError:
-        raise UsageError("proxy: its user or password cannot be sent: a character is not in Latin-1") from None
+        raise UsageError(
+            "its user or password cannot be sent: a character is not in Latin-1", keyword="proxy"
+        ) from None
 
 
 def _ssl(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:
@@ -499,13 +503,17 @@ def _ssl(cacert: str | Path | None, *, insecure: bool) -> ssl.SSLContext | bool:
     if cacert is None:
         return not insecure
     if insecure:
-        raise UsageError("--cacert (cacert=FILE) and --insecure (insecure=True) exclude each other; give one of them")
+        raise UsageError(
+            "--cacert (cacert=FILE) and --insecure (insecure=True) exclude each other", remedy="give one of them"
+        )
     try:
         Path(cacert).open("rb").close()
         return ssl.create_default_context(cafile=str(cacert))
     except (OSError, ValueError) as exc:
         why = "it holds no PEM certificate" if isinstance(exc, ssl.SSLError) else getattr(exc, "strerror", None) or exc
-        raise UsageError(f"cacert: {cacert} cannot be read: {why}; give a file of PEM certificates") from exc
+        raise UsageError(
+            f"{cacert} cannot be read: {why}", keyword="cacert", remedy="give a file of PEM certificates"
+        ) from exc
 
 
 def _is_guarded(session: aiohttp.ClientSession) -> bool:

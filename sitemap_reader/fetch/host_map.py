@@ -45,12 +45,16 @@ class HostMap:
         for pair in pairs:
             production, staging = map(_origin, pair)
             if production == staging:
-                raise UsageError(f"host_map: {production} is mapped to itself; give the host that has the copy")
+                raise UsageError(
+                    f"{production} is mapped to itself", keyword="host_map", remedy="give the host that has the copy"
+                )
             if production in origins:
-                raise UsageError(f"host_map: {production} is mapped twice; give it once")
+                raise UsageError(f"{production} is mapped twice", keyword="host_map", remedy="give it once")
             origins[production] = staging
         if both := next((each for each in origins if each in origins.values()), None):
-            raise UsageError(f"host_map: {both} is on both sides; map each host to the one that answers for it")
+            raise UsageError(
+                f"{both} is on both sides", keyword="host_map", remedy="map each host to the one that answers for it"
+            )
         return cls(origins)
 
     def real_url(self, url: str) -> str:
@@ -88,7 +92,11 @@ class HostMap:
             mapped = tuple(each for each in seed.origins if each in self.origins)
             if not mapped:
                 names = ", ".join(self.origins)
-                raise UsageError(f"host_map= has {names}, and not the host of the target: map {seed.origins[0]}")
+                raise UsageError.of(
+                    "{host_map=} has {names}, and not the host of the target: map {first}",
+                    names=names,
+                    first=seed.origins[0],
+                )
             found.append(attrs.evolve(seed, origins=mapped))
         return tuple(found)
 
@@ -103,15 +111,15 @@ def _origin(text: object) -> str:
     """The origin that one side of a map names; UsageError, without any login in it, for what is none."""
     hint = f"give two hosts with their schemes, as in {_EXAMPLE}"
     if not isinstance(text, str) or not SCHEME.match(text.strip()):
-        raise UsageError(f"host_map: a host without a scheme; {hint}")
+        raise UsageError(f"a host without a scheme; {hint}", keyword="host_map")
     url = clean_url(text).url
     if url is None:
-        raise UsageError(f"host_map: one of its hosts is no http or https URL; {hint}")
+        raise UsageError(f"one of its hosts is no http or https URL; {hint}", keyword="host_map")
     site = origin(url)
     if "@" in url[: url.index("/", 8)]:
-        raise UsageError(f"host_map: {site} has a login; use --auth (auth=) or --netrc (netrc=)")
+        raise UsageError(f"{site} has a login", keyword="host_map", remedy="use --auth (auth=) or --netrc (netrc=)")
     if url != f"{site}/" or "#" in text:
-        raise UsageError(f"host_map: {site} has a path; hosts are mapped as a whole: {hint}")
+        raise UsageError(f"{site} has a path; hosts are mapped as a whole: {hint}", keyword="host_map")
     return site
 
 

@@ -195,17 +195,17 @@ def read_recording(folder: Path) -> tuple[tuple[str, ...], datetime | None]:
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder")
     if not is_recording(folder):  # a pipe would be waited for
-        raise UsageError(f"{folder} was not written with record= (no {SEEDS_FILE})")
+        raise UsageError.of("{folder} was not written with {record=} (no {file})", folder=folder, file=SEEDS_FILE)
     try:
         table = tomllib.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as exc:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
         raise UsageError(f"{path} cannot be read: {getattr(exc, 'strerror', None) or exc}") from exc
     seeds = table.get("seeds")
     if not isinstance(seeds, list) or not seeds or not all(isinstance(seed, str) for seed in seeds):
-        raise UsageError(f'{path}: no seeds; write seeds = ["https://shop.example/"]')
+        raise UsageError(f"{path}: no seeds", remedy='write seeds = ["https://shop.example/"]')
     recorded = table.get("recorded")
     if recorded is not None and not (isinstance(recorded, datetime) and recorded.tzinfo):
-        raise UsageError(f"{path}: recorded is no time with a zone; write recorded = 2026-10-31T12:00:00Z")
+        raise UsageError(f"{path}: recorded is no time with a zone", remedy="write recorded = 2026-10-31T12:00:00Z")
     return tuple(seeds), recorded
 
 

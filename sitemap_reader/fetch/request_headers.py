@@ -61,7 +61,7 @@ def make_headers(
         sent[name] = f"{sent[name]}{comma}{value}" if name in sent else value
     if auth is not None:
         if _AUTHORIZATION.lower() in names:
-            raise UsageError("--auth (auth=) and an Authorization header exclude each other; give one of them")
+            raise UsageError("--auth (auth=) and an Authorization header exclude each other", remedy="give one of them")
         sent[_AUTHORIZATION] = basic(*_user_and_password(auth))
     user_agent = sent.pop(names.get("user-agent", ""), None)
     return CallerHeaders(sent, user_agent, logins)
@@ -86,7 +86,9 @@ def _pairs(headers: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[tupl
 def check_header(name: str, value: str) -> None:
     """UsageError for a header that cannot be sent; its value is not shown, as it may be a secret."""
     if not HEADER_NAME.fullmatch(name):
-        raise UsageError("headers: a name cannot be sent; it is empty, or holds a blank, a colon or another separator")
+        raise UsageError(
+            "a name cannot be sent; it is empty, or holds a blank, a colon or another separator", keyword="headers"
+        )
     if _UNSENDABLE_VALUE.search(value):
         raise UsageError(f"header {name!r}: its value cannot be sent; it holds a control character")
 
@@ -97,7 +99,7 @@ def _user_and_password(auth: object) -> tuple[str, str]:
         user, password = parts
         if ":" not in user and not _CONTROL.search(user + password):  # RFC 7617 2
             return user, password
-    raise UsageError("auth: write it as USER:PASSWORD, without control characters")
+    raise UsageError("write it as USER:PASSWORD, without control characters", keyword="auth")
 
 
 class RequestHeaders:

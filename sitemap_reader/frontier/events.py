@@ -6,7 +6,7 @@ In: documents, and what happened to them. Out: take(). A probe that is no sitema
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..model.problems import SAMPLES_PER_CODE, Problem, report
 from ..parser.content.sniff import SITEMAP_FORMATS
@@ -42,6 +42,7 @@ class Events:
         field: str | None = None,
         severity: Severity | None = None,
         incomplete: bool = False,
+        remedy: str | None = None,
     ) -> None:
         """Reports a Problem of a document; that of a probe waits until it proves to be a sitemap.
 
@@ -49,7 +50,8 @@ class Events:
         """
         line, loc = (ref.line, ref.loc) if ref else (None, None)
         sitemap, decided = document.original_url, document.report
-        problem = report(code, message, sitemap=sitemap, line=line, field=field, raw=loc, url=loc, severity=severity)
+        place: dict[str, Any] = {"sitemap": sitemap, "line": line, "field": field, "raw": loc, "url": loc}
+        problem = report(code, message, severity=severity, remedy=remedy, **place)
         decided.tally.add(problem)
         decided.is_incomplete = decided.is_incomplete or incomplete
         if decided.outcome:  # it has ended, but for robots.txt verification

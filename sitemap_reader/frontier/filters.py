@@ -62,7 +62,7 @@ def make_window(since: Moment | None, until: Moment | None, undated: Undated, no
     Text is a date as sitemaps write it, or an age such as `12h`, `7d`, `2w`.
     """
     if undated not in ("keep", "drop"):
-        raise UsageError(f"undated must be keep or drop, not {undated!r}")
+        raise UsageError(keyword="undated", value=undated, allowed="keep or drop")
     start = None if since is None else _period("since", since, now)[0]
     end = None if until is None else _period("until", until, now)[1]
     if start is not None and end is not None and start >= end:
@@ -88,13 +88,13 @@ def _period(name: str, value: Moment, now: datetime) -> tuple[datetime, datetime
     if isinstance(value, timedelta):
         return _ago(name, value, now)
     if not isinstance(value, str):
-        raise UsageError(f"{name} must be a date, a datetime, a timedelta or text, not {value!r}")
+        raise UsageError(keyword=name, value=value, allowed="a date, a datetime, a timedelta or text")
     ago = _AGO.fullmatch(value.strip())
     if ago:
         return _ago(name, timedelta(**{_UNITS[ago.group(2)]: int(ago.group(1))}), now)
     stated = parse_date(value.strip())
     if stated is None:
-        raise UsageError(f"{name} {value!r} is neither a date such as 2026-05-31 nor an age such as 7d")
+        raise UsageError(f"{value!r} is neither a date such as 2026-05-31 nor an age such as 7d", keyword=name)
     return stated.moment, period_end(stated.moment, stated.precision)
 
 
@@ -102,11 +102,12 @@ def _ago(name: str, age: timedelta, now: datetime) -> tuple[datetime, datetime]:
     try:
         moment = now - age
     except OverflowError:
-        raise UsageError(f"{name}: {age.days:,} days ago is before the year 1") from None
+        raise UsageError(f"{age.days:,} days ago is before the year 1", keyword=name) from None
     return moment, moment
 
 
 Pattern = str | re.Pattern[str]
+_PATTERNS = "a regular expression, or several"
 # Reasons in Outcome.dropped beside those of scope -> how messages name them.
 UNWANTED: dict[str, str] = {"date": "outside the dates", "pattern": "outside the patterns"}
 
@@ -141,10 +142,10 @@ def make_patterns(name: str, given: Pattern | Iterable[Pattern] | None) -> Patte
         return Patterns()
     several = [given] if isinstance(given, str | re.Pattern) else given
     if not hasattr(several, "__iter__") or isinstance(several, bytes):
-        raise UsageError(f"{name} must be a regular expression, or several, not {given!r}")
+        raise UsageError(keyword=name, value=given, allowed=_PATTERNS)
     several = tuple(several)
     if sum(isinstance(each, LimitedPattern) for each in several) > MOST_LIMITED:
-        raise UsageError(f"{name} has over {MOST_LIMITED} regular expressions; {LIFTED}")
+        raise UsageError(f"over {MOST_LIMITED} regular expressions", keyword=name, remedy=LIFTED)
     return Patterns(
         tuple(
             linear(name, each, _compiled) if isinstance(each, LimitedPattern) else _compiled(name, each)
@@ -157,14 +158,14 @@ def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except TypeError as exc:
-        raise UsageError(f"{name} must be a regular expression, or several, not {pattern!r}") from exc
+        raise UsageError(keyword=name, value=pattern, allowed=_PATTERNS) from exc
     except (RecursionError, OverflowError) as exc:
-        raise UsageError(f"{name}: a part of {str(pattern)[:40]!r} is too deep or too large: {exc}") from exc
+        raise UsageError(f"a part of {str(pattern)[:40]!r} is too deep or too large: {exc}", keyword=name) from exc
     except re.error as exc:
         advice = "put a backslash before . ? + * ( [ that stand for themselves"
         if isinstance(pattern, str) and _SHELL_PATTERN.fullmatch(pattern):
             advice = f"for the shell's {pattern} give {_as_regex(pattern)}"
-        raise UsageError(f"{name}: {pattern!r} is no regular expression: {exc}; {advice}") from exc
+        raise UsageError(f"{pattern!r} is no regular expression: {exc}", keyword=name, remedy=advice) from exc
 
 
 # One that begins with *, and has no other character with a meaning in shells.

@@ -430,15 +430,15 @@ class Frontier:
     def _fail(self, document: Document, failed: Failed) -> None:
         host, code, read = self._hosts.for_url(document.original_url), failed.code, failed.read
         place = listing_place(document.listed)
-        text = f"{failed.text} (listed in {place})" if place else failed.text
+        final = attrs.evolve(failed, message=f"{failed.message} (listed in {place})") if place else failed
         if document.is_robots:
-            text = self._policy.failure_message(document, failed, closes_host=True)
+            final = self._policy.failure(document, failed, closes_host=True)
         elif document.is_probe and is_refusal(code) and not host.is_blocked:
             self._events.report_probe(document)
-            text = with_remedy(failed, document.status, self.plan)
+            final = with_remedy(failed, document.status, self.plan)
         elif document.why == "given" and document.status in REFUSED and code == code_of(document.status):
-            text = with_remedy(failed, document.status, self.plan)
-        self._events.note(document, code, text, severity=failed.severity)
+            final = with_remedy(failed, document.status, self.plan)
+        self._events.note(document, code, final.message, severity=failed.severity, remedy=final.remedy)
         # One message per host: further probes fail in the same way.
         host.is_blocked = host.is_blocked or (not document.is_probe and is_refusal(code))
         if document.is_robots:

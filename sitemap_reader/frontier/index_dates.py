@@ -46,7 +46,7 @@ class ChildHandler(Protocol):
     def read(self, index: Document, ref: SitemapRef) -> None: ...
     def read_sample(self, index: Document, ref: SitemapRef) -> Document | None: ...
     def skip(self, index: Document, ref: SitemapRef) -> None: ...
-    def refuse(self, index: Document, ref: SitemapRef, message: str) -> None: ...
+    def refuse(self, index: Document, ref: SitemapRef, message: str, remedy: str) -> None: ...
 
 
 class WaitingChildren:
@@ -177,7 +177,8 @@ class IndexDateChecks:
             check.waiting.add(ref)
         else:
             message = f"{ref.loc} and what is listed behind it is not read: too many sitemaps wait to be checked"
-            self._children.refuse(index, ref, f'{message}; --trust-lastmod (trust_lastmod="always") skips them')
+            remedy = '--trust-lastmod (trust_lastmod="always") skips them'
+            self._children.refuse(index, ref, message, remedy)
 
     def expect(self, index: Document, child: Document) -> None:
         """A child is going to be read, for any reason."""

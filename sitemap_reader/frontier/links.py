@@ -40,7 +40,7 @@ _MAX_RECORDED = 1_000_000
 
 @attrs.frozen
 class LinkDecision:
-    """Whether to `read` a child; a Problem's `code` and `message`; by which of the caller's filters it is `pruned`.
+    """Whether to `read` a child; else `code`, `message`, `remedy` of a Problem, or the filter by which it is `pruned`.
 
     `incomplete`: a limit keeps it from being read, so the index is not complete. `out_of_scope`: the part of its
     URL (scheme, host, port, path) that is out of scope; it is then read only if a robots.txt verifies it.
@@ -52,6 +52,7 @@ class LinkDecision:
     pruned: str | None = None
     incomplete: bool = False
     out_of_scope: DropReason | None = None
+    remedy: str | None = None
 
 
 @attrs.define(eq=False, repr=False)
@@ -234,8 +235,8 @@ class Links:
         limit = self._plan.limits.max_index_depth
         if index.depth < limit:
             return None
-        message = f"{ref.loc} lies below {limit} indexes: not read; {advice('max_index_depth')}"
-        return LinkDecision(False, "S14", message, incomplete=True)
+        message = f"{ref.loc} lies below {limit} indexes: not read"
+        return LinkDecision(False, "S14", message, incomplete=True, remedy=advice("max_index_depth"))
 
     def _decide_by_place(self, index: Document, ref: SitemapRef) -> LinkDecision:
         """The decision by where a child is, with the authorities known so far."""
@@ -254,7 +255,8 @@ class Links:
         elif decision.out_of_scope:
             self._verify(index, ref, decision)
         elif decision.code:
-            self._events.note(index, decision.code, decision.message, ref, incomplete=decision.incomplete)
+            incomplete, remedy = decision.incomplete, decision.remedy
+            self._events.note(index, decision.code, decision.message, ref, incomplete=incomplete, remedy=remedy)
         if decision.read:
             self._read_child(index, ref, is_sample=is_sample)
 
@@ -285,10 +287,10 @@ class Links:
         else:
             self._skip(index, ref, "since")
 
-    def refuse(self, index: Document, ref: SitemapRef, message: str) -> None:
+    def refuse(self, index: Document, ref: SitemapRef, message: str, remedy: str) -> None:
         """A limit of the crawl keeps something from being read: reported once for each document that lists some."""
         if "S16" not in index.report.tally.counts:
-            self._events.note(index, "S16", message, ref, incomplete=True)
+            self._events.note(index, "S16", message, ref, incomplete=True, remedy=remedy)
 
     # --- children that are not read, and those that are ---
 
@@ -311,7 +313,7 @@ class Links:
             self._drop(index, ref, decision)
         elif not self._policy.request_for_verification(ref.loc):
             what = f"{ref.loc} is not verified: the robots.txt of {limits.max_proof_hosts:,} other hosts"
-            self.refuse(index, ref, f"{what} has been requested already; {advice('max_proof_hosts')}")
+            self.refuse(index, ref, f"{what} has been requested already", advice("max_proof_hosts"))
 
     def _drop(self, index: Document, ref: SitemapRef, decision: LinkDecision) -> None:
         self._events.note_unread(index, ref, decision.message, str(decision.out_of_scope))
@@ -346,7 +348,7 @@ class Links:
         if self._documents.count + self._robots < limit:
             return True
         message = f"{ref.loc} and what is listed behind it is not read: there are more than {limit:,} documents"
-        self.refuse(document, ref, f"{message}; {advice('max_documents')}")
+        self.refuse(document, ref, message, advice("max_documents"))
         return False
 
 

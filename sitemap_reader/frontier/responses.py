@@ -245,27 +245,28 @@ def _another_agent(plan: Plan) -> str:
     return f"another User-Agent{' (-A, user_agent=...)' if plan.sends_user_agent else ''}"
 
 
-def with_remedy(failed: Failed, status: int | None, plan: Plan, *, closes_host: bool = False) -> str:
-    """The message of a failure with its own remedy, or else one by the status, which is None if there was no answer.
+def with_remedy(failed: Failed, status: int | None, plan: Plan, *, closes_host: bool = False) -> Failed:
+    """The failure with its own remedy, or else one by the status, which is None if there was no answer.
 
     `closes_host`: of a robots.txt without which nothing is fetched.
 
     >>> from .plan import Plan
-    >>> with_remedy(Failed("F17", "401 Unauthorized"), 401, Plan())
+    >>> with_remedy(Failed("F17", "401 Unauthorized"), 401, Plan()).text
     '401 Unauthorized; --auth (auth="USER:PASSWORD") signs in'
-    >>> with_remedy(Failed("F04", "no such host", transient=False, remedy="check the spelling"), None, Plan())
+    >>> with_remedy(Failed("F04", "no such host", transient=False, remedy="check the spelling"), None, Plan()).text
     'no such host; check the spelling'
     """
     if failed.remedy is not None or failed.code not in _WITH_REMEDY:
-        return failed.text
+        return failed
     if status is None:
         may_be_transient = failed.transient or plan.is_recording  # no recorded failure is, as a retry would be no use
         remedy = f"{_LATER}, or with {_another_agent(plan)}" if may_be_transient else allow_listing(plan)
-        return f"{failed.message}; {remedy}"
+        return attrs.evolve(failed, remedy=remedy)
     remedy = _BY_STATUS.get(status, allow_listing(plan) if 200 <= status <= 499 else _LATER)
     if closes_host:
-        return f"{failed.message}, so nothing on this host is fetched; {remedy}, or go on with {NO_ROBOTS}"
-    return f"{failed.message}; {remedy}"
+        message = f"{failed.message}, so nothing on this host is fetched"
+        return attrs.evolve(failed, message=message, remedy=f"{remedy}, or go on with {NO_ROBOTS}")
+    return attrs.evolve(failed, remedy=remedy)
 
 
 def hides_sitemap_lines(outcome: Outcome) -> bool:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .plan import Plan
     from .responses import RulesByStatus
 
+_WALL = "a bot wall, or what this host sends for missing files"
 # Bodies in place of a robots.txt, as in messages.
 _BODIES: dict[RobotsBody, str] = {
     "rules": "a robots.txt",
@@ -150,7 +151,7 @@ class RobotsPolicy:
 
     def request_at_next_origin(self, robots: Document, failed: Failed) -> None:
         """A bare host is tried over https, then http: https did not answer at all."""
-        problem = report(failed.code, failed.text, sitemap=robots.original_url)
+        problem = report(failed.code, failed.message, sitemap=robots.original_url, remedy=failed.remedy)
         failure = Outcome(format=Format.ROBOTS.value, complete=False, problems={failed.code: 1}, samples=(problem,))
         self._events.set_outcome(robots, failure)
         # Documents listed at the first origin need its robots.txt: it is requested anew for them.
@@ -180,8 +181,8 @@ class RobotsPolicy:
             self._hosts.for_url(robots.original_url).robots_txt = robots
             self.disallow(robots, failed.text)
 
-    def failure_message(self, robots: Document, failed: Failed, *, closes_host: bool) -> str:
-        """Why a robots.txt could not be read, with a remedy: one message for all origins that were tried."""
+    def failure(self, robots: Document, failed: Failed, *, closes_host: bool) -> Failed:
+        """Why a robots.txt could not be read, with a remedy: one failure for all origins that were tried."""
         for _, first in filter(None, map(self._first_failure, robots.sites)):
             failed = failure_of_both_schemes(first, failed, robots.status)
         return with_remedy(failed, robots.status, self._plan, closes_host=closes_host and self._plan.obey_robots)
@@ -248,7 +249,7 @@ class RobotsPolicy:
         remedy = advice("max_crawl_delay_seconds", "wait for it")
         if delay > MOST_CRAWL_DELAY_SECONDS:
             remedy = f"{NO_ROBOTS} reads it without"
-        self._events.note(robots, "F15", f"{error}: nothing on this host is fetched; {remedy}")
+        self._events.note(robots, "F15", f"{error}: nothing on this host is fetched", remedy=remedy)
         return error
 
     def longest_delay(self) -> CrawlDelay | None:
@@ -263,7 +264,8 @@ class RobotsPolicy:
         if step.refusal is not None and is_blocked:
             self._hosts.for_url(robots.original_url).is_blocked = True
             failed = Failed(step.refusal, str(step.message), transient=False)
-            self._events.note(robots, failed.code, self.failure_message(robots, failed, closes_host=False))
+            final = self.failure(robots, failed, closes_host=False)
+            self._events.note(robots, final.code, final.message, remedy=final.remedy)
         elif step.message:
             message = f"robots.txt is treated as missing, everything is allowed: {step.message}"
             self._events.note(robots, "F14", message, severity="info" if step.refusal else None)
@@ -302,8 +304,8 @@ class RobotsPolicy:
         if wall == "paths" and not site.candidates:
             page = probes[0]
             assert page.outcome is not None  # noqa: S101 - for the type checker: it has ended
-            message = self._wall(f"{_BODIES['html']} where a sitemap should be, at every well-known path")
-            problem = report("F05", message, sitemap=page.original_url)
+            message = f"{_BODIES['html']} where a sitemap should be, at every well-known path: {_WALL}"
+            problem = report("F05", message, sitemap=page.original_url, remedy=allow_listing(self._plan))
             page.outcome.samples = (problem, *(each for each in page.outcome.samples if each.code != "F05"))
             self._events.report_probe(page)
             site.report_candidate(page.outcome)
@@ -315,8 +317,8 @@ class RobotsPolicy:
         robots.awaits_verdict = False
         what = f"{_BODIES[body]} where a robots.txt should be"
         if is_wall:
-            message = self._wall(f"{what}, and no sitemap at a well-known path")
-            self._events.note(robots, "F05" if body == "html" else "F17", message)
+            code, message = "F05" if body == "html" else "F17", f"{what}, and no sitemap at a well-known path: {_WALL}"
+            self._events.note(robots, code, message, remedy=allow_listing(self._plan))
             if robots.outcome is not None:
                 robots.outcome.complete = False
                 for site in robots.sites:
@@ -331,10 +333,6 @@ class RobotsPolicy:
             forbids = rules is not None and not rules.allows(f"{robots.sites[0].origin}{WELL_KNOWN[0]}")
             more = f", and forbids {WELL_KNOWN[0]}: {NO_ROBOTS} tries it anyway" if forbids else ""
             self._events.note(robots, "F09", f"robots.txt names no sitemap{more}")
-
-    def _wall(self, what: str) -> str:
-        cause = "a bot wall, or what this host sends for missing files"
-        return f"{what}: {cause}; {allow_listing(self._plan)}"
 
 
 def _number(number: float) -> str:

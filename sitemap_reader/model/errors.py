@@ -21,13 +21,14 @@ from __future__ import annotations
 
 import re
 from json import dumps
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from .escapes import printable as printable
 from .escapes import printable_lines as printable_lines
+from .messages import Keyword, Message, spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .records import Outcome
 
@@ -121,10 +122,42 @@ class SitemapReaderError(Exception):
 
 
 class UsageError(SitemapReaderError, ValueError):
-    """An invalid argument: the message names it and what is valid, and contains no login of a URL."""
+    """An invalid argument: the text names it and what is valid, and contains no login of a URL.
 
-    def __init__(self, message: str) -> None:
-        super().__init__(masked(message))
+    `keyword` is the name of the argument, None where there is none or there are several. `value` is what was given, and
+    `allowed` what may be; or `message` says what is wrong. `remedy` is what to do.
+    """
+
+    def __init__(
+        self,
+        message: str = "",
+        *,
+        keyword: str | None = None,
+        value: object = None,
+        allowed: str = "",
+        remedy: str = "",
+    ) -> None:
+        self.keyword, self.value, self.allowed, self.remedy = keyword, value, allowed, remedy
+        self.message = message or f"is {allowed}, not {value!r:.60}"
+        super().__init__(self._text(keyword, self.message, remedy))
+
+    @classmethod
+    def of(cls, template: str, **data: object) -> Self:
+        """With the Message of a template."""
+        return cls(Message.of(template, **data))
+
+    def spelled(self, spell: Callable[[Keyword], str]) -> str:
+        """The text with each keyword as `spell` has it."""
+        name = self.keyword and spell(Keyword(self.keyword))
+        return printable(self._text(name, spelled(self.message, spell), spelled(self.remedy, spell)))
+
+    def without_keyword(self, spell: Callable[[Keyword], str]) -> str:
+        """The same without the name of the argument, for a text about it."""
+        return printable(self._text(None, spelled(self.message, spell), spelled(self.remedy, spell)))
+
+    def _text(self, name: str | None, message: str, remedy: str) -> str:
+        beginning = "" if name is None else f"{name} " if self.allowed else f"{name}: "
+        return masked(f"{beginning}{message}{f'; {remedy}' if remedy else ''}")
 
 
 class UnknownKeyword(UsageError, TypeError):

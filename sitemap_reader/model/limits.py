@@ -133,7 +133,7 @@ def checked_limits(limits: object) -> Limits:
     if isinstance(limits, Limits):
         return limits
     fields = ", ".join(f"{name}={value!r}" for name, value in limits.items()) if isinstance(limits, dict) else "tries=1"
-    raise UsageError(f"limits is a Limits, and not {limits!r:.60}: give limits=Limits({fields})")
+    raise UsageError(keyword="limits", value=limits, allowed="a Limits", remedy=f"give limits=Limits({fields})")
 
 
 # Field -> the command-line option that sets it
@@ -160,5 +160,4 @@ def advice(field: str, to: str = "go on") -> str:
 
 def over_limit(name: str, limit: int, what: str, line: int | None = None) -> Problem:
     """The S16 of a limit: what there was too much of, and which field to raise. `what` as in counted()."""
-    message = f"more than {counted(limit, what)}: reading stops here; {advice(name)}"
-    return report("S16", message, line=line)
+    return report("S16", f"more than {counted(limit, what)}: reading stops here", line=line, remedy=advice(name))

@@ -44,7 +44,7 @@ class LinearPattern:
             return answer.get(timeout=_MOST_SECONDS)
         except Empty:
             shown = f"{self.pattern!r} takes over {_MOST_SECONDS} s for a URL of {len(text):,} characters"
-            raise UsageError(f"{shown}; {LIFTED}") from None
+            raise UsageError(shown, remedy=LIFTED) from None
 
 
 # RE2 takes up to 40 µs a byte for a pattern of 1,000 states, about as many as this memory holds.
@@ -60,9 +60,9 @@ def linear(
     name: str, pattern: LimitedPattern, compile: Callable[[str, str], re.Pattern[str]]
 ) -> re.Pattern[str] | LinearPattern:
     """A pattern whose search is linear; UsageError for what re, or RE2, does not take."""
-    shown = f"{name}: {pattern[:_MOST_LENGTH]!r}"
+    shown = f"{pattern[:_MOST_LENGTH]!r}"
     if len(pattern) > _MOST_LENGTH:
-        raise UsageError(f"{shown}… has over {_MOST_LENGTH:,} characters; {LIFTED}")
+        raise UsageError(f"{shown}… has over {_MOST_LENGTH:,} characters", keyword=name, remedy=LIFTED)
     compiled = compile(name, str(pattern))
     if _LITERAL.fullmatch(pattern):
         return compiled
@@ -70,7 +70,7 @@ def linear(
         import re2  # here: few runs need it
     except ImportError as exc:
         raise UsageError(
-            f"{shown} is more than a literal text, and needs RE2: {install_hint('re2')}; {LIFTED}"
+            f"{shown} is more than a literal text, and needs RE2: {install_hint('re2')}", keyword=name, remedy=LIFTED
         ) from exc
     options = re2.Options()
     options.max_mem, options.log_errors = _MOST_MEMORY, False
@@ -79,7 +79,8 @@ def linear(
     except (re2.error, ValueError) as exc:
         (reason,) = exc.args
         reason = reason.decode(errors="replace") if isinstance(reason, bytes) else reason
-        raise UsageError(f"{shown} may take more than linear time: RE2 has {reason}; {LIFTED}") from exc
+        message = f"{shown} may take more than linear time: RE2 has {reason}"
+        raise UsageError(message, keyword=name, remedy=LIFTED) from exc
 
 
 LIFTED = "a file that was only found has this limit, one that is named has not"

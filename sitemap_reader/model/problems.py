@@ -162,7 +162,8 @@ class Problem:
     """One fault in one place; `raw` is the text at fault, cut at 500 characters. A message has 2,000 at most.
 
     `url` is the listed URL, of a page or a sitemap, whose entry has the fault; None where the document has it, and
-    where the entry has no usable URL. `kind` says more than the code where that covers many cases.
+    where the entry has no usable URL. `kind` says more than the code where that covers many cases. `remedy` is the end
+    of the message that says what the user can do; JSON lines have it in the message only.
 
     >>> print(report("D01", 'lastmod "Mon" is no date', sitemap="https://e.com/blog.xml", line=31))
     D01 https://e.com/blog.xml:31: lastmod "Mon" is no date
@@ -177,6 +178,7 @@ class Problem:
     raw: str | None = None
     url: str | None = None
     kind: str | None = None  # a Kind; later versions may have others
+    remedy: str | None = attrs.field(default=None, eq=False)
 
     def __str__(self) -> str:
         return printable(f"{self.code} {self.place}: {self.message}")
@@ -199,14 +201,21 @@ def report(
     url: str | None = None,
     severity: Severity | None = None,
     kind: Kind | None = None,
+    remedy: str | None = None,
 ) -> Problem:
-    """A Problem with the severity that the catalogue gives its code, unless another is given."""
+    """A Problem with the severity that the catalogue gives its code, unless another is given.
+
+    The message ends with the remedy.
+    """
+    if remedy:
+        message = f"{message}; {remedy}"
     if raw is not None:
         raw = raw[:MAX_RAW_CHARACTERS]
     if len(message) > MAX_MESSAGE_CHARACTERS:
         half = MAX_MESSAGE_CHARACTERS // 2
         message = f"{message[: half - 1]}…{message[-half:]}"
-    return Problem(code, severity or CATALOGUE[code].severity, message, sitemap, line, field, raw, url, kind)
+    severity = severity or CATALOGUE[code].severity
+    return Problem(code, severity, message, sitemap, line, field, raw, url, kind, remedy)
 
 
 def first_error(problems: Iterable[Problem]) -> Problem | None:
@@ -218,7 +227,9 @@ def placed(problem: Problem, *, sitemap: str | None = None, line: int | None = N
     """The problem with this document, line and URL; None keeps its own. Ten times as fast as attrs.evolve()."""
     each = problem
     sitemap, line, url = sitemap or each.sitemap, line or each.line, url or each.url
-    return Problem(each.code, each.severity, each.message, sitemap, line, each.field, each.raw, url, each.kind)
+    return Problem(
+        each.code, each.severity, each.message, sitemap, line, each.field, each.raw, url, each.kind, each.remedy
+    )
 
 
 def counted(number: int, what: str) -> str:

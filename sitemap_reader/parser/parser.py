@@ -89,7 +89,7 @@ class SitemapParser:
         child_scope = child_scope or scope
         for keyword, mode in (("scope", scope), ("child_scope", child_scope)):
             if mode not in SCOPE_MODES:
-                raise UsageError(f"{keyword} must be one of {', '.join(SCOPE_MODES)}, not {mode!r}")
+                raise UsageError(keyword=keyword, value=mode, allowed=f"one of {', '.join(SCOPE_MODES)}")
         if scope != "any" and not (url or authorities):
             raise UsageError(f"scope {scope} judges by where the document is from: give its url, or authorities")
         authorities = tuple(clean_prefix(prefix) for prefix in authorities)
@@ -464,7 +464,7 @@ def _clean_base(url: str | None) -> str | None:
     if url is None:
         return None
     if not isinstance(url, str):
-        raise UsageError(f"url is an absolute http or https URL, not {url!r}")
+        raise UsageError(keyword="url", value=url, allowed="an absolute http or https URL")
     loc = clean_url(url)
     if loc.url is None:
         raise UsageError(f"url {url!r} is no absolute http or https URL: {loc.notes[-1][1]}")

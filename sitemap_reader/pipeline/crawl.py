@@ -170,8 +170,8 @@ class Crawl:
         except* _Cut:
             if not self.is_stopped:
                 target = self.frontier.sites[0].seed.target if self.frontier.sites else None
-                message = f"after {self._most_seconds:g} s of waiting: reading stops here; {self._time_remedy}"
-                self.over_time = report("S16", message, sitemap=target)
+                message = f"after {self._most_seconds:g} s of waiting: reading stops here"
+                self.over_time = report("S16", message, sitemap=target, remedy=self._time_remedy)
         finally:
             self._has_ended.set()
         await self._emit_events()

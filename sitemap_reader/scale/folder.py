@@ -166,16 +166,16 @@ class HarvestFolder:
         try:
             json_object = orjson.loads(path.read_bytes())
             if json_object.get("version") != VERSION:
-                raise UsageError(f"{path} is of another version of sitemap-reader; name another folder")
+                raise UsageError(f"{path} is of another version of sitemap-reader", remedy="name another folder")
             return _plan(json_object)
         except FileNotFoundError:
             self._check_empty()
             return None
         except NotADirectoryError:
             what = f"{self.path} is a file, or in one"
-            raise UsageError(f"{what}; name a folder, which is made if there is none") from None
+            raise UsageError(f"{what}", remedy="name a folder, which is made if there is none") from None
         except (orjson.JSONDecodeError, AttributeError, TypeError, ValueError) as exc:
-            raise UsageError(f"{path} is damaged: {exc}; name another folder") from exc
+            raise UsageError(f"{path} is damaged: {exc}", remedy="name another folder") from exc
 
     def _check_empty(self) -> None:
         """UsageError where a folder without a plan holds more than the beginning of one."""
@@ -183,7 +183,7 @@ class HarvestFolder:
             is_begun = path.name in _CREATED_FIRST or (path.name in _KNOWN and not any(path.iterdir()))
             if not is_begun:
                 what = "something else than a harvest, or one without its harvest.json"
-                raise UsageError(f"{self.path} holds {what}; name a folder that is empty, or new")
+                raise UsageError(f"{self.path} holds {what}", remedy="name a folder that is empty, or new")
 
     def begin(self, plan: HarvestPlan, shards: Sequence[Sequence[str]]) -> None:
         """Writes a new harvest: the hosts of each shard, then the plan."""

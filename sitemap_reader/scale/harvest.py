@@ -117,9 +117,9 @@ def _resumed_plan(
 ) -> HarvestPlan:
     """The plan of the harvest to resume; UsageError where there is none, or it has other hosts or settings."""
     if previous is None or folder.archive_path(previous).exists():
-        raise UsageError(f"there is no harvest in {folder.path} to be resumed: leave out resume=True")
+        raise UsageError.of("there is no harvest in {path} to be resumed: leave out {resume=True}", path=folder.path)
     if listed.sha256 != previous.hosts_sha256:
-        raise UsageError(f"the harvest in {folder.path} has another list of hosts; resume it with that")
+        raise UsageError(f"the harvest in {folder.path} has another list of hosts", remedy="resume it with that")
     _check_settings(
         previous, {**config.settings(), "shards": shards or previous.shards}, f"the harvest in {folder.path}"
     )
@@ -130,7 +130,7 @@ def _check_settings(previous: HarvestPlan, wanted: dict[str, Any], what: str) ->
     """UsageError where settings differ from those of a plan."""
     differences = settings_difference({**previous.settings, "shards": previous.shards}, wanted)
     if differences:
-        raise UsageError(f"{what} {differences}; keep the settings, or name another folder")
+        raise UsageError(f"{what} {differences}", remedy="keep the settings, or name another folder")
 
 
 def _check_new(folder: HarvestFolder, previous: HarvestPlan | None, config: HarvestConfig, shards: int | None) -> None:
@@ -140,12 +140,14 @@ def _check_new(folder: HarvestFolder, previous: HarvestPlan | None, config: Harv
     pending_shards = () if folder.archive_path(previous).exists() else folder.pending_shards(previous.shards)
     if pending_shards:
         count = f"{len(pending_shards):,} of {count_of(previous.shards, 'shard')}"
-        raise UsageError(
-            f"{folder.path} holds a harvest that is not done, {count} left: resume=True goes on with it; "
-            "or name another folder"
+        raise UsageError.of(
+            "{path} holds a harvest that is not done, {count} left: {resume=True} goes on with it; or name "
+            "another folder",
+            path=folder.path,
+            count=count,
         )
     if not (config.state and previous.has_state):
-        raise UsageError(f"{folder.path} holds a harvest that is done; name another folder")
+        raise UsageError(f"{folder.path} holds a harvest that is done", remedy="name another folder")
     wanted = {**config.followed(), "shards": shards or previous.shards}
     _check_settings(previous, wanted, f"what {folder.path} remembers")
 

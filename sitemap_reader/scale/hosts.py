@@ -94,7 +94,9 @@ def _site(target: str) -> Target:
         raise UsageError(f"a host is one line such as example.com, not {target!r}")
     site = site_target(line)
     if any(seed.login for seed in site.seeds):
-        raise UsageError(f"{site.name}: user and password would be written to the folder; use --netrc (netrc=)")
+        raise UsageError(
+            f"{site.name}: user and password would be written to the folder", remedy="use --netrc (netrc=)"
+        )
     return site
 
 

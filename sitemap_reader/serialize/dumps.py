@@ -400,7 +400,7 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
         raise UsageError(f"there is no file {name}; {hint}") from None
     except (OSError, ValueError) as exc:  # ValueError: the name holds a NUL
         reason = getattr(exc, "strerror", None) or exc
-        raise UsageError(f"cannot read {name}: {reason}; give a file that you may read") from exc
+        raise UsageError(f"cannot read {name}: {reason}", remedy="give a file that you may read") from exc
 
 
 def is_warc_name(name: str) -> bool:

@@ -43,6 +43,7 @@ TYPES: dict[str, type[Line]] = {
 # Fields of a record that its line does not have.
 UNWRITTEN: dict[type, tuple[str, ...]] = {
     SitemapRef: ("authorities",),
+    Problem: ("remedy",),
     Outcome: ("samples", "authorities", "lastmod", "lastmod_precision", "skipped"),
 }
 _LINE = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z

@@ -113,7 +113,9 @@ class StateSync:
         site_id, before, secret, baseline = only_row(db.execute(query, (site,)))
         if before != settings and not plan.full:
             difference = settings_difference(decode_value(settings_of, before), wanted)
-            raise UsageError(f"{site} {difference}; full=True reads it again with these")
+            raise UsageError.of(
+                "{site} {difference}; {full=True} reads it again with these", site=site, difference=difference
+            )
         db.execute("UPDATE site SET settings = ?, last_seen = ? WHERE id = ?", (settings, now, site_id))
         self._has_other_settings: bool = before != settings
         if self._has_other_settings:  # entries that were read with other settings cannot be compared
@@ -333,7 +335,7 @@ class StateSync:
 def _opened(state: str | os.PathLike[str], *, dry_run: bool) -> State:
     """Opens the state file; a dry run does not create one, and needs no permission to write it."""
     if not isinstance(state, str | os.PathLike):
-        raise UsageError(f"state is the name of a file, or a State, not {state!r}")
+        raise UsageError(keyword="state", value=state, allowed="the name of a file, or a State")
     is_writable = os.path.exists(state) and may_write(os.fspath(state))
     return State(state, create=True, scratch=dry_run and not is_writable)
 

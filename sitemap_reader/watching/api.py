@@ -158,7 +158,9 @@ def make_watcher(
 ) -> Watcher:
     """A Watcher, and its state, which is open from here on; the arguments are those of watch() and of WatchPlan."""
     if sites_at_once < 1:
-        raise UsageError(f"sites_at_once: at most {sites_at_once} sites at once are none; give 1 or more")
+        raise UsageError(
+            f"at most {sites_at_once} sites at once are none", keyword="sites_at_once", remedy="give 1 or more"
+        )
     reader, sync = reader_and_rest(options)  # type: ignore[arg-type]
     make_sync_plan(dict(sync))  # raises for wrong values
     query = {name: value for name, value in sync.items() if name not in _SYNC}
@@ -188,7 +190,9 @@ def _check_settings(state: State, targets: Iterable[Target], wanted: Mapping[str
     for target in targets:
         name = site_name(target.seeds)
         if difference := settings_difference(known.get(name, wanted), wanted):
-            raise UsageError(f"{name} in {state.name} {difference}; give the same options, or name another state")
+            raise UsageError(
+                f"{name} in {state.name} {difference}", remedy="give the same options, or name another state"
+            )
 
 
 def _of_shard(hosts: HostList, state: str | Path, shard: str | None) -> tuple[list[Target], Path]:
@@ -198,15 +202,21 @@ def _of_shard(hosts: HostList, state: str | Path, shard: str | None) -> tuple[li
     match = _SHARD.fullmatch(shard)
     number, shards = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= number <= shards:
-        raise UsageError(f"shard: {shard!r} is not a part of the hosts; write the third of sixteen parts as 3/16")
+        raise UsageError(
+            f"{shard!r} is not a part of the hosts", keyword="shard", remedy="write the third of sixteen parts as 3/16"
+        )
     targets = [each for each in hosts.targets if shard_of(domain_of(each), shards) == number - 1]
     folder = Path(state)
     if folder.is_file():
-        raise UsageError(f"shard: {folder} is a file; with shards the state is a folder, with a file for each")
+        raise UsageError(
+            f"{folder} is a file; with shards the state is a folder, with a file for each", keyword="shard"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     last = max((path.stem for path in folder.glob("part-*.sqlite")), default="")
     if last >= part_name(shards):
-        raise UsageError(f"shard: {folder} has {last}.sqlite, so its hosts are divided into more parts than {shards}")
+        raise UsageError(
+            f"{folder} has {last}.sqlite, so its hosts are divided into more parts than {shards}", keyword="shard"
+        )
     return [site_target(target) for target in targets], folder / f"{part_name(number - 1)}.sqlite"
 
 

@@ -77,7 +77,9 @@ def parse_listen(text: str) -> Listen:
     """
     match = _LISTEN.fullmatch(text)
     if match is None or int(match["port"]) > 65_535:
-        raise UsageError(f"listen: {text!r} is not HOST:PORT; write it as 127.0.0.1:8080, or [::1]:8080")
+        raise UsageError(
+            f"{text!r} is not HOST:PORT", keyword="listen", remedy="write it as 127.0.0.1:8080, or [::1]:8080"
+        )
     return Listen(match["host"].strip("[]"), int(match["port"]))
 
 
@@ -86,7 +88,9 @@ def check_token(token: str | None, listen: Listen) -> None:
     hint = f"make one with `openssl rand -hex 32`, and set the environment variable {TOKEN_VARIABLE} to it"
     if token is None:
         if not listen.is_loopback:
-            raise UsageError(f"listen: other machines can reach {listen.host}, so a token is required; {hint}")
+            raise UsageError(
+                f"other machines can reach {listen.host}, so a token is required; {hint}", keyword="listen"
+            )
     elif len(token) < MIN_TOKEN_CHARACTERS or not re.fullmatch(r"[\x21-\x7e]+", token):
         raise UsageError(f"token: it needs at least {MIN_TOKEN_CHARACTERS} characters of ASCII without spaces; {hint}")
 
@@ -290,7 +294,7 @@ def _raise_usage(exc: OSError, address: Listen) -> NoReturn:
     unresolved = isinstance(exc, socket.gaierror)
     number = exc.errno or errno.EADDRNOTAVAIL  # asyncio has passed over all addresses, and gives no number
     why = "the host name has no address" if unresolved else _REASONS.get(number, os.strerror(number))
-    raise UsageError(f"listen: {address.url[7:-1]} cannot be used: {why}") from exc
+    raise UsageError(f"{address.url[7:-1]} cannot be used: {why}", keyword="listen") from exc
 
 
 # --- the application ---

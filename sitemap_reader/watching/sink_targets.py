@@ -67,7 +67,7 @@ def sinks_of(values: Iterable[Sink | str | os.PathLike[str]], *taken: str) -> li
     sinks = [_sink_of(each) for each in given]
     names = Counter([*taken, *(sink.name for sink in sinks)])
     if repeated := [name for name, times in names.items() if times > 1]:
-        raise UsageError(f"sinks: two have the name {repeated[0]!r}; give each one of its own")
+        raise UsageError(f"two have the name {repeated[0]!r}", keyword="sinks", remedy="give each one of its own")
     return sinks
 
 
@@ -79,11 +79,15 @@ def _sink_of(value: object) -> Sink:
         _check_is_awaited(value, "deliver")
         _check_is_awaited(value, "close")
         return value  # type: ignore[return-value]  # checked
-    raise UsageError(f"sinks: {value!r:.60} is none; give {_FORMS}, or an object with name, deliver() and close()")
+    raise UsageError(
+        f"{value!r:.60} is none",
+        keyword="sinks",
+        remedy=f"give {_FORMS}, or an object with name, deliver() and close()",
+    )
 
 
 def _check_is_awaited(sink: object, name: str) -> None:
     """UsageError for a method made by def, unless it wraps an async one: what it returns would be awaited."""
     method = getattr(sink, name)
     if isroutine(method) and not is_async(unwrap(method)):
-        raise UsageError(f"sinks: {name}() of {sink!r:.60} is awaited: make it by async def, not by def")
+        raise UsageError(f"{name}() of {sink!r:.60} is awaited: make it by async def, not by def", keyword="sinks")

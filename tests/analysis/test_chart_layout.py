@@ -446,8 +446,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "high": ({"height": 8_001}, "height is a number of pixels from 60 to 8,000, and not 8001"),
     "text": ({"width": "100%"}, "width is a number of pixels from 200 to 4,000, and not '100%'"),
     "truth": ({"height": True}, "height is a number of pixels from 60 to 8,000, and not True"),
-    "theme": ({"theme": "blue"}, "theme is one of light, dark, and not 'blue'"),
-    "themes": ({"theme": ["dark"]}, "theme is one of light, dark, and not ['dark']"),
+    "theme": ({"theme": "blue"}, "theme is one of light, dark, not 'blue'"),
+    "themes": ({"theme": ["dark"]}, "theme is one of light, dark, not ['dark']"),
 }
 
 

@@ -212,37 +212,37 @@ WRONG: dict[str, tuple[Callable[[sr.Snapshot], object], str]] = {
     "freqs": (lambda it: it.cadence(["month"]), "freq is one of "),  # type: ignore[arg-type]
     "tz": (
         lambda it: it.weekday_hour("Mars/X"),
-        'tz is a time zone such as "Europe/Oslo" or "UTC", and not \'Mars/X\'',
+        'tz is a time zone such as "Europe/Oslo" or "UTC", not \'Mars/X\'',
     ),
     "tz that is a folder": (lambda it: it.weekday_hour("Europe"), "tz is a time zone such as"),
     "tz outside": (lambda it: it.weekday_hour("../etc/passwd"), "tz is a time zone such as"),
     "no tz": (lambda it: it.weekday_hour(None), "tz is a time zone such as"),  # type: ignore[arg-type]
-    "depth 0": (lambda it: it.sections(0), "depth is a number from 1 to 9, and not 0"),
-    "depth 10": (lambda it: it.media_coverage(10), "depth is a number from 1 to 9, and not 10"),
-    "depth in text": (lambda it: it.sections("1"), "depth is a number from 1 to 9, and not '1'"),  # type: ignore[arg-type]
-    "depth of churn": (lambda it: it.churn(it, 0), "depth is a number from 1 to 9, and not 0"),
-    "n": (lambda it: it.slug_ngrams(6), "n is a number of words from 1 to 5, and not 6"),
-    "top": (lambda it: it.slug_ngrams(top=0), "top is a number, 1 or more, and not 0"),
+    "depth 0": (lambda it: it.sections(0), "depth is a number from 1 to 9, not 0"),
+    "depth 10": (lambda it: it.media_coverage(10), "depth is a number from 1 to 9, not 10"),
+    "depth in text": (lambda it: it.sections("1"), "depth is a number from 1 to 9, not '1'"),  # type: ignore[arg-type]
+    "depth of churn": (lambda it: it.churn(it, 0), "depth is a number from 1 to 9, not 0"),
+    "n": (lambda it: it.slug_ngrams(6), "n is a number of words from 1 to 5, not 6"),
+    "top": (lambda it: it.slug_ngrams(top=0), "top is a number, 1 or more, not 0"),
     "skip": (lambda it: it.slug_ngrams(skip=[5]), "skip "),  # type: ignore[list-item]
     "no skip": (lambda it: it.slug_ngrams(skip=5), "skip "),  # type: ignore[arg-type]
-    "by": (lambda it: it.overlap("host"), "by is one of path, slug, and not 'host'"),  # type: ignore[arg-type]
-    "bys": (lambda it: it.overlap(["path"]), "by is one of path, slug, and not ['path']"),  # type: ignore[arg-type]
+    "by": (lambda it: it.overlap("host"), "by is one of path, slug, not 'host'"),  # type: ignore[arg-type]
+    "bys": (lambda it: it.overlap(["path"]), "by is one of path, slug, not ['path']"),  # type: ignore[arg-type]
     "one site": (lambda it: it.overlap(), r"overlap() needs two sites or more"),
     "churn of a name": (lambda it: it.churn("old.jsonl"), "churn() takes an earlier Snapshot"),  # type: ignore[arg-type]
     "growth of a name": (lambda it: it.growth("old.jsonl"), "growth() takes "),  # type: ignore[arg-type]
     "growth of a number": (lambda it: it.growth(5), "growth() takes "),  # type: ignore[arg-type]
     "growth of names": (lambda it: it.growth(["old.jsonl"]), "growth() takes "),  # type: ignore[list-item]
-    "calendar": (lambda it: it.calendar("year"), "freq is one of day, week, month, and not 'year'"),  # type: ignore[arg-type]
-    "since": (lambda it: it.new("soon"), "since 'soon' is neither a date such as 2026-05-31 nor an age such as 7d"),
-    "no since": (lambda it: it.new(None), "since is a date such as 2026-05-31 or an age such as 7d, and not None"),  # type: ignore[arg-type]
-    "top of topics": (lambda it: it.topics(top=0), "top is a number, 1 or more, and not 0"),
+    "calendar": (lambda it: it.calendar("year"), "freq is one of day, week, month, not 'year'"),  # type: ignore[arg-type]
+    "since": (lambda it: it.new("soon"), "since: 'soon' is neither a date such as 2026-05-31 nor an age such as 7d"),
+    "no since": (lambda it: it.new(None), "since is a date such as 2026-05-31 or an age such as 7d, not None"),  # type: ignore[arg-type]
+    "top of topics": (lambda it: it.topics(top=0), "top is a number, 1 or more, not 0"),
     "skip of topics": (lambda it: it.topics(skip=5), "skip "),  # type: ignore[arg-type]
-    "by of gaps": (lambda it: it.gaps("one", "host"), "by is one of path, slug, topic, and not 'host'"),  # type: ignore[arg-type]
-    "ours": (lambda it: it.gaps("two"), "ours is a site of this Snapshot (one) or another Snapshot, and not 'two'"),
-    "no ours": (lambda it: it.shared([]), "ours is a site of this Snapshot (one) or another Snapshot, and not []"),
-    "ours is a number": (lambda it: it.gaps(5), "ours is a site of this Snapshot (one) or another Snapshot, and not 5"),  # type: ignore[arg-type]
+    "by of gaps": (lambda it: it.gaps("one", "host"), "by is one of path, slug, topic, not 'host'"),  # type: ignore[arg-type]
+    "ours": (lambda it: it.gaps("two"), "ours is a site of this Snapshot (one) or another Snapshot, not 'two'"),
+    "no ours": (lambda it: it.shared([]), "ours is a site of this Snapshot (one) or another Snapshot, not []"),
+    "ours is a number": (lambda it: it.gaps(5), "ours is a site of this Snapshot (one) or another Snapshot, not 5"),  # type: ignore[arg-type]
     "ours alone": (lambda it: it.gaps("one"), "there is no other site to compare: the Snapshot has only one"),
-    "style": (lambda it: it.to_pandas("polars"), "style is \"advertools\" or None, and not 'polars'"),  # type: ignore[arg-type]
+    "style": (lambda it: it.to_pandas("polars"), "style is \"advertools\" or None, not 'polars'"),  # type: ignore[arg-type]
 }
 
 

@@ -179,7 +179,7 @@ def test_scope_that_a_file_cannot_have_is_reported(tmp_path: Path) -> None:
             call(tmp_path, scope="protocol")
     with pytest.raises(sr.UsageError, match=r"scope= is for sitemaps, and .* read already: leave it out"):
         sr.load(SITES / "shop.jsonl", scope="host")
-    with pytest.raises(sr.UsageError, match="scope must be one of protocol, host"):
+    with pytest.raises(sr.UsageError, match="scope is one of protocol, host"):
         sr.load(tmp_path, scope="site")  # type: ignore[arg-type]
 
 

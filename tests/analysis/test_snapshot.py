@@ -44,7 +44,8 @@ def test_columns_are_the_keys_of_lines_then_parts_of_urls() -> None:
     assert shop.urls.columns == [*stored, *derived]
     assert shop.pages.columns == [*shop.urls.columns, "section", "language"]
     assert shop.sitemaps.columns[:3] == ["url", "final_url", "parents"]
-    assert shop.problems.columns == ["code", "severity", "message", "sitemap", "line", "field", "raw", "url", "kind", "site"]
+    fields = ["code", "severity", "message", "sitemap", "line", "field", "raw", "url", "kind", "site"]
+    assert shop.problems.columns == fields
 
 
 def test_pages_have_the_sections_and_languages_of_the_measures() -> None:

@@ -301,7 +301,7 @@ def test_select_limits_the_findings() -> None:
 def test_samples_limits_the_samples() -> None:
     report = sr.audit(SITES / "broken", samples=1)
     assert [len(finding.samples) for finding in report.findings] == [1] * 6
-    with pytest.raises(sr.UsageError, match="samples must be a number, 0 or more, not -1"):
+    with pytest.raises(sr.UsageError, match="samples is a number, 0 or more, not -1"):
         sr.audit(SITES / "broken", samples=-1)
 
 

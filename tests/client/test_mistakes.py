@@ -37,7 +37,7 @@ def feed_closed() -> None:
     parser.feed(b"<urlset/>")
 
 
-LIMITS = "limits is a Limits, and not {'tries': 1}: give limits=Limits(tries=1)"
+LIMITS = "limits is a Limits, not {'tries': 1}; give limits=Limits(tries=1)"
 PAIRS = 'headers is a dict of texts, such as {"Accept-Language": "en"}, or pairs of texts'
 BYTES = "a document is fed as bytes, not str: give text.encode(), or all of it to parse(text)"
 DOCUMENT = "that is a document, not the name of a site; `sitemap-reader parse` (or sr.parse) reads it"
@@ -60,7 +60,7 @@ MISTAKES: list[tuple[Callable[[], object], str]] = [
     (lambda: sr.urls("a.example", delay=-1), "delay must be a number of seconds, 0 or more, not -1"),
     (lambda: sr.urls("a.example", delay="1"), "delay must be a number of seconds, 0 or more, not '1'"),  # type: ignore[typeddict-item]
     (lambda: sr.urls("a.example", delay=1e9), "delay must be 3600 seconds or less, not 1000000000.0"),
-    (lambda: sr.urls("a.example", limits=3), "limits is a Limits, and not 3: give limits=Limits(tries=1)"),  # type: ignore[arg-type]
+    (lambda: sr.urls("a.example", limits=3), "limits is a Limits, not 3; give limits=Limits(tries=1)"),  # type: ignore[arg-type]
     (lambda: sr.urls("a.example", headers="X: y"), 'headers is a dict, not text: give headers={"X": "…"}'),  # type: ignore[arg-type]
     (lambda: sr.urls("a.example", headers=["X: y"]), PAIRS),  # type: ignore[list-item]
     (lambda: sr.urls("a.example", headers={"X": 5}), PAIRS),  # type: ignore[dict-item]
@@ -108,7 +108,7 @@ WRONG_VALUES: list[tuple[str, dict[str, Any], str]] = [
     ("urls", {"host_map": 5}, "host_map is a dict of hosts, not 5"),
     ("urls", {"record": 5}, "record is the name of a folder or a WARC file, not 5"),
     ("urls", {"record": __file__}, f"{__file__} is a file; a recording is a folder, or a file named .warc or .warc.gz"),
-    ("urls", {"include": b"x"}, "include must be a regular expression, or several, not b'x'"),
+    ("urls", {"include": b"x"}, "include is a regular expression, or several, not b'x'"),
     ("discover", {"on_item": 5}, "on_item is a function, not 5"),
     ("audit", {"crawl": 5}, "crawl is the name of a file, not 5"),
     ("audit", {"check_urls": 2, "save_checks": 5}, "save_checks is the name of a file, not 5"),

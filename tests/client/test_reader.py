@@ -347,7 +347,7 @@ def test_since_reads_three_children_before_it_skips_any(site: SiteServer) -> Non
 
 
 def test_values_of_trust_lastmod(site: SiteServer) -> None:
-    with pytest.raises(sr.UsageError, match="trust_lastmod must be one of auto, always, never, not 'maybe'"):
+    with pytest.raises(sr.UsageError, match="trust_lastmod is one of auto, always, never, not 'maybe'"):
         sr.urls(site.url, trust_lastmod="maybe")  # type: ignore[arg-type]
 
 

@@ -56,7 +56,7 @@ def test_patterns_match_encoded_and_decoded_urls(pattern: str) -> None:
 
 @pytest.mark.parametrize("given", [3, [3], [None]])
 def test_value_that_is_no_pattern_is_named(given: object) -> None:
-    with pytest.raises(UsageError, match="include must be a regular expression, or several, not"):
+    with pytest.raises(UsageError, match="include is a regular expression, or several, not"):
         make_patterns("include", given)
 
 

@@ -612,7 +612,7 @@ def test_redirect_target_decides_the_scope(
     [
         ({}, "there is nothing to read: give the spider sitemap_urls, or sites"),
         ({"sites": "example.com", "sitemap_since": "soon"}, "since 'soon' is neither a date"),
-        ({"sites": "example.com", "sitemap_scope": "all"}, "scope must be one of"),
+        ({"sites": "example.com", "sitemap_scope": "all"}, "scope is one of"),
         ({"sites": "ftp://example.com"}, "'ftp://example.com' is neither a host nor"),
         ({"sites": 7}, "sites must be URLs, or hosts, not 7"),
     ],

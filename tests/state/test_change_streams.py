@@ -149,7 +149,7 @@ def test_a_stream_that_another_thread_is_taking_from_may_be_closed(site: World, 
 
 @pytest.mark.parametrize(("name", "value"), [("trust_lastmod", "sometimes"), ("on", "size")])
 def test_invalid_options_raise_at_once(site: World, state: Path, name: str, value: str) -> None:
-    with pytest.raises(sr.UsageError, match=f"{name} must be one of"):
+    with pytest.raises(sr.UsageError, match=f"{name} is one of"):
         site.changes(state, **{name: value})
     assert not state.exists()
 

@@ -180,8 +180,8 @@ def check_tail(path: Path, *, is_gzipped: bool) -> None:
             raise UsageError(f"{path} is no WARC: name another file to record to")
         if end != size:
             raise UsageError(
-                f"{path} ends in half a record: what is recorded behind it could not be read; "
-                f"cut it off (truncate -s {end} {path}), or name another file to record to"
+                f"{path} ends in half a record: what is recorded behind it could not be read",
+                remedy=f"cut it off (truncate -s {end} {path}), or name another file to record to",
             )
 
 

@@ -113,17 +113,17 @@ class SitemapReaderLoader(RequestLoader):
         """Reads nothing yet. UsageError for invalid values."""
         check_positive(max_buffer_size=max_buffer_size)
         if persist_state_key == "":
-            raise UsageError("persist_state_key is empty; leave it out, or name one")
+            raise UsageError("persist_state_key is empty", remedy="leave it out, or name one")
         wanted: dict[str, Any] = {name: options.pop(name) for name in _QUERY_KEYWORDS if name in options}
         # An iterator would be exhausted by the first target.
         wanted = {name: tuple(each) if hasattr(each, "__next__") else each for name, each in wanted.items()}
         self._query = UrlQuery(**wanted)
         self._query.plan_fields(datetime.now(UTC))  # checks them
         if state is None and on_removed is not None:
-            raise UsageError("on_removed: only with a state")
+            raise UsageError("only with a state", keyword="on_removed")
         self._sync_options = {} if state is None else _sync_options(state, persist_state_key, wanted, options)
         if reader is not None and options:
-            raise UsageError(f"{', '.join(options)}: of a reader of your own; give it to that")
+            raise UsageError(f"{', '.join(options)}: of a reader of your own", remedy="give it to that")
         self._targets = (targets,) if isinstance(targets, str | Path) else tuple(targets)
         if not self._targets:
             raise UsageError("there is no target: name a host, a URL or a folder")
@@ -374,7 +374,7 @@ def _sync_options(state: object, key: str | None, wanted: dict[str, Any], option
     from ...state.state import State  # here: reading alone needs no database
 
     if not isinstance(state, str | Path | State) or state == "":
-        raise UsageError(f"state is the name of a file, or a State, not {state!r}")
+        raise UsageError(keyword="state", value=state, allowed="the name of a file, or a State")
     wrong = [name for name in _DATES if wanted.get(name) not in (None, "keep")]
     wrong += ["persist_state_key"] if key is not None else []
     if wrong:

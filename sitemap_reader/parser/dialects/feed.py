@@ -11,6 +11,7 @@ from xml.etree.ElementTree import Element
 
 import attrs
 
+from ...model.limits import advice
 from ...model.problems import report
 from ..normalise.entry import RawEntry
 from ..normalise.urls import is_web_url
@@ -148,8 +149,9 @@ def media_extensions(
         left -= sum(values.characters for tag, values in around.items() if tag.startswith(medium))
         if left < 0:
             what = f"more than {max_shared_characters:,} characters that the media of one item share"
-            what += ": the rest is left out; raise max_shared_characters to have it"
-            problems.append(report("S16", what, line=item.line, field="media:content"))
+            remedy = advice("max_shared_characters", "have it")
+            what += ": the rest is left out"
+            problems.append(report("S16", what, line=item.line, field="media:content", remedy=remedy))
             break
         built += _media_object(medium, content, around, used)
     if not built:

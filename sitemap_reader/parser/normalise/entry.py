@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import attrs
 
+from ...model.limits import advice
 from ...model.problems import MAX_RAW_CHARACTERS, Problem, placed, report
 from ...model.records import ChangeFreq, SitemapRef, UrlRecord
 from ..dialects.extensions import EntryContext, read_date, read_extensions
@@ -198,8 +199,8 @@ class _EntryProblems:
     def finish(self, url: str | None) -> list[Problem]:
         """The problems of the entry with this URL; the last one counts those left out."""
         if self._unreported:
-            what = f"{self._unreported:,} more problems of this entry; raise max_entry_problems to see each"
-            self.found.append(report("S16", what, line=self._line, severity="warning"))
+            what, remedy = f"{self._unreported:,} more problems of this entry", advice("max_entry_problems", "see each")
+            self.found.append(report("S16", what, line=self._line, severity="warning", remedy=remedy))
         return [placed(problem, sitemap=self._normaliser.sitemap, url=url) for problem in self.found]
 
     def _count(self, code: str) -> bool:

@@ -56,7 +56,9 @@ def clean_prefix(prefix: str) -> str:
     """
     url = clean_url(prefix).url
     if url is None:
-        raise UsageError(f"authority {prefix!r} is not an http or https URL; write it as https://example.com/shop/")
+        raise UsageError(
+            f"authority {prefix!r} is not an http or https URL", remedy="write it as https://example.com/shop/"
+        )
     url = without_userinfo(url)
     return url if url.endswith("/") else url + "/"
 

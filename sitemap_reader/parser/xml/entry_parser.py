@@ -430,8 +430,8 @@ class Recovery:
             raise Stop(report("S01", f"{lost}, before the root element", line=lost.line, kind="entry lost"))
         self._budget.spend(LOST_STEPS)
         self._repairs.is_damaged = True
-        what = f"{lost}: lost up to the next entry{lost.advice}"
-        problem = report("S01", what, line=lost.line, kind="entry lost")
+        what = f"{lost}: lost up to the next entry"
+        problem = report("S01", what, line=lost.line, kind="entry lost", remedy=lost.remedy)
         opened = self._tolerant.take_opened()
         is_kept = self._emit(opened, problem, keeps_entry=lost.keeps_entry)
         if not (is_kept and opened) or self._has_lost_url(opened, lost.resume):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...model.limits import over_limit
+from ...model.limits import advice, over_limit
 from ...model.problems import Problem, Severity, report
 from .errors import Stop
 
@@ -103,9 +103,9 @@ class RepairLog:
         if self._more:
             last = problems.pop() if problems else report("S01", "")
             severity: Severity = "error" if "error" in (last.severity, self._more_severity) else "warning"
-            what = f"{self._more + 1:,} more places were repaired; raise max_entry_problems to see each"
+            what, remedy = f"{self._more + 1:,} more places were repaired", advice("max_entry_problems", "see each")
             kind: Kind = "further repairs, not reported each"
-            problems.append(report("S01", what, severity=severity, line=last.line, kind=kind))
+            problems.append(report("S01", what, severity=severity, line=last.line, kind=kind, remedy=remedy))
         self.is_error = self.is_error or any(problem.severity == "error" for problem in problems)
         self._clear()
         return tuple(problems)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ....model.limits import over_limit
+from ....model.limits import advice, over_limit
 from ..elements import ALTERNATE
 from ..errors import REPAIR_STEPS, NoRoot, Stop
 from ..scan import ROOTS, local, names_location
@@ -50,7 +50,7 @@ class Lost(Exception):
         super().__init__(reason)
         self.line = line
         self.resume = resume
-        self.advice = f"; raise {limit} to have more repaired" if limit else ""
+        self.remedy = advice(limit, "have more repaired") if limit else None
         self.keeps_entry = keeps_entry
 
 
