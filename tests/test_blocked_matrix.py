@@ -89,6 +89,7 @@ def expected_line(kind: str, verdict: Verdict) -> str:
 # --- the shell ---
 
 
+@pytest.mark.slow
 @cases
 @pytest.mark.parametrize("command", ["dump", "discover", "tree", "stats"])
 def test_a_command_has_one_error_and_its_exit_code(
@@ -117,6 +118,7 @@ def test_the_report_has_the_refusal_as_an_outcome(
     assert len([line for line in lines if line["type"] == "problem"]) == 1
 
 
+@pytest.mark.slow
 @cases
 def test_discover_and_tree_have_the_status_and_the_reason(
     sites: dict[tuple[str, str], Path], kind: str, place: str, verdict: Verdict
@@ -151,6 +153,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return baseline, state
 
 
+@pytest.mark.slow
 @cases
 def test_audit_of_a_blocked_host_is_never_complete(
     sites: dict[tuple[str, str], Path], before: tuple[Path, Path], kind: str, place: str, verdict: Verdict
@@ -168,6 +171,7 @@ def test_audit_of_a_blocked_host_is_never_complete(
     assert ("partial: " in text) is (verdict is not COMPLETE)
 
 
+@pytest.mark.slow
 @cases
 def test_a_sync_removes_nothing(
     sites: dict[tuple[str, str], Path],
@@ -206,6 +210,7 @@ def test_a_first_sync_has_the_exit_code_of_a_dump(
     assert len(errors(result.stderr)) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_wall_of_some_days_changes_nothing_in_a_state(
     sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str
@@ -234,6 +239,7 @@ def test_a_wall_of_some_days_changes_nothing_in_a_state(
 # --- a watch ---
 
 
+@pytest.mark.slow
 @cases
 def test_a_watch_keeps_what_it_knows_of_a_blocked_host(tmp_path: Path, kind: str, place: str, verdict: Verdict) -> None:
     clock = watched_sites.VirtualClock()
@@ -270,6 +276,7 @@ def test_a_watch_keeps_what_it_knows_of_a_blocked_host(tmp_path: Path, kind: str
 # --- a harvest ---
 
 
+@pytest.mark.slow
 @cases
 def test_harvest_distinguishes_blocked_from_nothing(
     sites: dict[tuple[str, str], Path], tmp_path: Path, kind: str, place: str, verdict: Verdict

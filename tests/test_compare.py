@@ -119,6 +119,7 @@ def naive(old: list[dict[str, Any]], new: list[dict[str, Any]], on: On) -> Itera
             yield key[0], Change("removed", sr.UrlRecord(**kept))
 
 
+@pytest.mark.slow
 @given(SIDES, SIDES, st.sampled_from(["any", "lastmod"]))
 def test_changes_are_those_that_dicts_would_find(old: list[Any], new: list[Any], on: On) -> None:
     expected = list(naive(old, new, on))
@@ -134,6 +135,7 @@ def test_changes_are_those_that_dicts_would_find(old: list[Any], new: list[Any],
         assert len(changes) == len(kinds)
 
 
+@pytest.mark.slow
 @given(SIDES, st.randoms())
 def test_how_the_json_is_written_makes_no_difference(forms: list[dict[str, Any]], random: Any) -> None:
     """Other tools sort keys, leave out what is null, or write 1.0 as 1."""
@@ -334,6 +336,7 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
     return old, new
 
 
+@pytest.mark.slow
 def test_paths_dumps_streams_and_records_are_compared_alike(pair: tuple[Path, Path]) -> None:
     old, new = pair
     expected = reported(old, new)
@@ -354,6 +357,7 @@ def test_a_dump_is_compared_with_the_site_itself(pair: tuple[Path, Path]) -> Non
     assert changes.counts == ChangeCounts(unchanged=640)
 
 
+@pytest.mark.slow
 def test_packed_dumps_and_parquet_are_compared(pair: tuple[Path, Path], tmp_path: Path) -> None:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     reader = pytest.importorskip("pyarrow.json")
@@ -427,6 +431,7 @@ def test_a_stream_is_not_compared_with_itself(source: Any) -> None:
         diff(stream, stream)
 
 
+@pytest.mark.slow
 def test_what_can_be_read_twice_is_compared_with_itself(pair: tuple[Path, Path]) -> None:
     for source in (load(pair[0]), [*load(pair[0])], str(pair[0])):
         assert diff(source, source).counts == ChangeCounts(unchanged=640)
@@ -534,6 +539,8 @@ print("done")
 """
 
 
+@pytest.mark.smoke("pass")
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["del changes, iterator", "iterator.close(); changes.close()", "pass", "sys.exit()"])
 def test_abandoned_comparison_leaves_no_file(end: str, tmp_path: Path) -> None:
     program = [sys.executable, "-X", "dev", "-W", "error", "-c", LEFT % end]
@@ -543,6 +550,7 @@ def test_abandoned_comparison_leaves_no_file(end: str, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_temporary_file_is_deleted_with_the_object() -> None:
     fds = Path("/proc/self/fd")
     if not fds.exists():
@@ -569,6 +577,7 @@ def test_full_temporary_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> N
     assert (failure.value.errno, failure.value.filename) == (errno.ENOSPC, "the temporary folder")
 
 
+@pytest.mark.slow
 @unix
 def test_temporary_file_that_cannot_grow_is_reported() -> None:
     program = """
@@ -616,6 +625,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
     return int(result.stdout) // (1024 if sys.platform == "darwin" else 1)
 
 
+@pytest.mark.slow
 @unix
 def test_memory_stays_flat() -> None:
     few, many = peak_kilobytes(100_000), peak_kilobytes(200_000)  # the URLs of one side would be 12 MB more

@@ -41,11 +41,13 @@ def outcome(items: list[Item]) -> Outcome:
     return last
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_whole_document_gives_what_is_expected(case: Case) -> None:
     assert lines(case.items()).decode() == case.expectation.read_text("utf-8")
 
 
+@pytest.mark.slow
 @every_group
 def test_one_byte_at_a_time_gives_the_same(some: list[Case]) -> None:
     for case in some:
@@ -57,6 +59,7 @@ def test_one_byte_at_a_time_gives_the_same(some: list[Case]) -> None:
         assert piecemeal == whole, case.name
 
 
+@pytest.mark.slow
 @every_group
 def test_truncated_document_gives_the_first_records_and_is_incomplete(some: list[Case]) -> None:
     for case in some:
@@ -106,6 +109,7 @@ def assert_is_the_beginning_of(cut: UrlRecord | SitemapRef, whole: UrlRecord | S
             assert part in (None, False, all_of_it), field.name
 
 
+@pytest.mark.slow
 def test_outcomes_count_the_returned_items() -> None:
     for case in CASES:
         items = case.items()
@@ -126,6 +130,7 @@ def test_no_file_stands_alone() -> None:
     assert {path.with_suffix("") for path in companions} <= documents
 
 
+@pytest.mark.slow
 def test_script_writes_an_expectation_once_and_prints_the_difference(tmp_path: Path) -> None:
     document = tmp_path / "plain.xml"
     document.write_bytes((CORPUS / "urlset" / "plain.xml").read_bytes())

@@ -161,6 +161,8 @@ def test_other_host_gets_no_credentials(two: Two, way: Callable[[Two], None], ki
     assert set(values(two.other)) == {""}
 
 
+@pytest.mark.smoke("header")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_retry_sends_the_same_headers(two: Two, kind: str, tmp_path: Path) -> None:
     _retries(two)
@@ -214,6 +216,7 @@ def _harvest(target: str, options: dict[str, Any], folder: Path) -> None:
 CALLS = [_discover, _snapshot, _audit, _changes, _recorded, _harvest]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "kind"),
     # A list of hosts holds no userinfo.

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 
+import pytest
 from docs_runs import ROOT
 
 from sitemap_reader.cli.exits import PRECEDENCE, Exit
@@ -17,6 +18,7 @@ from sitemap_reader.cli.main import main
 TEXT = (ROOT / "docs" / "cli.md").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_the_page_is_what_the_script_would_write() -> None:
     checked = subprocess.run([sys.executable, ROOT / "scripts" / "write_cli_docs", "--check"], check=False)
     assert checked.returncode == 0, "run scripts/write_cli_docs"

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 PAGE = "docs/cli.md"
 SCRIPTS = [block for block in blocks(PAGE) if block.language == "sh" and "_COMPLETE" not in block.text]
 _WRITES = re.compile(r"(?:> |-o )(?P<file>[\w.]+)(?: --.*)?$")

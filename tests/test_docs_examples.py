@@ -16,6 +16,8 @@ from tiers import not_installed
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_what_its_examples_print(tmp_path: Path, page: str) -> None:

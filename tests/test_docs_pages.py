@@ -23,6 +23,7 @@ DOCS = sorted((ROOT / "docs").rglob("*.md"))
 TRIED = [block for page in PAGES for block in tried(page)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "first"), [("docs/tutorial-seo.md", 3), ("docs/python.md", 1)])
 def test_the_first_examples_of_a_page_print_what_it_shows(tmp_path: Path, page: str, first: int) -> None:
     if differing := differences(page, tmp_path, first=first):

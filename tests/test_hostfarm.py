@@ -10,6 +10,8 @@ from servers import free_port
 
 import sitemap_reader as sr
 
+pytestmark = pytest.mark.slow
+
 READABLE = ["robots", "index", "huge", "wellknown", "text", "feed", "atom"]
 FAILURES = {
     "none": sr.NothingFound,

@@ -233,6 +233,7 @@ def found(report: sr.Report, url: str) -> set[str]:
     return {problem.code for problem in problems if problem.sitemap == url} & LASTMOD_CODES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(start, start + 10) for start in range(0, SITES, 10)], ids=str)
 def test_generated_sites_have_the_right_verdict_everywhere(seeds: range, tmp_path: Path) -> None:
     for seed in seeds:
@@ -256,6 +257,7 @@ def test_generated_sites_have_the_right_verdict_everywhere(seeds: range, tmp_pat
         assert index.score == (0.0 if site.behind else 1.0 if is_dated else None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", RECORDINGS, ids=lambda path: path.name)
 def test_recorded_sites_have_the_same_verdict_everywhere(folder: Path, tmp_path: Path) -> None:
     assert_agreement(read(folder, tmp_path / "state.db"))

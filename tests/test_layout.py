@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from conftest import SLOW, SMOKE, WITHOUT_A_TEST, id_prefixes
 
 import sitemap_reader
 from sitemap_reader.model.limits import OPTIONS
@@ -93,6 +92,7 @@ def ours(path: Path) -> set[tuple[str, ...]]:
     return {module for module in imports_of(path) if module and module[0] != ""}
 
 
+@pytest.mark.slow
 def test_imports_point_down():
     def above(path: Path) -> set[tuple[str, ...]]:
         return {module for module in ours(path) if LAYER[module[0]] > LAYER[parts_of(path)[0]]}
@@ -114,6 +114,7 @@ def import_graph() -> dict[str, set[str]]:
     return graph
 
 
+@pytest.mark.slow
 def test_no_circle_of_imports_between_files():
     try:
         TopologicalSorter(import_graph()).prepare()
@@ -240,6 +241,7 @@ STEPS = {
 }
 
 
+@pytest.mark.slow
 def test_imports_are_lazy():
     steps = (f"{step}\nprint(*{{*{absent.split()}}} & {{*sys.modules}})\n" for step, absent in STEPS.items())
     program = "import sys\n" + "".join(steps)
@@ -266,6 +268,7 @@ def messages_of(path: Path) -> Iterator[str]:
             yield node.value
 
 
+@pytest.mark.slow
 def test_messages_of_the_library_name_keywords():
     def alone(path: Path) -> set[str]:
         return {text for text in messages_of(path) if OPTION.search(text)} - {*OPTIONS.values()}
@@ -278,15 +281,3 @@ def test_messages_have_the_install_hint_of_errors():
         return re.findall(r"install ['\"]?(?:\.|sitemap-reader)\[.*", path.read_text("utf-8"))
 
     assert failing(by_hand, [path for path in MODULES if path.name != "errors.py"]) == {}, "use errors.install_hint()"
-
-
-def test_each_smoke_test_is_of_something_slow():
-    assert [name for name in SMOKE if not name.startswith(id_prefixes(SLOW))] == []
-
-
-def test_slow_tests_exist():
-    assert [name for name in SLOW if not (ROOT / name.partition("::")[0]).exists()] == []
-
-
-def test_names_of_slow_tests_are_those_of_tests(request):
-    assert request.config.stash[WITHOUT_A_TEST] == []

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 EVERYTHING: tuple[Extension, ...] = ("image", "video", "news", "hreflang")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gzip", [True, False])
 def test_site_on_nginx_is_read_completely_with_one_request_each(
     nginx: Callable[..., NginxServer], tmp_path: Path, gzip: bool

@@ -20,6 +20,8 @@ from tiers import not_installed
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 def shown(text: str) -> str:
     """A cell as a program that also renders the value of its last line, as a notebook does."""
@@ -41,6 +43,7 @@ def _show(value):
 """
 
 
+@pytest.mark.smoke("01_one_site")
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_cells_run(notebook: Path, tmp_path: Path) -> None:
     texts = [source(cell) for cell in cells(notebook)]

@@ -147,6 +147,7 @@ MODULES = [
     for path in sorted(PACKAGE.rglob("*.py"))
     if path.parent.name != "testing" and re.search(r"\bre\.|regex=", path.read_text("utf-8"))
 ]
+@pytest.mark.slow
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_time_grows_no_faster_than_the_text(path: Path) -> None:
     if path.parent.parent.name == "integrations":
@@ -154,6 +155,7 @@ def test_time_grows_no_faster_than_the_text(path: Path) -> None:
     assert [(use.line, use.pattern.pattern, found) for use in uses(path) if (found := use.growth)] == []
 
 
+@pytest.mark.slow
 def test_patterns_are_compiled_by_re_alone() -> None:
     """Another way to a pattern would not be found here; RE2 is linear by its design."""
     for path in {*PACKAGE.rglob("*.py")} - {PACKAGE / "model" / "linear_pattern.py"}:
@@ -205,6 +207,7 @@ LINEAR: list[tuple[str | bytes, int, str]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pattern", "flags", "method"), QUADRATIC)
 def test_quadratic_and_exponential_patterns_are_found(pattern: str, flags: int, method: str) -> None:
     assert growth(re.compile(pattern, flags), [method])

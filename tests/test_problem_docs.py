@@ -335,6 +335,7 @@ def test_a_snippet_is_in_its_file() -> None:
             assert text == "" or example.file.startswith("tests/"), f"{code}: {example.file}"
 
 
+@pytest.mark.slow
 def test_example_line_is_reported_for_its_file() -> None:
     differing = {}
     for code, example in EXAMPLES:

@@ -48,6 +48,7 @@ def answer(library: str, question: Question, sources: Sources) -> Any:
     return {key: str(value) for key, value in given.items() if value} if isinstance(given, dict) else given
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(pd.__version__ < "3.1", reason="the programs for plain pandas need pandas 3.1")
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 def test_answer_is_that_of_pandas(question: Question, sources: Sources, monkeypatch: pytest.MonkeyPatch) -> None:

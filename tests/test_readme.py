@@ -51,6 +51,7 @@ def test_links_can_be_made_absolute_for_a_package_index() -> None:
     assert f"](https://github.com/sitemap-reader/sitemap-reader/blob/v{__version__}/docs/comparison.md)" in text
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_the_picture_of_a_terminal_shows_what_the_commands_print() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "write_terminal_image"))

@@ -21,6 +21,8 @@ from sitemap_reader.serialize.schema import schema
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 def texts(language: str) -> list[str]:
     return [block.text for block in blocks("docs/records.md") if block.language == language]

@@ -132,6 +132,7 @@ MEASURES = [
 ARGUMENTS: dict[str, tuple[Any, ...]] = {"new": ("7d",), "gaps": (f"ours{EVIL}",), "shared": (f"ours{EVIL}",)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEASURES)
 def test_measures_and_their_charts_show_no_control_character(
     name: str, snapshots: tuple[sr.Snapshot, sr.Snapshot]
@@ -149,6 +150,7 @@ def test_measures_and_their_charts_show_no_control_character(
         assert_clean(chart)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ['\\"+toString(1)+\\"', "\\x1b[2J", '"', "\\"])
 def test_a_folder_with_a_backslash_is_no_expression_of_a_chart(folder: str, tmp_path: Path) -> None:
     needs("altair")
@@ -163,6 +165,7 @@ def test_a_folder_with_a_backslash_is_no_expression_of_a_chart(folder: str, tmp_
     assert "\x1b" not in svg
 
 
+@pytest.mark.slow
 def test_snapshots_and_their_tables_show_none(snapshots: tuple[sr.Snapshot, sr.Snapshot]) -> None:
     for site in snapshots:
         part = site.filter(include=EVIL[:3].replace("]", r"\]"))

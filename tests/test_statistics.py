@@ -260,6 +260,7 @@ def test_names_of_any_length_are_counted_by_their_beginning() -> None:
     assert counts.top(3) == [("x" * MAX_NAME_CHARS + "…", 2), ("x" * MAX_NAME_CHARS, 1)]
 
 
+@pytest.mark.slow
 def test_a_most_common_date_is_not_reported_where_it_may_be_another() -> None:
     statistics = Statistics(NOW)
     add(statistics, *(dated(stamp(NOW - timedelta(seconds=number)) or "") for number in range(20_001)))

@@ -151,6 +151,7 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Site:
     return make_site(tmp_path_factory.mktemp("rich"), urls=2500, per_document=300, extensions=EVERYTHING)
 
 
+@pytest.mark.slow
 def test_same_arguments_give_the_same_bytes(tmp_path: Path, rich: Site) -> None:
     again = make_site(tmp_path / "again", urls=2500, per_document=300, extensions=EVERYTHING)
     assert files(again.folder) == files(rich.folder)
@@ -166,6 +167,7 @@ def test_order_of_extensions_does_not_matter(tmp_path: Path, rich: Site) -> None
     assert files(turned.folder) == files(rich.folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("urls", "per_document"), [(1, 500), (2, 1), (7, 3), (100, 100), (999, 7), (1000, 500), (3001, 50_000)]
 )

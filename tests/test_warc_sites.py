@@ -68,6 +68,7 @@ def recompressed(path: Path) -> Path:
     return other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_site_of_the_corpus_gives_the_same_from_a_warc(
@@ -163,6 +164,7 @@ def wgotten(path: Path, urls: list[str]) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [captured, wgotten])
 def test_file_of_another_program_gives_the_same(
     tmp_path: Path, site: SiteServer, other: Callable[[Path, list[str]], Path]

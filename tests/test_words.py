@@ -90,6 +90,7 @@ def test_docs_use_no_private_words() -> None:
     assert failing(lambda path: private_words(_CODE.sub("`x`", path.read_text("utf-8"))), TEXTS) == {}
 
 
+@pytest.mark.slow
 def test_messages_use_no_private_words() -> None:
     def found(path: Path) -> set[str]:
         return {word for text in messages_of(path) for word in private_words(text)}
@@ -97,6 +98,7 @@ def test_messages_use_no_private_words() -> None:
     assert failing(found, MODULES) == {}
 
 
+@pytest.mark.slow
 def test_docstrings_comments_and_names_use_no_private_words() -> None:
     def found(path: Path) -> set[str]:
         return private_words(_CODE.sub("`x`", "\n".join(words_of_source(path))), _IN_CODE)

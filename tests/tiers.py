@@ -1,7 +1,4 @@
-"""The two tiers of tests: the number of examples, and skips where something is not installed.
-
-conftest.py lists the slow tests.
-"""
+"""The two tiers of tests: the number of examples, and skips where something is not installed."""
 
 from __future__ import annotations
 

@@ -100,6 +100,7 @@ def test_card_has_a_column_for_each_site_up_to_a_limit(tmp_path: Path) -> None:
     assert "2 sites more" in html
 
 
+@pytest.mark.slow
 def test_card_names_what_is_incomplete_or_unknown(tmp_path: Path) -> None:
     partial = of(tmp_path, *PAGES, *REPORT)
     assert "read 2026-06-15 12:34 UTC: partial" in partial
@@ -152,6 +153,7 @@ def test_printing_a_snapshot_shows_the_card_as_text(tmp_path: Path) -> None:
     assert repr(some) == f"<Snapshot of {some.name}>"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["pandas", "pyarrow"])
 def test_without_pandas_a_snapshot_is_printed_as_one_line(package: str, tmp_path: Path) -> None:
     (tmp_path / "urls.jsonl").write_bytes(sr.json_line(PAGES[0]))

@@ -89,6 +89,7 @@ MEASURES["churn"] = lambda site: site.churn(site)
 # --- several sites in one chart ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MEASURES)
 def test_sites_are_rows_of_one_chart(name: str, three: sr.Snapshot) -> None:
     described = spec(MEASURES[name](three))
@@ -107,6 +108,7 @@ def test_sites_of_bands_are_in_order_of_size(three: sr.Snapshot) -> None:
     assert names == BY_SIZE
 
 
+@pytest.mark.slow
 def test_overlap_has_one_order_for_rows_and_columns(three: sr.Snapshot) -> None:
     made = three.overlap(by="slug")
     assert axis(made, "x")["scale"]["domain"] == axis(made, "y")["scale"]["domain"] == BY_SIZE
@@ -119,6 +121,7 @@ def test_languages_have_one_order_for_rows_and_columns(tmp_path: Path) -> None:
     assert [name for name in rows if name in columns] == [name for name in columns if name in rows]
 
 
+@pytest.mark.slow
 def test_many_sites_are_counted(tmp_path: Path) -> None:
     for count, note in ((60, False), (61, True)):
         site = load(tmp_path, {f"s{n:02}": [page(f"s{n:02}", "x/y", age=n)] for n in range(count)})
@@ -129,6 +132,7 @@ def test_many_sites_are_counted(tmp_path: Path) -> None:
 # --- the numbers in the cells ---
 
 
+@pytest.mark.slow
 def test_cells_are_shares_of_the_site(three: sr.Snapshot) -> None:
     frame = pd.DataFrame(three.weekday_hour())
     shown = cells(three.weekday_hour())
@@ -143,6 +147,7 @@ def test_cells_are_shares_of_the_site(three: sr.Snapshot) -> None:
     assert cells(media)["large", "images"] == "0%"
 
 
+@pytest.mark.slow
 def test_media_of_sections_are_weighted_by_their_pages(tmp_path: Path) -> None:
     images = (sr.Image("i"),)
     rows = [page("a", f"x/{n}") for n in range(3)] + [page("a", "y/1", images=images)]
@@ -150,6 +155,7 @@ def test_media_of_sections_are_weighted_by_their_pages(tmp_path: Path) -> None:
     assert cells(made)["a", "images"] == "25%"
 
 
+@pytest.mark.slow
 def test_equal_values_of_changefreq_and_priority_are_two_columns(tmp_path: Path) -> None:
     rows = [page("a", "1", changefreq="daily"), page("a", "2", priority=0.5), page("a", "3")]
     made = load(tmp_path, {"a": rows, "b": rows[:1]}).changefreq_priority()
@@ -184,6 +190,7 @@ def test_churn_states_counts_and_shares_of_all_pages(tmp_path: Path) -> None:
     assert shown["b", "new"] == "0%\n0"
 
 
+@pytest.mark.slow
 def test_words_of_most_sites_are_first_and_the_rest_is_counted(tmp_path: Path) -> None:
     sites = {name: [page(name, "shared")] + [page(name, f"{name}{'x' * n}") for n in range(13)] for name in "ab"}
     made = load(tmp_path, sites).slug_ngrams(stop_words=False)
@@ -207,6 +214,7 @@ def test_the_most_frequent_words_of_many_sites_are_in_their_order(count: int, tm
     assert shown["s6", "1"] == "wordg 100%"
 
 
+@pytest.mark.slow
 def test_what_many_others_have_is_shown_with_numbers_of_pages_the_largest_site_first(tmp_path: Path) -> None:
     sites = {f"s{n}": [page(f"s{n}", f"{x}-word{'abcdefgh'[n]}") for x in range(n + 1)] for n in range(8)}
     market = load(tmp_path, sites)
@@ -229,6 +237,7 @@ def test_the_first_word_of_each_site_has_a_column(tmp_path: Path) -> None:
     assert len(domain) == 24
 
 
+@pytest.mark.slow
 def test_names_of_parts_are_cut_where_they_do_not_fit(tmp_path: Path) -> None:
     long = [page("a", f"{'n' * 40}{k}/x") for k in range(4)]
     made = load(tmp_path, {"a": long, "b": [page("b", "x/1")]}).sections()
@@ -248,6 +257,7 @@ def test_a_cell_is_0_or_100_percent_only_if_it_is(share: float, text: str) -> No
 # --- bands, parts and dots ---
 
 
+@pytest.mark.slow
 def test_each_band_is_as_high_as_its_largest_period(three: sr.Snapshot) -> None:
     made = three.cadence()
     drawn = marks(made, "_top")
@@ -291,6 +301,7 @@ def test_parts_of_a_bar_are_shares_of_the_whole(tmp_path: Path) -> None:
     assert [(row["_to"], row["_text"]) for row in parts if row["site"] == "a"] == [(0.6, "s0 60%"), (1.0, "s1 40%")]
 
 
+@pytest.mark.slow
 def test_the_site_with_the_least_score_is_first(tmp_path: Path) -> None:
     same = [page("bad", str(n), age=3, sitemap="t") for n in range(20)]
     good = [page("good", str(n), age=n, sitemap="u") for n in range(20)]
@@ -315,6 +326,7 @@ def test_rows_of_one_period_are_one_bar(tmp_path: Path) -> None:
     assert [row["_text"] for row in bars] == ["1", "1", "2"]
 
 
+@pytest.mark.slow
 def test_a_single_period_is_a_bar_with_its_name_on_the_axis(tmp_path: Path) -> None:
     site = load(tmp_path, {"a": [page("a", "1", age=1)]})
     for freq, name in (("D", "2026-06-14"), ("W", "2026-06-08"), ("M", "2026-06"), ("Q", "2026-Q2"), ("Y", "2026")):
@@ -339,6 +351,7 @@ def test_periods_with_a_gap_are_on_an_axis_of_time(tmp_path: Path) -> None:
     assert drawn[0]["_end"] == "2026-06-09T20:24:00"  # 85% of the day
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("at", "plotted"),
     [
@@ -417,6 +430,7 @@ def test_sitemaps_are_named_after_their_folder(tmp_path: Path) -> None:
 # --- size and theme ---
 
 
+@pytest.mark.slow
 def test_width_and_height_are_those_of_the_marks(tmp_path: Path, three: sr.Snapshot) -> None:
     for made in (load(tmp_path, {"a": pages("a", 9)}).sections(), three.sections(), three.cadence(), three.freshness()):
         parts = parts_of(spec(made, width=400, height=120))
@@ -431,6 +445,7 @@ def test_rows_that_do_not_fit_the_height_are_counted(tmp_path: Path) -> None:
     assert "3 more rows in the table." in json.dumps(spec(made, height=100))
 
 
+@pytest.mark.slow
 def test_themes_differ_in_colours_only(three: sr.Snapshot) -> None:
     light, dark = (json.dumps(spec(three.freshness(), theme=theme)) for theme in ("light", "dark"))
     colour = re.compile(r"#[0-9a-f]{6}")
@@ -459,6 +474,7 @@ def test_sizes_and_themes_are_checked(wrong: str, three: sr.Snapshot) -> None:
     assert str(failure.value) == reported
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"width": 200}, {"width": 4_000}, {"height": 60}, {"height": 8_000}], ids=str)
 def test_sizes_at_the_limits_are_drawn(options: dict[str, Any], three: sr.Snapshot) -> None:
     assert three.sections().chart(**options).to_svg().startswith("<svg")

@@ -123,6 +123,8 @@ def test_the_docs_show_the_chart_of_each_measure() -> None:
     assert {*headings} == {*COLUMNS}
 
 
+@pytest.mark.smoke("cadence-one")
+@pytest.mark.slow
 @every
 def test_chart_shows_the_finding_and_the_counts(name: str, size: str, snapshots: Snapshots) -> None:
     made = MEASURES[name](*snapshots[size])
@@ -135,6 +137,7 @@ def test_chart_shows_the_finding_and_the_counts(name: str, size: str, snapshots:
         assert host in written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, size in CASES if size == "one"])
 def test_png_is_made_without_a_browser(name: str, snapshots: Snapshots) -> None:
     png = MEASURES[name](*snapshots["one"]).chart().to_png(1.0)
@@ -179,6 +182,8 @@ def plain(value: Any) -> Any:
 SINGLE = [case for case in CASES if case[1] == "one" or case[0] == "overlap"]
 
 
+@pytest.mark.smoke("sections-one")
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "size"), SINGLE, ids=str)
 def test_chart_shows_the_numbers_of_the_frame(name: str, size: str, snapshots: Snapshots) -> None:
     made = MEASURES[name](*snapshots[size])
@@ -208,6 +213,7 @@ def test_hours_are_in_their_columns(snapshots: Snapshots) -> None:
     assert json.dumps(order) in json.dumps(chart.altair.to_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "written"),
     [
@@ -243,6 +249,7 @@ def test_chart_of_many_rows_draws_some_and_counts_the_rest(tmp_path: Path) -> No
     assert "25 more rows in the table." in text_of(made.chart().to_svg())
 
 
+@pytest.mark.slow
 def test_chart_of_thousands_of_sitemaps_is_drawn(tmp_path: Path) -> None:
     records = [sr.UrlRecord(f"https://a.example/{n}", AT, "second", sitemap=f"s{n}") for n in range(2_500)]
     made = of(tmp_path, {"a": records}).lastmod_trust()
@@ -253,6 +260,7 @@ def test_chart_of_thousands_of_sitemaps_is_drawn(tmp_path: Path) -> None:
 # --- files and notebooks ---
 
 
+@pytest.mark.slow
 def test_save_writes_the_format_of_the_suffix(tmp_path: Path, snapshots: Snapshots) -> None:
     made = snapshots["one"][0].sections()
     chart = made.chart()
@@ -314,6 +322,7 @@ HOSTILE = {
 DRAWN = [name for name in MEASURES if name != "cadence by day"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DRAWN)
 def test_hostile_text_stays_text_in_the_chart(name: str, tmp_path: Path) -> None:
     """Unchanged, or escaped if it is invisible."""
@@ -341,6 +350,7 @@ for made in (snapshot.sections(), snapshot.hreflang(), snapshot.lastmod_trust(),
 """
 
 
+@pytest.mark.slow
 def test_characters_that_xml_forbids_do_not_break_the_chart(tmp_path: Path) -> None:
     """A sitemap can have them in an hreflang. Runs in its own process, as vl-convert may end it."""
     links = (sr.Alternate(f"d{NO_XML}e", "https://a.example/x"),)

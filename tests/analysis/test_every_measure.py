@@ -119,6 +119,7 @@ def test_each_measure_is_tested_here_and_documented() -> None:
             assert stated == columns if is_whole else columns.startswith(f"{stated} "), name
 
 
+@pytest.mark.slow
 @every
 def test_rows_of_a_measure_are_a_measure_and_other_results_plain_frames(name: str, measured: Measured) -> None:
     made = measured(name, of(one=listed("one.example")))
@@ -142,6 +143,7 @@ def test_html_of_a_measure_begins_with_the_finding_and_is_escaped(name: str, mea
     assert "&lt;b&gt;&amp;one" in html
 
 
+@pytest.mark.slow
 @every
 def test_rows_of_two_sites_are_separate(name: str, measured: Measured) -> None:
     """The rows of each site are those that it has alone, one site after the other."""
@@ -174,6 +176,7 @@ NOTHING = {
 }
 
 
+@pytest.mark.slow
 @every
 @pytest.mark.parametrize("kind", NOTHING)
 def test_measure_of_no_urls_is_an_empty_frame_that_says_so(name: str, kind: str, measured: Measured) -> None:
@@ -193,6 +196,8 @@ BARE = {
 }
 
 
+@pytest.mark.smoke("no path-sections")
+@pytest.mark.slow
 @every
 @pytest.mark.parametrize("kind", BARE)
 def test_pages_without_optional_fields_are_counted(name: str, kind: str, measured: Measured) -> None:

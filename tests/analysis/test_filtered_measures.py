@@ -57,6 +57,7 @@ FILTERS: dict[str, tuple[Callable[[Any], Any], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filtered", FILTERS)
 def test_the_finding_is_claimed_only_for_all_rows(filtered: str, sections: sr.Measure) -> None:
     change, finding = FILTERS[filtered]
@@ -108,6 +109,7 @@ def test_numbers_may_be_of_another_type(sections: sr.Measure) -> None:
     assert isinstance(sections.astype({"pages": float}), sr.Measure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", [copy.copy, copy.deepcopy, lambda made: pickle.loads(pickle.dumps(made))])  # noqa: S301
 def test_copies_and_pickles_keep_the_texts(keep: Callable[[Any], Any], sections: sr.Measure, tmp_path: Path) -> None:
     for made in (sections, sections.head(2), snapshot(tmp_path, a=1).cadence()):

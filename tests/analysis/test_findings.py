@@ -139,6 +139,7 @@ CHECKS: dict[str, Callable[[Any], None]] = {
 }
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(groups=GROUPS, undated=st.integers(0, 5))
 def test_a_finding_is_true_of_its_frame(
@@ -160,6 +161,7 @@ def dumped(path: Path, pages: list[sr.UrlRecord]) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_growth_has_the_difference_and_its_share(tmp_path: Path) -> None:
     def sized(count: int, month: int) -> sr.Snapshot:
         pages = [sr.UrlRecord(f"https://a.example/{each}") for each in range(count)]

@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_measures_of_words import AT, snapshot
@@ -52,6 +53,7 @@ def named(text: str, column: Any, values: Any) -> None:
         assert f"and {len(top) - 3} more" in text
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(RECORDS, RECORDS)
 def test_findings_are_true_of_their_frames(

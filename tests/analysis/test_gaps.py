@@ -87,6 +87,7 @@ def test_overlap_compares_the_same_keys(by: Any, tmp_path: Path) -> None:
     assert counted["ours", "theirs"] == counted["theirs", "ours"]
 
 
+@pytest.mark.slow
 def test_ours_may_be_several_sites_or_another_snapshot(tmp_path: Path) -> None:
     some = market(tmp_path)
     assert {*some.gaps(["ours", "theirs"])["site"]} == {"third"}
@@ -101,6 +102,7 @@ def test_ours_may_be_several_sites_or_another_snapshot(tmp_path: Path) -> None:
     assert "has only some URLs (include '/a/')" in some.gaps(some.filter(include="/a/")).rule
 
 
+@pytest.mark.slow
 def test_a_topic_is_a_gap_only_if_no_page_of_ours_has_it(tmp_path: Path) -> None:
     """Also of ours in titles, as a stop word, and once in a thousand pages."""
     ours = [*pages(*(f"p/common-{number}" for number in range(1_000))), *pages("p/rare", "p/the-hat")]

@@ -144,6 +144,7 @@ def test_missing_file_is_reported_at_once(tmp_path: Path) -> None:
         sr.load(tmp_path)
 
 
+@pytest.mark.slow
 def test_parquet_that_duckdb_wrote_is_read(tmp_path: Path) -> None:
     """DuckDB's TIMESTAMP has no zone."""
     columns = schema("duckdb")
@@ -194,6 +195,7 @@ for ask in {asks!r}:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("without", "reported"),
     [

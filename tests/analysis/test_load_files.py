@@ -245,6 +245,7 @@ def test_each_item_and_each_folder_of_a_pattern_is_a_site(tmp_path: Path) -> Non
     assert sr.load(tmp_path / "*", site="mine").sites == ("mine",)
 
 
+@pytest.mark.slow
 def test_every_kind_can_be_loaded_at_once(tmp_path: Path) -> None:
     snapshot("nesting").to_parquet(tmp_path / "stored")
     write(tmp_path, map__xml=urlset("1", host="b.example"))
@@ -256,6 +257,7 @@ def test_every_kind_can_be_loaded_at_once(tmp_path: Path) -> None:
     assert mixed.name == f"{tmp_path / 'map.xml'}, shop.example"
 
 
+@pytest.mark.slow
 def test_recorded_site_is_loaded_as_a_snapshot() -> None:
     loaded = sr.load(SITES / "broken")
     usual = snapshot("broken")

@@ -113,6 +113,7 @@ def test_months_with_the_same_number_are_named_with_their_share(load: Load) -> N
     assert load(*records).cadence().finding == f"2 pages in the median month, {finding}"
 
 
+@pytest.mark.slow
 def test_dates_at_the_ends_of_the_calendar_are_counted(load: Load) -> None:
     """A single very old date gives no million rows."""
     ends = [datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999_999, UTC), day(5, 1)]
@@ -167,6 +168,7 @@ def test_no_weekday_stands_out_by_chance(load: Load) -> None:
     assert load(*even).weekday_hour().finding.startswith(f"no weekday stands out: {name}, Mon 14% (10 of 70)")
 
 
+@pytest.mark.slow
 def test_pages_of_a_day_are_one_date_for_the_rhythm(load: Load) -> None:
     """Three Mondays with twelve pages each among twelve days: chance, which twelve such Mondays are not."""
     others = [page(f"x{n}", day(1, 6) + timedelta(days=8 * n), "day") for n in range(12)]
@@ -293,6 +295,7 @@ def test_request_time_dates_need_a_known_crawl_time(load: Load) -> None:
     assert load(*records, at=midnight + timedelta(minutes=2)).lastmod_trust()["at_fetch"].tolist() == [0]
 
 
+@pytest.mark.slow
 def test_measures_of_dates_state_the_trust_in_dates(load: Load) -> None:
     snapshot = load(*[page(n, day(1, 2)) for n in range(20)])
     for made in (snapshot.cadence(), snapshot.weekday_hour(), snapshot.freshness()):

@@ -86,6 +86,7 @@ def test_a_page_counts_once_for_each_and_shares_are_of_all_pages(tmp_path: Path)
     assert words(some.slug_ngrams(2)) == {"red shoes": 2, "red red": 1, "blue shoes": 1}
 
 
+@pytest.mark.slow
 def test_words_can_be_skipped_and_top_limits_the_rows(tmp_path: Path) -> None:
     some = snapshot(tmp_path, *pages("the-red-shoe", "the-blue-shoe", "a-red-hat", "x-of-y"))
     assert list(words(some.slug_ngrams(top=2, stop_words=False))) == ["red", "shoe"]
@@ -273,6 +274,7 @@ def test_churn_is_what_diff_says_by_section(tmp_path: Path) -> None:
     assert rows(new.churn(new), "new", "updated", "removed") == [(0, 0, 0)] * 4
 
 
+@pytest.mark.slow
 def test_churn_names_incomplete_snapshots(tmp_path: Path) -> None:
     partial = sr.json_line(sr.Outcome("https://a.example/s.xml", complete=False))
     old, new = snapshot(tmp_path, *OLD, name="old"), snapshot(tmp_path, *NEW, name="new")

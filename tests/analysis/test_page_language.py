@@ -74,6 +74,7 @@ PATHS: dict[str, tuple[list[str], dict[str, int]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", PATHS)
 def test_codes_in_paths_are_languages_if_the_site_shows_it(case: str, tmp_path: Path) -> None:
     paths, expected = PATHS[case]
@@ -168,6 +169,7 @@ def test_sections_are_those_below_the_language(case: str, tmp_path: Path) -> Non
     assert dict(rows(snapshot(tmp_path, *pages(*paths)).sections(), "section", "pages")) == expected
 
 
+@pytest.mark.slow
 def test_sections_by_language_count_each_folder(tmp_path: Path) -> None:
     some = snapshot(tmp_path, *pages(*below("docs/de", "api/1", "2"), *below("docs/fr", "api/1"), "docs/de/api/x/4"))
     assert dict(rows(some.sections(2), "section", "pages")) == {"/docs/api/": 3, "/docs/": 1}

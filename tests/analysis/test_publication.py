@@ -140,6 +140,7 @@ def test_new_pages_are_those_first_seen_or_published_since(tmp_path: Path) -> No
     assert some.new(AT - since).equals(made)
 
 
+@pytest.mark.slow
 def test_what_is_older_than_the_history_is_unknown(tmp_path: Path) -> None:
     some = seen(snapshot(tmp_path, page("a/new"), page("a/oldest")), new=day(4))
     assert some.new(day(4))["unknown"].sum() == 0
@@ -164,6 +165,7 @@ def test_a_published_day_counts_if_any_part_of_it_is_within(tmp_path: Path) -> N
     assert some.new(day(5, 2))["new"].sum() == 0
 
 
+@pytest.mark.slow
 def test_sections_of_which_nothing_is_known_are_drawn_as_unknown(tmp_path: Path) -> None:
     some = snapshot(tmp_path, page("a/old"), page("b/new", published=day(6, 10)), page("b/old"))
     made = some.new("30d")
@@ -176,6 +178,7 @@ def test_sections_of_which_nothing_is_known_are_drawn_as_unknown(tmp_path: Path)
     assert ">unknown new in 1 section<" in two.chart().to_svg()
 
 
+@pytest.mark.slow
 def test_a_calendar_draws_last_changes_as_outlines(tmp_path: Path) -> None:
     news = [page(f"n{number}", published=day(5, 1 + number)) for number in range(3)]
     changed = [page(f"c{number}", day(4, 1 + 3 * number)) for number in range(5)]

@@ -38,6 +38,7 @@ def text_of(html: str) -> str:
     return re.sub(r"<[^>]+>", "", re.sub(r'(src|srcset)="[^"]+"', "", html))
 
 
+@pytest.mark.slow
 def test_each_part_has_finding_rule_and_chart(page: str, market: sr.Snapshot) -> None:
     parts = re.findall(r'<section id="(\w+)" class="part">', page)
     assert parts == ["sites", "sections", "rhythm", "languages", "trust", "topics", "gaps", "new"]
@@ -60,6 +61,7 @@ def test_sites_stand_beside_each_other_with_the_numbers_of_their_pages(market: s
     assert rows.loc["kettle.example", "lastmods"] == "can be trusted (1.00)"
 
 
+@pytest.mark.slow
 def test_one_site_has_no_gaps(tmp_path: Path) -> None:
     one = sr.load(dumped(tmp_path / "one.jsonl", {"a.example": [sr.UrlRecord("https://a.example/")]}))
     parts = re.findall(r'<section id="(\w+)"', render_report(one))
@@ -72,6 +74,7 @@ def test_one_site_has_no_gaps(tmp_path: Path) -> None:
     assert "there is no page" in text_of(render_report(empty))
 
 
+@pytest.mark.slow
 def test_states_of_a_site_have_their_growth(tmp_path: Path) -> None:
     for day, count in ((1, 2), (2, 5)):
         pages = [sr.UrlRecord(f"https://a.example/{each}") for each in range(count)]
@@ -81,6 +84,7 @@ def test_states_of_a_site_have_their_growth(tmp_path: Path) -> None:
     assert "New within 30 days" in shown
 
 
+@pytest.mark.slow
 def test_text_of_a_site_is_text(tmp_path: Path) -> None:
     bad = "<script>alert(1)</script>"
     pages = {bad: [sr.UrlRecord(f"https://a.example/{bad}/{n}", AT - timedelta(days=n), "day") for n in range(12)]}
@@ -110,6 +114,7 @@ def test_a_table_shows_at_most_so_many_rows_and_says_so(monkeypatch: pytest.Monk
     assert 'type="search"' not in tables.frame_table(frame.head(9), "Few")
 
 
+@pytest.mark.slow
 def test_wrong_names_are_errors_before_anything_is_written(market: sr.Snapshot, tmp_path: Path) -> None:
     with pytest.raises(sr.UsageError, match="there is no site c"):
         market.report(tmp_path / "m.html", ours="c.example")

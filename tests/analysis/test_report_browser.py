@@ -13,6 +13,8 @@ pytest.importorskip("altair")
 
 from sitemap_reader.analysis.report.page import render_report
 
+pytestmark = pytest.mark.slow
+
 MARKET = [Path(__file__).parents[2] / "corpus" / "market" / name for name in ("tealeaf", "kettle", "samovar")]
 
 

@@ -69,6 +69,7 @@ def test_a_site_of_the_network_is_read_now(tmp_path: Path, nothing: Path) -> Non
     assert before <= made.read_at == made.at <= datetime.now(UTC)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["shop", "broken", "nesting"])
 def test_snapshot_has_the_lines_of_a_dump_with_its_report(name: str, tmp_path: Path) -> None:
     dumped, made = sr.load(dump(tmp_path, name)), snapshot(name)
@@ -148,6 +149,7 @@ def test_slice_is_a_snapshot() -> None:
         both.filter(include="*")
 
 
+@pytest.mark.slow
 def test_interrupted_snapshot_keeps_what_was_read(tmp_path: Path) -> None:
     make_site(tmp_path / "site", urls=4_000, per_document=100)
 

@@ -106,6 +106,7 @@ def test_stats_and_snapshot_have_the_same_verdict_on_dates(folder: Path) -> None
 # --- filters ---
 
 
+@pytest.mark.slow
 def test_filters_are_named_in_repr_card_and_measures(tmp_path: Path) -> None:
     site = sr.snapshot(SHOP, show_progress=False)
     posts = site.filter(include="/blog/")

@@ -73,6 +73,7 @@ def test_each_url_has_the_time_of_the_run_that_first_listed_it(changed: Path) ->
     assert snapshot.urls.columns[: len(stored)] == stored
 
 
+@pytest.mark.slow
 def test_first_seen_survives_pages_subsets_and_files(changed: Path, tmp_path: Path) -> None:
     snapshot = sr.load(changed)
     known = first_seen(snapshot.urls)
@@ -227,6 +228,7 @@ def test_removals_that_were_held_back_are_a_note(site: World, state: Path) -> No
     assert set(first_seen(snapshot.urls)) == {"b1"}
 
 
+@pytest.mark.slow
 def test_all_sites_of_a_state_are_one_snapshot(site: World, state: Path) -> None:
     """Each with its own last run."""
     site.run(state)

@@ -79,6 +79,7 @@ def test_rows_are_not_iterated(site: sr.Snapshot) -> None:
         list(site.urls)  # type: ignore[call-overload]
 
 
+@pytest.mark.slow
 def test_to_polars_has_the_rows_and_types(site: sr.Snapshot) -> None:
     pl = needs("polars")
     frame = site.urls.to_polars()
@@ -159,6 +160,7 @@ print(site.urls.to_polars()["lastmod"].max())
 """
 
 
+@pytest.mark.slow
 def test_the_time_zone_of_the_machine_does_not_matter(tmp_path: Path, site: sr.Snapshot) -> None:
     needs("duckdb"), needs("polars")
     ran = subprocess.run([sys.executable, "-c", QUERY, site.name], capture_output=True, text=True, check=True)

@@ -64,6 +64,7 @@ READERS: dict[str, Callable[[Any], list[dict[str, Any]]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 def test_each_arrow_reader_gives_the_values_of_the_records(reader: str, loaded: sr.Snapshot) -> None:
     for _ in range(2):  # the stream can be exported repeatedly
@@ -231,6 +232,7 @@ def test_rows_of_other_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> 
 names = st.text(st.characters(exclude_characters="/?#", exclude_categories=["Cs"]), min_size=1, max_size=6)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.lists(names, max_size=12), st.sampled_from(["", "/"])), min_size=1, max_size=5))
 @settings(max_examples=examples(100), deadline=None)
 def test_folders_and_the_last_name_are_the_path(paths: list[tuple[list[str], str]]) -> None:

@@ -89,6 +89,7 @@ FRENCH = [
 ]
 
 
+@pytest.mark.slow
 def test_stop_words_are_those_of_the_languages_that_a_site_shows(tmp_path: Path) -> None:
     shop = [f"{word}-{number}" for word in ("hat", "car", "polo", "bra", "the") for number in range(9)]
     assert {*words(snapshot(tmp_path, *pages(*shop)).slug_ngrams())} == {"hat", "car", "polo", "bra"}

@@ -55,6 +55,7 @@ def reported(report: sr.Report) -> dict[tuple[str, str], tuple[int, int]]:
 # --- the same from every source ---
 
 
+@pytest.mark.slow
 @every_site
 def test_a_dump_with_its_report_gives_what_the_site_gives(site: Path, tmp_path: Path) -> None:
     by_site = sr.audit(site, ignore=NOT_IN_DUMPS)
@@ -71,6 +72,7 @@ def test_a_dump_with_its_report_gives_what_the_site_gives(site: Path, tmp_path: 
     assert facts_of_dump == facts
 
 
+@pytest.mark.slow
 @every_site
 def test_any_number_of_threads_finds_the_same(site: Path, use_cores: Callable[[int], None]) -> None:
     check_threads(site, use_cores)
@@ -101,6 +103,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_large_site_is_the_same_by_several_threads_and_by_a_dump(
     large: Path, tmp_path: Path, use_cores: Callable[[int], None]
 ) -> None:
@@ -580,6 +583,7 @@ def test_urls_of_a_sitemap_without_lines_are_listed_before(tmp_path: Path) -> No
 # --- baselines -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_snapshot_is_a_baseline() -> None:
     pytest.importorskip("pyarrow")
     site = sr.snapshot(SITES / "shop", show_progress=False)

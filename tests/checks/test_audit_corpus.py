@@ -65,6 +65,7 @@ def test_every_code_of_the_audit_has_its_site() -> None:
     assert set(OF_NO_LINE) <= set(REPORTED)
 
 
+@pytest.mark.slow
 def test_script_rewrites_no_expectation_that_is_met() -> None:
     result = subprocess.run(
         [sys.executable, SCRIPTS / "write_audit_expectations", CLEAN, "D02"], capture_output=True, text=True, check=True

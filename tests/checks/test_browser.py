@@ -16,6 +16,8 @@ from sitemap_reader.checks.occurrences import Occurrence
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 BAD = "<script>document.title = 'bad'</script>\"><img src=/x onerror=\"document.title = 'bad'\"> \u202elive"
 REPORTS = {
     "small": small,
@@ -83,6 +85,7 @@ def test_on_a_small_screen_a_line_and_a_shade_say_that_the_table_scrolls(show):
     assert read["x"] < problems["x"]
 
 
+@pytest.mark.smoke
 def test_hostile_text_stays_text(show):
     tab = show(render_page(hostile(BAD)))
     assert tab.title().startswith("Sitemap audit: <script>")

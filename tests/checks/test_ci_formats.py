@@ -319,6 +319,7 @@ def test_sarif_limit_is_stated(limit: int) -> None:
     assert warnings == ["2 of 3 occurrences are in this file, the most severe first"][: 3 - limit]
 
 
+@pytest.mark.slow
 def test_sarif_limit_is_that_of_github() -> None:
     ones = [found("F10", line=line) for line in range(1, MAX_RESULTS + 2)]
     log = json.loads(report_of(ones).to_sarif(ones))
@@ -542,6 +543,7 @@ def test_passwords_are_masked() -> None:
             assert "hunter2" not in written([one], file_of=file_of)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [":", "::a", "'a:", "a://b:", "`", "%0A##["])
 def test_a_long_url_takes_no_longer_than_its_length(text: str) -> None:
     """A loc may have 1 MB."""

@@ -264,6 +264,7 @@ def test_invalid_crawl_file_is_reported_before_any_request() -> None:
         CrawlCheck.read("none.csv")
 
 
+@pytest.mark.slow
 def test_a_crawl_takes_little_memory() -> None:
     """The figure in the docs is for a million rows; with so few, some tables have twice the size that they need."""
     rows = 20_000

@@ -103,6 +103,7 @@ WORLDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 def test_intervals_hold_for_95_of_100_seeds(world: str) -> None:
     listed, faulty = WORLDS[world]

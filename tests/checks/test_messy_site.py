@@ -60,6 +60,7 @@ def fault(row: dict[str, Any]) -> Fault:
     return Fault(row["code"], row["severity"], row["url"], row["sitemap"], int(row["line"] or 0))
 
 
+@pytest.mark.slow
 def test_each_fault_that_was_written_is_found_and_nothing_else(audited: Audited) -> None:
     assert Counter(map(fault, audited.findings)) == audited.faults
     assert {row["count"] for row in audited.findings} == {1}
@@ -67,6 +68,7 @@ def test_each_fault_that_was_written_is_found_and_nothing_else(audited: Audited)
     assert audited.report["notes"] == []
 
 
+@pytest.mark.slow
 def test_documents_that_cannot_be_read_are_incomplete_and_no_others(audited: Audited) -> None:
     incomplete = {row["url"]: row["entries"] for row in audited.report["sitemaps"] if row["complete"] == "no"}
     assert {url for url, entries in incomplete.items() if not entries} == audited.site.unread
@@ -169,6 +171,8 @@ FORMATS: list[tuple[str, Callable[[bytes], Counter[Any]], Callable[[Iterable[Fau
 ]
 
 
+@pytest.mark.smoke("text0", "csv")
+@pytest.mark.slow
 @pytest.mark.parametrize(("format", "read", "expected"), FORMATS, ids=[name for name, *_ in FORMATS])
 def test_every_format_has_all(audited: Audited, tmp_path: Path, format: str, read: Any, expected: Any) -> None:
     output = tmp_path / "report"
@@ -176,6 +180,7 @@ def test_every_format_has_all(audited: Audited, tmp_path: Path, format: str, rea
     assert read(output.read_bytes()) == expected(audited.faults.elements())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "exit_code"),
     [
@@ -190,6 +195,7 @@ def test_the_exit_code_is_that_of_what_was_found(audited: Audited, options: list
     assert run("audit", audited.recording, "--allow-private", *options).exit_code == exit_code
 
 
+@pytest.mark.slow
 def test_each_card_of_the_page_shows_its_count_and_its_places(audited: Audited, tmp_path: Path, show: Any) -> None:
     output = tmp_path / "report.html"
     run("audit", audited.recording, "--allow-private", "-o", output)

@@ -36,6 +36,7 @@ def counted(rows: Iterable[Occurrence]) -> Counter[tuple[str, str]]:
     return counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("site", SITES, ids=lambda site: f"{site.parent.name}/{site.name}")
 def test_rows_and_findings_have_the_same_counts(site: Path) -> None:
     rows: list[Occurrence] = []
@@ -150,6 +151,7 @@ def test_only_what_the_file_lacks_is_new(tmp_path: Path) -> None:
     assert "2 errors (1 new)" in result.headline
 
 
+@pytest.mark.slow
 def test_nothing_is_new_in_a_second_audit(tmp_path: Path) -> None:
     for name in ("broken", "trouble", "shop"):
         folder = CORPUS / "sites" / name

@@ -115,6 +115,7 @@ charted_page, charted_fragment = cache(written_page), cache(written_fragment)
 # --- text of a site stays text ---
 
 
+@pytest.mark.slow
 @given(TEXTS)
 @settings(max_examples=examples(150), deadline=None)
 @pytest.mark.parametrize("render", [page, fragment])
@@ -125,6 +126,7 @@ def test_text_of_a_site_is_shown_as_it_is_and_opens_nothing(render, text):
     assert all(re.match("https?://|#", link["href"]) for link in shown.all_of("a"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [*HOSTILE, "'+alert(1)+'", '"+datum+"', "\\", "datum.value", "/\\'/"])
 def test_charts_show_text_of_a_site_as_it_is(text):
     plain, shown = Parsed(charted_page(hostile(_PLAIN))), Parsed(charted_page(hostile(text)))
@@ -169,6 +171,7 @@ def test_only_web_addresses_become_links(url, is_one):
 # --- it loads nothing, and runs only its own script ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reported", [small(), EMPTY], ids=["small", "empty"])
 def test_the_policy_allows_the_style_and_the_script_of_the_page_and_nothing_else(reported):
     shown = Parsed(charted_page(reported))
@@ -471,6 +474,7 @@ def test_a_gap_is_as_wide_as_some_bars():
     assert _lastmods(["1970-01", *_run_of(fitting + 1)]).column == "year"
 
 
+@pytest.mark.slow
 def test_number_of_bars_is_bounded_for_any_dates():
     every_year = [f"{year:04}-{year % 12 + 1:02}" for year in range(1, 10_000)]
     assert len(_lastmods(every_year).bars) <= 100
@@ -562,6 +566,7 @@ def test_without_the_extra_there_are_tables_with_bars_and_no_advice_for_it(monke
     assert len(closed) == len([each for each in charted.all_of("details") if "open" not in each]) - 4
 
 
+@pytest.mark.slow
 def test_a_large_report_is_a_page_of_a_bounded_size():
     assert len(charted_page(large())) < 1_000_000
 

@@ -201,6 +201,7 @@ def test_without_a_policy_all_findings_of_the_severities_fail() -> None:
 # --- the report ---
 
 
+@pytest.mark.slow
 def test_the_report_states_what_the_policy_did(tmp_path: Path) -> None:
     text = """\
 [audit]

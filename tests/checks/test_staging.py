@@ -41,6 +41,7 @@ def reported(report: Report) -> list[str]:
     return [problem.message for finding in report.findings if finding.code == "U14" for problem in finding.samples]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_private_target_is_not_reported(staging: SiteServer, host: str) -> None:
     start = listing(staging, host)

@@ -89,6 +89,7 @@ def test_all_urls_are_drawn_without_a_size() -> None:
     assert {*flat(drawn(listings, None))} == {*listings[0][1]}
 
 
+@pytest.mark.slow
 def test_each_url_is_drawn_equally_often() -> None:
     listings = [(SITEMAPS[0], urls_of(SITEMAPS[0], 200))]
     times = Counter(loc for seed in range(300) for loc in flat(drawn(listings, 20, seed)))

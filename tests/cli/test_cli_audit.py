@@ -50,6 +50,7 @@ def test_shop_has_no_error_or_warning() -> None:
     assert (result.exit_code, codes(result.stdout)) == (0, ["F10"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "begins"),
     [("txt", "shop.example: "), ("json", "{\n"), ("html", "<!DOCTYPE html>"), ("htm", "<!DOCTYPE html>")],
@@ -176,6 +177,7 @@ def test_a_state_that_sync_keeps(tmp_path: Path) -> None:
 # --- explanations ---
 
 
+@pytest.mark.slow
 def test_every_code_is_explained() -> None:
     for code, rule in CATALOGUE.items():
         result = run("audit", "--explain", code.lower())
@@ -194,6 +196,7 @@ def test_families_and_all_codes_are_explained_sorted(wanted: str, meant: str) ->
     assert reported == sorted(code for code in CATALOGUE if code.startswith(meant))
 
 
+@pytest.mark.slow
 def test_closed_pipe_ends_explain_without_an_error() -> None:
     program = "audit --explain all"
     piped = f"set -o pipefail; {sys.executable} -m sitemap_reader {program} | head -n 1"
@@ -251,6 +254,7 @@ def test_several_codes_are_explained_one_after_the_other() -> None:
     assert (reported.count("warning D03: "), reported.count("warning U06: ")) == (1, 1)
 
 
+@pytest.mark.slow
 def test_closed_pipe_ends_the_command_without_an_error() -> None:
     command = f"{' '.join(PROGRAM)} audit {BROKEN} -q | head -n 1"
     result = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
@@ -339,6 +343,7 @@ def test_rows_are_in_the_order_of_the_report(tmp_path: Path) -> None:
     assert [*order] == codes(result.stdout) == ["F01", "F05", "F07", "U04", "S01", "F10"]
 
 
+@pytest.mark.slow
 def test_charts_are_advised_once_on_stderr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hint = "note: pip install 'sitemap-reader[analysis]' adds charts to the HTML report\n"
     monkeypatch.setitem(sys.modules, "altair", None)
@@ -348,6 +353,7 @@ def test_charts_are_advised_once_on_stderr(tmp_path: Path, monkeypatch: pytest.M
     assert hint not in run("audit", SHOP).stderr
 
 
+@pytest.mark.slow
 def test_a_page_has_a_file_beside_it_only_beyond_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page, beside = tmp_path / "report.html", tmp_path / "report.findings.jsonl"
     monkeypatch.setattr(audit_outputs, "MAX_PAGE_ROWS", 27)

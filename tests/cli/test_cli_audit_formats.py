@@ -59,6 +59,7 @@ def test_format_on_stdout(format: str) -> None:
     assert result.stdout.startswith(BEGINNINGS[format])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("suffix", "format"), SUFFIXES)
 @pytest.mark.parametrize("option", ["-o", "--also"])
 def test_suffix_selects_the_format(tmp_path: Path, option: str, suffix: str, format: str) -> None:
@@ -95,6 +96,7 @@ def test_occurrences_are_more_than_samples(tmp_path: Path) -> None:
 # --- --also ---
 
 
+@pytest.mark.slow
 def test_also_writes_several_files_of_one_audit(tmp_path: Path) -> None:
     files = [tmp_path / name for name in ("a.sarif", "a.xml.gz", "a.md", "a.html", "a.jsonl")]
     also = [each for file in files[:-1] for each in ("--also", file)]
@@ -191,6 +193,7 @@ def test_junit_skips_rules_that_a_dump_cannot_show(tmp_path: Path) -> None:
 # --- text of a site ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["github", "text"])
 def test_no_line_of_stdout_or_stderr_has_a_command_of_the_site(tmp_path: Path, format: str) -> None:
     texts = ["::stop-commands::x", "##[add-mask]y", "&#10;::error::z"]

@@ -48,6 +48,7 @@ def test_recordings_of_one_host_are_titled_by_their_targets(tmp_path: Path) -> N
     assert [line.split(":")[0].strip() for line in lines[1:3]] == [SHOP, copy]
 
 
+@pytest.mark.slow
 def test_json_has_an_object_for_each_target(dump: str) -> None:
     form = json.loads(run("audit", SHOP, BROKEN, dump, "--format", "json", "-q").stdout)
     assert form.keys() == {"version", "problems", "targets"}
@@ -89,6 +90,7 @@ def test_page_has_a_contents_list_and_each_report(tmp_path: Path) -> None:
     assert "4 errors, 18 warnings and 15 notices in 786 URLs (10 of 796 dropped) of 2 targets" in page
 
 
+@pytest.mark.slow
 def test_most_severe_exit_code_wins_and_the_others_are_reported(tmp_path: Path) -> None:
     missing = tmp_path / "missing.jsonl"
     result = run("audit", SHOP, missing, "--fail-on", "never")

@@ -88,6 +88,7 @@ def test_a_dump_is_refused(tmp_path: Path) -> None:
     assert "--check-urls fetches the pages of a site, and" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_what_is_done_and_the_time_left(server: SiteServer, tmp_path: Path) -> None:
     with on_terminal(audit(server, "-o", tmp_path / "report.txt")) as terminal:
         terminal.wait_for(r"URLs checked  6/12 \[00:\d\d, \d+:\d\d left\]")
@@ -97,6 +98,7 @@ def test_a_terminal_shows_what_is_done_and_the_time_left(server: SiteServer, tmp
     assert "12 of 12 unique URLs checked" in (tmp_path / "report.txt").read_text()
 
 
+@pytest.mark.slow
 def test_quiet_shows_nothing(server: SiteServer, tmp_path: Path) -> None:
     server.pages.free.set()  # type: ignore[attr-defined]
     with on_terminal(audit(server, "-o", tmp_path / "report.txt", "-q")) as terminal:
@@ -104,6 +106,7 @@ def test_quiet_shows_nothing(server: SiteServer, tmp_path: Path) -> None:
     assert terminal.screen() == []
 
 
+@pytest.mark.slow
 def test_an_interrupt_keeps_what_is_known(server: SiteServer, tmp_path: Path) -> None:
     report, checks = tmp_path / "report.json", tmp_path / "checks.jsonl"
     with on_terminal(audit(server, "-o", report, "--save-checks", checks)) as terminal:

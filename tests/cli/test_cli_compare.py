@@ -20,6 +20,7 @@ def lines(path: Path, host: str, count: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_sites_and_files_are_compared(tmp_path: Path) -> None:
     page = tmp_path / "market.html"
     rival = lines(tmp_path / "rival.jsonl", "rival.example", 3)
@@ -31,6 +32,7 @@ def test_sites_and_files_are_compared(tmp_path: Path) -> None:
     assert "3 of 3 pages (100%) with a path that no page of tealeaf.example has" in html
 
 
+@pytest.mark.slow
 def test_states_in_time_have_their_growth(tmp_path: Path) -> None:
     for day in (1, 2):
         lines(tmp_path / f"2026-05-0{day}.jsonl", "a.example", day)
@@ -39,6 +41,7 @@ def test_states_in_time_have_their_growth(tmp_path: Path) -> None:
     assert "from 1 to 2 pages (+1, +100%) in 1 day" in (tmp_path / "growth.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_a_part_that_cannot_be_read_is_a_note_and_exit_3(tmp_path: Path) -> None:
     page = tmp_path / "m.html"
     known = lines(tmp_path / "a.jsonl", "a.example", 2)
@@ -77,6 +80,7 @@ def test_nothing_read_is_an_error_and_no_page(
         assert python not in result.stderr
 
 
+@pytest.mark.slow
 def test_notes_name_options(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("https://a.example/1\nhttps://a.example/2\nhttps://b.example/\n")
     result = run("compare", tmp_path / "a.txt", "--scope", "host", "-o", tmp_path / "m.html")
@@ -126,6 +130,7 @@ def test_the_page_is_html(earlier: Path, name: str) -> None:
     assert result.stderr == f"error: -o {name}: the page is HTML: give a name in .html\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["page.HTM", "page.html.gz", "page"])
 def test_names_that_the_page_may_have(earlier: Path, name: str) -> None:
     assert run("compare", lines(Path("a.jsonl"), "a.example", 1), "-o", name).exit_code == Exit.COMPLETE

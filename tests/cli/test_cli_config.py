@@ -82,6 +82,7 @@ def test_a_repeatable_option_is_replaced_as_a_whole(config: Callable[[str], Path
     assert urls(run(*DUMP)) == without_news
 
 
+@pytest.mark.slow
 def test_targets_are_those_of_the_file_if_none_is_given(config: Callable[[str], Path]) -> None:
     config(f'targets = ["{SHOP}"]\n')
     every = urls(run("dump", "--config", NAME))
@@ -192,6 +193,7 @@ def test_a_named_file_replaces_the_nearest(config: Callable[[str], Path], folder
     assert error(run(*DUMP, "--config", "nosuch.toml")) == "error: cannot read nosuch.toml: No such file or directory"
 
 
+@pytest.mark.slow
 def test_help_and_completion_read_no_file(config: Callable[[str], Path]) -> None:
     config("damaged")
     assert run("dump", "--help").exit_code == 0
@@ -203,6 +205,7 @@ def test_help_and_completion_read_no_file(config: Callable[[str], Path]) -> None
     assert error(run(*DUMP)).startswith(f"error: {NAME}:1: no TOML: ")
 
 
+@pytest.mark.slow
 def test_what_is_taken_from_a_file_that_was_found_is_noted(config: Callable[[str], Path]) -> None:
     config("concurrency = 3\nunique = true\n[audit]\nsamples = 1\n")
     noted = f"note options from {NAME}: concurrency, unique; --no-config ignores them"
@@ -278,6 +281,7 @@ NOT_FOR_FILES = {"auth", "header"}
 OPTIONS = [(name, key) for name, command in COMMANDS.items() for key in keys_of(command) if key not in NOT_FOR_FILES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "key"), OPTIONS)
 def test_every_option_may_be_in_its_table(config: Callable[[str], Path], command: str, key: str) -> None:
     param = keys_of(COMMANDS[command])[key]
@@ -437,6 +441,7 @@ def test_hosts_urls_and_files_below_the_folder_are_targets(
     assert run("config", "--check").exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_link_beside_an_output_does_not_lead_out_of_the_folder(config: Callable[[str], Path], folder: Path) -> None:
     """An HTML report has more findings in a file beside it; a state has dead letters."""
     config('[audit]\noutput = "report.html"\n')
@@ -452,6 +457,7 @@ def test_a_link_beside_an_output_does_not_lead_out_of_the_folder(config: Callabl
 EXPENSIVE = ["(a+)+$", "a*a*a*b", "(a|aa)+$", ".*.*.*[bc]$", r"(?:a?){30}b", r"[ab]*a[ab]{99}z"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", EXPENSIVE)
 def test_patterns_of_a_file_that_was_found_are_linear(
     config: Callable[[str], Path], folder: Path, pattern: str

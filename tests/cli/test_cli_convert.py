@@ -279,6 +279,7 @@ def test_a_file_that_is_read_and_written_is_refused_untouched(
     assert file.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_file_that_stdout_is_appended_to_is_refused(tmp_path: Path) -> None:
     file = dump(tmp_path, {"loc": "https://a.example/"})
     before = file.read_bytes()
@@ -299,6 +300,7 @@ def piped(*arguments: str, **options: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen([*PROGRAM, "convert", "-", *arguments], **pipes, **options)  # type: ignore[call-overload, no-any-return]
 
 
+@pytest.mark.slow
 def test_lines_are_written_before_the_next_read_blocks() -> None:
     with piped("--format", "csv", "--fields", "loc") as running:
         assert running.stdin is not None
@@ -312,6 +314,7 @@ def test_lines_are_written_before_the_next_read_blocks() -> None:
     assert running.returncode == 0
 
 
+@pytest.mark.slow
 def test_closed_pipe_ends_the_command_without_an_error(tmp_path: Path) -> None:
     file = tmp_path / "urls.jsonl"
     file.write_text("".join(f"{line}\n" for line in URLS * 20))
@@ -321,6 +324,8 @@ def test_closed_pipe_ends_the_command_without_an_error(tmp_path: Path) -> None:
     assert result.stderr == ""
 
 
+@pytest.mark.smoke("parquet")
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
 def test_a_full_disk_is_exit_6(format: str) -> None:
@@ -357,6 +362,7 @@ def test_full_file_ends_with_a_complete_record(tmp_path: Path, size: int, format
     assert text.endswith("\n")
 
 
+@pytest.mark.slow
 def test_parquet_can_go_through_a_pipe() -> None:
     done = subprocess.run(
         [*PROGRAM, "convert", str(SHOP_DUMP), "--format", "parquet"], capture_output=True, check=False
@@ -365,6 +371,7 @@ def test_parquet_can_go_through_a_pipe() -> None:
     assert pq.read_table(io.BytesIO(done.stdout)).num_rows == len(URLS)
 
 
+@pytest.mark.slow
 def test_a_closed_stdin_is_an_error() -> None:
     script = f"{' '.join(PROGRAM)} convert - --format csv <&-"
     result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
@@ -378,6 +385,7 @@ def outputs_of(output: str | None, report: str | None = None, **wanted: Any) -> 
     return open_outputs(output, report, **wanted)
 
 
+@pytest.mark.slow
 def test_parquet_is_not_shown_on_a_terminal(tmp_path: Path) -> None:
     controller, terminal = pty.openpty()
     command = [*PROGRAM, "convert", str(SHOP_DUMP), "--format", "parquet"]
@@ -441,6 +449,7 @@ def test_a_report_is_written_whole_even_where_the_records_cannot_be(tmp_path: Pa
     assert report.read_bytes() == b"[]\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "code"),
     [

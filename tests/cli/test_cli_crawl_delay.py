@@ -30,6 +30,7 @@ def delayed(server: SiteServer, delay: str, *named: str) -> None:
     server.pages["/robots.txt"] = (200, TEXT, f"User-agent: *\nCrawl-delay: {delay}\n{lines}".encode())
 
 
+@pytest.mark.slow
 def test_crawl_delay_is_reported_with_its_duration(site: SiteServer) -> None:
     delayed(site, "0.1", "/index.xml")
     result = run("dump", site.url, "--allow-private")

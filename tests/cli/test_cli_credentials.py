@@ -129,6 +129,8 @@ COMMANDS: dict[str, list[list[str]]] = {
 }
 
 
+@pytest.mark.smoke("audit-netrc", "discover-userinfo", "sync-header")
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_credentials_are_never_shown_or_written(site: SiteServer, tmp_path: Path, command: str, kind: str) -> None:
@@ -216,6 +218,7 @@ def test_a_list_of_hosts_with_a_login_is_refused_by_its_line(tmp_path: Path) -> 
     searched(tmp_path, result)
 
 
+@pytest.mark.slow
 def test_harvest_sends_credentials_and_writes_none(site: SiteServer, tmp_path: Path) -> None:
     needs("distributed")
     folder = tmp_path / "work"

@@ -93,6 +93,7 @@ def test_changes_as_text_and_as_tsv(format: str, expected: str, old: Path, new: 
     assert (result.exit_code, result.stdout) == (Exit.COMPLETE, expected)
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_the_table(old: Path, new: Path) -> None:
     reading, writing = pty.openpty()
     env = {**os.environ, "NO_COLOR": "1"}
@@ -171,6 +172,7 @@ def test_both_cannot_be_stdin() -> None:
     )
 
 
+@pytest.mark.slow
 def test_closed_stdin_is_reported(old: Path) -> None:
     closed = process("diff", old, "-", preexec_fn=lambda: os.close(0))
     assert (closed.returncode, closed.stderr) == (Exit.USAGE, "error: stdin is closed; give a file\n")
@@ -262,6 +264,7 @@ def test_files_that_are_not_there_are_named(tmp_path: Path, old: Path) -> None:
 # --- failures ---
 
 
+@pytest.mark.slow
 def test_an_output_that_cannot_be_written_is_exit_6(tmp_path: Path, old: Path, new: Path) -> None:
     result = run("diff", old, new, "-o", tmp_path / "nowhere" / "out.jsonl")
     assert result.exit_code == Exit.UNWRITABLE
@@ -286,6 +289,7 @@ def test_a_full_temporary_folder_is_exit_6(monkeypatch: pytest.MonkeyPatch, tmp_
     )
 
 
+@pytest.mark.slow
 def test_closed_pipe_ends_the_command_without_an_error(tmp_path: Path, old: Path) -> None:
     many = tmp_path / "many.jsonl"
     many.write_text("".join(f'{{"loc":"https://a.example/{number}","lastmod":null}}\n' for number in range(5_000)))

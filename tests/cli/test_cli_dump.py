@@ -251,6 +251,7 @@ def test_timeout_ends_a_silent_server() -> None:
     assert "0.2 s" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retries", [0, 1])
 def test_retries_are_tries_after_the_first(site_server: Any, retries: int) -> None:
     site = site_server({"/robots.txt": (404, {}, b""), "/s.xml": (500, {}, b"")})

@@ -157,6 +157,7 @@ def test_output_that_cannot_be_written_is_exit_6(arguments: list[str], place: st
     assert errors[0].startswith(f"error: cannot write {place}: ")
 
 
+@pytest.mark.slow
 def test_usage_error_is_no_traceback(tmp_path: Path) -> None:
     result = process("dump", "wort", cwd=tmp_path)
     assert (result.returncode, result.stdout) == (2, "")

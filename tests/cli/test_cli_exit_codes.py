@@ -138,6 +138,7 @@ def test_exit_code_of_each_command_in_the_table(code: Exit, typed: str, command:
         assert result.stderr, "it says why"
 
 
+@pytest.mark.slow
 def test_closed_pipe_exits_0(command: Callable[[str], list[str]]) -> None:
     program = " ".join([*PROGRAM, *command("dump {whole}")])
     script = f"{{ {program}; echo $? >&2; }} | true"

@@ -123,6 +123,7 @@ def controls(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site(tmp_path_factory.mktemp("controls"), CONTROLS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", TERMINAL_CALLS)
 def test_a_terminal_gets_no_control_character(call: str, controls: Path, tmp_path: Path) -> None:
     terminals = pytest.importorskip("terminals", reason="a pseudo-terminal of Unix")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 A = "https://a.example"
 ENDS_WITHIN = 3.0  # 2 s on an idle machine
 # Enough lines, of every command, for a pipe of 64 KiB.
@@ -125,6 +127,7 @@ def test_one_signal_ends_it_where_o_is_a_full_pipe(tmp_path: Path, place: Path) 
     os.close(reader)
 
 
+@pytest.mark.smoke
 def test_reader_that_resumes_gets_complete_lines(place: Path, stuck: Callable[..., Any]) -> None:
     process = stuck("dump", place / "site", "-q")
     process.send_signal(signal.SIGTERM)

@@ -82,6 +82,7 @@ def test_harvest_with_a_state_prints_the_number_of_changes(harvest, site):
     assert lines(harvest([host], "--state"))[-1].startswith("0 changes; ")
 
 
+@pytest.mark.slow
 def test_skipped_hosts_are_named_up_to_five_and_all_with_verbose(harvest, site, tmp_path):
     hosts = [site(*"abcdef") for _ in range(7)]
     result = harvest(hosts, "--host-urls", "5")

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 UNPACK: dict[str, Callable[[], Callable[[bytes], bytes]]] = {
     "": lambda: bytes,
     ".csv.gz": lambda: gzip.decompress,
@@ -51,6 +53,7 @@ def wait_until_read(pipe: Any) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.smoke("2")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_what_was_read(endless: str, number: signal.Signals) -> None:
     command = [*PROGRAM, "dump", endless, "--allow-private"]

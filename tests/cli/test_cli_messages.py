@@ -98,6 +98,7 @@ def test_parse_of_a_document_has_advice(tmp_path: Path) -> None:
             assert result.exit_code == 5
 
 
+@pytest.mark.slow
 def test_site_without_urls_has_advice(tmp_path: Path) -> None:
     site = replay(tmp_path / "site", {"robots.txt": "User-agent: *\nDisallow: /\nSitemap: https://a.example/s.xml\n"})
     result = process("dump", f"{site}/")

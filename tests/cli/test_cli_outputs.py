@@ -159,6 +159,7 @@ def test_partial_run_replaces_the_file(old: Path) -> None:
     assert alone(old)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".parquet", ".jsonl.gz"])
 def test_incomplete_parquet_does_not_replace_the_file(old: Path, suffix: str) -> None:
     """The disk is full before the footer is written."""
@@ -175,6 +176,7 @@ def test_incomplete_parquet_does_not_replace_the_file(old: Path, suffix: str) ->
 # --- sync: committed changes are in the file ---
 
 
+@pytest.mark.slow
 def test_sync_writes_in_place(tmp_path: Path, old: Path, site: Callable[..., Path]) -> None:
     """After a kill at any point the changes are in the file."""
     script = (
@@ -239,6 +241,7 @@ def test_the_owner_of_the_file_is_kept(old: Path) -> None:
     assert (old.stat().st_uid, old.stat().st_gid) == (1234, 1234)
 
 
+@pytest.mark.slow
 def test_a_link_is_followed(tmp_path: Path, old: Path) -> None:
     link, dangling = tmp_path / "link", tmp_path / "dangling"
     link.symlink_to(old)
@@ -296,6 +299,7 @@ def test_read_only_file_is_kept(old: Path) -> None:
     assert old.read_bytes() == OLD
 
 
+@pytest.mark.slow
 def test_output_dev_stdout_is_stdout(tmp_path: Path) -> None:
     file = tmp_path / "out"
     with file.open("wb") as stdout:
@@ -308,6 +312,7 @@ def test_output_dev_stdout_is_stdout(tmp_path: Path) -> None:
     assert len(process("dump", SHOP, "-q", "-o", "/dev/stdout").stdout.splitlines()) == 640
 
 
+@pytest.mark.slow
 def test_a_named_pipe_gets_all(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
@@ -333,6 +338,7 @@ def test_a_suffix_compresses_every_format(tmp_path: Path, packed: str, suffix: s
     assert again.read_bytes() == file.read_bytes()  # without a timestamp
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", UNPACK)
 def test_every_command_compresses(tmp_path: Path, suffix: str) -> None:
     report = tmp_path / f"report.jsonl{suffix}"
@@ -344,6 +350,7 @@ def test_every_command_compresses(tmp_path: Path, suffix: str) -> None:
     assert {json.loads(line)["type"] for line in UNPACK[suffix](report.read_bytes()).splitlines()} >= {"outcome"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", UNPACK)
 def test_compressed_output_is_read_back(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"urls.jsonl{suffix}"

@@ -141,6 +141,7 @@ def command_of(case: Case) -> list[str | Path]:
     return ["parse", case.path, "--report", "-", "-q", *arguments]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("group", CASES)
 def test_the_cases_of_a_group_print_their_expectations(group: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug report is two files: the second is what this command prints."""
@@ -150,6 +151,7 @@ def test_the_cases_of_a_group_print_their_expectations(group: str, monkeypatch: 
             assert run(*command_of(case)).stdout == case.expectation.read_text("utf-8"), case.name
 
 
+@pytest.mark.slow
 def test_a_process_prints_what_feedparser_found() -> None:
     case = Case(CORPUS / "fallback" / "capital-atom.xml")
     result = process(*command_of(case))

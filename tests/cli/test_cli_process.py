@@ -22,6 +22,8 @@ from sitemap_reader.cli.main import main
 from sitemap_reader.cli.messages import Console
 from sitemap_reader.parser.normalise.scope import SCOPE_MODES
 
+pytestmark = pytest.mark.slow
+
 
 def shell(command: str) -> subprocess.CompletedProcess[str]:
     program = " ".join(PROGRAM)
@@ -29,6 +31,7 @@ def shell(command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.smoke
 def test_closed_pipe_ends_the_command_without_an_error(tmp_path: Path) -> None:
     many = tmp_path / "many.txt"
     many.write_text("".join(f"https://a.example/{number}\n" for number in range(50_000)))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from servers import Page, SiteServer
 
+pytestmark = pytest.mark.slow
+
 BAR = r"sitemaps  \d+/(\d+|\?) \[\d\d:\d\d, "
 XML = {"Content-Type": "application/xml"}
 WAIT_SECONDS = 20.0
@@ -62,6 +64,7 @@ def dump(target: str, *arguments: str | Path) -> list[str]:
     return [*PROGRAM, "dump", target, "--allow-private", *map(str, arguments)]
 
 
+@pytest.mark.smoke
 def test_terminal_shows_a_progress_bar(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
     target, pages = waiting
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl")) as terminal:

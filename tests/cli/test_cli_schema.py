@@ -41,6 +41,7 @@ def test_an_unknown_language_is_a_usage_error_that_names_those_there_are(argumen
     assert all(language in result.stderr for language in get_args(Language))
 
 
+@pytest.mark.slow
 def test_neither_a_network_library_nor_a_reader_is_imported() -> None:
     program = (
         "import sys; from sitemap_reader.cli.main import main; main(['schema', 'duckdb'], standalone_mode=False)\n"
@@ -50,6 +51,7 @@ def test_neither_a_network_library_nor_a_reader_is_imported() -> None:
     assert (result.stdout, result.stderr.strip()) == (schema("duckdb") + "\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
 def test_a_full_disk_is_exit_6() -> None:
     command = f"{sys.executable} -m sitemap_reader schema json > /dev/full"

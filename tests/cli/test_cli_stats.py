@@ -83,6 +83,7 @@ def test_a_pipe_with_a_name_is_a_dump(tmp_path: Path) -> None:
     writer.join()
 
 
+@pytest.mark.slow
 def test_a_dump_needs_no_network_library() -> None:
     script = (
         "import sys\n"
@@ -233,6 +234,7 @@ def test_a_table_in_a_file_replaces_what_it_held(tmp_path: Path) -> None:
     assert kept.read_text() == run("stats", DUMP).stdout
 
 
+@pytest.mark.slow
 def test_closed_stdin_is_reported() -> None:
     result = process("stats", "-", stdin=None, preexec_fn=lambda: os.close(0)) if os.name == "posix" else None
     if result is not None:

@@ -69,6 +69,7 @@ def test_changes_are_json_lines(site: Path, state: Path) -> None:
     assert (third.stdout, third.exit_code) == ("", Exit.COMPLETE)
 
 
+@pytest.mark.slow
 def test_change_line_is_a_dump_line_with_change_keys(state: Path) -> None:
     dumped = {line.removeprefix("{") for line in run("dump", SHOP, "--unique").stdout.splitlines()}
     changes = run("sync", SHOP, "--state", state).stdout.splitlines()
@@ -298,6 +299,7 @@ def test_state_as_output_is_refused(site: Path, state: Path, options: list[str])
     assert state.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_state_as_appended_stdout_is_refused(site: Path, state: Path) -> None:
     """`>> sites.db` by mistake."""
     sync(site, state)
@@ -326,6 +328,7 @@ def test_a_site_without_a_sitemap_is_no_change(state: Path, tmp_path: Path) -> N
     assert run("sync", BROKEN, "--state", state, "-q").exit_code == Exit.PARTIAL
 
 
+@pytest.mark.slow
 def test_closed_pipe_commits_only_what_was_written(site: Path, state: Path, tmp_path: Path) -> None:
     """`| head` ends without an error; changes that it did not read are reported again."""
     full = process("sync", site, "--state", state, "-o", "/dev/full")

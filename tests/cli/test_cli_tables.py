@@ -22,6 +22,7 @@ GONE = "F01 404 Not Found (listed in robots.txt:1)"
 # --- as files ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.file.name)
 def test_tables_are_their_golden_files(case: Case) -> None:
     """To change them run `scripts/write_table_expectations` and read what it prints."""

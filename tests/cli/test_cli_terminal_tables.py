@@ -18,6 +18,8 @@ from terminals import on_terminal
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
 
 
@@ -61,6 +63,7 @@ def test_a_file_has_the_whole_table(tmp_path: Path) -> None:
     assert (tmp_path / "tree.txt").read_bytes() == (GOLDEN / "tree-shop.txt").read_bytes()
 
 
+@pytest.mark.smoke("tree")
 @pytest.mark.parametrize("command", ["tree", "discover"])
 def test_a_pipe_from_a_terminal_gets_tsv(command: str) -> None:
     with on_terminal([*PROGRAM, command, SHOP, "-q"], pipes_stdout=True) as terminal:

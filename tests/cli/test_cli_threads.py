@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
+pytestmark = pytest.mark.slow
+
 A = "https://a.example"
 SECONDS = "seconds"
 DURATION = re.compile(r"[;,] \d[\d.]* s\b")
@@ -207,6 +209,7 @@ def test_an_interrupt_keeps_what_was_read(site_server: Any, number: signal.Signa
     assert "Traceback" not in reported
 
 
+@pytest.mark.smoke
 def test_a_dump_in_a_process_is_the_truth() -> None:
     result = process("dump", SHOP)
     truth = (SITES / "shop.jsonl").read_text()

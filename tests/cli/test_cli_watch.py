@@ -52,6 +52,7 @@ def lines_of(process: subprocess.Popen[str], number: int) -> list[dict[str, obje
     return [json.loads(process.stdout.readline()) for _ in range(number)]
 
 
+@pytest.mark.slow
 def test_a_visit_ends_after_site_seconds(tmp_path: Path) -> None:
     with site("a") as server:
         server.pages["/robots.txt"] = 200, {}, f"User-agent: *\nCrawl-delay: 20\nSitemap: {server.url}/s.xml\n".encode()
@@ -62,6 +63,7 @@ def test_a_visit_ends_after_site_seconds(tmp_path: Path) -> None:
     assert "after 0.5 s of waiting" in lines[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_watch(tmp_path: Path, number: signal.Signals) -> None:
     with site("a", "b") as server, watching(f"{server.url}/", "--state", tmp_path / "s.db", "-v") as process:
@@ -85,6 +87,7 @@ def test_a_signal_ends_a_watch(tmp_path: Path, number: signal.Signals) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_killed_watch_continues(tmp_path: Path) -> None:
     """Its changes are delivered by the next one, and robots.txt is not requested again."""
     changes = tmp_path / "changes.jsonl"
@@ -102,6 +105,7 @@ def test_a_killed_watch_continues(tmp_path: Path) -> None:
     assert [(line["seq"], line["change"]) for line in lines] == [(1, "new"), (2, "new")]
 
 
+@pytest.mark.slow
 def test_the_server_answers(tmp_path: Path) -> None:
     port = free_port()
     with (
@@ -121,6 +125,7 @@ def test_the_server_answers(tmp_path: Path) -> None:
     assert (process.returncode, out) == (0, ""), "with --listen alone nothing is printed"
 
 
+@pytest.mark.slow
 def test_the_server_answers_beside_a_site_whose_robots_txt_is_a_long_line(tmp_path: Path) -> None:
     port, robots = free_port(), b"User-agent: *\nd" + b"l" * 490_000
     with SiteServer({"/robots.txt": (200, {}, robots)}) as hostile, site("a") as server, watching(
@@ -140,6 +145,7 @@ def test_the_server_answers_beside_a_site_whose_robots_txt_is_a_long_line(tmp_pa
     assert (process.returncode, out) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_reader_of_stdout_that_ends_is_no_error(tmp_path: Path) -> None:
     with site("a") as server, watching(f"{server.url}/", "--state", tmp_path / "s.db") as process:
         assert process.stdout is not None
@@ -150,6 +156,7 @@ def test_a_reader_of_stdout_that_ends_is_no_error(tmp_path: Path) -> None:
         assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_hosts_come_from_arguments_files_and_stdin(tmp_path: Path) -> None:
     hosts = tmp_path / "hosts.txt"
     with site("a") as one, site("b") as two:
@@ -159,6 +166,7 @@ def test_hosts_come_from_arguments_files_and_stdin(tmp_path: Path) -> None:
     assert locs == {f"{one.url}/a", f"{two.url}/b"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["-q"]])
 def test_a_host_that_was_never_read_is_an_error_with_its_cause(tmp_path: Path, options: list[str]) -> None:
     with SiteServer({}) as server:
@@ -171,6 +179,7 @@ def test_a_host_that_was_never_read_is_an_error_with_its_cause(tmp_path: Path, o
     assert line.startswith(f"error: {name} cannot be read, and is tried again later: F18 {name}robots.txt: ")
 
 
+@pytest.mark.slow
 def test_shards_divide_the_hosts(tmp_path: Path) -> None:
     with site("a") as server:
         results = []
@@ -218,6 +227,7 @@ def test_redelivery_without_dead_letters(tmp_path: Path) -> None:
     assert "0 delivered, 0 failed" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_state_in_use_is_refused(tmp_path: Path) -> None:
     with site("a") as server, watching(f"{server.url}/", "--state", tmp_path / "s.db") as process:
         lines_of(process, 1)
@@ -226,6 +236,7 @@ def test_a_state_in_use_is_refused(tmp_path: Path) -> None:
     assert "is in use by another run" in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sets the size of a pipe")
 def test_a_full_stderr_stops_neither_the_server_nor_the_end(tmp_path: Path) -> None:
     """Nor do the lines of visits, of which there are more than the pipe takes."""

@@ -31,6 +31,7 @@ def test_url_set_agrees_with_a_set(locs: list[str]) -> None:
         assert len(seen) == len(known)
 
 
+@pytest.mark.slow
 def test_added_urls_are_found_after_growth() -> None:
     seen = UrlSet()
     for number in range(30_000):
@@ -40,6 +41,8 @@ def test_added_urls_are_found_after_growth() -> None:
     assert len(seen) == 30_000
 
 
+@pytest.mark.smoke("100000")
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [10_000, 20_000, 50_000, 100_000, 200_000])
 def test_a_url_takes_16_bytes_at_most(count: int) -> None:
     seen = UrlSet()

@@ -116,6 +116,7 @@ def test_options_are_in_the_signature(function: Callable[..., Any], options: typ
         assert repr(parameters[name].default) == (table[name][0] or "...")
 
 
+@pytest.mark.slow
 def test_without_docstrings_the_functions_work() -> None:
     program = "import sitemap_reader as sr; assert sr.urls.__doc__ is None; sr.SitemapReader().urls('example.com')"
     subprocess.run([sys.executable, "-OO", "-c", program], check=True, timeout=60)

@@ -325,6 +325,7 @@ def test_a_callback_whose_result_has_to_be_awaited_is_a_usage_error(keyword: str
         asyncio.run(main())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 def test_a_callback_whose_result_has_to_be_awaited_is_a_usage_error_everywhere(tmp_path: Path) -> None:
     function: Any = HIDDEN["wraps"]

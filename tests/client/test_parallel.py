@@ -74,6 +74,7 @@ def read(targets: list[str], fetcher: Sites, **options: Any) -> sr.Snapshot:
     return sr.snapshot(targets, show_progress=False, fetcher=fetcher, **options)
 
 
+@pytest.mark.slow
 def test_sites_are_read_at_once_and_stay_in_their_order() -> None:
     fetcher = Sites(slow="site-0.example")
     some = read(hosts(4), fetcher)
@@ -84,6 +85,7 @@ def test_sites_are_read_at_once_and_stay_in_their_order() -> None:
     assert (some.complete, some.notes) == (True, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("concurrency", "per_host"), [(16, 4), (4, 4), (1, 1), (9, 4), (6, 1), (2, 4)])
 def test_limits_hold_for_all_sites_together(concurrency: int, per_host: int) -> None:
     fetcher = Sites(seconds=0.002)
@@ -107,6 +109,7 @@ def test_hosts_of_one_domain_are_read_one_after_the_other() -> None:
     assert fetcher.most["all"] <= 4
 
 
+@pytest.mark.slow
 def test_waiting_sites_are_not_begun() -> None:
     targets = [find_target(name) for name in hosts(40)]
     begun: set[int] = set()
@@ -120,6 +123,7 @@ def test_waiting_sites_are_not_begun() -> None:
     assert not reader.runs
 
 
+@pytest.mark.slow
 def test_site_that_fails_is_a_note_and_the_order_stays() -> None:
     some = read(["site-1.example", "bad.example", "site-0.example"], Sites())
     assert some.sites == ("site-1.example", "site-0.example")
@@ -173,6 +177,7 @@ def test_wrong_values_are_reported_before_anything_is_read() -> None:
     assert fetcher.order == []
 
 
+@pytest.mark.slow
 def test_sites_take_the_time_of_the_slowest() -> None:
     def seconds(**options: int) -> float:
         started = time.monotonic()
@@ -194,6 +199,7 @@ print(len(some.urls), file=sys.stderr)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
 def test_each_site_has_its_bar_on_a_line_of_its_own() -> None:
     from terminals import on_terminal

@@ -114,6 +114,7 @@ def test_sizes_are_short(number: int, reported: str) -> None:
     assert size_of(number) == reported
 
 
+@pytest.mark.slow
 def test_bar_is_drawn_a_few_times_a_second(terminal: Terminal) -> None:
     with ProgressBar() as bar:
         started = time.monotonic()
@@ -195,6 +196,7 @@ def test_without_a_terminal_there_is_no_bar(monkeypatch: pytest.MonkeyPatch, str
     assert stream is None or stream.closed or stream.getvalue() == ""
 
 
+@pytest.mark.slow
 def test_tqdm_disable_is_obeyed() -> None:
     with on_terminal([sys.executable, "-c", DRAWING], environment={"TQDM_DISABLE": "1"}) as terminal:
         assert terminal.end() == 0
@@ -316,6 +318,8 @@ print(json.dumps([reported, threading.active_count(), len(tqdm.std.tqdm._instanc
 """
 
 
+@pytest.mark.smoke("sync-640")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "reported"),
     [
@@ -348,6 +352,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_elapsed_time_of_an_async_bar_advances_while_waiting() -> None:
     body = b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>/1</loc></url></urlset>'
     free = threading.Event()
@@ -365,6 +370,7 @@ def test_elapsed_time_of_an_async_bar_advances_while_waiting() -> None:
     assert terminal.screen() == []
 
 
+@pytest.mark.slow
 def test_bar_is_shown_only_on_request() -> None:
     script = f"import sitemap_reader as sr; print(sum(1 for _ in sr.urls({str(SHOP)!r})))"
     with on_terminal([sys.executable, "-c", script]) as terminal:
@@ -372,6 +378,7 @@ def test_bar_is_shown_only_on_request() -> None:
     assert terminal.written == "640\r\n"
 
 
+@pytest.mark.slow
 def test_tqdm_is_imported_only_for_a_bar() -> None:
     script = (
         "import sys, sitemap_reader as sr\n"

@@ -187,6 +187,7 @@ def test_the_first_record_comes_before_the_last_child_is_fetched(site: SiteServe
     assert len(found) == 6
 
 
+@pytest.mark.slow
 def test_records_of_a_document_come_before_its_end(site: SiteServer) -> None:
     """The transfer breaks off: received records are returned."""
     locs = [f"{site.url}/{number}" for number in range(3000)]
@@ -204,6 +205,8 @@ def test_records_of_a_document_come_before_its_end(site: SiteServer) -> None:
         urls.raise_for_partial()
 
 
+@pytest.mark.smoke("first2")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "first", [(503, {}, b""), cut(b""), cut(b'<?xml version="1.0"?><urlset'), cut(urlset("http://x")[:90])]
 )
@@ -484,6 +487,7 @@ class Handed:
         yield tail
 
 
+@pytest.mark.slow
 def test_slow_consumer_slows_the_reading_thread() -> None:
     fetcher = Handed(pieces=300)
     with sr.urls("https://a.example/map.xml", fetcher=fetcher) as urls:
@@ -920,6 +924,7 @@ def test_sitemap_excluded_by_no_follow_counts_once(site: SiteServer) -> None:
     assert urls.summary.pruned == {"no-follow": 1}
 
 
+@pytest.mark.slow
 def test_streams_that_are_left_early_leave_no_connection_open(site: SiteServer) -> None:
     """Also where the reader is closing: the collector would warn of a session, which is an error of this test."""
     small_site(site, children=1)

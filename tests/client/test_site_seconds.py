@@ -71,6 +71,7 @@ def read_async(target: str, **options: Any) -> tuple[list[str], Any]:
     return asyncio.run(read())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", [read_sync, read_batches, read_async])
 def test_a_stream_ends_in_order_and_is_not_complete(site: SiteServer, read: Callable[..., Any]) -> None:
     found, stream = read(site.url, limits=LIMITS)
@@ -90,6 +91,7 @@ def test_a_site_that_is_read_in_time_is_complete(site: SiteServer, seconds: floa
     assert (len(found), stream.complete) == (3, True)
 
 
+@pytest.mark.slow
 def test_a_site_of_which_nothing_came_in_time_raises_the_reason(site: SiteServer) -> None:
     site.pages["/robots.txt"] = cut(b"User-agent: *\n")
     with pytest.raises(sr.NothingReadable, match=r"raise site_seconds \(--site-seconds\)"):
@@ -109,6 +111,7 @@ def changes_of(site: SiteServer, state: Path, *, is_async: bool, **options: Any)
     return asyncio.run(read())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True])
 def test_changes_commits_no_unfinished_document_and_removes_nothing(
     site: SiteServer, tmp_path: Path, is_async: bool
@@ -131,6 +134,7 @@ def test_changes_commits_no_unfinished_document_and_removes_nothing(
     assert sorted(found) == [("new", "/new"), ("removed", "/2"), ("removed", "/3"), ("removed", "/old")]
 
 
+@pytest.mark.slow
 def test_an_audit_that_is_out_of_time_says_so(site: SiteServer) -> None:
     report = sr.audit(site.url, allow_private=True, limits=LIMITS, check_urls=3)
     assert report.complete is False
@@ -139,6 +143,7 @@ def test_an_audit_that_is_out_of_time_says_so(site: SiteServer) -> None:
     assert {"/1", "/2", "/3"}.isdisjoint(site.requests()), "no page is fetched then"
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_is_out_of_time_says_so(site: SiteServer) -> None:
     snapshot = sr.snapshot(site.url, allow_private=True, limits=LIMITS, show_progress=False)
     assert (snapshot.complete, len(snapshot.urls) >= 3) == (False, True)
@@ -146,6 +151,7 @@ def test_a_snapshot_that_is_out_of_time_says_so(site: SiteServer) -> None:
     assert "S16" in set(snapshot.problems["code"])
 
 
+@pytest.mark.slow
 def test_discover_lists_what_it_had_no_time_to_read(site: SiteServer) -> None:
     site.pages["/slow.xml"] = cut(b"")
     items: list[Any] = []
@@ -157,6 +163,7 @@ def test_discover_lists_what_it_had_no_time_to_read(site: SiteServer) -> None:
     assert [item.message for item in items if isinstance(item, sr.Problem) and item.code == "S16"] == [WHY]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/robots.txt", "/sitemap.xml"])
 def test_discover_lists_what_the_search_for_sitemaps_was_waiting_for(site: SiteServer, path: str) -> None:
     site.pages = {"/robots.txt": (404, {}, b""), path: cut(b"")}
@@ -165,6 +172,7 @@ def test_discover_lists_what_the_search_for_sitemaps_was_waiting_for(site: SiteS
         assert [(each.url, each.problem) for each in found] == [(f"{site.url}{path}", f"S16 {WHY}")]
 
 
+@pytest.mark.slow
 def test_discover_does_not_list_a_second_path_of_a_host_that_refused_one(site: SiteServer) -> None:
     refused = (403, {}, b"")
     site.pages = {"/robots.txt": (404, {}, b""), "/sitemap.xml": refused, "/sitemap_index.xml": cut(b"")}
@@ -172,6 +180,7 @@ def test_discover_does_not_list_a_second_path_of_a_host_that_refused_one(site: S
     assert [each.url for each in found] == [f"{site.url}/sitemap.xml"]
 
 
+@pytest.mark.slow
 def test_sync_says_that_it_removes_nothing(site: SiteServer, tmp_path: Path) -> None:
     slow, state = site.pages.pop("/slow.xml"), tmp_path / "s.db"
     assert run("sync", site.url, "--state", state).exit_code == 3
@@ -184,6 +193,7 @@ def run(*arguments: str | Path) -> Any:
     return CliRunner().invoke(main, [*map(str, arguments), "--allow-private", "--site-seconds", str(SECONDS)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["dump", "tree", "stats", "sync", "audit", "discover"])
 def test_each_command_ends_with_what_it_has(site: SiteServer, command: str, tmp_path: Path) -> None:
     if command == "discover":
@@ -197,6 +207,7 @@ def test_each_command_ends_with_what_it_has(site: SiteServer, command: str, tmp_
         assert result.stderr.splitlines()[-1] == f"partial: {STOPPED} (exit 3)"
 
 
+@pytest.mark.slow
 def test_without_any_answer_the_command_names_the_option(site: SiteServer) -> None:
     site.pages["/robots.txt"] = cut(b"User-agent: *\n")
     for command in ("dump", "discover"):
@@ -205,6 +216,7 @@ def test_without_any_answer_the_command_names_the_option(site: SiteServer) -> No
         assert "--site-seconds" in result.stderr
 
 
+@pytest.mark.slow
 def test_several_targets_have_their_time_each(site: SiteServer, tmp_path: Path) -> None:
     folder = tmp_path / "fine"
     (folder / "https" / "fine.example").mkdir(parents=True)

@@ -234,6 +234,7 @@ def test_on_progress_is_called_during_the_run(read: Read) -> None:
     assert last.bytes_wire > 1_000
 
 
+@pytest.mark.slow
 def test_on_progress_is_called_while_waiting(site_server: Serve) -> None:
     """For the sync stream, whose caller has no loop; `on_wait` is called as well."""
     free, received, waits = threading.Event(), list[sr.client.Progress](), list[int]()
@@ -363,6 +364,7 @@ def test_a_stream_that_is_closed_unread_is_not_complete(tmp_path: Path) -> None:
         assert_stopped(stream)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["urls", "changes"])
 def test_a_stream_that_another_thread_closes_is_not_complete(kind: str, site_server: Serve, tmp_path: Path) -> None:
     target = f"{site_server({'/s.xml': CUT}).url}/s.xml"
@@ -385,6 +387,7 @@ def test_a_stream_that_an_exception_ends_is_not_complete(error: type[BaseExcepti
     assert_stopped(stream)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["urls", "changes"])
 def test_an_async_stream_that_times_out_or_is_cancelled_is_not_complete(
     kind: str, site_server: Serve, tmp_path: Path
@@ -569,12 +572,14 @@ def program(text: str, *arguments: str | Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout.strip(), done.stderr
 
 
+@pytest.mark.slow
 def test_reading_to_the_end_gives_no_warning() -> None:
     code, counts, reported = program(COUNTED, SHOP)
     assert (code, reported) == (0, "")
     assert counts == f"{[640] * 7} 1"
 
 
+@pytest.mark.slow
 def test_a_program_may_end_while_a_stream_is_open(site_server: Serve) -> None:
     """Its thread ends before the interpreter does."""
     server = site_server({})

@@ -33,6 +33,7 @@ def test_items_come_in_order_and_waiting_ends() -> None:
     assert queue.get(10) == 3
 
 
+@pytest.mark.slow
 def test_a_signal_handler_that_outlasts_the_timeout_does_not_delay_its_end() -> None:
     """SimpleQueue.get(timeout=) of Python 3.11 and 3.12 then waits for an item."""
     queue: TimedQueue[str] = TimedQueue()

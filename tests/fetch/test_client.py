@@ -474,6 +474,7 @@ def test_limit_of_bytes_beside_the_body(extra):
             answered(hints + ok(b"<urlset/>"))
 
 
+@pytest.mark.slow
 def test_chunks_of_one_byte_are_within_it():
     body = b"x" * (MAX_FRAMING_BYTES // 5 + 9_999)
     assert answered(CHUNKED + b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n")[1] == body
@@ -651,6 +652,7 @@ def test_untrusted_certificate_is_named(expired):
     assert not error.transient
 
 
+@pytest.mark.slow
 def test_tls_to_a_server_without_it():
     async def run():
         async with serving(b"") as server:

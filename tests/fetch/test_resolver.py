@@ -81,6 +81,7 @@ def test_a_lookup_ends_with_the_time_to_connect(silence: threading.Event) -> Non
     assert "no connection within 0.2 s" in str(asyncio.run(asyncio.wait_for(main(), 30)))
 
 
+@pytest.mark.slow
 def test_leaving_does_not_wait_for_a_lookup(silence: threading.Event) -> None:
     started = time.monotonic()
     with sr.urls(f"http://{SILENT_HOSTS[0]}/sitemap.xml") as urls:

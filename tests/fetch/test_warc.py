@@ -470,6 +470,7 @@ def test_warc_suffix_in_any_case_and_folder_named_like_one(tmp_path):
 ANSWERS = 20_000
 
 
+@pytest.mark.slow
 def test_response_takes_at_most_32_bytes_of_memory():
     tracemalloc.start()
     table = OffsetTable()
@@ -482,6 +483,7 @@ def test_response_takes_at_most_32_bytes_of_memory():
     assert table.get("https://shop.example/x") is None
 
 
+@pytest.mark.slow
 def test_memory_is_flat_over_a_large_file(tmp_path):
     pages = b"".join(response(b"<html>" * 50, url=f"https://shop.example/{n}") for n in range(ANSWERS // 2))
     path = write(tmp_path / "site.warc", response(BODY), pages)

@@ -56,6 +56,7 @@ def test_the_whole_file_is_complete(whole):
     assert dump(whole) == (LOCS, True)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 @settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_cut_file_gives_its_complete_records(whole, tmp_path_factory, capfd, data):
@@ -67,6 +68,7 @@ def test_cut_file_gives_its_complete_records(whole, tmp_path_factory, capfd, dat
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_changed_byte_creates_no_url(whole, tmp_path_factory, capfd, place, bit):

@@ -294,6 +294,7 @@ asyncio.run(run())
 """
 
 
+@pytest.mark.slow
 def test_a_kill_leaves_at_most_the_last_record_cut_and_no_other_file(tmp_path):
     """The system may end a write in the middle."""
     path = tmp_path / "a.warc.gz"

@@ -356,6 +356,7 @@ def test_http_fallback_uses_a_robots_txt_that_was_read_before() -> None:
     assert {request.url for request in frontier.next_requests(1.0)} == {f"{http}/x.xml", f"{http}/a.xml"}
 
 
+@pytest.mark.slow
 def test_repeated_sitemap_lines_cost_as_much_as_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -394,6 +395,7 @@ def propagating(children: int) -> tuple[Frontier, list[str]]:
     return frontier, listed
 
 
+@pytest.mark.slow
 def test_gained_authority_reaches_children_before_their_requests() -> None:
     frontier, listed = propagating(9_000)
     turns = 0
@@ -408,6 +410,7 @@ def test_gained_authority_reaches_children_before_their_requests() -> None:
     assert frontier.wait(0.0) is None
 
 
+@pytest.mark.slow
 def test_dropped_urls_wait_until_authorities_are_propagated() -> None:
     """The children have been read and no host is waited for, but authorities are not propagated yet."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(3_000)]
@@ -434,6 +437,7 @@ def test_dropped_urls_wait_until_authorities_are_propagated() -> None:
     assert all(reported.dropped == {} for reported in frontier.take() if isinstance(reported, Outcome))
 
 
+@pytest.mark.slow
 def test_cost_of_a_propagation_step_is_constant() -> None:
     def dearest(children: int) -> int:
         frontier, _ = propagating(children)
@@ -442,6 +446,7 @@ def test_cost_of_a_propagation_step_is_constant() -> None:
     assert dearest(20_000) < 1.1 * dearest(10_000)
 
 
+@pytest.mark.slow
 def test_children_listed_during_propagation_gain_the_authority() -> None:
     """The index is still being read when a propagation step ends."""
     listed = [f"{HOST}/n/{number}.xml" for number in range(5_000)]
@@ -467,6 +472,7 @@ def test_children_listed_during_propagation_gain_the_authority() -> None:
     assert all(f"{HOST}/" in holds for holds in held.values())
 
 
+@pytest.mark.slow
 def test_unverified_children_are_reported_in_batches() -> None:
     children = [f"https://other.example/{number}.xml" for number in range(2_500)]
     frontier, reported = Frontier([parse_target(INDEX)], Plan()), []

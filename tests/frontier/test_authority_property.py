@@ -76,6 +76,7 @@ def holdings(world: World) -> dict[str, set[str]]:
     return held
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_crawl_result_equals_the_rules_applied_to_the_whole_site(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - the same worlds each time

@@ -273,6 +273,7 @@ def with_number(body: str, number: int) -> str:
     return f"{body.rstrip()} {number}\n" if body.strip() else body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WALLS)
 def test_a_host_with_one_kind_of_page_for_all_paths_is_blocked(name: str) -> None:
     body = WALLS[name]

@@ -152,6 +152,7 @@ def test_a_literal_text_needs_no_re2(pattern: str, is_literal: bool) -> None:
     assert limited.pattern == pattern
 
 
+@pytest.mark.slow
 def test_a_search_that_takes_too_long_is_an_error() -> None:
     """Linear, but 40 s for this URL."""
     url = "".join(random.Random(1).choices("ab", k=900_000))  # noqa: S311

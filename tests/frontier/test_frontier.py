@@ -1289,6 +1289,7 @@ def test_document_at_an_earlier_redirect_target_is_its_alias() -> None:
     assert (outcome.format, outcome.entries, outcome.complete) == ("urlset", 0, True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backwards", [False, True])
 def test_a_chain_of_documents_that_redirect_to_each_other_may_be_of_any_length(backwards: bool) -> None:
     chain = [f"{SITE}/{number}.xml" for number in range(900)]  # walk() has at most a thousand turns
@@ -1318,6 +1319,7 @@ def test_every_outcome_is_a_line_of_json(robots: Reply) -> None:
 # --- what one call costs --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_forbidden_documents_are_reported_in_batches() -> None:
     """None of them is ever in flight, so the call has no other end."""
     children = [f"{SITE}/no/{number}.xml" for number in range(5_000)]
@@ -1335,6 +1337,7 @@ def test_forbidden_documents_are_reported_in_batches() -> None:
     assert max(reported) <= 2_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [10, 250])
 def test_expensive_rules_are_matched_for_a_few_documents_in_one_call(length: int) -> None:
     rules = "\n".join(f"Disallow: /*aaaaab{number:x}$" for number in range(18_000))
@@ -1350,6 +1353,7 @@ def test_expensive_rules_are_matched_for_a_few_documents_in_one_call(length: int
     assert 1 <= max(calls) <= 3
 
 
+@pytest.mark.slow
 def test_waiting_documents_end_in_batches() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(2_500)]
     frontier, seen = Frontier([parse_target(INDEX)], Plan(concurrency=9999, per_host=9999)), []

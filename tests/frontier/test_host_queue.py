@@ -75,6 +75,7 @@ def one_host(count: int) -> HostQueues:
     return hosts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [one_visit_each, one_host])
 def test_work_is_linear_in_the_requests(make: Callable[[int], HostQueues]) -> None:
     def calls(count: int) -> int:
@@ -111,6 +112,7 @@ def leisurely(frontier: Frontier, hosts: int, rules: Rules) -> Counter[str]:
     return requested
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [5, 60])
 def test_crawl_delays_of_many_hosts_cost_linear_work(delay: int) -> None:
     """With five seconds most hosts are due at any time, with sixty most of them wait."""

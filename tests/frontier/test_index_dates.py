@@ -54,6 +54,8 @@ def wanted(seen: Walk, window: Window) -> set[str]:
     return {record.loc for record in seen.records if window.takes(record)}
 
 
+@pytest.mark.smoke("frozen-20-20")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("says", "sites", "equal"),
     [
@@ -282,6 +284,7 @@ def test_a_waiting_child_on_another_host_is_no_candidate() -> None:
     assert seen.frontier.pruned == {"since": 6}
 
 
+@pytest.mark.slow
 def test_children_are_decided_on_in_batches() -> None:
     children = [f"{SITE}/{number}.xml" for number in range(5_000)]
     pages: Pages = {INDEX: index(*children, lastmod="2025-06-01"), **dict.fromkeys(children, urlset())}

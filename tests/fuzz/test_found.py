@@ -26,6 +26,7 @@ DOCUMENTS = examples(2_000, 80)  # of each kind that is made
 CHECKS = {**TARGETS, **{name: Made(check) for name, (_, check) in MADE.items()}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_found_inputs_pass(path: Path, request: pytest.FixtureRequest) -> None:
     name = path.parent.name
@@ -35,6 +36,7 @@ def test_found_inputs_pass(path: Path, request: pytest.FixtureRequest) -> None:
     assert fault is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGETS)
 def test_short_run_finds_nothing_new(name: str) -> None:
     target = TARGETS[name]
@@ -47,6 +49,7 @@ def test_short_run_finds_nothing_new(name: str) -> None:
         assert fault is None or fault in KNOWN, body
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MADE)
 def test_short_run_of_random_damage_finds_nothing(name: str) -> None:
     for number in range(DOCUMENTS):
@@ -54,10 +57,12 @@ def test_short_run_of_random_damage_finds_nothing(name: str) -> None:
         assert fault_of(CHECKS[name], body, thorough=False) is None, body
 
 
+@pytest.mark.slow
 def test_damaged_site_takes_nothing_from_another_in_the_same_dump() -> None:
     assert dump(1, 40) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", KNOWN)
 def test_known_faults_still_fail(fault: str) -> None:
     """Otherwise remove their lines from known_wrong.toml."""

@@ -297,6 +297,7 @@ def named_by_robots(net: Net, urls: list[str]) -> list[str]:
 WAYS: list[Way] = [given, redirected, listed_in_an_index, named_by_robots]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("obey_robots", [True, False])
 @pytest.mark.parametrize("way", WAYS)
 def test_no_spelling_of_a_private_address_is_connected_to(net: Net, way: Way, obey_robots: bool) -> None:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from bombs import ALL, BOMBS, DAMAGED
 
+pytestmark = pytest.mark.slow
+
 CHILD = Path(__file__).parent / "bomb_child.py"
 GROUPS = {
     "gzip": [name for name in BOMBS if name.startswith("gzip: ")],
@@ -19,6 +21,7 @@ GROUPS = {
 }
 
 
+@pytest.mark.smoke("documents")
 @pytest.mark.parametrize("group", GROUPS)
 def test_memory_stays_flat_and_reading_stops_early(group: str) -> None:
     run = subprocess.run([sys.executable, CHILD, *GROUPS[group]], stdout=subprocess.PIPE, check=True, timeout=600)

@@ -167,6 +167,7 @@ def assert_is(bomb: Bomb, items: list[Any], outcome: sr.Outcome) -> None:
         assert records[0].sitemap == FAULT
 
 
+@pytest.mark.slow
 @every_bomb
 def test_fault_is_reported_for_any_chunks(name: str) -> None:
     bomb = BOMBS[name]
@@ -217,6 +218,7 @@ def among_siblings(
     return [record for record in records if record.sitemap == FAULT], outcomes[FAULT], urls, site
 
 
+@pytest.mark.slow
 @every_bomb
 def test_siblings_are_unaffected_and_the_summary_names_the_partial_document(name: str) -> None:
     bomb = BOMBS[name]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from sitemap_reader.model.records import Item
 
+pytestmark = pytest.mark.slow
+
 LONGEST_TURN_SECONDS = 0.2
 
 
@@ -32,6 +34,7 @@ def test_no_document_blocks_the_event_loop(name: str, turns: list[float]) -> Non
     assert max(turns) < LONGEST_TURN_SECONDS
 
 
+@pytest.mark.smoke
 def test_documents_are_parsed_beside_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed_in: set[int] = set()
     clean = Normaliser.clean

@@ -37,6 +37,8 @@ import sitemap_reader as sr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def server() -> Iterator[SlowServer]:
@@ -88,6 +90,7 @@ def by_return_from_a_generator(stream: sr.Stream[sr.UrlRecord]) -> None:
 WAYS_OUT = [by_break, by_exception, by_close_of_the_stream, by_close_of_the_iterator, by_return_from_a_generator]
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("leave", WAYS_OUT)
 def test_left_stream_ends_at_once(
@@ -176,6 +179,7 @@ def test_another_thread_may_close_a_stream_that_waits(server: SlowServer, site: 
     assert all_is_over(server)
 
 
+@pytest.mark.smoke
 def test_exception_in_on_wait_ends_the_stream(server: SlowServer) -> None:
     """The command line checks for interrupts in on_wait."""
     silent_robots(server)
@@ -260,6 +264,7 @@ async def async_generator(reader: sr.SitemapReader, target: str) -> None:
 ASYNC_WAYS_OUT = [async_break, async_exception, async_cancelled, async_timed_out, async_close, async_generator]
 
 
+@pytest.mark.smoke("async_break-bodies")
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize("leave", ASYNC_WAYS_OUT)
 def test_left_async_stream_cancels_its_requests(

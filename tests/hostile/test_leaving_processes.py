@@ -15,6 +15,8 @@ from slow_server import SlowServer, all_is_over, silence_behind_one
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def server() -> Iterator[SlowServer]:
@@ -91,6 +93,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.smoke("sync-20000-40000-20 gzipped children")
 @pytest.mark.parametrize("site", SITES)
 @pytest.mark.parametrize(("way", "at", "urls"), PLACES)
 def test_left_stream_of_a_large_site_leaves_nothing_open(site: str, way: str, at: int, urls: int) -> None:

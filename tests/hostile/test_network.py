@@ -397,6 +397,8 @@ ROWS = [
 ]
 
 
+@pytest.mark.smoke("503 always", "503, 503, 200", "RST in mid-body", "chunked cut", "cut, then 503, then whole", "stalled, then whole")
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_failed_child_is_named_and_siblings_are_read(row: Row) -> None:
     with FaultServer(site(FAULT, **row.more) | {FAULT: row.does}) as server:
@@ -535,6 +537,7 @@ HOSTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("obey", [True, False], ids=["robots first", "at once"])
 @pytest.mark.parametrize("name", HOSTS)
 def test_a_child_on_a_host_that_cannot_be_reached(

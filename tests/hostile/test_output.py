@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     Serve = Callable[[Mapping[str, Page]], SiteServer]
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = [sys.executable, "-X", "dev", "-W", "error", "-m", "sitemap_reader"]
 SHOP = str(Path(__file__).parents[2] / "corpus" / "sites" / "shop")
 NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
@@ -107,6 +109,7 @@ class Slow(dict[str, Any]):
 # --- signals ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke("2")
 @pytest.mark.parametrize("number", SIGNALS)
 def test_interrupt_between_documents_keeps_the_received_ones(
     site_server: Serve, start: Callable[..., Process], number: signal.Signals

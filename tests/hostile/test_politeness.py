@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from faultserver import Script
 
+pytestmark = pytest.mark.slow
+
 MOST_SECONDS = 30.0
 # How long a server waits for one request too many: long enough for it to arrive.
 LINGER_SECONDS = 0.05
@@ -158,6 +160,7 @@ def test_crawl_delay_applies_to_its_host_only() -> None:
 # --- slow hosts -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.smoke
 def test_slow_host_does_not_delay_others() -> None:
     """It sends no response until every document of the other host was sent."""
     released = threading.Event()

@@ -249,6 +249,7 @@ BODIES: list[tuple[str, bytes, list[str], set[str]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("body", "documents", "codes"), [row[1:] for row in BODIES], ids=[row[0] for row in BODIES])
 def test_rules_and_sitemaps_of_odd_robots_txt_are_read(body: bytes, documents: list[str], codes: set[str]) -> None:
     pages: Pages = {ROBOTS: body, NAMED: urlset(f"{SITE}/1"), GUESS: urlset(f"{SITE}/1"), SECRET: urlset(f"{SITE}/2")}
@@ -260,6 +261,7 @@ def test_rules_and_sitemaps_of_odd_robots_txt_are_read(body: bytes, documents: l
         assert seen.outcome(ROBOTS).complete is False
 
 
+@pytest.mark.slow
 def test_thousands_of_sitemap_lines_are_requested_once_in_linear_time() -> None:
     maps = [f"{SITE}/{number}.xml" for number in range(1_500)]
     body = "".join(f"Sitemap: {url}\n" for url in [*maps, *maps]).encode()
@@ -401,6 +403,8 @@ HOSTILE = {
 }
 
 
+@pytest.mark.smoke("groups")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_file_is_parsed_in_seconds_and_matched_in_less(name: str) -> None:
     text = HOSTILE[name]()

@@ -11,6 +11,8 @@ from docs_site import DocsSite
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 PAGE = "docs/integrations.md"
 NAME = "sitemaps_dag.py"
 

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
     Serve = Callable[[Mapping[str, Page]], SiteServer]
 
+pytestmark = pytest.mark.slow
+
 WAIT_SECONDS = 20.0
 LOCAL: dict[str, Any] = {"allow_private": True}
 KEY = "sitemaps"
@@ -155,6 +157,7 @@ def test_a_crawler_gets_what_the_reader_reads_with_each_record(
     loader.raise_for_partial()
 
 
+@pytest.mark.smoke
 def test_the_record_survives_a_queue_on_disk(site: SiteServer, tmp_path: Path) -> None:
     body = urlset([(f"{site.url}/a", "2026-01-31"), f"{site.url}/b"])
     body = body.replace(b"<url>", b'<url><x:image xmlns:x="http://www.google.com/schemas/sitemap-image/1.1">'

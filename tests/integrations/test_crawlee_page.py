@@ -8,6 +8,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pytest
 from docs_runs import SECONDS, blocks
 from shops import shop
 from tiers import needs
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from servers import NginxServer
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_example_crawls_all_that_the_shop_lists(nginx: Callable[..., NginxServer], tmp_path: Path) -> None:

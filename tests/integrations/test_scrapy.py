@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from servers import NginxServer, SiteServer
 
+pytestmark = pytest.mark.slow
+
 needs("scrapy")
 
 XML = {"Content-Type": "application/xml"}
@@ -275,6 +277,7 @@ class Tried(SitemapSpider):
 # --- requests ---
 
 
+@pytest.mark.smoke
 def test_a_callback_has_the_record_also_from_a_queue_on_disk(catalogue: SiteServer, tmp_path: Path) -> None:
     ran = crawl(tmp_path, PLAIN, {"JOBDIR": "job"}, sites=catalogue.url)
     assert ran.stats["scheduler/enqueued/disk"] == 8

@@ -73,6 +73,7 @@ def format_of(form: str) -> str:
     return {"prefixed urlset": "urlset", "rdf": "rss"}.get(form, form)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("declaration", [DECLARATION, ""], ids=["declared", "undeclared"])
 @pytest.mark.parametrize("junk", JUNK.values(), ids=JUNK)
 @pytest.mark.parametrize("form", FORMS)
@@ -82,6 +83,7 @@ def test_what_stands_before_the_root_is_skipped(form: str, junk: str, declaratio
     assert result(document) == (format_of(form), [A, B], ["S08"], True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("junk", ["PHP Warning:  $x is undefined in /srv/a.php on line 3\n" * 1_100, f"{A}/debug\n"])
 @pytest.mark.parametrize("declaration", [DECLARATION, ""], ids=["declared", "undeclared"])
 @pytest.mark.parametrize("form", FORMS)
@@ -149,6 +151,7 @@ def test_the_root_begins_within_a_limit_of_bytes(more: int, locs: list[str]) -> 
     assert result(DECLARATION + junk + start + entry.format(A) + end)[1] == locs
 
 
+@pytest.mark.slow
 def test_an_element_of_another_format_ends_within_a_limit_of_bytes() -> None:
     start, entry, end = FORMS["urlset"]
     for size, locs in ((MAX_JUNK_BYTES - 7, [A]), (MAX_JUNK_BYTES - 6, [])):

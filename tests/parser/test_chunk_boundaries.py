@@ -45,6 +45,7 @@ ROWS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_same_items_come_out_however_the_bytes_are_cut(name: str) -> None:
     body, fields = ROWS[name]

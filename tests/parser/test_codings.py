@@ -67,6 +67,7 @@ def same(data: bytes, coding: str, limits: sr.Limits | None = None) -> tuple[byt
     return whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coding", PACKERS)
 def test_a_body_is_decoded_however_it_is_cut(coding: str) -> None:
     assert same(PACKERS[coding](BODY), coding) == (BODY, [], True)
@@ -114,12 +115,14 @@ def test_a_wrong_checksum_of_zstd_is_a_fault() -> None:
     assert (faults, complete) == ([("F07", "zstd data is corrupt, the rest cannot be read")], False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coding", ALONE)
 @pytest.mark.parametrize("body", [BODY, b"Sitemap: https://example.com/sitemap.xml\n" * 9, b"https://example.com/\n"])
 def test_a_body_that_is_declared_so_by_mistake_is_read(coding: str, body: bytes) -> None:
     assert same(body, coding) == (body, [], True)
 
 
+@pytest.mark.slow
 def test_all_frames_of_zstd_are_read() -> None:
     halves = checked_zstd(BODY[:99]) + checked_zstd(b"") + checked_zstd(BODY[99:])
     assert same(halves, "zstd") == (BODY, [], True)
@@ -130,6 +133,7 @@ def test_all_frames_of_zstd_are_read() -> None:
     assert (out, faults, complete) == (BODY, [("F07", "junk behind the zstd data, which was complete")], True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coding", ALONE)
 def test_limits_hold_for_every_coding(coding: str) -> None:
     assert same(PACKERS[coding](BODY), coding, sr.Limits(max_decoded_bytes=len(BODY)))[2]

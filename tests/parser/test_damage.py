@@ -60,6 +60,7 @@ def lxml_locs(etree: Any, body: bytes) -> Iterator[str]:
 # --- reading ---
 
 
+@pytest.mark.slow
 @every_kind
 def test_only_listed_urls_are_returned_in_order_and_losses_are_reported(kind: str) -> None:
     for seed, (document, found) in enumerate(documents(kind)):
@@ -71,6 +72,7 @@ def test_only_listed_urls_are_returned_in_order_and_losses_are_reported(kind: st
             assert any(problem.severity == "error" for problem in found.problems), seed
 
 
+@pytest.mark.slow
 @every_kind
 def test_finds_as_much_as_lxml_recovers(kind: str, etree: Any) -> None:
     ours = sum(len(set(locs(found)) & set(document.truth)) for document, found in documents(kind))
@@ -95,6 +97,7 @@ def read(chunks: list[bytes]) -> list[Item]:
     return [*items, outcome]
 
 
+@pytest.mark.slow
 @given(st.sampled_from(sorted(DAMAGES)), st.integers(0, 10**6), st.integers(1, 600), st.integers(1, 8))
 @settings(max_examples=examples(200), deadline=None)
 def test_chunks_do_not_matter_and_no_url_is_invented(kind: str, seed: int, size: int, entries: int) -> None:

@@ -37,6 +37,7 @@ def codes(decoder: Decoder) -> list[str]:
     return [fault.code for fault in decoder.faults]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 1 << 30])
 def test_wire_bytes_are_counted_packed_or_not(size: int) -> None:
     packed = gzip.compress(BODY)

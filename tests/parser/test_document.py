@@ -140,6 +140,7 @@ def test_more_entries_than_the_protocol_allows_are_read_and_reported(count: int,
     assert [problem.code for problem in document.problems] == codes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "codes"), [(PROTOCOL_MAX_BYTES, []), (PROTOCOL_MAX_BYTES + 1, ["F08"])])
 def test_more_bytes_than_the_protocol_allows_are_read_and_reported(size: int, codes: list[str]) -> None:
     filler = entry(1, b"<!--" + b"x" * 1_000_000 + b"-->")

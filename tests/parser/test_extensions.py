@@ -266,6 +266,7 @@ def test_every_row_of_the_table_has_a_specimen() -> None:
             assert (set(row.attributes), row.is_list) == (set(specimen.attributes), specimen.many), tag
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(250, 25))
 @given(elements(), prefixes_of_a_document(), st.data())
 def test_an_entry_made_up_of_the_schemas_comes_out_as_it_was_made(
@@ -280,6 +281,7 @@ def test_an_entry_made_up_of_the_schemas_comes_out_as_it_was_made(
     assert (outcome["complete"], outcome["problems"]) == (True, {})
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150, 20))
 @given(elements(), prefixes_of_a_document(), st.data())
 def test_foreign_elements_anywhere_change_nothing_else_in_the_record(

@@ -215,6 +215,7 @@ def test_a_bomb_comes_out_in_small_pieces() -> None:
     assert max(map(len, layer.feed([gzip.compress(bytes(20_000_000))]))) <= STEP_BYTES
 
 
+@pytest.mark.slow
 def test_random_damage_never_depends_on_the_chunks() -> None:
     dice = random.Random(1)  # noqa: S311  # a seeded sequence, no secret
     data = member(TEXT[:20_000]) + member(dice.randbytes(3000))
@@ -303,6 +304,7 @@ def test_a_cut_at_every_byte_gives_all_that_inflating_byte_by_byte_does(text: st
         assert any(fault.lossy for fault in faults) is not certain, cut
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(60))
 @given(
     texts=st.lists(st.sampled_from(sorted(DEFLATED)), min_size=1, max_size=2),

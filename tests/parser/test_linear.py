@@ -17,6 +17,8 @@ from sitemap_reader.parser.normalise.urls import clean_url, comparable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.slow
+
 ROOT = (
     b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:xhtml="http://www.w3.org/1999/xhtml"'
     b' xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">'
@@ -88,6 +90,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.smoke("an unclosed entry")
 @pytest.mark.parametrize("name", DAMAGE)
 def test_twice_the_document_takes_twice_the_work(name: str) -> None:
     one, two = (calls(DAMAGE[name](count)) for count in (300, 600))

@@ -173,6 +173,7 @@ def test_ambiguous_entries_are_dropped_and_never_guessed(body: str, found: str, 
         assert reported(list(sr.iter_parse(pieces))) == (found, complete), size
 
 
+@pytest.mark.slow
 def test_commented_out_entries_stay_so_in_any_chunks() -> None:
     """If an entry is dropped, the search for the next one skips comments, which may end much later."""
     retired = f"<!-- retired pages xx<url><loc>{B}</loc></url> -->"

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from xml.sax.saxutils import escape
 
 import attrs
+import pytest
 from corpus_cases import cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -84,6 +85,7 @@ def read(chunks: list[bytes]) -> list[sr.UrlRecord | sr.SitemapRef | sr.Problem 
     return [*items, outcome]
 
 
+@pytest.mark.slow
 @given(documents, st.integers(1, 40))
 @settings(max_examples=examples(400), deadline=None)
 @example(b"<urlset><url><url><loc>https://example.com/a</loc><a:b/></urlset>", 1)
@@ -92,6 +94,7 @@ def test_any_bytes_in_any_chunks_give_the_same_and_never_raise(body: bytes, size
     assert read([body[at : at + size] for at in range(0, len(body), size)]) == read([body])
 
 
+@pytest.mark.slow
 @given(st.sampled_from(cases()), st.data())
 @settings(max_examples=examples(150), deadline=None)
 def test_damage_anywhere_gives_the_same_in_any_chunks(case: object, data: st.DataObject) -> None:

@@ -219,11 +219,13 @@ def test_lines_that_are_no_html(text: str) -> None:
     assert len(sitemap_lines(f"{text}\nSitemap: /s.xml")) >= 1
 
 
+@pytest.mark.slow
 def test_fifty_thousand_lines_are_read() -> None:
     found = sitemap_lines("".join(f"Sitemap: /{number}.xml\n" for number in range(50_000)))
     assert (len(found), found[-1].loc, found[-1].line) == (50_000, "/49999.xml", 50_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     ["sitemap", "sitemap ", " ", " \0", "\0\ufeff", "#", " #", "<", '"', "https://e/s", "?,", "\u200b",

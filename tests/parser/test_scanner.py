@@ -123,6 +123,7 @@ def fallback(body: bytes, url: str | None, /, *, limits: sr.Limits) -> sr.pipeli
     return sr.pipeline.FallbackResult(((f"https://example.com/{len(body)}/{crc32(body)}", None),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("some", cases_by_group().values(), ids=cases_by_group())
 def test_cases_of_the_corpus_give_the_same(some: list[Case]) -> None:
     for case in some:
@@ -141,6 +142,7 @@ def check_made_up(seed: int, documents: ModuleType, body: bytes | None = None) -
 DOCUMENTS = [plain_documents, extension_documents, feed_documents]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("documents", DOCUMENTS)
 @given(st.integers(0, 2**32))
 @example(1587186)  # cut between the two characters of a line break
@@ -156,6 +158,7 @@ def test_a_thousand_more_give_the_same(documents: ModuleType, seed: int) -> None
         check_made_up(each, documents)
 
 
+@pytest.mark.slow
 @given(st.sampled_from([*DAMAGES]), st.integers(0, 2**32))
 @settings(max_examples=examples(400, 40))
 def test_damaged_documents_give_the_same(kind: str, seed: int) -> None:
@@ -218,6 +221,7 @@ def test_raw_ampersand_problem_shows_the_text_before_it() -> None:
     check_same([body.replace(b"</url>", b"</url><!-- & -->")], url=URL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [b"<loc>https://example.com/shop/%d", b"<changefreq>", b"<priority>", b"daily"])
 def test_entities_of_html_are_read_as_by_the_exact_reader(place: bytes) -> None:
     for name in [*name2codepoint, "nbs", "nbspx", "NBSP", "region", "thetasymx", "sup1x"]:

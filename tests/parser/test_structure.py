@@ -90,6 +90,8 @@ def test_entry_is_repaired_or_dropped_and_reported(place: str, damaged: str, fou
     assert [problem.severity == "error" for problem in problems] == [text.endswith(LOSES) for text in notes]
 
 
+@pytest.mark.smoke("1")
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 7, 64])
 def test_pieces_of_any_size_give_the_same(size: int) -> None:
     """Including the outcome, without the bytes taken if reading stopped early."""
@@ -105,6 +107,7 @@ def test_pieces_of_any_size_give_the_same(size: int) -> None:
             ), row  # fmt: skip
 
 
+@pytest.mark.slow
 def test_lines_behind_a_repair_are_those_of_the_document() -> None:
     """Insertions and skipped bytes do not change line numbers."""
     for place, (_, _, rows) in PLACES.items():
@@ -115,6 +118,7 @@ def test_lines_behind_a_repair_are_those_of_the_document() -> None:
                     assert record.line == 1 + body[: body.index(record.loc.encode())].count(b"\n"), row
 
 
+@pytest.mark.slow
 def test_every_problem_has_a_line_and_a_short_excerpt() -> None:
     for place, (_, _, rows) in PLACES.items():
         for row in rows:
@@ -174,6 +178,7 @@ def test_incomplete_markup_ends_at_the_end_of_the_document() -> None:
     assert [text for text in texts if next_token((text + behind).encode(), 0) is None] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_restarts_grow_with_the_damaged_entries_and_no_faster(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     restarts = []
@@ -189,6 +194,7 @@ def test_restarts_grow_with_the_damaged_entries_and_no_faster(kind: str, monkeyp
     assert len(restarts) <= MANY + 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_tokens_are_visited_a_few_times_an_entry(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each token of a damaged entry is looked at again to read it, and with some chunks, but not with every entry."""

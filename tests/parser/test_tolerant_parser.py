@@ -77,6 +77,7 @@ def test_there_are_well_formed_documents() -> None:
 EXPECTED = {path: read(path.read_bytes()) for path in WELL_FORMED}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [None, 1, 50])
 def test_well_formed_document_is_read_as_by_expat(size: int | None) -> None:
     with never_expat():
@@ -113,6 +114,7 @@ def test_namespaces_of_an_entry_and_of_its_fields_are_their_own(size: int | None
         assert read(body, size) == expected
 
 
+@pytest.mark.slow
 def test_document_that_is_cut_is_read_as_by_expat() -> None:
     """With the fields that have ended, and the Problem that it is cut."""
     dice = Random(1)  # noqa: S311

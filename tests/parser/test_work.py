@@ -108,6 +108,8 @@ SHAPES = {
 }  # fmt: skip
 
 
+@pytest.mark.smoke("bare &")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 def test_four_times_the_bytes_take_no_more_than_four_times_the_work(name: str) -> None:
     head, unit, tail = SHAPES[name]
@@ -167,6 +169,7 @@ DEAR = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEAR)
 def test_document_that_just_fits_is_read_whole_and_one_step_less_ends_it(name: str) -> None:
     data, limit = DEAR[name]
@@ -178,6 +181,7 @@ def test_document_that_just_fits_is_read_whole_and_one_step_less_ends_it(name: s
     assert len(of_work(read(data, max_work_per_byte=per_byte - 1)[1])) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [100, 1 << 16])
 @pytest.mark.parametrize("name", DEAR)
 def test_document_ends_with_the_budget_and_keeps_what_was_read(name: str, size: int) -> None:
@@ -195,6 +199,7 @@ def test_document_ends_with_the_budget_and_keeps_what_was_read(name: str, size: 
     assert spent <= steps + 1_000
 
 
+@pytest.mark.slow
 def test_robots_txt_ends_with_the_budget() -> None:
     _, parser, locs = read(b"Sitemap: /\n" * 5_000, url="https://example.com/robots.txt", max_work_per_byte=3)
     assert len(of_work(parser)) == 1

@@ -46,6 +46,7 @@ def test_zlib_ng_is_used() -> None:
     assert layer.zlib is zlib_ng
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0, 1, 6, 9])
 @pytest.mark.parametrize("size", [13, 997, 16_384, WHOLE])
 def test_whole_documents(level: int, size: int) -> None:
@@ -54,6 +55,7 @@ def test_whole_documents(level: int, size: int) -> None:
     assert_same(data, size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", [zlib.Z_DEFAULT_STRATEGY, zlib.Z_FIXED], ids=["dynamic", "fixed"])
 def test_a_cut_and_damage_at_every_byte(strategy: int) -> None:
     data = packed(BODY[:400], 9, strategy=strategy) + packed(b"next", 9)
@@ -80,6 +82,7 @@ DISTANCES = [[1], [0], [1, 1], [2] * 4, [5] * 30 + [5, 5], [4] * 14 + [5] * 4, [
 CHANGES = st.lists(st.tuples(st.integers(0, 285), st.integers(0, 15)), max_size=4)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(2000))
 @given(
     unused=st.integers(0, 31),
@@ -104,6 +107,7 @@ def test_wrong_code_lengths(
     assert_same(HEADER + stored + block(literals, distances, body) + body, 1, WHOLE)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(400))
 @given(
     start=st.integers(0, len(BODY)),
@@ -127,6 +131,7 @@ def test_damaged_data(
     assert_same(bytes(data), size, WHOLE, content_encoding="deflate" if wbits < 16 else "")
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=examples(600))
 @given(head=st.sampled_from(range(8)), noise=st.binary(max_size=120))
 def test_noise(head: int, noise: bytes) -> None:

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 # --- items ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 def test_bytes_become_records_then_an_outcome(size: int) -> None:
     body = many(20)
@@ -440,6 +441,7 @@ def test_last_try_returns_what_it_read() -> None:
     assert not outcome_of(MAP, items).complete
 
 
+@pytest.mark.slow
 def test_many_problems_before_the_first_entry_are_reported_once() -> None:
     """Above a number they are no longer deferred, and a retry does not report them again."""
     bad = f"<urlset {NAMESPACE}>".encode() + b"<url><loc>mailto:a</loc></url>\n" * 5000
@@ -499,6 +501,7 @@ def over_time(limit: float, seconds: float) -> tuple[Crawl, list[Any], Played]:
     return asyncio.run(main())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "ends"), [(29.0, False), (31.0, True)])
 def test_site_seconds_ends_a_crawl_in_order(seconds: float, ends: bool) -> None:
     crawl, items, fetcher = over_time(30.0, seconds)
@@ -512,6 +515,7 @@ def test_site_seconds_ends_a_crawl_in_order(seconds: float, ends: bool) -> None:
     assert not fetcher.open
 
 
+@pytest.mark.slow
 def test_time_of_the_consumer_does_not_count_as_time_of_the_site() -> None:
     async def main() -> list[Any]:
         fetcher = Played({MAP: page(*[many(500)[at : at + 2_000] for at in range(0, 40_000, 2_000)], prompt=True)})

@@ -69,6 +69,7 @@ def test_chunk_with_a_large_decoded_size_gives_many_batches() -> None:
     assert sum(len(urls) for batch in given for urls in batch) > 49_000
 
 
+@pytest.mark.slow
 def test_decompression_without_output_is_done_in_turns() -> None:
     unwanted = Selection(include=make_patterns("include", "nowhere"))
     parser = parser_of(selection=unwanted)

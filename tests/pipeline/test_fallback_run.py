@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 SITE = "https://quad.example"
 HUNG_SECONDS = 8.0  # less than fallback_seconds, ten by default
 
@@ -135,6 +137,7 @@ def test_leaving_the_block_kills_feedparser_and_joins_the_thread(children: Child
         assert not thread.is_alive()
 
 
+@pytest.mark.smoke
 def test_leaving_the_async_block_kills_feedparser(children: Children) -> None:
     async def read() -> None:
         reader = sr.SitemapReader(fetcher=Answers(QUADRATIC["author"], children))

@@ -226,6 +226,7 @@ def damaged(chance: random.Random, feed: str, links: list[str]) -> str:
     return "".join(pieces)
 
 
+@pytest.mark.slow
 def test_damage_never_creates_a_link(in_this_process):
     chance, kept, rounds = random.Random(20), 0, examples(500, 200)  # noqa: S311 - the same damage each time
     for round_ in range(rounds):
@@ -284,6 +285,7 @@ def test_date_with_markup_in_it_is_dropped():
     assert feedparser_fallback(body, URL) == FallbackResult((("/a", None),), ("Mon, 3  2020",))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("url", [None, "http://e.com/\0"])
 def test_any_url_comes_through_to_the_child(in_this_process, url):
     body = rss(item("/y"))
@@ -327,6 +329,7 @@ def children(monkeypatch):
     return started
 
 
+@pytest.mark.slow
 def test_child_that_takes_too_long_is_killed(children):
     slow = b"\n" * 80_000 + rss(item("https://e.com/a"))
     begin = time.monotonic()
@@ -345,6 +348,7 @@ def test_size_limit_holds_exactly():
         feedparser_fallback(body, limits=Limits(max_fallback_bytes=len(body) - 1))
 
 
+@pytest.mark.slow
 def test_feed_larger_than_a_pipe_reaches_the_child_whole():
     links = [f"https://e.com/{number}" for number in range(500)]
     padding = f"<!-- {'x' * 1_500_000} -->"
@@ -352,6 +356,7 @@ def test_feed_larger_than_a_pipe_reaches_the_child_whole():
     assert [link for link, _ in result.links] == links
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is capped on Linux")
 def test_child_that_needs_too_much_memory_fails_alone(monkeypatch):
     monkeypatch.setattr(programs, "_PROGRAM", programs._PROGRAM.replace("sys.exit(main())", "main(); bytes(1 << 30)"))
@@ -359,6 +364,7 @@ def test_child_that_needs_too_much_memory_fails_alone(monkeypatch):
         feedparser_fallback(rss(item("/a")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("seconds", "cpu_seconds"), [(10.0, 12), (2.5, 4)])
 def test_child_has_caps_of_its_own_on_memory_and_processor_time(monkeypatch, seconds, cpu_seconds):
     resource = pytest.importorskip("resource")
@@ -378,6 +384,7 @@ def is_capped(limits: tuple[int, int], cap: int) -> bool:
     return all(0 <= limit <= cap for limit in limits)
 
 
+@pytest.mark.slow
 def test_long_base_before_many_links_is_bounded():
     body = rss(f'<x xml:base="http://e.com/{"b" * 500_000}/">' + item("a") * 200 + "</x>")
     with pytest.raises(FallbackFailed, match=r"answer is too long|memory"):
@@ -400,6 +407,7 @@ def test_child_that_does_not_run_is_an_error_of_ours(monkeypatch, name, value, m
     assert isinstance(caught.value, SitemapReaderError)
 
 
+@pytest.mark.slow
 def test_child_ignores_the_current_folder_and_python_variables(tmp_path, monkeypatch):
     (tmp_path / "feedparser.py").write_text("raise SystemExit('wrong module')")
     monkeypatch.chdir(tmp_path)
@@ -456,6 +464,7 @@ def test_caller_that_waits_for_another_is_cancelled(children):
     assert (messages, children) == ([STOPPED], [])
 
 
+@pytest.mark.slow
 def test_child_ignores_an_interrupt_of_the_terminal(children):
     cancelled = threading.Event()
     thread, messages = fails_in_a_thread(cancelled)

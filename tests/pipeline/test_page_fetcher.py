@@ -194,6 +194,7 @@ def test_a_host_with_too_long_a_crawl_delay_is_skipped(delay: str, code: str | N
     assert len(network.requested) == (code is None)
 
 
+@pytest.mark.slow
 def test_retry_after_is_waited_for() -> None:
     network = Network({"/1": [Answer(429, {"retry-after": "1"}), page()]})
     assert fetched(network, ["/1"])["/1"].status == 200

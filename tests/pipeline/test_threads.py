@@ -208,6 +208,7 @@ def test_an_exception_in_a_thread_reaches_the_caller(monkeypatch: pytest.MonkeyP
     assert caught.value is bug
 
 
+@pytest.mark.slow
 def test_a_slow_consumer_stops_all_threads_and_the_network(use_cores: Callable[[int], None]) -> None:
     use_cores(4)
     urls = {f"{SITE}/{name}.xml": name for name in "abcd"}
@@ -290,6 +291,7 @@ print(len(of_crawl()), len(threading.enumerate()), files)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("early", [True, False])
 def test_nothing_stays_open_and_no_warning_is_given(early: bool) -> None:
     here = Path(__file__).parent
@@ -422,6 +424,7 @@ def walked(walk: Walk) -> tuple[list[Any], Played]:
     return asyncio.run(everything(run)), fetcher
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WALKS)
 def test_crawl_gives_the_same_in_several_threads(use_cores: Callable[[int], None], name: str) -> None:
     walk = WALKS[name]
@@ -434,6 +437,7 @@ def test_crawl_gives_the_same_in_several_threads(use_cores: Callable[[int], None
     assert not there.open
 
 
+@pytest.mark.slow
 def test_every_document_of_the_corpus_is_read_the_same_in_one_walk(use_cores: Callable[[int], None]) -> None:
     urls = {f"https://example.com/{case.name}": page(*split(case.body)) for case in cases()}
     assert len(urls) > 300

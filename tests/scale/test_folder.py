@@ -119,6 +119,7 @@ def test_shard_without_rows_has_its_tables(begun):
     assert {name: pq.read_table(begun.table(name, 1)).num_rows for name in TABLES} == dict.fromkeys(TABLES, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", range(18))
 def test_killed_shard_counts_completely_or_not_at_all(begun, moment):
     """With a state of an earlier harvest: the changes are in the new one, or are reported again."""
@@ -144,6 +145,7 @@ def test_killed_shard_counts_completely_or_not_at_all(begun, moment):
     assert len(wanted) <= 17, "there are more moments than are tried"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", range(22))
 def test_killed_clean_up_is_repeated(begun, moment):
     """Shard 2 was killed before it had its manifest."""
@@ -290,6 +292,7 @@ def test_killed_begin_can_be_repeated(folder, moment):
     assert len(wanted) <= 21, "there are more moments than are tried"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", range(33))
 def test_archive_of_a_harvest_is_complete_after_any_kills(done, moment):
     """The earlier tables stay readable, and the next harvest begins with its own rows only."""

@@ -22,6 +22,8 @@ from sitemap_reader.scale import cluster as workers_of
 from sitemap_reader.scale.folder import HarvestFolder
 from sitemap_reader.scale.report import ProgressTracker, load_harvest
 
+pytestmark = pytest.mark.slow
+
 needs("distributed")
 psutil = needs("psutil")
 
@@ -210,6 +212,7 @@ def disturbed(farm, hosts, right, tmp_path_factory):
     return out, found, killer
 
 
+@pytest.mark.smoke
 def test_killed_worker_loses_no_row(disturbed, right):
     out, found, killer = disturbed
     assert killer.killed is not None

@@ -68,6 +68,7 @@ def out(tmp_path):
 # --- rows ---
 
 
+@pytest.mark.slow
 def test_the_urls_are_those_of_each_host_read_alone(farm, hosts, out):
     chosen = [hosts[kind] for kind in READABLE]
     folder, manifest = one_shard(out, chosen)
@@ -86,6 +87,7 @@ def test_the_urls_are_those_of_each_host_read_alone(farm, hosts, out):
     assert manifest["verdicts"] == {"complete": len(chosen)}
 
 
+@pytest.mark.slow
 def test_columns_and_rows_are_those_that_dump_writes(farm, hosts, out, tmp_path):
     chosen = [hosts[kind] for kind in (*READABLE, "broken")]
     folder, _ = one_shard(out, chosen)
@@ -144,6 +146,7 @@ def test_the_host_as_it_was_spelled_is_the_site_of_its_rows(site, out):
 # --- verdicts ---
 
 
+@pytest.mark.slow
 def test_each_kind_of_host_has_its_verdict(farm, hosts, out):
     before = datetime.now(UTC)
     folder, manifest = one_shard(out, [hosts[kind] for kind in READABLE + OTHERS], host_seconds=1.5)
@@ -171,6 +174,7 @@ def test_each_kind_of_host_has_its_verdict(farm, hosts, out):
     assert manifest["bytes_wire"] == sum(row["bytes_wire"] for row in rows.values())
 
 
+@pytest.mark.slow
 def test_host_over_host_seconds_is_skipped_and_others_are_read(farm, hosts, out):
     folder, manifest = one_shard(out, [hosts["hang"], hosts["robots"]], host_seconds=0.5)
     why = "after 0.5 s of waiting: reading stops here; raise host_seconds (--host-seconds) to go on"
@@ -180,6 +184,7 @@ def test_host_over_host_seconds_is_skipped_and_others_are_read(farm, hosts, out)
     assert locs(folder) == sorted(locs_of(hosts["robots"]))
 
 
+@pytest.mark.slow
 def test_host_seconds_counts_the_total_waiting_time(farm, hosts, out):
     """No single response takes as long."""
     slow = attrs.evolve(hosts["index"], latency_seconds=0.1, urls=120, per_child=10)
@@ -290,6 +295,7 @@ def spans(farm, names):
     return {name: (min(own), max(own)) for name, own in times.items()}
 
 
+@pytest.mark.slow
 def test_hosts_of_a_domain_are_read_one_after_the_other_and_domains_at_once(farm, hosts, out):
     farm.reset()
     folder, _ = one_shard(out, [hosts[name] for name in SHOPS], proxy=farm.proxy)
@@ -301,6 +307,7 @@ def test_hosts_of_a_domain_are_read_one_after_the_other_and_domains_at_once(farm
     assert farm.max_in_flight() > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_hosts_at_once_is_a_limit(farm, hosts, out, most):
     farm.reset()
@@ -391,6 +398,7 @@ def test_attempt_whose_folder_is_removed_ends(farm, hosts, out, monkeypatch, has
     assert [name.partition("/")[0] for name in files(folder)] == ["harvest.json", "plan"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_state", [False, True])
 def test_writing_attempt_whose_folder_is_removed_ends(farm, hosts, out, has_state):
     """It notices at a write, before its regular check."""
@@ -418,6 +426,7 @@ def test_progress_of_a_shard_grows_to_its_totals(farm, hosts, out, monkeypatch):
     assert len({*counts}) > 2
 
 
+@pytest.mark.slow
 def test_progress_includes_hosts_in_progress(farm, hosts, out, monkeypatch):
     monkeypatch.setattr(shard_module, "PROGRESS_SECONDS", 0.02)
     reported = []

@@ -36,6 +36,8 @@ from sitemap_reader.serialize.arrow import Batches
 from sitemap_reader.serialize.jsonl import to_dict
 from sitemap_reader.serialize.projection import fields_of
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("robots", "index", "wellknown", "text", "feed", "atom")
 MANY_HOSTS = 20
 MANY = {"robots": 4, "index": 4, "text": 1, "feed": 1, "none": 1, "broken": 1, "error": 1}
@@ -84,6 +86,7 @@ def all_new(hosts):
 # --- changes ---
 
 
+@pytest.mark.smoke
 def test_first_harvest_is_all_new_then_only_changes(farm, each, out):
     hosts = [each[kind] for kind in KINDS]
     first = harvest_inline(hosts, out, state=True, shards=3)
@@ -130,6 +133,7 @@ def test_hosts_that_come_later_are_new_and_those_that_left_are_no_change(farm, e
     assert reported(out) == changes_of([first], 2)
 
 
+@pytest.mark.smoke
 def test_a_host_that_fails_removes_nothing(farm, each, out):
     hosts = [each["robots"], each["index"]]
     harvest_inline(hosts, out, state=True)
@@ -144,6 +148,7 @@ def test_a_host_that_fails_removes_nothing(farm, each, out):
     assert reported(out) == changes_of(hosts, 2)
 
 
+@pytest.mark.smoke
 def test_documents_that_have_not_changed_are_not_read_again(farm, each, out):
     harvest_inline([each["index"]], out, state=True)
     next_version(farm, [each["index"]])

@@ -13,6 +13,8 @@ from servers import free_port
 
 import sitemap_reader as sr
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def hosts():
@@ -34,6 +36,7 @@ def farm(_farm, hosts):
     return _farm
 
 
+@pytest.mark.smoke("39")
 @pytest.mark.parametrize("moment", range(3, 79, 4))
 def test_killed_anywhere_no_change_is_lost_or_repeated(farm, hosts, tmp_path, moment):
     """Killed while it archives the last harvest, reads, or publishes; then the same command, or with --resume."""

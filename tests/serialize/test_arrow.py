@@ -71,12 +71,14 @@ def lines_again(table: pa.Table) -> bytes:
     return b"".join(orjson.dumps(row_object(row)) + b"\n" for row in table.to_pylist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", sorted({file.parent for file in CORPUS.rglob("*.jsonl")}), ids=lambda it: it.name)
 def test_lines_of_the_corpus_come_back_from_their_rows(folder: Path) -> None:
     for file in sorted(folder.glob("*.jsonl")):
         assert lines_again(rows_of(urls_of(file))) == urls_of(file), file.name
 
 
+@pytest.mark.slow
 @given(st.lists(records, min_size=1, max_size=3))
 @settings(max_examples=examples(60, 25), deadline=None)
 def test_lines_of_any_records_come_back_from_their_rows(made: list[sr.UrlRecord]) -> None:
@@ -148,6 +150,7 @@ def changes_again(table: pa.Table) -> list[Change]:
     return [sr.from_json(form) for form in forms]  # type: ignore[misc]
 
 
+@pytest.mark.slow
 @given(st.lists(changes_of, min_size=1, max_size=3), st.sampled_from([None, "example.com", 'a"\\\n}\n{']))
 @settings(max_examples=examples(60, 25), deadline=None)
 def test_lines_of_any_changes_come_back_from_their_rows(made: list[Change], site: str | None) -> None:
@@ -238,6 +241,7 @@ def as_parsed(record: sr.UrlRecord) -> sr.UrlRecord:
 batched_records = st.lists(records.map(as_parsed), max_size=4).map(lambda made: UrlBatch(SITEMAP, records=made))
 
 
+@pytest.mark.slow
 @given(batched_records, st.none() | st.sampled_from(HOSTILE), st.booleans())
 @settings(max_examples=examples(60, 25), deadline=None)
 def test_urls_give_the_rows_of_their_records(urls: UrlBatch, site: str | None, is_new: bool) -> None:
@@ -355,6 +359,7 @@ def test_file_of_changes_equals_one_from_json_objects() -> None:
     assert pq.read_table(stream)["change"].to_pylist() == ["new", "new", "new", "updated", "removed"]
 
 
+@pytest.mark.slow
 @unix
 def test_memory_of_converting_does_not_grow_with_the_dump(tmp_path: Path) -> None:
     """Ten times the lines take some 60 MB more; as Python rows they would take a gigabyte."""

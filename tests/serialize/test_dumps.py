@@ -302,6 +302,7 @@ def by_polars(jsonl: Path, parquet: Path) -> None:
 WRITERS = {"arrow": by_arrow, "duckdb": by_duckdb, "polars": by_polars}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("writer", WRITERS)
 def test_rows_of_parquet_are_the_lines(writer: str, tmp_path: Path) -> None:
     jsonl, parquet = tmp_path / "urls.jsonl", tmp_path / "urls.parquet"
@@ -452,6 +453,7 @@ def test_url_is_refused_as_a_file() -> None:
         open_file("https://example.com")
 
 
+@pytest.mark.slow
 def test_memory_stays_flat(tmp_path: Path) -> None:
     path = tmp_path / "many.jsonl.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:

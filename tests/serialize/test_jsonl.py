@@ -129,6 +129,7 @@ changes = st.one_of(
 RECORDS = st.one_of(urls, refs, problems, outcomes, candidates, changes)
 
 
+@pytest.mark.slow
 @given(RECORDS)
 def test_every_record_comes_back_as_it_was(record: Any) -> None:
     line = sr.json_line(record)
@@ -314,6 +315,7 @@ def test_a_bad_line_is_a_usage_error_that_says_what_is_wrong(line: bytes | str, 
     assert str(failure.value).startswith(finding)
 
 
+@pytest.mark.slow
 @given(st.recursive(st.none() | st.booleans() | st.integers() | numbers | texts, lambda each: st.lists(each) | (
     st.dictionaries(st.sampled_from(["type", "loc", "lastmod", "problems", "images", "code", "sitemap"]) | texts, each)
 )))  # fmt: skip
@@ -364,6 +366,7 @@ within_years = st.datetimes(datetime(2, 1, 1), datetime(9998, 12, 31), timezones
 zoned = within_years | within_years.map(lambda moment: moment.replace(microsecond=0))
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40, 10))
 @given(st.lists(st.tuples(urls, st.none() | zoned), max_size=8), st.none() | texts)
 def test_lines_are_those_that_each_record_has_by_itself(drawn: list[tuple[Any, Any]], site: str | None) -> None:
@@ -406,6 +409,7 @@ def test_no_records_are_no_lines() -> None:
     assert (len(empty), encode_urls(empty), encode_changes(empty), encode_changes([])) == (0, b"", b"", b"")
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(40, 10))
 @given(st.lists(urls, max_size=8), st.sets(st.integers(0, 7)))
 def test_lines_of_chosen_urls_are_those_of_their_records(records: list[Any], chosen: set[int]) -> None:

@@ -60,6 +60,7 @@ def test_json_objects_round_trip() -> None:
     assert [form for _, form in numbered_objects(io.BytesIO(written(FORMS)), "urls.parquet")] == FORMS
 
 
+@pytest.mark.slow
 def test_polars_reads_what_it_reads_of_the_jsonl(tmp_path: Path) -> None:
     pl = needs("polars")
     declared = eval(schema("polars"), {"pl": pl})  # noqa: S307 - our own words
@@ -69,6 +70,7 @@ def test_polars_reads_what_it_reads_of_the_jsonl(tmp_path: Path) -> None:
     assert frame.rows() == usual.rows()
 
 
+@pytest.mark.slow
 def test_duckdb_reads_what_it_reads_of_the_jsonl(tmp_path: Path) -> None:
     (tmp_path / "urls.jsonl").write_bytes(b"\n".join(LINES))
     (tmp_path / "urls.parquet").write_bytes(written(FORMS))
@@ -183,6 +185,7 @@ def test_long_rows_end_a_batch_and_a_row_group_sooner(monkeypatch: pytest.Monkey
     assert [row["loc"] for row in file.read().to_pylist()] == [form["loc"] for form in forms]
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rows() -> None:
     program = (
         "import resource\n"
@@ -280,6 +283,7 @@ class Full(io.BytesIO):
         return super().write(data)
 
 
+@pytest.mark.slow
 def test_full_disk_is_reported_and_no_footer_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "ROW_GROUP_ROWS", 2 * batches.BATCH_ROWS)
     stream = Full()

@@ -242,6 +242,7 @@ def dumped_values() -> list[dict[str, Any]]:
     return [values_of(record, site) for record, site in EARLY + LATE]
 
 
+@pytest.mark.slow
 @every_reader
 def test_late_columns_and_nested_values_survive(
     name: str, dump: Path, dumped_values: list[dict[str, Any]]
@@ -280,6 +281,7 @@ def test_changes_have_columns_of_their_own_and_may_be_none(tmp_path: Path) -> No
         assert [row[1] for row in rows] == [each.change for each in changes]
 
 
+@pytest.mark.slow
 def test_duckdb_without_a_schema_loses_late_columns(dump: Path) -> None:
     duckdb = needs("duckdb")
     with duckdb.connect() as connection:
@@ -386,6 +388,7 @@ def misfits(line: Any, name: str = "") -> list[str]:
 EXPECTATIONS = sorted(path for path in CORPUS.glob("*/*.jsonl") if path.parent.name != "audit")
 
 
+@pytest.mark.slow
 def test_every_line_of_the_corpus_fits_the_json_schema() -> None:
     assert EXPECTATIONS
     for path in EXPECTATIONS:

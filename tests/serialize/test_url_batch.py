@@ -116,6 +116,7 @@ def check_lines(batch: UrlBatch, records: list[sr.UrlRecord]) -> None:
 # --- the three forms ---
 
 
+@pytest.mark.slow
 @needs_scanner
 @settings(max_examples=examples(200), deadline=None)
 @given(st.lists(entries(), min_size=1, max_size=8))
@@ -145,6 +146,7 @@ def test_a_long_document_has_plain_blocks_and_others() -> None:
     assert [record for batch in found for record in batch.records()] == read_by_expat(body)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60, 25), deadline=None)
 @given(st.lists(urls, max_size=6))
 def test_records_agree_with_their_columns(drawn: list[sr.UrlRecord]) -> None:
@@ -194,6 +196,7 @@ def test_an_empty_batch(form: str) -> None:
 # --- items ---
 
 
+@pytest.mark.slow
 @given(
     st.lists(urls | refs | problems, max_size=8),
     st.lists(st.sampled_from([SITEMAP, None, "b"]), min_size=8, max_size=8),

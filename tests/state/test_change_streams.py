@@ -159,6 +159,7 @@ def test_an_unknown_keyword_raises(site: World, state: Path) -> None:
         site.changes(state, since="7d")
 
 
+@pytest.mark.slow
 def test_changes_are_the_same_with_any_number_of_threads(tmp_path: Path, use_cores: Callable[[int], None]) -> None:
     make_site(tmp_path / "site", base="https://shop.example", urls=12_000, per_document=2_000, truth=False)
     found = []

@@ -151,12 +151,14 @@ def columns_of(whole: Path) -> dict[str, list[str]]:
         return {table: [row[1] for row in db.execute(f"PRAGMA table_info({table})")] for table in tables}
 
 
+@pytest.mark.slow
 def test_whole_states_can_be_used(whole: Path, tmp_path: Path) -> None:
     """As the other tests use them."""
     for name, use in USES.items():
         use(copy(whole, tmp_path, f"{name}.db"))
 
 
+@pytest.mark.slow
 def test_values_of_wrong_types_are_refused(whole: Path, tmp_path: Path) -> None:
     """Of every column but those of `entry`, the ones that nothing reads, and those of which SQLite checks the type."""
     unchecked = {("document", "score"), ("unlisted", "stated"), ("unlisted", "nested")}
@@ -173,6 +175,7 @@ def test_values_of_wrong_types_are_refused(whole: Path, tmp_path: Path) -> None:
             assert state.read_bytes() == before, (table, column)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "column", "value"),
     [
@@ -211,6 +214,7 @@ def test_values_that_no_state_has_are_damage(whole: Path, tmp_path: Path, table:
     assert reported == {" is damaged; move it away, and the next sync starts anew"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["document", "key", "stated", "nested", "loc", "first_run"])
 def test_no_value_of_an_entry_raises_anything_else(whole: Path, tmp_path: Path, column: str) -> None:
     for number, value in enumerate(VALUES):

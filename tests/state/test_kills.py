@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from servers import Page, SiteServer
 
+pytestmark = pytest.mark.slow
+
 KILLS = int(os.environ.get("SYNC_KILLS", "10"))
 NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 DOCUMENTS, PER_DOCUMENT = 6, 400
@@ -196,6 +198,7 @@ def run_killed(site: Site, tmp_path: Path) -> Iterator[Callable[[str, int, str, 
         stdin.close()
 
 
+@pytest.mark.smoke("write-behind")
 @pytest.mark.parametrize("when", ["before", "behind"])
 @pytest.mark.parametrize("place", ["write", "commit"])
 def test_killed_at_each_write_and_each_commit(

@@ -84,6 +84,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.slow
 def test_a_migration_can_be_interrupted(state: Path) -> None:
     """Ctrl-C ends it, and the file is as it was."""
     World().run(state)

@@ -99,6 +99,7 @@ def test_a_last_modified_alone_is_enough(served: Served, nginx: Callable[..., Ng
     assert {status for path, status in served.answers().items() if path != "/robots.txt"} == {304}
 
 
+@pytest.mark.slow
 def test_a_recorded_run_replays_against_the_same_state(served: Served, tmp_path: Path) -> None:
     """A folder replaces the site that it was recorded from."""
     served.run()

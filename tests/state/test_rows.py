@@ -307,6 +307,7 @@ def document() -> Iterator[DocumentInState]:
     made.db.close()
 
 
+@pytest.mark.slow
 @given(twice())
 def test_changed_rows_are_found_and_stored(pairs: list[tuple[sr.UrlRecord, sr.UrlRecord, bool]]) -> None:
     document = DocumentInState()

@@ -232,6 +232,7 @@ with sr.state.State(sys.argv[1]):
 """
 
 
+@pytest.mark.slow
 def test_a_file_that_another_process_has_open_raises(state: Path, site: World) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(state)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

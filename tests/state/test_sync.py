@@ -479,6 +479,7 @@ MASS_REMOVALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", MASS_REMOVALS)
 def test_mass_removals_wait_for_a_second_run_a_day_later(state: Path, case: str) -> None:
     first, second, held_back = MASS_REMOVALS[case]
@@ -651,6 +652,7 @@ def test_urls_that_new_settings_exclude_are_no_empty_sitemap(state: Path) -> Non
     assert (run.of("new"), run.stream.counts.held_back) == ({f"a{number}" for number in range(5)}, 15)
 
 
+@pytest.mark.slow
 def test_new_urls_do_not_offset_mass_removals(state: Path) -> None:
     site = world(a=many(1500))
     site.run(state)
@@ -717,6 +719,7 @@ VALIDATORS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("etag", "modified", "answer"), VALIDATORS)
 @pytest.mark.parametrize("is_old", [False, True])
 def test_a_validator_that_cannot_be_sent_is_not(

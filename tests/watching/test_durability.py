@@ -93,6 +93,7 @@ def test_after_a_failed_write_the_next_one_is_a_transaction(
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_url_whose_removal_could_not_be_logged_is_not_new_when_it_returns(tmp_path: Path) -> None:
     clock = VirtualClock()
     web = MemoryWeb(clock)

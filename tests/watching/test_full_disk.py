@@ -77,6 +77,7 @@ def health(url: str) -> tuple[int, dict[str, Any]]:
             return exc.code, json.load(exc)
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_for_a_while_delays_changes_and_loses_none(
     tmp_path: Path, disk: Path, receiver: Receiver, redis_server: RedisServer
 ) -> None:
@@ -143,6 +144,7 @@ def test_a_disk_that_is_full_for_a_while_delays_changes_and_loses_none(
     print("\n".join(reports))
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_at_the_start(disk: Path) -> None:
     fill(disk)
     command = [sys.executable, "-m", "sitemap_reader", "watch", "a.example", "--state", disk / "sites.db"]

@@ -6,6 +6,7 @@ import asyncio
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import pytest
 from watched_sites import MemoryWeb, VirtualClock, urlset, watching
 
 from sitemap_reader.client.targets import site_target
@@ -25,6 +26,7 @@ def a_site(clock: VirtualClock) -> MemoryWeb:
     return web
 
 
+@pytest.mark.slow
 def test_requests_are_remembered_for_an_hour(tmp_path: Path) -> None:
     clock = VirtualClock()
     web = a_site(clock)
@@ -39,6 +41,7 @@ def test_requests_are_remembered_for_an_hour(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_site_has_one_timer_after_any_number_of_pings(tmp_path: Path) -> None:
     clock = VirtualClock()
     web = a_site(clock)

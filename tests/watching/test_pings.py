@@ -240,6 +240,7 @@ def test_a_client_is_an_ipv4_address_or_a_network_of_ipv6(one, other, same):
     assert (client_key(one) == client_key(other)) is same
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_for_any_pings():
     world = World()
     receiver = world.receiver("verified", attrs.evolve(OPEN, queue=10))
@@ -547,6 +548,7 @@ def test_10000_pings_of_the_same_document_are_of_no_other_and_cause_one_request_
     assert len(world.requests) == requests
 
 
+@pytest.mark.slow
 def test_10000_pings_of_private_addresses_cause_no_request():
     world = World()
     receiver = world.receiver("verified")
@@ -555,6 +557,7 @@ def test_10000_pings_of_private_addresses_cause_no_request():
     assert receiver.counts == {"private": 10_000}
 
 
+@pytest.mark.slow
 def test_10000_pings_of_unknown_hosts_cause_no_request_or_as_many_as_permitted():
     world = World()
     decided(world.receiver("known"), *abuse()["unknown"])

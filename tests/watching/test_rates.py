@@ -276,6 +276,7 @@ def population_of(factors: list[float], checks: int, interval: float = DAY) -> P
     return population
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "mean"), [(0.5, 1.0), (1.0, 3.0), (4.0, 3.0)])
 def test_the_spread_of_the_rates_of_documents_is_recovered(shape, mean):
     rng = random.Random(3)  # noqa: S311 - not for secrets
@@ -285,6 +286,7 @@ def test_the_spread_of_the_rates_of_documents_is_recovered(shape, mean):
     assert prior.events / prior.seconds == pytest.approx(mean * 0.5 / DAY, rel=0.2)
 
 
+@pytest.mark.slow
 def test_few_checks_say_little_of_one_of_many_like_documents():
     alike = population_of([2.0] * 300, 10).prior(Prior(0.5, DAY))
     differing = population_of([0.01, 0.1, 1.0, 10.0] * 75, 10).prior(Prior(0.5, DAY))

@@ -149,6 +149,7 @@ def test_a_bucket_is_full_at_first_and_fills_by_time():
     assert bucket.available(1e9) == 15
 
 
+@pytest.mark.slow
 def test_no_more_requests_than_the_budget_are_made():
     schedule = schedule_of({f"{n}/1": 50.0 for n in range(200)}, per_hour=40.0)
     looks = sorted(at for times in run(schedule, 5 * DAY).values() for at in times)
@@ -157,6 +158,7 @@ def test_no_more_requests_than_the_budget_are_made():
         assert last - first >= HOUR - 1
 
 
+@pytest.mark.slow
 def test_a_host_has_its_own_budget():
     schedule = schedule_of({f"big/{n}": 10.0 for n in range(50)} | {"small/1": 10.0}, 100.0, 10.0)
     looks = run(schedule, 5 * DAY)
@@ -370,6 +372,7 @@ def test_signals_of_unknown_documents_and_many_signals_are_harmless():
 # --- properties ---
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     rates=st.lists(st.floats(0.01, 50.0), min_size=1, max_size=12),
@@ -401,6 +404,7 @@ def test_every_document_is_looked_at_and_budgets_hold(rates, per_hour, host, see
     assert seen == set(range(len(rates)))
 
 
+@pytest.mark.slow
 def test_many_documents_take_little_memory():
     began, schedule = time.process_time(), Schedule(Budget(10_000))
     for number in range(20_000):

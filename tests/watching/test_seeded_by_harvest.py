@@ -95,6 +95,7 @@ def watched(hosts: list[FarmHost], state: Path, number: int, *, days: float) -> 
     return asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_urls_of_the_harvest_are_not_new_again_and_later_changes_are_found(
     farm: Farm, hosts: list[FarmHost], state: Path
 ) -> None:
@@ -107,6 +108,7 @@ def test_urls_of_the_harvest_are_not_new_again_and_later_changes_are_found(
     assert sorted(later) == changes_of(hosts, 2)
 
 
+@pytest.mark.slow
 def test_the_number_of_shards_must_be_that_of_the_harvest(hosts: list[FarmHost], state: Path) -> None:
     listed = read_hosts([host.target for host in hosts])
     with pytest.raises(UsageError, match=r"has part-00001.sqlite, so its hosts are divided into more parts than 1$"):
@@ -114,6 +116,7 @@ def test_the_number_of_shards_must_be_that_of_the_harvest(hosts: list[FarmHost],
     make_watcher(listed, state, budget=1, host_budget=1, shard="1/2").close_state()
 
 
+@pytest.mark.slow
 def test_a_state_that_was_read_with_other_settings_is_refused(hosts: list[FarmHost], state: Path) -> None:
     listed = read_hosts([host.target for host in hosts])
     with pytest.raises(UsageError, match=r"was read with scope protocol before, but with scope host now; give the"):

@@ -296,6 +296,7 @@ ENTRIES, OF_ENTRY = 20, 250
 CHANGES = f"/changes?after=0&limit={ENTRIES * OF_ENTRY}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("requests", "last"),
     [
@@ -340,6 +341,7 @@ def test_an_answer_that_is_not_taken_ends_the_connection(requests, last):
     asyncio.run(asyncio.wait_for(run(), 30))
 
 
+@pytest.mark.slow
 def test_a_slow_client_gets_a_large_answer_as_long_as_it_takes_pieces():
     async def run() -> None:
         async with client_with(ServerLimits(write_seconds=0.5)) as server:
@@ -611,6 +613,7 @@ def test_so_many_clients_wait_and_not_one_more():
     asyncio.run(asyncio.wait_for(run(), 30))
 
 
+@pytest.mark.slow
 def test_a_reader_that_stops_is_disconnected_and_the_log_is_read_no_further():
     async def run() -> None:
         async with client_with(ServerLimits(write_seconds=0.2)) as connected:
@@ -940,6 +943,7 @@ def test_an_address_that_cannot_be_used_is_a_usage_error(listen, message):
 # --- abuse, over loopback ---
 
 
+@pytest.mark.slow
 def test_10000_pings_over_loopback_cause_no_request_that_should_not_be(site_server):
     site = site_server({"/robots.txt": (200, {}, b"Sitemap: /other.xml")})
     known = f"{site.url}/sitemap.xml"

@@ -34,6 +34,7 @@ async def logged_entries(state: Path) -> list[tuple[int, int]]:
         return [(entry.first_seq, entry.last_seq) for entry in await all_entries(changes.feed)]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="kills children by pidfd, which only Linux has")
 def test_killed_at_any_moment_every_change_is_delivered(
     tmp_path: Path, receiver: Receiver, redis_server: RedisServer

@@ -73,6 +73,7 @@ def test_lines_are_on_the_disk_before_delivery_ends(tmp_path: Path, monkeypatch:
     assert synced == [LINE_BYTES, 2 * LINE_BYTES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", range(3 * LINE_BYTES + 1))
 def test_killed_at_any_byte_the_repeated_entry_is_completed(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "changes.jsonl"

@@ -20,6 +20,8 @@ from sitemap_reader.watching.status import Fault, Health, SinkStatus, SiteStatus
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "a-secret-of-16-c"  # noqa: S105
 BAD = "<script>document.title = 'bad'</script>\"><img src=/x onerror=\"document.title = 'bad'\"> \u202elive\u2028"
 ROWS = "#sites tbody tr"

@@ -160,6 +160,7 @@ def test_a_sink_may_close_the_stream_and_the_watch_ends_in_order(watch: Watch, t
     assert not is_locked(tmp_path / "s.db")
 
 
+@pytest.mark.slow
 def test_close_in_another_thread_ends_a_loop_that_waits(watch: Watch) -> None:
     stream = watch()
     threading.Timer(0.5, stream.close).start()
@@ -324,6 +325,7 @@ class Cancelling(ListSink):
         await self.cancel("close")
 
 
+@pytest.mark.slow
 def test_a_delivery_in_which_a_task_of_the_sink_was_cancelled_is_tried_again(watch: Watch) -> None:
     sink = Cancelling("deliver")
     stream = watch(sinks=[sink])
@@ -346,6 +348,7 @@ def test_an_exception_of_a_sink_is_raised(watch: Watch, read: Callable[[sr.watch
         read(watch(sinks=[ListSink(Bug())]))
 
 
+@pytest.mark.slow
 def test_a_fetch_error_ends_no_watch(watch: Watch) -> None:
     class Away(Pages):
         def fetch(self, url: str, headers: Mapping[str, str]) -> Any:
@@ -371,6 +374,7 @@ def test_a_loop_that_is_left_by_break_repeats_nothing(watch: Watch) -> None:
         assert seqs_until(changes, URLS) == [*range(1_002, URLS + 1)]
 
 
+@pytest.mark.slow
 def test_close_counts_the_change_in_hand_as_delivered(watch: Watch) -> None:
     stream = watch()
     received = []
@@ -424,6 +428,7 @@ with sr.watch([sys.argv[1]], state=sys.argv[2], fetcher=sr.fetch.ReplayFetcher(s
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("killed_at", "first"), [(700, 1), (1_200, 1_001)])
 def test_a_kill_repeats_the_changes_of_the_entry(watch: Watch, tmp_path: Path, killed_at: int, first: int) -> None:
     root = tmp_path / "site" / "https" / "a.example"

@@ -93,6 +93,7 @@ def repeated_entries(entries: list[LogEntry], receiver: Receiver) -> int:
 pytestmark = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits by pidfd, which only Linux has")
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_a_watch_loses_no_change(
     tmp_path: Path, receiver: Receiver, redis_server: RedisServer
 ) -> None:
@@ -121,6 +122,7 @@ def test_killed_at_any_moment_a_watch_loses_no_change(
           f"{len(site.server.received)} requests of sitemaps")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_sigterm_at_any_moment_ends_a_watch_in_order(tmp_path: Path, receiver: Receiver) -> None:
     """Also in a sitemap of 50,000 URLs, and with a webhook that does not answer."""
     chance = random.Random(SEED)  # noqa: S311 - the same each time

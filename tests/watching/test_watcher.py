@@ -67,6 +67,7 @@ def test_a_first_visit_reports_all_urls(tmp_path: Path, web: MemoryWeb, clock: V
     run(main())
 
 
+@pytest.mark.slow
 def test_a_change_is_found_and_reported_once(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock) as watch:
@@ -80,6 +81,7 @@ def test_a_change_is_found_and_reported_once(tmp_path: Path, web: MemoryWeb, clo
     run(main())
 
 
+@pytest.mark.slow
 def test_robots_txt_is_requested_once_a_day(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock) as watch:
@@ -95,6 +97,7 @@ def test_robots_txt_is_requested_once_a_day(tmp_path: Path, web: MemoryWeb, cloc
     run(main())
 
 
+@pytest.mark.slow
 def test_rules_of_a_stored_robots_txt_hold(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     async def main() -> None:
         web.pages[ROBOTS] = f"User-agent: *\nDisallow: /two\nSitemap: {ONE}\nSitemap: {TWO}\n".encode()
@@ -105,6 +108,7 @@ def test_rules_of_a_stored_robots_txt_hold(tmp_path: Path, web: MemoryWeb, clock
     run(main())
 
 
+@pytest.mark.slow
 def test_a_sitemap_that_changes_is_requested_more_often(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock, budget=3) as watch:
@@ -118,6 +122,7 @@ def test_a_sitemap_that_changes_is_requested_more_often(tmp_path: Path, web: Mem
     run(main())
 
 
+@pytest.mark.slow
 def test_lastmods_of_an_index_decide_what_is_requested(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     """Children whose lastmods are right are requested when these change, and hardly in between."""
     children = [f"https://a.test/child{number}.xml" for number in range(10)]
@@ -144,6 +149,7 @@ def test_lastmods_of_an_index_decide_what_is_requested(tmp_path: Path, web: Memo
     run(main())
 
 
+@pytest.mark.slow
 def test_a_url_that_moves_to_another_sitemap_is_no_change(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     """Also if the sitemap that it left is looked at long before the other one."""
 
@@ -165,6 +171,7 @@ def test_a_url_that_moves_to_another_sitemap_is_no_change(tmp_path: Path, web: M
     run(main())
 
 
+@pytest.mark.slow
 def test_a_removal_waits_until_all_sitemaps_were_looked_at(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock, budget=1) as watch:
@@ -179,6 +186,7 @@ def test_a_removal_waits_until_all_sitemaps_were_looked_at(tmp_path: Path, web: 
     run(main())
 
 
+@pytest.mark.slow
 def test_requests_keep_to_the_budget(tmp_path: Path, clock: VirtualClock) -> None:
     """With five times as many sitemaps as requests an hour: after the first ones, no hour has more."""
     web, budget = MemoryWeb(clock), 12
@@ -200,6 +208,7 @@ def test_requests_keep_to_the_budget(tmp_path: Path, clock: VirtualClock) -> Non
     run(main())
 
 
+@pytest.mark.slow
 def test_a_domain_keeps_to_its_own_budget(tmp_path: Path, clock: VirtualClock) -> None:
     web = MemoryWeb(clock)
     hosts = ["https://a.test/", "https://www.b.test/", "https://shop.b.test/"]
@@ -220,6 +229,7 @@ def test_a_domain_keeps_to_its_own_budget(tmp_path: Path, clock: VirtualClock) -
     run(main())
 
 
+@pytest.mark.slow
 def test_a_host_in_trouble_backs_off(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock) as watch:
@@ -248,6 +258,7 @@ def test_a_host_in_trouble_backs_off(tmp_path: Path, web: MemoryWeb, clock: Virt
     run(main())
 
 
+@pytest.mark.slow
 def test_a_retry_after_is_waited_for(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock) as watch:
@@ -267,6 +278,7 @@ def test_a_retry_after_is_waited_for(tmp_path: Path, web: MemoryWeb, clock: Virt
 FAR = ["99999999999999", "Fri, 31 Dec 9999 23:59:59 GMT"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", FAR)
 def test_a_retry_after_counts_as_a_day_at_most(tmp_path: Path, web: MemoryWeb, clock: VirtualClock, value: str) -> None:
     async def main() -> None:
@@ -291,6 +303,7 @@ def test_a_retry_after_counts_as_a_day_at_most(tmp_path: Path, web: MemoryWeb, c
 STORED = ("added_at", "visited_at", "changed_at", "failing_since", "failures", "paused_until", "robots_at")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [253_402_300_799.0, 1e300, -1e300, 10**400])
 def test_stored_times_of_a_wrong_clock_end_no_visits(
     tmp_path: Path, web: MemoryWeb, clock: VirtualClock, number: float
@@ -313,6 +326,7 @@ def test_stored_times_of_a_wrong_clock_end_no_visits(
     run(main())
 
 
+@pytest.mark.slow
 def test_a_visit_that_is_out_of_time_is_a_failed_one(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     """What it has read is logged, and no sooner than after the backoff is the rest looked for again."""
 
@@ -345,6 +359,7 @@ def slow_site(web: MemoryWeb, silent: range, children: int = 8) -> list[str]:
     return urls
 
 
+@pytest.mark.slow
 def test_what_a_visit_has_read_until_its_time_was_over_counts(
     tmp_path: Path, web: MemoryWeb, clock: VirtualClock
 ) -> None:
@@ -374,6 +389,7 @@ def test_what_a_visit_has_read_until_its_time_was_over_counts(
     run(main())
 
 
+@pytest.mark.slow
 def test_the_next_visit_is_for_what_the_last_one_had_no_time_for(
     tmp_path: Path, web: MemoryWeb, clock: VirtualClock
 ) -> None:
@@ -407,6 +423,7 @@ def test_the_next_visit_is_for_what_the_last_one_had_no_time_for(
     run(main())
 
 
+@pytest.mark.slow
 def test_a_robots_txt_behind_a_cookie_is_stored_without_its_redirect(
     tmp_path: Path, web: MemoryWeb, clock: VirtualClock
 ) -> None:
@@ -423,6 +440,7 @@ def test_a_robots_txt_behind_a_cookie_is_stored_without_its_redirect(
     run(main())
 
 
+@pytest.mark.slow
 def test_a_crawl_delay_holds_between_visits(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     """Within a visit the crawl waits in real time; the next visit begins no sooner either."""
 
@@ -436,6 +454,7 @@ def test_a_crawl_delay_holds_between_visits(tmp_path: Path, web: MemoryWeb, cloc
     run(main())
 
 
+@pytest.mark.slow
 def test_a_restart_continues(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock, budget=2) as watch:
@@ -457,6 +476,7 @@ def test_a_restart_continues(tmp_path: Path, web: MemoryWeb, clock: VirtualClock
     run(main())
 
 
+@pytest.mark.slow
 def test_well_known_paths_are_tried_once_a_day(tmp_path: Path, clock: VirtualClock) -> None:
     web = MemoryWeb(clock)
 
@@ -474,6 +494,7 @@ def test_well_known_paths_are_tried_once_a_day(tmp_path: Path, clock: VirtualClo
     run(main())
 
 
+@pytest.mark.slow
 def test_a_full_disk_loses_nothing(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     async def main() -> None:
         state = State(tmp_path / "s.db", create=True, shared_by=4)
@@ -533,6 +554,7 @@ def test_stop_cancels_visits(tmp_path: Path, web: MemoryWeb, clock: VirtualClock
     run(main())
 
 
+@pytest.mark.slow
 def test_visits_without_a_change_leave_few_runs(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock) as watch:
@@ -581,6 +603,7 @@ def test_a_sink_does_not_wait_for_all_visits() -> None:
     run(main())
 
 
+@pytest.mark.slow
 def test_a_ping_brings_a_visit(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     async def main() -> None:
         async with watching(tmp_path / "s.db", web, clock, budget=1) as watch:
@@ -610,6 +633,7 @@ def test_a_ping_of_a_new_sitemap_has_robots_txt_read(tmp_path: Path, web: Memory
     run(main())
 
 
+@pytest.mark.slow
 def test_a_verified_ping_adds_a_site(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     url = "https://other.test/s.xml"
     web.pages["https://other.test/robots.txt"] = f"Sitemap: {url}\n".encode()
@@ -631,6 +655,7 @@ def test_a_verified_ping_adds_a_site(tmp_path: Path, web: MemoryWeb, clock: Virt
     run(main())
 
 
+@pytest.mark.slow
 def test_how_often_pings_were_right_is_known_after_a_restart(
     tmp_path: Path, web: MemoryWeb, clock: VirtualClock
 ) -> None:
@@ -664,6 +689,7 @@ def test_pings_add_a_bounded_number_of_sites(
     run(main())
 
 
+@pytest.mark.slow
 def test_sites_have_their_next_visit_in_any_order(tmp_path: Path, web: MemoryWeb, clock: VirtualClock) -> None:
     hosts = ["https://a.test/", "https://b.test/", "https://c.test/"]
 
@@ -694,6 +720,7 @@ def test_the_state_is_locked(tmp_path: Path, web: MemoryWeb, clock: VirtualClock
     run(main())
 
 
+@pytest.mark.slow
 def test_a_robots_txt_of_a_visit_that_was_killed_is_used_for_its_day(
     tmp_path: Path, web: MemoryWeb, clock: VirtualClock
 ) -> None:
@@ -718,6 +745,7 @@ def test_a_robots_txt_of_a_visit_that_was_killed_is_used_for_its_day(
     run(main())
 
 
+@pytest.mark.slow
 def test_two_hosts_whose_robots_txt_was_read_at_different_times_are_visited_once_a_day(
     tmp_path: Path, web: MemoryWeb, clock: VirtualClock
 ) -> None:
