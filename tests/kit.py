@@ -1,0 +1,203 @@
+"""What tests are made of: documents, sites, readings, dumps and runs of the command line.
+
+`urlset()`, `index()`, `feed()` and `robots()` write documents. A Site has pages; it is a Fetcher, a folder to replay
+(`site.write()`) or a server on loopback (`serve(site)`). `read()` gives all that a reader makes of a site or document.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urljoin, urlsplit
+
+import attrs
+from servers import SiteServer
+
+import sitemap_reader as sr
+from sitemap_reader.fetch import Response
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator, Mapping
+    from pathlib import Path
+
+    from click.testing import Result
+
+NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
+HOST = "https://a.example"
+CHUNK = 1_000  # bytes in each piece of a response
+NOT_FOUND: tuple[int, dict[str, str], bytes] = (404, {}, b"")
+T = TypeVar("T")
+NOTHING = (sr.NothingFound, sr.NothingReadable)
+
+# A loc, (loc, lastmod), or text that begins with < and is the whole entry.
+Entry = str | tuple[str, str]
+
+
+def urlset(*entries: Entry, ns: str = NS, **fields: object) -> bytes:
+    """A urlset; each entry also has the given fields, as `lastmod="2026-01-01"`. Nothing is escaped."""
+    return _document("urlset", "url", entries, ns, fields)
+
+
+def index(*entries: Entry, ns: str = NS, **fields: object) -> bytes:
+    """A sitemapindex of the same form."""
+    return _document("sitemapindex", "sitemap", entries, ns, fields)
+
+
+def _document(root: str, tag: str, entries: tuple[Entry, ...], ns: str, fields: Mapping[str, object]) -> bytes:
+    written = "".join(f"{_entry(tag, each, fields)}\n" for each in entries)
+    xmlns = f' xmlns="{ns}"' if ns else ""
+    return f"<{root}{xmlns}>\n{written}</{root}>\n".encode()
+
+
+def _entry(tag: str, entry: Entry, fields: Mapping[str, object]) -> str:
+    if isinstance(entry, str) and entry.startswith("<"):
+        return entry
+    loc, dates = (entry, {}) if isinstance(entry, str) else (entry[0], {"lastmod": entry[1]})
+    inside = {"loc": loc, **fields, **dates}
+    return f"<{tag}>{''.join(f'<{name}>{value}</{name}>' for name, value in inside.items())}</{tag}>"
+
+
+def feed(*links: str, kind: str = "rss") -> bytes:
+    """An RSS or Atom feed of links; what begins with < is a whole item."""
+    if kind == "atom":
+        items = "".join(each if each.startswith("<") else f'<entry><link href="{each}"/></entry>\n' for each in links)
+        return f'<feed xmlns="http://www.w3.org/2005/Atom">\n{items}</feed>\n'.encode()
+    items = "".join(each if each.startswith("<") else f"<item><link>{each}</link></item>\n" for each in links)
+    return f'<rss version="2.0"><channel>\n{items}</channel></rss>\n'.encode()
+
+
+def robots(*sitemaps: str, rules: str = "User-agent: *\nAllow: /\n") -> bytes:
+    return (rules + "".join(f"Sitemap: {each}\n" for each in sitemaps)).encode()
+
+
+def xml(body: bytes) -> tuple[int, dict[str, str], bytes]:
+    """A response with the Content-Type of XML."""
+    return 200, {"Content-Type": "application/xml"}, body
+
+
+@attrs.define
+class Site:
+    """Pages by path or URL, and a Fetcher of them; `requests` has the requested URLs, `headers` what each sent.
+
+    A page is a body, (status, headers, body), or an error to raise; a list of pages is sent in turn, the last one from
+    then on; a function gets the headers of the request (names in lower case) and returns a page.
+    """
+
+    pages: dict[str, Any] = attrs.field(factory=dict)
+    origin: str = HOST
+    requests: list[str] = attrs.field(factory=list)
+    headers: list[dict[str, str]] = attrs.field(factory=list)
+
+    @asynccontextmanager
+    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
+        self.requests.append(url)
+        self.headers.append({name.lower(): value for name, value in headers.items()})
+        status, fields, body = self.answer(url, self.headers[-1])
+        yield Response(status, fields, _chunks(body), url)
+
+    def answer(self, url: str, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
+        """The status, headers and body of a URL's next response."""
+        page = self.pages.get(url.removeprefix(self.origin) or "/", self.pages.get(url, NOT_FOUND))
+        if isinstance(page, list):
+            page = page.pop(0) if len(page) > 1 else page[0]
+        if callable(page):
+            page = page(headers)
+        if isinstance(page, BaseException):
+            raise page
+        status, fields, body = page if isinstance(page, tuple) else (200, {}, page)
+        return status, fields, body.encode() if isinstance(body, str) else body
+
+    def urls(self) -> dict[str, Any]:
+        """The pages by URL."""
+        return {urljoin(self.origin, path): page for path, page in self.pages.items()}
+
+    def write(self, folder: Path) -> Path:
+        """Writes bodies as a folder that `dump`, `audit` and the others replay, and returns it."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "site.toml").write_text(f'seeds = ["{self.origin}/"]\n', "utf-8")
+        for url, body in self.urls().items():
+            parts = urlsplit(url)
+            file = folder / parts.scheme / parts.netloc / parts.path.lstrip("/")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(body.encode() if isinstance(body, str) else body)
+        return folder
+
+
+async def _chunks(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), CHUNK):
+        yield body[start : start + CHUNK]
+
+
+@contextmanager
+def serve(site: Site) -> Iterator[SiteServer]:
+    """Serves a site on loopback; its origin becomes the server's in all bodies and header values."""
+    with SiteServer({}) as server:
+        here = site.origin.encode(), server.url.encode()
+        for path, page in site.pages.items():
+            status, fields, body = page if isinstance(page, tuple) else (200, {}, page)
+            moved = {name: value.replace(site.origin, server.url) for name, value in fields.items()}
+            data = body.encode() if isinstance(body, str) else body
+            server.pages[path] = status, moved, data.replace(*here)
+        yield server
+
+
+@attrs.frozen
+class Reading:
+    """All that a reader gave, in order; `stream` has the summary, `error` what ended it."""
+
+    stream: sr.Stream[sr.UrlRecord]
+    items: list[sr.Item]
+    error: sr.SitemapReaderError | None
+
+    def of(self, kind: type[T]) -> list[T]:
+        return [item for item in self.items if isinstance(item, kind)]
+
+    @property
+    def locs(self) -> list[str]:
+        return [url.loc for url in self.of(sr.UrlRecord)]
+
+    @property
+    def codes(self) -> list[str]:
+        return [problem.code for problem in self.of(sr.Problem)]
+
+    def messages(self, code: str) -> list[str]:
+        return [problem.message for problem in self.of(sr.Problem) if problem.code == code]
+
+
+def read(site: Site, target: str = "", **options: Any) -> Reading:
+    """Reads a site through SitemapReader without a network; one try a request unless limits say otherwise."""
+    items: list[sr.Item] = []
+    error = None
+    given = {"fetcher": site, "on_item": items.append, "limits": sr.Limits(tries=1), **options}
+    with sr.urls(target or site.origin, **given) as stream:
+        try:
+            for url in stream:
+                items.append(url)  # not extend(): on_item adds to the list meanwhile
+        except NOTHING as exc:
+            error = exc
+    return Reading(stream, items, error)
+
+
+def dump(file: Path, *lines: Mapping[str, Any] | sr.UrlRecord | sr.Problem | sr.Outcome) -> Path:
+    """Writes records, or objects as they are, as JSON lines."""
+    forms = (each if isinstance(each, dict) else sr.to_dict(each) for each in lines)
+    file.write_text("".join(f"{json.dumps(form)}\n" for form in forms), "utf-8")
+    return file
+
+
+def gz(body: bytes) -> bytes:
+    return gzip.compress(body, mtime=0)
+
+
+def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
+    """Exit code, stdout and stderr of a command in this process; an unexpected exception is raised."""
+    from click.testing import CliRunner
+
+    from sitemap_reader.cli.main import main
+
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
