@@ -156,7 +156,7 @@ async def _chunks(body: bytes, *, is_cut: bool) -> AsyncIterator[bytes]:
         yield body
         return
     yield body[: len(body) * 2 // 3]
-    raise sr.fetch.FetchError("cut", transient=False)
+    raise sr.FetchError("cut", transient=False)
 
 
 @attrs.frozen

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 
+
 def runs(item: pytest.Item, config: pytest.Config) -> bool:
     """Whether a test runs: with --full all do, else those without the mark `slow`, and those with `smoke`.
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(sitemap_reader.__file__).parent
 # Lowest first: a folder imports from those of its own layer and below.
 LAYERS = [
-    {"version", "lazy_exports", "model"},
+    {"version", "model"},
     {"serialize", "parser"},
     {"frontier"},
     {"fetch"},
@@ -195,38 +196,23 @@ def test_no_public_name_is_a_modules():
     assert not set(sitemap_reader.__all__) & (modules - {"__init__"})
 
 
-def exported_for_type_checkers(package: str) -> set[str]:
-    """What the imports of a package's `if TYPE_CHECKING:` give: all that mypy and editors see of it."""
-    return {
-        alias.asname
-        for node in nodes_of(PACKAGE / package / "__init__.py")
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.asname
-    }
+PACKAGES = sorted(path.parent for path in PACKAGE.glob("**/__init__.pyi"))
 
 
-def test_public_names_load_on_first_use():
-    for name in sitemap_reader.__all__:
-        assert getattr(sitemap_reader, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = sitemap_reader.nothing
-    packages = {*sitemap_reader.SUBPACKAGES}
-    names = {*sitemap_reader.__all__, "Chart", "Measure"}  # `import *` works without pandas, which these two need
-    assert exported_for_type_checkers("") == {*names, *packages}
-    assert {*dir(sitemap_reader)} == {*names, *packages}
+@pytest.mark.parametrize("folder", PACKAGES, ids=lambda path: path.name)
+def test_public_names_load_on_first_use(folder: Path):
+    package = import_module(".".join(folder.relative_to(ROOT).parts))
+    assert dir(package)
+    for name in dir(package):
+        assert getattr(package, name) is not None
+        assert folder == PACKAGE or not (folder / f"{name}.py").exists(), "a name is not a module's"
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = package.nothing
+
+
+def test_what_users_need_first():
+    assert len(sitemap_reader.__all__) <= 50, "the rest is in subpackages"
     assert sitemap_reader.Measure is sitemap_reader.analysis.Measure
-    assert sitemap_reader.Chart is sitemap_reader.analysis.Chart
-    assert len(sitemap_reader.__all__) <= 50, "what a user needs first; the rest is in subpackages"
-
-
-@pytest.mark.parametrize("name", sorted(set(sitemap_reader.SUBPACKAGES) - {"scale"}))
-def test_public_names_of_subpackages_load_on_first_use(name: str):
-    package = getattr(sitemap_reader, name)
-    assert exported_for_type_checkers(name) == {*package.__all__} == {*dir(package)}
-    for each in package.__all__:
-        assert getattr(package, each) is not None
-        assert not (PACKAGE / name / f"{each}.py").exists(), "a name is not a module's"
 
 
 # Steps of a program in order -> modules that are not imported after the step.

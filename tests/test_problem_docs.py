@@ -89,7 +89,7 @@ def _shrink(site: World) -> None:
 
 def _withheld() -> Sequence[Problem]:
     """The problem of a host that answers on http only, for a target with https."""
-    silent = Answer(error=sr.fetch.FetchError("no answer", transient=False), is_no_answer=True)
+    silent = Answer(error=sr.FetchError("no answer", transient=False), is_no_answer=True)
     there = Answer(chunks=(b"User-agent: *\n",))
     network = FakeFetcher({"https://shop.example/robots.txt": silent, "http://shop.example/robots.txt": there})
     with (
@@ -389,7 +389,7 @@ def test_recorded_refusal_equals_the_fetcher_error() -> None:
         finally:
             await fetcher.close()
 
-    with pytest.raises(sr.fetch.FetchError) as caught:
+    with pytest.raises(sr.FetchError) as caught:
         asyncio.run(fetch())
     recorded = CORPUS / "sites" / "trouble" / "http" / "10.0.0.7" / "sitemap.xml.headers"
     assert recorded.read_text("utf-8") == (

@@ -3,24 +3,6 @@
 In: a run of SitemapReader, or a dump on disk. Out: Arrow tables, pandas frames, charts. Imports every folder but cli.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy_exports import lazy_exports
-
-if TYPE_CHECKING:
-    from .charts import Chart as Chart
-    from .measure import Measure as Measure
-    from .snapshot import Snapshot as Snapshot
-    from .tables import Table as Table
-
-_NAMES = {
-    ".charts": ("Chart",),
-    ".measure": ("Measure",),
-    ".snapshot": ("Snapshot",),
-    ".tables": ("Table",),
-}
-
-if not TYPE_CHECKING:
-    __all__, __getattr__, __dir__ = lazy_exports(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -5,27 +5,6 @@ which report to findings.py; policy.py has a site's own severities and ignores; 
 sarif.py render the result. May import all folders but analysis and cli.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy_exports import lazy_exports
-
-if TYPE_CHECKING:
-    from .findings import Finding as Finding
-    from .occurrences import Occurrence as Occurrence
-    from .policy import Policy as Policy
-    from .policy import read_policy as read_policy
-    from .report import Report as Report
-    from .rule_docs import Explanation as Explanation
-
-_NAMES = {
-    ".findings": ("Finding",),
-    ".occurrences": ("Occurrence",),
-    ".policy": ("Policy", "read_policy"),
-    ".report": ("Report",),
-    ".rule_docs": ("Explanation",),
-}
-
-if not TYPE_CHECKING:
-    __all__, __getattr__, __dir__ = lazy_exports(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,18 +3,6 @@
 Imports client/ and all folders below it.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy_exports import lazy_exports
-
-if TYPE_CHECKING:
-    from .diff import Changes as Changes
-
-_NAMES = {
-    ".diff": ("Changes",),
-}
-
-if not TYPE_CHECKING:
-    __all__, __getattr__, __dir__ = lazy_exports(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,20 +3,6 @@
 Seeds and the answers to requests go in; the next requests, Problems and Outcomes come out. Imports parser/ and model/.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy_exports import lazy_exports
-
-if TYPE_CHECKING:
-    from .lastmod_trust import History as History
-    from .lastmod_trust import LastmodTrust as LastmodTrust
-    from .lastmod_trust import judge_history as judge_history
-
-_NAMES = {
-    ".lastmod_trust": ("History", "LastmodTrust", "judge_history"),
-}
-
-if not TYPE_CHECKING:
-    __all__, __getattr__, __dir__ = lazy_exports(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -4,23 +4,6 @@ Seeds go in; batches of URL records, sitemap links, problems and outcomes come o
 process. Imports model, serialize, parser, frontier and fetch.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from typing import TYPE_CHECKING
-
-from ..lazy_exports import lazy_exports
-
-if TYPE_CHECKING:
-    from ..model.errors import FallbackFailed as FallbackFailed
-    from ..parser.dialects.feed_fallback import FeedFallback as FeedFallback
-    from .feedparser_process import FallbackResult as FallbackResult
-    from .feedparser_process import feedparser_fallback as feedparser_fallback
-
-_NAMES = {
-    "..model.errors": ("FallbackFailed",),
-    "..parser.dialects.feed_fallback": ("FeedFallback",),
-    ".feedparser_process": ("FallbackResult", "feedparser_fallback"),
-}
-
-if not TYPE_CHECKING:
-    __all__, __getattr__, __dir__ = lazy_exports(__name__, _NAMES)
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

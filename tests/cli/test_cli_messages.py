@@ -126,3 +126,10 @@ def test_version_and_verbose_say_what_reads_xml(
     assert run("--version").stdout == f"sitemap-reader {sitemap_reader.__version__} ({version}; {versions})\n"
     assert run("dump", SHOP, "-v").stderr.endswith(f" s{summary}\n")
     assert run("dump", SHOP).stderr.endswith(" s\n")
+
+
+def test_the_name_of_a_file_is_not_read_as_keywords(tmp_path: Path) -> None:
+    name = 'my full=True scope="any" notes.jsonl'
+    assert f"there is no file {name}; " in run("stats", name).stderr
+    result = run("stats", tmp_path / name)
+    assert (result.exit_code, str(tmp_path / name) in result.stderr) == (2, True)

@@ -48,7 +48,7 @@ class Fetches:
         try:
             yield sr.fetch.Response(200 if url in PAGES else 404, {}, self._chunks(url, place), url)
         except KeyError as exc:
-            raise sr.fetch.FetchError("converted", transient=False) from exc
+            raise sr.FetchError("converted", transient=False) from exc
         if place == "end":
             raise self.error
 
@@ -104,7 +104,7 @@ def test_an_exception_at_the_end_of_a_response_is_raised_too(error: Exception, t
 
 
 def test_a_fetch_error_is_a_problem_also_if_it_was_converted_from_another_error(tmp_path: Path) -> None:
-    for place, error in (("head", sr.fetch.FetchError("no", transient=False)), ("body", KeyError())):
+    for place, error in (("head", sr.FetchError("no", transient=False)), ("body", KeyError())):
         with sr.urls(f"{SITE}/s.xml", fetcher=Fetches(place, error)) as urls, suppress(sr.NothingReadable):
             list(urls)
         assert "F04" in urls.problems.counts

@@ -55,7 +55,7 @@ def read_sync(options):
 def errors():
     return (
         KeyboardInterrupt(), SystemExit(7), asyncio.CancelledError(), GeneratorExit(), KeyError(), ValueError(),
-        sr.fetch.FetchError("theirs"), ExceptionGroup("theirs", [OSError()]), TimeoutError(),
+        sr.FetchError("theirs"), ExceptionGroup("theirs", [OSError()]), TimeoutError(),
     )
 
 for name, error in ((name, error) for name in names for error in errors()):

@@ -397,7 +397,9 @@ ROWS = [
 ]
 
 
-@pytest.mark.smoke("503 always", "503, 503, 200", "RST in mid-body", "chunked cut", "cut, then 503, then whole", "stalled, then whole")
+@pytest.mark.smoke(
+    "503 always", "503, 503, 200", "RST in mid-body", "chunked cut", "cut, then 503, then whole", "stalled, then whole"
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_failed_child_is_named_and_siblings_are_read(row: Row) -> None:

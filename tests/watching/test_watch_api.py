@@ -353,7 +353,7 @@ def test_a_fetch_error_ends_no_watch(watch: Watch) -> None:
     class Away(Pages):
         def fetch(self, url: str, headers: Mapping[str, str]) -> Any:
             self.requests += 1
-            raise sr.fetch.FetchError("away", transient=False)
+            raise sr.FetchError("away", transient=False)
 
     pages = Away()
     stream = watch(fetcher=pages)

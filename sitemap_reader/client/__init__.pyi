@@ -1,0 +1,9 @@
+from .dedupe import UrlSet as UrlSet
+from .reader import SitemapReader as SitemapReader
+from .streams import AsyncStream as AsyncStream
+from .streams import Stream as Stream
+from .summary import Problems as Problems
+from .summary import Progress as Progress
+from .summary import Summary as Summary
+from .targets import Target as Target
+from .targets import find_target as find_target

@@ -1,0 +1,1 @@
+from .diff import Changes as Changes

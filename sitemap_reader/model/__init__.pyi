@@ -1,0 +1,1 @@
+from .problems import CATALOGUE as CATALOGUE

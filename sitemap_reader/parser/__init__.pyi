@@ -1,0 +1,1 @@
+from .dialects.feed_fallback import FeedFallback as FeedFallback

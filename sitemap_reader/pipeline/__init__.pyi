@@ -1,0 +1,2 @@
+from .feedparser_process import FallbackResult as FallbackResult
+from .feedparser_process import feedparser_fallback as feedparser_fallback

@@ -1,0 +1,9 @@
+from .api import WatchStream as WatchStream
+from .dead_letters import DeadLetters as DeadLetters
+from .dead_letters import redeliver as redeliver
+from .file_sink import FileSink as FileSink
+from .file_sink import Rotation as Rotation
+from .redis_streams import RedisStreamSink as RedisStreamSink
+from .sinks import DeliveryFailed as DeliveryFailed
+from .sinks import Sink as Sink
+from .webhook import WebhookSink as WebhookSink
