@@ -70,14 +70,14 @@ def clean_base(base: object) -> str:
     """The base as a clean URL; UsageError, without any password in it, for what is none."""
     hint = "give the URL that the folder will have, such as https://www.example.com/"
     if not isinstance(base, str) or not base.strip():
-        raise UsageError(f"{hint}", keyword="base")
+        raise UsageError(hint, keyword="base")
     if not SCHEME.match(base.strip()):
-        raise UsageError(f"{base.strip().partition('@')[2] or base} has no scheme; {hint}", keyword="base")
+        raise UsageError(f"{base.strip().partition('@')[2] or base} has no scheme", keyword="base", remedy=hint)
     url = clean_url(base).url
     if url is None or not url.startswith(("http://", "https://")):
-        raise UsageError(f"it is no http or https URL; {hint}", keyword="base")
+        raise UsageError("it is no http or https URL", keyword="base", remedy=hint)
     if "@" in url[: url.index("/", 8)] or "?" in url or "#" in base:
-        raise UsageError(f"it has a login, a query or a fragment; {hint}", keyword="base")
+        raise UsageError("it has a login, a query or a fragment", keyword="base", remedy=hint)
     return url
 
 
