@@ -16,7 +16,8 @@ from ..parser.content.sniff import Format
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from ..client.summary import Problems, Summary
+    from ..client.summary import Summary
+    from ..model.problems import Problems
     from ..model.records import Outcome
 
 # How many documents, and problem codes, a note names.

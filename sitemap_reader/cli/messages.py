@@ -13,14 +13,14 @@ import attrs
 import click
 
 from ..client.progressbar import ProgressBar, duration_of
-from ..client.summary import Problems, count_of
+from ..client.summary import count_of
 from ..client.targets import document_target, read_target_list
 from ..client.terminal import screen_of
 from ..frontier.filters import has_filter_drops
 from ..model.errors import NothingFound, NothingReadable, UsageError, masked, printable, without_commands
 from ..model.internal_errors import FORESEEN, internal_error
 from ..model.messages import spelled
-from ..model.problems import CATALOGUE, Problem
+from ..model.problems import Problem, Problems
 from ..model.records import Outcome
 from ..parser.compiled import HAS_SCANNER
 from ..serialize.dumps import STDIN
@@ -84,7 +84,6 @@ class Console:
         self._verbose = verbose
         self._has_documents = False
         self._problems = Problems()
-        self._severities: dict[tuple[str, str | None], str] = {}
         self._errors: set[str] = set()
         self._bar = bar or ProgressBar()
         self._delays: dict[str, float] = {}  # host -> the seconds that were reported
@@ -195,7 +194,6 @@ class Console:
     def _show_problem(self, problem: Problem) -> None:
         if self._quiet or (problem.severity == "info" and not self._verbose):
             return
-        self._severities.setdefault((problem.code, problem.sitemap), problem.severity)
         if self._problems.add(problem):
             shown = problem if problem.sitemap else attrs.evolve(problem, sitemap=self._document)
             self.line(f"{problem.severity} {shown}")
@@ -203,11 +201,10 @@ class Console:
     def flush(self) -> None:
         """Prints how many problems were not shown, forgets them, and closes the bar."""
         self._bar.close()
+        first = {(each.code, each.sitemap): each.severity for each in reversed(self._problems.samples)}
         for code, document, count in self._problems.unsampled():
-            severity = self._severities.get((code, document), CATALOGUE[code].severity)
-            self.line(f"{severity} {code} {document or self._document}: {count:,} more")
+            self.line(f"{first[code, document]} {code} {document or self._document}: {count:,} more")
         self._problems = Problems()
-        self._severities = {}
 
     def end(self, summary: str | None, partial: str | None, codes: Sequence[Exit]) -> Exit:
         """Prints the last lines of a command and returns its exit code."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from ..frontier.robots_rules import Rules
     from ..model.errors import ReadError
-    from ..model.problems import Problem
+    from ..model.problems import Problem, Problems
     from ..model.records import Outcome, UrlRecord
     from ..model.url_batch import BatchItem
     from ..pipeline.crawl import Crawl
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ..state.documents import StoredDocument
     from ..state.sync import StateSync
     from .progressbar import ProgressBar
-    from .summary import Problems, Progress, Summary, SummaryBuilder
+    from .summary import Progress, Summary, SummaryBuilder
 
 Output = TypeVar("Output")  # the type of item that a stream yields
 

@@ -1,4 +1,4 @@
-"""Progress, Problems and Summary of a run, the SummaryBuilder that keeps them, and CrawlLog, which logs them.
+"""Progress and Summary of a run, the SummaryBuilder that keeps them, and CrawlLog, which logs problems and summary.
 
 In: the batches of a run. Out: the URLs to yield; progress and a Summary at any time; the error of an empty run.
 """
@@ -13,7 +13,8 @@ import attrs
 from ..frontier.filters import UNWANTED
 from ..model.errors import NothingFound, NothingReadable, ReadError, printable
 from ..model.messages import Message
-from ..model.problems import CATALOGUE, SAMPLES_PER_CODE, Problem, first_error
+from ..model.problems import CATALOGUE, Problem, first_error
+from ..model.problems import Problems as Problems  # a public name of client/
 from ..model.records import Outcome
 from ..model.url_batch import UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
@@ -47,36 +48,6 @@ class Progress:
     urls: int = 0
     bytes_wire: int = 0
     delay: CrawlDelay | None = None
-
-
-class Problems:
-    """Exact counts by code, and the first five problems of each code in each document as samples."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.samples: list[Problem] = []
-        self._in_document: Counter[tuple[str, str | None]] = Counter()
-
-    def add(self, problem: Problem) -> bool:
-        """Counts the problem; True if it is one of the samples."""
-        key = problem.code, problem.sitemap
-        self.counts[problem.code] += 1
-        self._in_document[key] += 1
-        sampled = self._in_document[key] <= SAMPLES_PER_CODE
-        if sampled:
-            self.samples.append(problem)
-        return sampled
-
-    def unsampled(self) -> list[tuple[str, str | None, int]]:
-        """(code, document, number of problems beyond the samples) where there are more than samples."""
-        return [
-            (code, document, count - SAMPLES_PER_CODE)
-            for (code, document), count in self._in_document.items()
-            if count > SAMPLES_PER_CODE
-        ]
-
-    def __len__(self) -> int:
-        return self.counts.total()
 
 
 @attrs.frozen

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import attrs
 
-from ..model.problems import Problem, Tally
+from ..model.problems import Problem, Problems
 from ..model.records import Candidate, Outcome, SitemapRef, Why
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.scope import DropReason
@@ -191,7 +191,7 @@ class DocumentReport:
     """What is reported on a document; changed by events.Events, except for what the Outcome states."""
 
     outcome: Outcome | None = None
-    tally: Tally = attrs.field(factory=Tally)
+    problems: Problems = attrs.field(factory=Problems)
     probe_problems: list[Problem] = attrs.field(factory=list)  # not reported until it proves to be a sitemap
     reports_failure: bool = False  # although it was only probed, or requested for verification
     is_incomplete: bool = False  # entries may be missing for a reason that the parser cannot know

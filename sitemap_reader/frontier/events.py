@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from ..model.problems import SAMPLES_PER_CODE, Problem, report
+from ..model.problems import Problem, report
 from ..parser.content.sniff import SITEMAP_FORMATS
 from ..parser.normalise.urls import origin
 from .document_request import SCOPE_CODES
@@ -16,7 +16,7 @@ from .document_request import SCOPE_CODES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from ..model.problems import Severity, Tally
+    from ..model.problems import Problems, Severity
     from ..model.records import Outcome, SitemapRef
     from .document_request import Document, Finished, Reread
 
@@ -52,11 +52,10 @@ class Events:
         sitemap, decided = document.original_url, document.report
         place: dict[str, Any] = {"sitemap": sitemap, "line": line, "field": field, "raw": loc, "url": loc}
         problem = report(code, message, severity=severity, remedy=remedy, **place)
-        decided.tally.add(problem)
+        is_sample = decided.problems.add(problem)
         decided.is_incomplete = decided.is_incomplete or incomplete
         if decided.outcome:  # it has ended, but for robots.txt verification
-            sampled = decided.tally.counts[code] <= SAMPLES_PER_CODE
-            _add_problems(decided.outcome, {code: 1}, [problem] if sampled else [])
+            _add_problems(decided.outcome, {code: 1}, [problem] if is_sample else [])
         (decided.probe_problems if document.is_probe else self._events).append(problem)
 
     def count_skipped(self, index: Document) -> None:
@@ -78,7 +77,7 @@ class Events:
         outcome.authorities = document.authorities
         outcome.lastmod, outcome.lastmod_precision = document.listed_lastmod or (None, None)
         outcome.complete = outcome.complete and not decided.is_incomplete
-        _add_problems(outcome, decided.tally.counts, decided.tally.samples)
+        _add_problems(outcome, decided.problems.counts, decided.problems.samples)
         decided.outcome = outcome
 
     def report_end(self, document: Document) -> None:
@@ -100,7 +99,7 @@ class Events:
         if merged is found:
             self.set_outcome(document, found)
         elif reread.is_replaced_by(found):
-            _replace_scope_problems(merged, found, document.report.tally)
+            _replace_scope_problems(merged, found, document.report.problems)
         self.report_end(document)
 
     def report_probe(self, document: Document) -> None:
@@ -115,11 +114,11 @@ class Events:
         self._events.append(outcome)
 
 
-def _replace_scope_problems(outcome: Outcome, second: Outcome, tally: Tally) -> None:
+def _replace_scope_problems(outcome: Outcome, second: Outcome, own: Problems) -> None:
     """Puts the problems of scope of a second reading, and those of the frontier, in place of the first reading's."""
     outcome.problems = {code: count for code, count in outcome.problems.items() if code not in SCOPE_CODES}
     outcome.samples = tuple(sample for sample in outcome.samples if sample.code not in SCOPE_CODES)
-    for counts, samples in ((second.problems, second.samples), (tally.counts, tally.samples)):
+    for counts, samples in ((second.problems, second.samples), (own.counts, own.samples)):
         _add_problems(
             outcome,
             {code: count for code, count in counts.items() if code in SCOPE_CODES},

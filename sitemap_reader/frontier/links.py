@@ -289,7 +289,7 @@ class Links:
 
     def refuse(self, index: Document, ref: SitemapRef, message: str, remedy: str) -> None:
         """A limit of the crawl keeps something from being read: reported once for each document that lists some."""
-        if "S16" not in index.report.tally.counts:
+        if "S16" not in index.report.problems.counts:
             self._events.note(index, "S16", message, ref, incomplete=True, remedy=remedy)
 
     # --- children that are not read, and those that are ---

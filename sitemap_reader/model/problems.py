@@ -255,16 +255,35 @@ def percent(share: float) -> str:
     return f"{99 if 0.99 < share < 1 else round(share * 100)}%"
 
 
-class Tally:
-    """Exact counts by code, and the first few problems of each as samples."""
+class Problems:
+    """Exact counts by code, and the first five problems of each code in each document as samples."""
 
-    __slots__ = ("counts", "samples")
+    __slots__ = ("_counts", "samples")
 
     def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
+        self._counts: dict[tuple[str, str | None], int] = {}  # by code and document
         self.samples: list[Problem] = []
 
-    def add(self, problem: Problem) -> None:
-        self.counts[problem.code] += 1
-        if self.counts[problem.code] <= SAMPLES_PER_CODE:
+    def add(self, problem: Problem) -> bool:
+        """Counts the problem; True if it is one of the samples."""
+        key = problem.code, problem.sitemap
+        count = self._counts[key] = self._counts.get(key, 0) + 1
+        if count <= SAMPLES_PER_CODE:
             self.samples.append(problem)
+        return count <= SAMPLES_PER_CODE
+
+    @property
+    def counts(self) -> Counter[str]:
+        """Code -> number of problems."""
+        counts: Counter[str] = Counter()
+        for (code, _), count in self._counts.items():
+            counts[code] += count
+        return counts
+
+    def unsampled(self) -> list[tuple[str, str | None, int]]:
+        """(code, document, number of problems beyond the samples) where there are more than samples."""
+        over = ((*key, count - SAMPLES_PER_CODE) for key, count in self._counts.items())
+        return [each for each in over if each[2] > 0]
+
+    def __len__(self) -> int:
+        return sum(self._counts.values())

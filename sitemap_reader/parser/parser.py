@@ -16,7 +16,7 @@ import attrs
 from ..model.errors import UsageError, install_hint
 from ..model.internal_errors import FORESEEN, internal_problem
 from ..model.limits import PROTOCOL_MAX_ENTRIES, Limits, checked_limits, over_limit
-from ..model.problems import Problem, Tally, counted, placed, report
+from ..model.problems import Problem, Problems, counted, placed, report
 from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..model.url_batch import UrlBatch, batched, unbatched
 from .content.codings import EXTRA, needs_extra
@@ -108,7 +108,7 @@ class SitemapParser:
         self._is_aborted = False
         self._has_failed = False  # with an internal error
         self._out: list[Item | UrlBatch] = []  # read, and not yet returned
-        self._tally = Tally()
+        self._problems = Problems()
         self._scans = _scans
         self._extras = extras
         self._complete = True
@@ -280,8 +280,8 @@ class SitemapParser:
             dropped=dict(normaliser.dropped),
             complete=self._complete,
             sha256=self._decoder.sha256,
-            problems=dict(self._tally.counts + normaliser.unreported),
-            samples=tuple(self._tally.samples),
+            problems=dict(self._problems.counts + normaliser.unreported),
+            samples=tuple(self._problems.samples),
         )
 
     # --- processing ---
@@ -378,13 +378,13 @@ class SitemapParser:
         items: list[Item] = [*self._normaliser.clean(raw)]
         for item in items:
             if isinstance(item, Problem):
-                self._tally.add(item)
+                self._problems.add(item)
         return items
 
     def _reported(self, problem: Problem, url: str | None = None) -> Problem:
         self._budget.count(PROBLEM_STEPS)
         problem = placed(problem, sitemap=self._url, url=url)
-        self._tally.add(problem)
+        self._problems.add(problem)
         return problem
 
     # --- the end ---

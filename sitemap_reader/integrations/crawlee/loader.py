@@ -30,10 +30,10 @@ from ...client.keywords import FilterOptions, PatternOptions
 from ...client.query import UrlQuery, check_positive
 from ...client.reader import SitemapReader, make_sync_plan
 from ...client.streams import AsyncStream
-from ...client.summary import CrawlLog, Problems, SummaryBuilder
+from ...client.summary import CrawlLog, SummaryBuilder
 from ...client.targets import find_target
 from ...model.errors import PartialRead, ReadError, UsageError
-from ...model.problems import Problem
+from ...model.problems import Problem, Problems
 from ...model.records import Change, Outcome, SitemapRef, UrlRecord
 from ...parser.content.sniff import SITEMAP_FORMATS, Format
 from ...serialize.jsonl import from_json, json_line, to_dict
