@@ -1,4 +1,4 @@
-"""CATALOGUE, rules.toml, docs/problems.md and the corpus agree: the examples of a code are what their files give.
+"""codes.toml, docs/problems.md and the corpus agree: the examples of a code are what their files give.
 
 Every code is shown by a case of the corpus (reported by the parser), a replayed site (by the crawl) or a site of
 corpus/audit/ (by the audit); the others are in NOT_IN_THE_CORPUS, with the test that shows them.
@@ -26,11 +26,13 @@ from fakenet import Answer, FakeFetcher
 
 import sitemap_reader as sr
 from sitemap_reader import Problem
+from sitemap_reader.checks.crawled import PAGE_CODES
+from sitemap_reader.checks.findings import IMPACTS, SEVERITIES
 from sitemap_reader.checks.rule_docs import explain
 from sitemap_reader.model import CATALOGUE
 from sitemap_reader.model.internal_errors import RAISE_VARIABLE, internal_problem
 from sitemap_reader.model.limits import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
-from sitemap_reader.model.problems import placed
+from sitemap_reader.model.problems import CODES, placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -227,14 +229,21 @@ def pattern_of(snippet: str) -> re.Pattern[str]:
 # --- explanations ---
 
 
-def test_every_code_is_explained_in_the_order_of_the_catalogue() -> None:
-    rules = (ROOT / "sitemap_reader" / "checks" / "rules.toml").read_text("utf-8")
-    assert list(tomllib.loads(rules)) == list(CATALOGUE)
+def test_each_row_of_the_table_begins_with_what_the_catalogue_has() -> None:
+    rows = tomllib.loads(CODES.read_text("utf-8"))
+    heads = [(code, row["severity"], row["title"]) for code, row in rows.items()]
+    assert heads == [(code, rule.severity, rule.title) for code, rule in CATALOGUE.items()]
+    assert {severity for _, severity, _ in heads} == {*SEVERITIES}
 
 
-def test_severity_and_title_are_those_of_the_catalogue() -> None:
-    site_text = {doc.code: (doc.severity, doc.title) for doc in EXPLANATIONS}
-    assert site_text == {code: (rule.severity, rule.title) for code, rule in CATALOGUE.items()}
+def test_columns_for_the_audit_have_known_values() -> None:
+    assert {doc.impact for doc in EXPLANATIONS} | {"notice"} == {*IMPACTS}
+    assert {doc.compares for doc in EXPLANATIONS} == {"", "URLs", "shares"}
+    assert {doc.found_in for doc in EXPLANATIONS} == {"sitemap", "document"}
+    assert {doc.code for doc in EXPLANATIONS if doc.faulty_urls and doc.short_title} == {*PAGE_CODES}
+    needs = {"pages", "a crawl", "a baseline", "two crawls", "headers", "robots.txt", "sitemaps", "the whole site"}
+    needs |= {"the time of the request", "what an index states"}
+    assert {each for doc in EXPLANATIONS for each in doc.needs} == needs
 
 
 def test_nothing_is_left_out() -> None:

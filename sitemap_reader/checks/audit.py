@@ -26,13 +26,14 @@ from ..model.records import Outcome, SitemapRef, UrlRecord
 from ..parser.normalise.urls import host, is_clean, listed_url
 from ..serialize.dumps import STDIN, Dump, DumpFile, in_batches, is_dump_name, numbered_records, only_dump_lines
 from ..state.state import site_name
-from .audit_filter import BY_SHARE, AuditFilter
+from .audit_filter import AuditFilter
 from .baseline import BaselineCheck, open_baseline
 from .crawled import PAGE_CODES, CrawlCheck, UnchangedContentCheck
 from .documents import MissingValidators
 from .findings import SAMPLES, Findings
 from .occurrences import KnownFindings
 from .policy import parse_codes, read_policy
+from .rule_docs import comparing, needing
 from .runner import AuditRunner
 from .url_checks import UrlCheckOptions, UrlChecks, check_bar
 from .urls import DisallowedUrls
@@ -93,8 +94,13 @@ class ComparisonSources:
     def _unavailable(self) -> list[tuple[tuple[str, ...], str]]:
         """Codes that cannot be checked, with the source that they need."""
         pages = self.crawl if self.check_urls is None else self.check_urls
-        given = (pages, self.crawl, self._baseline_source, self.baseline_crawl)
-        return [needs for needs, file in zip(_NEEDS, given, strict=True) if file is None]
+        given = {
+            "pages": pages,
+            "a crawl": self.crawl,
+            "a baseline": self._baseline_source,
+            "two crawls": self.baseline_crawl,
+        }
+        return [(needing(name), _SOURCES[name]) for name, source in given.items() if source is None]
 
     def rules(self, findings: Findings, unchecked: Mapping[str, str] | None = None) -> dict[str, str]:
         """Report.rules: the selected codes -> why one was not checked; `unchecked` has further reasons."""
@@ -136,24 +142,22 @@ class ComparisonSources:
         return self.baseline if self.baseline is not None else self.state
 
 
-# In the order of _unavailable().
-_NEEDS = (
-    (PAGE_CODES, Message.of("responses of the pages ({check_urls=N} or {crawl=FILE})")),
-    (("C05", "C06"), Message.of("a crawl of the site ({crawl=FILE})")),
-    (BaselineCheck.codes, Message.of("an earlier dump or a state ({baseline=DUMP}, {state=FILE})")),
-    (
-        UnchangedContentCheck.codes,
-        Message.of("an earlier crawl and dump ({baseline_crawl=FILE}, {baseline=DUMP}, {crawl=FILE})"),
-    ),
-)
+# What codes need -> how it is given.
+_SOURCES = {
+    "pages": Message.of("responses of the pages ({check_urls=N} or {crawl=FILE})"),
+    "a crawl": Message.of("a crawl of the site ({crawl=FILE})"),
+    "a baseline": Message.of("an earlier dump or a state ({baseline=DUMP}, {state=FILE})"),
+    "two crawls": Message.of("an earlier crawl and dump ({baseline_crawl=FILE}, {baseline=DUMP}, {crawl=FILE})"),
+}
+_INDEX_DATES = "what an index states"
+# What dumps, and files without a server, lack.
+_NOT_IN_A_DUMP = ("robots.txt", "the time of the request", _INDEX_DATES)
+_NOT_IN_FILES = ("headers", "the time of the request")
 
 
-# Codes that cannot be checked on a dump -> what they need.
-_NOT_IN_A_DUMP = {"U12": "robots.txt", "D04": "the time of the request", "D05": "what an index states"}
-# Codes that cannot be checked on files without a server -> what they need.
-_NOT_IN_FILES = {"F06": "headers", "F10": "headers", "D04": "the time of the request"}
-# Codes that cannot be checked on URLs without a sitemap.
-_SITEMAP_CODES = ("U06", "U07", "D03", "D07", "H03", "N01")
+def _needs(whats: Iterable[str]) -> dict[str, str]:
+    """The codes that need one of these -> which."""
+    return {code: what for what in whats for code in needing(what)}
 
 
 @attrs.define
@@ -230,16 +234,16 @@ class DumpItems:
         return {code: f"needs {what}, which the dump lacks" for code, what in (fetched | self._unknown()).items()}
 
     def _unknown(self) -> dict[str, str]:
-        return {code: needed for code, needed in _NOT_IN_A_DUMP.items() if code != "D05" or not self._has_refs}
+        return _needs(what for what in _NOT_IN_A_DUMP if what != _INDEX_DATES or not self._has_refs)
 
     def notes(self) -> Iterator[str]:
         """Sentences on what cannot be checked on this dump."""
         if not self._has_outcomes:
             yield f"{self.name} has no outcomes of documents: sitemaps were not checked, completeness unknown"
-        seen = ", ".join(code for code in BY_SHARE if self._findings.includes([code]))
+        seen = ", ".join(code for code in comparing("shares") if self._findings.includes([code]))
         if self._is_filtered and seen:
             yield f"{self.name} was made with a filter: {seen} compare only the URLs that it has"
-        checked = ", ".join(code for code in _SITEMAP_CODES if self._findings.includes([code]))
+        checked = ", ".join(code for code in needing("sitemaps") if self._findings.includes([code]))
         if self._unnamed and checked:
             yield f"{count_of(self._unnamed, 'URL')} of {self.name} without its sitemap: {checked} not checked there"
         needs = [f"{code} ({needed})" for code, needed in self._unknown().items() if self._findings.includes([code])]
@@ -402,10 +406,11 @@ def _files_notes(target: Target, findings: Findings) -> Iterator[str]:
     """Excludes the codes that files without a server lack; `read from public/; not checked there: F06 (headers), …`."""
     if target.local is None:
         return
-    needs = [f"{code} ({needed})" for code, needed in _NOT_IN_FILES.items() if findings.includes([code])]
+    needed = _needs(_NOT_IN_FILES)
+    needs = [f"{code} ({what})" for code, what in needed.items() if findings.includes([code])]
     place = "stdin" if target.local == STDIN else target.local
     yield f"read from {place}" + (f"; not checked there: {', '.join(needs)}" if needs else "")
-    findings.exclude({code: f"needs {what}, which files lack" for code, what in _NOT_IN_FILES.items()})
+    findings.exclude({code: f"needs {what}, which files lack" for code, what in needed.items()})
 
 
 def _unrecorded_notes(target: Target, outcomes: Iterable[Outcome]) -> Iterator[str]:

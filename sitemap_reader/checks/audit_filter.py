@@ -15,18 +15,12 @@ from ..model.errors import UsageError
 from ..model.messages import Keyword, Message
 from ..model.problems import CATALOGUE, Problem
 from ..model.records import UrlRecord
+from .rule_docs import comparing, needing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from .findings import Findings
-
-# Rules on what no sitemap lists, and on the newest lastmod of all: with filters they would report what is filtered out.
-WHOLE_SITE = ("D08", "C06", "X01", "X02")
-# Rules on several URLs or sitemaps: what they report is right, but they see only what matches.
-ACROSS_URLS = ("U06", "U07", "U11", "L03")
-# Rules on the shares of values in a sitemap.
-BY_SHARE = ("D03", "D07", "H03")
 
 
 @attrs.frozen
@@ -48,8 +42,8 @@ class AuditFilter:
 
     @property
     def unchecked(self) -> tuple[str, ...]:
-        """Codes that are not checked."""
-        return WHOLE_SITE if self.keywords else ()
+        """Codes that are not checked: with filters they would report what is filtered out."""
+        return needing("the whole site") if self.keywords else ()
 
     def validate(self, selected: Iterable[str]) -> None:
         """UsageError for selected codes, or beginnings of codes, all of which need the whole site."""
@@ -78,7 +72,8 @@ class AuditFilter:
         """What the report covers. `wanted` has the codes that count without filters, `unavailable` lack a source."""
         if not self.keywords:
             return
-        codes = (*ACROSS_URLS, *(BY_SHARE if self.selection != Selection() else ()))
+        # What these report is right, but they see only what matches.
+        codes = (*comparing("URLs"), *(comparing("shares") if self.selection != Selection() else ()))
         seen = ", ".join(sorted(code for code in codes if wanted.includes([code])))
         yield f"filtered by {'; '.join(self.names)}: only what matches was checked" + (
             f", and {seen} compare only the URLs that match" if seen else ""

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from .rule_docs import explain
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -103,16 +105,6 @@ def _log_choose(number: int, chosen: int) -> float:
 
 # --- what a check of URLs found ---
 
-# Code -> what URLs with it do, and the short name of the fault.
-FAULTS = {
-    "C01": ("answer 4xx or 5xx", "4xx or 5xx"),
-    "C02": ("redirect", "redirects"),
-    "C03": ("are noindex", "noindex"),
-    "C04": ("have another canonical URL", "other canonicals"),
-    "C07": ("are soft 404s", "soft 404s"),
-    "C08": ("do not respond", "no response"),
-}
-
 
 @attrs.frozen
 class FaultEstimate:
@@ -168,13 +160,13 @@ class UrlCheckSummary:
         none = [each for each in self.estimates if not each.found]
         lines = [self._line(each) for each in found]
         if none and self.checked:
-            names = ", ".join(f"{FAULTS[each.code][1]} ({each.code})" for each in none)
+            names = ", ".join(f"{explain(each.code).short_title} ({each.code})" for each in none)
             most = max(each.high for each in none)
             lines.append(f"none found{f', each at most {_percent(most)}%' if most else ''}: {names}")
         return lines
 
     def _line(self, each: FaultEstimate) -> str:
-        what = f"{FAULTS[each.code][0]} ({each.code})"
+        what = f"{explain(each.code).faulty_urls} ({each.code})"
         if each.low == each.high:
             return f"{_percent(each.share)}% of {self.urls:,} URLs: {each.urls:,} {what}"
         interval = f"{_percent(each.low)} to {_percent(each.high)}%"

@@ -19,6 +19,7 @@ from ..model.problems import CATALOGUE, Problem, Severity, report
 from ..model.url_batch import precision_of
 from ..parser.normalise.urls import comparable
 from .occurrences import Occurrence
+from .rule_docs import explain
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -45,15 +46,6 @@ IMPACTS = {
     "signal": "Wrong signals",
     "notice": "Notices",
 }
-# Problems of errors and warnings by what they cost, also to search engines, which have the limits of the protocol. The
-# others are wrong signals.
-_IMPACT_OF_CODE = {
-    **dict.fromkeys(("F01", "F02", "F04", "F05", "F07", "F08", "F11", "F12", "F13", "F14", "F15", "F17"), "unread"),
-    **dict.fromkeys(("F18", "S03", "S04", "S09", "S14", "S15", "S16", "S17", "X02"), "unread"),
-    **dict.fromkeys(("S01", "S11", "U01", "U02", "U04", "U05", "U15", "X01"), "lost"),
-}
-# Problems of these are in robots.txt, in what a server sent instead of a sitemap, or in the file compared with.
-_NOT_IN_SITEMAPS = ("F", "C06", "X01")
 
 
 @attrs.frozen
@@ -98,7 +90,7 @@ class Finding:
         if self.severity == "info":
             return "notice"
         is_repaired = self.code == "S01" and self.severity == "warning"
-        return "signal" if is_repaired else _IMPACT_OF_CODE.get(self.code, "signal")
+        return "signal" if is_repaired else explain(self.code).impact
 
     @property
     def occurrences(self) -> str:
@@ -108,7 +100,7 @@ class Finding:
 
     def documents_of(self, count: int) -> str:
         """`3 sitemaps`, or `3 documents` of a code that is not in sitemaps only."""
-        return count_of(count, "document" if self.code.startswith(_NOT_IN_SITEMAPS) else "sitemap")
+        return count_of(count, explain(self.code).found_in)
 
 
 class Findings:
@@ -451,7 +443,7 @@ def _path_at(loc: str) -> int:
 class Check:
     """Base class of audit rules: each method receives one kind of item, and reports problems to `findings`.
 
-    AuditRunner calls only the methods that a subclass overrides.
+    The runner makes those in the CHECKS of the modules, and calls only the methods that a subclass overrides.
     """
 
     codes: ClassVar[tuple[str, ...]]

@@ -20,6 +20,7 @@ import attrs
 from ..model.errors import UsageError
 from ..model.problems import CATALOGUE, Severity
 from ..serialize.dumps import DumpFile
+from .rule_docs import explain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -78,10 +79,6 @@ def with_url(message: str, url: str | None) -> str:
     return message if url is None or url in message else f"{url}: {message}"
 
 
-# Codes whose value changes from day to day while the fault is the same: a count, or the newest of some dates.
-_MOVING_VALUES = ("D", "N02", "X")
-
-
 class KnownFindings:
     """The findings of an earlier audit: a finding is known if one had the same code, URL and value.
 
@@ -116,7 +113,8 @@ def _key(code: str, url: Any, value: Any) -> int:
 
 def identity(code: str, url: Any, value: Any) -> tuple[str, Any, Any]:
     """What two occurrences of the same fault have in common, in different runs."""
-    return code, url, None if code.startswith(_MOVING_VALUES) else value or None
+    is_moving = code in CATALOGUE and explain(code).moving_value
+    return code, url, None if is_moving else value or None
 
 
 # --- a part of them ---

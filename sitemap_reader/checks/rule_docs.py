@@ -1,24 +1,20 @@
-"""Explanations of problem codes: rules.toml in, Explanations out, which print as text for a terminal.
-
-scripts/write_problem_docs writes docs/problems.md from the same explanations.
-"""
+"""The rows of the table of problem codes: model/codes.toml in, Explanations out, which print as text for a terminal."""
 
 from __future__ import annotations
 
 import tomllib
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
 from textwrap import fill, indent
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from ..model.errors import UsageError
-from ..model.problems import CATALOGUE, Severity
+from ..model.problems import CATALOGUE, CODES, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
 # The heading of Explanation.tool.
 TOOL = "With this tool"
@@ -44,19 +40,28 @@ class Explanation:
     """The explanation of a code: the rule in one sentence, why it matters, how to fix it, and the source of the rule.
 
     `why` begins with the consequence for the site; `tool` states what this library does, if it is not empty. Texts have
-    Markdown's backticks around code; `str()` is plain text.
+    Markdown's backticks around code; `str()` is plain text. The fields behind `examples` are columns for the audit and
+    the command line; the head of model/codes.toml describes them.
     """
 
     code: str
     severity: Severity
     title: str
-    reporters: tuple[str, ...]
+    reporters: tuple[str, ...] = attrs.field(converter=tuple)
     rule: str
     why: str
     fix: str
     source: str
     tool: str = ""
     examples: tuple[Example, ...] = ()
+    impact: str = "signal"
+    needs: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    compares: str = ""
+    found_in: str = "sitemap"
+    moving_value: bool = False
+    hint: str = ""
+    faulty_urls: str = ""
+    short_title: str = ""
 
     def __str__(self) -> str:
         return "\n\n".join(self._paragraphs())
@@ -132,23 +137,31 @@ def _instead(name: str) -> str:
 
 
 @cache
+def needing(what: str) -> tuple[str, ...]:
+    """The codes whose check needs it, in the order of the table."""
+    return tuple(code for code, row in _explanations().items() if what in row.needs)
+
+
+@cache
+def comparing(what: str) -> tuple[str, ...]:
+    """The codes whose check compares `URLs`, or `shares` of values, in the order of the table."""
+    return tuple(code for code, row in _explanations().items() if what == row.compares)
+
+
+@cache
 def _explanations() -> dict[str, Explanation]:
-    rules = tomllib.loads(files(__package__).joinpath("rules.toml").read_text("utf-8"))
-    return {code: _explanation(code, entry) for code, entry in rules.items()}
+    return {code: _explanation(code, row) for code, row in tomllib.loads(CODES.read_text("utf-8")).items()}
 
 
-def _explanation(code: str, entry: Mapping[str, Any]) -> Explanation:
-    rule = CATALOGUE[code]
+def _explanation(code: str, row: dict[str, Any]) -> Explanation:
+    examples = tuple(Example(**{**each, "snippet": each["snippet"].strip("\n")}) for each in row.pop("examples"))
     # The line breaks of the file are not those of the output.
-    texts = {key: " ".join(entry.get(key, "").split()) for key in ("rule", "why", "fix", "source", "tool")}
-    examples = tuple(
-        Example(**{**example, "snippet": example["snippet"].strip("\n")}) for example in entry.get("examples", ())
-    )
-    return Explanation(code, rule.severity, rule.title, tuple(entry["reporters"]), **texts, examples=examples)
+    texts = {name: " ".join(each.split()) for name, each in row.items() if isinstance(each, str)}
+    return Explanation(code, **{**row, **texts}, examples=examples)
 
 
 def plain(text: str) -> str:
-    """A text of rules.toml without the backticks of Markdown."""
+    """A text of the table without the backticks of Markdown."""
     return text.replace("`", "")
 
 

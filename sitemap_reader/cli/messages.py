@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 import click
 
+from ..checks.rule_docs import explain
 from ..client.progressbar import ProgressBar, duration_of
 from ..client.summary import count_of
 from ..client.targets import document_target, read_target_list
@@ -38,31 +39,6 @@ if TYPE_CHECKING:
 
 
 Named = TypeVar("Named", bound="str | Target")
-
-# What to do, by the problem code that ended a target; not used where the message itself says it.
-HINTS = {
-    "F01": "check the URL; `discover HOST` looks for the sitemaps of a site",
-    "F02": "--no-robots reads it anyway",
-    "F04": "check it in a browser, or try again later",
-    "F05": "give the sitemap itself; `discover HOST` looks for it",
-    "F07": "fetch it again, in case it was damaged on the way",
-    "F11": "check the URL, or fetch it again",
-    "F13": "--allow-private allows private addresses",
-    "F15": "--max-crawl-delay obeys up to 300 s",
-    "F17": "-A gives another User-Agent, --auth a login",
-    "F18": "try again later",
-    "S01": "fetch it again, in case it was damaged on the way",
-    "S09": "a DTD is not read: save the document without its DOCTYPE, and `parse` that",
-    "S11": "check that it is a sitemap: its entries have no URL",
-    "S14": "--max-depth reads deeper",
-    "S15": "give a sitemap, a feed or a list of URLs",
-    "S16": "raise the limit named there",
-    "S17": "attach the document to your report",
-    "U01": "give the URL of the document: `parse --url URL`",
-    "U02": "check that it is a sitemap: those list http and https URLs",
-    "U15": "check that it is a sitemap: its entries are not URLs",
-}
-
 
 # A host with a Crawl-delay is reported again once its remaining time is this many times what was reported.
 _FAR_LONGER = 4.0
@@ -242,7 +218,7 @@ def _is_complete_message(outcome: Outcome, sample: Problem) -> bool:
 
 def _with_hint(message: str, sample: Problem) -> str:
     """The message, followed by what to do."""
-    hint = sample.remedy or HINTS.get(sample.code)
+    hint = sample.remedy or explain(sample.code).hint
     return f"{message}; {hint}" if hint and not message.endswith(hint) else message
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import sitemap_reader as sr
-from sitemap_reader.checks.audit_filter import WHOLE_SITE
+from sitemap_reader.checks.rule_docs import needing
 
 if TYPE_CHECKING:
     from sitemap_reader import Report
@@ -121,7 +121,7 @@ def test_stale_site_and_vanished_urls_are_not_reported_of_a_part(tmp_path: Path)
     assert codes.isdisjoint({"D08", "X01"})
 
 
-@pytest.mark.parametrize("code", WHOLE_SITE)
+@pytest.mark.parametrize("code", needing("the whole site"))
 def test_selecting_a_rule_that_needs_the_whole_site_is_refused(tmp_path: Path, code: str) -> None:
     path = dump(tmp_path, url("/a"))
     sources = {"crawl": path, "baseline": path}

@@ -8,8 +8,8 @@ import pytest
 from cli_runs import SHOP, process, replay, run, urlset
 
 import sitemap_reader
-from sitemap_reader.checks.rule_docs import explain
-from sitemap_reader.cli.messages import HINTS, Console
+from sitemap_reader.checks.rule_docs import explain, explain_all
+from sitemap_reader.cli.messages import Console
 from sitemap_reader.model.errors import NothingReadable, printable
 from sitemap_reader.model.problems import CATALOGUE, Problem, report
 from sitemap_reader.model.records import Outcome
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 URL = "https://a.example/s.xml"
+HINTS = {doc.code: doc.hint for doc in explain_all("all") if doc.hint}
 
 
 def ended(
