@@ -29,14 +29,12 @@ from ..state.state import site_name
 from .audit_filter import AuditFilter
 from .baseline import BaselineCheck, open_baseline
 from .crawled import PAGE_CODES, CrawlCheck, UnchangedContentCheck
-from .documents import MissingValidators
 from .findings import SAMPLES, Findings
 from .occurrences import KnownFindings
 from .policy import parse_codes, read_policy
 from .rule_docs import comparing, needing
 from .runner import AuditRunner
 from .url_checks import UrlCheckOptions, UrlChecks, check_bar
-from .urls import DisallowedUrls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -485,13 +483,14 @@ def _audit_site(
     url_checks = compared_with.url_checks(findings, extra_checks)
     extra_checks += [] if url_checks is None else [url_checks]
     with batches(target, on_wait=check, **reading, **chosen.keywords) as stream:
-        extra_checks += [DisallowedUrls(stream.rules), MissingValidators(target.has_headers)]
         runner = AuditRunner(
             target.name,
             findings,
             as_of=request.as_of,
             fetched=fetched,
             extra_checks=extra_checks,
+            rules_of=stream.rules,
+            has_headers=target.has_headers,
             allowed_hosts=_named_hosts(target, reading),
             site=target.site,
         )
@@ -571,8 +570,8 @@ def audit_lines(numbered: Iterable[tuple[int, JsonObject]], name: str, request: 
         raise UsageError.of("{check_urls=} fetches the pages of a site, and {name} is a dump: give the site", name=name)
     chosen.validate_for_dump(name)
     notes = request.apply_filters()
-    extra_checks = [*compared_with.checks(findings, None), MissingValidators()]
-    runner = AuditRunner(name, findings, as_of=request.as_of, fetched=None, extra_checks=extra_checks)
+    extra_checks = [*compared_with.checks(findings, None)]
+    runner = AuditRunner(name, findings, as_of=request.as_of, extra_checks=extra_checks)
     dumped = DumpItems(name, findings, chosen)
     for batch in in_batches(dumped.items(numbered)):
         runner.add(batch)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..frontier.lastmod_trust import History
     from ..model.records import Outcome, Precision, SitemapRef, UrlRecord
     from ..statistics.facts import Fact
+    from .documents import CheckFactories
     from .findings import CheckedUrls, Findings, Place
 
 _YEAR = timedelta(days=365)
@@ -221,3 +222,10 @@ class EqualPriorities(PerSitemapCheck[Counter[float]]):
         if len(stats) == 1 and count >= _MIN_PRIORITIES:
             message = f"all {count:,} priorities are {next(iter(stats)):g}"
             findings.report("H03", message, sitemap=sitemap, field="priority")
+
+
+CHECKS: CheckFactories = (
+    lambda context: FutureDates(context.clock),
+    lambda context: StaleSite(context.now),
+    lambda _: EqualPriorities(),
+)

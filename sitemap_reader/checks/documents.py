@@ -1,6 +1,6 @@
 """Checks of whole sitemaps (F10, S06), and of URLs that are listed again or in two variants (U06, U07, U11).
 
-Also the base classes of checks that need whole sitemaps.
+Also what the checks of other modules build on: AuditContext, and base classes of checks that need whole sitemaps.
 
 Keeps the hash of each URL and the sitemap that listed it first: some 100 bytes a URL.
 """
@@ -19,8 +19,10 @@ from ..parser.normalise.urls import host, without_userinfo
 from .findings import Check, url_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable
+    from datetime import datetime
 
+    from ..frontier.robots_rules import Rules
     from ..model.records import Outcome, SitemapRef, UrlRecord
     from .findings import CheckedUrls, Findings, Location
 
@@ -112,10 +114,7 @@ class WholeSiteCheck(Check):
 
 
 class MissingValidators(Check):
-    """Sitemaps sent with neither ETag nor Last-Modified (F10).
-
-    `has_headers` returns whether the headers that came for a URL are known.
-    """
+    """Sitemaps sent with neither ETag nor Last-Modified (F10)."""
 
     codes = ("F10",)
 
@@ -342,3 +341,33 @@ def _how_they_differ(one: str, other: str) -> str:
     if host(f"{one}/") != host(f"{other}/"):
         kinds.append("www and the bare host")
     return ", ".join(kinds)
+
+
+# --- what checks are made of ---
+
+
+@attrs.frozen
+class AuditContext:
+    """What checks may use beside the items that they receive.
+
+    Ages are computed from `now`; the `clock` goes on while a site is read. `listings` has seen each batch before other
+    checks. `rules_of` returns the rules of a URL's host, None while unknown; it is None for a dump. `has_headers`
+    returns whether the headers that came for a URL are known. Private addresses in `allowed_hosts` are not reported.
+    """
+
+    now: datetime
+    clock: Callable[[], datetime]
+    listings: DuplicateUrls
+    rules_of: Callable[[str], Rules | None] | None
+    has_headers: Callable[[str], bool]
+    allowed_hosts: Container[str]
+
+
+# The audit rules of a module: functions that make a check; None where it has nothing to check with.
+CheckFactories = tuple["Callable[[AuditContext], Check | None]", ...]
+
+CHECKS: CheckFactories = (
+    lambda context: UrlVariants(context.listings),
+    lambda _: EmptySitemaps(),
+    lambda context: MissingValidators(context.has_headers),
+)

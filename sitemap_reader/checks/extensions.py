@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from ..model.records import Alternate, News, Outcome, UrlRecord, Video
-    from .documents import DuplicateUrls
+    from .documents import CheckFactories, DuplicateUrls
     from .findings import Findings, Place
 
 
@@ -480,3 +480,13 @@ class Images(Check):
         if count > MAX_IMAGES:
             message = f"{record.loc}: {count:,} images; Google reads {MAX_IMAGES:,}"
             findings.report("I01", message, **_place(record), field="image:image")
+
+
+CHECKS: CheckFactories = (
+    lambda _: HreflangAttributes(),
+    lambda context: HreflangReturnTags(context.listings),
+    lambda context: NewsItems(context.now),
+    lambda _: NewsCount(),
+    lambda _: Videos(),
+    lambda _: Images(),
+)

@@ -23,21 +23,22 @@ from ..model.records import Outcome, SitemapRef
 from ..model.url_batch import UrlBatch
 from ..parser.content.sniff import SITEMAP_FORMATS, Format
 from ..statistics.facts import Fact, TopCounts, facts, share
-from .dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
-from .documents import DuplicateUrls, EmptySitemaps, UrlVariants
-from .extensions import HreflangAttributes, HreflangReturnTags, Images, NewsCount, NewsItems, Videos
+from . import dates, documents, extensions, urls
+from .dates import SitemapLastmods
+from .documents import AuditContext, DuplicateUrls
 from .findings import Check, CheckedUrls
 from .report import Report
-from .urls import NonPageFiles, PrivateHosts, SessionParameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
     from ..client.sitemap_tree import TreeRow
+    from ..frontier.robots_rules import Rules
     from ..model.url_batch import BatchItem
     from .findings import Findings
 
 
+CHECKS = (*documents.CHECKS, *dates.CHECKS, *extensions.CHECKS, *urls.CHECKS)
 _MAX_SECTIONS = 15
 # The first folder of a path; its last segment is the page, not a folder.
 _SECTION = re.compile(r"^[a-z]+://[^/\n]*(/(?:[^/?#\n]*/(?=[^/?#\n]))?)", re.MULTILINE)
@@ -96,7 +97,7 @@ class AuditRunner:
     """Runs all checks over what add() receives; report() then returns the Report.
 
     Ages are computed from `as_of`, or else from `fetched()`, the time of the fetch; None if it is unknown.
-    `extra_checks` need more than the site's sitemaps. Private addresses in `allowed_hosts` are not reported. `site` is
+    `extra_checks` need more than an AuditContext, of which `rules_of`, `has_headers` and `allowed_hosts` are. `site` is
     that of the Report.
     """
 
@@ -108,6 +109,8 @@ class AuditRunner:
         as_of: datetime | None = None,
         fetched: Callable[[], datetime] | None = None,
         extra_checks: Sequence[Check] = (),
+        rules_of: Callable[[str], Rules | None] | None = None,
+        has_headers: Callable[[str], bool] = lambda url: True,
         allowed_hosts: Container[str] = (),
         site: str | None = None,
     ) -> None:
@@ -125,25 +128,10 @@ class AuditRunner:
         self._overview = SiteOverview()
         self._listed = DuplicateUrls()
         self._lastmods = SitemapLastmods(fetched, as_of or (None if fetched else now))
-        checks = [
-            SessionParameters(),
-            NonPageFiles(),
-            PrivateHosts(allowed_hosts),
-            UrlVariants(self._listed),
-            FutureDates(clock),
-            StaleSite(now),
-            EqualPriorities(),
-            EmptySitemaps(),
-            HreflangAttributes(),
-            HreflangReturnTags(self._listed),
-            NewsItems(now),
-            NewsCount(),
-            Videos(),
-            Images(),
-            *extra_checks,
-        ]
+        context = AuditContext(now, clock, self._listed, rules_of, has_headers, allowed_hosts)
+        checks = [*(make(context) for make in CHECKS), *extra_checks]
         always = [self._overview, self._listed, self._lastmods]
-        self._checks = [*always, *(check for check in checks if findings.includes(check.codes))]
+        self._checks = [*always, *(each for each in checks if each is not None and findings.includes(each.codes))]
         self._url_checks, self._record_checks, self._ref_checks, self._outcome_checks = (
             _overriding(self._checks, name) for name in ("on_urls", "on_record", "on_ref", "on_outcome")
         )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Sequence
 
     from ..frontier.robots_rules import Rules
+    from .documents import CheckFactories
     from .findings import CheckedUrls, Findings, Location
 
 
@@ -256,3 +257,11 @@ class DisallowedUrls(Check):
 def _check(host: _HostRules, at: Location, findings: Findings) -> None:
     if host.disallows(at["raw"]):
         findings.report("U12", f"robots.txt forbids {at['raw']}", **at)
+
+
+CHECKS: CheckFactories = (
+    lambda _: SessionParameters(),
+    lambda _: NonPageFiles(),
+    lambda context: PrivateHosts(context.allowed_hosts),
+    lambda context: None if context.rules_of is None else DisallowedUrls(context.rules_of),
+)

@@ -14,8 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sitemap_reader.checks.audit  # noqa: F401 - imports every check
+from sitemap_reader.checks.baseline import BaselineCheck
+from sitemap_reader.checks.crawled import CrawlCheck, UnchangedContentCheck
 from sitemap_reader.checks.dates import EqualPriorities, FutureDates, SitemapLastmods, StaleSite
-from sitemap_reader.checks.documents import DuplicateUrls, EmptySitemaps, MissingValidators, UrlVariants
+from sitemap_reader.checks.documents import (
+    AuditContext,
+    DuplicateUrls,
+    EmptySitemaps,
+    MissingValidators,
+    UrlVariants,
+)
 from sitemap_reader.checks.extensions import (
     LANGUAGES,
     REGIONS,
@@ -30,7 +38,7 @@ from sitemap_reader.checks.extensions import (
     is_publication_language,
 )
 from sitemap_reader.checks.findings import Check, CheckedUrls, Findings, url_key
-from sitemap_reader.checks.runner import SiteOverview
+from sitemap_reader.checks.runner import CHECKS, SiteOverview
 from sitemap_reader.checks.url_checks import UrlChecks
 from sitemap_reader.checks.urls import ASSETS, DisallowedUrls, NonPageFiles, PrivateHosts, SessionParameters
 from sitemap_reader.frontier.robots_rules import parse_rules
@@ -917,3 +925,10 @@ def test_codes_of_checks_are_in_the_catalogue() -> None:
     assert {*UrlChecks.codes} < {*codes}
     assert len(codes) == len({*codes}) > 0
     assert {*codes} <= {*CATALOGUE}
+
+
+def test_every_check_of_the_sitemaps_alone_is_in_a_table_of_checks() -> None:
+    context = AuditContext(NOW, lambda: NOW, DuplicateUrls(), lambda url: None, lambda url: True, ())
+    always = {DuplicateUrls, SitemapLastmods, SiteOverview}
+    of_sources = {BaselineCheck, CrawlCheck, UnchangedContentCheck, UrlChecks}
+    assert {*check_classes(Check)} - {type(make(context)) for make in CHECKS} == always | of_sources
