@@ -77,7 +77,7 @@ class ComparisonSources:
             )
         if self.check_urls is None and self.save_checks is not None:
             raise UsageError.of("{save_checks=} keeps what {check_urls=} finds: give {check_urls=} too")
-        needs = {code: what for codes, what in self._unavailable() for code in codes}
+        needs = self.unavailable
         for beginning in selected:
             meant = [code for code in CATALOGUE if code.startswith(beginning)]
             if needs.keys() >= {*meant}:
@@ -85,12 +85,8 @@ class ComparisonSources:
                 raise UsageError.of("{beginning} needs {sources}", beginning=beginning, sources=sources)
 
     @property
-    def unavailable(self) -> frozenset[str]:
-        """Codes that cannot be checked without another source."""
-        return frozenset(code for codes, _ in self._unavailable() for code in codes)
-
-    def _unavailable(self) -> list[tuple[tuple[str, ...], str]]:
-        """Codes that cannot be checked, with the source that they need."""
+    def unavailable(self) -> dict[str, str]:
+        """Codes that cannot be checked -> the source that they need."""
         pages = self.crawl if self.check_urls is None else self.check_urls
         given = {
             "pages": pages,
@@ -98,11 +94,12 @@ class ComparisonSources:
             "a baseline": self._baseline_source,
             "two crawls": self.baseline_crawl,
         }
-        return [(needing(name), _SOURCES[name]) for name, source in given.items() if source is None]
+        missing = _needs(name for name, source in given.items() if source is None)
+        return {code: _SOURCES[name] for code, name in missing.items()}
 
     def rules(self, findings: Findings, unchecked: Mapping[str, str] | None = None) -> dict[str, str]:
         """Report.rules: the selected codes -> why one was not checked; `unchecked` has further reasons."""
-        reasons = {code: f"needs {what}" for codes, what in self._unavailable() for code in codes}
+        reasons = {code: f"needs {what}" for code, what in self.unavailable.items()}
         reasons |= {**(unchecked or {}), **findings.excluded}
         selected = [code for code in CATALOGUE if findings.includes([code]) or code in findings.excluded]
         return {code: reasons.get(code, "") for code in selected}

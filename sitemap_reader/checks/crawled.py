@@ -351,7 +351,6 @@ class UnchangedContentCheck(Check):
         return cls(lastmods, (before.name, now.name), notes)
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        """Checks the lastmods of pages with the same content."""
         for index in compress(count(), map(self._before.__contains__, batch.keys)):
             lastmod = batch.lastmods[index]
             if lastmod is None:

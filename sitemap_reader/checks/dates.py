@@ -48,7 +48,6 @@ class FutureDates(Check):
                 _report_future((lastmod, precision), {"sitemap": batch.sitemap, "line": line, "url": loc}, findings)
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
-        """Checks the lastmod that an index states."""
         if ref.lastmod is not None and is_future(ref.lastmod, ref.lastmod_precision, self._clock()):
             place: Place = {"sitemap": ref.sitemap, "line": ref.line, "url": ref.loc}
             _report_future((ref.lastmod, ref.lastmod_precision), place, findings)
@@ -76,15 +75,11 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
     codes = ("D03", "D04", "D05", "D07")
 
     def __init__(self, clock: Callable[[], datetime] | None, as_of: datetime | None = None) -> None:
-        super().__init__()
+        super().__init__(_LastmodStats)
         self._clock = clock
         self._as_of = None if as_of is None else as_of.timestamp()
         self._refs: dict[str, tuple[SitemapRef, datetime | None]] = {}
         self.histories: dict[str, History] = {}  # by sitemap
-
-    def new_stats(self) -> _LastmodStats:
-        """Empty statistics."""
-        return _LastmodStats()
 
     def on_ref(self, ref: SitemapRef, findings: Findings) -> None:
         """Remembers the lastmod that an index states, and when it was read; of several the first."""
@@ -92,13 +87,12 @@ class SitemapLastmods(PerSitemapCheck[_LastmodStats]):
             self._refs.setdefault(ref.loc, (ref, self._clock and self._clock()))
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        """Counts lastmods."""
-        self.stats_of(batch.sitemap).evidence.add(*batch.dates, self._clock and self._clock().timestamp())
+        self.stats[batch.sitemap].evidence.add(*batch.dates, self._clock and self._clock().timestamp())
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
         """Remembers sitemaps with news, to which D03 and D07 do not apply."""
         if record.news is not None and record.sitemap is not None:
-            self.stats_of(record.sitemap).has_news = True
+            self.stats[record.sitemap].has_news = True
 
     def check_sitemap(self, sitemap: str, stats: _LastmodStats, outcome: Outcome | None, findings: Findings) -> None:
         """Reports the findings of the history, and an index that is behind."""
@@ -206,18 +200,15 @@ class EqualPriorities(PerSitemapCheck[Counter[float]]):
 
     codes = ("H03",)
 
-    def new_stats(self) -> Counter[float]:
-        """Empty statistics."""
-        return Counter()
+    def __init__(self) -> None:
+        super().__init__(Counter)
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        """Counts priorities."""
-        stats = self.stats_of(batch.sitemap)
+        stats = self.stats[batch.sitemap]
         stats.update(batch.priorities)  # type: ignore[arg-type]
         del stats[None]
 
     def check_sitemap(self, sitemap: str, stats: Counter[float], outcome: Outcome | None, findings: Findings) -> None:
-        """Reports 10 or more equal priorities."""
         count = stats.total()
         if len(stats) == 1 and count >= _MIN_PRIORITIES:
             message = f"all {count:,} priorities are {next(iter(stats)):g}"

@@ -8,6 +8,7 @@ Keeps the hash of each URL and the sitemap that listed it first: some 100 bytes 
 from __future__ import annotations
 
 from array import array
+from collections import defaultdict
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import attrs
@@ -38,35 +39,23 @@ class PerSitemapCheck(Check, Generic[Stats]):
 
     is_by_sitemap = True
 
-    def __init__(self) -> None:
-        self._stats: dict[str, Stats] = {}
-
-    def new_stats(self) -> Stats:
-        """Empty statistics."""
-        raise NotImplementedError
+    def __init__(self, new_stats: Callable[[], Stats]) -> None:
+        self.stats: defaultdict[str, Stats] = defaultdict(new_stats)
 
     def check_sitemap(self, sitemap: str, stats: Stats, outcome: Outcome | None, findings: Findings) -> None:
         """Called with the statistics of a completed sitemap; `outcome` is None if the dump has none."""
         raise NotImplementedError
 
-    def stats_of(self, sitemap: str) -> Stats:
-        """The statistics of a sitemap so far."""
-        stats = self._stats.get(sitemap)
-        if stats is None:
-            stats = self._stats[sitemap] = self.new_stats()
-        return stats
-
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
-        """The end of a sitemap."""
-        stats = self._stats.pop(outcome.url or "", None)
+        stats = self.stats.pop(outcome.url or "", None)
         if stats is not None:
             self.check_sitemap(outcome.url or "", stats, outcome, findings)
 
     def on_end(self, findings: Findings) -> None:
         """Checks the sitemaps without an outcome."""
-        for sitemap, stats in self._stats.items():
+        for sitemap, stats in self.stats.items():
             self.check_sitemap(sitemap, stats, None, findings)
-        self._stats.clear()
+        self.stats.clear()
 
 
 INCOMPLETE = "not all sitemaps were read completely"
@@ -122,7 +111,6 @@ class MissingValidators(Check):
         self._has_headers = has_headers
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
-        """Checks the headers of a sitemap that was fetched."""
         is_sitemap = outcome.status == 200 and outcome.format in SITEMAP_FORMATS and not outcome.not_modified
         has_validator = outcome.etag or outcome.last_modified
         if is_sitemap and not has_validator and self._has_headers(outcome.final_url or outcome.url or ""):
@@ -136,7 +124,6 @@ class EmptySitemaps(Check):
     codes = ("S06",)
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
-        """Checks sitemaps whose body was read."""
         is_sitemap = outcome.format in SITEMAP_FORMATS and outcome.bytes_decoded and not outcome.not_modified
         is_known = outcome.complete or outcome.entries  # else reading stopped before the first entry
         is_filtered = has_filter_drops(outcome)  # a filtered dump
@@ -244,12 +231,10 @@ class DuplicateUrls(Check):
             shared.places.append(at)
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        """Remembers news sitemaps."""
         if record.news is not None and record.sitemap is not None:
             self._news_and_feeds.add(record.sitemap)
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
-        """Remembers feeds."""
         self._open.pop(outcome.url or "", None)
         if outcome.format in FEEDS:
             self._news_and_feeds.add(outcome.url or "")

@@ -184,7 +184,6 @@ class HreflangAttributes(Check):
         ] = {}  # by code; cleared at 1,000, as a hostile site may have any number
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        """Checks the alternates of a record."""
         for code, message, field, raw in _certain(self._faults(record), record):
             findings.report(code, message, **_place(record), field=field, raw=raw)
 
@@ -378,24 +377,21 @@ _REQUIRED_OF_VIDEOS = ("thumbnail_loc", "title", "description")
 _CHINESE = frozenset({"zh-cn", "zh-tw"})
 
 
-class NewsCount(PerSitemapCheck[list[int]]):
+class NewsCount(PerSitemapCheck[int]):
     """Sitemaps with over 1,000 news items (N01)."""
 
     codes = ("N01",)
 
-    def new_stats(self) -> list[int]:
-        """A count of zero."""
-        return [0]
+    def __init__(self) -> None:
+        super().__init__(int)
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        """Counts news items."""
         if record.news is not None:
-            self.stats_of(record.sitemap or "")[0] += 1
+            self.stats[record.sitemap or ""] += 1
 
-    def check_sitemap(self, sitemap: str, stats: list[int], outcome: Outcome | None, findings: Findings) -> None:
-        """Checks the count."""
-        if stats[0] > MAX_NEWS:
-            findings.report("N01", f"{stats[0]:,} news items; Google reads {MAX_NEWS:,}", sitemap=sitemap)
+    def check_sitemap(self, sitemap: str, stats: int, outcome: Outcome | None, findings: Findings) -> None:
+        if stats > MAX_NEWS:
+            findings.report("N01", f"{stats:,} news items; Google reads {MAX_NEWS:,}", sitemap=sitemap)
 
 
 class NewsItems(Check):
@@ -407,7 +403,6 @@ class NewsItems(Check):
         self._now = now
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        """Checks the news item of a record."""
         if record.news is None:
             return
         faults = (*_missing_of_news(record.news, record), *self._faults(record.news))
@@ -448,7 +443,6 @@ class Videos(Check):
     codes = ("V01", "V02", "V03", "V04")
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        """Checks the videos of a page."""
         for video in record.videos:
             for code, field, detail in _certain(_video_faults(video, record.loc), record):
                 message = f"{record.loc}: {detail}"
@@ -475,7 +469,6 @@ class Images(Check):
     codes = ("I01",)
 
     def on_record(self, record: UrlRecord, findings: Findings) -> None:
-        """Counts the images of a page."""
         count = len(record.images)
         if count > MAX_IMAGES:
             message = f"{record.loc}: {count:,} images; Google reads {MAX_IMAGES:,}"

@@ -69,7 +69,6 @@ class SiteOverview(Check):
         self._formats: Counter[str] = Counter()
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        """Counts URLs."""
         self._urls += len(batch.locs)
         self._dated += len(batch.dated)
         self._months.update(map(_month, batch.dated))
@@ -77,7 +76,6 @@ class SiteOverview(Check):
             self._sections.add(section, count)
 
     def on_outcome(self, outcome: Outcome, findings: Findings) -> None:
-        """Counts sitemaps."""
         if outcome.format in SITEMAP_FORMATS:
             self._formats[outcome.format] += 1
 

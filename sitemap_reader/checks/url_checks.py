@@ -193,7 +193,6 @@ class UrlChecks(Check):
         self._is_stopped = True
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        """Offers the URLs to the sample."""
         self._sample.add(batch.sitemap, batch.locs, batch.keys, batch.lines)
 
     def run(

@@ -54,7 +54,6 @@ class SessionParameters(Check):
     codes = ("U09",)
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        """Searches the parameters."""
         if "?" not in batch.text and ";" not in batch.text:
             return
         for index, loc in enumerate(batch.locs):
@@ -68,7 +67,6 @@ class NonPageFiles(Check):
     codes = ("U13",)
 
     def on_urls(self, batch: CheckedUrls, findings: Findings) -> None:
-        """Checks the extensions of the paths."""
         if ASSETS.isdisjoint(map(str.lower, {*_ENDINGS.findall(batch.text)})):
             return
         for index, match in enumerate(map(_ASSET.match, batch.locs)):
