@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gzip
 import json
-from contextlib import asynccontextmanager, contextmanager
+from collections import Counter
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
@@ -19,7 +20,7 @@ import sitemap_reader as sr
 from sitemap_reader.fetch import Response
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
     from pathlib import Path
 
     from click.testing import Result
@@ -82,24 +83,43 @@ class Site:
     """Pages by path or URL, and a Fetcher of them; `requests` has the requested URLs, `headers` what each sent.
 
     A page is a body, (status, headers, body), or an error to raise; a list of pages is sent in turn, the last one from
-    then on; a function gets the headers of the request (names in lower case) and returns a page.
+    then on; a function gets the headers of the request (names in lower case) and returns a page. `pages` may also be a
+    function that returns the page of a URL. A body may be chunks, and an error among them is raised there; `taken` has
+    the number of bytes read of each URL.
     """
 
-    pages: dict[str, Any] = attrs.field(factory=dict)
+    pages: Any = attrs.field(factory=dict)
     origin: str = HOST
     requests: list[str] = attrs.field(factory=list)
     headers: list[dict[str, str]] = attrs.field(factory=list)
+    taken: Counter[str] = attrs.field(factory=Counter)
 
     @asynccontextmanager
     async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
         self.requests.append(url)
         self.headers.append({name.lower(): value for name, value in headers.items()})
         status, fields, body = self.answer(url, self.headers[-1])
-        yield Response(status, fields, _chunks(body), url)
+        async with aclosing(self._chunks(url, body)) as chunks:
+            yield Response(status, fields, chunks, url)
 
-    def answer(self, url: str, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
+    @property
+    def documents(self) -> list[str]:
+        """The requested URLs without those of robots.txt."""
+        return [url for url in self.requests if not url.endswith("/robots.txt")]
+
+    async def _chunks(self, url: str, body: Any) -> AsyncGenerator[bytes, None]:
+        for chunk in pieces(body, CHUNK) if isinstance(body, bytes) else body:
+            if isinstance(chunk, BaseException):
+                raise chunk
+            self.taken[url] += len(chunk)
+            yield chunk
+
+    def answer(self, url: str, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], Any]:
         """The status, headers and body of a URL's next response."""
-        page = self.pages.get(url.removeprefix(self.origin) or "/", self.pages.get(url, NOT_FOUND))
+        if callable(self.pages):
+            page = self.pages(url)
+        else:
+            page = self.pages.get(url.removeprefix(self.origin) or "/", self.pages.get(url, NOT_FOUND))
         if isinstance(page, list):
             page = page.pop(0) if len(page) > 1 else page[0]
         if callable(page):
@@ -125,11 +145,6 @@ class Site:
         return folder
 
 
-async def _chunks(body: bytes) -> AsyncIterator[bytes]:
-    for start in range(0, len(body), CHUNK):
-        yield body[start : start + CHUNK]
-
-
 @contextmanager
 def serve(site: Site) -> Iterator[SiteServer]:
     """Serves a site on loopback; its origin becomes the server's in all bodies and header values."""
@@ -144,12 +159,10 @@ def serve(site: Site) -> Iterator[SiteServer]:
 
 
 @attrs.frozen
-class Reading:
-    """All that a reader gave, in order; `stream` has the summary, `error` what ended it."""
+class Items:
+    """Records, problems and outcomes in the order in which they came."""
 
-    stream: sr.Stream[sr.UrlRecord]
     items: list[sr.Item]
-    error: sr.SitemapReaderError | None
 
     def of(self, kind: type[T]) -> list[T]:
         return [item for item in self.items if isinstance(item, kind)]
@@ -162,8 +175,21 @@ class Reading:
     def codes(self) -> list[str]:
         return [problem.code for problem in self.of(sr.Problem)]
 
-    def messages(self, code: str) -> list[str]:
-        return [problem.message for problem in self.of(sr.Problem) if problem.code == code]
+    def messages(self, code: str = "") -> list[str]:
+        return [problem.message for problem in self.of(sr.Problem) if code in ("", problem.code)]
+
+    def outcome(self, url: str | None = None) -> sr.Outcome:
+        """The only outcome, or that of a URL."""
+        (found,) = [each for each in self.of(sr.Outcome) if url in (None, each.url)]
+        return found
+
+
+@attrs.frozen
+class Reading(Items):
+    """All that a reader gave, in order; `stream` has the summary, `error` what ended it."""
+
+    stream: sr.Stream[sr.UrlRecord]
+    error: sr.SitemapReaderError | None
 
 
 def read(site: Site, target: str = "", **options: Any) -> Reading:
@@ -177,7 +203,7 @@ def read(site: Site, target: str = "", **options: Any) -> Reading:
                 items.append(url)  # not extend(): on_item adds to the list meanwhile
         except NOTHING as exc:
             error = exc
-    return Reading(stream, items, error)
+    return Reading(items, stream, error)
 
 
 def dump(file: Path, *lines: Mapping[str, Any] | sr.UrlRecord | sr.Problem | sr.Outcome) -> Path:
@@ -201,3 +227,43 @@ def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     return result
+
+
+def pieces(body: bytes, size: int = 0) -> list[bytes]:
+    """The body in pieces of so many bytes; 0: in one."""
+    return [body[at : at + size] for at in range(0, len(body), size)] if size else [body]
+
+
+@attrs.frozen
+class Parsing(Items):
+    """The items of one document, and its outcome as the last one; `parser` has ended."""
+
+    parser: sr.SitemapParser
+
+
+def parse(body: bytes | str, size: int = 0, *, scans: bool = True, **options: Any) -> Parsing:
+    """Parses a document in pieces of so many bytes; `scans=False`: expat reads each entry, which gives the same."""
+    parser = sr.SitemapParser(**options, _scans=scans)
+    items: list[sr.Item] = []
+    for piece in pieces(body.encode() if isinstance(body, str) else body, size):
+        items += parser.feed(piece)
+        if parser.stopped:
+            break
+    items += parser.close()
+    return Parsing([*items, parser.outcome], parser)
+
+
+# Codes about the bytes taken, not about what was read.
+OF_BYTES = frozenset({"S07", "F07", "F08"})
+
+
+def without_bytes_taken(items: list[sr.Item]) -> list[sr.Item]:
+    """The items of a document without what depends on its pieces where reading stopped early."""
+    *found, outcome = items
+    assert isinstance(outcome, sr.Outcome)
+    if outcome.complete:
+        return items
+    reported = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
+    samples = tuple(problem for problem in outcome.samples if problem.code not in OF_BYTES)
+    outcome = attrs.evolve(outcome, bytes_wire=0, bytes_decoded=0, sha256=None, problems=reported, samples=samples)
+    return [*(item for item in found if not (isinstance(item, sr.Problem) and item.code in OF_BYTES)), outcome]
