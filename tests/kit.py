@@ -82,10 +82,10 @@ def xml(body: bytes) -> tuple[int, dict[str, str], bytes]:
 class Site:
     """Pages by path or URL, and a Fetcher of them; `requests` has the requested URLs, `headers` what each sent.
 
-    A page is a body, (status, headers, body), or an error to raise; a list of pages is sent in turn, the last one from
-    then on; a function gets the headers of the request (names in lower case) and returns a page. `pages` may also be a
-    function that returns the page of a URL. A body may be chunks, and an error among them is raised there; `taken` has
-    the number of bytes read of each URL.
+    A page is a body, a status, (status, headers, body), or an error to raise; a list of pages is sent in turn, the last
+    one from then on; a function gets the headers of the request (names in lower case) and returns a page. `pages` may
+    also be a function that returns the page of a URL. A body may be chunks, and an error among them is raised there;
+    `taken` has the number of bytes read of each URL.
     """
 
     pages: Any = attrs.field(factory=dict)
@@ -126,6 +126,8 @@ class Site:
             page = page(headers)
         if isinstance(page, BaseException):
             raise page
+        if isinstance(page, int):
+            page = page, {}, b""
         status, fields, body = page if isinstance(page, tuple) else (200, {}, page)
         return status, fields, body.encode() if isinstance(body, str) else body
 

@@ -438,12 +438,8 @@ async def sent_until_refused(head: bytes, block: bytes, *, guarded: bool = True,
 
 @pytest.mark.parametrize(
     ("head", "block", "guarded"),
-    [
-        (b"", HINTS, True),
-        (CHUNKED, EXTENSION, True),
-        (CHUNKED, EXTENSION, False),
-        (CHUNKED + b"3\r\nabc\r\n0\r\n", TRAILER, True),
-    ],
+    [(b"", HINTS, True), (CHUNKED, EXTENSION, True), (CHUNKED, EXTENSION, False),
+     (CHUNKED + b"3\r\nabc\r\n0\r\n", TRAILER, True)],
     ids=["1xx responses", "chunk extensions", "with another connector", "trailers"],
 )
 def test_bytes_beside_the_body_have_a_limit(head, block, guarded):
@@ -582,17 +578,9 @@ def test_name_that_does_not_resolve(monkeypatch, number, message, transient):
     assert (str(error), error.code, error.transient) == (message, "F04", transient)
 
 
-UNUSABLE = [
-    "http:///x",
-    "http://127.0.0.1:99999/",
-    "http://[::1/",
-    "http://127.0.0.1/a b",
-    "http://127.0.0.1/a\r\nX: y",
-    "http://127.0.0.1/é",
-    f"http://{'a' * 70}.example/",
-    "http://..example/",
-    "http://2130706433:1/",
-]
+UNUSABLE = ["http:///x", "http://127.0.0.1:99999/", "http://[::1/", "http://127.0.0.1/a b",
+            "http://127.0.0.1/a\r\nX: y", "http://127.0.0.1/é", f"http://{'a' * 70}.example/", "http://..example/",
+            "http://2130706433:1/"]
 
 
 @pytest.mark.parametrize("url", UNUSABLE)
@@ -667,23 +655,9 @@ def test_tls_to_a_server_without_it():
 
 # --- addresses --------------------------------------------------------------------------------------------------
 
-PRIVATE_HOSTS = [
-    "127.0.0.1",
-    "localhost",
-    "LOCALHOST.",
-    "a.localhost",
-    "[::1]",
-    "[::ffff:127.0.0.1]",
-    "[::127.0.0.1]",
-    "[fe80::1%251]",
-    "0x7f000001",
-    "2130706433",
-    "127.1",
-    "0.0.0.0",
-    "169.254.169.254",
-    "user@127.0.0.1",
-    "example.com@127.0.0.1",
-]
+PRIVATE_HOSTS = ["127.0.0.1", "localhost", "LOCALHOST.", "a.localhost", "[::1]", "[::ffff:127.0.0.1]", "[::127.0.0.1]",
+                 "[fe80::1%251]", "0x7f000001", "2130706433", "127.1", "0.0.0.0", "169.254.169.254", "user@127.0.0.1",
+                 "example.com@127.0.0.1"]
 
 
 @pytest.mark.parametrize("host", PRIVATE_HOSTS)
@@ -756,9 +730,8 @@ def test_proxy_that_is_down_is_named():
     assert str(error) == f"shop.example: {message}"
 
 
-@pytest.mark.parametrize(
-    ("status", "remedy"), [(407, "; check the user and the password of the proxy (--proxy)"), (403, "")]
-)
+@pytest.mark.parametrize(("status", "remedy"),
+                         [(407, "; check the user and the password of the proxy (--proxy)"), (403, "")])
 def test_proxy_that_refuses_to_connect_is_reported_with_advice(status, remedy):
     async def run():
         async with serving(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status) as server:

@@ -80,16 +80,9 @@ def test_only_http_urls_have_a_path(url):
     assert caught.value.code == "U02"
 
 
-LONG_URLS = [
-    "http://e.com/" + "a" * 5_000,
-    "http://e.com/" + "a" * 5_000 + "b",
-    "http://e.com/x?" + "é" * 3_000,
-    "http://e.com/" + "a/" * 2_000,
-    "http://e.com/" + "a/" * 2_000 + "b",
-    "http://" + "h" * 400 + ".example/a",
-    "http://e.com/" + "a" * 200,
-    "http://e.com/" + "a" * 201,
-]
+LONG_URLS = ["http://e.com/" + "a" * 5_000, "http://e.com/" + "a" * 5_000 + "b", "http://e.com/x?" + "é" * 3_000,
+             "http://e.com/" + "a/" * 2_000, "http://e.com/" + "a/" * 2_000 + "b", "http://" + "h" * 400 + ".example/a",
+             "http://e.com/" + "a" * 200, "http://e.com/" + "a" * 201]
 
 
 def test_long_urls_are_recorded_under_a_hash(tmp_path):
@@ -125,14 +118,8 @@ def test_different_urls_have_different_paths_within_the_folder(one, other):
 
 # --- round trips ---------------------------------------------------------------------------------------------
 
-HEADERS = {
-    "content-type": "text/xml; charset=utf-8",
-    "content-encoding": "gzip",
-    "location": "/b:c",
-    "etag": 'W/"1: 2"',
-    "last-modified": "Wed, 03 Jun 2014 10:30:00 GMT",
-    "retry-after": "120",
-}
+HEADERS = {"content-type": "text/xml; charset=utf-8", "content-encoding": "gzip", "location": "/b:c",
+           "etag": 'W/"1: 2"', "last-modified": "Wed, 03 Jun 2014 10:30:00 GMT", "retry-after": "120"}
 
 ANSWERS = [
     Answer(chunks=(b"<urlset/>",)),
@@ -377,15 +364,9 @@ def test_seed_is_the_first_site_where_none_is_given(tmp_path):
     assert read_recording(tmp_path)[0] == ("https://shop.example/",)
 
 
-BAD_SEEDS = [
-    (None, r"was not written with record= \(no site\.toml\)"),
-    ("seeds = [", "cannot be read"),
-    ("\udcff", "cannot be read"),
-    ("", "no seeds"),
-    ("seeds = []", "no seeds"),
-    ('seeds = "https://e.com/"', "no seeds"),
-    ("seeds = [1]", "no seeds"),
-]
+BAD_SEEDS = [(None, r"was not written with record= \(no site\.toml\)"), ("seeds = [", "cannot be read"),
+             ("\udcff", "cannot be read"), ("", "no seeds"), ("seeds = []", "no seeds"),
+             ('seeds = "https://e.com/"', "no seeds"), ("seeds = [1]", "no seeds")]
 
 
 @pytest.mark.parametrize(("text", "message"), BAD_SEEDS)

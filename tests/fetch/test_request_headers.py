@@ -145,9 +145,8 @@ def test_lines_of_one_name_are_one_list() -> None:
     assert caller.headers == {"X-A": "1, 2", "Cookie": "a=1; b=2"}
 
 
-@pytest.mark.parametrize(
-    "auth", ["nocolon", "", ("a", "b", "c"), ("a:b", "c"), ("a", 1), 7, "a:b\nc", ("a\ud800", "b")]
-)
+@pytest.mark.parametrize("auth",
+                         ["nocolon", "", ("a", "b", "c"), ("a:b", "c"), ("a", 1), 7, "a:b\nc", ("a\ud800", "b")])
 def test_invalid_auth_is_refused_and_not_shown(auth: object) -> None:
     with pytest.raises(UsageError, match="write it as USER:PASSWORD") as caught:
         make_headers((), auth)  # type: ignore[arg-type]

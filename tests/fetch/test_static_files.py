@@ -13,11 +13,9 @@ from sitemap_reader.fetch.static_files import OneDocumentFetcher, StaticFilesFet
 from sitemap_reader.model.errors import FetchError
 
 BASE = "https://www.example.com/"
-FILES = (
-    "index.html", "robots.txt", "sitemap.xml", "maps/news.xml.gz", "about.html", "blog/index.html", "blog/eins.html",
-    "a b.html", "größe/index.html", "Case.html", "both.html", "both/index.html", "empty/other.html", "feed.rss",
-    "plain", "v1.2/index.html",
-)  # fmt: skip
+FILES = ("index.html", "robots.txt", "sitemap.xml", "maps/news.xml.gz", "about.html", "blog/index.html",
+         "blog/eins.html", "a b.html", "größe/index.html", "Case.html", "both.html", "both/index.html",
+         "empty/other.html", "feed.rss", "plain", "v1.2/index.html")  # fmt: skip
 
 
 @pytest.fixture
@@ -44,25 +42,11 @@ def get(fetcher: StaticFilesFetcher | OneDocumentFetcher, url: str) -> tuple[int
 
 @pytest.mark.parametrize(
     ("path", "file"),
-    [
-        ("", "index.html"),
-        ("index.html", "index.html"),
-        ("robots.txt", "robots.txt"),
-        ("sitemap.xml", "sitemap.xml"),
-        ("sitemap.xml?page=2", "sitemap.xml"),
-        ("maps/news.xml.gz", "maps/news.xml.gz"),
-        ("about", "about.html"),
-        ("about.html", "about.html"),
-        ("blog/", "blog/index.html"),
-        ("blog/eins", "blog/eins.html"),
-        ("a%20b", "a b.html"),
-        ("gr%C3%B6%C3%9Fe/", "größe/index.html"),
-        ("both", "both.html"),
-        ("both/", "both/index.html"),
-        ("feed.rss", "feed.rss"),
-        ("plain", "plain"),
-        ("%61bout", "about.html"),
-    ],
+    [("", "index.html"), ("index.html", "index.html"), ("robots.txt", "robots.txt"), ("sitemap.xml", "sitemap.xml"),
+     ("sitemap.xml?page=2", "sitemap.xml"), ("maps/news.xml.gz", "maps/news.xml.gz"), ("about", "about.html"),
+     ("about.html", "about.html"), ("blog/", "blog/index.html"), ("blog/eins", "blog/eins.html"), ("a%20b", "a b.html"),
+     ("gr%C3%B6%C3%9Fe/", "größe/index.html"), ("both", "both.html"), ("both/", "both/index.html"),
+     ("feed.rss", "feed.rss"), ("plain", "plain"), ("%61bout", "about.html")],
 )
 def test_file_is_served_for_the_urls_that_hosts_give_it(folder: Path, path: str, file: str) -> None:
     assert get(StaticFilesFetcher(folder, BASE), BASE + path) == (200, None, file.encode())

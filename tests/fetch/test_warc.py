@@ -225,13 +225,8 @@ def raw_deflate(data: bytes) -> bytes:
 
 
 LONG = urlset(*(f"https://shop.example/{n}" for n in range(5_000)))
-PACKERS = {
-    "br": brotli_fast,
-    "deflate": zlib.compress,
-    "x-deflate": raw_deflate,
-    "zstd": zstd,
-    "br, gzip": lambda data: gzip.compress(brotli_fast(data)),
-}
+PACKERS = {"br": brotli_fast, "deflate": zlib.compress, "x-deflate": raw_deflate, "zstd": zstd,
+           "br, gzip": lambda data: gzip.compress(brotli_fast(data))}
 
 
 @pytest.mark.parametrize("coding", PACKERS)
@@ -347,42 +342,26 @@ OTHER = "https://shop.example/deep/list"
 STARTS = {
     "robots.txt": ([response(b"sitemap: /x", url=ROBOTS), response(BODY, url=OTHER)], SITE),
     "robots.txt behind a document": ([response(BODY, url=OTHER), response(b"sitemap: /x", url=ROBOTS)], SITE),
-    "robots.txt elsewhere": (
-        [response(b"", "Location: /r", url=ROBOTS, status="302 x"), response(BODY, url=OTHER)],
-        SITE,
-    ),
+    "robots.txt elsewhere": ([response(b"", "Location: /r", url=ROBOTS, status="302 x"), response(BODY, url=OTHER)],
+                             SITE),
     "a well-known path": ([response(BODY), response(BODY, url=OTHER)], SITE),
-    "a well-known path with a port": (
-        [response(BODY, url="http://shop.example:81/sitemap.xml")],
-        [("http://shop.example:81/", None)],
-    ),
+    "a well-known path with a port": ([response(BODY, url="http://shop.example:81/sitemap.xml")],
+                                      [("http://shop.example:81/", None)]),
     "https before http": ([response(BODY, url="http://shop.example/sitemap.xml"), response(BODY)], SITE),
-    "http where only that leads on": (
-        [response(BODY, url="http://shop.example/sitemap.xml"), response(status="404 x")],
-        [("http://shop.example/", None)],
-    ),
+    "http where only that leads on": ([response(BODY, url="http://shop.example/sitemap.xml"), response(status="404 x")],
+                                      [("http://shop.example/", None)]),
     "a document where robots.txt is not found": (
-        [response(BODY, url=OTHER), response(status="404 x", url=ROBOTS)],
-        [(OTHER, OTHER)],
-    ),
+        [response(BODY, url=OTHER), response(status="404 x", url=ROBOTS)], [(OTHER, OTHER)]),
     "a document where robots.txt names none": (
-        [response(b"User-agent: *", url=ROBOTS), response(BODY, url=OTHER)],
-        [(OTHER, OTHER)],
-    ),
-    "a long robots.txt": (
-        [response(b"Disallow: /\n" * 900 + b"sitemap: /x", url=ROBOTS), response(BODY, url=OTHER)],
-        SITE,
-    ),
+        [response(b"User-agent: *", url=ROBOTS), response(BODY, url=OTHER)], [(OTHER, OTHER)]),
+    "a long robots.txt": ([response(b"Disallow: /\n" * 900 + b"sitemap: /x", url=ROBOTS), response(BODY, url=OTHER)],
+                          SITE),
     "a document where every path is a page": (
-        [response(b"<!doctype html><p>", url=MAP), response(BODY, url=OTHER)],
-        [(OTHER, OTHER)],
-    ),
+        [response(b"<!doctype html><p>", url=MAP), response(BODY, url=OTHER)], [(OTHER, OTHER)]),
     "an index": ([response(b'<?xml version="1.0"?><!-- x -->\n<sitemapindex>', url=OTHER)], [(OTHER, OTHER)]),
     "a packed document": ([response(gzip.compress(LONG), url=OTHER)], [(OTHER, OTHER)]),
-    "a packed answer": (
-        [response(chunked(brotli_fast(LONG)), CHUNKED, "Content-Encoding: br", url=OTHER)],
-        [(OTHER, OTHER)],
-    ),
+    "a packed answer": ([response(chunked(brotli_fast(LONG)), CHUNKED, "Content-Encoding: br", url=OTHER)],
+                        [(OTHER, OTHER)]),
     "a bare packed document": ([record("resource", gzip.compress(LONG), url=OTHER)], [(OTHER, OTHER)]),
     "robots.txt alone": ([response(status="404 x", url=ROBOTS)], SITE),
     "no page": ([response(BODY), response(b"<html><urlset >", url="https://b.example/")], SITE),

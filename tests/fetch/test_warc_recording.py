@@ -56,13 +56,8 @@ def assert_is_valid(path, capsys):
     assert (ended.value.code, output.out, output.err) == (0, "", "")
 
 
-HEADERS = {
-    "content-type": "text/xml; charset=utf-8",
-    "content-encoding": "gzip",
-    "location": "/b:c",
-    "etag": 'W/"1: 2"',
-    "set-cookie": "é=ü, b=\U0001f600",
-}
+HEADERS = {"content-type": "text/xml; charset=utf-8", "content-encoding": "gzip", "location": "/b:c",
+           "etag": 'W/"1: 2"', "set-cookie": "é=ü, b=\U0001f600"}
 ANSWERS = [
     Answer(chunks=(b"<urlset/>",)),
     Answer(chunks=(b"\x00\xff\r\n" * 500_000, b"\x1f\x8b")),

@@ -175,63 +175,46 @@ BOMBS: dict[str, Bomb] = {
     "gzip: 20 MB of junk behind it": Bomb(lambda: behind(b"junk"), codes("F07"), 2, complete=True, taken=AT_ONCE),
     "gzip: 20 MB of empty stored blocks": Bomb(lambda: empty_blocks(b"\0\0\0\xff\xff"), CUT, 1, taken=IDLE),
     "gzip: 20 MB of empty fixed blocks": Bomb(lambda: empty_blocks(b"\2\10\x20\x80\0"), CUT, 1, taken=IDLE),
-    "gzip: triple, 1 GB": Bomb(
-        lambda: packed(packed(gigabyte(b" "))), LIMIT, 0, taken=AT_ONCE, first=False
-    ),
-    "billion laughs under 8 MiB": Bomb(
-        declared(*laughs(), body=LOCATION + b"&a5;</loc></url>"), codes("S09"), 0, taken=AT_ONCE, first=False
-    ),
-    "quadratic entity": Bomb(
-        declared(*entity(100 * KIB), body=LOCATION + b"&a;" * 10_000 + b"</loc></url>"),
-        codes("S09"), 0, taken=AT_ONCE, first=False,
-    ),
-    "ATTLIST bomb": Bomb(
-        declared(b'<!ATTLIST url a CDATA "', *filled(60 * KIB), b'">', body=b"<url/>" * 8000),
-        codes("S09"), 0, taken=AT_ONCE, first=False,
-    ),
+    "gzip: triple, 1 GB": Bomb(lambda: packed(packed(gigabyte(b" "))), LIMIT, 0, taken=AT_ONCE, first=False),
+    "billion laughs under 8 MiB": Bomb(declared(*laughs(), body=LOCATION + b"&a5;</loc></url>"), codes("S09"), 0,
+                                       taken=AT_ONCE, first=False),
+    "quadratic entity": Bomb(declared(*entity(100 * KIB), body=LOCATION + b"&a;" * 10_000 + b"</loc></url>"),
+                             codes("S09"), 0, taken=AT_ONCE, first=False),
+    "ATTLIST bomb": Bomb(declared(b'<!ATTLIST url a CDATA "', *filled(60 * KIB), b'">', body=b"<url/>" * 8000),
+                         codes("S09"), 0, taken=AT_ONCE, first=False),
     "long comment": Bomb(inside(b"<!--", LONG, b"-->"), LIMIT, 1, taken=ENTRY),
     "long comment before the root": Bomb(
-        lambda: around([DECLARATION + b"<!--"], filled(LONG), [b"-->" + ROOT + FIRST], before=b""),
-        LIMIT, 0, taken=ENTRY, first=False,
-    ),
+        lambda: around([DECLARATION + b"<!--"], filled(LONG), [b"-->" + ROOT + FIRST], before=b""), LIMIT, 0,
+        taken=ENTRY, first=False),
     "long instruction": Bomb(inside(b"<?a ", LONG, b"?>"), LIMIT, 1, taken=ENTRY),
     "long loc": Bomb(inside(LOCATION, LONG, b"</loc></url>"), LIMIT, 1, taken=ENTRY),
     "long CDATA": Bomb(inside(b"<url><loc><![CDATA[", LONG, b"]]></loc></url>"), LIMIT, 1, taken=ENTRY),
     "long attribute value": Bomb(inside(b'<url a="', LONG, b'"></url>'), LIMIT, 1, taken=ENTRY),
     "long start tag that never ends": Bomb(inside(b"<url ", LONG, b""), LIMIT, 1, taken=ENTRY),
     "long name": Bomb(inside(b"<", LONG, b">"), LIMIT, 1, taken=ENTRY),
-    "200,000 attributes": Bomb(
-        lambda: around([b"<url "], numbered(200_000, b'a%d="" ', b"", b""), [b"></url>"]), LIMIT, 1, taken=ENTRY
-    ),
+    "200,000 attributes": Bomb(lambda: around([b"<url "], numbered(200_000, b'a%d="" ', b"", b""), [b"></url>"]), LIMIT,
+                               1, taken=ENTRY),
     "1,000,000 levels": Bomb(
         lambda: around([b"<url>"], filled(3_000_000, b"<a>"), filled(4_000_000, b"</a>"), [b"</url>"]),
         LIMIT, 1, taken=AT_ONCE,
     ),
     "1,000,000 levels outside of entries": Bomb(
-        lambda: around(filled(3_000_000, b"<a>"), filled(4_000_000, b"</a>")), codes("S16", "S10"), 1, taken=AT_ONCE
-    ),
+        lambda: around(filled(3_000_000, b"<a>"), filled(4_000_000, b"</a>")), codes("S16", "S10"), 1, taken=AT_ONCE),
     "much white space before the root": Bomb(
-        lambda: around(filled(LONG, b" \n"), [HEAD + FIRST], before=b""), LIMIT, 0, taken=ENTRY, first=False
-    ),
-    "much white space between entries": Bomb(
-        lambda: around(filled(LONG, b" \n")), LIMIT, 1, taken=ENTRY
-    ),
+        lambda: around(filled(LONG, b" \n"), [HEAD + FIRST], before=b""), LIMIT, 0, taken=ENTRY, first=False),
+    "much white space between entries": Bomb(lambda: around(filled(LONG, b" \n")), LIMIT, 1, taken=ENTRY),
     "long DOCTYPE": Bomb(
         lambda: around([DECLARATION + b'<!DOCTYPE urlset PUBLIC "'], filled(LONG), [b'" "a">' + ROOT], before=b""),
         LIMIT, 0, taken=ENTRY, first=False,
     ),
-    "long internal subset": Bomb(
-        declared(*filled(LONG, b" ")), codes("S09"), 0, taken=AT_ONCE, first=False
-    ),
+    "long internal subset": Bomb(declared(*filled(LONG, b" ")), codes("S09"), 0, taken=AT_ONCE, first=False),
     "one long line in a text": Bomb(
         lambda: around([b"https://example.com/"], filled(LONG), [b"\n"], before=b"https://example.com/first\n",
                        after=b"https://example.com/last\n"),
         LIMIT, 1, taken=MIB + AT_ONCE,
     ),
-    "50,001 URLs": Bomb(
-        lambda: numbered(50_001, b"<url><loc>https://example.com/%d</loc></url>\n", HEAD + FIRST, TAIL),
-        codes("S03"), 50_002, complete=True,
-    ),
+    "50,001 URLs": Bomb(lambda: numbered(50_001, b"<url><loc>https://example.com/%d</loc></url>\n", HEAD + FIRST, TAIL),
+                        codes("S03"), 50_002, complete=True),
     "newline-prefixed feed": Bomb(
         lambda: [b"\n" * 80_000, RSS, b"<item><link>https://example.com/first</link></item>" * 2, RSS_TAIL],
         codes(), 2, complete=True,
@@ -245,14 +228,10 @@ BOMBS: dict[str, Bomb] = {
 
 # Not read in all chunk sizes: where the budget of work ends them depends on the chunks.
 DAMAGED: dict[str, Bomb] = {
-    "bare &": Bomb(
-        lambda: around(filled(HUGE, b"<url><loc>https://example.com/a</loc>%s</url>" % (b"&" * 100))),
-        codes("S16", "S01", "S10"), 437, taken=MIB,
-    ),
-    "bare & behind the root": Bomb(
-        lambda: around([b"&", TAIL], filled(20 * MIB, b"&"), after=b""),
-        codes("S01", "S10"), 1, complete=True,
-    ),
+    "bare &": Bomb(lambda: around(filled(HUGE, b"<url><loc>https://example.com/a</loc>%s</url>" % (b"&" * 100))),
+                   codes("S16", "S01", "S10"), 437, taken=MIB),
+    "bare & behind the root": Bomb(lambda: around([b"&", TAIL], filled(20 * MIB, b"&"), after=b""), codes("S01", "S10"),
+                                   1, complete=True),
     "stray end tags": Bomb(
         lambda: around(filled(HUGE, b"<url><loc>https://example.com/a</loc>%s</url>" % (b"</b>" * 100))),
         codes("S16", "S01"), 585, taken=MIB,
@@ -261,18 +240,13 @@ DAMAGED: dict[str, Bomb] = {
         lambda: around(filled(HUGE, b"<url>" * 900 + b"<loc>a<b></loc>"), before=ROOT + FIRST),
         codes("S16", "S01"), 1, taken=MIB,
     ),
-    "tags of 1 MB around": Bomb(
-        lambda: around(*([b'<a b="', b"x" * (MIB - 100), b'">'] for _ in range(LONG // MIB))), codes("S16", "S10"), 1,
-        taken=6 * MIB,
-    ),
-    "items in items": Bomb(
-        lambda: around(filled(HUGE, b"<item>x"), before=RSS, after=b""),
-        codes("S16", "S01"), 0, taken=2 * MIB, first=False,
-    ),
+    "tags of 1 MB around": Bomb(lambda: around(*([b'<a b="', b"x" * (MIB - 100), b'">'] for _ in range(LONG // MIB))),
+                                codes("S16", "S10"), 1, taken=6 * MIB),
+    "items in items": Bomb(lambda: around(filled(HUGE, b"<item>x"), before=RSS, after=b""), codes("S16", "S01"), 0,
+                           taken=2 * MIB, first=False),
     "faults, the root tag 500 KB": Bomb(
-        lambda: around(
-            filled(500 * KIB), [b'">'], filled(HUGE // 2, b"<url><loc>a<b></loc></url>"), before=ROOT[:-2] + b' a="'
-        ),
+        lambda: around(filled(500 * KIB), [b'">'], filled(HUGE // 2, b"<url><loc>a<b></loc></url>"),
+                       before=ROOT[:-2] + b' a="'),
         codes("S16", "S01"), 0, taken=2 * MIB, first=False,
     ),
 }  # fmt: skip
@@ -286,12 +260,8 @@ if FULL:
     BOMBS["over 50 MiB"] = OVER_50_MIB
 ENTRIES = 300_000 if FULL else 100_000  # if kept, 300,000 strings of 80 bytes would exceed the permitted memory
 LONG_INDEX = Bomb(
-    lambda: numbered(
-        ENTRIES,
-        b"<sitemap><loc>https://example.com/%d</loc></sitemap>\n",
-        b"<sitemapindex %s>\n" % NAMESPACE,
-        b"</sitemapindex>",
-    ),
+    lambda: numbered(ENTRIES, b"<sitemap><loc>https://example.com/%d</loc></sitemap>\n",
+                     b"<sitemapindex %s>\n" % NAMESPACE, b"</sitemapindex>"),
     codes("S03"),
     ENTRIES,
     complete=True,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pages import Pages
+from kit import Site, pieces
 
 import sitemap_reader as sr
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from pages import Answer
 
 SITE = "https://shop.example"
 MAP = f"{SITE}/sitemap.xml"
@@ -92,20 +90,13 @@ async def read_document(name: str) -> int:
 
 
 async def read(pages: Mapping[str, bytes], target: str, limits: sr.Limits) -> int:
-    """Reads a target; the number of its URLs."""
+    """Reads a target in chunks of network size; the number of its URLs."""
     urls = 0
-    fetcher = Pages(lambda url: _answer(pages.get(url)))
-    async with sr.SitemapReader(fetcher=fetcher, limits=limits, scope="any") as reader:
+    site = Site({url: (200, {}, pieces(body, 64 * 1024)) for url, body in pages.items()})
+    async with sr.SitemapReader(fetcher=site, limits=limits, scope="any") as reader:
         try:
             async for _ in reader.urls(target):
                 urls += 1
         except sr.ReadError:
             assert urls == 0
     return urls
-
-
-def _answer(body: bytes | None) -> Answer | None:
-    """The body in chunks of network size."""
-    if body is None:
-        return None
-    return 200, {}, (body[start : start + 64 * 1024] for start in range(0, len(body), 64 * 1024))

@@ -98,15 +98,9 @@ def async_cancelled(left: Left) -> None:
     asyncio.run(_cancel(left))
 
 
-WAYS = {
-    "sync": sync,
-    "sync, without a block": sync_without_a_block,
-    "sync, in a thread": sync_in_a_thread,
-    "sync, in a running loop": sync_in_a_loop,
-    "async": asynchronous,
-    "async, without a block": async_without_a_block,
-    "async, cancelled": async_cancelled,
-}
+WAYS = {"sync": sync, "sync, without a block": sync_without_a_block, "sync, in a thread": sync_in_a_thread,
+        "sync, in a running loop": sync_in_a_loop, "async": asynchronous,
+        "async, without a block": async_without_a_block, "async, cancelled": async_cancelled}
 
 
 def threads() -> list[str]:

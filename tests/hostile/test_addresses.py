@@ -114,16 +114,9 @@ UNUSABLE = [
     "http://256.0.0.1\0.example:{port}/{n}.xml",
 ]
 
-ELSEWHERE = [
-    "file:///etc/passwd#{n}",
-    "ftp://127.0.0.1:{port}/{n}.xml",
-    "gopher://127.0.0.1:{port}/_GET%20/{n}",
-    "javascript:alert({n})",
-    "data:text/plain,http://127.0.0.1:{port}/{n}",
-    "ws://127.0.0.1:{port}/{n}.xml",
-    "unix:///run/docker.sock#{n}",
-    "jar:http://127.0.0.1:{port}/{n}.jar!/x",
-]
+ELSEWHERE = ["file:///etc/passwd#{n}", "ftp://127.0.0.1:{port}/{n}.xml", "gopher://127.0.0.1:{port}/_GET%20/{n}",
+             "javascript:alert({n})", "data:text/plain,http://127.0.0.1:{port}/{n}", "ws://127.0.0.1:{port}/{n}.xml",
+             "unix:///run/docker.sock#{n}", "jar:http://127.0.0.1:{port}/{n}.jar!/x"]
 
 
 @attrs.define

@@ -4,136 +4,62 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kit import Items, Site, index, robots, urlset
 
+import sitemap_reader as sr
 from sitemap_reader.client.summary import SummaryBuilder
-from sitemap_reader.fetch.client import Response
+from sitemap_reader.fetch import FetchError
 from sitemap_reader.frontier.frontier import Frontier, Plan
 from sitemap_reader.frontier.robots_rules import parse_rules
 from sitemap_reader.frontier.seeds import parse_target
-from sitemap_reader.model.errors import FetchError
 from sitemap_reader.model.limits import KIB, Limits
-from sitemap_reader.model.problems import Problem
 from sitemap_reader.pipeline.crawl import Crawl
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from sitemap_reader.model.records import Outcome
 
 SITE = "https://shop.example"
 ROBOTS = f"{SITE}/robots.txt"
 NAMED = f"{SITE}/named.xml"
 GUESS = f"{SITE}/sitemap.xml"
 SECRET = f"{SITE}/secret.xml"
-NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 OURS = "sitemap-reader/0.1.0"
-
-# The response of a URL: a body, a status, a status with headers, a truncated body, no response. Of a list the last one
-# stays.
-Answer = bytes | int | tuple[int, dict[str, str]] | tuple[bytes, FetchError] | FetchError
-Pages = dict[str, Answer | list[Answer]]
+Pages = dict[str, Any]  # of kit.Site
 
 
-def urlset(*locs: str) -> bytes:
-    entries = "".join(f"<url><loc>{loc}</loc></url>" for loc in locs)
-    return f'<urlset xmlns="{NAMESPACE}">{entries}</urlset>'.encode()
+@attrs.frozen
+class Walk(Items):
+    """What a crawl gave; `end` is complete, partial, or the exception."""
 
-
-def index(*locs: str) -> bytes:
-    entries = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locs)
-    return f'<sitemapindex xmlns="{NAMESPACE}">{entries}</sitemapindex>'.encode()
-
-
-@attrs.define
-class Played:
-    """A Fetcher of `pages`, 64 KiB a chunk; `taken` counts the bytes read."""
-
-    pages: Pages
-    requested: list[str] = attrs.field(factory=list)
-    taken: int = 0
-
-    @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        self.requested.append(url)
-        reply = self.pages.get(url, 404)
-        if isinstance(reply, list):
-            reply = reply.pop(0) if len(reply) > 1 else reply[0]
-        if isinstance(reply, FetchError):
-            raise reply
-        status, given_headers, body, error = 200, dict[str, str](), b"", None
-        if isinstance(reply, bytes):
-            body = reply
-        elif isinstance(reply, int):
-            status = reply
-        elif isinstance(reply[0], int):
-            status, given_headers = reply  # type: ignore[assignment]
-        else:
-            body, error = reply  # type: ignore[assignment]
-        yield Response(status, given_headers, self.chunks(body, error), url)
-
-    async def chunks(self, body: bytes, error: FetchError | None) -> AsyncIterator[bytes]:
-        for start in range(0, len(body), 64 * KIB):
-            chunk = body[start : start + 64 * KIB]
-            self.taken += len(chunk)
-            yield chunk
-        if error:
-            raise error
-
-
-@attrs.define
-class CrawlResult:
-    """The result of a crawl."""
-
-    fetcher: Played
-    ledger: SummaryBuilder
-    locs: list[str]
-    problems: list[Problem]
-
-    @property
-    def documents(self) -> list[str]:
-        return [url for url in self.fetcher.requested if not url.endswith("/robots.txt")]
-
-    @property
-    def codes(self) -> set[str]:
-        return {problem.code for problem in self.problems}
-
-    @property
-    def end(self) -> str:
-        """complete, partial, or the exception."""
-        verdict = self.ledger.verdict(SITE)
-        return type(verdict).__name__ if verdict else "complete" if self.ledger.complete else "partial"
-
-    def outcome(self, url: str) -> Outcome:
-        (found,) = [outcome for outcome in self.ledger.outcomes if outcome.url == url]
-        return found
+    site: Site
+    end: str
 
     def reported(self, code: str) -> str:
-        return "; ".join(problem.message for problem in self.problems if problem.code == code)
+        return "; ".join(self.messages(code))
 
 
-def walk(target: str, pages: Pages, **plan: Any) -> CrawlResult:
+def walk(target: str, pages: Pages, **plan: Any) -> Walk:
     """A complete run with simulated time."""
-    problems: list[Problem] = []
-    fetcher = Played(pages)
-    ledger = SummaryBuilder(on_item=lambda item: problems.append(item) if isinstance(item, Problem) else None)
+    site, items = Site(pages), list[sr.Item]()
+    ledger = SummaryBuilder(on_item=items.append)
     frontier = Frontier([parse_target(target)], Plan(**plan), jitter=lambda: 0.5)
 
-    async def read() -> list[str]:
-        run = Crawl(frontier, fetcher, polite=False, clock=lambda: 0.0)
+    async def read() -> None:
+        run = Crawl(frontier, site, polite=False, clock=lambda: 0.0)
         async with asyncio.timeout(120):
-            return [loc async for batch in run.batches() for urls in ledger.record(batch) for loc in urls.columns.locs]
+            async for batch in run.batches():
+                for urls in ledger.record(batch):
+                    items.extend(urls.records())
 
-    locs = asyncio.run(read())
-    ledger.progress.urls = len(locs)
-    return CrawlResult(fetcher, ledger, locs, problems)
+    asyncio.run(read())
+    seen = Walk(items, site, "")
+    ledger.progress.urls = len(seen.locs)
+    verdict = ledger.verdict(SITE)
+    return attrs.evolve(seen, end=type(verdict).__name__ if verdict else "complete" if ledger.complete else "partial")
 
 
 # --- responses ---------------------------------------------------------------------------------------
@@ -144,17 +70,17 @@ RULES_ONLY = b"User-agent: *\nDisallow: /secret\n"
 NAMES, GUESSES, NOTHING = [NAMED], [GUESS], list[str]()
 
 
-def steps(count: int, last: Answer, host: str = SITE) -> Pages:
+def steps(count: int, last: Any, host: str = SITE) -> Pages:
     """A robots.txt with so many redirects."""
     urls = [ROBOTS, *(f"{host}/r{number}" for number in range(1, count + 1))]
-    return {**{a: (301, {"location": b}) for a, b in pairwise(urls)}, urls[-1]: last}
+    return {**{a: (301, {"location": b}, b"") for a, b in pairwise(urls)}, urls[-1]: last}
 
 
 def failed(message: str, *, transient: bool = True) -> FetchError:
     return FetchError(message, transient=transient)
 
 
-ANSWERS: list[tuple[str, Answer | list[Answer] | Pages, list[str], set[str], str]] = [
+ANSWERS: list[tuple[str, Any, list[str], set[str], str]] = [
     # name, response, requested documents, codes, end
     ("200", TEXT, NAMES, {"F02"}, "partial"),
     ("200 without a Sitemap line", RULES_ONLY, GUESSES, {"F09"}, "complete"),
@@ -165,27 +91,27 @@ ANSWERS: list[tuple[str, Answer | list[Answer] | Pages, list[str], set[str], str
     ("five redirects", steps(5, TEXT), NAMES, {"F02", "F03"}, "partial"),
     ("six redirects", steps(6, TEXT), GUESSES, {"F03", "F14"}, "complete"),
     ("redirect to another host", steps(1, TEXT, "https://www.shop.example"), NAMES, {"F02", "F03"}, "partial"),
-    ("redirect to itself", {ROBOTS: (301, {"location": ROBOTS})}, GUESSES, {"F14"}, "complete"),
+    ("redirect to itself", {ROBOTS: (301, {"location": ROBOTS}, b"")}, GUESSES, {"F14"}, "complete"),
     ("redirect without a Location", 301, GUESSES, {"F18"}, "partial"),
-    ("redirect to ftp", (301, {"location": "ftp://shop.example/"}), GUESSES, {"F14"}, "complete"),
+    ("redirect to ftp", (301, {"location": "ftp://shop.example/"}, b""), GUESSES, {"F14"}, "complete"),
     ("redirect to nothing", steps(1, 404), GUESSES, {"F03"}, "complete"),
     ("redirect to an error", steps(1, 500), NOTHING, {"F18", "F03"}, "NothingReadable"),
     *((str(status), status, GUESSES, set[str](), "complete") for status in (404, 410)),
     ("304", 304, GUESSES, {"F18"}, "partial"),
     *((str(status), status, GUESSES, {"F17"}, "partial") for status in (400, 401, 403, 418, 451)),
     ("429", 429, NOTHING, {"F18"}, "NothingReadable"),
-    ("429 for a while", [(429, {"retry-after": "30"}), TEXT], NAMES, {"F02"}, "partial"),
-    ("429 for too long", (429, {"retry-after": "3600"}), NOTHING, {"F04"}, "NothingReadable"),
+    ("429 for a while", [(429, {"retry-after": "30"}, b""), TEXT], NAMES, {"F02"}, "partial"),
+    ("429 for too long", (429, {"retry-after": "3600"}, b""), NOTHING, {"F04"}, "NothingReadable"),
     *((str(s), s, NOTHING, {"F18"}, "NothingReadable") for s in (0, 100, 199, 500, 502, 503, 599, 600, 999)),
     ("503, then 200", [503, TEXT], NAMES, {"F02"}, "partial"),
-    ("503 for a while", [(503, {"retry-after": "60"}), TEXT], NAMES, {"F02"}, "partial"),
-    ("503 for too long", (503, {"retry-after": "61"}), NOTHING, {"F04"}, "NothingReadable"),
+    ("503 for a while", [(503, {"retry-after": "60"}, b""), TEXT], NAMES, {"F02"}, "partial"),
+    ("503 for too long", (503, {"retry-after": "61"}, b""), NOTHING, {"F04"}, "NothingReadable"),
     ("refused", failed("connection refused"), NOTHING, {"F04"}, "NothingReadable"),
     ("timeout", failed("no byte for 30 s"), NOTHING, {"F04"}, "NothingReadable"),
     ("reset", failed("connection reset"), NOTHING, {"F04"}, "NothingReadable"),
     ("TLS", failed("certificate has expired", transient=False), NOTHING, {"F04"}, "NothingReadable"),
-    ("cut in mid-body", (TEXT, failed("broke off")), NOTHING, {"F02", "F04"}, "NothingReadable"),
-    ("cut, then whole", [(TEXT[:40], failed("broke off")), TEXT], NAMES, {"F02"}, "partial"),
+    ("cut in mid-body", (200, {}, [TEXT, failed("broke off")]), NOTHING, {"F02", "F04"}, "NothingReadable"),
+    ("cut, then whole", [(200, {}, [TEXT[:40], failed("broke off")]), TEXT], NAMES, {"F02"}, "partial"),
 ]
 
 
@@ -198,8 +124,8 @@ def test_robots_txt_response_decides_permission(answer: Any, documents: list[str
     pages: Pages = {NAMED: urlset(f"{SITE}/1"), GUESS: urlset(f"{SITE}/1"), SECRET: urlset(f"{SITE}/2")}
     pages |= answer if isinstance(answer, dict) else {ROBOTS: answer}
     seen = walk(SITE, pages)
-    requested = [url for url in seen.documents if "/r" not in url]
-    assert (requested, seen.codes, seen.end) == (documents, codes, end)
+    requested = [url for url in seen.site.documents if "/r" not in url]
+    assert (requested, {*seen.codes}, seen.end) == (documents, codes, end)
     assert seen.locs == ([f"{SITE}/1"] if documents else [])
     assert seen.outcome(ROBOTS).complete is (end == "complete" or documents == NAMES)
 
@@ -254,8 +180,8 @@ BODIES: list[tuple[str, bytes, list[str], set[str]]] = [
 def test_rules_and_sitemaps_of_odd_robots_txt_are_read(body: bytes, documents: list[str], codes: set[str]) -> None:
     pages: Pages = {ROBOTS: body, NAMED: urlset(f"{SITE}/1"), GUESS: urlset(f"{SITE}/1"), SECRET: urlset(f"{SITE}/2")}
     seen = walk(SITE, pages)
-    assert (seen.documents, seen.codes, seen.locs) == (documents, codes, [f"{SITE}/1"])
-    assert seen.fetcher.taken < LIMIT + 128 * KIB + 1000
+    assert (seen.site.documents, {*seen.codes}, seen.locs) == (documents, codes, [f"{SITE}/1"])
+    assert seen.site.taken[ROBOTS] < LIMIT + 128 * KIB + 1000
     if "S16" in codes:
         assert "max_robots_bytes" in seen.reported("S16")
         assert seen.outcome(ROBOTS).complete is False
@@ -269,9 +195,9 @@ def test_thousands_of_sitemap_lines_are_requested_once_in_linear_time() -> None:
     started = time.process_time()
     seen = walk(SITE, {ROBOTS: body, **dict.fromkeys(maps, page)})
     assert len(body) < LIMIT
-    assert seen.documents == maps
+    assert seen.site.documents == maps
     assert len(seen.locs) == 1_500
-    assert seen.ledger.complete
+    assert seen.end == "complete"
     assert time.process_time() - started < 15  # some 1 s; quadratic comparisons would take half a minute
 
 
@@ -316,14 +242,14 @@ RULES = [
 def test_named_document_is_requested_if_the_rules_permit_it(rules: str, path: str, permitted: bool) -> None:
     target = SITE + path
     seen = walk(target, {ROBOTS: f"User-agent: *\n{rules}\n".encode()}, limits=Limits(tries=1))
-    assert len(seen.documents) == permitted
-    assert seen.codes == {"F01" if permitted else "F02"}
+    assert len(seen.site.documents) == permitted
+    assert {*seen.codes} == {"F01" if permitted else "F02"}
 
 
 def test_a_redirect_into_a_forbidden_path_ends_there() -> None:
-    moved = (302, {"location": SECRET})
+    moved = (302, {"location": SECRET}, b"")
     seen = walk(SITE, {ROBOTS: TEXT, NAMED: moved, SECRET: urlset(f"{SITE}/2")}, probe="never")
-    assert seen.documents == [NAMED]
+    assert seen.site.documents == [NAMED]
     assert (seen.locs, seen.outcome(NAMED).complete) == ([], False)
     assert f"forbidden by {ROBOTS}" in seen.reported("F02")
 
@@ -335,11 +261,11 @@ def test_rules_of_another_host_apply_to_its_urls(way: str) -> None:
     ways: dict[str, Pages] = {
         "index": {ROBOTS: TEXT, NAMED: index(f"{other}/secret.xml", f"{other}/no/x.xml")},
         "redirect": {
-            ROBOTS: names(NAMED, f"{SITE}/2.xml"),
-            NAMED: (302, {"location": f"{other}/secret.xml"}),
-            f"{SITE}/2.xml": (302, {"location": f"{other}/no/x.xml"}),
+            ROBOTS: robots(NAMED, f"{SITE}/2.xml"),
+            NAMED: (302, {"location": f"{other}/secret.xml"}, b""),
+            f"{SITE}/2.xml": (302, {"location": f"{other}/no/x.xml"}, b""),
         },
-        "robots": {ROBOTS: names(f"{other}/secret.xml", f"{other}/no/x.xml")},
+        "robots": {ROBOTS: robots(f"{other}/secret.xml", f"{other}/no/x.xml")},
     }
     pages = ways[way] | {
         f"{other}/robots.txt": b"User-agent: *\nDisallow: /no/\n",
@@ -348,13 +274,9 @@ def test_rules_of_another_host_apply_to_its_urls(way: str) -> None:
     }
     seen = walk(SITE, pages, scope="any", probe="never")
     assert seen.locs == [f"{other}/1"]
-    assert f"{other}/no/x.xml" not in seen.fetcher.requested
+    assert f"{other}/no/x.xml" not in seen.site.requests
     assert f"forbidden by {other}/robots.txt" in seen.reported("F02")
-    assert seen.fetcher.requested.index(f"{other}/robots.txt") < seen.fetcher.requested.index(f"{other}/secret.xml")
-
-
-def names(*sitemaps: str) -> bytes:
-    return "".join(f"Sitemap: {sitemap}\n" for sitemap in sitemaps).encode()
+    assert seen.site.requests.index(f"{other}/robots.txt") < seen.site.requests.index(f"{other}/secret.xml")
 
 
 @pytest.mark.parametrize("written", ["1e400", "0x10", "1_0e400", "٣" * 400, "9" * 5000, "-0.01", "1 000"])
@@ -362,7 +284,7 @@ def test_nonsense_crawl_delay_is_ignored_or_capped(written: str) -> None:
     body = f"User-agent: *\nCrawl-delay: {written}\nSitemap: {NAMED}\n".encode()
     seen = walk(SITE, {ROBOTS: body, NAMED: urlset(f"{SITE}/1")})
     assert seen.locs == [f"{SITE}/1"]
-    assert seen.codes <= {"F15"}
+    assert {*seen.codes} <= {"F15"}
 
 
 # --- the cost of a body ---------------------------------------------------------------------------------------
@@ -388,8 +310,7 @@ HOSTILE = {
     "prefixes": lambda: filled("Disallow:/{n}\n"),
     "agents, then rules": lambda: filled("User-agent:{n}\n")[: LIMIT // 2] + filled("\nAllow:/{n}")[: LIMIT // 2],
     "hidden agents, then rules": lambda: (
-        filled("\u00a0User-agent:{n}\n")[: LIMIT // 3] + filled("\nAllow:/{n}")[: LIMIT // 3]
-    ),
+        filled("\u00a0User-agent:{n}\n")[: LIMIT // 3] + filled("\nAllow:/{n}")[: LIMIT // 3]),
     "odd agents, then rules": lambda: filled("User-agent:/{n}\n")[: LIMIT // 3] + filled("\nAllow:/{n}")[: LIMIT // 3],
     "groups": lambda: filled("User-agent:{n}\nAllow:/\n"),
     "newlines": lambda: "\n" * LIMIT,

@@ -110,18 +110,11 @@ SPECIMENS: dict[str, dict[str, Specimen]] = {
         "video:episode_number": Specimen(COUNTS),
         "video:premier_date": Specimen(DATES),
     },
-    "news:news": {
-        "news:name": Specimen(),
-        "news:language": Specimen(),
-        "news:title": Specimen(),
-        "news:publication_date": Specimen(DATES),
-        "news:keywords": Specimen(LISTS),
-        "news:genres": Specimen(LISTS),
-        "news:stock_tickers": Specimen(LISTS),
-        "news:access": Specimen(),
-        "news:geo_targeting": Specimen(),
-        "news:amp": Specimen(URLS.filter(lambda pair: pair[0] in (HTTPS, ""))),
-    },
+    "news:news": {"news:name": Specimen(), "news:language": Specimen(), "news:title": Specimen(),
+                  "news:publication_date": Specimen(DATES), "news:keywords": Specimen(LISTS),
+                  "news:genres": Specimen(LISTS), "news:stock_tickers": Specimen(LISTS), "news:access": Specimen(),
+                  "news:geo_targeting": Specimen(),
+                  "news:amp": Specimen(URLS.filter(lambda pair: pair[0] in (HTTPS, "")))},
 }
 
 
@@ -284,12 +277,8 @@ def truth(found: list[tuple[str, Node, Any]]) -> dict[str, Any]:
     return form
 
 
-FIELDS_OF_AN_ENTRY = [
-    "<loc>https://example.com/a</loc>",
-    "<lastmod>2026-11-20</lastmod>",
-    "<changefreq>daily</changefreq>",
-    "<priority>0.5</priority>",
-]
+FIELDS_OF_AN_ENTRY = ["<loc>https://example.com/a</loc>", "<lastmod>2026-11-20</lastmod>",
+                      "<changefreq>daily</changefreq>", "<priority>0.5</priority>"]
 
 
 # Foreign elements, some with names of the protocol, some that contain elements of the protocol.

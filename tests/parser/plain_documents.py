@@ -54,42 +54,32 @@ LOCS = (
     "https://example.com/shop/%d?&amp;.&amp;/.a",
 )  # fmt: skip
 FIELDS = {
-    "lastmod": (
-        *("2026-11-20", "2026-11-20T10:20:30+00:00", "2026-11-20T10:20:30Z", "2026-11-%d") * 4, "2026-02-31",
-        "2026-02-31T00:00:00Z",
-        "2026-11-20T10:20:30+02:00", "2026-11-20T10:20Z", "2026-11-20T10:20:30.123Z",
-        "0001-01-01T00:00:00+05:00", "2026-11-20 10:20:30", "2026", "soon",
-        "", " 2026-11-20 ", "\n2026-11-20T10:20:30Z\n", "2026-11-20T24:00:00Z", "9999-12-31T23:59:59-05:00",
-        "2026\r\n", "\u00a02026-11-20", "&#50;026-11-20",
-        "20\u0662\u0666-01-01", "2026-11-20T10:20:30&", "<b>2026</b>", "2026-11-20T10:20:30+15:00",
-        "2026-11-20<!-- a -->", "]]>",
-    ),
+    "lastmod": (*("2026-11-20", "2026-11-20T10:20:30+00:00", "2026-11-20T10:20:30Z", "2026-11-%d") * 4, "2026-02-31",
+                "2026-02-31T00:00:00Z", "2026-11-20T10:20:30+02:00", "2026-11-20T10:20Z", "2026-11-20T10:20:30.123Z",
+                "0001-01-01T00:00:00+05:00", "2026-11-20 10:20:30", "2026", "soon", "", " 2026-11-20 ",
+                "\n2026-11-20T10:20:30Z\n", "2026-11-20T24:00:00Z", "9999-12-31T23:59:59-05:00", "2026\r\n",
+                "\u00a02026-11-20", "&#50;026-11-20", "20\u0662\u0666-01-01", "2026-11-20T10:20:30&", "<b>2026</b>",
+                "2026-11-20T10:20:30+15:00", "2026-11-20<!-- a -->", "]]>"),
     "changefreq": (*("daily", "weekly") * 4, "Daily", "NEVER", "dAily", " always ", "", "often", "daily&",
     "<![CDATA[daily]]>", "d\u00e4ily"),
     "priority": (*("0.5", "1.0", "0.%d") * 4, "1", "0", "0.80", ".5", "-0", "1.5", "0,5", "", " 0.5 ", "\n0.5\n",
     "5e-1", "+1", "0.5<", "0.5000"),
 }  # fmt: skip
-EXTRAS = (
-    "<image:image><image:loc>https://e.com/i</image:loc></image:image>", "<x/>", "<priority>0.1</priority>",
-    "<loc>https://example.com/shop/2</loc>",
-    "text", "<!-- a -->", "<xhtml:link rel='alternate' hreflang='de' href='/de'/>", "&", "\x02", "<url>",
-    "</loc>", "<lastmod>", "<news:news xmlns:news='n'/>",
-    "<changefreq/>", "<LOC>https://example.com/shop/3</LOC>", "<?p i?>", "\u00e9", "<![CDATA[ ]]>",
-    "<b>" * 3 + "</b>" * 3,
-)  # fmt: skip
+EXTRAS = ("<image:image><image:loc>https://e.com/i</image:loc></image:image>", "<x/>", "<priority>0.1</priority>",
+          "<loc>https://example.com/shop/2</loc>", "text", "<!-- a -->",
+          "<xhtml:link rel='alternate' hreflang='de' href='/de'/>", "&", "\x02", "<url>", "</loc>", "<lastmod>",
+          "<news:news xmlns:news='n'/>", "<changefreq/>", "<LOC>https://example.com/shop/3</LOC>", "<?p i?>", "\u00e9",
+          "<![CDATA[ ]]>", "<b>" * 3 + "</b>" * 3)  # fmt: skip
 STARTS = ("<url >", "<url a='b'>", "<s:url>", "<URL>", "<url", "<sitemap>", "")
 ENDS = ("</url >", "</url", "</URL>", "", "</s:url>", "</sitemap>", "</url>]]>")
 DAMAGE = ("</url>", "<url>", "<loc>", "</loc>", "&", "<", ">", "\x00", "</urlset>", "<!--", "-->", "]]>",
     "<![CDATA[", "\r", "\n", "'", "</lastmod>", "\udcff")
 # Limits that a plain entry could exceed, and those that text between entries could.
-LIMITS = {
-    "max_entries": (0, 1, 2, 3, 5, 9, 20), "max_entry_bytes": (1500, 2048, 2100, 3000, 5000),
-    "max_token_bytes": (500, 1024, 2048, 2100, 3000),
-    "max_entry_elements": (3, 4), "max_xml_depth": (2, 3), "max_attributes": (0, 1), "max_entry_problems": (0, 1,
-    2), "max_entry_repairs": (1, 3),
-    "max_repairs": (0, 1, 2, 5), "max_faults": (1, 2, 5), "max_prefixes": (0, 1), "max_decoded_bytes": (900,
-    3000, 9000),
-}  # fmt: skip
+LIMITS = {"max_entries": (0, 1, 2, 3, 5, 9, 20), "max_entry_bytes": (1500, 2048, 2100, 3000, 5000),
+          "max_token_bytes": (500, 1024, 2048, 2100, 3000), "max_entry_elements": (3, 4), "max_xml_depth": (2, 3),
+          "max_attributes": (0, 1), "max_entry_problems": (0, 1, 2), "max_entry_repairs": (1, 3),
+          "max_repairs": (0, 1, 2, 5), "max_faults": (1, 2, 5), "max_prefixes": (0, 1),
+          "max_decoded_bytes": (900, 3000, 9000)}  # fmt: skip
 
 
 def entry(dice: Random, number: int, oddity: float, gaps: tuple[str, ...]) -> str:

@@ -108,9 +108,8 @@ def test_reference_to_no_character_is_text_unless_the_text_has_to_be_exact(writt
         characters.text(written.encode(), 0, is_exact=True)
 
 
-@pytest.mark.parametrize(
-    ("written", "text"), [(b"a\tb\r\nc\nd\re", "a b c d e"), (b"a&#10;b&amp;", "a\nb&"), (b"?a=1&b", "?a=1&b")]
-)
+@pytest.mark.parametrize(("written", "text"),
+                         [(b"a\tb\r\nc\nd\re", "a b c d e"), (b"a&#10;b&amp;", "a\nb&"), (b"?a=1&b", "?a=1&b")])
 def test_white_space_of_attributes_is_blanks(written: bytes, text: str) -> None:
     """XML 1.0 3.3.3: but for references to it."""
     characters, _ = reader(written)

@@ -69,103 +69,69 @@ PRECEDENCE = {
     # 1. the BOM, before all
     "utf-8 bom": (UTF_8_BOM + xml("UTF-8").encode(), None, xml("UTF-8"), []),
     "utf-8 bom over http": (UTF_8_BOM + xml(None).encode(), "windows-1251", xml(None), []),
-    "utf-8 bom over the declaration": (
-        UTF_8_BOM + xml("iso-8859-1").encode(), None, xml("iso-8859-1"),
-        ["declared iso-8859-1, but begins as utf-8 and is read as utf-8"],
-    ),
-    "utf-8 bom over an unknown label": (
-        UTF_8_BOM + xml("x-klingon").encode(), None, xml("x-klingon"),
-        ["declared x-klingon, but begins as utf-8 and is read as utf-8"],
-    ),
+    "utf-8 bom over the declaration": (UTF_8_BOM + xml("iso-8859-1").encode(), None, xml("iso-8859-1"),
+                                       ["declared iso-8859-1, but begins as utf-8 and is read as utf-8"]),
+    "utf-8 bom over an unknown label": (UTF_8_BOM + xml("x-klingon").encode(), None, xml("x-klingon"),
+                                        ["declared x-klingon, but begins as utf-8 and is read as utf-8"]),
     "utf-16-le bom over a declaration of utf-8": (
-        codecs.BOM_UTF16_LE + xml("utf-8").encode("utf-16-le"), "utf-8", xml("utf-8"), begins("utf-16-le"),
-    ),
+        codecs.BOM_UTF16_LE + xml("utf-8").encode("utf-16-le"), "utf-8", xml("utf-8"), begins("utf-16-le")),
     "utf-16-be bom, declared little-endian": (
-        codecs.BOM_UTF16_BE + xml("UTF-16LE").encode("utf-16-be"), None, xml("UTF-16LE"), begins("utf-16-be"),
-    ),
+        codecs.BOM_UTF16_BE + xml("UTF-16LE").encode("utf-16-be"), None, xml("UTF-16LE"), begins("utf-16-be")),
     "utf-32-le bom, which begins as utf-16's": (
-        codecs.BOM_UTF32_LE + xml("utf-32").encode("utf-32-le"), None, xml("utf-32"), begins("utf-32-le"),
-    ),
-    "utf-32-be bom": (
-        codecs.BOM_UTF32_BE + xml(None).encode("utf-32-be"), "utf-16", xml(None), begins("utf-32-be"),
-    ),
+        codecs.BOM_UTF32_LE + xml("utf-32").encode("utf-32-le"), None, xml("utf-32"), begins("utf-32-le")),
+    "utf-32-be bom": (codecs.BOM_UTF32_BE + xml(None).encode("utf-32-be"), "utf-16", xml(None), begins("utf-32-be")),
     # but not if it cannot be true
-    "utf-16-le bom before utf-8": (
-        codecs.BOM_UTF16_LE + xml("utf-8").encode(), None, xml("utf-8"), false_mark("utf-16-le", "utf-8"),
-    ),
-    "utf-16-be bom before utf-8": (
-        codecs.BOM_UTF16_BE + xml(None).encode(), "windows-1251", f"{xml(None)[:-7]}\u0413\xa9</loc>",
-        false_mark("utf-16-be", "cp1251"),
-    ),
+    "utf-16-le bom before utf-8": (codecs.BOM_UTF16_LE + xml("utf-8").encode(), None, xml("utf-8"),
+                                   false_mark("utf-16-le", "utf-8")),
+    "utf-16-be bom before utf-8": (codecs.BOM_UTF16_BE + xml(None).encode(), "windows-1251",
+                                   f"{xml(None)[:-7]}\u0413\xa9</loc>", false_mark("utf-16-be", "cp1251")),
     "utf-16-le bom before a list of URLs": (
-        codecs.BOM_UTF16_LE + CAFE.encode(), "utf-16", CAFE, false_mark("utf-16-le", "utf-8"),
-    ),
+        codecs.BOM_UTF16_LE + CAFE.encode(), "utf-16", CAFE, false_mark("utf-16-le", "utf-8")),
     "utf-32-le bom before a declared charset": (
         codecs.BOM_UTF32_LE + xml("windows-1251", RUSSIAN).encode("cp1251"), None, xml("windows-1251", RUSSIAN),
-        false_mark("utf-32-le", "cp1251"),
-    ),
-    "utf-16-le bom before utf-16-be": (
-        codecs.BOM_UTF16_LE + xml(None).encode("utf-16-be"), None, xml(None), false_mark("utf-16-le", "utf-16-be"),
-    ),
-    "utf-8 bom before utf-16-le": (
-        UTF_8_BOM + xml("utf-16").encode("utf-16-le"), None, xml("utf-16"), false_mark("utf-8", "utf-16-le"),
-    ),
-    "utf-16-le bom before Japanese": (
-        codecs.BOM_UTF16_LE + f"{JAPANESE} a".encode("utf-16-le"), None, f"{JAPANESE} a", begins("utf-16-le"),
-    ),
+        false_mark("utf-32-le", "cp1251")),
+    "utf-16-le bom before utf-16-be": (codecs.BOM_UTF16_LE + xml(None).encode("utf-16-be"), None, xml(None),
+                                       false_mark("utf-16-le", "utf-16-be")),
+    "utf-8 bom before utf-16-le": (UTF_8_BOM + xml("utf-16").encode("utf-16-le"), None, xml("utf-16"),
+                                   false_mark("utf-8", "utf-16-le")),
+    "utf-16-le bom before Japanese": (codecs.BOM_UTF16_LE + f"{JAPANESE} a".encode("utf-16-le"), None, f"{JAPANESE} a",
+                                      begins("utf-16-le")),
     # 2. the pattern of the first bytes: XML 1.0, appendix F
     "utf-16-le without bom": (xml("utf-16").encode("utf-16-le"), None, xml("utf-16"), begins("utf-16-le")),
     "utf-16-be without bom": (xml("utf-16").encode("utf-16-be"), None, xml("utf-16"), begins("utf-16-be")),
-    "utf-16-le, declared big-endian": (
-        xml("UTF-16BE").encode("utf-16-le"), "utf-16be", xml("UTF-16BE"), begins("utf-16-le"),
-    ),
+    "utf-16-le, declared big-endian": (xml("UTF-16BE").encode("utf-16-le"), "utf-16be", xml("UTF-16BE"),
+                                       begins("utf-16-le")),
     "utf-16-be, declared little-endian": (
-        xml("UTF-16LE").encode("utf-16-be"), None, xml("UTF-16LE"), begins("utf-16-be"),
-    ),
+        xml("UTF-16LE").encode("utf-16-be"), None, xml("UTF-16LE"), begins("utf-16-be")),
     "utf-16-le, declared nothing": ((CAFE + "\n").encode("utf-16-le"), None, CAFE + "\n", begins("utf-16-le")),
     "utf-32-le without bom": (xml("utf-32").encode("utf-32-le"), None, xml("utf-32"), begins("utf-32-le")),
     "utf-32-be without bom": (xml("utf-32").encode("utf-32-be"), "utf-8", xml("utf-32"), begins("utf-32-be")),
     # 3. the declaration, before HTTP (RFC 7303 is the other way round; servers guess, documents less often)
     "utf-8 over http": (xml("utf-8").encode(), "iso-8859-1", xml("utf-8"), []),
-    "windows-1251 over http": (
-        xml("windows-1251", RUSSIAN).encode("cp1251"), "utf-8", xml("windows-1251", RUSSIAN), declared("windows-1251"),
-    ),
-    "in single quotes and wide": (
-        b"<?xml version = '1.0'\n encoding = ' KOI8-R ' ?>" + RUSSIAN.encode("koi8-r"), None,
-        f"<?xml version = '1.0'\n encoding = ' KOI8-R ' ?>{RUSSIAN}", declared("KOI8-R"),
-    ),
-    "behind junk": (
-        b"\n junk " + xml("koi8-r", RUSSIAN).encode("koi8-r"), None, "\n junk " + xml("koi8-r", RUSSIAN),
-        declared("koi8-r"),
-    ),
-    "in another instruction": (
-        b"<?xml-stylesheet encoding='koi8-r'?>" + RUSSIAN.encode(), None,
-        f"<?xml-stylesheet encoding='koi8-r'?>{RUSSIAN}", [],
-    ),
+    "windows-1251 over http": (xml("windows-1251", RUSSIAN).encode("cp1251"), "utf-8", xml("windows-1251", RUSSIAN),
+                               declared("windows-1251")),
+    "in single quotes and wide": (b"<?xml version = '1.0'\n encoding = ' KOI8-R ' ?>" + RUSSIAN.encode("koi8-r"), None,
+                                  f"<?xml version = '1.0'\n encoding = ' KOI8-R ' ?>{RUSSIAN}", declared("KOI8-R")),
+    "behind junk": (b"\n junk " + xml("koi8-r", RUSSIAN).encode("koi8-r"), None, "\n junk " + xml("koi8-r", RUSSIAN),
+                    declared("koi8-r")),
+    "in another instruction": (b"<?xml-stylesheet encoding='koi8-r'?>" + RUSSIAN.encode(), None,
+                               f"<?xml-stylesheet encoding='koi8-r'?>{RUSSIAN}", []),
     # 4. HTTP
     "http alone": (RUSSIAN.encode("cp1251"), "windows-1251", RUSSIAN, declared("windows-1251")),
     "http, quoted": (RUSSIAN.encode("koi8-r"), ' "koi8-r" ', RUSSIAN, declared(' "koi8-r" ')),
     "http beside a declaration without a charset": (
-        xml(None, RUSSIAN).encode("cp1251"), "windows-1251", xml(None, RUSSIAN), declared("windows-1251"),
-    ),
+        xml(None, RUSSIAN).encode("cp1251"), "windows-1251", xml(None, RUSSIAN), declared("windows-1251")),
     "an empty declaration": (xml("").encode(), None, xml(""), []),
     "http behind an empty declaration": (
-        xml("", RUSSIAN).encode("cp1251"), "windows-1251", xml("", RUSSIAN), declared("windows-1251"),
-    ),
-    "http behind an unknown label": (
-        xml("x-klingon", RUSSIAN).encode("cp1251"), "windows-1251", xml("x-klingon", RUSSIAN),
-        ['unknown charset "x-klingon", read as windows-1251'],
-    ),
-    "http behind a lie": (
-        xml("utf-16", RUSSIAN).encode("cp1251"), "windows-1251", xml("utf-16", RUSSIAN),
-        ["declared utf-16, which it is not; read as windows-1251"],
-    ),
+        xml("", RUSSIAN).encode("cp1251"), "windows-1251", xml("", RUSSIAN), declared("windows-1251")),
+    "http behind an unknown label": (xml("x-klingon", RUSSIAN).encode("cp1251"), "windows-1251",
+                                     xml("x-klingon", RUSSIAN), ['unknown charset "x-klingon", read as windows-1251']),
+    "http behind a lie": (xml("utf-16", RUSSIAN).encode("cp1251"), "windows-1251", xml("utf-16", RUSSIAN),
+                          ["declared utf-16, which it is not; read as windows-1251"]),
     "http that says utf-8 behind a lie": (
-        xml("utf-16").encode(), "utf-8", xml("utf-16"), ["declared utf-16, which it is not; read as utf-8"],
-    ),
-    "an unknown label behind a lie": (
-        xml("utf-16").encode(), "x-klingon", xml("utf-16"), ["declared utf-16, which it is not; read as UTF-8"],
-    ),
+        xml("utf-16").encode(), "utf-8", xml("utf-16"), ["declared utf-16, which it is not; read as utf-8"]),
+    "an unknown label behind a lie": (xml("utf-16").encode(), "x-klingon", xml("utf-16"),
+                                      ["declared utf-16, which it is not; read as UTF-8"]),
     "http that is empty": (CAFE.encode(), "", CAFE, []),
     # 5. UTF-8
     "nothing stated": (CAFE.encode(), None, CAFE, []),
@@ -280,8 +246,7 @@ def test_utf_8_that_is_declared_iso_2022_jp_is_read_as_utf_8() -> None:
 
 
 WITHOUT_NKO = st.characters(exclude_categories=["Cs"], max_codepoint=0x7BF) | st.characters(
-    exclude_categories=["Cs"], min_codepoint=0x800
-)
+    exclude_categories=["Cs"], min_codepoint=0x800)
 
 
 @pytest.mark.parametrize("label", ["iso-8859-1", "us-ascii", "windows-1252", "iso-8859-15"])

@@ -75,10 +75,7 @@ SITEMAP = b'<urlset xmlns:image="http://www.google.com/schemas/sitemap-image/1.1
 
 @pytest.mark.parametrize(
     ("document", "image"),
-    [
-        (SITEMAP, b"<image:image><image:loc>https://example.com/%d/%s</image:loc></image:image>"),
-        (ITEM, IMAGE),
-    ],
+    [(SITEMAP, b"<image:image><image:loc>https://example.com/%d/%s</image:loc></image:image>"), (ITEM, IMAGE)],
 )
 def test_limit_of_a_text_is_for_each_element_by_itself(document: bytes, image: bytes) -> None:
     images = b"".join(image % (number, b"x" * 1_000) for number in range(1_100))

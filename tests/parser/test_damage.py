@@ -141,9 +141,8 @@ def test_well_formed_damaged_documents_give_the_truth(kind: str, etree: Any) -> 
         assert list(lxml_locs(etree, document.body)) == list(document.truth)
 
 
-@pytest.mark.parametrize(
-    ("kind", "entries", "complaint"), [("flood", 20, "kind must be"), ("cut", 0, "entries must be")]
-)
+@pytest.mark.parametrize(("kind", "entries", "complaint"),
+                         [("flood", 20, "kind must be"), ("cut", 0, "entries must be")])
 def test_arguments_that_cannot_be_carried_out_are_refused(kind: str, entries: int, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         damaged(kind, 1, entries)

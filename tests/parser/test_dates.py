@@ -115,11 +115,8 @@ RFC822 = [
     ("tue,03  JUN  2014 10:30:15 gmt", "2014-06-03T10:30:15Z", "second"),
     *(
         (f"Tue, 03 Jun 2014 10:30:15 {zone}", f"2014-06-03T{hour}:30:15Z", "second")
-        for zone, hour in zip(
-            ["EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT"],
-            [15, 14, 16, 15, 17, 16, 18, 17],
-            strict=True,
-        )
+        for zone, hour in zip(["EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT"],
+                              [15, 14, 16, 15, 17, 16, 18, 17], strict=True)
     ),
 ]
 
@@ -367,16 +364,13 @@ def test_each_variant_of_each_dialect(text, moment, precision, repair):
 
 @pytest.mark.parametrize(
     ("text", "is_zero"),
-    [
-        ("0001-01-01", True), ("0001-01-01T00:00:00Z", True), ("1601-01-01T00:00Z", True), ("1753-01-01", True),
-        ("1899-12-30", True), ("1900-01-01", True), ("1970-01-01", True), ("1970-01-01T00:00:00+02:00", True),
-        ("1970-01-01T01:00:00+01:00", True), ("1969-12-31T16:00:00-08:00", True), ("1970-01-01T00:00:01Z", True),
-        ("1969-12-31", True), ("Thu, 01 Jan 1970 00:00:00 +0000", True), ("1970-01-01 00:00:00", True),
-        ("0000000000", True),
-        ("1970-01-01T14:00Z", True), ("1970-01-01T14:01Z", False), ("1969-12-31T10:00Z", False), ("1970-01-02", False),
-        ("1969-12-30", False), ("1970", False), ("1970-01", False), ("1951-12-17T12:00:00+00:00", False),
-        ("2026-01-01", False),
-    ],
+    [("0001-01-01", True), ("0001-01-01T00:00:00Z", True), ("1601-01-01T00:00Z", True), ("1753-01-01", True),
+     ("1899-12-30", True), ("1900-01-01", True), ("1970-01-01", True), ("1970-01-01T00:00:00+02:00", True),
+     ("1970-01-01T01:00:00+01:00", True), ("1969-12-31T16:00:00-08:00", True), ("1970-01-01T00:00:01Z", True),
+     ("1969-12-31", True), ("Thu, 01 Jan 1970 00:00:00 +0000", True), ("1970-01-01 00:00:00", True),
+     ("0000000000", True), ("1970-01-01T14:00Z", True), ("1970-01-01T14:01Z", False), ("1969-12-31T10:00Z", False),
+     ("1970-01-02", False), ("1969-12-30", False), ("1970", False), ("1970-01", False),
+     ("1951-12-17T12:00:00+00:00", False), ("2026-01-01", False)],
 )  # fmt: skip
 def test_the_zero_of_a_clock_is_no_date_of_a_page(text, is_zero):
     assert dates.is_zero_of_clock(parse_date(text)) is is_zero

@@ -338,21 +338,12 @@ RULES = {
     "a video that holds nothing is a video": ("<video:video/>", {"videos": [{}]}, []),
     "a news element that holds nothing is news": ("<news:news/>", {"news": {}}, []),
     "a show that holds nothing is a show": (
-        "<video:video><video:tvshow/></video:video>",
-        {"videos": [{"tvshow": {}}]},
-        [],
-    ),
+        "<video:video><video:tvshow/></video:video>", {"videos": [{"tvshow": {}}]}, []),
     "an image that holds nothing has no location": ("<image:image/>", {}, [("S11", "image:loc", "")]),
     "an image whose location is blank has none": (
-        "<image:image><image:loc> </image:loc></image:image>",
-        {},
-        [("S11", "image:loc", "")],
-    ),
+        "<image:image><image:loc> </image:loc></image:image>", {}, [("S11", "image:loc", "")]),
     "an image whose location is unusable is none, and that is reported once": (
-        "<image:image><image:loc>data:x</image:loc></image:image>",
-        {},
-        [("U02", "image:loc", "data:x")],
-    ),
+        "<image:image><image:loc>data:x</image:loc></image:image>", {}, [("U02", "image:loc", "data:x")]),
     "blank tags and attributes say nothing": (
         '<video:video><video:duration/><video:title> </video:title><video:tag/><video:price/>'
         '<video:player_loc allow_embed="" autoplay=" ">https://example.com/p</video:player_loc></video:video>',
@@ -362,19 +353,12 @@ RULES = {
     # objects
     "a tag with attributes is an object, also without any": (
         "<video:video><video:uploader>Alma</video:uploader></video:video>",
-        {"videos": [{"uploader": {"value": "Alma"}}]},
-        [],
-    ),
-    "an attribute alone is kept": (
-        '<video:video><video:price currency="EUR"/></video:video>',
-        {"videos": [{"price": [{"currency": "EUR"}]}]},
-        [],
-    ),
+        {"videos": [{"uploader": {"value": "Alma"}}]}, []),
+    "an attribute alone is kept": ('<video:video><video:price currency="EUR"/></video:video>',
+                                   {"videos": [{"price": [{"currency": "EUR"}]}]}, []),
     "an unreadable value leaves its attributes": (
         '<video:video><video:price currency="EUR">free</video:price></video:video>',
-        {"videos": [{"price": [{"currency": "EUR"}]}]},
-        [("V05", "video:price", "free")],
-    ),
+        {"videos": [{"price": [{"currency": "EUR"}]}]}, [("V05", "video:price", "free")]),
     "an unreadable attribute leaves the value": (
         '<video:video><video:content_segment_loc duration="x">https://example.com/s</video:content_segment_loc>'
         "</video:video>",
@@ -384,9 +368,7 @@ RULES = {
     # repeated
     "of a tag that may stand once, the first counts": (
         "<video:video><video:duration>60</video:duration><video:duration>61</video:duration></video:video>",
-        {"videos": [{"duration": 60}]},
-        [("S10", "video:duration", "61")],
-    ),
+        {"videos": [{"duration": 60}]}, [("S10", "video:duration", "61")]),
     "of two shows, the first counts whole": (
         "<video:video><video:tvshow><video:show_title>A</video:show_title></video:tvshow>"
         "<video:tvshow><video:season_number>2</video:season_number></video:tvshow></video:video>",
@@ -395,54 +377,36 @@ RULES = {
     ),
     "of two news elements, the first counts whole": (
         "<news:news><news:title>A</news:title></news:news><news:news><news:access>B</news:access></news:news>",
-        {"news": {"title": "A"}},
-        [("S10", "news:news", "B")],
-    ),
+        {"news": {"title": "A"}}, [("S10", "news:news", "B")]),
     "mobile twice is mobile": ("<mobile:mobile/><mobile:mobile/>", {"mobile": True}, [("S10", "mobile:mobile", "")]),
     # in the wrong place
     "an unknown tag of a known schema": (
         "<image:image><image:loc>https://example.com/1.jpg</image:loc><image:width>9</image:width></image:image>",
-        AN_IMAGE,
-        [("S10", "image:width", "9")],
-    ),
+        AN_IMAGE, [("S10", "image:width", "9")]),
     "the protocol's own tags mean nothing in an extension": (
-        "<image:image><image:loc>https://example.com/1.jpg</image:loc><title>T</title></image:image>",
-        AN_IMAGE,
-        [("S10", "title", "T")],
-    ),
+        "<image:image><image:loc>https://example.com/1.jpg</image:loc><title>T</title></image:image>", AN_IMAGE,
+        [("S10", "title", "T")]),
     "an image without its own location does not take the protocol's": (
-        "<image:image><loc>https://example.com/1.jpg</loc></image:image>",
-        {},
-        [("S10", "loc", "https://example.com/1.jpg"), ("S11", "image:loc", "https://example.com/1.jpg")],
-    ),
+        "<image:image><loc>https://example.com/1.jpg</loc></image:image>", {},
+        [("S10", "loc", "https://example.com/1.jpg"), ("S11", "image:loc", "https://example.com/1.jpg")]),
     "an entry inside an extension is none": (
-        "<video:video><url><loc>https://example.com/b</loc></url></video:video>",
-        {"videos": [{}]},
-        [("S10", "url", "https://example.com/b")],
-    ),
-    "a tag of another extension": (
-        f"<video:video>{IMAGE}</video:video>",
-        {"videos": [{}]},
-        [("S10", "image:image", "https://example.com/1.jpg")],
-    ),
+        "<video:video><url><loc>https://example.com/b</loc></url></video:video>", {"videos": [{}]},
+        [("S10", "url", "https://example.com/b")]),
+    "a tag of another extension": (f"<video:video>{IMAGE}</video:video>", {"videos": [{}]},
+                                   [("S10", "image:image", "https://example.com/1.jpg")]),
     "a tag by itself": ("<video:title>T</video:title>", {}, [("S10", "video:title", "T")]),
     "a show by itself": ("<video:tvshow/>", {}, [("S10", "video:tvshow", "")]),
     "a publication by itself": ("<news:publication/>", {}, [("S10", "news:publication", "")]),
     # news
     "name and language are read without their publication": (
         "<news:news><news:name>N</news:name><news:language>en</news:language></news:news>",
-        {"news": {"name": "N", "language": "en"}},
-        [],
-    ),
+        {"news": {"name": "N", "language": "en"}}, []),
     "a list of nothing is empty": ("<news:news><news:keywords> , ,</news:keywords></news:news>", {"news": {}}, []),
     # links
     "rel in capitals": (link(f'rel="ALTERNATE" href="{HTTPS}"'), {"alternates": [{"href": HTTPS}]}, []),
     "rel with several values": (link(f'rel="a Alternate" href="{HTTPS}"'), {"alternates": [{"href": HTTPS}]}, []),
-    "no rel, but hreflang": (
-        link(f'hreflang="de" href="{HTTPS}"'),
-        {"alternates": [{"hreflang": "de", "href": HTTPS}]},
-        [("S10", "xhtml:link", "de")],
-    ),
+    "no rel, but hreflang": (link(f'hreflang="de" href="{HTTPS}"'), {"alternates": [{"hreflang": "de", "href": HTTPS}]},
+                             [("S10", "xhtml:link", "de")]),
     "neither rel nor hreflang": (link(f'href="{HTTPS}"'), {}, [("S10", "xhtml:link", HTTPS)]),
     "nothing at all": (link(""), {}, [("S10", "xhtml:link", "")]),
     "rel of another kind, and no href": (link('rel="canonical"'), {}, [("S10", "xhtml:link", "")]),
@@ -465,44 +429,27 @@ RULES = {
             ("U02", "xhtml:link href", "android-app://a b"), ("U02", "xhtml:link href", "my-android-app://a"),
         ],
     ),
-    "an image is no page in an app": (
-        "<image:image><image:loc>android-app://com.example/a</image:loc></image:image>",
-        {},
-        [("U02", "image:loc", "android-app://com.example/a")],
-    ),
-    "rel of another kind": (
-        link(f'rel="canonical" hreflang="de" href="{HTTPS}"'), {}, [("S10", "xhtml:link", HTTPS)],
-    ),
+    "an image is no page in an app": ("<image:image><image:loc>android-app://com.example/a</image:loc></image:image>",
+                                      {}, [("U02", "image:loc", "android-app://com.example/a")]),
+    "rel of another kind": (link(f'rel="canonical" hreflang="de" href="{HTTPS}"'), {}, [("S10", "xhtml:link", HTTPS)]),
     "amphtml is no alternate": (link(f'rel="amphtml" href="{HTTPS}"'), {}, []),
     "rel that only begins like it": (link(f'rel="alternates" href="{HTTPS}"'), {}, []),
     "no href": (link('rel="alternate" hreflang="de"'), {}, [("S11", "xhtml:link", "de")]),
-    "an href in capitals": (
-        link('rel="alternate" hreflang="de" HREF="https://example.com/de"'),
-        {"alternates": [{"hreflang": "de", "href": "https://example.com/de"}]},
-        [("S10", "xhtml:link href", "https://example.com/de")],
-    ),
+    "an href in capitals": (link('rel="alternate" hreflang="de" HREF="https://example.com/de"'),
+                            {"alternates": [{"hreflang": "de", "href": "https://example.com/de"}]},
+                            [("S10", "xhtml:link href", "https://example.com/de")]),
     "an href in capitals beside one that is blank": (
         link('rel="alternate" hreflang="de" href="" Href="https://example.com/de"'),
         {"alternates": [{"hreflang": "de", "href": "https://example.com/de"}]},
-        [("S10", "xhtml:link href", "https://example.com/de")],
-    ),
-    "an href of another namespace": (
-        link('rel="alternate" hreflang="de" f:href="https://example.com/de"'),
-        {},
-        [("S11", "xhtml:link", "de")],
-    ),
+        [("S10", "xhtml:link href", "https://example.com/de")]),
+    "an href of another namespace": (link('rel="alternate" hreflang="de" f:href="https://example.com/de"'), {},
+                                     [("S11", "xhtml:link", "de")]),
     "a blank href": (link('rel="alternate" href=" "'), {}, [("S11", "xhtml:link", "")]),
     "an unusable href": (link('rel="alternate" href="data:x"'), {}, [("U02", "xhtml:link href", "data:x")]),
-    "a relative href": (
-        link('rel="alternate" href="/b"'),
-        {"alternates": [{"href": HTTPS}]},
-        [("L06", "xhtml:link href", "/b")],
-    ),
-    "hreflang as written": (
-        link(f'rel="alternate" hreflang="EN_uk" href="{HTTPS}"'),
-        {"alternates": [{"hreflang": "EN_uk", "href": HTTPS}]},
-        [],
-    ),
+    "a relative href": (link('rel="alternate" href="/b"'), {"alternates": [{"href": HTTPS}]},
+                        [("L06", "xhtml:link href", "/b")]),
+    "hreflang as written": (link(f'rel="alternate" hreflang="EN_uk" href="{HTTPS}"'),
+                            {"alternates": [{"hreflang": "EN_uk", "href": HTTPS}]}, []),
     "another tag of XHTML": ('<xhtml:meta name="a"/>', {}, []),
     # others
     "PageMap": (f'<PageMap xmlns="{NAMESPACES["image"].replace("image/1.1", "pagemap/1.0")}"><x/></PageMap>', {}, []),
@@ -571,10 +518,8 @@ AN_X = {"namespace": "urn:example:f", "name": "x"}
                 }
             ],
         ),
-        (
-            "<video:video><video:studio>S</video:studio></video:video>",
-            [{"namespace": NAMESPACES["video"], "name": "studio", "text": "S"}],
-        ),
+        ("<video:video><video:studio>S</video:studio></video:video>",
+         [{"namespace": NAMESPACES["video"], "name": "studio", "text": "S"}]),
         ('<PageMap xmlns="http://www.google.com/schemas/sitemap-pagemap/1.0"><x/></PageMap>', None),
         (IMAGE, None),
         (link('rel="alternate" hreflang="de"'), None),
@@ -653,18 +598,12 @@ def test_a_video_that_was_cut_is_not_read_in_part() -> None:
 
 
 DAMAGE = {
-    "raw ampersand": (
-        "<video:video><video:title>Salt & Pepper</video:title></video:video>",
-        {"videos": [{"title": "Salt & Pepper"}]},
-    ),
-    "entity of HTML": (
-        "<video:video><video:title>a &eacute;</video:title></video:video>",
-        {"videos": [{"title": "a \u00e9"}]},
-    ),
-    "duration not closed": (
-        "<video:video><video:duration>60<video:rating>4</video:rating></video:video>",
-        {"videos": [{"duration": 60, "rating": 4.0}]},
-    ),
+    "raw ampersand": ("<video:video><video:title>Salt & Pepper</video:title></video:video>",
+                      {"videos": [{"title": "Salt & Pepper"}]}),
+    "entity of HTML": ("<video:video><video:title>a &eacute;</video:title></video:video>",
+                       {"videos": [{"title": "a \u00e9"}]}),
+    "duration not closed": ("<video:video><video:duration>60<video:rating>4</video:rating></video:video>",
+                            {"videos": [{"duration": 60, "rating": 4.0}]}),
     "location not closed": (
         "<image:image><image:loc>https://example.com/1.jpg<image:title>T</image:title></image:image>",
         {"images": [{"loc": "https://example.com/1.jpg", "title": "T"}]},
@@ -674,18 +613,14 @@ DAMAGE = {
         {"images": [{"loc": "https://example.com/1.jpg", "caption": "C"}]},
     ),
     "image not closed": (f"{IMAGE.removesuffix('</image:image>')}{IMAGE}", {"images": AN_IMAGE["images"] * 2}),
-    "raw ampersand in href": (
-        link('rel="alternate" hreflang="de" href="https://example.com/?a=1&copy=2"'),
-        {"alternates": [{"hreflang": "de", "href": "https://example.com/?a=1&copy=2"}]},
-    ),
+    "raw ampersand in href": (link('rel="alternate" hreflang="de" href="https://example.com/?a=1&copy=2"'),
+                              {"alternates": [{"hreflang": "de", "href": "https://example.com/?a=1&copy=2"}]}),
     "no quotes": (
         "<video:video><video:player_loc allow_embed=no>https://example.com/p</video:player_loc></video:video>",
         {"videos": [{"player_loc": {"value": "https://example.com/p", "allow_embed": False}}]},
     ),
-    "control character in a number": (
-        "<video:video><video:duration>6\x010</video:duration></video:video>",
-        {"videos": [{}]},
-    ),
+    "control character in a number": ("<video:video><video:duration>6\x010</video:duration></video:video>",
+                                      {"videos": [{}]}),
 }
 
 
@@ -732,14 +667,10 @@ def test_an_extension_inside_of_loc_is_no_part_of_it() -> None:
 @pytest.mark.parametrize(
     ("inside", "wrong"),
     [
-        (
-            "<video:video><video:duration>60<video:rating>4</video:rating></video:duration></video:video>",
-            {"videos": [{"duration": 604}]},
-        ),
-        (
-            "<image:image><image:loc>https://example.com/i.jpg<image:title>T</image:title></image:loc></image:image>",
-            {"images": [{"loc": "https://example.com/i.jpgT"}]},
-        ),
+        ("<video:video><video:duration>60<video:rating>4</video:rating></video:duration></video:video>",
+         {"videos": [{"duration": 604}]}),
+        ("<image:image><image:loc>https://example.com/i.jpg<image:title>T</image:title></image:loc></image:image>",
+         {"images": [{"loc": "https://example.com/i.jpgT"}]}),
     ],
     ids=["number", "URL"],
 )

@@ -278,10 +278,8 @@ WRONG_ROOTS = [
     (f'<RDF xmlns="http://purl.org/rss/1.0/">{ITEM}</RDF>', "rss", "http://purl.org/rss/1.0/"),
     *[
         (f'<feed xmlns="{namespace}">{ENTRY}{ENTRY}</feed>', "atom", namespace)
-        for namespace in (
-            "https://www.w3.org/2005/Atom", f"{ATOM}/", "http://www.w3.org/2005/atom", "http://w3.org/2005/Atom",
-            "https://purl.org/atom/ns#", "urn:example:any", "",
-        )
+        for namespace in ("https://www.w3.org/2005/Atom", f"{ATOM}/", "http://www.w3.org/2005/atom",
+                          "http://w3.org/2005/Atom", "https://purl.org/atom/ns#", "urn:example:any", "")
     ],
 ]  # fmt: skip
 
@@ -342,23 +340,12 @@ def test_a_repaired_item_without_a_link_to_its_page_may_have_lost_it(attributes:
 # --- the channel -----------------------------------------------------------------------------------------------------
 
 NEVER = "https://never.example/"
-CHANNEL_PARTS = [
-    f"<link>{NEVER}</link>",
-    f"<guid>{NEVER}</guid>",
-    "<title>x</title>",
-    PUB,
-    DC,
-    UPDATED,
-    f"<image><url>{NEVER}1.png</url><link>{NEVER}</link></image>",
-    f"<textInput><link>{NEVER}</link></textInput>",
-    f'<atom:link href="{NEVER}"/>',
-    f'<media:thumbnail url="{NEVER}1.jpg"/>',
-    "<media:title>x</media:title>",
-    "<media:rating>adult</media:rating>",
-    f'<media:content url="{NEVER}1.mp4" medium="video"/>',
-    f'<media:group><media:content url="{NEVER}1.mp4" medium="video"/></media:group>',
-    "<f:x>y</f:x>",
-]
+CHANNEL_PARTS = [f"<link>{NEVER}</link>", f"<guid>{NEVER}</guid>", "<title>x</title>", PUB, DC, UPDATED,
+                 f"<image><url>{NEVER}1.png</url><link>{NEVER}</link></image>",
+                 f"<textInput><link>{NEVER}</link></textInput>", f'<atom:link href="{NEVER}"/>',
+                 f'<media:thumbnail url="{NEVER}1.jpg"/>', "<media:title>x</media:title>",
+                 "<media:rating>adult</media:rating>", f'<media:content url="{NEVER}1.mp4" medium="video"/>',
+                 f'<media:group><media:content url="{NEVER}1.mp4" medium="video"/></media:group>', "<f:x>y</f:x>"]
 CHANNEL_ITEMS = [
     f"<item><link>{A}</link></item>",
     "<item><title>no link</title></item>",
@@ -399,62 +386,37 @@ def stated(value: Any) -> dict[str, Any]:
 # Elements that describe an object at any level, by the row that reads them: (two elements, their values)
 SPECIMENS: dict[str, tuple[tuple[str, Any], tuple[str, Any]]] = {
     "image:title": (("<media:title>x</media:title>", "x"), ("<media:title>y</media:title>", "y")),
-    "image:caption": (
-        ("<media:description>x</media:description>", "x"),
-        ("<media:description>y</media:description>", "y"),
-    ),
+    "image:caption": (("<media:description>x</media:description>", "x"),
+                      ("<media:description>y</media:description>", "y")),
     "image:license": ((f'<media:license href="{A}"/>', A), (f'<media:license href="{B}">x</media:license>', B)),
-    "video:player_loc": (
-        (f'<media:player url="{A}"/>', {"value": A, "allow_embed": None, "autoplay": None}),
-        (f'<media:player url="{B}"/>', {"value": B, "allow_embed": None, "autoplay": None}),
-    ),
+    "video:player_loc": ((f'<media:player url="{A}"/>', {"value": A, "allow_embed": None, "autoplay": None}),
+                         (f'<media:player url="{B}"/>', {"value": B, "allow_embed": None, "autoplay": None})),
     "video:thumbnail_loc": ((f'<media:thumbnail url="{A}"/>', A), (f'<media:thumbnail url="{B}"/>', B)),
     "video:title": (("<media:title> x </media:title>", "x"), ("<media:title>y</media:title>", "y")),
-    "video:description": (
-        ("<media:description>x</media:description>", "x"),
-        ("<media:description>y</media:description>", "y"),
-    ),
-    "video:tag": (
-        ("<media:keywords>x, y z,</media:keywords>", ("x", "y z")),
-        ("<media:keywords>v</media:keywords><media:keywords>w</media:keywords>", ("v", "w")),
-    ),
-    "video:category": (
-        ('<media:category label="l">x</media:category>', "x"),
-        ("<media:category>y</media:category>", "y"),
-    ),
-    "video:rating": (
-        ('<media:community><media:starRating average="4.5" max="5"/></media:community>', 4.5),
-        ('<media:community><media:starRating average="0"/></media:community>', 0.0),
-    ),
-    "video:view_count": (
-        ('<media:community><media:statistics views="7"/></media:community>', 7),
-        ('<media:community><media:statistics views="0" favorites="9"/></media:community>', 0),
-    ),
-    "video:family_friendly": (
-        ("<media:rating>adult</media:rating>", False),
-        ('<media:rating scheme="urn:simple"> NonAdult </media:rating>', True),
-    ),
+    "video:description": (("<media:description>x</media:description>", "x"),
+                          ("<media:description>y</media:description>", "y")),
+    "video:tag": (("<media:keywords>x, y z,</media:keywords>", ("x", "y z")),
+                  ("<media:keywords>v</media:keywords><media:keywords>w</media:keywords>", ("v", "w"))),
+    "video:category": (('<media:category label="l">x</media:category>', "x"),
+                       ("<media:category>y</media:category>", "y")),
+    "video:rating": (('<media:community><media:starRating average="4.5" max="5"/></media:community>', 4.5),
+                     ('<media:community><media:starRating average="0"/></media:community>', 0.0)),
+    "video:view_count": (('<media:community><media:statistics views="7"/></media:community>', 7),
+                         ('<media:community><media:statistics views="0" favorites="9"/></media:community>', 0)),
+    "video:family_friendly": (("<media:rating>adult</media:rating>", False),
+                              ('<media:rating scheme="urn:simple"> NonAdult </media:rating>', True)),
     "video:restriction": (
-        (
-            '<media:restriction relationship="deny" type="country">DE AT</media:restriction>',
-            {"value": "DE AT", "relationship": "deny"},
-        ),
-        (
-            '<media:restriction type="Country">FR</media:restriction>',
-            {"value": "FR", "relationship": None},
-        ),
+        ('<media:restriction relationship="deny" type="country">DE AT</media:restriction>',
+         {"value": "DE AT", "relationship": "deny"}),
+        ('<media:restriction type="Country">FR</media:restriction>', {"value": "FR", "relationship": None}),
     ),
     "video:price": (
-        (
-            '<media:price type="Purchase" price="19.99" currency="EUR" info="https://example.com/"/>',
-            ({"value": 19.99, "currency": "EUR", "type": "Purchase", "resolution": None},),
-        ),
+        ('<media:price type="Purchase" price="19.99" currency="EUR" info="https://example.com/"/>',
+         ({"value": 19.99, "currency": "EUR", "type": "Purchase", "resolution": None},)),
         (
             '<media:price type="rent" price="2"/><media:price price="1" type="package"/>',
-            (
-                {"value": 2.0, "currency": None, "type": "rent", "resolution": None},
-                {"value": 1.0, "currency": None, "type": "package", "resolution": None},
-            ),
+            ({"value": 2.0, "currency": None, "type": "rent", "resolution": None},
+             {"value": 1.0, "currency": None, "type": "package", "resolution": None}),
         ),
     ),
 }

@@ -35,10 +35,7 @@ def member(text: bytes, flags: int = 0, fields: bytes = b"") -> bytes:
     return header + fields + deflate.compress(text) + deflate.flush() + trailer
 
 
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"\x1f", b"\x1f\x8b", b"\x1f\x8b\x07 plain", b"<urlset/>", b"\x1f\x1f\x8b\x08"],
-)
+@pytest.mark.parametrize("data", [b"", b"\x1f", b"\x1f\x8b", b"\x1f\x8b\x07 plain", b"<urlset/>", b"\x1f\x1f\x8b\x08"])
 def test_data_that_is_not_gzip_passes_unchanged(data: bytes) -> None:
     for size in (1, 1000):
         out, faults, layer = unpack(data, size=size)
@@ -47,15 +44,9 @@ def test_data_that_is_not_gzip_passes_unchanged(data: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("flags", "fields"),
-    [
-        (FEXTRA, b"\x03\x00abc"),
-        (FEXTRA, b"\x00\x00"),
-        (FNAME, b"sitemap.xml\0"),
-        (FCOMMENT, b"\0"),
-        (FHCRC, b"\x12\x34"),
-        (FEXTRA | FNAME | FCOMMENT | FHCRC, b"\x01\x00xname\0comment\0\x00\x00"),
-        (FNAME, b"n" * 1_000_000 + b"\0"),
-    ],
+    [(FEXTRA, b"\x03\x00abc"), (FEXTRA, b"\x00\x00"), (FNAME, b"sitemap.xml\0"), (FCOMMENT, b"\0"),
+     (FHCRC, b"\x12\x34"), (FEXTRA | FNAME | FCOMMENT | FHCRC, b"\x01\x00xname\0comment\0\x00\x00"),
+     (FNAME, b"n" * 1_000_000 + b"\0")],
 )
 def test_optional_header_fields_are_stepped_over(flags: int, fields: bytes) -> None:
     out, faults, layer = unpack(member(TEXT, flags, fields))
@@ -228,11 +219,8 @@ def test_random_damage_never_depends_on_the_chunks() -> None:
         assert whole == single == other
 
 
-@given(
-    data=st.lists(st.binary(max_size=40).map(member) | st.binary(max_size=6), max_size=6).map(b"".join),
-    sizes=st.lists(st.integers(1, 20), min_size=1, max_size=20),
-    cap=st.integers(0, 100),
-)
+@given(data=st.lists(st.binary(max_size=40).map(member) | st.binary(max_size=6), max_size=6).map(b"".join),
+       sizes=st.lists(st.integers(1, 20), min_size=1, max_size=20), cap=st.integers(0, 100))
 def test_result_is_the_same_however_the_input_is_cut(data: bytes, sizes: list[int], cap: int) -> None:
     limits = attrs.evolve(Limits(), max_decoded_bytes=cap, max_gzip_members=4)
     faults: list[DecodeFault] = []
@@ -306,14 +294,9 @@ def test_a_cut_at_every_byte_gives_all_that_inflating_byte_by_byte_does(text: st
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=examples(60))
-@given(
-    texts=st.lists(st.sampled_from(sorted(DEFLATED)), min_size=1, max_size=2),
-    level=st.sampled_from([0, 1, 6, 9]),
-    harm=st.sampled_from(["flip", "cut", "junk", "padding", "drop", "double", "none"]),
-    where=st.integers(0, 1 << 16),
-    bit=st.integers(0, 7),
-    size=st.integers(1, 20_000),
-)
+@given(texts=st.lists(st.sampled_from(sorted(DEFLATED)), min_size=1, max_size=2), level=st.sampled_from([0, 1, 6, 9]),
+       harm=st.sampled_from(["flip", "cut", "junk", "padding", "drop", "double", "none"]),
+       where=st.integers(0, 1 << 16), bit=st.integers(0, 7), size=st.integers(1, 20_000))
 @example(texts=["over one step"], level=6, harm="flip", where=0, bit=0, size=1)
 def test_damaged_data_gives_all_that_inflating_byte_by_byte_does(
     texts: list[str], level: int, harm: str, where: int, bit: int, size: int

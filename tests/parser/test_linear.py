@@ -203,8 +203,7 @@ def seconds(act: Callable[[], object]) -> float:
 SEARCHED = {
     "sections without end": lambda count: ROOT + b"<uRl><![CDATA[" * count,
     "sections without end, of other names": lambda count: (
-        ROOT + b"<url>" + b"".join(b"<x%d><![CDATA[" % number for number in range(count))
-    ),
+        ROOT + b"<url>" + b"".join(b"<x%d><![CDATA[" % number for number in range(count))),
     "sections without end in entries": lambda count: ROOT + (b"<url>" + LOC + b"<x><![CDATA[") * (count // 3),
     "sections in damaged tags": lambda count: ROOT + b"<url<![CDATA[</ur\xef\xbb\xbfl>" * (count // 2),
     "what has no end behind the root": lambda count: ROOT + END + b"<![CDATA[<url><!--<?x " * count,

@@ -139,13 +139,8 @@ def test_no_more_names_are_remembered_than_a_real_document_has() -> None:
 
 @pytest.mark.parametrize(
     ("name", "tag"),
-    [
-        ("url", "url"),
-        ("urn:root}url", "url"),
-        ("urn:image}loc", "image:loc"),
-        ("urn:foreign}url", "urn:foreign}url"),
-        ("urn:root}known", "known"),
-    ],
+    [("url", "url"), ("urn:root}url", "url"), ("urn:image}loc", "image:loc"), ("urn:foreign}url", "urn:foreign}url"),
+     ("urn:root}known", "known")],
 )
 def test_a_name_means_the_same_when_no_more_are_remembered(name: str, tag: str) -> None:
     names = vocabulary()

@@ -21,45 +21,12 @@ FIRST_KEYS = ["loc", "lastmod", "lastmod_precision", "changefreq", "priority", "
 LATER_KEYS = [*NESTED, "problems"]
 
 # Pieces that documents, whole and damaged, are made of.
-PIECES = [
-    b"<urlset>",
-    b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">',
-    b"</urlset>",
-    b"<sitemapindex>",
-    b"<url>",
-    b"</url>",
-    b"<sitemap>",
-    b"</sitemap>",
-    b"<loc>",
-    b"</loc>",
-    b"https://example.com/a?b=c",
-    b"<lastmod>2026-11-20</lastmod>",
-    b"<priority>0.5",
-    b"<image:image>",
-    b"<image:loc>",
-    b"<rss><channel><item><link>",
-    b"</link></item>",
-    b"<!--",
-    b"-->",
-    b"--",
-    b"<![CDATA[",
-    b"]]>",
-    b"&",
-    b"&amp;",
-    b"&eacute;",
-    b"&#0;",
-    b"\x00",
-    b"\xff",
-    b"\xc3\xa9",
-    b"<",
-    b">",
-    b"\n",
-    b"\r",
-    b'<?xml version="1.0"?>',
-    b"<!DOCTYPE rss>",
-    b'<!DOCTYPE rss SYSTEM "x.dtd">',
-    b"<a b='c'>",
-]
+PIECES = [b"<urlset>", b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">', b"</urlset>", b"<sitemapindex>",
+          b"<url>", b"</url>", b"<sitemap>", b"</sitemap>", b"<loc>", b"</loc>", b"https://example.com/a?b=c",
+          b"<lastmod>2026-11-20</lastmod>", b"<priority>0.5", b"<image:image>", b"<image:loc>",
+          b"<rss><channel><item><link>", b"</link></item>", b"<!--", b"-->", b"--", b"<![CDATA[", b"]]>", b"&",
+          b"&amp;", b"&eacute;", b"&#0;", b"\x00", b"\xff", b"\xc3\xa9", b"<", b">", b"\n", b"\r",
+          b'<?xml version="1.0"?>', b"<!DOCTYPE rss>", b'<!DOCTYPE rss SYSTEM "x.dtd">', b"<a b='c'>"]
 documents = st.one_of(
     st.binary(max_size=200),
     st.lists(st.sampled_from(PIECES), max_size=30).map(b"".join),
@@ -112,9 +79,8 @@ queries = st.one_of(st.just(""), st.text("ab=&;", min_size=1, max_size=10).map("
 locs = st.builds("https://{}.example/{}{}".format, st.sampled_from(["shop", "www.news"]), paths, queries)
 moments = st.datetimes(datetime(1970, 1, 1), datetime(2100, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
 freqs = st.sampled_from(["always", "hourly", "daily", "weekly", "monthly", "yearly", "never"])
-entries = st.tuples(
-    locs, st.none() | moments, st.none() | freqs, st.none() | st.integers(0, 10).map(lambda tenth: tenth / 10)
-)
+entries = st.tuples(locs, st.none() | moments, st.none() | freqs,
+                    st.none() | st.integers(0, 10).map(lambda tenth: tenth / 10))
 
 
 def written(loc: str, lastmod: datetime | None, freq: str | None, priority: float | None) -> str:

@@ -16,17 +16,9 @@ URL = "https://example.com/sitemap.xml"
 
 @pytest.mark.parametrize(
     "line",
-    [
-        f"Sitemap: {URL}",
-        f"SITEMAP:{URL}",
-        f"  sitemap : \t{URL}  ",
-        f"\ufeffSitemap: {URL}",
-        f"Sitemap: {URL} # the main one",
-        f"Sitemap: {URL}\t#",
-        f"\0Sitemap:\0 {URL}\0",
-        "\0".join(f"Sitemap: {URL}"),
-        f"\u00a0Sitemap:\u2003{URL}\u2028",
-    ],
+    [f"Sitemap: {URL}", f"SITEMAP:{URL}", f"  sitemap : \t{URL}  ", f"\ufeffSitemap: {URL}",
+     f"Sitemap: {URL} # the main one", f"Sitemap: {URL}\t#", f"\0Sitemap:\0 {URL}\0", "\0".join(f"Sitemap: {URL}"),
+     f"\u00a0Sitemap:\u2003{URL}\u2028"],
 )
 def test_clean_lines(line: str) -> None:
     assert [(found.loc, found.line, found.fault) for found in sitemap_lines(line)] == [(URL, 1, None)]
@@ -138,24 +130,10 @@ def test_a_bare_url_that_names_a_sitemap_counts(url: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "",
-        f"# Sitemap: {URL}",
-        f"#{URL}",
-        "https://example.com/",
-        "https://example.com/about.xml",
-        "https://sitemap.example/",
-        "https://example.com/sitemap.html",
-        f"see {URL}",
-        f"{URL} is ours",
-        "Disallow: /sitemap.xml",
-        f"Allow: {URL}",
-        "Sitemap and more",
-        f"My-Sitemap: {URL}",
-        f"My Sitemap: {URL}",
-        f"Disallow: /a # Sitemap: {URL}",
-        f"\u200b# Sitemap: {URL}",
-    ],
+    ["", f"# Sitemap: {URL}", f"#{URL}", "https://example.com/", "https://example.com/about.xml",
+     "https://sitemap.example/", "https://example.com/sitemap.html", f"see {URL}", f"{URL} is ours",
+     "Disallow: /sitemap.xml", f"Allow: {URL}", "Sitemap and more", f"My-Sitemap: {URL}", f"My Sitemap: {URL}",
+     f"Disallow: /a # Sitemap: {URL}", f"\u200b# Sitemap: {URL}"],
 )
 def test_lines_that_name_no_sitemap(line: str) -> None:
     assert sitemap_lines(line) == []
@@ -247,37 +225,16 @@ def test_any_text_gives_values_that_it_holds(text: str) -> None:
 
 
 BODIES = {
-    "rules": [
-        "User-agent: *",
-        "user agent : googlebot # ours",
-        "\ufeffUSERAGENT=*",
-        "User-agent *",
-        "Disallow:",
-        "Dissallow: /x",
-        "disalow /x",
-        "Allow: *",
-        "Crawl-delay: 5",
-        "Content-Signal: search=yes",
-        "Sitemap: https://example.com/map.xml",
-        "Sitemap:",
-        "hello\n\nDisallow: /x",
-        "U\0s\0e\0r\0-\0a\0g\0e\0n\0t\0:\0 \0*\0\n\0",
-    ],
+    "rules": ["User-agent: *", "user agent : googlebot # ours", "\ufeffUSERAGENT=*", "User-agent *", "Disallow:",
+              "Dissallow: /x", "disalow /x", "Allow: *", "Crawl-delay: 5", "Content-Signal: search=yes",
+              "Sitemap: https://example.com/map.xml", "Sitemap:", "hello\n\nDisallow: /x",
+              "U\0s\0e\0r\0-\0a\0g\0e\0n\0t\0:\0 \0*\0\n\0"],
     "comments": ["# nothing", "\n # a\r\n#b"],
     "empty": ["", " \r\n", "\ufeff", "\0\0"],
     "html": ["<!DOCTYPE html>\nDisallow: /x", '<meta http-equiv="refresh" content="0">'],
-    "other": [
-        "Access denied",
-        "User agent not allowed",
-        "User-Agent: bot/1.0 (+https://bot.example)",
-        "Allow cookies to go on",
-        "Request ID: 12",
-        "Host: example.com",
-        '{"user-agent": "*"}',
-        "<p>Disallow: /x</p>",
-        "x" * 1_000 + "\nhttps://example.com/about",
-        "d" * 100_000,
-    ],
+    "other": ["Access denied", "User agent not allowed", "User-Agent: bot/1.0 (+https://bot.example)",
+              "Allow cookies to go on", "Request ID: 12", "Host: example.com", '{"user-agent": "*"}',
+              "<p>Disallow: /x</p>", "x" * 1_000 + "\nhttps://example.com/about", "d" * 100_000],
 }
 
 

@@ -255,9 +255,8 @@ def test_plain_entries_are_scanned(entry: bytes, scanned: list[int]) -> None:
     assert sum(map(bool, scanned)) >= 1000 - 2 * len(pieces)
 
 
-@pytest.mark.parametrize(
-    "extensions", [LINK, IMAGE, NEWS, VIDEO, b"<mobile:mobile/>", LINK + IMAGE + VIDEO + NEWS + LINK]
-)
+@pytest.mark.parametrize("extensions",
+                         [LINK, IMAGE, NEWS, VIDEO, b"<mobile:mobile/>", LINK + IMAGE + VIDEO + NEWS + LINK])
 def test_entries_with_extensions_are_scanned(extensions: bytes, scanned: list[int]) -> None:
     check_same([with_extensions(extensions)], url=URL)
     assert sum(map(bool, scanned)) >= 380

@@ -141,11 +141,8 @@ def test_host_is_verified_on_both_schemes_and_the_requested_port(url, authoritie
         ("https://example.com/robots.txt", "https://example.com:8443/robots.txt", (*BOTH, "https://example.com:8443/")),
         # anyone can redirect to a file of another site
         ("https://example.com/robots.txt", "https://victim.example/upload.txt", BOTH),
-        (
-            "https://a.github.io/robots.txt",
-            "https://b.github.io/robots.txt",
-            ("http://a.github.io/", "https://a.github.io/"),
-        ),
+        ("https://a.github.io/robots.txt", "https://b.github.io/robots.txt",
+         ("http://a.github.io/", "https://a.github.io/")),
         ("http://192.0.2.1/robots.txt", "http://192.0.2.9/robots.txt", ("http://192.0.2.1/", "https://192.0.2.1/")),
     ],
 )

@@ -47,10 +47,8 @@ def test_of_junk_more_bytes_count(filler: bytes, tail: bytes, final: bool) -> No
     assert sniff(window + tail + b" " * 100, final=final) == SniffResult("unknown")
 
 
-@pytest.mark.parametrize(
-    ("tail", "kind"),
-    [(b"<urlset>", "xml"), (b'<?xml version="1.0"?>', "xml"), (b"\nhttps://example.com/", "text")],
-)
+@pytest.mark.parametrize(("tail", "kind"),
+                         [(b"<urlset>", "xml"), (b'<?xml version="1.0"?>', "xml"), (b"\nhttps://example.com/", "text")])
 def test_bytes_at_the_end_of_the_window_count(tail: bytes, kind: str) -> None:
     filler = (JUNK * WINDOW_BYTES)[: WINDOW_BYTES - len(tail)]
     for document in (filler + tail, filler + tail + b"<!-- more -->", JUNK * 1_000 + tail):

@@ -153,12 +153,10 @@ KINDS = [
 ]
 
 
-TOKENS = [
-    "<a b='c>d'/><e:f>", "<a b='c>d' e<f>", "<a b=c/ d><e>", "< loc >x", "< 5 <b>", "</ a ><b>", "<\\/a>", "</a <b>",
-    "<!-- a --><b>", "<!- a -><b>", "<![CDATA[a]]><b>", "<?a b?><c>", '<?xml a="b"?><c>', "<!DOCTYPE a [<b>]>",
-    "<xml a=b><c>", "]]>a", "<//>a", "<!>a<b>", "<%=a%><b>",
-    "<![endif]>a", "< \u00e9t\u00e9 ", "</ /a",
-]  # fmt: skip
+TOKENS = ["<a b='c>d'/><e:f>", "<a b='c>d' e<f>", "<a b=c/ d><e>", "< loc >x", "< 5 <b>", "</ a ><b>", "<\\/a>",
+          "</a <b>", "<!-- a --><b>", "<!- a -><b>", "<![CDATA[a]]><b>", "<?a b?><c>", '<?xml a="b"?><c>',
+          "<!DOCTYPE a [<b>]>", "<xml a=b><c>", "]]>a", "<//>a", "<!>a<b>", "<%=a%><b>", "<![endif]>a",
+          "< \u00e9t\u00e9 ", "</ /a"]  # fmt: skip
 PIECES = ["<", ">", "!", "-", "[", "/", "?", "a", " ", '"', "=", "\\", "%", "1", "\u00e9"]
 
 
@@ -289,28 +287,12 @@ def test_token_is_returned_once_no_further_byte_can_change_it(written: bytes, ki
 
 @pytest.mark.parametrize(
     ("written", "read"),
-    [
-        (b' a="1"', b' a="1"'),
-        (b' a="1" b=\'2\'', b' a="1" b=\'2\''),
-        (b" a=1", b' a="1"'),
-        (b" a=1 b=2 /", b' a="1" b="2"'),
-        (b" a=1/", b""),
-        (b' b="2" a=1/', b' b="2"'),
-        (b' a="1"/', b' a="1"'),
-        (b' a="1"b="2"', b' a="1" b="2"'),
-        (b' a="1" a="2"', b' a="1"'),
-        (b" a", b""),
-        (b" a=", b""),
-        (b' a b="2"', b' b="2"'),
-        (b' "', b""),
-        (b' a = "1"', b' a = "1"'),
-        (b" a = 1 b", b' a="1"'),
-        (b'\na="x\ny"\tb=2', b' a="x\ny" b="2"'),
-        (b' a="x>y" b=2', b' a="x>y" b="2"'),
-        (b"", b""),
-        (b" ", b" "),
-        (b" /", b" "),
-    ],
+    [(b' a="1"', b' a="1"'), (b' a="1" b=\'2\'', b' a="1" b=\'2\''), (b" a=1", b' a="1"'),
+     (b" a=1 b=2 /", b' a="1" b="2"'), (b" a=1/", b""), (b' b="2" a=1/', b' b="2"'), (b' a="1"/', b' a="1"'),
+     (b' a="1"b="2"', b' a="1" b="2"'), (b' a="1" a="2"', b' a="1"'), (b" a", b""), (b" a=", b""),
+     (b' a b="2"', b' b="2"'), (b' "', b""), (b' a = "1"', b' a = "1"'), (b" a = 1 b", b' a="1"'),
+     (b'\na="x\ny"\tb=2', b' a="x\ny" b="2"'), (b' a="x>y" b=2', b' a="x>y" b="2"'), (b"", b""), (b" ", b" "),
+     (b" /", b" ")],
 )
 def test_attributes_are_quoted_each_once(written: bytes, read: bytes) -> None:
     assert attributes(written).written == read
@@ -318,24 +300,11 @@ def test_attributes_are_quoted_each_once(written: bytes, read: bytes) -> None:
 
 @pytest.mark.parametrize(
     ("name", "meant", "slip"),
-    [
-        (b"lok", b"loc", True),
-        (b"Loc", b"loc", True),
-        (b"LOC", b"loc", True),
-        (b"lo", b"loc", True),
-        (b"lc", b"loc", True),
-        (b"locc", b"loc", True),
-        (b"x:loc", b"loc", True),
-        (b"loc", b"x:loc", True),
-        (b"ulr", b"url", True),
-        (b"lastmd", b"lastmod", True),
-        (b"b", b"loc", False),
-        (b"link", b"lock", False),
-        (b"url", b"loc", False),
-        (b"lastmod", b"loc", False),
-        (b"title", b"lastmod", False),
-        (b"changefreq", b"priority", False),
-    ],
+    [(b"lok", b"loc", True), (b"Loc", b"loc", True), (b"LOC", b"loc", True), (b"lo", b"loc", True),
+     (b"lc", b"loc", True), (b"locc", b"loc", True), (b"x:loc", b"loc", True), (b"loc", b"x:loc", True),
+     (b"ulr", b"url", True), (b"lastmd", b"lastmod", True), (b"b", b"loc", False), (b"link", b"lock", False),
+     (b"url", b"loc", False), (b"lastmod", b"loc", False), (b"title", b"lastmod", False),
+     (b"changefreq", b"priority", False)],
 )
 def test_misspelled_name_is_similar_and_another_name_is_not(name: bytes, meant: bytes, slip: bool) -> None:
     assert is_misspelling(name, meant) is slip

@@ -95,8 +95,7 @@ SHAPES = {
     "roots in roots": (b"<urlset></x:y>", b'<urlset><priority> xmlns="u"&</priority>&nbsp;=', b""),
     "sections without an end, in items": (RDF, b"https://a.example/<loc><item><![CDATA[&#\xe2\x80\xa8", b"</loc>"),
     "sections without an end, in entries": (
-        b"<urlset><url><loc>http://a.example/</loc><", b"<url><![CDATA[2024-01-01\n< loc>", b"\t<url><!\n",
-    ),
+        b"<urlset><url><loc>http://a.example/</loc><", b"<url><![CDATA[2024-01-01\n< loc>", b"\t<url><!\n"),
     "entries that are begun again": (ATOM, b"&lt;<entry><entry>< loc>-->]", b""),
     "entries that are begun many times": (b'<urlset><url a="', b"<x:y>" + b"<url>" * 30 + b"<image:loc></link>", b""),
     "stray ends of entries": (b"<urlset><![CDATA[</sitemap>", b'<priority>0.5</url></url><url>"', b""),
@@ -233,13 +232,9 @@ UNITS = st.lists(st.sampled_from([*MARKUP, *FEED, *TEXT, *ROBOTS]), max_size=6).
 
 
 @settings(max_examples=examples(150), deadline=None)
-@given(
-    head=st.sampled_from([URLSET, BROKEN, RDF, LIST, b"", ATOM, b"<rss><channel>"]),
-    units=st.lists(UNITS, min_size=1, max_size=2),
-    tail=UNITS,
-    repeated=st.integers(1, 300),
-    limit=st.integers(0, 5),
-)  # fmt: skip
+@given(head=st.sampled_from([URLSET, BROKEN, RDF, LIST, b"", ATOM, b"<rss><channel>"]),
+       units=st.lists(UNITS, min_size=1, max_size=2), tail=UNITS, repeated=st.integers(1, 300),
+       limit=st.integers(0, 5))  # fmt: skip
 def test_work_stays_within_the_budget(head: bytes, units: list[bytes], tail: bytes, repeated: int, limit: int) -> None:
     data = head + b"".join(units) * repeated + tail
     steps, parser, locs = read(data, max_work_per_byte=limit)

@@ -84,13 +84,8 @@ CHANGES = st.lists(st.tuples(st.integers(0, 285), st.integers(0, 15)), max_size=
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=examples(2000))
-@given(
-    unused=st.integers(0, 31),
-    changes=CHANGES,
-    distances=st.sampled_from(DISTANCES),
-    body=st.binary(max_size=80),
-    before=st.sampled_from([b"", BODY[:40]]),
-)
+@given(unused=st.integers(0, 31), changes=CHANGES, distances=st.sampled_from(DISTANCES), body=st.binary(max_size=80),
+       before=st.sampled_from([b"", BODY[:40]]))
 @example(unused=29, changes=[], distances=[1], body=bytes(9), before=b"")
 @example(unused=30, changes=[], distances=[1], body=bytes(9), before=b"")
 @example(unused=0, changes=[(256, 0)], distances=[1], body=bytes(9), before=b"")
@@ -109,15 +104,10 @@ def test_wrong_code_lengths(
 
 @pytest.mark.slow
 @settings(deadline=None, max_examples=examples(400))
-@given(
-    start=st.integers(0, len(BODY)),
-    length=st.sampled_from([0, 60, 3000, 70_000, 300_000]),
-    level=st.sampled_from([0, 1, 9]),
-    wbits=st.sampled_from([31, 25, 15, 9, -15, -9]),
-    damage=st.lists(st.tuples(st.integers(0, 1 << 20), st.binary(max_size=2)), max_size=3),
-    cut=st.integers(0, 20),
-    size=st.sampled_from([31, 1000, 20_000, WHOLE]),
-)
+@given(start=st.integers(0, len(BODY)), length=st.sampled_from([0, 60, 3000, 70_000, 300_000]),
+       level=st.sampled_from([0, 1, 9]), wbits=st.sampled_from([31, 25, 15, 9, -15, -9]),
+       damage=st.lists(st.tuples(st.integers(0, 1 << 20), st.binary(max_size=2)), max_size=3), cut=st.integers(0, 20),
+       size=st.sampled_from([31, 1000, 20_000, WHOLE]))
 @example(start=0, length=0, level=0, wbits=15, damage=[(0, b"\x58\x85")], cut=0, size=31)
 @example(start=0, length=0, level=1, wbits=-15, damage=[(0, b"")] * 3, cut=0, size=31)
 def test_damaged_data(
