@@ -10,6 +10,9 @@ from xml.sax.saxutils import escape, quoteattr
 
 import attrs
 from hypothesis import strategies as st
+from kit import parse
+
+import sitemap_reader as sr
 
 CORE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 NAMESPACES = {
@@ -21,6 +24,18 @@ NAMESPACES = {
 }
 URL = "https://example.com/maps/sitemap.xml"  # of the document
 HTTPS = "https://example.com/b"
+DECLARED = " ".join(f'xmlns:{prefix}="{namespace}"' for prefix, namespace in NAMESPACES.items())
+ROOT = f'xmlns="{CORE}" {DECLARED} xmlns:f="urn:example:f"'
+
+
+def listed(inside: str, *, root: str = ROOT, **options: Any) -> list[dict[str, Any]]:
+    """The JSON objects of all items of a <urlset> with this content."""
+    return [sr.to_dict(item) for item in parse(f"<urlset {root}>{inside}</urlset>", url=URL, **options).items]
+
+
+def records(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [item for item in items if "type" not in item]
+
 
 WORDS = st.sampled_from(
     ["", " ", "a", "Salt & pepper", "1 < 2 > 0", "]]>", "\"'", "&amp;", "\u9801", "\U0001f375", "\xa0b\u2009", "a,b"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kit import parse
 
 import sitemap_reader as sr
 from sitemap_reader.parser.content.beginning import MAX_JUNK_BYTES
@@ -42,31 +43,15 @@ JUNK = {
 }
 
 
-def read(document: str, *, scans: bool = True) -> list[sr.Outcome | sr.Problem | sr.UrlRecord | sr.SitemapRef]:
-    """All items of a document, which do not depend on how its bytes are cut."""
-    found = []
-    data = document.encode()
-    for size in (len(data), 7, 1):
-        if size == 1 and len(data) > 3_000:
-            continue
-        parser = sr.SitemapParser(url=URL, _scans=scans)
-        items = [item for at in range(0, len(data), size) for item in parser.feed(data[at : at + size])]
-        found.append([*items, *parser.close(), parser.outcome])
-    assert all(items == found[0] for items in found), document[:200]
-    return found[0]
-
-
 def result(document: str) -> tuple[str | None, list[str], list[str], bool]:
-    """Format, locations, codes, and whether it is complete."""
-    items = read(document)
-    assert [item for item in items if not isinstance(item, sr.Problem)] == [
-        item for item in read(document, scans=False) if not isinstance(item, sr.Problem)
-    ]
-    outcome = items[-1]
-    assert isinstance(outcome, sr.Outcome)
-    locs = [item.loc for item in items if isinstance(item, sr.UrlRecord | sr.SitemapRef)]
-    codes = [item.code for item in items if isinstance(item, sr.Problem)]
-    return outcome.format, locs, codes, outcome.complete
+    """Format, locations, codes, and whether it is complete, however the bytes are cut and with expat alone."""
+    found = parse(document, url=URL)
+    sizes = (7, 1) if len(document) <= 3_000 else (7,)
+    assert all(parse(document, size, url=URL).items == found.items for size in sizes), document[:200]
+    exact = [item for item in parse(document, scans=False, url=URL).items if not isinstance(item, sr.Problem)]
+    assert [item for item in found.items if not isinstance(item, sr.Problem)] == exact
+    locs = [item.loc for item in found.items if isinstance(item, sr.UrlRecord | sr.SitemapRef)]
+    return found.outcome().format, locs, found.codes, found.outcome().complete
 
 
 def format_of(form: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import attrs
 import pytest
+from kit import parse, without_bytes_taken
 from tiers import is_full
 
 import sitemap_reader as sr
@@ -12,14 +12,6 @@ import sitemap_reader as sr
 PAD = b" " * 1_100
 A = b"<url><loc>https://example.com/a</loc>"
 LIMIT = 1_500
-
-
-def read(body: bytes, size: int, limits: sr.Limits) -> list[object]:
-    """The items; if reading stopped early, without the counts of bytes taken."""
-    *items, outcome = sr.iter_parse([body[at : at + size] for at in range(0, len(body), size)], limits=limits)
-    assert isinstance(outcome, sr.Outcome)
-    outcome = attrs.evolve(outcome, bytes_wire=0)
-    return [*items, outcome if outcome.complete else attrs.evolve(outcome, bytes_decoded=0, sha256=None)]
 
 
 def entry_of(count: int, opening: bytes, ending: bytes = b"") -> bytes:
@@ -50,9 +42,9 @@ ROWS = {
 def test_same_items_come_out_however_the_bytes_are_cut(name: str) -> None:
     body, fields = ROWS[name]
     limits = sr.Limits(**fields)
-    whole = read(body, len(body), limits)
+    whole = without_bytes_taken(parse(body, limits=limits).items)
     for size in (1, 7, 64, 300, 1_150):
-        assert read(body, size, limits) == whole, size
+        assert without_bytes_taken(parse(body, size, limits=limits).items) == whole, size
 
 
 def test_prefix_that_an_ancestor_declares_is_not_declared_again() -> None:
@@ -87,9 +79,9 @@ def test_limit_of_a_text_is_for_each_element_by_itself(document: bytes, image: b
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 def test_placeholder_characters_in_the_document_are_kept(text: str, size: int) -> None:
     body = f"<urlset>{PAD.decode()}<url><loc>https://example.com/&{text}</loc></url></urlset>".encode()
-    (url,) = [item for item in read(body, size, sr.Limits()) if isinstance(item, sr.UrlRecord)]
+    (loc,) = parse(body, size).locs
     plain = text.replace("&#xFDD0;", "\ufdd0").encode()
-    assert url.loc == "https://example.com/&" + "".join(f"%{byte:02X}" for byte in plain)
+    assert loc == "https://example.com/&" + "".join(f"%{byte:02X}" for byte in plain)
 
 
 @pytest.mark.parametrize("before", [b"", A + b"<x>&</x></url>"])
@@ -100,7 +92,6 @@ def test_long_cdata_section_is_unchanged(before: bytes, count: int) -> None:
     image = f"<image:image><image:loc>https://example.com/i</image:loc><image:title><![CDATA[{title}]]></image:title>"
     body = (SITEMAP % (image.encode() + b"</image:image>")).replace(A, PAD + before + A, 1)
     for size in (1, 2, 7, 50, len(body)):
-        *items, _ = sr.iter_parse([body[at : at + size] for at in range(0, len(body), size)],
-                                  limits=sr.Limits(max_token_bytes=119))  # fmt: skip
-        (url,) = [item for item in items if isinstance(item, sr.UrlRecord) and item.images]
+        found = parse(body, size, limits=sr.Limits(max_token_bytes=119))
+        (url,) = [each for each in found.of(sr.UrlRecord) if each.images]
         assert [image.title for image in url.images] == [title], size

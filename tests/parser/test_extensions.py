@@ -14,6 +14,7 @@ from extension_entries import (
     FIELDS_OF_AN_ENTRY,
     HTTPS,
     NAMESPACES,
+    ROOT,
     SPECIMENS,
     URL,
     Node,
@@ -21,7 +22,9 @@ from extension_entries import (
     elements,
     foreign,
     holders_in,
+    listed,
     prefixes_of_a_document,
+    records,
     truth,
     written,
 )
@@ -39,21 +42,8 @@ from sitemap_reader.serialize.jsonl import NESTED
 if TYPE_CHECKING:
     from pathlib import Path
 
-PREFIXES = " ".join(f'xmlns:{prefix}="{namespace}"' for prefix, namespace in NAMESPACES.items())
-ROOT = f'xmlns="{CORE}" {PREFIXES} xmlns:f="urn:example:f"'
-
 DAY_ZERO = Date(datetime(1970, 1, 1, tzinfo=UTC), "day")
 Fault = tuple[str, str, str]  # code, field, raw
-
-
-def listed(inside: str, *, root: str = ROOT, extras: bool = False) -> list[dict[str, Any]]:
-    """The JSON objects of all items of a <urlset> with this content."""
-    document = f"<urlset {root}>{inside}</urlset>".encode()
-    return [sr.to_dict(item) for item in sr.iter_parse([document], url=URL, extras=extras)]
-
-
-def records(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [item for item in items if "type" not in item]
 
 
 def entry(inside: str, *, root: str = ROOT, extras: bool = False) -> tuple[dict[str, Any], list[Fault]]:

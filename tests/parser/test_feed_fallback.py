@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 import pytest
+from kit import parse
 
 import sitemap_reader as sr
 from sitemap_reader.parser.dialects.feed_fallback import FallbackBuffer
@@ -27,11 +26,6 @@ class Fallback:
     def __call__(self, body: bytes, url: str | None, /, *, limits: sr.Limits) -> Fallback:
         self.bodies.append(body)
         return self
-
-
-def in_pieces(body: bytes, size: int, fallback: Fallback, limits: sr.Limits) -> list[Any]:
-    chunks = [body[at : at + size] for at in range(0, len(body), size)]
-    return list(sr.iter_parse(chunks, url=URL, feed_fallback=fallback, limits=limits))
 
 
 def test_links_of_the_fallback_are_returned() -> None:
@@ -74,9 +68,9 @@ def test_a_body_over_the_limit_is_not_given_and_says_so(longer: bytes) -> None:
 def test_the_limit_is_the_same_in_any_chunks(size: int, space: int, requested: bool) -> None:
     fallback = Fallback()
     limits = sr.Limits(max_fallback_bytes=len(BODY) + space)
-    items = in_pieces(BODY, size, fallback, limits)
+    outcome = parse(BODY, size, url=URL, feed_fallback=fallback, limits=limits).outcome()
     assert fallback.bodies == ([BODY] if requested else [])
-    assert ["S16" in item.problems for item in items if isinstance(item, sr.Outcome)] == [not requested]
+    assert ("S16" in outcome.problems) is not requested
 
 
 def test_no_more_is_kept_than_the_limit_and_a_chunk() -> None:
@@ -90,7 +84,7 @@ def test_no_more_is_kept_than_the_limit_and_a_chunk() -> None:
 def test_a_body_of_many_chunks_is_given_whole(size: int) -> None:
     fallback = Fallback()
     body = b"<list>" + b"<item><link>https://example.com/1</link></item>" * 300 + b"</list>"
-    in_pieces(body, size, fallback, sr.Limits())
+    parse(body, size, url=URL, feed_fallback=fallback)
     assert fallback.bodies == [body]
 
 
@@ -110,10 +104,10 @@ ENDS = [
 @pytest.mark.parametrize(("body", "requested"), ENDS)
 def test_a_body_that_ends_in_mid_text_is_not_given(body: bytes, requested: bool, size: int) -> None:
     fallback = Fallback()
-    items = in_pieces(body, size, fallback, sr.Limits())
+    found = parse(body, size, url=URL, feed_fallback=fallback)
     assert fallback.bodies == ([body] if requested else [])
-    assert any(isinstance(item, sr.UrlRecord) for item in items) is requested
-    assert "S15" in {code for item in items if isinstance(item, sr.Outcome) for code in item.problems}
+    assert bool(found.locs) is requested
+    assert "S15" in found.outcome().problems
 
 
 def test_body_read_by_the_streaming_parser_is_not_given() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kit import parse
 
 import sitemap_reader as sr
 from sitemap_reader.parser.xml.elements import Namespaces, Vocabulary
@@ -35,8 +36,8 @@ def unbound(first: int, count: int) -> bytes:
 def test_declared_prefixes_of_a_document_are_limited(prefixes: int, rest_is_read: bool, size: int) -> None:
     """Each is one restart, which reads its entry again; and its declaration is read with every restart."""
     body = b"<urlset>" + entry(1) + entry(2, unbound(0, prefixes), date=True) + entry(3) + b"</urlset>"
-    items = list(sr.iter_parse(body[at : at + size] for at in range(0, len(body), size)))
-    urls = [item for item in items if isinstance(item, sr.UrlRecord)]
+    found = parse(body, size)
+    urls = found.of(sr.UrlRecord)
     assert [url.loc[-1] for url in urls] == ["1", "2", "3"]
     # Fields before the prefix over the limit are returned; the date after it is not.
     assert (urls[1].lastmod is not None) is rest_is_read
@@ -45,7 +46,7 @@ def test_declared_prefixes_of_a_document_are_limited(prefixes: int, rest_is_read
         f'the prefix "p{number}" is not declared, it was read as urn:unbound:p{number}'
         for number in range(min(prefixes, PREFIXES))
     ]
-    lost = [item for item in items if isinstance(item, sr.Problem) and "lost up to the next entry" in item.message]
+    lost = [problem for problem in found.of(sr.Problem) if "lost up to the next entry" in problem.message]
     assert [problem.severity for problem in lost] == ([] if rest_is_read else ["error"])
 
 
@@ -82,10 +83,9 @@ def test_truncated_entry_is_returned_with_its_complete_fields(size: int) -> None
     fields = b"<loc>https://example.com/2</loc><lastmod>2026-11-01</lastmod><priority>0.5</priority>"
     for end in range(len(fields) + 1):
         body = begun + fields[:end]
-        *items, outcome = sr.iter_parse(body[at : at + size] for at in range(0, len(body), size))
-        assert isinstance(outcome, sr.Outcome)
-        assert not outcome.complete
-        urls = [item for item in items if isinstance(item, sr.UrlRecord)]
+        found = parse(body, size)
+        assert not found.outcome().complete
+        urls = found.of(sr.UrlRecord)
         # A truncated end tag ends the field.
         assert [url.loc[-1] for url in urls] == ["1", "2"][: 1 + (end >= fields.index(b"</loc>") + 2)], end
         for cut in urls[1:]:
@@ -189,10 +189,10 @@ STRAY = [
 @pytest.mark.parametrize("document", ["<urlset>{0}{1}{0}{1}{0}</urlset>", "<urlset>{1}{1}{0}</urlset>"])
 def test_text_between_entries_is_reported_once(document: str, text: str, raw: str | None, size: int) -> None:
     body = document.format(text, entry(1).decode()).encode()
-    items = list(sr.iter_parse(body[at : at + size] for at in range(0, len(body), size)))
-    found = [(item.code, item.raw) for item in items if isinstance(item, sr.Problem)]
-    assert found == [("S02", ""), *([("S10", raw)] if raw else [])]
-    assert len([item for item in items if isinstance(item, sr.UrlRecord)]) == 2
+    found = parse(body, size)
+    reported = [(problem.code, problem.raw) for problem in found.of(sr.Problem)]
+    assert reported == [("S02", ""), *([("S10", raw)] if raw else [])]
+    assert len(found.locs) == 2
 
 
 def test_the_line_of_text_between_entries_is_its_own() -> None:
@@ -225,13 +225,10 @@ def entries_with(name: str, *inner: str) -> bytes:
 def stray_of(body: bytes) -> list[tuple[int | None, str | None]]:
     """Lines and texts of S10, the same however the document is read."""
     url = "https://example.com/sitemap.xml"
-    *whole, outcome = sr.iter_parse([body], url=url)
-    *cut, _ = sr.iter_parse([body[at : at + 1] for at in range(len(body))], url=url)
-    parser = sr.SitemapParser(url=url, _scans=False)
-    assert whole == cut == [*parser.feed(body), *parser.close()]
-    assert isinstance(outcome, sr.Outcome)
-    assert outcome.complete
-    return [(each.line, each.raw) for each in whole if isinstance(each, sr.Problem) and each.message == SKIPPED]
+    whole = parse(body, url=url)
+    assert whole.items == parse(body, 1, url=url).items == parse(body, scans=False, url=url).items
+    assert whole.outcome().complete
+    return [(each.line, each.raw) for each in whole.of(sr.Problem) if each.message == SKIPPED]
 
 
 @pytest.mark.parametrize("name", ENTRIES)

@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
-from extension_entries import CORE, NAMESPACES, URL
-
-import sitemap_reader as sr
+from extension_entries import CORE, NAMESPACES, listed, records
 
 IMAGE = "<image:image><image:loc>https://example.com/1.jpg</image:loc></image:image>"
-
-
-def listed(inside: str, *, root: str, extras: bool = False, scans: bool = True) -> list[dict[str, Any]]:
-    """The JSON objects of all items of a <urlset> with this content."""
-    parser = sr.SitemapParser(url=URL, extras=extras, _scans=scans)
-    items = [*parser.feed(f"<urlset {root}>{inside}</urlset>".encode()), *parser.close(), parser.outcome]
-    return [sr.to_dict(item) for item in items]
-
-
-def records(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [item for item in items if "type" not in item]
 
 
 NEAR = [

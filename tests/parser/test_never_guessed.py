@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kit import parse
 
 import sitemap_reader as sr
 
@@ -153,24 +154,19 @@ ROWS: list[tuple[str, str, str, bool]] = [
 ]  # fmt: skip
 
 
-def reported(items: list[sr.UrlRecord | sr.SitemapRef | sr.Problem | sr.Outcome]) -> tuple[str, bool]:
+def reported(body: bytes, size: int) -> tuple[str, bool]:
     """The returned paths with the years of dates, and whether the outcome is complete."""
-    found = [
-        item.loc.removeprefix(HOST) + (f":{item.lastmod.year}" if item.lastmod else "")
-        for item in items
-        if isinstance(item, sr.UrlRecord)
-    ]
-    outcome = items[-1]
-    assert isinstance(outcome, sr.Outcome)
-    return " ".join(found), outcome.complete
+    found = parse(body, size)
+    urls = found.of(sr.UrlRecord)
+    paths = [url.loc.removeprefix(HOST) + (f":{url.lastmod.year}" if url.lastmod else "") for url in urls]
+    return " ".join(paths), found.outcome().complete
 
 
 @pytest.mark.parametrize(("body", "found", "complete"), [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
 def test_ambiguous_entries_are_dropped_and_never_guessed(body: str, found: str, complete: bool) -> None:
     data = body.encode()
     for size in (1, 7, len(data)):
-        pieces = [data[at : at + size] for at in range(0, len(data), size)]
-        assert reported(list(sr.iter_parse(pieces))) == (found, complete), size
+        assert reported(data, size) == (found, complete), size
 
 
 @pytest.mark.slow
@@ -179,8 +175,7 @@ def test_commented_out_entries_stay_so_in_any_chunks() -> None:
     retired = f"<!-- retired pages xx<url><loc>{B}</loc></url> -->"
     body = urlset(" " * 1_100 + f"<url>loc>{A}</loc></url>\n{retired}{' ' * 300}\n").encode()
     for size in range(1, 150):
-        pieces = (body[at : at + size] for at in range(0, len(body), size))
-        assert reported(list(sr.iter_parse(pieces))) == ("z", False), size
+        assert reported(body, size) == ("z", False), size
 
 
 def test_an_empty_location_beside_another_is_no_entry_of_its_own() -> None:
