@@ -9,6 +9,7 @@ import pytest
 from generated import DAMAGES, Damaged, damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit import parse, without_bytes_taken
 from tiers import examples, needs
 
 import sitemap_reader as sr
@@ -17,8 +18,6 @@ from sitemap_reader.parser.normalise.urls import Loc, clean_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from sitemap_reader.model.records import Item
 
 URL = "https://shop.example/sitemap.xml"
 SEEDS = range(examples(25, 10))
@@ -87,29 +86,18 @@ def test_clean_documents_come_out_whole_and_without_a_problem() -> None:
         assert not found.problems
 
 
-def read(chunks: list[bytes]) -> list[Item]:
-    """The items; without the counts of bytes taken if reading stopped early."""
-    *items, outcome = sr.iter_parse(chunks, url=URL)
-    assert isinstance(outcome, sr.Outcome)
-    outcome.bytes_wire = 0
-    if not outcome.complete:
-        outcome.bytes_decoded, outcome.sha256 = 0, None
-    return [*items, outcome]
-
-
 @pytest.mark.slow
 @given(st.sampled_from(sorted(DAMAGES)), st.integers(0, 10**6), st.integers(1, 600), st.integers(1, 8))
 @settings(max_examples=examples(200), deadline=None)
 def test_chunks_do_not_matter_and_no_url_is_invented(kind: str, seed: int, size: int, entries: int) -> None:
     document = damaged(kind, seed, entries)
     body = document.body
-    *items, outcome = whole = read([body])
-    assert read([body[at : at + size] for at in range(0, len(body), size)]) == whole
-    found = {item.loc for item in items if isinstance(item, sr.UrlRecord)}
+    whole = parse(body, url=URL)
+    assert without_bytes_taken(parse(body, size, url=URL).items) == without_bytes_taken(whole.items)
+    found = set(whole.locs)
     assert found <= set(document.truth)
-    assert isinstance(outcome, sr.Outcome)
     # Bytes lost from after one location to after another leave a valid entry.
-    assert not outcome.complete or found == set(document.truth) or kind == "hole"
+    assert not whole.outcome().complete or found == set(document.truth) or kind == "hole"
 
 
 # --- the damaged documents themselves ---
@@ -171,9 +159,7 @@ TAGS = {
 def test_tags_that_only_the_tolerant_parser_accepts_end_nothing(name: str, scans: bool) -> None:
     """Before the root's other entries, and as the root."""
     for body, count in ((ROOT + ENTRY + TAGS[name], 1), ("<urlset" + TAGS[name], 0)):
-        parser = sr.SitemapParser(url=URL, _scans=scans)
-        items = [*parser.feed(body.encode()), *parser.close()]
-        urls = [item for item in items if isinstance(item, sr.UrlRecord)]
-        assert [item.loc for item in urls[:count]] == ["https://shop.example/a"] * count
-        assert any(isinstance(item, sr.Problem) and item.code == "S01" for item in items)
-        assert not parser.outcome.complete
+        found = parse(body, url=URL, scans=scans)
+        assert found.locs[:count] == ["https://shop.example/a"] * count
+        assert "S01" in found.codes
+        assert not found.outcome().complete

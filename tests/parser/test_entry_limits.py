@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kit import parse
 
 import sitemap_reader as sr
 
@@ -12,30 +13,24 @@ LOC = b"<loc>https://example.com/%d</loc>"
 URL = b"<url>" + LOC % 1 + b"</url>\n"
 
 
-def read(data: bytes, size: int, limits: sr.Limits) -> sr.SitemapParser:
-    parser = sr.SitemapParser(url="https://example.com/sitemap.xml", limits=limits)
-    for at in range(0, len(data), size):
-        parser.feed(data[at : at + size])
-    parser.close()
-    return parser
+def read(data: bytes, size: int = 0, **limits: int) -> sr.Outcome:
+    return parse(data, size, limits=sr.Limits(**limits)).outcome()
 
 
 @pytest.mark.parametrize("size", [1, 7, 100, 1 << 16])
 @pytest.mark.parametrize("over", [0, 1])
 def test_limit_of_a_token_holds_exactly_however_it_is_cut(size: int, over: int) -> None:
     data = ROOT + URL + b"<!--" + b"x" * (1000 - 7 + over) + b"-->" + URL + END
-    parser = read(data, size, sr.Limits(max_token_bytes=1000))
-    assert parser.outcome.entries == 2 - over
-    assert parser.outcome.problems == ({"S16": 1} if over else {})
+    outcome = read(data, size, max_token_bytes=1000)
+    assert (outcome.entries, outcome.problems) == ((1, {"S16": 1}) if over else (2, {}))
 
 
 @pytest.mark.parametrize("over", [0, 1])
 def test_elements_of_an_entry_are_limited(over: int) -> None:
-    parser = read(ROOT + URL + b"<url><loc>https://example.com/a</loc>" + b"<x/>" * (8 + over) + b"</url>" + URL + END,
-                  1 << 16, sr.Limits(max_entry_elements=9))  # fmt: skip
-    assert parser.outcome.entries == 3 - 2 * over
-    assert parser.outcome.complete is not bool(over)
-    assert ["raise max_entry_elements" in sample.message for sample in parser.outcome.samples[-1:]] == [bool(over)]
+    data = ROOT + URL + b"<url><loc>https://example.com/a</loc>" + b"<x/>" * (8 + over) + b"</url>" + URL + END
+    outcome = read(data, max_entry_elements=9)
+    assert (outcome.entries, outcome.complete) == ((1, False) if over else (3, True))
+    assert ["raise max_entry_elements" in sample.message for sample in outcome.samples[-1:]] == [bool(over)]
 
 
 @pytest.mark.parametrize("over", [0, 1, 7])

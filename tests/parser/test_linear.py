@@ -6,9 +6,10 @@ import cProfile
 import pstats
 import tracemalloc
 from time import process_time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import parse
 
 import sitemap_reader as sr
 from sitemap_reader.parser.content.charset import detect
@@ -40,18 +41,14 @@ def entry(inside: bytes, *, last: bytes = b"</url>" + END) -> Callable[[int], by
     return lambda count: ROOT + b"<url><loc>https://example.com/a</loc>" + inside * (10 * count) + last
 
 
-def read(data: bytes, size: int = 1 << 16, limits: sr.Limits = sr.Limits()) -> sr.SitemapParser:  # noqa: B008  frozen
-    parser = sr.SitemapParser(url="https://example.com/sitemap.xml", limits=limits)
-    for at in range(0, len(data), size):
-        parser.feed(data[at : at + size])
-    parser.close()
-    return parser
+def read(data: bytes, size: int = 1 << 16, **options: Any) -> sr.SitemapParser:
+    return parse(data, size, url="https://example.com/sitemap.xml", **options).parser
 
 
-def calls(data: bytes, size: int = 1 << 16, limits: sr.Limits = sr.Limits(), *, of: str = "") -> int:  # noqa: B008  frozen
+def calls(data: bytes, size: int = 1 << 16, *, of: str = "", **options: Any) -> int:
     """The number of calls, of all functions or of one, to read a document."""
     profile = cProfile.Profile()
-    profile.runcall(read, data, size, limits)
+    profile.runcall(read, data, size, **options)
     rows: dict[tuple[str, int, str], tuple[int, ...]] = vars(pstats.Stats(profile))["stats"]
     return sum(row[1] for (_, _, name), row in rows.items() if of in name)
 
@@ -145,13 +142,13 @@ PLACES = {
 def test_endless_token_ends_at_the_limit(place: str, beginning: str, size: int) -> None:
     data = PLACES[place] + BEGINNINGS[beginning] + b"x" * (2 * MIB)
     limits = sr.Limits(max_token_bytes=MIB, max_entry_bytes=MIB)
-    parser = read(data, size, limits)
+    parser = read(data, size, limits=limits)
     (problem,) = [sample for sample in parser.outcome.samples if sample.code == "S16"]
     assert "raise max_" in problem.message
     assert parser.stopped
     assert not parser.outcome.complete
     assert parser.outcome.entries == PLACES[place].count(b"</url>")
-    assert calls(data, size, limits, of="Parse") < 100, "each call looks through all of it again"
+    assert calls(data, size, limits=limits, of="Parse") < 100, "each call looks through all of it again"
 
 
 # --- memory ----------------------------------------------------------------------------------------------------------

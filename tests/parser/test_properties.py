@@ -7,11 +7,11 @@ import json
 from datetime import UTC, datetime
 from xml.sax.saxutils import escape
 
-import attrs
 import pytest
 from corpus_cases import cases
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from kit import parse, without_bytes_taken
 from tiers import examples
 
 import sitemap_reader as sr
@@ -35,21 +35,8 @@ documents = st.one_of(
 )
 
 
-# Codes about the bytes taken.
-OF_BYTES = frozenset({"S07", "F07", "F08"})
-
-
-def read(chunks: list[bytes]) -> list[sr.UrlRecord | sr.SitemapRef | sr.Problem | sr.Outcome]:
-    """The items; if reading stopped early, without the counts of bytes taken."""
-    *items, outcome = sr.iter_parse(chunks, url="https://example.com/sitemap.xml")
-    assert isinstance(outcome, sr.Outcome)
-    outcome.bytes_wire = 0
-    if not outcome.complete:
-        reported = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
-        samples = tuple(problem for problem in outcome.samples if problem.code not in OF_BYTES)
-        outcome = attrs.evolve(outcome, bytes_decoded=0, sha256=None, problems=reported, samples=samples)
-        items = [item for item in items if not (isinstance(item, sr.Problem) and item.code in OF_BYTES)]
-    return [*items, outcome]
+def read(body: bytes, size: int = 0) -> list[sr.Item]:
+    return without_bytes_taken(parse(body, size, url="https://example.com/sitemap.xml").items)
 
 
 @pytest.mark.slow
@@ -58,7 +45,7 @@ def read(chunks: list[bytes]) -> list[sr.UrlRecord | sr.SitemapRef | sr.Problem 
 @example(b"<urlset><url><url><loc>https://example.com/a</loc><a:b/></urlset>", 1)
 @example(b"<urlset><url><loc>https://example.com/a&b<lastmod>2026</url></urlset>", 3)
 def test_any_bytes_in_any_chunks_give_the_same_and_never_raise(body: bytes, size: int) -> None:
-    assert read([body[at : at + size] for at in range(0, len(body), size)]) == read([body])
+    assert read(body, size) == read(body)
 
 
 @pytest.mark.slow
@@ -69,7 +56,7 @@ def test_damage_anywhere_gives_the_same_in_any_chunks(case: object, data: st.Dat
     place = data.draw(st.integers(0, len(body)))
     body = body[:place] + data.draw(st.sampled_from(PIECES)) + body[place + data.draw(st.integers(0, 5)) :]
     size = data.draw(st.integers(1, 50))
-    assert read([body[at : at + size] for at in range(0, len(body), size)]) == read([body])
+    assert read(body, size) == read(body)
 
 
 # --- well-formed sitemaps come out as they are ---
@@ -102,7 +89,7 @@ def test_well_formed_sitemap_comes_out_exactly(
 @given(documents)
 @settings(deadline=None)
 def test_every_item_is_a_line_of_json_with_the_documented_keys(body: bytes) -> None:
-    for item in read([body]):
+    for item in read(body):
         line = sr.json_line(item)
         assert line.endswith(b"\n")
         assert b"\n" not in line[:-1]

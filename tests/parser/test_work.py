@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kit import parse
 from tiers import examples
 
 import sitemap_reader as sr
@@ -32,12 +33,9 @@ UFFFF = "\uffff".encode()
 
 def read(data: bytes, size: int = 1 << 16, url: str = URL, **limits: int) -> tuple[int, sr.SitemapParser, list[str]]:
     """The steps of work, the parser after its end, and the records."""
-    parser = sr.SitemapParser(url=url, limits=sr.Limits(**limits))
-    items = []
-    for at in range(0, len(data), size):
-        items += parser.feed(data[at : at + size])
-    items += parser.close()
-    return parser._budget.steps, parser, [item.loc for item in items if isinstance(item, sr.UrlRecord | sr.SitemapRef)]
+    found = parse(data, size, url=url, limits=sr.Limits(**limits))
+    locs = [item.loc for item in found.items if isinstance(item, sr.UrlRecord | sr.SitemapRef)]
+    return found.parser._budget.steps, found.parser, locs
 
 
 def of_work(parser: sr.SitemapParser) -> list[sr.Problem]:
