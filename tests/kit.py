@@ -18,6 +18,7 @@ from servers import SiteServer
 
 import sitemap_reader as sr
 from sitemap_reader.fetch import Response
+from sitemap_reader.parser.content.decoder import Decoder
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
@@ -243,11 +244,12 @@ class Parsing(Items):
     parser: sr.SitemapParser
 
 
-def parse(body: bytes | str, size: int = 0, *, scans: bool = True, **options: Any) -> Parsing:
-    """Parses a document in pieces of so many bytes; `scans=False`: expat reads each entry, which gives the same."""
+def parse(body: bytes | str | list[bytes], size: int = 0, *, scans: bool = True, **options: Any) -> Parsing:
+    """Parses a document in these pieces, or in some of `size`; `scans=False`: by expat alone, which gives the same."""
     parser = sr.SitemapParser(**options, _scans=scans)
     items: list[sr.Item] = []
-    for piece in pieces(body.encode() if isinstance(body, str) else body, size):
+    data = body.encode() if isinstance(body, str) else body
+    for piece in data if isinstance(data, list) else pieces(data, size):
         items += parser.feed(piece)
         if parser.stopped:
             break
@@ -269,3 +271,13 @@ def without_bytes_taken(items: list[sr.Item]) -> list[sr.Item]:
     samples = tuple(problem for problem in outcome.samples if problem.code not in OF_BYTES)
     outcome = attrs.evolve(outcome, bytes_wire=0, bytes_decoded=0, sha256=None, problems=reported, samples=samples)
     return [*(item for item in found if not (isinstance(item, sr.Problem) and item.code in OF_BYTES)), outcome]
+
+
+def decode(
+    body: bytes, charset: str | None = None, *, size: int = 0, limits: sr.Limits | None = None, **options: Any
+) -> tuple[bytes, Decoder]:
+    """The decoded bytes of a body that comes in pieces of `size`, and its Decoder."""
+    decoder = Decoder(limits or sr.Limits(), charset, **options)
+    out = [chunk for piece in pieces(body, size) for chunk in decoder.feed(piece)] + [*decoder.close()]
+    assert max(map(len, out), default=0) <= max(66_000, size or len(body)), "64 KiB, and what was held back"
+    return b"".join(out), decoder

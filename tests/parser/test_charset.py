@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 
+import kit
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,10 +22,9 @@ RUSSIAN = "\u043f\u0440\u0438\u0432\u0435\u0442"
 UTF_8_BOM = codecs.BOM_UTF8
 
 
-def decode(data: bytes, http: str | None = None, size: int = 1 << 20) -> tuple[str, Decoder]:
-    decoder = Decoder(Limits(), http)
-    out = b"".join(b"".join(decoder.feed(data[at : at + size])) for at in range(0, len(data), size))
-    return (out + b"".join(decoder.close())).decode(), decoder
+def decode(data: bytes, http: str | None = None, size: int = 0) -> tuple[str, Decoder]:
+    out, decoder = kit.decode(data, http, size=size)
+    return out.decode(), decoder
 
 
 def notes(decoder: Decoder) -> list[str]:

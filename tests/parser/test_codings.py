@@ -9,6 +9,7 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import decode, parse
 
 import sitemap_reader as sr
 from sitemap_reader.parser.content.codings import zstd_module
@@ -48,18 +49,13 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 ALONE = ("br", "zstd")
 
 
-def decoded(
-    data: bytes, coding: str, size: int = 65_536, limits: sr.Limits | None = None
-) -> tuple[bytes, list[tuple[str, str]], bool]:
-    """The output for input of chunks of this size, the faults, and whether it is complete."""
-    decoder = Decoder(limits or sr.Limits(), content_encoding=coding)
-    out = [chunk for at in range(0, len(data), size) for chunk in decoder.feed(data[at : at + size])]
-    out += decoder.close()
-    assert max(map(len, out), default=0) <= 65_536
-    return b"".join(out), [(fault.code, fault.message) for fault in decoder.faults], decoder.complete
+def decoded(data: bytes, coding: str, size: int = 0, limits: sr.Limits | None = None) -> tuple[Any, ...]:
+    """The output, the faults, and whether it is complete."""
+    out, decoder = decode(data, size=size, limits=limits, content_encoding=coding)
+    return out, [(fault.code, fault.message) for fault in decoder.faults], decoder.complete
 
 
-def same(data: bytes, coding: str, limits: sr.Limits | None = None) -> tuple[bytes, list[tuple[str, str]], bool]:
+def same(data: bytes, coding: str, limits: sr.Limits | None = None) -> tuple[Any, ...]:
     """decoded(), which does not depend on how the input was cut."""
     whole = decoded(data, coding, limits=limits)
     for size in (1, 63, 64, 65, 1_000):
@@ -88,13 +84,12 @@ def test_what_comes_before_a_cut_is_kept(coding: str, share: float) -> None:
 
 def test_a_cut_body_without_its_last_byte_gives_its_entries() -> None:
     for coding in ALONE:
-        parser = sr.SitemapParser(url="https://example.com/a.xml", content_encoding=coding)
         frames = b"".join(PACKERS[coding](part) for part in (BODY[:60_000], BODY[60_000:]))
         packed = PACKERS[coding](BODY) if coding == "br" else frames
-        records = [item for item in parser.feed(packed[:-1]) + parser.close() if isinstance(item, sr.UrlRecord)]
-        assert len(records) > 1_000, coding
-        assert not parser.outcome.complete
-        assert "F07" in parser.outcome.problems
+        found = parse(packed[:-1], url="https://example.com/a.xml", content_encoding=coding)
+        assert len(found.locs) > 1_000, coding
+        assert not found.outcome().complete
+        assert "F07" in found.outcome().problems
 
 
 @pytest.mark.parametrize("at", [0.3, 0.6, 0.9])
@@ -168,9 +163,8 @@ def test_what_to_install_is_named(coding: str, module: str, monkeypatch: pytest.
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    parser = sr.SitemapParser(url="https://example.com/a.xml", content_encoding=coding)
-    found = [item for item in parser.feed(packed) + parser.close() if isinstance(item, sr.Problem)]
+    found = parse(packed, url="https://example.com/a.xml", content_encoding=coding)
     name = coding.rpartition(" ")[2]
-    assert found[0].message.endswith(
+    assert found.messages()[0].endswith(
         f"Content-Encoding {name} is not read without a package: pip install 'sitemap-reader[warc]'"
     )

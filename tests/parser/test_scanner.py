@@ -11,7 +11,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-import attrs
 import extension_documents
 import feed_documents
 import plain_documents
@@ -21,13 +20,13 @@ from corpus_cases import Case, cases_by_group
 from generated import DAMAGES, damaged
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from kit import parse, pieces, without_bytes_taken
 from tiers import examples, needs_scanner
 
 import sitemap_reader as sr
 from sitemap_reader.parser.fast_path import FastPath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from types import ModuleType
 
     from sitemap_reader.parser.scanner import ScannedEntries
@@ -66,38 +65,11 @@ def with_extensions(extensions: bytes, count: int = 400) -> bytes:
     return ROOT + b"".join(entry % number for number in range(count)) + b"</urlset>"
 
 
-def read(pieces: Iterable[bytes], *, scans: bool, **options: Any) -> list[Any]:
-    """The items and the outcome."""
-    parser = sr.SitemapParser(**options, _scans=scans)
-    items: list[Any] = []
-    for piece in pieces:
-        items += parser.feed(piece)
-        if parser.stopped:
-            break
-    return [*items, *parser.close(), parser.outcome]
-
-
-# Codes about the bytes taken, not about what was read.
-OF_BYTES = frozenset({"S07", "F07", "F08"})
-
-
-def check_same(pieces: list[bytes], **options: Any) -> None:
-    check_equal(read(pieces, scans=True, **options), read(pieces, scans=False, **options))
-
-
-def check_equal(on: list[Any], off: list[Any]) -> None:
-    """If reading stops early, the number of bytes taken depends on how expat is fed."""
-    if not off[-1].complete and on[-1].bytes_wire != off[-1].bytes_wire:
-        on, off = map(of_what_was_read, (on, off))
-    assert on == off
-
-
-def of_what_was_read(items: list[Any]) -> list[Any]:
-    *found, outcome = items
-    reported = {code: count for code, count in outcome.problems.items() if code not in OF_BYTES}
-    samples = tuple(problem for problem in outcome.samples if problem.code not in OF_BYTES)
-    outcome = attrs.evolve(outcome, bytes_wire=0, bytes_decoded=0, sha256=None, problems=reported, samples=samples)
-    return [*(item for item in found if not (isinstance(item, sr.Problem) and item.code in OF_BYTES)), outcome]
+def check_same(body: bytes | list[bytes], size: int = 0, **options: Any) -> None:
+    on, off = (parse(body, size, scans=scans, **options).items for scans in (True, False))
+    # If reading stops early, the number of bytes taken depends on how expat is fed.
+    if on != off:
+        assert without_bytes_taken(on) == without_bytes_taken(off)
 
 
 @pytest.fixture
@@ -129,8 +101,7 @@ def test_cases_of_the_corpus_give_the_same(some: list[Case]) -> None:
     for case in some:
         options = {**case.options, "feed_fallback": fallback}
         for size in (len(case.body) or 1, 61, 1000):
-            pieces = [case.body[at : at + size] for at in range(0, len(case.body), size)]
-            check_same(pieces, **options)
+            check_same(case.body, size, **options)
 
 
 def check_made_up(seed: int, documents: ModuleType, body: bytes | None = None) -> None:
@@ -171,16 +142,15 @@ def test_damaged_documents_give_the_same(kind: str, seed: int) -> None:
 @pytest.mark.parametrize("dots", ["..", "%2e%2e", "%2E.", ".%2e"])
 def test_a_url_that_leaves_the_folder_by_dots_is_out_of_scope(dots: str) -> None:
     body = entries(300).replace(b"/shop/7?", f"/shop/{dots}/7?".encode())
-    check_same([body], url=URL, scope="protocol")
-    *_, outcome = read([body], scans=True, url=URL, scope="protocol")
-    assert outcome.dropped == {"path": 1}
+    check_same(body, url=URL, scope="protocol")
+    assert parse(body, url=URL, scope="protocol").outcome().dropped == {"path": 1}
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 3, 7, 150, 299, 300])
 def test_the_most_entries_may_end_in_a_block(limit: int) -> None:
     options = {"url": URL, "limits": sr.Limits(max_entries=limit)}
-    check_same([entries(300)], **options)
-    *items, problem, outcome = read([entries(300)], scans=True, **options)
+    check_same(entries(300), **options)
+    *items, problem, outcome = parse(entries(300), **options).items
     if limit < 300:
         assert (len(items), problem.code, problem.line) == (limit, "S16", 3 + 6 * limit)
         assert (outcome.entries, outcome.complete) == (limit, False)
@@ -192,7 +162,7 @@ def test_an_entry_behind_plain_ones_has_as_many_bytes_as_any(name: str, spare: i
     limit = 2 * 64 * 1024
     gap = b" " * (limit - len(b"</url><url><loc>https://example.com/shop/a</loc>") + spare)
     body = entries(5).replace(b"</urlset>", b"<url><loc>https://example.com/shop/a</loc>" + gap + b"</url></urlset>")
-    check_same([body], url=URL, limits=sr.Limits(**{name: limit}))
+    check_same(body, url=URL, limits=sr.Limits(**{name: limit}))
 
 
 def test_reading_that_ends_in_front_of_the_limit_of_bytes_reports_no_more() -> None:
@@ -202,30 +172,30 @@ def test_reading_that_ends_in_front_of_the_limit_of_bytes_reports_no_more() -> N
     )
     body = b" " * 4096 + HEAD[39:] + markup + b"<url><loc>https://example.com/shop/29</loc>\n"
     options = {"url": URL, "limits": sr.Limits(max_repairs=0, max_decoded_bytes=len(body) - 1)}
-    check_same([body], **options)
-    assert "max_repairs" in read([body], scans=True, **options)[-2].message
+    check_same(body, **options)
+    assert "max_repairs" in parse(body, **options).items[-2].message
 
 
 @pytest.mark.parametrize("break_", [b"\n", b"\r\n", b"\r", b"", b" \t", b"\n\r", b"\n\n"])
 def test_lines_are_counted_as_expat_counts_them(break_: bytes) -> None:
     body = entries(200).replace(b"\n", break_)
     body = body[:-30] + b"<x>&</x>" + body[-30:]
-    check_same([body], url=URL)
+    check_same(body, url=URL)
     check_same([body[:7000], body[7000:]], url=URL)
 
 
 def test_raw_ampersand_problem_shows_the_text_before_it() -> None:
     one = b"<url><loc>https://example.com/shop/%d</loc><lastmod>2026-11-%02d</lastmod></url>"
     body = entries(40, one).replace(b"/7<", b"/7?a&b=c<").replace(b"/21<", b"/21?a&b=c&d<")
-    check_same([body], url=URL)
-    check_same([body.replace(b"</url>", b"</url><!-- & -->")], url=URL)
+    check_same(body, url=URL)
+    check_same(body.replace(b"</url>", b"</url><!-- & -->"), url=URL)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [b"<loc>https://example.com/shop/%d", b"<changefreq>", b"<priority>", b"daily"])
 def test_entities_of_html_are_read_as_by_the_exact_reader(place: bytes) -> None:
     for name in [*name2codepoint, "nbs", "nbspx", "NBSP", "region", "thetasymx", "sup1x"]:
-        check_same([entries(4, ENTRY.replace(place, place + f"&{name};".encode()))], url=URL)
+        check_same(entries(4, ENTRY.replace(place, place + f"&{name};".encode())), url=URL)
 
 
 # --- its use ---
@@ -250,15 +220,14 @@ def test_entities_of_html_are_read_as_by_the_exact_reader(place: bytes) -> None:
 )
 def test_plain_entries_are_scanned(entry: bytes, scanned: list[int]) -> None:
     body = entries(1000, entry)
-    pieces = [body[at : at + 65_536] for at in range(0, len(body), 65_536)]
-    check_same(pieces, url=URL)
-    assert sum(map(bool, scanned)) >= 1000 - 2 * len(pieces)
+    check_same(body, 65_536, url=URL)
+    assert sum(map(bool, scanned)) >= 1000 - 2 * len(pieces(body, 65_536))
 
 
 @pytest.mark.parametrize("extensions",
                          [LINK, IMAGE, NEWS, VIDEO, b"<mobile:mobile/>", LINK + IMAGE + VIDEO + NEWS + LINK])
 def test_entries_with_extensions_are_scanned(extensions: bytes, scanned: list[int]) -> None:
-    check_same([with_extensions(extensions)], url=URL)
+    check_same(with_extensions(extensions), url=URL)
     assert sum(map(bool, scanned)) >= 380
 
 
@@ -273,18 +242,18 @@ def test_entries_of_an_index_are_scanned(prefix: bytes, scanned: list[int]) -> N
     name = prefix + b"sitemapindex"
     uri = b"http://www.sitemaps.org/schemas/sitemap/0.9"
     colon = b":s" if prefix else b""
-    check_same([b"<" + name + b" xmlns" + colon + b'="' + uri + b'">' + body + b"</" + name + b">"], url=URL)
+    check_same(b"<" + name + b" xmlns" + colon + b'="' + uri + b'">' + body + b"</" + name + b">", url=URL)
     assert sum(map(bool, scanned)) >= 980
 
 
 def test_text_between_entries_keeps_the_fast_path(scanned: list[int]) -> None:
     body = entries(1000).replace(b"shop/7", b"shop/&7").replace(b"shop/5", b"shop/<!-- a -->5")
-    check_same([body], url=URL)
+    check_same(body, url=URL)
     assert sum(map(bool, scanned)) >= 700
 
 
 def test_the_scanner_is_hardly_tried_where_no_entry_is_plain(scanned: list[int]) -> None:
-    check_same([entries(2000, b"<url><loc>https://example.com/shop/%d</loc><x>%d</x></url>")], url=URL)
+    check_same(entries(2000, b"<url><loc>https://example.com/shop/%d</loc><x>%d</x></url>"), url=URL)
     assert 0 < len(scanned) < 15
 
 
@@ -294,7 +263,7 @@ def test_the_scanner_is_hardly_tried_where_no_entry_is_plain(scanned: list[int])
 def test_a_link_with_an_attribute_twice_is_damage_as_it_is_for_expat() -> None:
     twice = LINK.replace(b"hreflang=", b'hreflang="x" hreflang=', 1)
     assert twice != LINK
-    check_same([with_extensions(twice)], url=URL)
+    check_same(with_extensions(twice), url=URL)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +279,7 @@ def test_a_link_with_an_attribute_twice_is_damage_as_it_is_for_expat() -> None:
 )
 def test_uncommon_extensions_give_the_same(extensions: bytes) -> None:
     body = with_extensions(LINK).replace(LINK, extensions, 3)
-    check_same([body], url=URL, extras=True)
+    check_same(body, url=URL, extras=True)
 
 
 @pytest.mark.parametrize("port", ["8٠٨٠", "8٠"])
@@ -319,13 +288,13 @@ def test_digits_that_are_not_ascii_make_no_port(port: str) -> None:
         body = with_extensions(extensions)
         odd = extensions.replace(b"https://example.com/", f"https://example.com:{port}/".encode())
         assert odd != extensions
-        check_same([body.replace(extensions, odd).replace(odd, extensions, 3)], url=URL)
+        check_same(body.replace(extensions, odd).replace(odd, extensions, 3), url=URL)
 
 
 def test_a_name_is_noted_where_it_stands_first() -> None:
     body = with_extensions(IMAGE).replace(b"/300</loc>", b"/300</loc><image:LOC>x</image:LOC>")
-    check_same([body], url=URL)
-    check_same([body.replace(b"image:title>", b"image:Title>")], url=URL)
+    check_same(body, url=URL)
+    check_same(body.replace(b"image:title>", b"image:Title>"), url=URL)
 
 
 # --- its cost ---
@@ -341,11 +310,11 @@ def test_a_plain_entry_takes_few_calls() -> None:
 
 
 def _calls(body: bytes) -> int:
-    pieces = [body[at : at + 65_536] for at in range(0, len(body), 65_536)]
+    chunks = pieces(body, 65_536)
     parser = sr.SitemapParser(url=URL, scope="protocol")
 
     def feed() -> None:
-        for piece in pieces:
+        for piece in chunks:
             parser.feed(piece)
 
     calls = calls_of(feed)

@@ -7,14 +7,14 @@ import zlib
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from kit import decode
 from tiers import examples
 from zlib_ng import zlib_ng
 
 from sitemap_reader.model.limits import Limits
 from sitemap_reader.parser.content import gzip as layer
-from sitemap_reader.parser.content.decoder import Decoder
 
-WHOLE = 1 << 30
+WHOLE = 0
 HEADER = b"\x1f\x8b\x08" + bytes(7)
 BODY = b"<urlset>" + b"".join(b"<url><loc>https://e.com/%d</loc></url>" % (n * 7919) for n in range(6000))
 
@@ -23,9 +23,9 @@ def decoded(library: object, data: bytes, size: int, *, content_encoding: str = 
     """All that comes out, with this library in place of zlib."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layer, "zlib", library)
-        decoder = Decoder(Limits(max_gzip_members=4), content_encoding=content_encoding)
-        out = b"".join(b"".join(decoder.feed(data[at : at + size])) for at in range(0, len(data), size))
-        out += b"".join(decoder.close())
+        out, decoder = decode(
+            data, size=size, limits=Limits(max_gzip_members=4), content_encoding=content_encoding
+        )
     counters = (decoder.bytes_wire, decoder.bytes_decoded, decoder.sha256)
     return out, decoder.faults, decoder.complete, decoder.stopped, counters
 
