@@ -13,30 +13,19 @@ from sitemap_reader.parser.normalise.dates import Date, parse_date, period_end
 from sitemap_reader.serialize.jsonl import stamp
 
 CLEAN = [
-    # the six W3C levels
-    ("2014", "2014-01-01T00:00:00Z", "year"),
-    ("2014-06", "2014-06-01T00:00:00Z", "month"),
-    ("2014-06-03", "2014-06-03T00:00:00Z", "day"),
-    ("2014-06-03T10:30Z", "2014-06-03T10:30:00Z", "minute"),
     ("2014-06-03T10:30:15Z", "2014-06-03T10:30:15Z", "second"),
     ("2014-06-03T10:30:15.25Z", "2014-06-03T10:30:15.25Z", "subsecond"),
     # a stated fraction of zero is kept
     ("2014-06-03T00:00:00Z", "2014-06-03T00:00:00Z", "second"),
     ("2014-06-03T10:30:15.000Z", "2014-06-03T10:30:15Z", "subsecond"),
     # fractions: any number of digits, cut, never rounded
-    ("2014-06-03T10:30:15.1Z", "2014-06-03T10:30:15.1Z", "subsecond"),
-    ("2014-06-03T10:30:15.123456789Z", "2014-06-03T10:30:15.123456Z", "subsecond"),
     ("2014-06-03T10:30:15.9999999+00:00", "2014-06-03T10:30:15.999999Z", "subsecond"),
     ("2014-06-03T10:30:15." + "9" * 5000 + "Z", "2014-06-03T10:30:15.999999Z", "subsecond"),
-    # lower case: RFC 3339 5.6
-    ("2014-06-03t10:30:15z", "2014-06-03T10:30:15Z", "second"),
     # offsets, up to the largest ones in use
     ("2014-06-03T10:30:15+00:00", "2014-06-03T10:30:15Z", "second"),
     ("2014-06-03T10:30:15-00:00", "2014-06-03T10:30:15Z", "second"),
     ("2014-06-03T10:30:15+01:00", "2014-06-03T09:30:15Z", "second"),
     ("2014-06-03T10:30+05:45", "2014-06-03T04:45:00Z", "minute"),
-    ("2014-06-03T10:30:15+14:00", "2014-06-02T20:30:15Z", "second"),
-    ("2014-06-03T20:30:15-14:00", "2014-06-04T10:30:15Z", "second"),
     # the calendar
     ("2016-02-29", "2016-02-29T00:00:00Z", "day"),
     ("0001-01-01T00:00:00+00:00", "0001-01-01T00:00:00Z", "second"),
@@ -48,24 +37,17 @@ MENDED = [
     ("2014-06-03 10:30:15Z", "2014-06-03T10:30:15Z", "second", "space instead of T"),
     ("2014-06-03  10:30Z", "2014-06-03T10:30:00Z", "minute", "space instead of T"),
     ("2014-06-03\n10:30Z", "2014-06-03T10:30:00Z", "minute", "space instead of T"),
-    ("2014-06-03T10:30:15", "2014-06-03T10:30:15Z", "second", NO_ZONE),
     ("2014-06-03T10:30", "2014-06-03T10:30:00Z", "minute", NO_ZONE),
     ("2014-06-03T10:30:15.5", "2014-06-03T10:30:15.5Z", "subsecond", NO_ZONE),
-    ("2014-06-03 10:30:15", "2014-06-03T10:30:15Z", "second", f"space instead of T; {NO_ZONE}"),
-    ("2014-06-03T10:30:15+0100", "2014-06-03T09:30:15Z", "second", "offset not written as +hh:mm"),
     ("2014-06-03T10:30:15-01", "2014-06-03T11:30:15Z", "second", "offset not written as +hh:mm"),
     ("2014-06-03T10:30:15 +01:00", "2014-06-03T09:30:15Z", "second", "space before the zone"),
-    ("2014-6-3", "2014-06-03T00:00:00Z", "day", "one-digit month or day"),
     ("2014-06-3", "2014-06-03T00:00:00Z", "day", "one-digit month or day"),
     ("2014-6", "2014-06-01T00:00:00Z", "month", "one-digit month or day"),
-    ("2014/06/03", "2014-06-03T00:00:00Z", "day", "/ instead of -"),
     ("2014/6/3 08:00", "2014-06-03T08:00:00Z", "minute",
      f"/ instead of -; one-digit month or day; space instead of T; {NO_ZONE}"),
     # ISO 8601: the end of the day
     ("2014-12-31T24:00Z", "2015-01-01T00:00:00Z", "minute", "24:00, read as the next day"),
     ("2014-06-03T24:00:00+02:00", "2014-06-03T22:00:00Z", "second", "24:00, read as the next day"),
-    # a leap second
-    ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59Z", "second", ":60, read as :59"),
     # time of a 12-hour clock
     ("2014-06-03 8:30 AM", "2014-06-03T08:30:00Z", "minute", f"space instead of T; 12-hour clock; {NO_ZONE}"),
     ("2014-06-03 08:30:15 PM", "2014-06-03T20:30:15Z", "second", f"space instead of T; 12-hour clock; {NO_ZONE}"),
@@ -95,29 +77,19 @@ MENDED = [
     ("\ufeff \u200b2014-06-03 10:30", "2014-06-03T10:30:00Z", "minute",
      f"space instead of T; {NO_ZONE}; invisible characters around it"),
     # numbers
-    ("1401791415", "2014-06-03T10:30:15Z", "second", "epoch seconds"),
-    ("1401791415250", "2014-06-03T10:30:15.25Z", "subsecond", "epoch milliseconds"),
     ("0000000000", "1970-01-01T00:00:00Z", "second", "epoch seconds"),
     ("9999999999", "2286-11-20T17:46:39Z", "second", "epoch seconds"),
 ]  # fmt: skip
 
 RFC822 = [
-    ("Tue, 03 Jun 2014 10:30:15 GMT", "2014-06-03T10:30:15Z", "second"),
     ("Wed, 03 Jun 2014 10:30:15 GMT", "2014-06-03T10:30:15Z", "second"),  # it was a Tuesday
-    ("03 Jun 2014 10:30:15 GMT", "2014-06-03T10:30:15Z", "second"),
     ("3 Jun 2014 10:30 UT", "2014-06-03T10:30:00Z", "minute"),
     ("Tue, 03 Jun 14 10:30:15 Z", "2014-06-03T10:30:15Z", "second"),
     ("Mon, 03 Jun 96 10:30:15 UTC", "1996-06-03T10:30:15Z", "second"),
     ("03 Jun 49 00:00 GMT", "2049-06-03T00:00:00Z", "minute"),  # RFC 2822 4.3: the window
     ("03 Jun 50 00:00 GMT", "1950-06-03T00:00:00Z", "minute"),
-    ("Tue, 03 Jun 2014 10:30:15 +0100", "2014-06-03T09:30:15Z", "second"),
     ("Tue, 03 Jun 2014 10:30:15 -0330", "2014-06-03T14:00:15Z", "second"),
     ("tue,03  JUN  2014 10:30:15 gmt", "2014-06-03T10:30:15Z", "second"),
-    *(
-        (f"Tue, 03 Jun 2014 10:30:15 {zone}", f"2014-06-03T{hour}:30:15Z", "second")
-        for zone, hour in zip(["EST", "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT"],
-                              [15, 14, 16, 15, 17, 16, 18, 17], strict=True)
-    ),
 ]
 
 NO_DATE = [
@@ -129,7 +101,7 @@ NO_DATE = [
     "2026-W46-2", "2026-314", "2026W462", "202611101030", "20261110103000",  # other ISO 8601 forms
     "20260230", "19891231", "21010101", "20261110T", "20261110T10Z", "20261110T103000+1500", "20261110T2530Z",
     "123456789", "14017914150", "14017914152500", "-1401791415", "1401791415.5", "1e9",
-    "2014-06-03T10:30:15+19:00", "2014-06-03T10:30:15+14:01", "2014-06-03T10:30:15-1430",
+    "2014-06-03T10:30:15+19:00", "2014-06-03T10:30:15-1430",
     "2014-06-03T10:30:15+01:60", "2014-06-03T10:30:15+1", "2014-06-03T10:30:15IST", "2014-06-03T10:30:15+02:00Z",
     "2014-06-03+15:00", "2014-06-03+0200", "2014-06Z", "2014-06-03 13:30 PM", "2014-06-03 0:30 am",
     "2014-06-03T25:00:00Z", "2014-06-03T24:00:01Z", "2014-06-03T24:30Z", "2014-06-03T10:60Z",
@@ -147,38 +119,6 @@ NO_DATE = [
 
 def form(date: Date | None) -> tuple[str | None, str, str | None] | None:
     return date and (stamp(date.moment), date.precision, date.repair)
-
-
-@pytest.mark.parametrize(("text", "moment", "precision"), CLEAN)
-def test_w3c_levels_are_clean_in_both_dialects(text, moment, precision):
-    for dialect in ("w3c", "rss"):
-        assert form(parse_date(text, dialect)) == (moment, precision, None), dialect
-
-
-@pytest.mark.parametrize(("text", "moment", "precision", "repair"), MENDED)
-def test_near_misses_are_read_and_the_repair_is_named(text, moment, precision, repair):
-    for dialect in ("w3c", "rss"):
-        assert form(parse_date(text, dialect)) == (moment, precision, repair), dialect
-
-
-@pytest.mark.parametrize(("text", "moment", "precision"), RFC822)
-def test_rfc_822_is_clean_in_rss_and_a_repair_elsewhere(text, moment, precision):
-    assert form(parse_date(text, "rss")) == (moment, precision, None)
-    assert form(parse_date(text, "w3c")) == (moment, precision, "RFC 822 form")
-
-
-def test_rfc_822_without_a_zone_is_a_repair_in_rss():
-    assert form(parse_date("03 Jun 2014 24:00:00", "rss")) == (
-        "2014-06-04T00:00:00Z",
-        "second",
-        f"{NO_ZONE}; 24:00, read as the next day",
-    )
-
-
-@pytest.mark.parametrize("text", NO_DATE)
-def test_invalid_dates_give_none(text):
-    assert parse_date(text, "w3c") is None
-    assert parse_date(text, "rss") is None
 
 
 # --- known dialects by group, in each variant ---
@@ -250,6 +190,7 @@ DIALECTS: dict[str, list[tuple[str, str | None, str | None, str | None]]] = {
         ("3 Jun 14 10:30 +0200", "2014-06-03T08:30:00Z", "minute", RFC_822),
         ("Wed, 03 Jun 2014 10:30:00", "2014-06-03T10:30:00Z", "second", f"{RFC_822}; {NO_ZONE}"),
         ("Wed, 03 Jun 2014 24:00:00 GMT", "2014-06-04T00:00:00Z", "second", f"{RFC_822}; 24:00, read as the next day"),
+        ("3 Jun 2014 24:00:00", "2014-06-04T00:00:00Z", "second", f"{RFC_822}; {NO_ZONE}; 24:00, read as the next day"),
         ("Wed, 03 Jun 2014 10:30:60 GMT", "2014-06-03T10:30:59Z", "second", f"{RFC_822}; :60, read as :59"),
         *((f"1 {month} 2014 00:00 GMT", f"2014-{number:02}-01T00:00:00Z", "minute", RFC_822)
           for number, month in enumerate(MONTHS, 1)),
@@ -341,11 +282,10 @@ DIALECTS: dict[str, list[tuple[str, str | None, str | None, str | None]]] = {
         ("1401791400000", "2014-06-03T10:30:00Z", "subsecond", "epoch milliseconds"),
         *(("1" * digits, None, None, None) for digits in [5, 6, 7, 8, 9, 11, 12, 14, 16, 19, 5000]),
     ],
-    "no dates": [
-        *((text, None, None, None)
-          for text in ["2014-02-31", "0000-00-00", "11/09/2025", "yesterday", "2026-W46-2",
-                       "2014-06-03T10:30:00+19:00"]),
-    ],
+    "clean in both dialects": [(*row, None) for row in CLEAN],
+    "repaired": MENDED,
+    "clean in RSS": [(*row, RFC_822) for row in RFC822],
+    "no date": [(text, None, None, None) for text in NO_DATE],
 }  # fmt: skip
 ROWS = [pytest.param(*row, id=f"{group}: {row[0][:40]}") for group, rows in DIALECTS.items() for row in rows]
 
