@@ -13,7 +13,6 @@ from kit import parse, without_bytes_taken
 from tiers import examples, needs
 
 import sitemap_reader as sr
-from sitemap_reader.model.errors import UsageError
 from sitemap_reader.parser.normalise.urls import Loc, clean_url
 
 if TYPE_CHECKING:
@@ -110,13 +109,6 @@ def test_truth_is_clean_urls_each_once(kind: str) -> None:
         assert len(set(document.truth)) == 20
 
 
-@every_kind
-def test_equal_arguments_give_equal_bytes_and_other_seeds_others(kind: str) -> None:
-    assert damaged(kind, 1) == damaged(kind, 1)
-    assert len({damaged(kind, seed, 2).body for seed in range(5)}) == 5
-    assert len(damaged(kind, 1, entries=1).truth) == 1
-
-
 # With a bare DOCTYPE, entities may be declared externally: well-formed, but without a value.
 @pytest.mark.parametrize("kind", sorted(DAMAGES.keys() - {"bare-doctype"}))
 def test_well_formed_damaged_documents_give_the_truth(kind: str, etree: Any) -> None:
@@ -127,13 +119,6 @@ def test_well_formed_damaged_documents_give_the_truth(kind: str, etree: Any) -> 
         except etree.XMLSyntaxError:
             continue
         assert list(lxml_locs(etree, document.body)) == list(document.truth)
-
-
-@pytest.mark.parametrize(("kind", "entries", "complaint"),
-                         [("flood", 20, "kind must be"), ("cut", 0, "entries must be")])
-def test_arguments_that_cannot_be_carried_out_are_refused(kind: str, entries: int, complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
-        damaged(kind, 1, entries)
 
 
 ROOT = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'

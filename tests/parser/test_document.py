@@ -7,6 +7,7 @@ import io
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import index, parse, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.model.limits import PROTOCOL_MAX_BYTES, PROTOCOL_MAX_ENTRIES
@@ -15,18 +16,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 URL = "https://example.com/sitemap.xml"
-NS = b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
-
-
-def entry(number: int, inside: bytes = b"") -> bytes:
-    return b"<url><loc>https://example.com/%d</loc>%s</url>" % (number, inside)
-
-
-def urlset(*entries: bytes) -> bytes:
-    return NS + b"".join(entries) + b"</urlset>"
-
-
-BODY = urlset(entry(1), entry(2))
+A, B = "https://example.com/1", "https://example.com/2"
+BODY = urlset(A, B)
 
 
 # --- inputs and items ---
@@ -36,20 +27,19 @@ BODY = urlset(entry(1), entry(2))
 def test_body_is_bytes_text_or_a_binary_file(body: Any) -> None:
     document = sr.parse(body, url=URL)
     assert document.format == "urlset"
-    assert [url.loc for url in document.urls] == ["https://example.com/1", "https://example.com/2"]
+    assert [url.loc for url in document.urls] == [A, B]
     assert (document.children, document.problems, document.outcome.complete) == ([], [], True)
 
 
 def test_text_is_read_whatever_charset_it_declares() -> None:
-    text = '<?xml version="1.0" encoding="Shift_JIS"?>' + urlset(entry(1)).decode().replace("/1", "/\u8336")
+    text = '<?xml version="1.0" encoding="Shift_JIS"?>' + urlset("https://example.com/\u8336").decode()
     assert sr.parse(text).urls[0].loc == "https://example.com/%E8%8C%B6"
 
 
 def test_document_separates_urls_children_and_problems() -> None:
-    body = b"<sitemapindex><sitemap><loc>https://example.com/a.xml</loc></sitemap>" + entry(1) + b"</sitemapindex>"
-    document = sr.parse(body, url=URL)
+    document = sr.parse(index("https://example.com/a.xml", f"<url><loc>{A}</loc></url>", ns=""), url=URL)
     assert [child.loc for child in document.children] == ["https://example.com/a.xml"]
-    assert [url.loc for url in document.urls] == ["https://example.com/1"]
+    assert [url.loc for url in document.urls] == [A]
     assert [str(problem) for problem in document.problems] == [
         f"S02 {URL}: the root has no namespace; the document is read anyway"
     ]
@@ -66,18 +56,17 @@ def test_iteration_ends_in_one_outcome() -> None:
 def test_parser_gives_a_record_as_soon_as_its_entry_has_ended() -> None:
     parser = sr.SitemapParser(url=URL)
     comment = b"<!--" + b" " * 1024 + b"-->"  # the charset is looked for in the first 1,024 bytes
-    assert parser.feed(b'<?xml version="1.0"?>' + comment + NS + entry(1)[:-1]) == []
+    end = BODY.index(b"</url>") + len(b"</url")
+    assert parser.feed(b'<?xml version="1.0"?>' + comment + BODY[:end]) == []
     assert parser.format == "urlset"
-    assert [item.loc for item in parser.feed(b">" + entry(2)[:20]) if isinstance(item, sr.UrlRecord)] == ["https://example.com/1"]
+    assert [item.loc for item in parser.feed(BODY[end : end + 21]) if isinstance(item, sr.UrlRecord)] == [A]
     parser.close()
     assert parser.close() == []
     assert not parser.outcome.complete
 
 
 def test_relative_locations_go_by_the_url_that_redirects_led_to() -> None:
-    parser = sr.SitemapParser(url=URL, final_url="https://www.example.com/maps/sitemap.xml")
-    items = parser.feed(NS + b"<url><loc>a</loc></url></urlset>") + parser.close()
-    record = next(item for item in items if isinstance(item, sr.UrlRecord))
+    (record,) = parse(urlset("a"), url=URL, final_url="https://www.example.com/maps/sitemap.xml").of(sr.UrlRecord)
     assert (record.loc, record.sitemap) == ("https://www.example.com/maps/a", URL)
 
 
@@ -88,7 +77,7 @@ def test_robots_url_has_its_sitemap_lines_read() -> None:
 
 
 def test_scope_drops_are_counted_and_noted() -> None:
-    body = urlset(entry(1), b"<url><loc>https://other.example/</loc></url>")
+    body = urlset(A, "https://other.example/")
     document = sr.parse(body, url=URL, scope="protocol")
     assert (len(document.urls), document.outcome.dropped) == (1, {"host": 1})
     assert [problem.code for problem in document.problems] == ["U04"]
@@ -135,7 +124,7 @@ def test_feed_that_was_cut_off_is_not_given_to_the_fallback() -> None:
 
 @pytest.mark.parametrize(("count", "codes"), [(PROTOCOL_MAX_ENTRIES, []), (PROTOCOL_MAX_ENTRIES + 1, ["S03"])])
 def test_more_entries_than_the_protocol_allows_are_read_and_reported(count: int, codes: list[str]) -> None:
-    document = sr.parse(urlset(*[entry(1)] * count))
+    document = sr.parse(urlset(*[A] * count))
     assert (len(document.urls), document.outcome.complete) == (count, True)
     assert [problem.code for problem in document.problems] == codes
 
@@ -143,8 +132,8 @@ def test_more_entries_than_the_protocol_allows_are_read_and_reported(count: int,
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "codes"), [(PROTOCOL_MAX_BYTES, []), (PROTOCOL_MAX_BYTES + 1, ["F08"])])
 def test_more_bytes_than_the_protocol_allows_are_read_and_reported(size: int, codes: list[str]) -> None:
-    filler = entry(1, b"<!--" + b"x" * 1_000_000 + b"-->")
-    body = urlset(*[filler] * (size // len(filler)))
+    filler = f"<url><loc>{A}</loc><!--{'x' * 1_000_000}--></url>"
+    body = urlset(*[filler] * (size // len(filler) - 1))
     document = sr.parse(body + b" " * (size - len(body)))
     assert (document.outcome.bytes_decoded, document.outcome.complete) == (size, True)
     assert [problem.code for problem in document.problems] == codes
@@ -196,7 +185,7 @@ def test_a_file_is_parsed_in_pieces_as_a_whole() -> None:
         """An object with read() alone, such as the body of a response of S3."""
 
         def __init__(self) -> None:
-            self.read = io.BytesIO(b"<urlset>" + b"".join(map(entry, range(3_000))) + b"</urlset>").read
+            self.read = io.BytesIO(urlset(*(f"https://example.com/{number}" for number in range(3_000)))).read
 
     url = "https://example.com/s.xml"
     found = [item for item in sr.iter_parse(Reads(), url=url) if isinstance(item, sr.UrlRecord)]  # type: ignore[arg-type]
@@ -209,9 +198,8 @@ def test_a_file_is_parsed_in_pieces_as_a_whole() -> None:
 @pytest.mark.parametrize("lines", ["https://example.com/1", "https://example.com/1\nhttps://example.com/2\n"])
 def test_a_byte_order_mark_that_was_encoded_twice_is_skipped_before_a_list_of_urls(lines: str) -> None:
     body = ("\xef\xbb\xbf" + lines).encode()
-    document = sr.parse(body, url="https://example.com/list.txt")
-    assert [url.loc for url in document.urls] == lines.split()
-    assert [(problem.code, problem.line) for problem in document.problems] == [("S08", 1)]
-    assert document.outcome.complete
-    *cut, _ = sr.iter_parse((body[at : at + 1] for at in range(len(body))), url="https://example.com/list.txt")
-    assert cut == [*document.problems, *document.urls]
+    for size in (0, 1):
+        found = parse(body, size, url="https://example.com/list.txt")
+        assert found.locs == lines.split()
+        assert [(problem.code, problem.line) for problem in found.of(sr.Problem)] == [("S08", 1)]
+        assert found.outcome().complete
