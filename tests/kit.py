@@ -195,12 +195,13 @@ class Reading(Items):
     error: sr.SitemapReaderError | None
 
 
-def read(site: Site, target: str = "", **options: Any) -> Reading:
-    """Reads a site through SitemapReader without a network; one try a request unless limits say otherwise."""
+def read(site: Site | str, target: str = "", **options: Any) -> Reading:
+    """Reads a Site without a network, or a URL of a server here; one try a request unless limits say otherwise."""
     items: list[sr.Item] = []
     error = None
-    given = {"fetcher": site, "on_item": items.append, "limits": sr.Limits(tries=1), **options}
-    with sr.urls(target or site.origin, **given) as stream:
+    way: dict[str, Any] = {"fetcher": site} if isinstance(site, Site) else {"allow_private": True}
+    given = {**way, "on_item": items.append, "limits": sr.Limits(tries=1), **options}
+    with sr.urls(target or (site.origin if isinstance(site, Site) else site), **given) as stream:
         try:
             for url in stream:
                 items.append(url)  # not extend(): on_item adds to the list meanwhile

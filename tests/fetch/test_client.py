@@ -11,6 +11,7 @@ import ssl
 import sys
 from contextlib import asynccontextmanager, suppress
 
+import aiohttp
 import attrs
 import pytest
 from certificates import EXPIRED, tls_contexts
@@ -96,13 +97,47 @@ async def get(url: str, headers: dict[str, str] | None = None, **options):
         return response, b"".join([chunk async for chunk in response.chunks])
 
 
-def answered(reply: bytes, then: str = "close", headers: dict[str, str] | None = None, **options):
+LOCAL = "http://127.0.0.1:{}/sitemap.xml"
+
+
+async def get_from(server: Server, url: str, headers: dict[str, str] | None = None, *, proxy: str = "", **options):
+    """get(); in both URLs {} is the port of the server."""
+    return await get(url.format(server.port), headers, proxy=proxy.format(server.port) or None, **options)
+
+
+def answered(reply: bytes, then: str = "close", headers: dict[str, str] | None = None, url: str = LOCAL, **options):
     """(response, body, server) of one request to a server that sends `reply`."""
 
     async def run():
         async with serving(reply, then) as server:
-            response, body = await get(server.url, headers, **options)
+            response, body = await get_from(server, url, headers, **options)
             return response, body, server
+
+    return asyncio.run(run())
+
+
+def refused(reply: bytes, then: str = "close", url: str = LOCAL, **options) -> tuple[FetchError, Server]:
+    """The error of one request to a server that sends `reply`, and the server."""
+
+    async def run():
+        async with serving(reply, then) as server:
+            with pytest.raises(FetchError) as caught:
+                await get_from(server, url, **options)
+            return caught.value, server
+
+    return asyncio.run(run())
+
+
+def several(reply: bytes, count: int, url: str = LOCAL) -> tuple[list[bytes], Server]:
+    """The bodies of so many requests by one fetcher, and the server."""
+
+    async def run():
+        async with serving(reply, "hold") as server, fetcher() as each:
+            bodies = []
+            for _ in range(count):
+                async with each.fetch(url.format(server.port), {}) as response:
+                    bodies.append(b"".join([chunk async for chunk in response.chunks]))
+            return bodies, server
 
     return asyncio.run(run())
 
@@ -218,38 +253,21 @@ def test_headers_of_the_request_replace_our_own_in_any_case():
 
 
 def test_userinfo_and_fragment_are_never_sent():
-    async def run():
-        async with serving(ok(b"")) as server:
-            await get(f"http://me:secret@127.0.0.1:{server.port}/a?b=@c#frag")
-            return server.heads[0]
-
-    head = asyncio.run(run())
-    assert head.startswith(b"GET /a?b=@c HTTP/1.1\r\n")
-    assert b"authorization" not in head.lower()
-    assert b"secret" not in head
+    _, _, server = answered(ok(b""), url="http://me:secret@127.0.0.1:{}/a?b=@c#frag")
+    assert server.heads[0].startswith(b"GET /a?b=@c HTTP/1.1\r\n")
+    assert b"authorization" not in server.heads[0].lower()
+    assert b"secret" not in server.heads[0]
 
 
 def test_escapes_of_the_url_are_sent_as_written():
-    async def run():
-        async with serving(ok(b"")) as server:
-            await get(f"http://127.0.0.1:{server.port}/%41%zz/a%2Fb?q=%7e")
-            return server.heads[0]
-
-    assert asyncio.run(run()).startswith(b"GET /%41%zz/a%2Fb?q=%7e HTTP/1.1\r\n")
+    _, _, server = answered(ok(b""), url="http://127.0.0.1:{}/%41%zz/a%2Fb?q=%7e")
+    assert server.heads[0].startswith(b"GET /%41%zz/a%2Fb?q=%7e HTTP/1.1\r\n")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])  # cookie jars keep no cookies of an IP address
 def test_cookies_are_never_sent_back(host):
-    async def run():
-        async with serving(ok(b"", "Set-Cookie: id=1; Path=/"), "hold") as server:
-            async with fetcher() as each:
-                for _ in range(2):
-                    async with each.fetch(f"http://{host}:{server.port}/", {}) as response:
-                        assert [chunk async for chunk in response.chunks] == []
-            return server
-
-    server = asyncio.run(run())
-    assert len(server.heads) == 2
+    bodies, server = several(ok(b"", "Set-Cookie: id=1; Path=/"), 2, f"http://{host}:{{}}/")
+    assert (bodies, len(server.heads)) == ([b""] * 2, 2)
     assert not any(b"\r\ncookie" in head.lower() for head in server.heads)
 
 
@@ -272,16 +290,8 @@ def test_proxies_and_passwords_of_the_environment_are_not_used(monkeypatch, tmp_
 
 
 def test_connection_is_kept_for_the_next_request():
-    async def run():
-        async with serving(ok(b"abc"), "hold") as server:
-            async with fetcher() as each:
-                for _ in range(3):
-                    async with each.fetch(server.url, {}) as response:
-                        assert b"".join([chunk async for chunk in response.chunks]) == b"abc"
-            return server
-
-    server = asyncio.run(run())
-    assert (server.connections, len(server.heads)) == (1, 3)
+    bodies, server = several(ok(b"abc"), 3)
+    assert (bodies, server.connections, len(server.heads)) == ([b"abc"] * 3, 1, 3)
 
 
 def test_leaving_early_hangs_up():
@@ -348,13 +358,7 @@ ODD_SERVERS = [
 
 @pytest.mark.parametrize(("reply", "then", "message", "transient"), ODD_SERVERS)
 def test_odd_server_gives_a_fetch_error(reply, then, message, transient):
-    async def run():
-        async with serving(reply, then) as server:
-            with pytest.raises(FetchError) as caught:
-                await get(server.url)
-            return caught.value, server
-
-    error, server = asyncio.run(run())
+    error, server = refused(reply, then)
     assert message.format(f"127.0.0.1:{server.port}") in str(error)
     assert "\n" not in str(error)
     assert len(str(error)) < 300
@@ -405,8 +409,6 @@ AHEAD = 16 * 2**20  # bytes that sockets take beside those that are read
 
 async def sent_until_refused(head: bytes, block: bytes, *, guarded: bool = True, tls=None):
     """The FetchError for a response of endless blocks; the bytes of the body that came, and those that were sent."""
-    import aiohttp
-
     sent, bodies = 0, []
 
     async def answer(reader, writer):
@@ -477,20 +479,11 @@ def test_chunks_of_one_byte_are_within_it():
 
 
 def test_bytes_beside_the_body_are_counted_once_a_request():
-    async def run():
-        reply = HINTS * 80 + ok(b"abc")
-        async with serving(reply, "hold") as server, fetcher() as each:
-            for _ in range(4):  # in all, over twice the limit
-                async with each.fetch(server.url, {}) as response:
-                    assert b"".join([chunk async for chunk in response.chunks]) == b"abc"
-            return server.connections
-
-    assert asyncio.run(run()) == 1
+    bodies, server = several(HINTS * 80 + ok(b"abc"), 4)  # in all, over twice the limit
+    assert (bodies, server.connections) == ([b"abc"] * 4, 1)
 
 
 def test_other_requests_of_an_own_session_have_no_such_limit():
-    import aiohttp
-
     async def run():
         body = b"x" * (3 * MAX_FRAMING_BYTES)
         async with (
@@ -507,22 +500,13 @@ def test_other_requests_of_an_own_session_have_no_such_limit():
 
 
 def test_body_longer_than_its_length_ends_there_and_so_does_the_connection():
-    async def run():
-        async with serving(ok(b"<urlset/>") + b"<urlset/>", "hold") as server, fetcher() as each:
-            bodies = []
-            for _ in range(2):
-                async with each.fetch(server.url, {}) as response:
-                    bodies.append(b"".join([chunk async for chunk in response.chunks]))
-            return bodies, server.connections
-
-    assert asyncio.run(run()) == ([b"<urlset/>"] * 2, 2)
+    bodies, server = several(ok(b"<urlset/>") + b"<urlset/>", 2)
+    assert (bodies, server.connections) == ([b"<urlset/>"] * 2, 2)
 
 
 @pytest.mark.parametrize("guarded", [True, False])
 def test_odd_chunk_that_comes_late_ends_the_body(guarded):
     """Also with the connector of an own session no read blocks forever, and no aiohttp exception is raised."""
-    import aiohttp
-
     async def run():
         release = asyncio.Event()
 
@@ -604,8 +588,6 @@ def expired(tmp_path):
 
 
 def tls_failure(server_context, client_context=None) -> tuple[FetchError, int]:
-    import aiohttp
-
     async def run():
         async with serving(ok(b""), ssl=server_context) as server:
             connector = guarded_connector(allow_private=True, ssl=client_context or True)
@@ -642,15 +624,8 @@ def test_untrusted_certificate_is_named(expired):
 
 @pytest.mark.slow
 def test_tls_to_a_server_without_it():
-    async def run():
-        async with serving(b"") as server:
-            with pytest.raises(FetchError) as caught:
-                await get(server.url.replace("http:", "https:"))
-            return caught.value
-
-    # The server waits for a request head, or takes the handshake for one.
-    error = asyncio.run(run())
-    assert error.code == "F04"
+    """The server waits for a request head, or takes the handshake for one."""
+    assert refused(b"", url="https://127.0.0.1:{}/")[0].code == "F04"
 
 
 # --- addresses --------------------------------------------------------------------------------------------------
@@ -684,23 +659,15 @@ def resolving_to(monkeypatch, *addresses: str) -> None:
 
 
 def test_name_that_resolves_to_private_addresses_is_refused_at_connect(monkeypatch):
-    async def run():
-        async with serving(ok(b"")) as server:
-            with pytest.raises(FetchError) as caught:
-                await get(f"http://shop.example:{server.port}/", allow_private=False)
-            return caught.value, server.connections
-
     resolving_to(monkeypatch, "127.0.0.1", "::1")
-    error, connections = asyncio.run(run())
-    assert (error.code, error.transient, connections) == ("F13", False, 0)
+    error, server = refused(ok(b""), url="http://shop.example:{}/", allow_private=False)
+    assert (error.code, error.transient, server.connections) == ("F13", False, 0)
     assert str(error).startswith("shop.example: ")
     assert "127.0.0.1 is a loopback address" in str(error)
     assert "Errno" not in str(error)
 
 
 def test_literal_is_refused_by_the_connector_itself():
-    import aiohttp
-
     async def run():
         async with serving(ok(b"")) as server:
             async with aiohttp.ClientSession(connector=guarded_connector()) as session:
@@ -712,15 +679,10 @@ def test_literal_is_refused_by_the_connector_itself():
 
 
 def test_proxy_on_a_private_address_is_used():
-    async def run():
-        async with serving(ok(b"proxied")) as server:
-            proxy = f"http://127.0.0.1:{server.port}"
-            _, body = await get("http://shop.example/a.xml", allow_private=False, proxy=proxy)
-            return body, server.heads[0]
-
-    body, head = asyncio.run(run())
+    options = {"url": "http://shop.example/a.xml", "allow_private": False, "proxy": "http://127.0.0.1:{}"}
+    _, body, server = answered(ok(b"proxied"), **options)
     assert body == b"proxied"
-    assert head.startswith(b"GET http://shop.example/a.xml HTTP/1.1\r\n")
+    assert server.heads[0].startswith(b"GET http://shop.example/a.xml HTTP/1.1\r\n")
 
 
 def test_proxy_that_is_down_is_named():
@@ -733,18 +695,12 @@ def test_proxy_that_is_down_is_named():
 @pytest.mark.parametrize(("status", "remedy"),
                          [(407, "; check the user and the password of the proxy (--proxy)"), (403, "")])
 def test_proxy_that_refuses_to_connect_is_reported_with_advice(status, remedy):
-    async def run():
-        async with serving(b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status) as server:
-            with pytest.raises(FetchError) as caught:
-                await get("https://shop.example/a.xml", proxy=f"http://me:s3cret@127.0.0.1:{server.port}")
-            return str(caught.value)
-
-    assert asyncio.run(run()) == f"shop.example: the proxy answered {status}{remedy}"
+    reply = b"HTTP/1.1 %d No\r\nContent-Length: 0\r\n\r\n" % status
+    error, _ = refused(reply, url="https://shop.example/a.xml", proxy="http://me:s3cret@127.0.0.1:{}")
+    assert str(error) == f"shop.example: the proxy answered {status}{remedy}"
 
 
 def test_own_session_needs_a_guarded_connector():
-    import aiohttp
-
     async def run():
         async with aiohttp.ClientSession() as session:
             with pytest.raises(UsageError, match="guarded_connector"):
@@ -757,8 +713,6 @@ def test_own_session_needs_a_guarded_connector():
 
 
 def test_own_session_keeps_session_and_its_body_packed():
-    import aiohttp
-
     packed = gzip.compress(b"<urlset/>")
 
     async def run():
@@ -779,8 +733,6 @@ def test_own_socket_factory_is_called_after_the_address_check():
         return socket.socket(*info[:3])
 
     async def run(allow):
-        import aiohttp
-
         async with serving(ok(b"")) as server:
             connector = guarded_connector(allow_private=allow, socket_factory=factory)
             async with aiohttp.ClientSession(connector=connector) as session:

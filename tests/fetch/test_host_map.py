@@ -3,45 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from kit import Site
 
-from sitemap_reader.fetch.client import Response
 from sitemap_reader.fetch.host_map import HostMap, MappedFetcher
-from sitemap_reader.fetch.replay import AsyncChunks
 from sitemap_reader.fetch.request_headers import Logins, RequestHeaders, make_headers
 from sitemap_reader.frontier.seeds import basic, parse_target
 from sitemap_reader.model.errors import FetchError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
+
+    from sitemap_reader.fetch import Response
 
 WWW, STAGING = "https://www.example.com", "https://staging.example.com"
 CDN, BUCKET = "https://cdn.example.com", "https://bucket.example.net"
 PAIRS = {WWW: STAGING, CDN: BUCKET}
 
 
-class Recorder:
-    """A fetcher that records URLs and answers with a Location."""
-
-    def __init__(self, location: str | None = None) -> None:
-        self.requested: list[str] = []
-        self.location = location
-
-    @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        self.requested.append(url)
-        headers = {"Location": self.location, "ETag": "x"} if self.location else {}
-        yield Response(302 if self.location else 200, headers, AsyncChunks(iter((b"body",))), url)
+def network(location: str = "") -> Site:
+    """Answers each request, with this Location if there is one."""
+    return Site(lambda url: (302, {"Location": location, "ETag": "x"}, b"") if location else b"body")
 
 
-def get(url: str, network: Recorder, pairs: Mapping[str, str] = PAIRS) -> Response:
+def get(url: str, site: Site, pairs: Mapping[str, str] = PAIRS) -> Response:
     async def run() -> Response:
         made = HostMap.of(pairs)
         assert made is not None
-        async with MappedFetcher(network, made).fetch(url, {}) as response:
+        async with MappedFetcher(site, made).fetch(url, {}) as response:
             return response
 
     return asyncio.run(run())
@@ -59,9 +50,9 @@ def get(url: str, network: Recorder, pairs: Mapping[str, str] = PAIRS) -> Respon
     ],
 )
 def test_request_for_a_mapped_host_goes_to_the_other(url: str, requested: str) -> None:
-    network = Recorder()
-    assert get(url, network).url == url
-    assert network.requested == [requested]
+    site = network()
+    assert get(url, site).url == url
+    assert site.requests == [requested]
 
 
 @pytest.mark.parametrize(
@@ -80,35 +71,35 @@ def test_request_for_a_mapped_host_goes_to_the_other(url: str, requested: str) -
     ],
 )
 def test_redirect_has_the_names_of_production(location: str, named: str) -> None:
-    response = get(f"{WWW}/dir/old", Recorder(location))
+    response = get(f"{WWW}/dir/old", network(location))
     assert (response.status, response.headers) == (302, {"location": named, "etag": "x"})
 
 
 def test_redirect_is_to_the_requested_one_of_two_hosts_with_the_same_staging() -> None:
     pairs = {"https://example.com": STAGING, WWW: STAGING}
     for name in pairs:
-        assert get(f"{name}/", Recorder(f"{STAGING}/a"), pairs).headers["location"] == f"{name}/a"
-    assert get("https://example.org/", Recorder(f"{STAGING}/a"), pairs).headers["location"] == "https://example.com/a"
+        assert get(f"{name}/", network(f"{STAGING}/a"), pairs).headers["location"] == f"{name}/a"
+    assert get("https://example.org/", network(f"{STAGING}/a"), pairs).headers["location"] == "https://example.com/a"
 
 
 def test_url_of_the_staging_host_redirects_to_production_without_a_request() -> None:
-    network = Recorder()
-    response = get(f"{STAGING}/sitemap.xml?a", network)
+    site = network()
+    response = get(f"{STAGING}/sitemap.xml?a", site)
     assert (response.status, response.headers["location"]) == (301, f"{WWW}/sitemap.xml?a")
-    assert get(f"{STAGING}/robots.txt", network).status == 404  # else it would verify the listings of production
-    assert network.requested == []
+    assert get(f"{STAGING}/robots.txt", site).status == 404  # else it would verify the listings of production
+    assert site.requests == []
 
 
 def test_other_scheme_of_a_mapped_host_is_not_requested() -> None:
-    network = Recorder()
+    site = network()
     with pytest.raises(FetchError, match=f"not requested: {WWW} is mapped, and http://www.example.com is not") as error:
-        get("http://www.example.com/a", network)
+        get("http://www.example.com/a", site)
     assert not error.value.transient
-    assert get("http://www.example.com/robots.txt", network).status == 404
-    assert network.requested == []
+    assert get("http://www.example.com/robots.txt", site).status == 404
+    assert site.requests == []
     both = {**PAIRS, "http://www.example.com": STAGING}
-    assert get("http://www.example.com/a", network, both).status == 200
-    assert network.requested == [f"{STAGING}/a"]
+    assert get("http://www.example.com/a", site, both).status == 200
+    assert site.requests == [f"{STAGING}/a"]
 
 
 @pytest.mark.parametrize(

@@ -49,11 +49,8 @@ DOMAINS = [
 
 @pytest.mark.parametrize(("target", "url", "is_sent"), DOMAINS)
 def test_a_header_goes_to_the_domain_of_its_target_alone(target: str, url: str, is_sent: bool) -> None:
+    """So does auth=."""
     assert headers(target).headers_for(url, {}) == (KEY if is_sent else {})
-
-
-@pytest.mark.parametrize(("target", "url", "is_sent"), DOMAINS)
-def test_auth_is_sent_where_headers_are_sent(target: str, url: str, is_sent: bool) -> None:
     sent = headers(target, caller=make_headers({}, ("me", "secret"))).headers_for(url, {})
     assert sent == ({"Authorization": basic("me", "secret")} if is_sent else {})
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 from faultserver import FaultServer, head, page
+from kit import index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -92,9 +93,7 @@ def gzipped_children(server: FaultServer, urls: int) -> str:
 
     for number in range(CHILDREN):
         server.play(f"/{number}.xml.gz", child(number))
-    children = "".join(f"<sitemap><loc>{server.url}/{number}.xml.gz</loc></sitemap>" for number in range(CHILDREN))
-    index = f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{children}</sitemapindex>'
-    server.play("/index.xml", page(index.encode(), _XML))
+    server.play("/index.xml", page(index(*(f"{server.url}/{number}.xml.gz" for number in range(CHILDREN))), _XML))
     return f"{server.url}/index.xml"
 
 

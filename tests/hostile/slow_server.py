@@ -7,7 +7,8 @@ import threading
 import time
 from contextlib import suppress
 
-NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+import kit
+
 MAX_WAIT_SECONDS = 10.0
 CHILDREN = 3
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: %d\r\n\r\n"
@@ -80,14 +81,12 @@ def answer(body: bytes, *, more: int = 0) -> tuple[bytes, bool]:
 
 
 def urlset(at: str, count: int = 400) -> bytes:
-    entries = "".join(f"<url><loc>{at}/{'x' * 60}/{number}</loc></url>\n" for number in range(count))
-    return f'<urlset xmlns="{NAMESPACE}">\n{entries}</urlset>'.encode()
+    return kit.urlset(*(f"{at}/{'x' * 60}/{number}" for number in range(count)))
 
 
 def bodies(server: SlowServer) -> str:
     """Several documents that all stop in the middle."""
-    children = "".join(f"<sitemap><loc>{server.url}/{n}.xml</loc></sitemap>" for n in range(CHILDREN))
-    server.pages["/index.xml"] = answer(f'<sitemapindex xmlns="{NAMESPACE}">{children}</sitemapindex>'.encode())
+    server.pages["/index.xml"] = answer(kit.index(*(f"{server.url}/{n}.xml" for n in range(CHILDREN))))
     for number in range(CHILDREN):
         server.pages[f"/{number}.xml"] = answer(urlset(server.url), more=10_000)
     return f"{server.url}/index.xml"

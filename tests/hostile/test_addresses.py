@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import attrs
 import pytest
+from kit import feed, index, urlset
 from servers import is_untouched
 
 import sitemap_reader as sr
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     Way = Callable[["Net", list[str]], list[str]]
 
 PUBLIC = "127.0.0.2"
-NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
 PERMIT = "--allow-private (allow_private=True) permits it"
 ONCE = sr.Limits(tries=1)
 
@@ -150,10 +150,10 @@ class Net:
         path = head.split(" ", 2)[1]
         host = head.lower().partition("\r\nhost: ")[2].partition("\r\n")[0].rpartition(":")[0]
         self.requested.append(path)
-        status, headers, body = self.pages.get(host + path, self.pages.get(path, (404, {}, "")))
-        lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body.encode())}", "Connection: close"]
+        status, headers, body = self.pages.get(host + path, self.pages.get(path, (404, {}, b"")))
+        lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(body)}", "Connection: close"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
-        writer.write("\r\n".join([*lines, "", body]).encode())
+        writer.write("\r\n".join([*lines, "", ""]).encode() + body)
         await writer.drain()
         writer.close()
 
@@ -238,15 +238,6 @@ def read(net: Net, *targets: str, caches_names: bool = True, **options: Any) -> 
     return locs, codes, problems
 
 
-def urlset(*locs: str) -> str:
-    return f'<urlset xmlns="{NAMESPACE}">' + "".join(f"<url><loc>{loc}</loc></url>" for loc in locs) + "</urlset>"
-
-
-def index(*locs: str) -> str:
-    entries = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locs)
-    return f'<sitemapindex xmlns="{NAMESPACE}">{entries}</sitemapindex>'
-
-
 def spelled(net: Net, rows: list[str]) -> list[str]:
     return [row.format(port=net.port, n=number) for number, row in enumerate(rows)]
 
@@ -262,7 +253,7 @@ def site(net: Net, robots: str = "", **pages: Any) -> str:
     origin_ = f"{SITE}:{net.port}"
     net.answers["public.example"] = [[PUBLIC]]
     net.pages |= {
-        "/robots.txt": (200, {}, f"User-agent: *\nDisallow:\nSitemap: /good.xml\n{robots}"),
+        "/robots.txt": (200, {}, f"User-agent: *\nDisallow:\nSitemap: /good.xml\n{robots}".encode()),
         "/good.xml": (200, {}, urlset(GOOD)),
     }
     net.pages |= {f"/{name}.xml": page for name, page in pages.items()}
@@ -274,7 +265,7 @@ def given(net: Net, urls: list[str]) -> list[str]:
 
 
 def redirected(net: Net, urls: list[str]) -> list[str]:
-    moved = {f"moved{number}": (302, {"Location": url}, "") for number, url in enumerate(urls)}
+    moved = {f"moved{number}": (302, {"Location": url}, b"") for number, url in enumerate(urls)}
     at = site(net, **moved)
     return [at, *(f"{at}/{name}.xml" for name in moved)]
 
@@ -393,7 +384,7 @@ def test_name_that_becomes_private_between_requests_is_refused(net: Net, address
 def test_robots_txt_redirected_to_a_private_address_is_not_requested(net: Net, n: int) -> None:
     url = REFUSED[n].format(port=net.port, n="robots")
     at = site(net)
-    net.pages["/robots.txt"] = (301, {"Location": url}, "")
+    net.pages["/robots.txt"] = (301, {"Location": url}, b"")
     locs, codes, problems = read(net, at, at + "/good.xml")
     assert net.is_safe
     assert locs == []
@@ -420,9 +411,7 @@ def test_proxy_gets_no_request_for_a_private_address(net: Net) -> None:
 def test_listed_urls_are_returned_and_never_requested(net: Net) -> None:
     """Listed URLs are only records: none is requested, and no name is resolved."""
     urls = spelled(net, [*REFUSED, *ELSEWHERE])
-    items = "".join(f"<item><link>{url}</link></item>" for url in urls)
-    feed = f'<rss version="2.0"><channel>{items}</channel></rss>'
-    at = site(net, "Sitemap: /feed.xml\nSitemap: /map.xml", feed=(200, {}, feed), map=(200, {}, urlset(*urls)))
+    at = site(net, "Sitemap: /feed.xml\nSitemap: /map.xml", feed=(200, {}, feed(*urls)), map=(200, {}, urlset(*urls)))
     locs, codes, _ = read(net, at)
     assert net.is_safe
     assert set(net.looked_up) == {"public.example"}

@@ -18,6 +18,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import kit
 import pytest
 
 from sitemap_reader.cli.exits import Interrupts
@@ -35,7 +36,6 @@ pytestmark = pytest.mark.slow
 
 PROGRAM = [sys.executable, "-X", "dev", "-W", "error", "-m", "sitemap_reader"]
 SHOP = str(Path(__file__).parents[2] / "corpus" / "sites" / "shop")
-NS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 PIPE_BYTES = 64 * 1024
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 DEADLINE = 60.0
@@ -43,9 +43,12 @@ DEADLINE = 60.0
 Process = subprocess.Popen[bytes]
 
 
-def urlset(count: int, host: str = "https://a.example", *, ends: bool = True) -> bytes:
-    entries = "".join(f"<url><loc>{host}/{'x' * 80}/{number}</loc></url>\n" for number in range(count))
-    return f'<urlset xmlns="{NS}">\n{entries}{"</urlset>" if ends else ""}'.encode()
+def urlset(count: int, host: str = "https://a.example") -> bytes:
+    return kit.urlset(*locs_of(count, host))
+
+
+def locs_of(count: int, host: str = "https://a.example") -> list[str]:
+    return [f"{host}/{'x' * 80}/{number}" for number in range(count)]
 
 
 @pytest.fixture
@@ -115,10 +118,9 @@ def test_interrupt_between_documents_keeps_the_received_ones(
     site_server: Serve, start: Callable[..., Process], number: signal.Signals
 ) -> None:
     site, release = site_server({}), threading.Event()
-    children = "".join(f"<sitemap><loc>{site.url}/{name}.xml</loc></sitemap>" for name in ("good", "slow"))
     site.pages = Slow(
         {
-            "/index.xml": (200, {}, f'<sitemapindex xmlns="{NS}">{children}</sitemapindex>'.encode()),
+            "/index.xml": (200, {}, kit.index(f"{site.url}/good.xml", f"{site.url}/slow.xml")),
             "/good.xml": (200, {}, urlset(200, site.url)),
             "/slow.xml": (release, (404, {}, b"")),
         }
@@ -130,20 +132,23 @@ def test_interrupt_between_documents_keeps_the_received_ones(
         rest, reported, code = end(process)
     finally:
         release.set()
-    assert locs(first + rest) == [f"{site.url}/{'x' * 80}/{number}" for number in range(200)]
+    assert locs(first + rest) == locs_of(200, site.url)
     assert code == 130
     assert reported[-2].startswith("200 URLs from ")
     assert reported[-1] == "partial: interrupted (exit 130)"
 
 
 @pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("path", ["/robots.txt", "/map.xml"])
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [("dump", "/robots.txt"), ("dump", "/map.xml"), ("discover", "/robots.txt"), ("tree", "/robots.txt")],
+)
 def test_interrupt_before_the_first_record_ends_the_command(
-    site_server: Serve, start: Callable[..., Process], number: signal.Signals, path: str
+    site_server: Serve, start: Callable[..., Process], number: signal.Signals, command: str, path: str
 ) -> None:
     site, release = site_server({}), threading.Event()
     site.pages = Slow({path: (release, (404, {}, b""))})
-    process = start("dump", f"{site.url}/map.xml", "--allow-private")
+    process = start(command, f"{site.url}/map.xml", "--allow-private")
     try:
         deadline = time.monotonic() + DEADLINE
         while path not in site.requests() and time.monotonic() < deadline:
@@ -158,26 +163,15 @@ def test_interrupt_before_the_first_record_ends_the_command(
     assert time.monotonic() - started < 20
 
 
-@pytest.mark.parametrize("command", ["discover", "tree"])
-@pytest.mark.parametrize("number", SIGNALS)
-def test_an_interrupt_ends_every_command(
-    site_server: Serve, start: Callable[..., Process], number: signal.Signals, command: str
-) -> None:
-    site, release = site_server({}), threading.Event()
-    site.pages = Slow({"/robots.txt": (release, (404, {}, b""))})
-    process = start(command, f"{site.url}/map.xml", "--allow-private")
-    try:
-        deadline = time.monotonic() + DEADLINE
-        while not site.requests() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(number)
-        started = time.monotonic()
-        output, reported, code = end(process)
-    finally:
-        release.set()
-    assert (output, code) == (b"", 130)
-    assert reported[-1] == "partial: interrupted (exit 130)"
-    assert time.monotonic() - started < 20
+def interrupted_at_a_full_pipe(site: SiteServer, start: Callable[..., Process], number: signal.Signals) -> Process:
+    site.pages["/map.xml"] = (200, {}, urlset(20_000, site.url))
+    process = start("dump", f"{site.url}/map.xml", "--allow-private")
+    assert process.stdout is not None
+    _until_full(process.stdout.fileno())
+    process.send_signal(number)
+    time.sleep(0.3)
+    assert process.poll() is None
+    return process
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -186,16 +180,10 @@ def test_an_interrupt_while_a_pipe_is_full_waits_for_its_reader(
 ) -> None:
     """During a write: the block is written completely once the pipe is read, and nothing after it."""
     site = site_server({})
-    site.pages["/map.xml"] = (200, {}, urlset(20_000, site.url))
-    process = start("dump", f"{site.url}/map.xml", "--allow-private")
-    assert process.stdout is not None
-    _until_full(process.stdout.fileno())
-    process.send_signal(number)
-    time.sleep(0.3)
-    assert process.poll() is None
+    process = interrupted_at_a_full_pipe(site, start, number)
     output, reported, code = end(process)
     found = locs(output)
-    assert found == [f"{site.url}/{'x' * 80}/{number}" for number in range(len(found))]
+    assert found == locs_of(len(found), site.url)
     assert 0 < len(found) < 20_000
     assert code == 130
     assert reported[-2].startswith(f"{len(found):,} URLs from ")
@@ -207,13 +195,7 @@ def test_second_interrupt_ends_the_command_without_a_reader(
     site_server: Serve, start: Callable[..., Process], number: signal.Signals
 ) -> None:
     site = site_server({})
-    site.pages["/map.xml"] = (200, {}, urlset(20_000, site.url))
-    process = start("dump", f"{site.url}/map.xml", "--allow-private")
-    assert process.stdout is not None
-    _until_full(process.stdout.fileno())
-    process.send_signal(number)
-    time.sleep(0.3)
-    assert process.poll() is None
+    process = interrupted_at_a_full_pipe(site, start, number)
     process.send_signal(number)
     assert process.wait(DEADLINE) == 130  # without reading stdout
     _, reported, _ = end(process)
@@ -238,7 +220,7 @@ def _until_full(pipe: int) -> None:
 def test_parse_of_a_pipe_that_never_ends_is_interrupted(start: Callable[..., Process], number: signal.Signals) -> None:
     process = start("parse", "-", stdin=subprocess.PIPE)
     assert process.stdin is not None
-    process.stdin.write(urlset(200, ends=False))
+    process.stdin.write(urlset(200).removesuffix(b"</urlset>\n"))
     process.stdin.flush()
     first = first_lines(process, 199)  # the end of the last one is unknown
     process.send_signal(number)
@@ -249,7 +231,7 @@ def test_parse_of_a_pipe_that_never_ends_is_interrupted(start: Callable[..., Pro
     process.stdin = None
     _, reported, code = end(process)
     found = locs(first + rest)
-    assert found == [f"https://a.example/{'x' * 80}/{number}" for number in range(len(found))]
+    assert found == locs_of(len(found))
     assert len(found) >= 199
     assert code == 130
     assert reported[-2].startswith(f"{len(found)} URLs in stdin")
@@ -378,8 +360,7 @@ def test_a_disk_that_fills_up_leaves_whole_lines(
     before = b'{"loc":"https://a.example/before"}\n' if way == ">>" else b""
     output.write_bytes(before)
     if command == "dump":
-        _replay_of(tmp_path / "site", document.read_bytes())
-        document = tmp_path / "site"
+        document = kit.Site({"/sitemap.xml": document.read_bytes()}).write(tmp_path / "site")
     if way == "-o":
         process = start(command, document, "-o", output, first=SMALL_FILES)
     else:
@@ -392,23 +373,15 @@ def test_a_disk_that_fills_up_leaves_whole_lines(
     written = output.read_bytes()
     assert written.startswith(before)
     found = locs(written.removeprefix(before))
-    assert found == [f"https://a.example/{'x' * 80}/{number}" for number in range(len(found))]
+    assert found == locs_of(len(found))
     assert FULL_BYTES - 1000 < len(written) <= FULL_BYTES
-
-
-def _replay_of(folder: Path, body: bytes) -> None:
-    host = folder / "https" / "a.example"
-    host.mkdir(parents=True)
-    (folder / "site.toml").write_text('seeds = ["https://a.example/map.xml"]')
-    (host / "map.xml").write_bytes(body)
 
 
 def test_report_on_a_full_disk_is_reported_and_ends_with_a_complete_line(
     start: Callable[..., Process], tmp_path: Path
 ) -> None:
-    bad = "".join(f"<url><loc>https://a.example/{number}</loc><lastmod>Mon</lastmod></url>" for number in range(3_000))
     document, report = tmp_path / "map.xml", tmp_path / "report.jsonl"
-    document.write_text(f'<urlset xmlns="{NS}">{bad}</urlset>')
+    document.write_bytes(kit.urlset(*(f"https://a.example/{number}" for number in range(3_000)), lastmod="Mon"))
     process = start("parse", document, "--report", report, first=SMALL_FILES)
     output, reported, code = end(process)
     assert code == 6

@@ -10,10 +10,12 @@ import threading
 import time
 from contextlib import ExitStack
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import kit
 import pytest
 from faultserver import FaultServer, Wire, overlap, page, status
+from kit import index, robots, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.fetch.client import AiohttpFetcher
@@ -22,7 +24,7 @@ from sitemap_reader.frontier.seeds import parse_target
 from sitemap_reader.pipeline.crawl import Crawl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from faultserver import Script
 
@@ -33,21 +35,12 @@ MOST_SECONDS = 30.0
 LINGER_SECONDS = 0.05
 
 
-def urlset(*locs: str) -> bytes:
-    return f"<urlset>{''.join(f'<url><loc>{loc}</loc></url>' for loc in locs)}</urlset>".encode()
-
-
-def index(children: Iterable[str]) -> bytes:
-    entries = "".join(f"<sitemap><loc>{child}</loc></sitemap>" for child in children)
-    return f"<sitemapindex>{entries}</sitemapindex>".encode()
-
-
 def children(count: int) -> list[str]:
     return [f"/{number}.xml" for number in range(count)]
 
 
-def robots(*lines: str) -> Script:
-    return page("\n".join(("User-agent: *", "Allow: /", *lines, "")).encode(), "Content-Type: text/plain")
+def crawl_delay(seconds: float) -> Script:
+    return page(robots(rules=f"User-agent: *\nCrawl-delay: {seconds}\n"))
 
 
 def small(wire: Wire) -> object:
@@ -56,16 +49,12 @@ def small(wire: Wire) -> object:
 
 
 def with_index(count: int, child: Script = small, **more: Script) -> Mapping[str, Script]:
-    return {"/index.xml": page(index(children(count))), **dict.fromkeys(children(count), child), **more}
+    return {"/index.xml": page(index(*children(count))), **dict.fromkeys(children(count), child), **more}
 
 
-def read(target: str, **options: object) -> tuple[list[str], sr.AsyncStream[sr.UrlRecord]]:
-    async def run() -> tuple[list[str], sr.AsyncStream[sr.UrlRecord]]:
-        reader = sr.SitemapReader(allow_private=True, scope="any", **options)
-        async with asyncio.timeout(MOST_SECONDS), reader, reader.urls(target) as stream:
-            return [record.loc async for record in stream], stream
-
-    return asyncio.run(run())
+def read(target: str, **options: Any) -> tuple[list[str], sr.Stream[sr.UrlRecord]]:
+    found = kit.read(target, scope="any", limits=sr.Limits(), **options)
+    return found.locs, found.stream
 
 
 def starts(server: FaultServer) -> list[float]:
@@ -114,7 +103,7 @@ def test_no_more_requests_are_in_flight_in_all_than_concurrency(concurrency: int
         for server in servers:
             server.scripts.update({path: [crowd] for path in children(4)})
         first = servers[0]
-        first.play("/index.xml", page(index(server.url + path for server in servers for path in children(4))))
+        first.play("/index.xml", page(index(*(server.url + path for server in servers for path in children(4)))))
         locs, stream = read(first.url + "/index.xml", concurrency=concurrency)
         assert overlap(*servers) == concurrency
         assert max(overlap(server) for server in servers) <= min(4, concurrency)
@@ -132,7 +121,7 @@ def test_a_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
         return small(wire)
 
     with FaultServer(with_index(count)) as server:
-        server.play("/robots.txt", robots(f"Crawl-delay: {delay}"))
+        server.play("/robots.txt", crawl_delay(delay))
         server.play("/0.xml", slow)
         locs, _ = read(server.url + "/index.xml")
         assert overlap(server) == 1
@@ -145,11 +134,11 @@ def test_a_crawl_delay_makes_it_one_in_flight_and_spaces_the_starts() -> None:
 
 def test_crawl_delay_applies_to_its_host_only() -> None:
     """The second child of the delayed host is requested after 2 s; by then the other host is finished."""
-    with FaultServer({"/robots.txt": robots("Crawl-delay: 1")}) as calm, FaultServer(with_index(20)) as quick:
+    with FaultServer({"/robots.txt": crawl_delay(1)}) as calm, FaultServer(with_index(20)) as quick:
         for path in children(2):
             calm.play(path, small)
         listed = [*(calm.url + path for path in children(2)), *(quick.url + path for path in children(20))]
-        quick.play("/index.xml", page(index(listed)))
+        quick.play("/index.xml", page(index(*listed)))
         locs, _ = read(quick.url + "/index.xml")
         _, _, second, *_ = starts(calm)
         assert max(starts(quick)) < second
@@ -179,7 +168,7 @@ def test_slow_host_does_not_delay_others() -> None:
 
     with FaultServer(dict.fromkeys(children(10), slow)) as slug, FaultServer(with_index(30, counted)) as quick:
         listed = [*(slug.url + path for path in children(10)), *(quick.url + path for path in children(30))]
-        quick.play("/index.xml", page(index(listed)))
+        quick.play("/index.xml", page(index(*listed)))
         locs, stream = read(quick.url + "/index.xml")
         assert overlap(slug) == 4
         answered = [exchange.ended for exchange in slug.requests() if exchange.path != "/robots.txt"]
@@ -219,7 +208,7 @@ def test_host_gets_no_request_before_its_retry_after_is_over(answer: str) -> Non
 def test_other_hosts_are_requested_during_a_retry_after() -> None:
     with FaultServer() as busy, FaultServer(with_index(8)) as server:
         busy.play("/0.xml", status("429 Too Many Requests", "Retry-After: 1"), small)
-        server.play("/index.xml", page(index([busy.url + "/0.xml", *children(8)])))
+        server.play("/index.xml", page(index(busy.url + "/0.xml", *children(8))))
         locs, stream = read(server.url + "/index.xml", per_host=1)
         again = busy.requests("/0.xml")[1].started
         assert max(starts(server)) < again
