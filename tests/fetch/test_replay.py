@@ -6,11 +6,11 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-import attrs
 import pytest
-from fakenet import Answer, FakeFetcher, fetch
+from fakenet import fetch
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from kit import Site
 
 from sitemap_reader.fetch.replay import FolderRecorder, ReplayFetcher, read_recording, replay_path
 from sitemap_reader.model.errors import FetchError, UsageError
@@ -20,7 +20,7 @@ URL = "https://shop.example/sitemap.xml"
 
 def record(folder, answers, *, seeds=(), most=None, **options):
     async def run():
-        recorder = FolderRecorder(FakeFetcher(answers), folder, seeds, **options)
+        recorder = FolderRecorder(Site(answers), folder, seeds, **options)
         return {url: await fetch(recorder, url, most) for url in answers}
 
     return asyncio.run(run())
@@ -86,7 +86,7 @@ LONG_URLS = ["http://e.com/" + "a" * 5_000, "http://e.com/" + "a" * 5_000 + "b",
 
 
 def test_long_urls_are_recorded_under_a_hash(tmp_path):
-    answers = {url: Answer(chunks=(f"{n}".encode(),)) for n, url in enumerate(LONG_URLS)}
+    answers = {url: f"{n}" for n, url in enumerate(LONG_URLS)}
     record(tmp_path, answers)
     for number, url in enumerate(LONG_URLS):
         assert replay(tmp_path, url)[2] == f"{number}".encode()
@@ -121,24 +121,24 @@ def test_different_urls_have_different_paths_within_the_folder(one, other):
 HEADERS = {"content-type": "text/xml; charset=utf-8", "content-encoding": "gzip", "location": "/b:c",
            "etag": 'W/"1: 2"', "last-modified": "Wed, 03 Jun 2014 10:30:00 GMT", "retry-after": "120"}
 
-ANSWERS = [
-    Answer(chunks=(b"<urlset/>",)),
-    Answer(chunks=(b"\x00\xff\r\n" * 50_000, b"\x1f\x8b")),
-    Answer(headers=HEADERS, chunks=(b"abc",)),
-    Answer(),
-    Answer(headers={"etag": '"1"'}),
-    Answer(404, {"content-type": "text/html"}, (b"gone",)),
-    Answer(404),
-    Answer(0),
-    Answer(999, chunks=(b"x",)),
-    Answer(302, {"location": "https://shop.example/b"}),
-    Answer(chunks=(b"ab", b"cd"), error=FetchError("e.com: connection broke off after 4 bytes")),
-    Answer(error=FetchError("broke off at once")),
-    Answer(error=FetchError("127.0.0.1 is a loopback address", code="F13"), is_no_answer=True),
-    Answer(error=FetchError("e.com: no such host:\nreally"), is_no_answer=True),
-    Answer(error=FetchError("e.com: no such host", remedy="check the spelling"), is_no_answer=True),
-    Answer(error=FetchError("e.com: no HTTP: a; b"), is_no_answer=True),
-    Answer(error=FetchError("e.com: a; b", code="F13", remedy=""), is_no_answer=True),
+ANSWERS = [  # pages of a kit.Site
+    b"<urlset/>",
+    (200, {}, [b"\x00\xff\r\n" * 50_000, b"\x1f\x8b"]),
+    (200, HEADERS, b"abc"),
+    200,
+    (200, {"etag": '"1"'}, b""),
+    (404, {"content-type": "text/html"}, b"gone"),
+    404,
+    0,
+    (999, {}, b"x"),
+    (302, {"location": "https://shop.example/b"}, b""),
+    (200, {}, [b"ab", b"cd", FetchError("e.com: connection broke off after 4 bytes")]),
+    (200, {}, [FetchError("broke off at once")]),
+    FetchError("127.0.0.1 is a loopback address", code="F13"),
+    FetchError("e.com: no such host:\nreally"),
+    FetchError("e.com: no such host", remedy="check the spelling"),
+    FetchError("e.com: no HTTP: a; b"),
+    FetchError("e.com: a; b", code="F13", remedy=""),
 ]
 
 
@@ -169,13 +169,13 @@ def test_plain_answer_is_one_file(tmp_path):
 
 
 def test_headers_file_is_readable(tmp_path):
-    record(tmp_path, {URL: attrs.evolve(ANSWERS[5], headers={"etag": '"1"', "set-cookie": "id=1", "date": "x"})})
+    record(tmp_path, {URL: (404, {"etag": '"1"', "set-cookie": "id=1", "date": "x"}, b"gone")})
     text = (tmp_path / "https/shop.example/sitemap.xml.headers").read_text()
     assert text == 'status: 404\netag: "1"\n'
 
 
 def test_reading_that_stops_early_is_marked(tmp_path):
-    record(tmp_path, {URL: Answer(chunks=(b"abc", b"def"))}, most=1)
+    record(tmp_path, {URL: (200, {}, [b"abc", b"def"])}, most=1)
     status, _, body, error = replay(tmp_path)
     assert (status, body) == (200, b"abc")
     assert "no more was read after 3 bytes" in str(error)
@@ -183,7 +183,7 @@ def test_reading_that_stops_early_is_marked(tmp_path):
 
 def test_a_body_that_ends_with_the_error_of_a_library_is_marked_with_it(tmp_path):
     """As fetch() may convert it only when it leaves."""
-    broken = Answer(404, chunks=(b"abc",), error=KeyError("reset"))
+    broken = 404, {}, [b"abc", KeyError("reset")]
     with pytest.raises(KeyError):
         record(tmp_path, {URL: broken})
     status, _, body, error = replay(tmp_path)
@@ -193,7 +193,7 @@ def test_a_body_that_ends_with_the_error_of_a_library_is_marked_with_it(tmp_path
 def test_answer_that_is_also_a_folder_is_recorded(tmp_path):
     urls = ["http://e.com/a", "http://e.com/a/b.xml", "http://e.com/a/b.xml/c"]
     for order in (urls, urls[::-1], urls[1:] + urls[:1]):
-        answers = {url: Answer(chunks=(f"{url} {order}".encode(),)) for url in order}
+        answers = {url: f"{url} {order}" for url in order}
         record(tmp_path, answers)
         for url in urls:
             assert replay(tmp_path, url)[2] == f"{url} {order}".encode()
@@ -256,7 +256,7 @@ def test_hostile_urls_stay_inside(tmp_path):
     outside.write_text("secret")
     urls = [f"http://e.com/{'../' * n}secret" for n in range(6)]
     urls += [f"http://e.com/{'%2e%2e/' * 4}secret", f"http://e.com/{'..%2F' * 4}secret", "http://../../../secret"]
-    record(folder, {url: Answer(chunks=(b"x",)) for url in urls})
+    record(folder, {url: b"x" for url in urls})
     assert outside.read_text() == "secret"
     assert {path for path in tmp_path.rglob("*") if path.is_file() and folder not in path.parents} == {outside}
     for url in urls:
@@ -270,7 +270,7 @@ def linked(tmp_path):
     (tmp_path / "outside/deep").mkdir(parents=True)
     for name in ("secret.txt", "sitemap.xml", "sitemap.xml.headers", "deep/sitemap.xml"):
         (tmp_path / "outside" / name).write_text("status: 200\nx-secret: https://e.com/hunter2\n")
-    record(folder, {URL: Answer(chunks=(b"inside",)), "https://e.com/a/b.xml": Answer(chunks=(b"b",))})
+    record(folder, {URL: b"inside", "https://e.com/a/b.xml": b"b"})
     return folder
 
 
@@ -297,9 +297,9 @@ def test_links_out_of_the_recording_are_not_followed(linked, place, absolute):
     assert (headers, body) == ({}, b"")
     assert "is a symbolic link, or below one, that leads out of" in str(error), status
     with pytest.raises(OSError, match="a symbolic link leads out of"):
-        record(linked, {url: Answer(chunks=(b"new",))})
+        record(linked, {url: b"new"})
     with pytest.raises(OSError, match="a symbolic link leads out of"):
-        record(linked, {url: Answer()})
+        record(linked, {url: 200})
     assert {file.read_text()[:11] for file in linked.parent.rglob("outside/**/*") if file.is_file()} == {"status: 200"}
 
 
@@ -321,7 +321,7 @@ def test_seeds_behind_a_link_out_of_the_folder_are_not_read(linked):
     with pytest.raises(UsageError, match=r"no site\.toml"):
         read_recording(linked)
     with pytest.raises(OSError, match="a symbolic link leads out of"):
-        record(linked, {URL: Answer()})
+        record(linked, {URL: 200})
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
@@ -338,7 +338,7 @@ def test_pipes_and_devices_are_not_read(linked):
 
 
 def test_other_schemes_are_refused_and_not_recorded(tmp_path):
-    answers = {"ftp://e.com/a": Answer()}
+    answers = {"ftp://e.com/a": 200}
     assert record(tmp_path, answers)["ftp://e.com/a"][3].code == "U02"
     assert replay(tmp_path, "ftp://e.com/a")[3].code == "U02"
     assert files(tmp_path) == []

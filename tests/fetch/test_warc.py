@@ -12,7 +12,8 @@ import zlib
 from datetime import UTC, datetime
 
 import pytest
-from warcs import MAP, fetched, http, record, response, urlset, write
+from kit import urlset
+from warcs import MAP, fetched, http, record, response, write
 
 import sitemap_reader as sr
 from sitemap_reader.client.targets import find_target

@@ -6,22 +6,21 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from fakenet import Answer, FakeFetcher, fetch
+from fakenet import fetch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from kit import Site, index, robots, urlset
 from tiers import examples
-from warcs import NS, fetched, response, urlset, write
+from warcs import fetched, response, write
 
 import sitemap_reader as sr
 from sitemap_reader.fetch.warc.writer import WarcRecorder
 
 SITE = "https://shop.example"
 LOCS = {f"{SITE}/{name}/{n}" for name in "ab" for n in range(40)}
-LISTED = "".join(f"<sitemap><loc>{SITE}/{name}.xml</loc></sitemap>" for name in "ab")
-INDEX = f"<sitemapindex {NS}>{LISTED}</sitemapindex>"
 PAGES = {
-    f"{SITE}/robots.txt": f"Sitemap: {SITE}/index.xml\n".encode(),
-    f"{SITE}/index.xml": INDEX.encode(),
+    f"{SITE}/robots.txt": robots(f"{SITE}/index.xml"),
+    f"{SITE}/index.xml": index(f"{SITE}/a.xml", f"{SITE}/b.xml"),
     **{f"{SITE}/{name}.xml": urlset(*sorted(loc for loc in LOCS if f"/{name}/" in loc)) for name in "ab"},
 }
 
@@ -32,9 +31,7 @@ def whole(request, tmp_path_factory):
     path = tmp_path_factory.mktemp("whole") / request.param
 
     async def run():
-        recorder = WarcRecorder(
-            FakeFetcher({url: Answer(chunks=(body,)) for url, body in PAGES.items()}), path, [f"{SITE}/"]
-        )
+        recorder = WarcRecorder(Site(PAGES), path, [f"{SITE}/"])
         for url in PAGES:
             await fetch(recorder, url)
 

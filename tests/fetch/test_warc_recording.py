@@ -14,10 +14,10 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-import attrs
 import pytest
-from fakenet import Answer, FakeFetcher, fetch
-from warcs import MAP, fetched, record, response, urlset, write
+from fakenet import fetch
+from kit import Site, urlset
+from warcs import MAP, fetched, record, response, write
 
 import sitemap_reader as sr
 from sitemap_reader.fetch.warc import writer
@@ -34,7 +34,7 @@ NOW = datetime(2026, 10, 31, 12, 0, 5, 250_000, tzinfo=UTC)
 
 def recorded(path, answers, *, seeds=(), most=None, clock=lambda: NOW):
     async def run():
-        recorder = WarcRecorder(FakeFetcher(answers), path, seeds, clock=clock)
+        recorder = WarcRecorder(Site(answers), path, seeds, clock=clock)
         return {url: await fetch(recorder, url, most) for url in answers}
 
     return asyncio.run(run())
@@ -58,25 +58,25 @@ def assert_is_valid(path, capsys):
 
 HEADERS = {"content-type": "text/xml; charset=utf-8", "content-encoding": "gzip", "location": "/b:c",
            "etag": 'W/"1: 2"', "set-cookie": "é=ü, b=\U0001f600"}
-ANSWERS = [
-    Answer(chunks=(b"<urlset/>",)),
-    Answer(chunks=(b"\x00\xff\r\n" * 500_000, b"\x1f\x8b")),
-    Answer(headers=HEADERS, chunks=(b"abc",)),
-    Answer(),
-    Answer(headers={"etag": '"1"', "transfer-encoding": "chunked"}, chunks=(b"5\r\nab", b"cde")),
-    Answer(headers={"content-length": "7", "transfer-encoding": "gzip"}, chunks=(b"abc",)),
-    Answer(404, {"content-type": "text/html"}, (b"gone",)),
-    Answer(0),
-    Answer(999, chunks=(b"x",)),
-    Answer(302, {"location": "https://shop.example/b"}),
-    Answer(304, {"content-length": "5000"}),
-    Answer(chunks=(b"ab", b"cd"), error=FetchError("e.com: connection broke off after 4 bytes")),
-    Answer(error=FetchError("broke off at once")),
-    Answer(error=FetchError("127.0.0.1 is a loopback address", code="F13"), is_no_answer=True),
-    Answer(error=FetchError("F13 e.com: no such host:\nreally"), is_no_answer=True),
-    Answer(error=FetchError("e.com: no HTTP: a; b", remedy=""), is_no_answer=True),
-    Answer(error=FetchError("e.com: a; b", remedy="c; d"), is_no_answer=True),
-    Answer(headers={"bad\r\nname": "x", "split": "a\r\n\r\nHTTP/1.1 200 OK", "half": "\udcff"}, chunks=(b"x",)),
+ANSWERS = [  # pages of a kit.Site
+    b"<urlset/>",
+    (200, {}, [b"\x00\xff\r\n" * 500_000, b"\x1f\x8b"]),
+    (200, HEADERS, b"abc"),
+    200,
+    (200, {"etag": '"1"', "transfer-encoding": "chunked"}, [b"5\r\nab", b"cde"]),
+    (200, {"content-length": "7", "transfer-encoding": "gzip"}, b"abc"),
+    (404, {"content-type": "text/html"}, b"gone"),
+    0,
+    (999, {}, b"x"),
+    (302, {"location": "https://shop.example/b"}, b""),
+    (304, {"content-length": "5000"}, b""),
+    (200, {}, [b"ab", b"cd", FetchError("e.com: connection broke off after 4 bytes")]),
+    (200, {}, [FetchError("broke off at once")]),
+    FetchError("127.0.0.1 is a loopback address", code="F13"),
+    FetchError("F13 e.com: no such host:\nreally"),
+    FetchError("e.com: no HTTP: a; b", remedy=""),
+    FetchError("e.com: a; b", remedy="c; d"),
+    (200, {"bad\r\nname": "x", "split": "a\r\n\r\nHTTP/1.1 200 OK", "half": "\udcff"}, b"x"),
 ]
 
 
@@ -116,7 +116,7 @@ def test_the_last_answer_counts(tmp_path, after):
 
 def test_nothing_of_the_request_is_written(tmp_path):
     async def run():
-        recorder = WarcRecorder(FakeFetcher({"https://me:secret@shop.example/a": ANSWERS[0]}), tmp_path / "a.warc")
+        recorder = WarcRecorder(Site({"https://me:secret@shop.example/a": ANSWERS[0]}), tmp_path / "a.warc")
         async with recorder.fetch("https://me:secret@shop.example/a", {"Authorization": "secret"}):
             pass
 
@@ -132,7 +132,7 @@ def test_each_record_is_a_member_of_its_own(tmp_path):
 
 
 def test_partly_read_body_is_marked(tmp_path):
-    recorded(tmp_path / "a.warc", {MAP: Answer(chunks=(b"abc", b"def"))}, most=1)
+    recorded(tmp_path / "a.warc", {MAP: (200, {}, [b"abc", b"def"])}, most=1)
     text = (tmp_path / "a.warc").read_text()
     assert "WARC-Truncated: unspecified" in text
     status, _, body, error = fetched(sr.fetch.WarcFetcher(tmp_path / "a.warc"))
@@ -173,7 +173,7 @@ def test_recording_has_its_time(tmp_path):
 
 
 def test_other_schemes_are_refused_and_not_recorded(tmp_path):
-    assert recorded(tmp_path / "a.warc", {"ftp://e.com/a": Answer()})["ftp://e.com/a"][3].code == "U02"
+    assert recorded(tmp_path / "a.warc", {"ftp://e.com/a": 200})["ftp://e.com/a"][3].code == "U02"
     assert not (tmp_path / "a.warc").exists()
 
 
@@ -200,10 +200,10 @@ def test_only_undamaged_files_are_continued(tmp_path, name, data, message):
     path = tmp_path / name
     path.write_bytes(data)
     if message is None:
-        WarcRecorder(FakeFetcher({}), path)
+        WarcRecorder(Site({}), path)
         return
     with pytest.raises(UsageError, match=message):
-        WarcRecorder(FakeFetcher({}), path)
+        WarcRecorder(Site({}), path)
     assert path.read_bytes() == data
 
 
@@ -231,12 +231,12 @@ def test_a_full_disk_leaves_the_file_as_it_was(tmp_path, monkeypatch, kind):
 def test_concurrent_streams_do_not_mix(tmp_path, capsys):
     path = tmp_path / "a.warc.gz"
     answers = [
-        {f"https://s{n}.example/{m}": Answer(chunks=(b"%d-%d " % (n, m) * 9_000,) * 3) for m in range(8)}
+        {f"https://s{n}.example/{m}": b"%d-%d " % (n, m) * 27_000 for m in range(8)}
         for n in range(6)
     ]
 
     async def one(each):
-        recorder = WarcRecorder(FakeFetcher(each), path, ["https://a.example/"])
+        recorder = WarcRecorder(Site(each), path, ["https://a.example/"])
         await asyncio.gather(*(fetch(recorder, url) for url in each))
 
     async def run():
@@ -247,7 +247,7 @@ def test_concurrent_streams_do_not_mix(tmp_path, capsys):
     fetcher = sr.fetch.WarcFetcher(path)
     for each in answers:
         for url, answer in each.items():
-            assert fetched(fetcher, url)[2] == b"".join(answer.chunks)
+            assert fetched(fetcher, url)[2] == answer
 
 
 def test_threads_that_append_do_not_mix(tmp_path, capsys, monkeypatch):
@@ -262,7 +262,7 @@ def test_threads_that_append_do_not_mix(tmp_path, capsys, monkeypatch):
     bodies = [os.urandom(100_000) for _ in range(4)]
     urls = [f"https://s{n}.example/" for n in range(4)]
     threads = [
-        threading.Thread(target=recorded, args=(path, {url: Answer(chunks=(body,))}))
+        threading.Thread(target=recorded, args=(path, {url: body}))
         for url, body in zip(urls, bodies, strict=True)
     ]
     for thread in threads:
@@ -277,11 +277,12 @@ KILLED = """
 import asyncio, os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from fakenet import Answer, FakeFetcher, fetch
+from fakenet import fetch
+from kit import Site
 from sitemap_reader.fetch.warc.writer import WarcRecorder
 async def run():
     body = os.urandom(300_000)
-    recorder = WarcRecorder(FakeFetcher({"https://e.com/": Answer(chunks=(body,))}), Path(sys.argv[1]))
+    recorder = WarcRecorder(Site({"https://e.com/": body}), Path(sys.argv[1]))
     print("begun", flush=True)
     while True:
         await fetch(recorder, "https://e.com/")
@@ -307,7 +308,7 @@ def test_a_kill_leaves_at_most_the_last_record_cut_and_no_other_file(tmp_path):
 
 
 def test_additional_header_does_not_change_the_body(tmp_path):
-    answer = attrs.evolve(ANSWERS[0], headers={"content-encoding": "br"})
+    answer = 200, {"content-encoding": "br"}, b"<urlset/>"
     recorded(tmp_path / "a.warc", {MAP: answer})  # compressed although not accepted: stays compressed
     _, headers, body, _ = fetched(sr.fetch.WarcFetcher(tmp_path / "a.warc"))
     assert (headers["content-encoding"], body) == ("br", b"<urlset/>")
