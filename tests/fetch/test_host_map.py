@@ -31,7 +31,6 @@ def network(location: str = "") -> Site:
 def get(url: str, site: Site, pairs: Mapping[str, str] = PAIRS) -> Response:
     async def run() -> Response:
         made = HostMap.of(pairs)
-        assert made is not None
         async with MappedFetcher(site, made).fetch(url, {}) as response:
             return response
 
@@ -133,7 +132,6 @@ def test_no_map_is_none() -> None:
 
 def test_seeds_have_their_mapped_origins_only() -> None:
     made = HostMap.of({WWW: STAGING})
-    assert made is not None
     (seed,) = made.seeds([parse_target("www.example.com")])
     assert seed.origins == (WWW,)  # http would be that of production
     message = f"host_map= has {WWW}, and not the host of the target: map https://example.com"
@@ -146,7 +144,6 @@ def test_seeds_have_their_mapped_origins_only() -> None:
 
 def headers_for(url: str, target: str, pairs: Mapping[str, str], **given: object) -> dict[str, str]:
     made = HostMap.of(pairs)
-    assert made is not None
     caller = make_headers(given.get("headers", ()), given.get("auth"), given.get("netrc", Logins()))  # type: ignore[arg-type]
     seeds = made.real_seeds(made.seeds([parse_target(target)]))
     return dict(RequestHeaders(caller, seeds, made.credentials_url).headers_for(url, {}))

@@ -82,7 +82,6 @@ def is_quiet(reported: str) -> bool:
 
 def first_lines(process: Process, count: int) -> bytes:
     """Reads so many lines of stdout."""
-    assert process.stdout is not None
     lines = b""
     while lines.count(b"\n") < count:
         ready, _, _ = select.select([process.stdout], [], [], DEADLINE)
@@ -166,7 +165,6 @@ def test_interrupt_before_the_first_record_ends_the_command(
 def interrupted_at_a_full_pipe(site: SiteServer, start: Callable[..., Process], number: signal.Signals) -> Process:
     site.pages["/map.xml"] = (200, {}, urlset(20_000, site.url))
     process = start("dump", f"{site.url}/map.xml", "--allow-private")
-    assert process.stdout is not None
     _until_full(process.stdout.fileno())
     process.send_signal(number)
     time.sleep(0.3)
@@ -219,12 +217,10 @@ def _until_full(pipe: int) -> None:
 @pytest.mark.parametrize("number", SIGNALS)
 def test_parse_of_a_pipe_that_never_ends_is_interrupted(start: Callable[..., Process], number: signal.Signals) -> None:
     process = start("parse", "-", stdin=subprocess.PIPE)
-    assert process.stdin is not None
     process.stdin.write(urlset(200).removesuffix(b"</urlset>\n"))
     process.stdin.flush()
     first = first_lines(process, 199)  # the end of the last one is unknown
     process.send_signal(number)
-    assert process.stdout is not None
     rest = process.stdout.read()
     process.wait(DEADLINE)
     process.stdin.close()
@@ -315,8 +311,6 @@ def test_an_interrupt_that_is_ignored_from_the_start_stays_ignored(place: str) -
 @pytest.mark.parametrize("lines", [0, 1, 400])
 def test_closed_pipe_ends_dump_without_an_error(start: Callable[..., Process], lines: int) -> None:
     process = start("dump", SHOP)
-    assert process.stdout is not None
-    assert process.stderr is not None
     for _ in range(lines):
         process.stdout.readline()
     process.stdout.close()

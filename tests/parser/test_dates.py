@@ -395,7 +395,6 @@ def test_dates_written_by_python_are_read_back(moment, minutes):
 )
 def test_a_period_ends_where_the_next_begins(start, precision, end):
     date = parse_date(start)
-    assert date is not None
     assert date.precision == precision
     assert stamp(period_end(date.moment, date.precision)) == end
 

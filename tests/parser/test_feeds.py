@@ -54,7 +54,6 @@ def loc(document: str) -> str | None:
 
 
 def stamp(record: sr.UrlRecord | None) -> str | None:
-    assert record is not None
     return record.lastmod.date().isoformat() if record.lastmod else None
 
 
@@ -106,7 +105,6 @@ def test_which_link_an_rss_item_has(item: str, expected: str | None) -> None:
 
 def test_second_link_that_differs_is_reported() -> None:
     record, faults = record_and_faults(rss(f"<link>{A}</link><link>{A}</link><link>{B}</link><link>{SITE}c</link>"))
-    assert record is not None
     assert record.loc == A
     assert faults == [("S10", "link", B)]
 
@@ -170,7 +168,6 @@ def test_relative_links_are_resolved_against_every_xml_base(
     ]
     for document in documents:
         record, faults = record_and_faults(document.format(*bases))
-        assert record is not None
         assert record.loc == expected
         # Only in RSS without a base: Atom permits relative references, and a base implies them.
         is_noted = document.startswith("<rss") and root is item is link is None
@@ -180,7 +177,6 @@ def test_relative_links_are_resolved_against_every_xml_base(
 def test_the_base_of_a_link_is_not_that_of_the_media() -> None:
     item = '<link xml:base="https://other.example/">x</link><media:content url="v.jpg" medium="image"/>'
     record, _ = record_and_faults(f'<rss xmlns:media="http://search.yahoo.com/mrss/"><channel><item>{item}</item></channel></rss>')
-    assert record is not None
     assert (record.loc, record.images[0].loc) == ("https://other.example/x", "https://example.com/blog/v.jpg")
 
 
@@ -374,7 +370,6 @@ IMAGE = f'<media:content url="{SITE}i.jpg" medium="image">{{}}</media:content>'
 
 def media(inside: str, limits: sr.Limits = LIMITS) -> tuple[sr.UrlRecord, list[Fault]]:
     record, faults = record_and_faults(rss(f"<link>{A}</link>{inside}"), extras=True, limits=limits)
-    assert record is not None
     return record, faults
 
 
@@ -661,7 +656,6 @@ def test_extras_are_elements_of_other_namespaces_without_a_field(
 ) -> None:
     document = rss(f"<link>{A}</link>{inside}")
     record, faults = record_and_faults(document, extras=True)
-    assert record is not None
     assert [(extra.namespace, extra.name, extra.text) for extra in record.extras] == expected
     assert faults == []
     assert record_and_faults(document) == (attrs.evolve(record, extras=()), [])
@@ -670,7 +664,6 @@ def test_extras_are_elements_of_other_namespaces_without_a_field(
 def test_extras_of_an_atom_entry_are_none_of_atoms_own_elements_but_its_title() -> None:
     entry = f'<title type="xhtml"><div><p>a</p> b</div></title><link href="{A}"/><id>x</id>'
     record, _ = record_and_faults(atom(f"{entry}<author><name>y</name></author><dc:rights>z</dc:rights>"), extras=True)
-    assert record is not None
     assert [(extra.name, extra.text, extra.get("type")) for extra in record.extras] == [
         ("title", "a b", "xhtml"), ("rights", "z", None),
     ]  # fmt: skip
@@ -686,7 +679,6 @@ DAMAGED = [
 @pytest.mark.parametrize("document", DAMAGED, ids=["rss", "atom"])
 def test_damaged_item_reports_its_repairs_and_keeps_its_media(document: str) -> None:
     record, faults = record_and_faults(document)
-    assert record is not None
     assert (record.loc, record.videos[0].title) == (f"{A}?x=1&y=2", "Q&A")
     assert {code for code, _, _ in faults} == {problem.code for problem in record.problems} == {"S01"}
 
@@ -700,7 +692,6 @@ CAPITALS = [
 @pytest.mark.parametrize("document", CAPITALS)
 def test_names_in_other_capitals_are_read_and_reported(document: str) -> None:
     record, _ = record_and_faults(document)
-    assert record is not None
     assert (record.loc, record.lastmod_precision) == ("https://example.com/1", "day")
     found = sr.parse(document.encode(), url="https://example.com/feed.xml").problems
     assert [problem.code for problem in found] == ["S10"] * 3

@@ -130,23 +130,14 @@ def test_input_that_gives_output_now_and_then_is_read_on() -> None:
 
 
 @pytest.mark.parametrize(("bad", "wording"), [(-8, "CRC"), (-1, "size")])
-def test_wrong_trailer_keeps_the_output_and_reads_on(bad: int, wording: str) -> None:
-    broken = bytearray(member(TEXT))
-    broken[bad] ^= 0x55
-    out, faults, _ = unpack(bytes(broken) + member(b"next"))
-    assert out == TEXT + b"next"
-    assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
-    assert wording in faults[0].message
-
-
-@pytest.mark.parametrize("bad", [-8, -1])
-def test_wrong_trailers_are_reported_once(bad: int) -> None:
+def test_wrong_trailers_keep_the_output_and_are_reported_once(bad: int, wording: str) -> None:
     broken = bytearray(member(TEXT))
     broken[bad] ^= 0x55
     out, faults, _ = unpack(member(b"first") + bytes(broken) * 3 + member(b"last"))
     assert out == b"first" + TEXT * 3 + b"last"
     assert [(fault.code, fault.lossy) for fault in faults] == [("F07", True)]
     assert "gzip member 2" in faults[0].message
+    assert wording in faults[0].message
 
 
 @pytest.mark.parametrize("keep", [3, 9, 10, 11, 5000, -9, -8, -1])
@@ -170,9 +161,7 @@ def test_reserved_header_flags_are_refused() -> None:
 
 
 def test_output_in_front_of_corrupt_data_comes_out() -> None:
-    deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
-    good = deflate.compress(TEXT) + deflate.flush(zlib.Z_FULL_FLUSH)
-    out, faults, layer = unpack(b"\x1f\x8b\x08" + bytes(7) + good + b"\x07 reserved block type")
+    out, faults, layer = unpack(begun(TEXT) + b"\x07 reserved block type")
     # zlib reads one symbol ahead, so the last byte before the damage may be lost.
     assert TEXT.startswith(out)
     assert len(out) >= len(TEXT) - 1
