@@ -85,8 +85,8 @@ class Site:
 
     A page is a body, a status, (status, headers, body), or an error to raise; a list of pages is sent in turn, the last
     one from then on; a function gets the headers of the request (names in lower case) and returns a page. `pages` may
-    also be a function that returns the page of a URL. A body may be chunks, and an error among them is raised there;
-    `taken` has the number of bytes read of each URL.
+    also be a function that returns the page of a URL. A body may be chunks, with errors to raise and functions to await
+    among them; `taken` has the number of bytes read of each URL.
     """
 
     pages: Any = attrs.field(factory=dict)
@@ -112,6 +112,9 @@ class Site:
         for chunk in pieces(body, CHUNK) if isinstance(body, bytes) else body:
             if isinstance(chunk, BaseException):
                 raise chunk
+            if callable(chunk):
+                await chunk()
+                continue
             self.taken[url] += len(chunk)
             yield chunk
 

@@ -7,12 +7,15 @@ import gzip
 from typing import TYPE_CHECKING
 
 from fakenet import fetch
-from kit import urlset  # noqa: F401 - for those who make records of it
+from kit import urlset  # noqa: F401 - what the files have
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MAP = "https://shop.example/sitemap.xml"
+NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
+
+
 def record(kind: str, block: bytes = b"", *, url: str = MAP, version: str = "1.1", **headers: str) -> bytes:
     """One record; `headers` with _ for - on top of the usual ones, "" leaves one out."""
     given = {
