@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from collections import Counter
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,7 +22,7 @@ from sitemap_reader.fetch import Response
 from sitemap_reader.parser.content.decoder import Decoder
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
     from pathlib import Path
 
     from click.testing import Result
@@ -285,3 +286,11 @@ def decode(
     out = [chunk for piece in pieces(body, size) for chunk in decoder.feed(piece)] + [*decoder.close()]
     assert max(map(len, out), default=0) <= max(66_000, size or len(body)), "64 KiB, and what was held back"
     return b"".join(out), decoder
+
+
+def until(condition: Callable[[], object], seconds: float = 10.0) -> bool:
+    """Waits until the condition holds, at most so many seconds; whether it does."""
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return bool(condition())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from contextlib import suppress
 
 import kit
@@ -136,12 +135,7 @@ BEFORE = [silent_robots, half_a_robots, busy_robots]
 
 def all_is_over(server: SlowServer) -> bool:
     """Waits some seconds until no connection is open and no thread of the package is left."""
-    deadline = time.monotonic() + MAX_WAIT_SECONDS
-    while time.monotonic() < deadline:
-        if server.open == 0 and not readers():
-            return True
-        time.sleep(0.02)
-    return False
+    return kit.until(lambda: server.open == 0 and not readers(), MAX_WAIT_SECONDS)
 
 
 def readers() -> list[threading.Thread]:
@@ -149,7 +143,4 @@ def readers() -> list[threading.Thread]:
 
 
 def was_requested(server: SlowServer, path: str) -> None:
-    deadline = time.monotonic() + MAX_WAIT_SECONDS
-    while path not in server.requested:
-        assert time.monotonic() < deadline, f"{path} was not requested"
-        time.sleep(0.01)
+    assert kit.until(lambda: path in server.requested, MAX_WAIT_SECONDS), f"{path} was not requested"

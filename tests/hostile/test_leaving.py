@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import until
 from slow_server import (
     BEFORE,
     MAX_WAIT_SECONDS,
@@ -198,10 +199,7 @@ def test_many_streams_leave_nothing_open(server: SlowServer) -> None:
         with sr.urls(target, allow_private=True) as stream:
             next(iter(stream))
     assert all_is_over(server)
-    deadline = time.monotonic() + MAX_WAIT_SECONDS
-    while set(threading.enumerate()) - before and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert {thread.name for thread in set(threading.enumerate()) - before} == set()
+    assert until(lambda: not set(threading.enumerate()) - before, MAX_WAIT_SECONDS)
 
 
 # --- the async stream -------------------------------------------------------------------------------------------
@@ -298,10 +296,7 @@ def test_connections_are_closed_with_the_stream(server: SlowServer) -> None:
     """A connection with an unread body cannot be reused: it is closed at once."""
 
     def only_one_is_open() -> bool:
-        deadline = time.monotonic() + MAX_WAIT_SECONDS
-        while server.open > 1 and time.monotonic() < deadline:  # the one of robots.txt is kept for the next request
-            time.sleep(0.02)
-        return server.open <= 1
+        return until(lambda: server.open <= 1)  # the one of robots.txt is kept for the next request
 
     async def main() -> bool:
         async with sr.SitemapReader(allow_private=True) as reader:

@@ -149,9 +149,7 @@ def test_interrupt_before_the_first_record_ends_the_command(
     site.pages = Slow({path: (release, (404, {}, b""))})
     process = start(command, f"{site.url}/map.xml", "--allow-private")
     try:
-        deadline = time.monotonic() + DEADLINE
-        while path not in site.requests() and time.monotonic() < deadline:
-            time.sleep(0.02)
+        assert kit.until(lambda: path in site.requests(), DEADLINE)
         process.send_signal(number)
         started = time.monotonic()
         output, reported, code = end(process)
