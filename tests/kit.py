@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import attrs
 from servers import SiteServer
@@ -142,14 +142,17 @@ class Site:
 
     def write(self, folder: Path) -> Path:
         """Writes bodies as a folder that `dump`, `audit` and the others replay, and returns it."""
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "site.toml").write_text(f'seeds = ["{self.origin}/"]\n', "utf-8")
-        for url, body in self.urls().items():
-            parts = urlsplit(url)
-            file = folder / parts.scheme / parts.netloc / parts.path.lstrip("/")
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(body.encode() if isinstance(body, str) else body)
-        return folder
+        bodies = {url.replace("://", "/", 1): body for url, body in self.urls().items()}
+        return files(folder, {"site.toml": f'seeds = ["{self.origin}/"]\n', **bodies})
+
+
+def files(folder: Path, bodies: Mapping[str, str | bytes]) -> Path:
+    """Writes each body as the file of its name, and returns the folder."""
+    for name, body in bodies.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(body.encode() if isinstance(body, str) else body)
+    return folder
 
 
 @contextmanager

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import HOST, Site, read, robots, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.model.internal_errors import RAISE_VARIABLE
@@ -16,48 +17,36 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
 
-SITE = "https://a.example"
-PAGES = {
-    f"{SITE}/robots.txt": f"Sitemap: {SITE}/s.xml\n".encode(),
-    f"{SITE}/s.xml": b'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
-    + b"".join(b"<url><loc>https://a.example/%d</loc></url>" % number for number in range(3))
-    + b"</urlset>",
-}
+MAP = f"{HOST}/s.xml"
+BODY = urlset(*(f"{HOST}/{number}" for number in range(3)))
 
 
 class Bug(Exception):
     """Of the caller's own code."""
 
 
-class Fetches:
-    """A fetcher with a defect at one place; `fails` are the URLs at which it fails."""
+class Fetches(Site):
+    """A fetcher with a defect at one place of its work on MAP; it converts a KeyError."""
 
-    def __init__(self, place: str, error: Exception, fails: str = "s.xml") -> None:
-        self.place, self.error, self.fails = place, error, fails
+    def __init__(self, place: str, error: Exception) -> None:
+        page = {"head": error, "body": (200, {}, (BODY[:100], error))}.get(place, BODY)
+        super().__init__({"/robots.txt": robots(MAP), "/s.xml": page})
+        self.place, self.error = place, error
 
     def fetch(self, url: str, headers: Mapping[str, str]) -> Any:
-        place = self.place if url.endswith(self.fails) else ""
-        if place == "call":
+        if (url, self.place) == (MAP, "call"):
             raise self.error
-        return self._response(url, place)
+        return self._response(url, headers)
 
     @asynccontextmanager
-    async def _response(self, url: str, place: str) -> AsyncIterator[sr.fetch.Response]:
-        if place == "head":
-            raise self.error
+    async def _response(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
         try:
-            yield sr.fetch.Response(200 if url in PAGES else 404, {}, self._chunks(url, place), url)
+            async with super().fetch(url, headers) as response:
+                yield response
         except KeyError as exc:
             raise sr.FetchError("converted", transient=False) from exc
-        if place == "end":
+        if (url, self.place) == (MAP, "end"):
             raise self.error
-
-    async def _chunks(self, url: str, place: str) -> AsyncIterator[bytes]:
-        body = PAGES.get(url, b"")
-        yield body[:100]
-        if place == "body":
-            raise self.error
-        yield body[100:]
 
 
 @pytest.fixture(autouse=True)
@@ -67,33 +56,33 @@ def reported(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def discovered(fetcher: Fetches, folder: Path) -> object:
-    return sr.discover(SITE, fetcher=fetcher)
+    return sr.discover(HOST, fetcher=fetcher)
 
 
 def listed(fetcher: Fetches, folder: Path) -> object:
-    return list(sr.urls(SITE, fetcher=fetcher))
+    return list(sr.urls(HOST, fetcher=fetcher))
 
 
 def changed(fetcher: Fetches, folder: Path) -> object:
-    return list(sr.changes(SITE, state=folder / "state.db", fetcher=fetcher))
+    return list(sr.changes(HOST, state=folder / "state.db", fetcher=fetcher))
 
 
 def listed_by_asyncio(fetcher: Fetches, folder: Path) -> object:
     async def main() -> object:
-        async with sr.SitemapReader(fetcher=fetcher) as reader, reader.urls(SITE) as urls:
+        async with sr.SitemapReader(fetcher=fetcher) as reader, reader.urls(HOST) as urls:
             return [url async for url in urls]
 
     return asyncio.run(main())
 
 
-@pytest.mark.parametrize("read", [discovered, listed, changed, listed_by_asyncio])
+@pytest.mark.parametrize("read_with", [discovered, listed, changed, listed_by_asyncio])
 @pytest.mark.parametrize("place", ["call", "head", "body"])
 def test_any_exception_but_a_fetch_error_is_raised_to_the_caller(
-    read: Callable[[Fetches, Path], object], place: str, tmp_path: Path
+    read_with: Callable[[Fetches, Path], object], place: str, tmp_path: Path
 ) -> None:
     error = Bug("mine")
     with pytest.raises(Bug) as raised:
-        read(Fetches(place, error), tmp_path)
+        read_with(Fetches(place, error), tmp_path)
     assert raised.value is error
 
 
@@ -103,28 +92,28 @@ def test_an_exception_at_the_end_of_a_response_is_raised_too(error: Exception, t
         listed(Fetches("end", error), tmp_path)
 
 
-def test_a_fetch_error_is_a_problem_also_if_it_was_converted_from_another_error(tmp_path: Path) -> None:
-    for place, error in (("head", sr.FetchError("no", transient=False)), ("body", KeyError())):
-        with sr.urls(f"{SITE}/s.xml", fetcher=Fetches(place, error)) as urls, suppress(sr.NothingReadable):
-            list(urls)
-        assert "F04" in urls.problems.counts
+@pytest.mark.parametrize(
+    ("place", "error"), [("head", sr.FetchError("no", transient=False)), ("body", KeyError())]
+)
+def test_a_fetch_error_is_a_problem_also_if_it_was_converted_from_another_error(place: str, error: Exception) -> None:
+    assert "F04" in read(Fetches(place, error), MAP).codes
 
 
-def test_what_is_no_response_is_raised_as_the_callers_error(tmp_path: Path) -> None:
-    class Empty:
+def test_what_is_no_response_is_raised_as_the_callers_error() -> None:
+    class Empty(Site):
         @asynccontextmanager
         async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Any]:
             yield None
 
     with pytest.raises(AttributeError, match="chunks"):
-        listed(Empty(), tmp_path)  # type: ignore[arg-type]
+        read(Empty())
 
 
-def test_an_error_of_this_package_is_none_of_the_fetcher(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_error_of_this_package_is_none_of_the_fetcher(monkeypatch: pytest.MonkeyPatch) -> None:
     def defect(*_: object, **__: object) -> None:
         raise IndexError
 
     monkeypatch.setattr(Decoder, "feed", defect)
-    with sr.urls(f"{SITE}/s.xml", fetcher=Fetches("", Bug())) as urls, pytest.raises(sr.NothingReadable):
-        list(urls)
-    assert urls.problems.counts["S17"] >= 1
+    reading = read(Fetches("", Bug()), MAP)
+    assert isinstance(reading.error, sr.NothingReadable)
+    assert "S17" in reading.codes

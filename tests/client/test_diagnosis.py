@@ -192,11 +192,11 @@ def test_a_cookie_changes_though_there_are_as_many_as_are_kept() -> None:
 
 
 def test_a_loop_that_no_cookie_ends_names_the_cookie() -> None:
-    cause = "the server sets a cookie and redirects to the same URL"
-    numbers = iter(range(100))
+    cause, numbers = "the server sets a cookie and redirects to the same URL", iter(range(100))
+    too_many = f"more than 10 redirects; {cause}; raise max_redirects to follow more"
     for set_cookie, requests, message in (
         (lambda: {"set-cookie": "ok=1"}, 2, f"redirect loop: {MAP} -> {MAP} -> {MAP}; {cause}"),
-        (lambda: {"set-cookie": f"ok={next(numbers)}"}, 11, f"more than 10 redirects; {cause}; raise max_redirects to follow more"),
+        (lambda: {"set-cookie": f"ok={next(numbers)}"}, 11, too_many),
         (dict, 1, f"redirect loop: {MAP} -> {MAP}"),
     ):
         site = Site({PATH: lambda _: (302, {"location": MAP, **set_cookie()}, b"")}, SITE)  # noqa: B023 - used here

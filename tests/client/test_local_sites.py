@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import Site, files, gz, index, urlset
 
 import sitemap_reader as sr
 from sitemap_reader.client.local_sites import likely_base
@@ -17,19 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 WWW = "https://www.example.com"
 PAGES = "https://user.github.io/project"
-
-
-def urlset(*locs: str) -> str:
-    rows = (f"<url><loc>{loc}</loc><lastmod>2026-10-0{n % 9 + 1}</lastmod></url>" for n, loc in enumerate(locs))
-    entries = "\n".join(rows)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset {NS}>\n{entries}\n</urlset>'
-
-
-def index(*locs: str) -> str:
-    return f"<sitemapindex {NS}>{''.join(f'<sitemap><loc>{loc}</loc></sitemap>' for loc in locs)}</sitemapindex>"
 
 
 HUGO = {
@@ -54,7 +43,7 @@ ASTRO = {
 WORDPRESS = {
     "robots.txt": f"User-agent: *\nDisallow: /wp-admin/\n\nSitemap: {WWW}/wp-sitemap.xml\n",
     "index.html": "", "hello-world/index.html": "",
-    "wp-sitemap.xml": f'<?xml version="1.0"?><?xml-stylesheet type="text/xsl" href="{WWW}/wp-sitemap-index.xsl" ?>'
+    "wp-sitemap.xml": b'<?xml version="1.0"?><?xml-stylesheet type="text/xsl" href="/wp-sitemap-index.xsl" ?>'
     + index(f"{WWW}/wp-sitemap-posts-post-1.xml"),
     "wp-sitemap-index.xsl": "<xsl:stylesheet/>",
     "wp-sitemap-posts-post-1.xml": urlset(f"{WWW}/hello-world/"),
@@ -69,7 +58,7 @@ SPHINX = {
     "sitemap.xml": urlset("https://docs.example.com/en/latest/a b.html", "https://docs.example.com/en/latest/index.html"),
 }  # fmt: skip
 # generator -> files, base, URLs
-SITES: dict[str, tuple[Mapping[str, str], str, int]] = {
+SITES: dict[str, tuple[Mapping[str, str | bytes], str, int]] = {
     "Hugo": (HUGO, f"{WWW}/", 3),
     "Next": (NEXT, f"{WWW}/", 3),
     "Astro": (ASTRO, f"{WWW}/", 2),
@@ -77,14 +66,6 @@ SITES: dict[str, tuple[Mapping[str, str], str, int]] = {
     "MkDocs": (MKDOCS, f"{PAGES}/", 3),
     "Sphinx": (SPHINX, "https://docs.example.com/en/latest/", 2),
 }
-
-
-def build(folder: Path, files: Mapping[str, str]) -> Path:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
-    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -97,10 +78,11 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", SITES)
 def test_build_folder_is_read_as_its_site(name: str, tmp_path: Path) -> None:
-    files, base, urls = SITES[name]
-    folder = build(tmp_path / "public", files)
-    assert likely_base(folder) is not None
-    assert likely_base(folder)[0] == base  # type: ignore[index]
+    bodies, base, urls = SITES[name]
+    folder = files(tmp_path / "public", bodies)
+    found = likely_base(folder)
+    assert found
+    assert found[0] == base
     with sr.urls(folder, base=base) as stream:
         records = [*stream]
     assert len(records) == urls
@@ -112,7 +94,7 @@ def test_build_folder_is_read_as_its_site(name: str, tmp_path: Path) -> None:
         assert target.file_of(str(record.sitemap)), record.sitemap
     report = sr.audit(folder, base=base)
     assert (report.target, report.urls, report.complete) == (base, urls, True)
-    assert {finding.code for finding in report.findings} <= {"F09", "U10"}
+    assert {finding.code for finding in report.findings} <= {"D07", "F09", "U10"}
     unchecked = "F06 (headers), F10 (headers), D04 (the time of the request)"
     assert report.notes == (f"read from {folder}; not checked there: {unchecked}",)
     assert f"read from {base}" not in " ".join(report.to_text().split())
@@ -131,23 +113,20 @@ def test_headers_are_not_judged_where_nothing_was_served(tmp_path: Path, name: s
 
 
 def test_headers_of_a_recording_are_judged_where_there_are_some(tmp_path: Path) -> None:
-    (tmp_path / "site.toml").write_text(f'seeds = ["{WWW}/sitemap.xml"]\n')
-    page = tmp_path / "https" / "www.example.com" / "sitemap.xml"
-    page.parent.mkdir(parents=True)
-    page.write_text(f"<urlset><url><loc>{WWW}/a</loc></url></urlset>")
+    Site({"/sitemap.xml": f"<urlset><url><loc>{WWW}/a</loc></url></urlset>"}, WWW).write(tmp_path)
     assert sr.audit(tmp_path, select="F10").findings == ()
-    page.with_name("sitemap.xml.headers").write_text("content-type: application/xml\n")
+    files(tmp_path, {"https/www.example.com/sitemap.xml.headers": "content-type: application/xml\n"})
     assert [finding.code for finding in sr.audit(tmp_path, select="F10").findings] == ["F10"]
 
 
 def test_codes_that_need_a_server_are_not_reported_whatever_is_selected(tmp_path: Path) -> None:
-    folder = build(tmp_path, ASTRO)
+    folder = files(tmp_path, ASTRO)
     assert sr.audit(folder, base=WWW, select="F10").findings == ()
     assert sr.audit(folder, base=WWW, select="D02").notes == (f"read from {folder}",)
 
 
 def test_robots_txt_of_the_folder_counts_only_at_the_root_of_the_host(tmp_path: Path) -> None:
-    folder = build(tmp_path, {**MKDOCS, "robots.txt": "User-agent: *\nDisallow: /"})
+    folder = files(tmp_path, {**MKDOCS, "robots.txt": "User-agent: *\nDisallow: /"})
     assert len([*sr.urls(folder, base=PAGES)]) == 3
     stream = sr.urls(folder, base="https://user.github.io")
     with pytest.raises(NothingFound):
@@ -159,13 +138,13 @@ def test_robots_txt_of_the_folder_counts_only_at_the_root_of_the_host(tmp_path: 
 
 
 def test_discover_finds_the_sitemaps_below_the_path_of_the_base(tmp_path: Path) -> None:
-    (found,) = sr.discover(build(tmp_path, MKDOCS), base=PAGES)
+    (found,) = sr.discover(files(tmp_path, MKDOCS), base=PAGES)
     assert (found.url, found.why, found.status) == (f"{PAGES}/sitemap.xml", "well-known", 200)
 
 
 def test_child_on_another_host_is_an_error_that_names_the_folder(tmp_path: Path) -> None:
     robots = f"Sitemap: {WWW}/sitemap.xml\nSitemap: https://cdn.example.net/maps.xml\n"
-    folder = build(tmp_path, {**ASTRO, "robots.txt": robots, "sitemap.xml": ASTRO["sitemap-0.xml"]})
+    folder = files(tmp_path, {**ASTRO, "robots.txt": robots, "sitemap.xml": ASTRO["sitemap-0.xml"]})
     stream = sr.urls(folder, base=WWW)
     assert len([*stream]) == 2
     assert not stream.complete
@@ -175,7 +154,7 @@ def test_child_on_another_host_is_an_error_that_names_the_folder(tmp_path: Path)
 
 
 def test_missing_child_is_not_found_as_on_a_host(tmp_path: Path) -> None:
-    folder = build(tmp_path, {"sitemap.xml": index(f"{WWW}/gone.xml")})
+    folder = files(tmp_path, {"sitemap.xml": index(f"{WWW}/gone.xml")})
     with pytest.raises(NothingReadable, match=r"F01 https://www\.example\.com/gone\.xml: 404 Not Found \(listed in"):
         list(sr.urls(folder, base=WWW))
 
@@ -197,7 +176,7 @@ def test_empty_folder_has_no_sitemap(tmp_path: Path) -> None:
 )
 def test_file_is_one_document(base: str, url: str, tmp_path: Path) -> None:
     file = tmp_path / "map one.xml.gz"
-    file.write_bytes(gzip.compress(urlset(f"{WWW}/maps/a", f"{WWW}/v1.2/a").encode()))
+    file.write_bytes(gz(urlset(f"{WWW}/maps/a", f"{WWW}/v1.2/a")))
     records = [*sr.urls(file, base=base, scope="host")]
     assert {record.sitemap for record in records} == {url}
     assert find_target(file, base).file_of(url) is not None
@@ -205,22 +184,22 @@ def test_file_is_one_document(base: str, url: str, tmp_path: Path) -> None:
 
 
 def test_index_file_has_its_children_beside_it(tmp_path: Path) -> None:
-    folder = build(tmp_path, ASTRO)
+    folder = files(tmp_path, ASTRO)
     assert len([*sr.urls(folder / "sitemap-index.xml", base=WWW)]) == 2
 
 
 def test_document_in_memory_is_a_target() -> None:
-    target = document_target(urlset(f"{WWW}/a").encode(), f"{WWW}/maps/x.xml")
+    target = document_target(urlset(f"{WWW}/a"), f"{WWW}/maps/x.xml")
     assert [record.sitemap for record in sr.urls(target, scope="host")] == [f"{WWW}/maps/x.xml"]
     assert (target.local, target.file_of(f"{WWW}/maps/x.xml")) == ("-", None)
     assert document_target(b"", WWW).seeds[0].document == f"{WWW}/sitemap.xml"
 
 
 def test_all_functions_take_a_base(tmp_path: Path) -> None:
-    folder = build(tmp_path / "public", NEXT)
+    folder = files(tmp_path / "public", NEXT)
     state = tmp_path / "state.db"
     assert len([*sr.changes(folder, state=state, base=WWW)]) == 3
-    build(folder, {"sitemap-1.xml": urlset(f"{WWW}/blog/one", f"{WWW}/blog/two")})
+    files(folder, {"sitemap-1.xml": urlset(f"{WWW}/blog/one", f"{WWW}/blog/two")})
     assert [(change.change, change.record.loc) for change in sr.changes(folder, state=state, base=WWW)] == [
         ("new", f"{WWW}/blog/two")
     ]
@@ -234,13 +213,13 @@ def test_all_functions_take_a_base(tmp_path: Path) -> None:
 
 def test_snapshot_reads_a_folder_as_its_site(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    site = sr.snapshot(build(tmp_path, HUGO), base=WWW, show_progress=False)
+    site = sr.snapshot(files(tmp_path, HUGO), base=WWW, show_progress=False)
     assert len(site.urls) == 3
     assert [*site.sites] == ["www.example.com"]
 
 
 def test_recording_of_a_folder_is_replayed_without_it(tmp_path: Path) -> None:
-    folder, copy = build(tmp_path / "public", NEXT), tmp_path / "copy"
+    folder, copy = files(tmp_path / "public", NEXT), tmp_path / "copy"
     assert len([*sr.urls(folder, base=WWW, record=copy)]) == 3
     assert len([*sr.urls(copy)]) == 3
     with pytest.raises(UsageError, match="cannot be recorded to at once"):
@@ -263,7 +242,7 @@ def test_base_for_anything_else_is_a_usage_error(
     target: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    build(tmp_path, {"copy/site.toml": 'seeds = ["https://a.example/"]', "site.warc": "", "urls.jsonl": ""})
+    files(tmp_path, {"copy/site.toml": 'seeds = ["https://a.example/"]', "site.warc": "", "urls.jsonl": ""})
     with pytest.raises(UsageError) as error:
         find_target(target, WWW)
     assert message in str(error.value)
@@ -291,7 +270,7 @@ def test_base_that_is_no_url_of_a_folder_is_a_usage_error(base: Any, message: st
 
 
 @pytest.mark.parametrize(
-    ("files", "base"),
+    ("bodies", "base"),
     [
         ({"robots.txt": "Sitemap: /sitemap.xml", "sitemap.xml": urlset(f"{WWW}/a")}, f"{WWW}/"),
         ({"sitemap.txt": f"{WWW}/a\n{WWW}/b\n"}, f"{WWW}/"),
@@ -303,14 +282,14 @@ def test_base_that_is_no_url_of_a_folder_is_a_usage_error(base: Any, message: st
     ],
 )
 def test_likely_base_is_the_only_origin_that_the_files_name(
-    files: Mapping[str, str], base: str | None, tmp_path: Path
+    bodies: Mapping[str, str | bytes], base: str | None, tmp_path: Path
 ) -> None:
-    found = likely_base(build(tmp_path, files))
+    found = likely_base(files(tmp_path, bodies))
     assert (found and found[0]) == base
 
 
 def test_folder_without_a_base_is_a_usage_error_that_names_the_likely_one(tmp_path: Path) -> None:
-    folder = build(tmp_path / "public", MKDOCS)
+    folder = files(tmp_path / "public", MKDOCS)
     file = folder / "sitemap.xml"
     hint = f'add base="{PAGES}/" to read it as the site that {file} names'
     with pytest.raises(UsageError) as error:
@@ -322,7 +301,7 @@ def test_folder_without_a_base_is_a_usage_error_that_names_the_likely_one(tmp_pa
         parse = f"{file} is a file: `sitemap-reader parse {file}` (or sr.parse) reads one document"
         assert str(error.value) == f"{parse}; {hint}"
     with pytest.raises(UsageError, match=r"add base=URL, the URL that it will have, to read it as that site"):
-        sr.urls(build(tmp_path / "empty", {"a.html": ""}))
+        sr.urls(files(tmp_path / "empty", {"a.html": ""}))
 
 
 def test_host_map_is_not_for_files(tmp_path: Path) -> None:

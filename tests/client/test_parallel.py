@@ -16,6 +16,8 @@ import pytest
 pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
 
+from kit import index, robots, urlset
+
 import sitemap_reader as sr
 from sitemap_reader.client.parallel import SitesReader
 from sitemap_reader.client.targets import find_target
@@ -54,16 +56,13 @@ class Sites:
         if "bad" in host:
             yield b"not found"
         elif url.endswith("robots.txt"):
-            yield f"Sitemap: https://{host}/map.xml".encode()
+            yield robots(f"https://{host}/map.xml")
         elif url.endswith("map.xml"):
             of = [f"{number}.{host}" if "wide" in host else host for number in range(8)]
-            places = [f"{each}/{number}.xml" for number, each in enumerate(of)]
-            names = "".join(f"<sitemap><loc>https://{place}</loc></sitemap>" for place in places)
-            yield f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{names}</sitemapindex>'.encode()
+            yield index(*(f"https://{each}/{number}.xml" for number, each in enumerate(of)))
         else:
             number = url.rpartition("/")[2]
-            urls = "".join(f"<url><loc>https://{host}/{number}/{each}</loc></url>" for each in range(URLS // 8))
-            yield f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{urls}</urlset>'.encode()
+            yield urlset(*(f"https://{host}/{number}/{each}" for each in range(URLS // 8)))
 
 
 def hosts(count: int) -> list[str]:

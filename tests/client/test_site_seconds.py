@@ -10,11 +10,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import aiohttp  # noqa: F401 - here: the first request would take the time that this takes
+import kit
 import pytest
-from click.testing import CliRunner
+from kit import robots, urlset, xml
 
 import sitemap_reader as sr
-from sitemap_reader.cli.main import main
 from sitemap_reader.client.sync_api import url_batches
 
 if TYPE_CHECKING:
@@ -32,10 +32,6 @@ WHY = f"after {SECONDS:g} s of waiting: reading stops here; raise site_seconds (
 STOPPED = "stopped before its end"
 
 
-def urlset(*locs: str) -> bytes:
-    return f"<urlset>{''.join(f'<url><loc>{loc}</loc></url>' for loc in locs)}</urlset>".encode()
-
-
 def cut(body: bytes) -> Page:
     """A response of which the last byte never comes."""
     return 200, XML | {"Content-Length": str(len(body) + 1)}, body
@@ -46,9 +42,9 @@ def site(site_server: Serve) -> SiteServer:
     """A site of two sitemaps, one of which never ends."""
     server = site_server({})
     server.pages = {
-        "/robots.txt": (200, {}, f"Sitemap: {server.url}/a.xml\nSitemap: {server.url}/slow.xml\n".encode()),
-        "/a.xml": (200, XML, urlset(*(f"{server.url}/{number}" for number in (1, 2, 3)))),
-        "/slow.xml": cut(urlset("/slow")[: -len("</urlset>")] + b"<url><loc>/s2</loc></url>" * 5_000),
+        "/robots.txt": (200, {}, robots(f"{server.url}/a.xml", f"{server.url}/slow.xml")),
+        "/a.xml": xml(urlset(*(f"{server.url}/{number}" for number in (1, 2, 3)))),
+        "/slow.xml": cut(urlset("/slow").removesuffix(b"</urlset>\n") + b"<url><loc>/s2</loc></url>" * 5_000),
     }
     return server
 
@@ -86,7 +82,7 @@ def test_a_stream_ends_in_order_and_is_not_complete(site: SiteServer, read: Call
 @pytest.mark.parametrize("seconds", [30, math.inf])
 def test_a_site_that_is_read_in_time_is_complete(site: SiteServer, seconds: float) -> None:
     del site.pages["/slow.xml"]
-    site.pages["/robots.txt"] = (200, {}, f"Sitemap: {site.url}/a.xml".encode())
+    site.pages["/robots.txt"] = (200, {}, robots(f"{site.url}/a.xml"))
     found, stream = read_sync(site.url, limits=sr.Limits(site_seconds=seconds))
     assert (len(found), stream.complete) == (3, True)
 
@@ -117,18 +113,18 @@ def test_changes_commits_no_unfinished_document_and_removes_nothing(
     site: SiteServer, tmp_path: Path, is_async: bool
 ) -> None:
     state, slow = tmp_path / "state.db", site.pages["/slow.xml"]
-    site.pages["/slow.xml"] = (200, XML, urlset("/slow", "/old"))
+    site.pages["/slow.xml"] = xml(urlset("/slow", "/old"))
     first, changes = changes_of(site, state, is_async=is_async)
     assert (len(first), changes.complete, changes.removals_suspended) == (5, True, False)
     site.pages["/slow.xml"] = slow
-    site.pages["/a.xml"] = (200, XML, urlset("/1", "/4"))  # 2 and 3 are gone
+    site.pages["/a.xml"] = xml(urlset("/1", "/4"))  # 2 and 3 are gone
     found, changes = changes_of(site, state, is_async=is_async, limits=LIMITS)
     assert (found, changes.complete, changes.removals_suspended) == ([("new", "/4")], False, True)
     with pytest.raises(sr.PartialRead, match=STOPPED):
         changes.raise_for_partial()
     with sr.state.State(state) as stored:
         assert [run.complete for run in stored.runs()].count(True) == 1
-    site.pages["/slow.xml"] = (200, XML, urlset("/slow", "/new"))
+    site.pages["/slow.xml"] = xml(urlset("/slow", "/new"))
     found, changes = changes_of(site, state, is_async=is_async)
     assert (changes.complete, changes.removals_suspended) == (True, False)
     assert sorted(found) == [("new", "/new"), ("removed", "/2"), ("removed", "/3"), ("removed", "/old")]
@@ -190,7 +186,7 @@ def test_sync_says_that_it_removes_nothing(site: SiteServer, tmp_path: Path) -> 
 
 
 def run(*arguments: str | Path) -> Any:
-    return CliRunner().invoke(main, [*map(str, arguments), "--allow-private", "--site-seconds", str(SECONDS)])
+    return kit.run(*arguments, "--allow-private", "--site-seconds", str(SECONDS))
 
 
 @pytest.mark.slow
@@ -218,10 +214,7 @@ def test_without_any_answer_the_command_names_the_option(site: SiteServer) -> No
 
 @pytest.mark.slow
 def test_several_targets_have_their_time_each(site: SiteServer, tmp_path: Path) -> None:
-    folder = tmp_path / "fine"
-    (folder / "https" / "fine.example").mkdir(parents=True)
-    (folder / "https" / "fine.example" / "sitemap.xml").write_bytes(urlset("https://fine.example/1"))
-    (folder / "site.toml").write_text('seeds = ["https://fine.example/"]\n')
+    folder = kit.Site({"/sitemap.xml": urlset("https://fine.example/1")}, "https://fine.example").write(tmp_path)
     result = run("dump", site.url, folder)
     assert result.exit_code == 3
     assert json.loads(result.stdout.splitlines()[-1])["loc"] == "https://fine.example/1"
@@ -230,4 +223,4 @@ def test_several_targets_have_their_time_each(site: SiteServer, tmp_path: Path) 
 
 @pytest.mark.parametrize("value", ["0", "-1", "nan", "x"])
 def test_a_time_in_which_nothing_can_be_read_is_a_usage_error(value: str) -> None:
-    assert CliRunner().invoke(main, ["dump", "example.com", "--site-seconds", value]).exit_code == 2
+    assert kit.run("dump", "example.com", "--site-seconds", value).exit_code == 2
