@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import attrs
+import kit
 import pytest
 from certificates import OF_ANOTHER_HOST, tls_contexts
 from servers import SiteServer
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from servers import Page
 
-NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 XML = {"Content-Type": "application/xml"}
 QUICK = sr.Limits(tries=1)
 LOGIN = basic("me", "s3cret")
@@ -44,16 +44,11 @@ def _names(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def urlset(*locs: str) -> Page:
-    return 200, XML, f"<urlset {NS}>{''.join(f'<url><loc>{loc}</loc></url>' for loc in locs)}</urlset>".encode()
+    return kit.xml(kit.urlset(*locs))
 
 
-def index(*locs: str) -> Page:
-    listed = "".join(f"<sitemap><loc>{loc}</loc></sitemap>" for loc in locs)
-    return 200, XML, f"<sitemapindex {NS}>{listed}</sitemapindex>".encode()
-
-
-def robots(*lines: str) -> Page:
-    return 200, {"Content-Type": "text/plain"}, "".join(f"{line}\n" for line in ("User-agent: *", *lines)).encode()
+def robots(*sitemaps: str) -> Page:
+    return 200, {"Content-Type": "text/plain"}, kit.robots(*sitemaps)
 
 
 def moved(url: str) -> Page:
@@ -87,20 +82,20 @@ def two() -> Iterator[Two]:
 
 # Each leads from one server to the other.
 def _redirect(two: Two) -> None:
-    two.site.pages |= {"/robots.txt": robots("Sitemap: /map.xml"), "/map.xml": moved(f"{two.elsewhere}/map.xml")}
+    two.site.pages |= {"/robots.txt": robots("/map.xml"), "/map.xml": moved(f"{two.elsewhere}/map.xml")}
 
 
 def _redirected_robots(two: Two) -> None:
     two.site.pages |= {"/robots.txt": moved(f"{two.elsewhere}/robots.txt"), "/sitemap.xml": urlset(f"{two.start}/a")}
-    two.other.pages["/robots.txt"] = robots(f"Sitemap: {two.elsewhere}/map.xml")
+    two.other.pages["/robots.txt"] = robots(f"{two.elsewhere}/map.xml")
 
 
 def _sitemap_line(two: Two) -> None:
-    two.site.pages["/robots.txt"] = robots(f"Sitemap: {two.elsewhere}/map.xml")
+    two.site.pages["/robots.txt"] = robots(f"{two.elsewhere}/map.xml")
 
 
 def _index_child(two: Two) -> None:
-    two.site.pages |= {"/robots.txt": robots("Sitemap: /all.xml"), "/all.xml": index(f"{two.elsewhere}/map.xml")}
+    two.site.pages |= {"/robots.txt": robots("/all.xml"), "/all.xml": kit.xml(kit.index(f"{two.elsewhere}/map.xml"))}
 
 
 def _well_known(two: Two) -> None:
@@ -167,7 +162,7 @@ def test_other_host_gets_no_credentials(two: Two, way: Callable[[Two], None], ki
 def test_retry_sends_the_same_headers(two: Two, kind: str, tmp_path: Path) -> None:
     _retries(two)
     two.site.pages["/map.xml"] = 503, {}, b""
-    two.site.pages["/robots.txt"] = robots("Sitemap: /map.xml", f"Sitemap: {two.elsewhere}/map.xml")
+    two.site.pages["/robots.txt"] = robots("/map.xml", f"{two.elsewhere}/map.xml")
     target, options, value = given(two, kind, tmp_path)
     read(target, **options, limits=sr.Limits(tries=2))
     assert two.site.requests().count("/map.xml") == two.other.requests().count("/map.xml") == 2
@@ -226,7 +221,7 @@ def test_every_call_sends_credentials_to_the_site_only(two: Two, call: Any, kind
     _index_child(two)
     _map = two.other.pages["/map.xml"]
     two.other.pages["/map.xml"] = (_map[0], {**XML, "ETag": '"1"'}, _map[2])
-    two.site.pages["/robots.txt"] = robots("Sitemap: /all.xml", f"Sitemap: {two.elsewhere}/map.xml")
+    two.site.pages["/robots.txt"] = robots("/all.xml", f"{two.elsewhere}/map.xml")
     target, options, value = given(two, kind, tmp_path)
     call(target, {"allow_private": True, "limits": QUICK, "scope": "any", **options}, tmp_path)
     assert set(values(two.site)) == {value}
@@ -236,7 +231,7 @@ def test_every_call_sends_credentials_to_the_site_only(two: Two, call: Any, kind
 
 def test_a_subdomain_gets_headers_and_no_userinfo(two: Two) -> None:
     child = f"http://maps.shop.example:{two.other.port}/map.xml"
-    two.site.pages["/robots.txt"] = robots(f"Sitemap: {child}")
+    two.site.pages["/robots.txt"] = robots(f"{child}")
     read(two.start.replace("://", "://me:s3cret@"), headers={"X-Key": KEY})
     assert set(values(two.site)) == {KEY + LOGIN}
     assert set(values(two.other)) == {KEY}
@@ -305,7 +300,7 @@ def secure(_certificate: Path) -> Iterator[tuple[Two, Path]]:
 def test_credentials_are_not_sent_from_https_to_http(secure: tuple[Two, Path], kind: str, tmp_path: Path) -> None:
     two, trusted = secure
     down = f"http://shop.example:{two.other.port}/map.xml"
-    two.site.pages["/robots.txt"] = robots("Sitemap: /map.xml", f"Sitemap: {down}")
+    two.site.pages["/robots.txt"] = robots("/map.xml", f"{down}")
     two.site.pages["/map.xml"] = moved(down + "?moved")
     two.other.pages |= {"/map.xml": urlset(), "/map.xml?moved": urlset(f"{two.start}/a")}
     target, options, value = given(two, kind, tmp_path)
@@ -319,7 +314,7 @@ def test_credentials_are_not_sent_from_https_to_http(secure: tuple[Two, Path], k
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_http_fallback_sends_no_credentials_and_is_reported_once(two: Two, kind: str, tmp_path: Path) -> None:
-    two.site.pages |= {"/robots.txt": robots("Sitemap: /map.xml"), "/map.xml": urlset(f"{two.start}/a")}
+    two.site.pages |= {"/robots.txt": robots("/map.xml"), "/map.xml": urlset(f"{two.start}/a")}
     target, options, _ = given(two, kind, tmp_path)
     stream = read(target.removeprefix("http://"), **options)  # https does not answer
     assert two.site.requests() == ["/robots.txt", "/map.xml"]

@@ -7,10 +7,9 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
+from kit import Site, feed, index, robots, run, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.cli.main import main
 from sitemap_reader.frontier.frontier import Frontier
 from sitemap_reader.model.internal_errors import RAISE_VARIABLE
 from sitemap_reader.parser.content.decoder import Decoder
@@ -21,9 +20,6 @@ from sitemap_reader.pipeline import crawl
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from click.testing import Result
-
-NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 SITE, OTHER = "https://a.example", "https://b.example"
 DEFECT = "/defect"  # a URL with it leads to an exception
 # A fragment: the scanner leaves the entry to the Normaliser.
@@ -48,26 +44,14 @@ def defective_url(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def urlset(*paths: str, host: str = SITE) -> str:
-    return f"<urlset {NS}>{''.join(f'<url><loc>{host}{path}</loc></url>' for path in paths)}</urlset>"
+def listing(*paths: str, host: str = SITE) -> bytes:
+    return urlset(*(host + path for path in paths))
 
 
-def site(folder: Path, *, host: str = SITE, **children: str) -> Path:
+def site(folder: Path, *, host: str = SITE, **children: bytes) -> Path:
     """A recording of a site with these sitemaps."""
-    root = folder / "https" / host.partition("//")[2]
-    root.mkdir(parents=True)
-    (folder / "site.toml").write_text(f'seeds = ["{host}/"]\n')
-    lines = [f"Sitemap: {host}/{name}.xml\n" for name in children]
-    (root / "robots.txt").write_text("User-agent: *\nDisallow: /private/\n" + "".join(lines))
-    for name, body in children.items():
-        (root / f"{name}.xml").write_text(body)
-    return folder
-
-
-def command(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert isinstance(result.exception, SystemExit | None)
-    return result
+    lines = robots(*(f"{host}/{name}.xml" for name in children), rules="User-agent: *\nDisallow: /private/\n")
+    return Site({"/robots.txt": lines, **{f"/{name}.xml": body for name, body in children.items()}}, host).write(folder)
 
 
 def locs(lines: str) -> list[str]:
@@ -75,10 +59,10 @@ def locs(lines: str) -> list[str]:
 
 
 ENTRIES = {
-    "urlset": urlset("/1", "/2", DEFECTIVE, "/3"),
-    "damaged urlset": urlset("/1", "/2", DEFECTIVE, "/3").replace("/2<", "/2&<"),
-    "text": "".join(f"{SITE}{path}\n" for path in ("/1", "/2", DEFECTIVE, "/3")),
-    "rss": "<rss><channel>" + "".join(f"<item><link>{SITE}{p}</link></item>" for p in ("/1", "/2", DEFECTIVE)),
+    "urlset": listing("/1", "/2", DEFECTIVE, "/3"),
+    "damaged urlset": listing("/1", "/2", DEFECTIVE, "/3").replace(b"/2<", b"/2&<"),
+    "text": "".join(f"{SITE}{path}\n" for path in ("/1", "/2", DEFECTIVE, "/3")).encode(),
+    "rss": feed(*(SITE + path for path in ("/1", "/2", DEFECTIVE))),
 }
 
 
@@ -86,7 +70,7 @@ ENTRIES = {
 @pytest.mark.parametrize("step", [1, 10_000])
 @pytest.mark.parametrize("kind", ENTRIES)
 def test_entries_before_an_internal_error_are_kept(kind: str, step: int) -> None:
-    body = ENTRIES[kind].encode()
+    body = ENTRIES[kind]
     *items, outcome = sr.iter_parse([body[at : at + step] for at in range(0, len(body), step)], url=f"{SITE}/s.xml")
     assert [item.loc[:19] for item in items if isinstance(item, sr.UrlRecord)] == [f"{SITE}/1", f"{SITE}/2"]
     problem = items[-1]
@@ -102,13 +86,13 @@ def test_entries_before_an_internal_error_are_kept(kind: str, step: int) -> None
 @pytest.mark.parametrize(
     ("owner", "name", "body", "kept"),
     [
-        (TolerantParser, "read", urlset("/1", "/2").replace("</urlset>", "<url><loc>a</lox>"), 2),
-        (Decoder, "close", urlset("/1", "/2") + " " * 100_000, 2),
-        (Decoder, "feed", urlset("/1", "/2"), 0),
+        (TolerantParser, "read", listing("/1", "/2").replace(b"</urlset>", b"<url><loc>a</lox>"), 2),
+        (Decoder, "close", listing("/1", "/2") + b" " * 100_000, 2),
+        (Decoder, "feed", listing("/1", "/2"), 0),
     ],
 )
 def test_an_internal_error_at_any_step_is_a_problem(
-    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, body: str, kept: int
+    monkeypatch: pytest.MonkeyPatch, owner: type, name: str, body: bytes, kept: int
 ) -> None:
     monkeypatch.setattr(owner, name, defect)
     document = sr.parse(body)
@@ -137,10 +121,10 @@ def test_the_environment_lets_it_be_raised(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.usefixtures("defective_url")
 def test_other_documents_and_targets_are_read_whole(tmp_path: Path) -> None:
     pages = [f"/{number}" for number in range(50)]
-    first = site(tmp_path / "a", good=urlset("/a"), odd=urlset("/b", DEFECTIVE, "/c"), last=urlset("/d"))
-    second = site(tmp_path / "b", host=OTHER, all=urlset(*pages, host=OTHER))
+    first = site(tmp_path / "a", good=listing("/a"), odd=listing("/b", DEFECTIVE, "/c"), last=listing("/d"))
+    second = site(tmp_path / "b", host=OTHER, all=listing(*pages, host=OTHER))
     for targets in ((first, second), (second, first)):
-        result = command("dump", *targets)
+        result = run("dump", *targets)
         assert sorted(locs(result.stdout)) == sorted(
             [*(f"{SITE}/{name}" for name in "abd"), *(OTHER + page for page in pages)]
         )
@@ -158,10 +142,9 @@ def test_links_that_lead_to_an_internal_error_end_their_index_only(
         return defect() if is_odd else receive(self, request, answer, *times)
 
     monkeypatch.setattr(Frontier, "receive", failing)
-    children = "".join(f"<sitemap><loc>{SITE}/{child}.xml</loc></sitemap>" for child in ("good", "odd"))
-    first = site(tmp_path / "a", index=f"<sitemapindex {NS}>{children}</sitemapindex>", good=urlset("/a"))
-    second = site(tmp_path / "b", host=OTHER, all=urlset("/b", host=OTHER))
-    result = command("dump", first, second)
+    first = site(tmp_path / "a", index=index(f"{SITE}/good.xml", f"{SITE}/odd.xml"), good=listing("/a"))
+    second = site(tmp_path / "b", host=OTHER, all=listing("/b", host=OTHER))
+    result = run("dump", first, second)
     assert (sorted(locs(result.stdout)), result.exit_code) == ([f"{SITE}/a", f"{OTHER}/b"], 3)
     assert f"error S17 {SITE}/index.xml" in result.stderr
 
@@ -170,14 +153,14 @@ def test_rules_that_lead_to_an_internal_error_disallow_their_host(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(crawl, "parse_rules", defect)
-    result = command("dump", site(tmp_path / "a", all=urlset("/a")))
+    result = run("dump", site(tmp_path / "a", all=listing("/a")))
     assert (result.stdout, result.exit_code) == ("", 5)
     assert f"error S17 {SITE}/robots.txt" in result.stderr
 
 
 @pytest.mark.usefixtures("defective_url")
 def test_an_audit_with_an_internal_error_has_found_nothing_by_it(tmp_path: Path) -> None:
-    result = command("audit", site(tmp_path / "a", odd=urlset("/b", DEFECTIVE)), "--ignore", "F,D,U")
+    result = run("audit", site(tmp_path / "a", odd=listing("/b", DEFECTIVE)), "--ignore", "F,D,U")
     assert "S17" in result.stdout
     assert result.exit_code == 3
 
@@ -185,17 +168,17 @@ def test_an_audit_with_an_internal_error_has_found_nothing_by_it(tmp_path: Path)
 @pytest.mark.usefixtures("defective_url")
 def test_sync_removes_nothing_because_of_an_internal_error(tmp_path: Path) -> None:
     state = tmp_path / "state.db"
-    folder = site(tmp_path / "a", odd=urlset("/1", "/2", "/3"))
-    assert command("sync", folder, "--state", state).exit_code == 0
-    (folder / "https" / "a.example" / "odd.xml").write_text(urlset("/1", DEFECTIVE))
-    result = command("sync", folder, "--state", state)
+    folder = site(tmp_path / "a", odd=listing("/1", "/2", "/3"))
+    assert run("sync", folder, "--state", state).exit_code == 0
+    (folder / "https" / "a.example" / "odd.xml").write_bytes(listing("/1", DEFECTIVE))
+    result = run("sync", folder, "--state", state)
     assert (result.stdout, result.exit_code) == ("", 3)
 
 
 def test_an_internal_error_outside_of_documents_is_exit_7(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = site(tmp_path / "a", good=urlset("/a"))
+    folder = site(tmp_path / "a", good=listing("/a"))
     monkeypatch.setattr("sitemap_reader.client.reader.SitemapReader.__init__", defect)
-    result = command("tree", folder)
+    result = run("tree", folder)
     assert result.exit_code == 7
     assert result.stderr.startswith("error: internal error IndexError (list index out of range) in ")
     assert RAISE_VARIABLE in result.stderr

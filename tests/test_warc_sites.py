@@ -12,31 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
+from kit import Site, gz, index, robots, run, serve, urlset
 from warcio.cli import main as warcio
 
 import sitemap_reader as sr
-from sitemap_reader.cli.main import main
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator
 
-    from click.testing import Result
-    from servers import Page, SiteServer
-
-    Serve = Callable[[Mapping[str, Page]], SiteServer]
+    from servers import SiteServer
 
 SITES = Path(__file__).parent.parent / "corpus" / "sites"
 NAMES = sorted(path.name for path in SITES.iterdir() if path.is_dir())
 KINDS = ["site.warc", "site.warc.gz"]
-NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-
-
-def run(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
 
 
 def dump(target: str | Path, report: Path, *options: str | Path) -> tuple[list[str], list[dict[str, Any]], int]:
@@ -94,37 +82,27 @@ def test_several_targets_share_a_file(tmp_path: Path, reports: Path) -> None:
 # --- live -------------------------------------------------------------------------------------------------------
 
 
-def urlset(*locs: str) -> bytes:
-    return f"<urlset {NS}>{''.join(f'<url><loc>{loc}</loc></url>' for loc in locs)}</urlset>".encode()
-
-
 XML = {"Content-Type": "text/xml"}
 
 
-def fill(site: SiteServer) -> list[str]:
-    """Adds a site with most kinds of responses; its paths."""
-    names = ("a.xml", "b.xml.gz", "moved", "gone")
-    listed = "".join(f"<sitemap><loc>{site.url}/{name}</loc></sitemap>" for name in names)
-    many = urlset(*(f"{site.url}/{n}" for n in range(2_000)))
-    site.pages |= {
-        "/robots.txt": (200, {"Content-Type": "text/plain"}, f"Sitemap: {site.url}/index.xml\n".encode()),
-        "/index.xml": (200, XML, f"<sitemapindex {NS}>{listed}</sitemapindex>".encode()),
-        "/a.xml": (200, {**XML, "ETag": '"1"'}, urlset(f"{site.url}/a")),
-        "/b.xml.gz": (200, {"Content-Type": "application/gzip"}, gzip.compress(many)),
-        "/moved": (301, {"Location": "/c.xml"}, b"moved"),
-        "/c.xml": (200, {**XML, "Content-Encoding": "gzip"}, gzip.compress(urlset(f"{site.url}/c"))),
-    }
-    return [*site.pages, "/gone"]
-
-
 @pytest.fixture
-def site(site_server: Serve) -> SiteServer:
-    return site_server({})
+def site() -> Iterator[SiteServer]:
+    """A site with most kinds of responses."""
+    names = ("a.xml", "b.xml.gz", "moved", "gone")
+    pages = {
+        "/robots.txt": (200, {"Content-Type": "text/plain"}, robots("/index.xml")),
+        "/index.xml": (200, XML, index(*(f"https://a.example/{name}" for name in names))),
+        "/a.xml": (200, {**XML, "ETag": '"1"'}, urlset("/a")),
+        "/b.xml.gz": (200, {"Content-Type": "application/gzip"}, gz(urlset(*(f"/{n}" for n in range(2_000))))),
+        "/moved": (301, {"Location": "/c.xml"}, b"moved"),
+        "/c.xml": (200, {**XML, "Content-Encoding": "gzip"}, gz(urlset("/c"))),
+    }
+    with serve(Site(pages)) as running:
+        yield running
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_live_site_gives_the_same_from_its_recording(tmp_path: Path, site: SiteServer, kind: str) -> None:
-    fill(site)
     path = tmp_path / kind
     live = dump(site.url, tmp_path / "live", "--allow-private", "--record", path, "-H", "Authorization: secret")
     requested = len(site.received)
@@ -169,9 +147,8 @@ def wgotten(path: Path, urls: list[str]) -> Path:
 def test_file_of_another_program_gives_the_same(
     tmp_path: Path, site: SiteServer, other: Callable[[Path, list[str]], Path]
 ) -> None:
-    paths = fill(site)
     live = dump(site.url, tmp_path / "live", "--allow-private")
-    path = other(tmp_path / "other.warc.gz", [f"{site.url}{each}" for each in paths])
+    path = other(tmp_path / "other.warc.gz", [f"{site.url}{path}" for path in (*site.pages, "/gone")])
     assert dump(path, tmp_path / "again") == live
     assert dump(recompressed(path), tmp_path / "again") == live
 
