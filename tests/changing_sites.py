@@ -9,6 +9,7 @@ from email.utils import format_datetime
 from typing import TYPE_CHECKING, Any
 
 import attrs
+import kit
 
 import sitemap_reader as sr
 from sitemap_reader.state.rows import moment
@@ -23,7 +24,6 @@ SITE = "https://shop.example"
 INDEX = f"{SITE}/index.xml"
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-_NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 def first_seen(state: Path | sr.state.State) -> dict[str, datetime | None]:
     """When each listed page in a state was first seen; asserts that all its listings agree."""
@@ -66,24 +66,16 @@ class Document:
     def text(self) -> bytes:
         if self.body is not None:
             return self.body
-        return _feed(self.entries) if self.is_feed else _urlset(self.entries)
+        return kit.feed(*self.entries) if self.is_feed else _urlset(self.entries)
 
 
 def _urlset(entries: Entries) -> bytes:
-    urls = "".join(
-        f"<url><loc>{loc}</loc>{_tag('lastmod', lastmod)}{_tag('priority', priority)}</url>\n"
-        for loc, (lastmod, priority) in entries.items()
-    )
-    return f"<urlset {_NS}>\n{urls}</urlset>".encode()
+    return kit.urlset(*(_entry("url", loc, *values) for loc, values in entries.items()))
 
 
-def _feed(entries: Entries) -> bytes:
-    items = "".join(f"<item><link>{loc}</link></item>" for loc in entries)
-    return f'<rss version="2.0"><channel><title>t</title>{items}</channel></rss>'.encode()
-
-
-def _tag(name: str, text: str | None) -> str:
-    return f"<{name}>{text}</{name}>" if text else ""
+def _entry(tag: str, loc: str, lastmod: str | None = None, priority: str | None = None) -> str:
+    stated = {"loc": loc, "lastmod": lastmod, "priority": priority}
+    return f"<{tag}>{''.join(f'<{name}>{text}</{name}>' for name, text in stated.items() if text)}</{tag}>"
 
 
 @attrs.define
@@ -116,7 +108,7 @@ class World:
 
     def _answer(self, path: str) -> tuple[int, bytes]:
         if path == "robots.txt":
-            return 200, f"Sitemap: {INDEX}\n".encode()
+            return 200, kit.robots(INDEX)
         if path == "index.xml":
             return self.index.status, self._index()
         document = self.documents.get(path)
@@ -126,11 +118,8 @@ class World:
         return (self.index if path == "index.xml" else self.documents.get(path, Document())).is_cut
 
     def _index(self) -> bytes:
-        children = "".join(
-            f"<sitemap><loc>{SITE}/{name}</loc>{_tag('lastmod', document.lastmod)}</sitemap>"
-            for name, document in ((name, self.documents.get(name, Document())) for name in self.listed)
-        )
-        return f"<sitemapindex {_NS}>{children}</sitemapindex>".encode()
+        children = {name: self.documents.get(name, Document()) for name in self.listed}
+        return kit.index(*(_entry("sitemap", loc(name), child.lastmod) for name, child in children.items()))
 
     # --- runs ---
 

@@ -8,7 +8,6 @@ import io
 import subprocess
 import sys
 import threading
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ import pytest
 from corpus_cases import CORPUS
 from hypothesis import given
 from hypothesis import strategies as st
+from kit import NS, Site, robots
 
 import sitemap_reader as sr
 from sitemap_reader.analysis.sources import load
@@ -28,7 +28,7 @@ from sitemap_reader.model.records import Change, ChangeCounts
 from sitemap_reader.serialize.schema import line_shape
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator, Mapping
+    from collections.abc import Iterator
 
     from sitemap_reader.compare.diff import On
 
@@ -660,23 +660,11 @@ def test_dicts_that_are_no_lines_are_named(line: dict[str, Any]) -> None:
 # --- states ---
 
 
-class Entries:
-    """A fetcher of a site with one sitemap, with these entries."""
-
-    def __init__(self, entries: str) -> None:
-        names = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-        images = 'xmlns:image="http://www.google.com/schemas/sitemap-image/1.1"'
-        self._pages = {
-            "https://example.com/robots.txt": "Sitemap: https://example.com/s.xml",
-            "https://example.com/s.xml": f"<urlset {names} {images}>{entries}</urlset>",
-        }
-
-    @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[sr.fetch.Response]:
-        async def chunks() -> AsyncIterator[bytes]:
-            yield self._pages.get(url, "").encode()
-
-        yield sr.fetch.Response(200 if url in self._pages else 404, {}, chunks(), url)
+def site(entries: str) -> Site:
+    """A site of one sitemap, with these entries."""
+    head = f'<urlset xmlns="{NS}" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">'
+    origin = "https://example.com"
+    return Site({"/robots.txt": robots(f"{origin}/s.xml"), "/s.xml": f"{head}{entries}</urlset>"}, origin)
 
 
 def entry(name: str, image: str = "") -> str:
@@ -690,7 +678,7 @@ def states(tmp_path: Path) -> tuple[Path, Path]:
     paths = tmp_path / "old.db", tmp_path / "new.db"
     entries = [entry("a", "1.jpg") + entry("b", "1.jpg") + entry("c"), entry("a", "1.jpg") + entry("b", "2.jpg")]
     for path, each in zip(paths, entries, strict=True):
-        with sr.changes("example.com", state=path, fetcher=Entries(each)) as stream:
+        with sr.changes("example.com", state=path, fetcher=site(each)) as stream:
             list(stream)
     return paths
 
@@ -706,7 +694,7 @@ def test_states_are_compared_with_their_nested_values(states: tuple[Path, Path])
 
 
 def test_a_state_is_compared_with_a_dump(states: tuple[Path, Path]) -> None:
-    later = list(sr.urls("example.com", fetcher=Entries(entry("a", "1.jpg") + entry("b", "2.jpg") + entry("d"))))
+    later = list(sr.urls("example.com", fetcher=site(entry("a", "1.jpg") + entry("b", "2.jpg") + entry("d"))))
     for state in states:
         with diff(state, later) as changes:
             assert changes.notes == ()
@@ -716,7 +704,7 @@ def test_a_state_is_compared_with_a_dump(states: tuple[Path, Path]) -> None:
 
 def test_a_state_of_several_sites_names_them(states: tuple[Path, Path]) -> None:
     old, new = states
-    with sr.changes("https://example.com/s.xml", state=new, fetcher=Entries(entry("a"))) as stream:
+    with sr.changes("https://example.com/s.xml", state=new, fetcher=site(entry("a"))) as stream:
         list(stream)
     with diff(old, new) as changes:
         assert [(form["change"], form["site"]) for form in changes.dicts() if form["change"] == "new"] == []

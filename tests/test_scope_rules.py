@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import pytest
-from click.testing import CliRunner
+from kit import Reading, Site, feed, index, read, robots, run, urlset
 
 import sitemap_reader as sr
-from sitemap_reader.cli.main import main
-from sitemap_reader.fetch.client import Response
-from sitemap_reader.parser.normalise.urls import without_userinfo
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping
     from pathlib import Path
 
     from sitemap_reader.parser.normalise.scope import ScopeMode
@@ -86,15 +81,9 @@ PAGES: list[tuple[str, str, tuple[str, ...], ScopeMode, str, str | None]] = [
 ]  # fmt: skip
 
 
-def body(*locs: str, kind: str = "url") -> str:
-    root = {"url": "urlset", "sitemap": "sitemapindex"}[kind]
-    entries = "".join(f"<{kind}><loc>{loc}</loc></{kind}>\n" for loc in locs)
-    return f'<{root} xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n{entries}</{root}>'
-
-
 @pytest.mark.parametrize(("rule", "document", "authorities", "scope", "loc", "reason"), PAGES)
 def test_pages(rule: str, document: str, authorities: tuple[str, ...], scope: ScopeMode, loc: str, reason: str | None):
-    found = sr.parse(body(loc), url=document, scope=scope, authorities=authorities)
+    found = sr.parse(urlset(loc), url=document, scope=scope, authorities=authorities)
     assert found.outcome.dropped == ({reason: 1} if reason else {}), rule
     assert (found.outcome.kept, len(found.urls)) == ((0, 0) if reason else (1, 1)), rule
     codes = {problem.code for problem in found.problems} & {"U04", "U05"}
@@ -123,7 +112,7 @@ CHILDREN: list[tuple[str, str, tuple[str, ...], ScopeMode, str, str | None]] = [
 def test_children(
     rule: str, document: str, authorities: tuple[str, ...], scope: ScopeMode, loc: str, reason: str | None
 ):
-    text = f"Sitemap: {loc}\n" if document.endswith(".txt") else body(loc, kind="sitemap")
+    text = f"Sitemap: {loc}\n" if document.endswith(".txt") else index(loc)
     found = sr.parse(text, url=document, scope=scope, authorities=authorities)
     assert [child.loc for child in found.children] == ([] if reason else [loc]), rule
     assert found.outcome.dropped == ({reason: 1} if reason else {}), rule
@@ -134,43 +123,11 @@ def test_children(
 
 A, B, C = "https://a.example", "https://b.example", "https://c.example"
 WWW = "https://www.a.example"
-Answer = str | tuple[int, str]  # a body, or a redirect
 
 
-@attrs.define
-class Site:
-    """A Fetcher of URL -> response; counts requests."""
-
-    answers: Mapping[str, Answer]
-    requested: Counter[str] = attrs.field(factory=Counter)
-
-    @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        url = without_userinfo(url)  # as fetchers do
-        self.requested[url] += 1
-        answer = self.answers.get(url, (404, ""))
-        status, location, text = (200, "", answer) if isinstance(answer, str) else (*answer, "")
-        yield Response(status, {"location": location} if location else {}, self._chunks(text), url)
-
-    async def _chunks(self, text: str) -> AsyncGenerator[bytes, None]:
-        yield text.encode()
-
-
-def to(url: str) -> tuple[int, str]:
+def to(url: str) -> tuple[int, dict[str, str], bytes]:
     """A redirect."""
-    return 301, url
-
-
-def robots(*sitemaps: str) -> str:
-    return "User-agent: *\nAllow: /\n" + "".join(f"Sitemap: {sitemap}\n" for sitemap in sitemaps)
-
-
-def urls(*locs: str) -> str:
-    return body(*locs)
-
-
-def index(*locs: str) -> str:
-    return body(*locs, kind="sitemap")
+    return 301, {"location": url}, b""
 
 
 @attrs.define
@@ -182,7 +139,7 @@ class Row:
 
     rule: str
     target: str
-    answers: dict[str, Answer]
+    answers: dict[str, Any]
     gives: list[str]
     dropped: dict[str, int] = attrs.field(factory=dict)
     unproven: int = 0
@@ -203,174 +160,174 @@ INDEX = f"{A}/maps/index.xml"
 HOST = "https://host.example"
 NARROW, WIDE, SHARED = f"{HOST}/n/index.xml", f"{HOST}/w/index.xml", f"{HOST}/x/s.xml"
 PROVEN = f"{HOST}/r.xml"
-PROVES: dict[str, Answer] = {f"{HOST}/robots.txt": f"Sitemap: {PROVEN}\n"}  # so it may list all URLs of its host
+PROVES = {f"{HOST}/robots.txt": f"Sitemap: {PROVEN}\n"}  # so it may list all URLs of its host
 LISTED = (f"{HOST}/n/1", f"{HOST}/w/2", f"{HOST}/x/3", f"{HOST}/4", f"{B}/5")
 
 WALKS = [
     # robots.txt verification
     Row(NAMING + "a sitemap in a folder, named by robots.txt, may list the host, on both schemes", A,
-        {ROBOTS: robots(MAPS), MAPS: urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
+        {ROBOTS: robots(MAPS), MAPS: urlset(*FOUR)}, [*FOUR[:3]], {"host": 1}),
     Row(CROSS + "a sitemap on another host may list the one whose robots.txt names it", A,
-        {ROBOTS: robots(f"{HOST}/a/s.xml"), f"{HOST}/a/s.xml": urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
+        {ROBOTS: robots(f"{HOST}/a/s.xml"), f"{HOST}/a/s.xml": urlset(*FOUR)}, [*FOUR[:3]], {"host": 1}),
     Row(CROSS + "and for its own directory, but for no more of its own host", A,
-        {ROBOTS: robots(f"{HOST}/a/s.xml"), f"{HOST}/a/s.xml": urls(f"{HOST}/a/1", f"{HOST}/2", f"{A}/3")},
+        {ROBOTS: robots(f"{HOST}/a/s.xml"), f"{HOST}/a/s.xml": urlset(f"{HOST}/a/1", f"{HOST}/2", f"{A}/3")},
         [f"{HOST}/a/1", f"{A}/3"], {"path": 1}),
     Row(CROSS + "the robots.txt of the sitemap's own host verifies no other host", HOST,
-        {f"{HOST}/robots.txt": robots(f"{HOST}/s.xml"), f"{HOST}/s.xml": urls(f"{A}/1", f"{HOST}/2")},
+        {f"{HOST}/robots.txt": robots(f"{HOST}/s.xml"), f"{HOST}/s.xml": urlset(f"{A}/1", f"{HOST}/2")},
         [f"{HOST}/2"], {"host": 1}),
     Row(NAMING + "a Sitemap line stands outside all groups", A,
-        {ROBOTS: f"Sitemap: {MAPS}\nUser-agent: other\nDisallow: /\n", MAPS: urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
+        {ROBOTS: f"Sitemap: {MAPS}\nUser-agent: other\nDisallow: /\n", MAPS: urlset(*FOUR)}, [*FOUR[:3]], {"host": 1}),
     Row(NAMING + "a requested port is verified too", f"{A}:8443",
-        {f"{A}:8443/robots.txt": robots(f"{A}:8443/m/s.xml"), f"{A}:8443/m/s.xml": urls(f"{A}:8443/1", f"{A}:81/2")},
+        {f"{A}:8443/robots.txt": robots(f"{A}:8443/m/s.xml"), f"{A}:8443/m/s.xml": urlset(f"{A}:8443/1", f"{A}:81/2")},
         [f"{A}:8443/1"], {"port": 1}),
     # redirects of robots.txt
     Row(RFC_9309 + "2.3.1.2: a redirected robots.txt is the host's own; bare to www, it verifies both", A,
         {ROBOTS: to(f"{WWW}/robots.txt"), f"{WWW}/robots.txt": robots(f"{WWW}/m/s.xml"),
-         f"{WWW}/m/s.xml": urls(f"{A}/1", f"{WWW}/2", f"{B}/3")}, [f"{A}/1", f"{WWW}/2"], {"host": 1}),
+         f"{WWW}/m/s.xml": urlset(f"{A}/1", f"{WWW}/2", f"{B}/3")}, [f"{A}/1", f"{WWW}/2"], {"host": 1}),
     Row(RFC_9309 + "2.3.1.2: www to bare as well", WWW,
-        {f"{WWW}/robots.txt": to(ROBOTS), ROBOTS: robots(MAPS), MAPS: urls(f"{A}/1", f"{WWW}/2")},
+        {f"{WWW}/robots.txt": to(ROBOTS), ROBOTS: robots(MAPS), MAPS: urlset(f"{A}/1", f"{WWW}/2")},
         [f"{A}/1", f"{WWW}/2"]),
     Row(RFC_9309 + "2.3.1.2: the http robots.txt that redirects to https verifies both schemes", "http://a.example",
-        {"http://a.example/robots.txt": to(ROBOTS), ROBOTS: robots(MAPS), MAPS: urls(*FOUR)}, [*FOUR[:3]],
+        {"http://a.example/robots.txt": to(ROBOTS), ROBOTS: robots(MAPS), MAPS: urlset(*FOUR)}, [*FOUR[:3]],
         {"host": 1}),
     Row(OURS + "robots.txt redirected to another domain verifies the host that redirects, not that domain", A,
-        {ROBOTS: to(f"{B}/robots.txt"), f"{B}/robots.txt": robots(MAPS), MAPS: urls(*FOUR)}, [*FOUR[:3]],
+        {ROBOTS: to(f"{B}/robots.txt"), f"{B}/robots.txt": robots(MAPS), MAPS: urlset(*FOUR)}, [*FOUR[:3]],
         {"host": 1}),
     Row(CROSS + "the robots.txt of a host names a sitemap elsewhere, which then lists the URLs of that host", A,
-        {ROBOTS: robots(MAPS), f"{WWW}/robots.txt": robots(MAPS), MAPS: urls(f"{A}/1", f"{WWW}/2")},
+        {ROBOTS: robots(MAPS), f"{WWW}/robots.txt": robots(MAPS), MAPS: urlset(f"{A}/1", f"{WWW}/2")},
         [f"{A}/1", f"{WWW}/2"], twice=(MAPS,)),
     Row(OURS + "the robots.txt of a host in another domain is not requested because a sitemap lists its pages", A,
-        {ROBOTS: robots(MAPS), f"{B}/robots.txt": robots(MAPS), MAPS: urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
+        {ROBOTS: robots(MAPS), f"{B}/robots.txt": robots(MAPS), MAPS: urlset(*FOUR)}, [*FOUR[:3]], {"host": 1}),
     # submitted sitemaps
     Row(LOCATION + "a sitemap under /sitemap/ that probing found counts as submitted: it may list its host", A,
-        {f"{A}/sitemap/index.xml": urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
+        {f"{A}/sitemap/index.xml": urlset(*FOUR)}, [*FOUR[:3]], {"host": 1}),
     Row(CROSS + "a sitemap under /sitemaps/ that the user names counts as submitted", f"{A}/sitemaps/all.xml",
-        {f"{A}/sitemaps/all.xml": urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
+        {f"{A}/sitemaps/all.xml": urlset(*FOUR)}, [*FOUR[:3]], {"host": 1}),
     Row(NAMING + "a sitemap under /sitemaps/ that robots.txt names may list the host", A,
-        {ROBOTS: robots(f"{A}/sitemaps/all.xml"), f"{A}/sitemaps/all.xml": urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
+        {ROBOTS: robots(f"{A}/sitemaps/all.xml"), f"{A}/sitemaps/all.xml": urlset(*FOUR)}, [*FOUR[:3]], {"host": 1}),
     Row(INDEXES + "a sitemap under /sitemaps/ that a verified index lists inherits the host", A,
         {ROBOTS: robots(f"{A}/index.xml"), f"{A}/index.xml": index(f"{A}/sitemaps/1.xml"),
-         f"{A}/sitemaps/1.xml": urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
+         f"{A}/sitemaps/1.xml": urlset(*FOUR)}, [*FOUR[:3]], {"host": 1}),
     Row(OURS + "a document target is one document; others that robots.txt names only verify", INDEX,
-        {ROBOTS: robots(f"{A}/other.xml"), INDEX: urls(f"{A}/1"), f"{A}/other.xml": urls(f"{A}/2")}, [f"{A}/1"],
+        {ROBOTS: robots(f"{A}/other.xml"), INDEX: urlset(f"{A}/1"), f"{A}/other.xml": urlset(f"{A}/2")}, [f"{A}/1"],
         unread=(f"{A}/other.xml",)),
     Row(OURS + "userinfo is never sent, so a document with and without is one", "https://u:p@a.example/index.xml",
-        {f"{A}/index.xml": index(f"{A}/s.xml", "https://u:p@a.example/s.xml"), f"{A}/s.xml": urls(f"{A}/1")},
+        {f"{A}/index.xml": index(f"{A}/s.xml", "https://u:p@a.example/s.xml"), f"{A}/s.xml": urlset(f"{A}/1")},
         [f"{A}/1"]),
     # redirects of a sitemap
     Row(OURS + "verification survives a redirect within the host", A,
-        {ROBOTS: robots(f"{A}/old/s.xml"), f"{A}/old/s.xml": to(f"{A}/new/s.xml"), f"{A}/new/s.xml": urls(*FOUR)},
+        {ROBOTS: robots(f"{A}/old/s.xml"), f"{A}/old/s.xml": to(f"{A}/new/s.xml"), f"{A}/new/s.xml": urlset(*FOUR)},
         [*FOUR[:3]], {"host": 1}),
     Row(CROSS + "verification survives a redirect to another host", A,
-        {ROBOTS: robots(f"{A}/s.xml"), f"{A}/s.xml": to(f"{B}/m/s.xml"), f"{B}/m/s.xml": urls(f"{A}/1", f"{B}/2")},
+        {ROBOTS: robots(f"{A}/s.xml"), f"{A}/s.xml": to(f"{B}/m/s.xml"), f"{B}/m/s.xml": urlset(f"{A}/1", f"{B}/2")},
         [f"{A}/1"], {"path": 1}),
     Row(LOCATION + "the directory is that of the final URL", A,
         {ROBOTS: robots(f"{HOST}/old/s.xml"), f"{HOST}/old/s.xml": to(f"{HOST}/new/s.xml"),
-         f"{HOST}/new/s.xml": urls(f"{HOST}/old/1", f"{HOST}/new/2")}, [f"{HOST}/new/2"], {"path": 1}),
+         f"{HOST}/new/s.xml": urlset(f"{HOST}/old/1", f"{HOST}/new/2")}, [f"{HOST}/new/2"], {"path": 1}),
     Row(OURS + "a document target may list the host it is redirected to within one domain",
-        f"{A}/s.xml", {f"{A}/s.xml": to(f"{WWW}/m/s.xml"), f"{WWW}/m/s.xml": urls(f"{A}/1", f"{WWW}/2", f"{B}/3")},
+        f"{A}/s.xml", {f"{A}/s.xml": to(f"{WWW}/m/s.xml"), f"{WWW}/m/s.xml": urlset(f"{A}/1", f"{WWW}/2", f"{B}/3")},
         [f"{A}/1", f"{WWW}/2"], {"host": 1}),
     Row(OURS + "not a host of another domain", f"{A}/s.xml",
-        {f"{A}/s.xml": to(f"{B}/m/s.xml"), f"{B}/m/s.xml": urls(f"{A}/1", f"{B}/2", f"{B}/m/3")},
+        {f"{A}/s.xml": to(f"{B}/m/s.xml"), f"{B}/m/s.xml": urlset(f"{A}/1", f"{B}/2", f"{B}/m/3")},
         [f"{A}/1", f"{B}/m/3"], {"path": 1}),
     Row(OURS + "a redirect to a known document passes the verification on", A,
         {ROBOTS: robots(f"{HOST}/n/index.xml", f"{A}/alias.xml"), NARROW: index(SHARED), f"{A}/alias.xml": to(SHARED),
-         SHARED: urls(f"{A}/1", f"{HOST}/2")}, [f"{A}/1"], {"path": 1}),
+         SHARED: urlset(f"{A}/1", f"{HOST}/2")}, [f"{A}/1"], {"path": 1}),
     # indexes
     Row(CROSS + "the verification of an index extends to its children", A,
-        {ROBOTS: robots(NARROW), NARROW: index(SHARED), SHARED: urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
+        {ROBOTS: robots(NARROW), NARROW: index(SHARED), SHARED: urlset(*FOUR)}, [*FOUR[:3]], {"host": 1}),
     Row(CROSS + "and to theirs", A,
-        {ROBOTS: robots(NARROW), NARROW: index(WIDE), WIDE: index(SHARED), SHARED: urls(*FOUR)}, [*FOUR[:3]],
+        {ROBOTS: robots(NARROW), NARROW: index(WIDE), WIDE: index(SHARED), SHARED: urlset(*FOUR)}, [*FOUR[:3]],
         {"host": 1}),
     Row(LOCATION + "a child may list the directory of its index and its own, and nothing above", A,
-        {ROBOTS: robots(NARROW), NARROW: index(SHARED), SHARED: urls(*LISTED)}, [LISTED[0], LISTED[2]],
+        {ROBOTS: robots(NARROW), NARROW: index(SHARED), SHARED: urlset(*LISTED)}, [LISTED[0], LISTED[2]],
         {"path": 2, "host": 1}),
     Row(INDEXES + "an index in a folder may list sitemaps above it, which is noted", f"{A}/maps/index.xml",
-        {INDEX: index(f"{A}/s.xml"), f"{A}/s.xml": urls(f"{A}/1")}, [f"{A}/1"]),
+        {INDEX: index(f"{A}/s.xml"), f"{A}/s.xml": urlset(f"{A}/1")}, [f"{A}/1"]),
     Row(INDEXES + "a sitemap on another host is not read without verification", INDEX,
-        {INDEX: index(f"{B}/s.xml", MAPS), MAPS: urls(f"{A}/1"), f"{B}/s.xml": urls(f"{A}/2")}, [f"{A}/1"],
+        {INDEX: index(f"{B}/s.xml", MAPS), MAPS: urlset(f"{A}/1"), f"{B}/s.xml": urlset(f"{A}/2")}, [f"{A}/1"],
         {"host": 1}, unproven=1, unread=(f"{B}/s.xml",)),
     Row(CROSS + "the robots.txt of the other host verifies: it is requested, and names the sitemap", INDEX,
         {INDEX: index(f"{B}/s.xml"), f"{B}/robots.txt": robots(f"{B}/s.xml"),
-         f"{B}/s.xml": urls(f"{A}/1", f"{B}/2", f"{C}/3")}, [f"{A}/1", f"{B}/2"], {"host": 1}),
+         f"{B}/s.xml": urlset(f"{A}/1", f"{B}/2", f"{C}/3")}, [f"{A}/1", f"{B}/2"], {"host": 1}),
     Row(CROSS + "a robots.txt that names others does not verify", INDEX,
         {INDEX: index(f"{B}/s.xml", f"{B}/t.xml"), f"{B}/robots.txt": robots(f"{B}/t.xml"),
-         f"{B}/s.xml": urls(f"{A}/1"), f"{B}/t.xml": urls(f"{A}/2")}, [f"{A}/2"], {"host": 1},
+         f"{B}/s.xml": urlset(f"{A}/1"), f"{B}/t.xml": urlset(f"{A}/2")}, [f"{A}/2"], {"host": 1},
         unproven=1, unread=(f"{B}/s.xml",)),
     Row(CROSS + "the index's own robots.txt verifies too, wherever the child is", INDEX,
-        {ROBOTS: robots(f"{B}/s.xml"), INDEX: index(f"{B}/s.xml"), f"{B}/s.xml": urls(f"{A}/1")}, [f"{A}/1"]),
+        {ROBOTS: robots(f"{B}/s.xml"), INDEX: index(f"{B}/s.xml"), f"{B}/s.xml": urlset(f"{A}/1")}, [f"{A}/1"]),
     Row(CROSS + "children of a verified child elsewhere are verified like their index", INDEX,
         {INDEX: index(f"{B}/i.xml"), f"{B}/robots.txt": robots(f"{B}/i.xml"), f"{B}/i.xml": index(f"{B}/m/s.xml"),
-         f"{B}/m/s.xml": urls(f"{A}/1", f"{B}/2")}, [f"{A}/1", f"{B}/2"]),
+         f"{B}/m/s.xml": urlset(f"{A}/1", f"{B}/2")}, [f"{A}/1", f"{B}/2"]),
     Row(RFC_9309 + "2.3.1.2: bare to www: the other host's robots.txt may be redirected", INDEX,
         {INDEX: index(f"{B}/s.xml"), f"{B}/robots.txt": to("https://www.b.example/robots.txt"),
-         "https://www.b.example/robots.txt": robots(f"{B}/s.xml"), f"{B}/s.xml": urls(f"{B}/1", f"{A}/2")},
+         "https://www.b.example/robots.txt": robots(f"{B}/s.xml"), f"{B}/s.xml": urlset(f"{B}/1", f"{A}/2")},
         [f"{B}/1", f"{A}/2"]),
     Row(INDEXES + "another port needs proof as another host does", INDEX,
-        {INDEX: index(f"{A}:81/s.xml"), f"{A}:81/robots.txt": robots(f"{A}:81/s.xml"), f"{A}:81/s.xml": urls(*FOUR)},
+        {INDEX: index(f"{A}:81/s.xml"), f"{A}:81/robots.txt": robots(f"{A}:81/s.xml"), f"{A}:81/s.xml": urlset(*FOUR)},
         [*FOUR[:3]], {"host": 1}),
     Row(LOCATION + "an unproven index lists no child on the other scheme", A,
         {ROBOTS: robots(NARROW), NARROW: index("http://host.example/n/s.xml"),
-         "http://host.example/n/s.xml": urls(f"{A}/1")}, [], {"scheme": 1}, unproven=1,
+         "http://host.example/n/s.xml": urlset(f"{A}/1")}, [], {"scheme": 1}, unproven=1,
         unread=("http://host.example/n/s.xml",)),
     Row(LOCATION + "a proven one lists children on both", A,
         {ROBOTS: robots(f"{A}/i.xml"), f"{A}/i.xml": index("http://a.example/m/s.xml"),
-         "http://a.example/m/s.xml": urls(*FOUR)}, [*FOUR[:3]], {"host": 1}),
+         "http://a.example/m/s.xml": urlset(*FOUR)}, [*FOUR[:3]], {"host": 1}),
     # the order of listings does not matter
     Row(OURS + "narrow first, then wide: read once more for what was dropped", A,
         {ROBOTS: robots(NARROW), NARROW: index(SHARED, PROVEN), **PROVES, PROVEN: index(SHARED),
-         SHARED: urls(*LISTED)}, [*LISTED[:4]], {"host": 1}, twice=(SHARED,)),
+         SHARED: urlset(*LISTED)}, [*LISTED[:4]], {"host": 1}, twice=(SHARED,)),
     Row(OURS + "wide first, then narrow: read once", A,
         {ROBOTS: robots(PROVEN), **PROVES, PROVEN: index(SHARED, NARROW), NARROW: index(SHARED),
-         SHARED: urls(*LISTED)}, [*LISTED[:4]], {"host": 1}),
+         SHARED: urlset(*LISTED)}, [*LISTED[:4]], {"host": 1}),
     Row(OURS + "both while it waits: read once, with all that is known by then", A,
-        {ROBOTS: robots(NARROW, WIDE), NARROW: index(SHARED), WIDE: index(SHARED), SHARED: urls(*LISTED)},
+        {ROBOTS: robots(NARROW, WIDE), NARROW: index(SHARED), WIDE: index(SHARED), SHARED: urlset(*LISTED)},
         [*LISTED[:3]], {"path": 1, "host": 1}),
     Row(OURS + "wide and narrow while it waits: read once", A,
         {ROBOTS: robots(NARROW, PROVEN), **PROVES, NARROW: index(SHARED), PROVEN: index(SHARED),
-         SHARED: urls(*LISTED)}, [*LISTED[:4]], {"host": 1}),
+         SHARED: urlset(*LISTED)}, [*LISTED[:4]], {"host": 1}),
     Row(OURS + "what an index gains, its children gain, and theirs", A,
         {ROBOTS: robots(NARROW), NARROW: index(SHARED, WIDE), SHARED: index(f"{HOST}/x/y/s.xml"),
-         WIDE: index(PROVEN), f"{HOST}/x/y/s.xml": urls(*LISTED), **PROVES, PROVEN: index(SHARED)},
+         WIDE: index(PROVEN), f"{HOST}/x/y/s.xml": urlset(*LISTED), **PROVES, PROVEN: index(SHARED)},
         [*LISTED[:4]], {"host": 1}, twice=(f"{HOST}/x/y/s.xml",)),
     Row(OURS + "an index is not read again: what it lists is known", A,
         {ROBOTS: robots(NARROW), NARROW: index(WIDE, PROVEN), **PROVES, PROVEN: index(WIDE), WIDE: index(SHARED),
-         SHARED: urls(*LISTED)}, [*LISTED[:4]], {"host": 1}),
+         SHARED: urlset(*LISTED)}, [*LISTED[:4]], {"host": 1}),
     Row(OURS + "authorities that come one by one are one reason to read again", A,
         {ROBOTS: robots(NARROW), NARROW: index(SHARED, WIDE), WIDE: index(SHARED, PROVEN), **PROVES,
-         PROVEN: index(SHARED), SHARED: urls(*LISTED)}, [*LISTED[:4]], {"host": 1}, twice=(SHARED,)),
+         PROVEN: index(SHARED), SHARED: urlset(*LISTED)}, [*LISTED[:4]], {"host": 1}, twice=(SHARED,)),
     Row(OURS + "indexes that list each other share what they hold", A,
-        {ROBOTS: robots(NARROW), NARROW: index(WIDE, SHARED), WIDE: index(NARROW), SHARED: urls(*LISTED)},
+        {ROBOTS: robots(NARROW), NARROW: index(WIDE, SHARED), WIDE: index(NARROW), SHARED: urlset(*LISTED)},
         [*LISTED[:3]], {"path": 1, "host": 1}),
     Row(OURS + "a wider authority that covers nothing of what was dropped is no reason to read again", A,
         {ROBOTS: robots(NARROW), NARROW: index(SHARED, PROVEN), **PROVES, PROVEN: index(SHARED),
-         SHARED: urls(f"{HOST}/x/1", f"{B}/2")}, [f"{HOST}/x/1"], {"host": 1}),
+         SHARED: urlset(f"{HOST}/x/1", f"{B}/2")}, [f"{HOST}/x/1"], {"host": 1}),
     Row(OURS + "a robots.txt that is met on the way proves what was read before", A,
-        {ROBOTS: robots(f"{HOST}/x/s.xml", f"{A}/i.xml"), SHARED: urls(*LISTED), f"{A}/i.xml": index(f"{A}/j.xml"),
+        {ROBOTS: robots(f"{HOST}/x/s.xml", f"{A}/i.xml"), SHARED: urlset(*LISTED), f"{A}/i.xml": index(f"{A}/j.xml"),
          f"{A}/j.xml": index(f"{B}/s.xml"), f"{B}/robots.txt": robots(SHARED, f"{B}/s.xml"),
-         f"{B}/s.xml": urls(f"{B}/6")}, [LISTED[2], LISTED[4], f"{B}/6"], {"path": 3}, twice=(SHARED,)),
+         f"{B}/s.xml": urlset(f"{B}/6")}, [LISTED[2], LISTED[4], f"{B}/6"], {"path": 3}, twice=(SHARED,)),
     Row(OURS + "a listing without proof hands nothing down to a document that is known", A,
-        {ROBOTS: robots(f"{A}/i.xml", f"{B}/m/s.xml"), f"{A}/i.xml": urls(f"{A}/1"),
-         f"{B}/m/s.xml": urls(f"{A}/2", f"{B}/3"), f"{A}/x.xml": index(f"{B}/m/s.xml")}, [f"{A}/1", f"{A}/2"],
+        {ROBOTS: robots(f"{A}/i.xml", f"{B}/m/s.xml"), f"{A}/i.xml": urlset(f"{A}/1"),
+         f"{B}/m/s.xml": urlset(f"{A}/2", f"{B}/3"), f"{A}/x.xml": index(f"{B}/m/s.xml")}, [f"{A}/1", f"{A}/2"],
         {"path": 1}),
     Row(CROSS + "a robots.txt that is met later proves what an index has listed before", A,
         {ROBOTS: robots(f"{A}/i.xml", f"{A}/j.xml"), f"{A}/i.xml": index(f"{B}/s.xml"),
-         f"{B}/s.xml": urls(f"{A}/1", f"{B}/2"), f"{A}/j.xml": index(f"{A}/k.xml"), f"{A}/k.xml": index(f"{C}/s.xml"),
-         f"{C}/robots.txt": robots(f"{C}/s.xml", f"{B}/s.xml"), f"{C}/s.xml": urls(f"{C}/3")},
+         f"{B}/s.xml": urlset(f"{A}/1", f"{B}/2"), f"{A}/j.xml": index(f"{A}/k.xml"), f"{A}/k.xml": index(f"{C}/s.xml"),
+         f"{C}/robots.txt": robots(f"{C}/s.xml", f"{B}/s.xml"), f"{C}/s.xml": urlset(f"{C}/3")},
         [f"{A}/1", f"{B}/2", f"{C}/3"]),
     Row(LOCATION + "an index that gains the other scheme has its children there read", A,
         {ROBOTS: robots(f"{HOST}/n/top.xml"), f"{HOST}/n/top.xml": index(NARROW, PROVEN), **PROVES,
          NARROW: index("http://host.example/n/s.xml"), PROVEN: index(NARROW),
-         "http://host.example/n/s.xml": urls(*LISTED)}, [*LISTED[:4]], {"host": 1}),
+         "http://host.example/n/s.xml": urlset(*LISTED)}, [*LISTED[:4]], {"host": 1}),
     Row(CROSS + "what one index lists without proof, another on its host may list", A,
         {ROBOTS: robots(f"{A}/i.xml", f"{B}/n/index.xml"), f"{A}/i.xml": index(f"{B}/n/s.xml"),
-         f"{B}/n/index.xml": index(f"{B}/n/s.xml"), f"{B}/n/s.xml": urls(f"{A}/1", f"{B}/n/2", f"{B}/3")},
+         f"{B}/n/index.xml": index(f"{B}/n/s.xml"), f"{B}/n/s.xml": urlset(f"{A}/1", f"{B}/n/2", f"{B}/3")},
         [f"{A}/1", f"{B}/n/2"], {"path": 1}),
     # the four scopes, on one site
     *(
         Row(OURS + f"--scope {scope} on a sitemap in a folder of another's host", A,
             {ROBOTS: robots(f"{HOST}/x/s.xml"),
-             SHARED: urls(f"{HOST}/x/1", f"{HOST}/2", "http://host.example/x/3", f"{HOST}:81/4",
+             SHARED: urlset(f"{HOST}/x/1", f"{HOST}/2", "http://host.example/x/3", f"{HOST}:81/4",
              "https://b.host.example/5",
                           f"{A}/6", f"{B}/7")},
             [f"{HOST}/x/1", f"{A}/6", *more], dropped, scope=scope)
@@ -384,48 +341,45 @@ WALKS = [
         ]
     ),
     Row(OURS + "--scope any follows an index anywhere, and needs no verification", INDEX,
-        {INDEX: index(f"{B}/s.xml"), f"{B}/s.xml": urls(f"{C}/1")}, [f"{C}/1"], scope="any"),
+        {INDEX: index(f"{B}/s.xml"), f"{B}/s.xml": urlset(f"{C}/1")}, [f"{C}/1"], scope="any"),
     Row(OURS + "--scope domain follows it within the domain", INDEX,
-        {INDEX: index(f"{WWW}/s.xml", f"{B}/s.xml"), f"{WWW}/s.xml": urls(f"{A}/1", f"{WWW}/2", f"{B}/3")},
+        {INDEX: index(f"{WWW}/s.xml", f"{B}/s.xml"), f"{WWW}/s.xml": urlset(f"{A}/1", f"{WWW}/2", f"{B}/3")},
         [f"{A}/1", f"{WWW}/2"], {"host": 2}, unproven=1, unread=(f"{B}/s.xml",), scope="domain"),
     # other formats
     Row("sitemaps.org, Other Sitemap formats: a text file keeps to the same rules", A,
         {ROBOTS: robots(f"{HOST}/x/s.txt"), f"{HOST}/x/s.txt": "\n".join(LISTED)}, [LISTED[2]],
         {"path": 3, "host": 1}),
     Row("sitemaps.org, Other Sitemap formats: a feed keeps to the same rules", A,
-        {ROBOTS: robots(f"{HOST}/x/f.rss"), f"{HOST}/x/f.rss": "<rss version='2.0'><channel>"
-         + "".join(f"<item><link>{loc}</link></item>" for loc in LISTED) + "</channel></rss>"}, [LISTED[2]],
+        {ROBOTS: robots(f"{HOST}/x/f.rss"), f"{HOST}/x/f.rss": feed(*LISTED)}, [LISTED[2]],
         {"path": 3, "host": 1}),
     Row(INDEXES + "pages that stand in an index keep to the rules of pages", f"{HOST}/x/index.xml",
-        {f"{HOST}/x/index.xml": index(f"{HOST}/x/s.xml").replace("</sitemapindex>", f"<url><loc>{HOST}/1</loc></url>"
-         f"<url><loc>{A}/2</loc></url></sitemapindex>"), SHARED: urls(f"{HOST}/3")}, [f"{HOST}/1", f"{HOST}/3"],
+        {f"{HOST}/x/index.xml": index(f"{HOST}/x/s.xml", f"<url><loc>{HOST}/1</loc></url>",
+         f"<url><loc>{A}/2</loc></url>"), SHARED: urlset(f"{HOST}/3")}, [f"{HOST}/1", f"{HOST}/3"],
         {"host": 1}),
 ]  # fmt: skip
 
 
-def read(row: Row) -> tuple[Site, list[sr.UrlRecord], sr.Stream[sr.UrlRecord]]:
-    site = Site(row.answers)
-    with sr.urls(row.target, fetcher=site, scope=row.scope, per_host=1, concurrency=1) as stream:
-        return site, list(stream), stream
-
-
 @pytest.mark.parametrize("row", WALKS, ids=lambda row: row.rule)
 def test_walks(row: Row) -> None:
-    site, records, stream = read(row)
-    assert sorted(record.loc for record in records) == row.locs, row.rule
+    site = Site(row.answers)
+    reading = read(site, row.target, scope=row.scope, per_host=1, concurrency=1)
+    stream = reading.stream
+    assert sorted(reading.locs) == row.locs, row.rule
     assert stream.summary.dropped == row.dropped, row.rule
     assert sum((Counter(outcome.dropped) for outcome in stream.outcomes), Counter()) == row.dropped, row.rule
     assert sum(outcome.problems.get("U04", 0) for outcome in stream.outcomes if outcome.format == "sitemapindex") == (
         row.unproven + (row.dropped.get("host", 0) if "pages that stand in an index" in row.rule else 0)
     ), row.rule
-    documents = {url: count for url, count in site.requested.items() if not url.endswith("/robots.txt")}
+    documents = {url: count for url, count in Counter(site.requests).items() if not url.endswith("/robots.txt")}
     assert {url for url, count in documents.items() if count > 1} == set(row.twice), row.rule
     assert not documents.keys() & set(row.unread), row.rule
-    check_counts(site, records, stream)
+    assert max(Counter(site.requests).values()) <= 2
+    check_counts(reading)
 
 
-def check_counts(site: Site, records: list[sr.UrlRecord], stream: sr.Stream[sr.UrlRecord]) -> None:
+def check_counts(reading: Reading) -> None:
     """One outcome a document with consistent counts, also if it was read twice."""
+    records, stream = reading.of(sr.UrlRecord), reading.stream
     assert stream.complete
     assert len({outcome.url for outcome in stream.outcomes}) == len(stream.outcomes)
     assert len({(record.sitemap, record.line) for record in records}) == len(records)
@@ -436,7 +390,6 @@ def check_counts(site: Site, records: list[sr.UrlRecord], stream: sr.Stream[sr.U
             assert outcome.kept == given[outcome.url]
             problems = outcome.problems.get("U04", 0) + outcome.problems.get("U05", 0)
             assert problems == sum(outcome.dropped.values())
-    assert all(site.requested[url] <= 2 for url in site.requested)
     assert stream.progress.documents_done == stream.progress.documents_known
 
 
@@ -472,9 +425,8 @@ def test_parse_by_the_command_line(
         kept = sorted({*kept, *range(4)} if "path" in dropped else {*kept})
         dropped = {reason: count for reason, count in dropped.items() if reason != "path"}
     scope = ["--scope", "protocol"] if options else []
-    result = CliRunner().invoke(
-        main, ["parse", "-", *scope, *options, "--report", "-"], input=body(*LISTED, kind=kind), catch_exceptions=False
-    )
+    document = (urlset if kind == "url" else index)(*LISTED)
+    result = run("parse", "-", *scope, *options, "--report", "-", stdin=document)
     assert result.exit_code == 0, rule
     lines: list[dict[str, Any]] = [json.loads(line) for line in result.stdout.splitlines()]
     assert [line["loc"] for line in lines if "loc" in line] == [LISTED[each] for each in kept], rule
@@ -484,23 +436,15 @@ def test_parse_by_the_command_line(
 
 # --- a proof that comes late ---
 
-LATE = {
-    "https/shop.example/robots.txt": "Sitemap: https://shop.example/sitemap.xml\n",
-    "https/shop.example/sitemap.xml": "<urlset><url><loc>https://www.shop.example/a</loc></url>"
-    "<url><loc>https://www.shop.example/b</loc></url><url><loc>https://shop.example/c</loc></url></urlset>",
-    "https/www.shop.example/robots.txt": "Sitemap: https://shop.example/sitemap.xml\n",
-}
-
 
 @pytest.fixture
 def late(tmp_path: Path) -> Path:
     """A recording in which the robots.txt of another host, read after the sitemap, verifies it."""
-    folder = tmp_path / "late"
-    for name, body in LATE.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(body)
-    (folder / "site.toml").write_text('seeds = ["https://shop.example/"]\n')
-    return folder
+    shop, www = "https://shop.example", "https://www.shop.example"
+    names = robots(f"{shop}/sitemap.xml")
+    listed = urlset(f"{www}/a", f"{www}/b", f"{shop}/c")
+    pages = {"/robots.txt": names, "/sitemap.xml": listed, f"{www}/robots.txt": names}
+    return Site(pages, shop).write(tmp_path / "late")
 
 
 def test_urls_that_a_late_robots_txt_verifies_are_no_problem_anywhere(late: Path, tmp_path: Path) -> None:
@@ -515,6 +459,6 @@ def test_urls_that_a_late_robots_txt_verifies_are_no_problem_anywhere(late: Path
     assert not {"U04", "U05"} & set(sr.snapshot(late, show_progress=False).problems["code"])
     for command in ("dump", "stats", "tree"):
         arguments = ["--report", "-"] if command == "dump" else []
-        result = CliRunner().invoke(main, [command, str(late), *arguments])
+        result = run(command, late, *arguments)
         assert result.exit_code == 0
         assert "U04" not in result.stdout + result.stderr

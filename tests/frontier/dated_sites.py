@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import attrs
+from kit import index, urlset
 
 if TYPE_CHECKING:
     import random
@@ -34,24 +35,21 @@ class Sitemap:
         return min((age for age in self.ages if age is not None), default=DAYS)
 
     @property
-    def body(self) -> str:
-        entries = "".join(
-            f"<url><loc>{self.url.removesuffix('.xml')}/{number}</loc>{lastmod(age)}</url>"
-            for number, age in enumerate(self.ages)
-        )
-        return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
+    def body(self) -> bytes:
+        stem = self.url.removesuffix(".xml")
+        return urlset(*(dated(f"{stem}/{number}", age) for number, age in enumerate(self.ages)))
 
 
-def lastmod(age: float | None, digits: int = 19) -> str:
+def dated(url: str, age: float | None, digits: int = 19) -> str | tuple[str, str]:
+    """An entry with the lastmod of this age."""
     if age is None:
-        return ""
+        return url
     text = (TODAY - timedelta(days=age)).isoformat()[:digits]
-    return f"<lastmod>{text}{'Z' if digits == 19 else ''}</lastmod>"
+    return url, f"{text}{'Z' if digits == 19 else ''}"
 
 
-def index_of(children: list[tuple[str, float | None]], digits: int) -> str:
-    entries = "".join(f"<sitemap><loc>{url}</loc>{lastmod(age, digits)}</sitemap>" for url, age in children)
-    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</sitemapindex>'
+def index_of(children: list[tuple[str, float | None]], digits: int) -> bytes:
+    return index(*(dated(url, age, digits) for url, age in children))
 
 
 # --- kinds of generators: the true ages of children in, the stated ages out ---
@@ -103,7 +101,7 @@ STALE = (frozen, frozen_at_once, created)
 @attrs.define
 class World:
     sitemaps: list[Sitemap]
-    indexes: dict[str, str]
+    indexes: dict[str, bytes]
 
     @property
     def pages(self) -> Pages:
@@ -140,6 +138,6 @@ def _stated(
     says: Callable[[random.Random, list[float]], list[float]],
     sitemaps: list[Sitemap],
     digits: int,
-) -> str:
+) -> bytes:
     ages = says(chance, [sitemap.age for sitemap in sitemaps])
     return index_of([*zip([sitemap.url for sitemap in sitemaps], ages, strict=True)], digits)

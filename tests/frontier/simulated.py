@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import attrs
+from kit import index, urlset  # noqa: F401 - for the tests of the frontier
 
 from sitemap_reader.frontier.document_request import DocumentRequest, Failed, Finished, Head
 from sitemap_reader.frontier.frontier import Frontier, Plan
@@ -31,7 +32,7 @@ INDEX = f"{SITE}/index.xml"
 REFUSED = Failed("F04", "connection refused")
 
 # The response of a URL: a body (200), a status, a status with headers, or a failure. Of several, the last one stays.
-Reply = str | int | tuple[int, dict[str, str]] | Failed
+Reply = str | bytes | int | tuple[int, dict[str, str]] | Failed
 Pages = dict[str, Reply | list[Reply]]
 
 
@@ -116,8 +117,8 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
     if isinstance(reply, Failed):
         frontier.receive(request, reply, now, TODAY)
         return
-    body = reply if isinstance(reply, str) else ""
-    status, headers = reply if isinstance(reply, tuple) else (200 if isinstance(reply, str) else reply, {})
+    body = reply.encode() if isinstance(reply, str) else reply if isinstance(reply, bytes) else b""
+    status, headers = reply if isinstance(reply, tuple) else (reply if isinstance(reply, int) else 200, {})
     if not frontier.receive(request, Head(status, headers, seconds), now, TODAY):
         return
     parser = SitemapParser(
@@ -130,7 +131,7 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
         _reports_robots_page=False,
     )
     dates, regained = LastmodEvidence(), Counter[str]()
-    for item in [*parser.feed(body.encode()), *parser.close()]:
+    for item in [*parser.feed(body), *parser.close()]:
         if isinstance(item, UrlRecord):
             lastmod, precision = lastmod_columns(item.lastmod, item.lastmod_precision)
             dates.add([lastmod], [precision])
@@ -153,17 +154,6 @@ def answer(seen: Walk, request: DocumentRequest, reply: Reply, now: float, *, se
 def names(*sitemaps: str, rules: str = "") -> str:
     """A robots.txt."""
     return f"User-agent: *\n{rules}\n" + "".join(f"Sitemap: {sitemap}\n" for sitemap in sitemaps)
-
-
-def index(*children: str, lastmod: str | None = None) -> str:
-    date = f"<lastmod>{lastmod}</lastmod>" if lastmod else ""
-    entries = "".join(f"<sitemap><loc>{child}</loc>{date}</sitemap>" for child in children)
-    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</sitemapindex>'
-
-
-def urlset(*locs: str) -> str:
-    entries = "".join(f"<url><loc>{loc}</loc></url>" for loc in locs)
-    return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
 
 
 def problems(seen: Walk, code: str) -> list[Problem]:

@@ -26,22 +26,18 @@ def since(moment: datetime = SINCE, undated: Undated = "drop") -> Selection:
     return Selection(Window(since=moment, undated=undated))
 
 
-def dated(*lastmods: str | None) -> str:
+def dated(*lastmods: str | None) -> bytes:
     """A sitemap of URLs with these lastmods."""
-    entries = "".join(
-        f"<url><loc>{SITE}/{number}</loc>{f'<lastmod>{lastmod}</lastmod>' if lastmod else ''}</url>"
-        for number, lastmod in enumerate(lastmods)
-    )
-    return f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</urlset>'
+    locs = ((f"{SITE}/{number}", lastmod) for number, lastmod in enumerate(lastmods))
+    return urlset(*((loc, lastmod) if lastmod else loc for loc, lastmod in locs))
 
 
-def listing(stated: dict[str, str]) -> str:
+def listing(stated: dict[str, str]) -> bytes:
     """An index with these lastmods of its children, one a line from line 2 on."""
-    entries = "".join(f"\n<sitemap><loc>{url}</loc><lastmod>{date}</lastmod></sitemap>" for url, date in stated.items())
-    return f'<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{entries}</sitemapindex>'
+    return index(*stated.items())
 
 
-def old_site(lastmod: str = "2025-06-01", **others: str) -> Pages:
+def old_site(lastmod: str = "2025-06-01", **others: bytes) -> Pages:
     """A site of eight old children with old lastmods in the index. `others` are bodies by number: c3=..."""
     bodies = {f"{SITE}/{name[1:]}.xml": body for name, body in others.items()}
     return {INDEX: listing(dict.fromkeys(CHILDREN, lastmod)), **dict.fromkeys(CHILDREN, dated(lastmod)), **bodies}
@@ -215,7 +211,7 @@ def test_an_inner_index_confirms_nothing_by_itself() -> None:
 def test_a_document_that_broke_off_confirms_nothing() -> None:
     """Its newest entry may be after the truncation."""
     whole = dated("2025-06-01", "2025-06-01")
-    cut = whole[: whole.rindex("<lastmod>")]
+    cut = whole[: whole.rindex(b"<lastmod>")]
     children = CHILDREN[:4]
     pages: Pages = {INDEX: listing(dict.fromkeys(children, "2025-06-01")), **dict.fromkeys(children, cut)}
     seen = walk(INDEX, pages, selection=since())

@@ -8,6 +8,8 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import attrs
+import kit
+from kit import index
 
 from sitemap_reader.fetch.client import Response
 from sitemap_reader.frontier.frontier import Frontier, Plan
@@ -24,17 +26,10 @@ if TYPE_CHECKING:
 SITE = "https://shop.example"
 ROBOTS = f"{SITE}/robots.txt"
 MAP = f"{SITE}/sitemap.xml"
-NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 
-def urlset(*locs: str, lastmod: str = "2026-01-01") -> bytes:
-    entries = "".join(f"<url><loc>{loc}</loc><lastmod>{lastmod}</lastmod></url>\n" for loc in locs)
-    return f"<urlset {NAMESPACE}>\n{entries}</urlset>".encode()
-
-
-def index(*children: str) -> bytes:
-    entries = "".join(f"<sitemap><loc>{child}</loc></sitemap>\n" for child in children)
-    return f"<sitemapindex {NAMESPACE}>\n{entries}</sitemapindex>".encode()
+def urlset(*locs: str, **fields: str) -> bytes:
+    return kit.urlset(*locs, **{"lastmod": "2026-01-01", **fields})
 
 
 def many(count: int) -> bytes:
@@ -106,7 +101,7 @@ def page(*pieces: bytes, **more: Any) -> list[Page]:
 
 
 def robots(*sitemaps: str) -> list[Page]:
-    return page(("User-agent: *\n" + "".join(f"Sitemap: {each}\n" for each in sitemaps)).encode())
+    return page(kit.robots(*sitemaps))
 
 
 def start(

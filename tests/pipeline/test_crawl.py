@@ -14,7 +14,6 @@ import pytest
 from scripted_fetcher import (
     HOST,
     MAP,
-    NAMESPACE,
     PROVEN,
     ROBOTS,
     SHARED,
@@ -252,7 +251,7 @@ def test_well_known_path_without_a_sitemap_is_not_reported() -> None:
 
 
 def test_well_known_path_with_a_sitemap_is_reported() -> None:
-    body = many(2).replace(NAMESPACE.encode(), b"")
+    body = urlset(f"{SITE}/1", f"{SITE}/2", ns="")
     items, _ = read(SITE, {MAP: page(*(body[n : n + 1] for n in range(len(body))))})
     assert [problem.code for problem in of(Problem, items)] == ["S02"]
     assert len(of(UrlRecord, items)) == 2
@@ -415,7 +414,7 @@ def test_failed_retry_keeps_what_was_read(second: Page) -> None:
 )
 def test_retry_before_the_first_entry_starts_anew(broken: Page) -> None:
     """Problems of a document that is tried twice are reported once, by the last try."""
-    body = many(3).replace(NAMESPACE.encode(), b"")
+    body = urlset(*(f"{SITE}/page/{number}" for number in range(3)), ns="")
     pages = {MAP: [broken, Page([body])]}
 
     async def main() -> tuple[list[Any], Played]:
@@ -444,7 +443,7 @@ def test_last_try_returns_what_it_read() -> None:
 @pytest.mark.slow
 def test_many_problems_before_the_first_entry_are_reported_once() -> None:
     """Above a number they are no longer deferred, and a retry does not report them again."""
-    bad = f"<urlset {NAMESPACE}>".encode() + b"<url><loc>mailto:a</loc></url>\n" * 5000
+    bad = urlset(*["mailto:a"] * 5000).removesuffix(b"</urlset>\n")
     items, fetcher = read(MAP, {MAP: page(bad, error=FetchError("reset"))})
     assert fetcher.requested.count(MAP) == Limits().tries
     assert len([problem for problem in of(Problem, items) if problem.code == "U02"]) == 5000

@@ -19,7 +19,6 @@ from corpus_cases import cases, fallback
 from scripted_fetcher import (
     HOST,
     MAP,
-    NAMESPACE,
     ROBOTS,
     SITE,
     Page,
@@ -341,7 +340,7 @@ def numbered(name: str, count: int) -> bytes:
 
 
 OLD = urlset(*(f"{SITE}/old/{number}" for number in range(50)), lastmod="2020-01-01")
-EXTRA = f'<urlset {NAMESPACE} xmlns:s="urn:s"><url><loc>{SITE}/x</loc><s:stock unit="a">3</s:stock></url></urlset>'
+EXTRA = urlset(f'<url><loc>{SITE}/x</loc><s:stock xmlns:s="urn:s" unit="a">3</s:stock></url>')
 DATES = urlset(f"{HOST}/x/new", f"{HOST}/new").replace(b"</urlset>", b"") + OLD.partition(b">\n")[2]
 BROKEN = b"<urlset>" + b"<url><loc>mailto:a</loc></url>\n" * 500
 WALKS = {
@@ -398,7 +397,7 @@ WALKS = {
     "exclude": Walk(
         lambda: three(many(2000), OLD), options={"selection": Selection(exclude=make_patterns("exclude", "page"))}
     ),
-    "extras": Walk(lambda: three(EXTRA.encode()), options={"extras": True}),
+    "extras": Walk(lambda: three(EXTRA), options={"extras": True}),
     "a large index": Walk(
         lambda: {MAP: page(*split(index(*(f"{SITE}/{n}.xml" for n in range(5000))))), f"{SITE}/9.xml": page(many(3))},
         MAP,
