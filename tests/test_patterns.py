@@ -141,12 +141,9 @@ def values(given: Any) -> Iterator[re.Pattern[Any]]:
             yield from values(dict(vars(each)))
 
 
-# The texts of `testing` are those that it made.
-MODULES = [
-    path
-    for path in sorted(PACKAGE.rglob("*.py"))
-    if path.parent.name != "testing" and re.search(r"\bre\.|regex=", path.read_text("utf-8"))
-]
+MODULES = [path for path in sorted(PACKAGE.rglob("*.py")) if re.search(r"\bre\.|regex=", path.read_text("utf-8"))]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_time_grows_no_faster_than_the_text(path: Path) -> None:

@@ -21,13 +21,11 @@ from defusedxml import ElementTree
 from generated import Extension, Site, make_site
 from servers import free_port
 
-from sitemap_reader.model.errors import UsageError
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from xml.etree.ElementTree import Element
 
-    from servers import NginxServer, SiteServer
+    from servers import NginxServer
 
 ROOT = Path(__file__).parent.parent
 SITES = ROOT / "corpus" / "sites"
@@ -151,38 +149,6 @@ def rich(tmp_path_factory: pytest.TempPathFactory) -> Site:
     return make_site(tmp_path_factory.mktemp("rich"), urls=2500, per_document=300, extensions=EVERYTHING)
 
 
-@pytest.mark.slow
-def test_same_arguments_give_the_same_bytes(tmp_path: Path, rich: Site) -> None:
-    again = make_site(tmp_path / "again", urls=2500, per_document=300, extensions=EVERYTHING)
-    assert files(again.folder) == files(rich.folder)
-
-
-def test_another_seed_gives_another_site(tmp_path: Path) -> None:
-    one, two = (make_site(tmp_path / str(seed), urls=50, seed=seed) for seed in (1, 2))
-    assert one.truth.read_bytes() != two.truth.read_bytes()
-
-
-def test_order_of_extensions_does_not_matter(tmp_path: Path, rich: Site) -> None:
-    turned = make_site(tmp_path, urls=2500, per_document=300, extensions=EVERYTHING[::-1])
-    assert files(turned.folder) == files(rich.folder)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("urls", "per_document"), [(1, 500), (2, 1), (7, 3), (100, 100), (999, 7), (1000, 500), (3001, 50_000)]
-)
-@pytest.mark.parametrize("extensions", [(), EVERYTHING])
-def test_site_has_the_requested_number_of_urls(
-    tmp_path: Path, urls: int, per_document: int, extensions: tuple[Any, ...]
-) -> None:
-    site = make_site(tmp_path, urls=urls, per_document=per_document, extensions=extensions)
-    truth = records(site.truth)
-    documents = dict(listed(tmp_path, "https://shop.example/sitemap_index.xml"))
-    assert site.urls == urls == len(truth) == len({record["loc"] for record in truth})
-    assert site.documents == len(documents)
-    assert max(body.count(b"<url>") for body in documents.values()) <= per_document
-
-
 def test_truth_agrees_with_the_documents_in_order_and_line(rich: Site) -> None:
     truth = records(rich.truth)
     documents = list(listed(rich.folder, "https://shop.example/sitemap_index.xml"))
@@ -191,17 +157,6 @@ def test_truth_agrees_with_the_documents_in_order_and_line(rich: Site) -> None:
     assert [url for url, _ in documents] == list(dict.fromkeys(record["sitemap"] for record in truth))
     for key in ("images", "videos", "news", "alternates"):
         assert any(key in record for record in truth), f"nothing was compared: {key}"
-
-
-def test_truth_has_the_documented_keys_in_order(rich: Site) -> None:
-    always = ["loc", "lastmod", "lastmod_precision", "changefreq", "priority", "sitemap", "line"]
-    for record in records(rich.truth):
-        assert list(record)[:7] == always
-        assert [key for key in ("images", "videos", "news", "alternates") if key in record] == list(record)[
-            7:
-        ]
-    images = [image for record in records(rich.truth) for image in record.get("images", [])]
-    assert {tuple(image) for image in images} == {("loc", "title", "caption", "geo_location", "license")}
 
 
 def test_every_hreflang_link_has_its_return_link(rich: Site) -> None:
@@ -231,21 +186,6 @@ def test_index_never_claims_an_older_date_than_its_child(rich: Site) -> None:
         assert str(text(child, f"{CORE}lastmod"))[:-1] == max(dates)
 
 
-@pytest.mark.parametrize(
-    ("dates", "precisions"),
-    [
-        ("day", {"day"}),
-        ("second", {"second"}),
-        ("none", {None}),
-        ("mixed", {None, "year", "month", "day", "minute", "second", "subsecond"}),
-    ],
-)
-def test_dates_have_the_requested_form(tmp_path: Path, dates: Any, precisions: set[str | None]) -> None:
-    truth = records(make_site(tmp_path, urls=1000, dates=dates).truth)
-    assert {record["lastmod_precision"] for record in truth} == precisions
-    assert all("2023" <= r["lastmod"] < "2026-11-01" for r in truth if r["lastmod"])
-
-
 def test_www_layout_is_a_document_root(tmp_path: Path) -> None:
     base = "http://127.0.0.1:8080"
     site = make_site(tmp_path, base=f"{base}/", urls=60, layout="www", gzip=False, truth=False)
@@ -264,30 +204,6 @@ def test_replay_layout_names_scheme_host_and_port(tmp_path: Path) -> None:
         "seeds": ["http://shop.example:8080/"],
         "recorded": datetime(2026, 11, 1, tzinfo=UTC),
     }
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        ({"urls": 0}, "urls"),
-        ({"per_document": 0}, "per_document"),
-        ({"per_document": 50_001}, "per_document"),
-        ({"extensions": ("pagemap",)}, "extensions"),
-        ({"dates": "hour"}, "dates"),
-        ({"layout": "ftp"}, "layouts"),
-        ({"base": "shop.example"}, "base"),
-        ({"base": "ftp://shop.example"}, "base"),
-        ({"base": "https://shop.example/de"}, "base"),
-        ({"base": "https://Shop.example"}, "base"),
-        ({"base": "https://shop.example:443"}, "base"),
-    ],
-)
-def test_impossible_argument_is_named_and_nothing_written(
-    tmp_path: Path, arguments: dict[str, Any], named: str
-) -> None:
-    with pytest.raises(UsageError, match=f"^{named}"):
-        make_site(tmp_path / "site", **arguments)
-    assert not (tmp_path / "site").exists()
 
 
 # --- corpus/sites -----------------------------------------------------------------------------------------
@@ -388,14 +304,6 @@ def test_cross_submission_truth_omits_urls_that_beta_did_not_submit() -> None:
     assert len(truth) == 60
 
 
-@pytest.mark.parametrize("name", ["shop", "broken", "cross-submission"])
-def test_every_seed_has_a_robots_txt(name: str) -> None:
-    seeds = tomllib.loads((SITES / name / "site.toml").read_text())["seeds"]
-    assert seeds
-    for seed in seeds:
-        assert "Sitemap: https://" in file_of(SITES / name, f"{seed}robots.txt").read_text()
-
-
 # --- the servers ------------------------------------------------------------------------------------------
 
 
@@ -416,16 +324,3 @@ def test_nginx_serves_a_made_site_and_records_requests(
     assert headers["Content-Encoding"] is None
     assert server.requests() == ["/sitemaps/products-1.xml.gz", "/robots.txt?a=1"]
     assert [answer.status for answer in server.answers()] == [200, 200]
-
-
-def test_site_server_answers_from_its_pages_and_records_requests(
-    site_server: Callable[..., SiteServer],
-) -> None:
-    server = site_server({"/a.xml?x=1": (200, {"Content-Type": "text/xml"}, b"<a/>")})
-    with urlopen(f"{server.url}/a.xml?x=1") as answer:  # noqa: S310 - http on loopback
-        assert (answer.read(), answer.headers["Content-Type"]) == (b"<a/>", "text/xml")
-    server.pages["/b"] = (204, {}, b"")
-    with urlopen(f"{server.url}/b") as answer:  # noqa: S310 - http on loopback
-        assert answer.status == 204
-    assert server.requests() == ["/a.xml?x=1", "/b"]
-    assert server.received[0].headers["host"] == server.url.removeprefix("http://")

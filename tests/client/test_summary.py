@@ -38,13 +38,6 @@ def test_whole_batch_is_counted_if_the_callback_raises(name: str) -> None:
     assert (len(ledger.problems), ledger.complete) == (1, False)
 
 
-def test_items_are_reported_in_order_and_urls_returned() -> None:
-    received: list[Item] = []
-    first, second, some = report("D01", "one"), outcome("a.xml"), urls("1")
-    assert SummaryBuilder(on_item=received.append).record([first, some, second]) == [some]
-    assert received == [first, second]
-
-
 @pytest.mark.parametrize(
     ("outcomes", "sitemaps"),
     [

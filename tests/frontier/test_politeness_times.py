@@ -60,27 +60,6 @@ def test_retry_after_takes_any_text(value: str) -> None:
     assert seconds is None or 0 <= seconds <= 86_400
 
 
-def test_a_host_takes_so_many_requests_at_once() -> None:
-    pace = HostPace(per_host=2)
-    assert pace.ready(-1e9)
-    pace.started(0.0)
-    assert pace.ready(0.0)
-    pace.started(0.0)
-    assert not pace.ready(100.0)
-    pace.finished()
-    assert pace.ready(101.0)
-
-
-def test_crawl_delay_makes_it_one_and_spaces_the_starts() -> None:
-    pace = HostPace(per_host=4, delay_seconds=2.0)
-    pace.started(10.0)
-    assert not pace.ready(50.0)
-    pace.finished()
-    assert not pace.ready(11.9)
-    assert pace.next_at == 12.0
-    assert pace.ready(12.0)
-
-
 def test_crawl_delay_that_becomes_known_counts_from_the_last_start() -> None:
     pace = HostPace(per_host=4)
     pace.started(10.0)

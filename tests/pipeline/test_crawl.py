@@ -226,20 +226,6 @@ def test_body_longer_than_its_content_length_is_not_buffered() -> None:
     assert 0 < asyncio.run(main()) < 50
 
 
-def test_urls_outside_the_date_range_are_dropped_and_counted() -> None:
-    body = urlset(f"{SITE}/new") + b""
-    old = urlset(f"{SITE}/old", f"{SITE}/older", lastmod="2020-01-01")
-    other = f"{SITE}/old.xml"
-    items, _ = read(
-        SITE,
-        {ROBOTS: robots(MAP, other), MAP: page(body), other: page(old)},
-        selection=Selection(Window(since=datetime(2025, 1, 1, tzinfo=UTC))),
-    )
-    assert [record.loc for record in of(UrlRecord, items)] == [f"{SITE}/new"]
-    outcome = outcome_of(other, items)
-    assert (outcome.kept, outcome.dropped, outcome.complete) == (0, {"date": 2}, True)
-
-
 def test_well_known_path_without_a_sitemap_is_not_reported() -> None:
     html, right = f"{SITE}/sitemap_index.xml", f"{SITE}/sitemap-index.xml"
     pages = {MAP: page(b"<html>"), html: page(b"<urls><url/></urls>"), right: page(many(2))}
@@ -295,15 +281,6 @@ def test_slow_consumer_slows_the_network() -> None:
         return fetcher.pages[MAP][0].taken
 
     assert asyncio.run(main()) < 20
-
-
-def test_documents_are_parsed_in_turn_beside_a_large_one() -> None:
-    large, small = f"{SITE}/large.xml", f"{SITE}/small.xml"
-    pages = {ROBOTS: robots(large, small), large: page(many(20_000)), small: page(urlset(f"{SITE}/small"))}
-    items, _ = read(SITE, pages)
-    locs = [record.loc for record in of(UrlRecord, items)]
-    assert locs[-1] != f"{SITE}/small"  # how far the threads are apart is the machine's
-    assert [loc for loc in locs if loc != f"{SITE}/small"] == [f"{SITE}/page/{number}" for number in range(20_000)]
 
 
 def test_leaving_early_closes_every_request() -> None:
@@ -431,13 +408,6 @@ def test_retry_before_the_first_entry_starts_anew(broken: Page) -> None:
     assert outcome_of(MAP, items).problems == {"S02": 1}
     assert outcome_of(MAP, items).complete
     assert fetcher.requested.count(MAP) == 2
-
-
-def test_last_try_returns_what_it_read() -> None:
-    items, fetcher = read(MAP, {MAP: page(many(3)[:-60], error=FetchError("reset"))}, limits=Limits(tries=1))
-    assert fetcher.requested == [ROBOTS, MAP]
-    assert len(of(UrlRecord, items)) == 2
-    assert not outcome_of(MAP, items).complete
 
 
 @pytest.mark.slow
@@ -589,13 +559,6 @@ def test_fetcher_without_a_response_times_out() -> None:
     assert fetcher.requested == [ROBOTS, MAP]
     (problem,) = of(Problem, items)
     assert str(problem).startswith(f"F04 {MAP}: the head of the answer was not here after 0.03 s (connect_seconds + ")
-
-
-def test_refused_addresses_are_not_tried_again() -> None:
-    error = FetchError("10.0.0.1 is private", code="F13", transient=False)
-    items, fetcher = read(MAP, {MAP: page(error=error)})
-    assert fetcher.requested == [ROBOTS, MAP]
-    assert outcome_of(MAP, items).problems == {"F13": 1}
 
 
 AGENT = "another User-Agent (-A, user_agent=...)"

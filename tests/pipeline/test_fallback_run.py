@@ -9,20 +9,18 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
-import attrs
 import pytest
+from kit import Site, robots, urlset
 from servers import is_untouched
 
 import sitemap_reader as sr
-from sitemap_reader.fetch.client import Response
 from sitemap_reader.pipeline.feedparser_process import MAX_CHILDREN
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import AsyncIterator, Mapping
     from pathlib import Path
 
 pytestmark = pytest.mark.slow
@@ -36,8 +34,7 @@ QUADRATIC = {
     "author": f'<CHANNEL><ITEM HREF="{SITE}/slow"><AUTHOR>{"a" * 64_000}</AUTHOR></ITEM></CHANNEL>'.encode(),
 }
 LOCS = [f"{SITE}/{page}" for page in range(200)]
-URLSET = b"<urlset>" + b"".join(f"<url><loc>{loc}</loc></url>".encode() for loc in LOCS) + b"</urlset>"
-ROBOTS = f"Sitemap: {SITE}/slow.xml\nSitemap: {SITE}/fast.xml\n".encode()
+PAGES = {"/robots.txt": robots(f"{SITE}/slow.xml", f"{SITE}/fast.xml"), "/fast.xml": urlset(*LOCS)}
 
 Children = list[subprocess.Popen[bytes]]
 
@@ -61,22 +58,10 @@ async def started(children: Children, count: int = 1) -> None:
         await asyncio.sleep(0.01)
 
 
-@attrs.frozen
-class Answers:
-    """A Fetcher of a slow feed and a fast sitemap, which is only sent while feedparser reads the feed."""
-
-    slow: bytes
-    children: Children
-
-    @asynccontextmanager
-    async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-        pages = {"/robots.txt": ROBOTS, "/slow.xml": self.slow, "/fast.xml": URLSET}
-        yield Response(200, {}, self.chunks(pages[url.removeprefix(SITE)]), url)
-
-    async def chunks(self, body: bytes) -> AsyncIterator[bytes]:
-        if body is URLSET:
-            await started(self.children)
-        yield body
+def site(children: Children, kind: str = "author") -> Site:
+    """A slow feed and a fast sitemap, which is only sent while feedparser reads the feed."""
+    fast = 200, {}, (partial(started, children), PAGES["/fast.xml"])
+    return Site({**PAGES, "/slow.xml": QUADRATIC[kind], "/fast.xml": fast}, SITE)
 
 
 @pytest.mark.parametrize("kind", QUADRATIC)
@@ -84,7 +69,7 @@ def test_other_documents_are_read_while_feedparser_runs(kind: str, children: Chi
     outcomes: dict[str, sr.Outcome] = {}
     with sr.urls(
         SITE,
-        fetcher=Answers(QUADRATIC[kind], children),
+        fetcher=site(children, kind),
         limits=sr.Limits(fallback_seconds=2.0),
         on_outcome=lambda outcome: outcomes.update({outcome.url or "": outcome}),
     ) as urls:
@@ -105,29 +90,21 @@ def test_slow_feeds_do_not_hold_slots_of_their_host() -> None:
         waits.append(released.wait(HUNG_SECONDS))
         return sr.pipeline.FallbackResult()
 
-    @attrs.frozen
-    class Many:
-        @asynccontextmanager
-        async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-            feeds = b"".join(f"Sitemap: {SITE}/{number}.xml\n".encode() for number in range(4))
-            pages = {"/robots.txt": feeds + ROBOTS, "/fast.xml": URLSET}
-            yield Response(200, {}, self.chunks(pages.get(url.removeprefix(SITE), b"<CHANNEL/>")), url)
-
-        async def chunks(self, body: bytes) -> AsyncIterator[bytes]:
-            yield body
-
+    feeds = {f"/{number}.xml": b"<CHANNEL/>" for number in (*range(4), "slow")}
+    names = robots(*(SITE + path for path in [*feeds, "/fast.xml"]))
     seen = []
-    with sr.urls(SITE, fetcher=Many(), feed_fallback=slow, per_host=4) as urls:
+    many = Site({**PAGES, **feeds, "/robots.txt": names}, SITE)
+    with sr.urls(SITE, fetcher=many, feed_fallback=slow, per_host=4) as urls:
         for url in urls:
             seen.append(url.loc)
             released.set()
-    assert (seen, waits) == (LOCS, [True] * 5)  # four, and one for ROBOTS
+    assert (seen, waits) == (LOCS, [True] * 5)
 
 
 def test_leaving_the_block_kills_feedparser_and_joins_the_thread(children: Children) -> None:
     before = set(threading.enumerate())
     began = time.monotonic()
-    with sr.urls(SITE, fetcher=Answers(QUADRATIC["author"], children)) as urls:
+    with sr.urls(SITE, fetcher=site(children)) as urls:
         assert next(iter(urls)).loc == LOCS[0]
         assert children[0].poll() is None
     assert [child.returncode for child in children] == [-signal.SIGKILL]
@@ -140,7 +117,7 @@ def test_leaving_the_block_kills_feedparser_and_joins_the_thread(children: Child
 @pytest.mark.smoke
 def test_leaving_the_async_block_kills_feedparser(children: Children) -> None:
     async def read() -> None:
-        reader = sr.SitemapReader(fetcher=Answers(QUADRATIC["author"], children))
+        reader = sr.SitemapReader(fetcher=site(children))
         async with reader, reader.urls(SITE) as urls:
             async for url in urls:
                 assert (url.loc, children[0].poll()) == (LOCS[0], None)
@@ -152,7 +129,7 @@ def test_leaving_the_async_block_kills_feedparser(children: Children) -> None:
 
 def test_a_cancelled_task_kills_feedparser(children: Children) -> None:
     async def read() -> None:
-        async with sr.SitemapReader(fetcher=Answers(QUADRATIC["author"], children)) as reader:
+        async with sr.SitemapReader(fetcher=site(children)) as reader:
             async for _ in reader.urls(SITE):
                 pass
 
@@ -170,15 +147,11 @@ def test_a_cancelled_task_kills_feedparser(children: Children) -> None:
 def test_many_slow_feeds_do_not_block_name_resolution(children: Children) -> None:
     """Names are resolved on the loop's threads, which feedparser must not occupy."""
 
-    @attrs.frozen
-    class Many(Answers):
-        @asynccontextmanager
-        async def fetch(self, url: str, headers: Mapping[str, str]) -> AsyncIterator[Response]:
-            body = b"".join(f"Sitemap: {SITE}/{number}.xml\n".encode() for number in range(40))
-            yield Response(200, {}, self.chunks(body if url.endswith("robots.txt") else self.slow), url)
+    feeds = {f"/{number}.xml": QUADRATIC["author"] for number in range(40)}
+    many = Site({"/robots.txt": robots(*(SITE + path for path in feeds)), **feeds}, SITE)
 
     async def read() -> list[object]:
-        async with sr.SitemapReader(fetcher=Many(QUADRATIC["author"], children), concurrency=40, per_host=40) as reader:
+        async with sr.SitemapReader(fetcher=many, concurrency=40, per_host=40) as reader:
             task = asyncio.ensure_future(anext(aiter(reader.urls(SITE))))
             await started(children, MAX_CHILDREN)
             found = await asyncio.get_running_loop().getaddrinfo("127.0.0.1", 80)
@@ -198,12 +171,7 @@ def test_many_slow_feeds_do_not_block_name_resolution(children: Children) -> Non
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A replay of the site."""
-    pages = tmp_path / "replay" / "https" / "quad.example"
-    pages.mkdir(parents=True)
-    (tmp_path / "replay" / "site.toml").write_text(f'seeds = ["{SITE}/"]\n')
-    for name, body in {"robots.txt": ROBOTS, "slow.xml": QUADRATIC["author"], "fast.xml": URLSET}.items():
-        (pages / name).write_bytes(body)
-    return tmp_path / "replay"
+    return Site({**PAGES, "/slow.xml": QUADRATIC["author"]}, SITE).write(tmp_path / "replay")
 
 
 def group_is_empty(group: int) -> bool:

@@ -14,6 +14,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kit import index, robots, urlset
 
 import sitemap_reader as sr
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("SYNC_KILLS", "10"))
-NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 DOCUMENTS, PER_DOCUMENT = 6, 400
 # After a kill one document is reported again, perhaps not by the next run, if that is killed before.
 MOST_REPEATED = PER_DOCUMENT + 200
@@ -66,17 +66,12 @@ class Site:
     def publish(self) -> None:
         url = self.server.url
         bodies = {f"/{name}.xml": self._urlset(pages) for name, pages in self.pages.items()}
-        children = "".join(f"<sitemap><loc>{url}{path}</loc></sitemap>" for path in bodies)
-        index = f"<sitemapindex {NS}>{children}</sitemapindex>"
-        pages = {"/robots.txt": f"Sitemap: {url}/index.xml\n", "/index.xml": index, **bodies}
-        self.server.pages = {path: (200, {}, body.encode()) for path, body in pages.items()}
+        top = {"/robots.txt": robots(f"{url}/index.xml"), "/index.xml": index(*(url + path for path in bodies))}
+        self.server.pages = {path: (200, {}, body) for path, body in {**top, **bodies}.items()}
 
-    def _urlset(self, pages: dict[str, int]) -> str:
-        entries = "".join(
-            f"<url><loc>{self.server.url}/{page}</loc><priority>{version % 10 / 10}</priority></url>"
-            for page, version in pages.items()
-        )
-        return f"<urlset {NS}>{entries}</urlset>"
+    def _urlset(self, pages: dict[str, int]) -> bytes:
+        entry = "<url><loc>{}/{}</loc><priority>{}</priority></url>"
+        return urlset(*(entry.format(self.server.url, page, version % 10 / 10) for page, version in pages.items()))
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, closing
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+import kit
 import pytest
 from changing_sites import DAY, HOUR, NOTHING, Document, World, entries, loc
 
@@ -134,10 +135,7 @@ def test_moved_url_with_a_new_date_is_updated(state: Path) -> None:
 
 
 def test_a_url_twice_in_one_document_counts_once_with_its_newest_date(state: Path) -> None:
-    twice = b"""<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
-      <url><loc>https://shop.example/x</loc><lastmod>2026-01-01</lastmod></url>
-      <url><loc>https://shop.example/x</loc><lastmod>2026-01-03</lastmod></url>
-      <url><loc>https://shop.example/x</loc><lastmod>2026-01-02</lastmod></url></urlset>"""
+    twice = kit.urlset(*((loc("x"), f"2026-01-{day}") for day in ("01", "03", "02")))
     site = world(a=Document(body=twice))
     (change,) = site.run(state).changes
     assert str(change.record.lastmod).startswith("2026-01-03")
@@ -564,20 +562,15 @@ def test_a_urlset_that_becomes_an_index_has_not_lost_its_urls(state: Path) -> No
     site = world(a=many(5, "a"), b=many(20, "b"))
     site.run(state)
     site.documents["c.xml"] = many(4, "a")
-    ns = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
-    site.documents[
-        "a.xml"
-    ].body = f"<sitemapindex {ns}><sitemap><loc>{loc('c.xml')}</loc></sitemap></sitemapindex>".encode()
+    site.documents["a.xml"].body = kit.index(loc("c.xml"))
     assert site.run(state).reported == (set(), set(), {"a4"})
 
 
 def test_an_index_that_lists_nothing_beside_another_is_held_back(state: Path) -> None:
     """Its children were not left out by choice; those of the other index were."""
-    ns = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
     def index(*names: str) -> Document:
-        children = "".join(f"<sitemap><loc>{loc(name)}</loc></sitemap>" for name in names)
-        return Document(body=f"<sitemapindex {ns}>{children}</sitemapindex>".encode())
+        return Document(body=kit.index(*map(loc, names)))
 
     site = world(one=index("a.xml"), two=index("b.xml", "c.xml"))
     site.documents |= {f"{name}.xml": many(4, name) for name in "abc"}
