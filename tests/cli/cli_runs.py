@@ -1,28 +1,26 @@
-"""Runs commands for tests: in this process, or as a separate process."""
+"""Sites, processes and output files for tests of the command line."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner
+from kit import Site, run, urlset
 
-from sitemap_reader.cli.main import main
 from sitemap_reader.serialize.byte_streams import zstd_module
 from sitemap_reader.serialize.writers import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from click.testing import Result
-
+__all__ = ["run", "urlset"]
 SITES = Path(__file__).parents[2] / "corpus" / "sites"
 SHOP = str(SITES / "shop")
 BROKEN = str(SITES / "broken")
-NS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 PROGRAM = [sys.executable, "-m", "sitemap_reader"]
 # Output format of URLs -> the first bytes of a complete dump.
 BEGINNINGS = {
@@ -31,18 +29,24 @@ BEGINNINGS = {
 FORMAT_SUFFIXES = [(suffix, name) for name, format in FORMATS.items() for suffix in format.suffixes]
 
 
-def run(*arguments: str | Path, stdin: str | bytes | None = None) -> Result:
-    """Exit code, stdout and stderr of one command; an unexpected exception is raised."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
-
-
 def process(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
-    """The same in a separate process."""
+    """A command in a process of its own."""
     command = [*PROGRAM, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload, no-any-return]
+
+
+class HeldPages(dict[str, Any]):
+    """Pages of a server; those for which `is_held(path)` are returned when `free` is set."""
+
+    def __init__(self, pages: Mapping[str, Any], is_held: Callable[[str], bool]) -> None:
+        super().__init__(pages)
+        self.free = threading.Event()
+        self._is_held = is_held
+
+    def get(self, path: str, default: Any = None) -> Any:
+        if self._is_held(path):
+            self.free.wait(20)
+        return super().get(path, default)
 
 
 OLD = b"yesterday's\n"
@@ -74,27 +78,6 @@ def zstd() -> Any:
         pytest.skip("backports.zstd is not installed")
 
 
-def urlset(*locs: str, lastmod: Mapping[str, str] | None = None) -> str:
-    """A urlset of these locs."""
-    dates = lastmod or {}
-    entries = (
-        f"<url><loc>{loc}</loc>" + (f"<lastmod>{dates[loc]}</lastmod>" if loc in dates else "") + "</url>\n"
-        for loc in locs
-    )
-    return f"<urlset {NS}>\n{''.join(entries)}</urlset>\n"
-
-
-def index(*locs: str) -> str:
-    """A sitemapindex of these locs."""
-    return f"<sitemapindex {NS}>{''.join(f'<sitemap><loc>{loc}</loc></sitemap>' for loc in locs)}</sitemapindex>"
-
-
-def replay(folder: Path, pages: Mapping[str, str], host: str = "a.example") -> Path:
-    """A replay folder of one host; paths without their slash."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "site.toml").write_text(f'seeds = ["https://{host}/"]\n')
-    for path, body in pages.items():
-        file = folder / "https" / host / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(body)
-    return folder
+def replay(folder: Path, pages: Mapping[str, str | bytes]) -> Path:
+    """A recorded site of the default host."""
+    return Site(dict(pages)).write(folder)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import NS, PROGRAM, SHOP, run
+from cli_runs import PROGRAM, SHOP, HeldPages
+from kit import dump, robots, run, urlset, xml
 
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals", allow_module_level=True)
@@ -21,36 +21,19 @@ if TYPE_CHECKING:
 
     from servers import SiteServer
 
-HTML = {"Content-Type": "text/html"}
 PAGES = 12
-
-
-class WaitingPages(dict[str, Any]):
-    """Pages of a server; some of them are returned when `free` is set."""
-
-    def __init__(self, pages: dict[str, Any]) -> None:
-        super().__init__(pages)
-        self.free = threading.Event()
-        self.answered = 0
-
-    def get(self, path: str, default: Any = None) -> Any:
-        if path.startswith("/page"):
-            self.answered += 1
-            if self.answered > PAGES // 2:
-                self.free.wait(20)
-        return super().get(path, default)
 
 
 @pytest.fixture
 def server(site_server: Any) -> Iterator[SiteServer]:
     """A site with pages that all answer 404, half of them late."""
-    started = site_server({})
-    locs = "".join(f"<url><loc>{started.url}/page{n}</loc></url>" for n in range(PAGES))
-    started.pages = WaitingPages(
+    started, early = site_server({}), iter(range(PAGES // 2))
+    started.pages = HeldPages(
         {
-            "/robots.txt": (200, {}, f"Sitemap: {started.url}/map.xml".encode()),
-            "/map.xml": (200, {"Content-Type": "text/xml"}, f"<urlset {NS}>{locs}</urlset>".encode()),
-        }
+            "/robots.txt": (200, {}, robots(f"{started.url}/map.xml")),
+            "/map.xml": xml(urlset(*(f"{started.url}/page{n}" for n in range(PAGES)))),
+        },
+        lambda path: path.startswith("/page") and next(early, None) is None,
     )
     yield started
     started.pages.free.set()
@@ -81,9 +64,7 @@ def test_mistakes(arguments: list[str], message: str) -> None:
 
 
 def test_a_dump_is_refused(tmp_path: Path) -> None:
-    dump = tmp_path / "urls.jsonl"
-    dump.write_text('{"loc": "https://e.example/"}\n')
-    result = run("audit", dump, "--check-urls", "5")
+    result = run("audit", dump(tmp_path / "urls.jsonl", {"loc": "https://e.example/"}), "--check-urls", "5")
     assert result.exit_code == 2
     assert "--check-urls fetches the pages of a site, and" in result.stderr
 

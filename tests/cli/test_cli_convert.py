@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import BEGINNINGS, FORMAT_SUFFIXES, PROGRAM, SITES, process, run
+from cli_runs import BEGINNINGS, FORMAT_SUFFIXES, PROGRAM, SITES, run
 
 from sitemap_reader.cli.exits import Exit
 from sitemap_reader.cli.output import open_outputs
@@ -265,33 +265,6 @@ def test_a_file_that_cannot_be_read_is_an_error_and_makes_none(tmp_path: Path, n
     assert not output.exists()
 
 
-@pytest.mark.parametrize("name", ["urls.jsonl", "link.jsonl", "./urls.jsonl"])
-def test_a_file_that_is_read_and_written_is_refused_untouched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    file = dump(tmp_path, {"loc": "https://a.example/"})
-    before = file.read_bytes()
-    (tmp_path / "link.jsonl").symlink_to(file)
-    monkeypatch.chdir(tmp_path)
-    result = run("convert", file, "-o", name)
-    assert result.exit_code == 2
-    assert result.stderr == f"error: {file} is read and written at once; write to another file\n"
-    assert file.read_bytes() == before
-
-
-@pytest.mark.slow
-def test_a_file_that_stdout_is_appended_to_is_refused(tmp_path: Path) -> None:
-    file = dump(tmp_path, {"loc": "https://a.example/"})
-    before = file.read_bytes()
-    with file.open("ab") as stdout:
-        done = subprocess.run(
-            [*PROGRAM, "convert", str(file), "--format", "txt"], stdout=stdout, stderr=subprocess.PIPE, check=False
-        )
-    assert done.returncode == 2
-    assert b"is read and written at once" in done.stderr
-    assert file.read_bytes() == before
-
-
 # --- processes ---
 
 
@@ -312,27 +285,6 @@ def test_lines_are_written_before_the_next_read_blocks() -> None:
         running.stdin.close()
         assert running.stdout.read() == b""
     assert running.returncode == 0
-
-
-@pytest.mark.slow
-def test_closed_pipe_ends_the_command_without_an_error(tmp_path: Path) -> None:
-    file = tmp_path / "urls.jsonl"
-    file.write_text("".join(f"{line}\n" for line in URLS * 20))
-    script = f"set -o pipefail; {' '.join(PROGRAM)} convert {file} --format csv | head -2; echo ${{PIPESTATUS[@]}}"
-    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
-    assert result.stdout.splitlines()[-1] == "0 0"
-    assert result.stderr == ""
-
-
-@pytest.mark.smoke("parquet")
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
-def test_a_full_disk_is_exit_6(format: str) -> None:
-    result = process("convert", SHOP_DUMP, "-o", "/dev/full", "--format", format)
-    assert result.returncode == 6
-    assert result.stderr.splitlines()[-1].startswith("error: cannot write /dev/full: No space left on device")
-    assert len(result.stderr.splitlines()) == 1
 
 
 @contextmanager
@@ -369,13 +321,6 @@ def test_parquet_can_go_through_a_pipe() -> None:
     )
     assert done.returncode == 0
     assert pq.read_table(io.BytesIO(done.stdout)).num_rows == len(URLS)
-
-
-@pytest.mark.slow
-def test_a_closed_stdin_is_an_error() -> None:
-    script = f"{' '.join(PROGRAM)} convert - --format csv <&-"
-    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
-    assert (result.returncode, result.stderr) == (2, "error: stdin is closed; give a file\n")
 
 
 # --- outputs of any command ---
@@ -447,24 +392,3 @@ def test_a_report_is_written_whole_even_where_the_records_cannot_be(tmp_path: Pa
     with pytest.raises(OSError, match="No space"):
         write_both()
     assert report.read_bytes() == b"[]\n"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [
-        ("convert - --format csv -o /dev/full", 6),
-        ("convert - --format csv | head -n 1 > {null}", 0),
-        ("convert - --format parquet -o /dev/full", 6),
-    ],
-)
-def test_write_error_is_not_reported_as_a_read_error(command: str, code: int) -> None:
-    if not Path("/dev/full").exists():
-        pytest.skip("there is no /dev/full")
-    program = " ".join(PROGRAM)
-    many = f"for i in 1 2 3 4 5 6 7 8; do cat {SHOP_DUMP}; done"
-    script = f"set -o pipefail; {{ {many}; }} 2> /dev/null | {program} {command.format(null=os.devnull)}"
-    script += '; echo "${PIPESTATUS[1]}"'
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    assert done.stdout.splitlines()[-1] == str(code), done.stderr
-    assert "cannot read" not in done.stderr

@@ -4,7 +4,7 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import BROKEN, SHOP, SITES, process, run, urlset
+from cli_runs import BROKEN, SHOP, SITES, run, urlset
 
 from sitemap_reader.cli.exits import PRECEDENCE, Exit, Interrupts, worst
 
@@ -157,13 +157,6 @@ def test_output_that_cannot_be_written_is_exit_6(arguments: list[str], place: st
     assert errors[0].startswith(f"error: cannot write {place}: ")
 
 
-@pytest.mark.slow
-def test_usage_error_is_no_traceback(tmp_path: Path) -> None:
-    result = process("dump", "wort", cwd=tmp_path)
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr.count("\n") == 1
-
-
 def test_exit_codes_have_a_precedence() -> None:
     assert set(PRECEDENCE) == set(Exit)
     assert [worst(PRECEDENCE[i:]) for i in range(len(PRECEDENCE))] == list(PRECEDENCE)
@@ -207,26 +200,6 @@ def test_a_second_interrupt_does_not_wait() -> None:
     with Interrupts() as interrupts, pytest.raises(KeyboardInterrupt):
         write(interrupts)
     assert done == []
-
-
-def test_refused_command_keeps_existing_files(tmp_path: Path) -> None:
-    kept = tmp_path / "kept.jsonl"
-    for arguments in (["dump", SHOP, "--since", "garbage"], ["dump", "no host"], ["parse", "no-such-file.xml"]):
-        kept.write_text("yesterday's\n")
-        assert run(*arguments, "-o", kept).exit_code == 2
-        assert kept.read_text() == "yesterday's\n"
-    assert run("dump", SHOP, "-o", kept, "--limit", "1").exit_code == 0
-    assert len(kept.read_text().splitlines()) == 1
-
-
-def test_a_file_is_not_read_and_written_at_once(tmp_path: Path) -> None:
-    document = tmp_path / "sitemap"
-    document.write_text(urlset("https://e.example/1"))
-    for option in ("-o", "--report"):
-        result = run("parse", document, option, document)
-        assert result.exit_code == 2
-        assert "read and written at once" in result.stderr
-        assert "https://e.example/1" in document.read_text()
 
 
 def test_document_with_all_urls_out_of_scope_is_named(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import NS, OLD, PROGRAM, SITES, alone, old_file, unfinished, urlset, zstd
+from cli_runs import OLD, PROGRAM, SITES, alone, old_file, unfinished, zstd
+from kit import dump, objects, robots, urlset
 
 from sitemap_reader.cli.exits import Exit
 
@@ -35,7 +36,7 @@ URLS = (SITES / "shop.jsonl").read_text("utf-8").splitlines()
 CUT = (
     200,
     {"Content-Length": "99999", "Content-Type": "text/xml"},
-    f"<urlset {NS}>{'<url><loc>/page</loc></url>' * 900}".encode(),
+    urlset(*["/page"] * 900).removesuffix(b"</urlset>\n"),
 )
 
 
@@ -45,25 +46,33 @@ def endless(site_server: Any) -> str:
     return f"{site_server({'/s.xml': CUT}).url}/s.xml"
 
 
-def wait_until_read(pipe: Any) -> None:
-    """Waits until the process has read all bytes of the pipe."""
+def wait_for(is_so: Callable[[], Any]) -> None:
     deadline = time.monotonic() + 30
-    while struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]:
+    while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
-@pytest.mark.smoke("2")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_keeps_what_was_read(endless: str, number: signal.Signals) -> None:
+def wait_until_read(pipe: Any) -> None:
+    """Waits until the process has read all bytes of the pipe."""
+    wait_for(lambda: not struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0])
+
+
+@pytest.mark.smoke("SIGINT")
+@pytest.mark.parametrize(
+    ("number", "send"),
+    [(signal.SIGINT, os.kill), (signal.SIGTERM, os.kill), (signal.SIGINT, os.killpg)],
+    ids=["SIGINT", "SIGTERM", "group"],
+)
+def test_an_interrupt_keeps_what_was_read(endless: str, number: signal.Signals, send: Callable[..., None]) -> None:
+    """Also if the whole process group receives the signal, as on a terminal."""
     command = [*PROGRAM, "dump", endless, "--allow-private"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        assert running.stderr is not None
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True, start_new_session=True) as running:  # type: ignore[call-overload]
         first = running.stdout.readline()  # flushed before the document has ended
-        running.send_signal(number)
+        send(running.pid, number)
         rest, reported = running.stdout.read(), running.stderr.read()
-    locs = [json.loads(line)["loc"] for line in (first + rest).splitlines()]
+    locs = [form["loc"] for form in objects(first + rest)]
     assert locs == [endless.replace("s.xml", "page")] * len(locs)
     assert locs
     assert running.returncode == 130
@@ -89,8 +98,7 @@ def test_a_long_line_of_a_robots_txt_delays_no_interrupt(
     command = [*PROGRAM, "dump", server.url, endless, "--allow-private"]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
-        while not server.received and running.poll() is None:
-            time.sleep(0.01)
+        wait_for(lambda: server.received or running.poll() is not None)
         time.sleep(0.2)  # it is read, or being read
         running.send_signal(number)
         _, reported = running.communicate(timeout=20)  # half a second; quadratic patterns take minutes
@@ -102,11 +110,9 @@ def test_a_long_line_of_a_robots_txt_delays_no_interrupt(
 
 def test_an_interrupt_before_any_answer_is_130(site_server: Any) -> None:
     server = site_server({"/robots.txt": (200, {"Content-Length": "99"}, b"never whole")})
-    running = subprocess.Popen(
-        [*PROGRAM, "dump", server.url, "--allow-private"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-    while not server.received and running.poll() is None:
-        time.sleep(0.01)
+    command = [*PROGRAM, "dump", server.url, "--allow-private"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(lambda: server.received or running.poll() is not None)
     running.send_signal(signal.SIGINT)
     _, reported = running.communicate(timeout=30)
     assert running.returncode == Exit.INTERRUPTED
@@ -129,9 +135,7 @@ def dumping(endless: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
     def begin(file: Path) -> subprocess.Popen[bytes]:
         command = [*PROGRAM, "dump", endless, "--allow-private", "-q", "-o", str(file)]
         running.append(subprocess.Popen(command))
-        deadline = time.monotonic() + 30
-        while not any(part.stat().st_size for part in unfinished(file)) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_for(lambda: any(part.stat().st_size for part in unfinished(file)))
         return running[-1]
 
     yield begin
@@ -142,13 +146,7 @@ def dumping(endless: str) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
 
 @pytest.mark.parametrize(
     ("suffix", "number"),
-    [
-        ("", signal.SIGINT),
-        ("", signal.SIGTERM),
-        ("", signal.SIGHUP),
-        (".csv.gz", signal.SIGTERM),
-        (".jsonl.zst", signal.SIGINT),
-    ],
+    [*(("", getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGHUP")), (".csv.gz", 15), (".jsonl.zst", 2)],
 )
 def test_an_interrupt_leaves_a_whole_file_of_what_was_fetched(
     old: Path, dumping: Callable[..., Any], suffix: str, number: signal.Signals
@@ -170,9 +168,7 @@ def test_an_interrupt_leaves_a_whole_file_of_what_was_fetched(
 def test_an_interrupt_before_anything_was_read_leaves_the_file(old: Path) -> None:
     command = [*PROGRAM, "parse", "-", "-o", str(old), "-q"]
     with subprocess.Popen(command, stdin=subprocess.PIPE) as process:
-        deadline = time.monotonic() + 30
-        while not unfinished(old) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        wait_for(lambda: unfinished(old))
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 130
     assert (old.read_bytes(), alone(old)) == (OLD, True)
@@ -224,15 +220,13 @@ def test_an_interrupt_leaves_a_whole_file_of_what_was_converted(
 def test_interrupted_diff_keeps_the_previous_output(tmp_path: Path) -> None:
     out = tmp_path / "changes.jsonl"
     out.write_bytes(b"of before")
-    (tmp_path / "old.jsonl").write_text("".join(f"{line}\n" for line in URLS[:9]))
+    dump(tmp_path / "old.jsonl", *map(json.loads, URLS[:9]))
     command = [*PROGRAM, "diff", tmp_path / "old.jsonl", "-", "-o", out]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdin is not None
         child.stdin.write(b"{}")  # which is not a whole line yet
         child.stdin.flush()
-        give_up_at = time.monotonic() + 30
-        while len(list(tmp_path.glob("changes.jsonl*"))) < 2 and time.monotonic() < give_up_at:
-            time.sleep(0.01)
+        wait_for(lambda: len(list(tmp_path.glob("changes.jsonl*"))) > 1)
         time.sleep(0.1)
         child.send_signal(signal.SIGTERM)
         _, reported = child.communicate(timeout=60)
@@ -265,12 +259,11 @@ def test_interrupted_stats_prints_what_was_read(tmp_path: Path) -> None:
 def test_an_interrupt_of_an_audit_leaves_a_report_of_what_was_read(site_server: Any) -> None:
     server = site_server({})
     whole = urlset(*(f"{server.url}/{number}" for number in range(700)))
-    lines = f"Sitemap: {server.url}/whole.xml\nSitemap: {server.url}/s.xml\n"
-    server.pages |= {"/robots.txt": (200, {}, lines.encode()), "/whole.xml": (200, {}, whole.encode()), "/s.xml": CUT}
+    lines = robots(f"{server.url}/whole.xml", f"{server.url}/s.xml")
+    server.pages |= {"/robots.txt": (200, {}, lines), "/whole.xml": (200, {}, whole), "/s.xml": CUT}
     command = [*PROGRAM, "audit", server.url, "--allow-private", "--per-host", "1", "--format", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        while "/s.xml" not in server.requests() and running.poll() is None:
-            time.sleep(0.01)
+        wait_for(lambda: "/s.xml" in server.requests() or running.poll() is not None)
         running.send_signal(signal.SIGINT)
         report, reported = running.communicate(timeout=60)
     assert running.returncode == 130

@@ -208,13 +208,6 @@ def test_a_sync_without_changes_empties_the_file(tmp_path: Path, old: Path, site
     assert old.read_bytes() == b"change\tloc\tlastmod\tprevious_lastmod\tchanged\n"
 
 
-def test_sync_refuses_its_state_as_output(tmp_path: Path, site: Callable[..., Path]) -> None:
-    result = run("sync", site(PAGES), "--state", tmp_path / "new.db", "-o", tmp_path / "new.db")
-    assert result.exit_code == 2
-    assert "read and written at once" in result.stderr
-    assert not (tmp_path / "new.db").exists()
-
-
 # --- files of every kind ---
 
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import errno
 import io
-import json
 import os
 import re
 import subprocess
@@ -12,7 +11,8 @@ from pathlib import Path
 
 import click
 import pytest
-from cli_runs import BROKEN, NS, PROGRAM, SHOP, process, run
+from cli_runs import BROKEN, PROGRAM, SHOP, process
+from kit import dump, run, urlset
 from tiers import needs
 
 import sitemap_reader
@@ -31,22 +31,80 @@ def shell(command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.smoke
-def test_closed_pipe_ends_the_command_without_an_error(tmp_path: Path) -> None:
-    many = tmp_path / "many.txt"
-    many.write_text("".join(f"https://a.example/{number}\n" for number in range(50_000)))
-    result = shell(f"sitemap-reader parse {many} | head -3; echo ${{PIPESTATUS[@]}}")
-    *lines, codes = result.stdout.splitlines()
-    assert [json.loads(line)["loc"] for line in lines] == [f"https://a.example/{number}" for number in range(3)]
-    assert (codes, result.stderr) == ("0 0", "")
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """More URLs than a pipe takes, as many.txt and many.jsonl, and a dump of one."""
+    folder = tmp_path_factory.mktemp("many")
+    locs = [f"https://a.example/{number}" for number in range(5_000)]
+    (folder / "many.txt").write_text("".join(f"{loc}\n" for loc in locs))
+    dump(folder / "many.jsonl", *({"loc": loc, "lastmod": None} for loc in locs))
+    dump(folder / "one.jsonl", {"loc": "https://a.example/", "lastmod": None})
+    return folder
 
 
-def test_a_full_disk_is_exit_6_and_no_traceback() -> None:
-    result = shell(f"sitemap-reader dump {SHOP} > /dev/full")
+@pytest.mark.smoke("parse many.txt")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "parse many.txt",
+        f"dump {SHOP} {SHOP} {SHOP} -q",
+        "convert many.jsonl --format csv -q",
+        "convert - --format csv -q",
+        *(f"diff one.jsonl many.jsonl -q --format {format}" for format in ("jsonl", "table", "tsv")),
+        f"audit {SHOP} -q",
+        "audit --explain all",
+    ],
+)
+def test_closed_pipe_ends_the_command_without_an_error(many: Path, command: str) -> None:
+    piped = f"cd {many}; cat many.jsonl 2> /dev/null | sitemap-reader {command} | head -1; echo ${{PIPESTATUS[@]:1}}"
+    result = shell(piped)
+    assert (result.stdout.splitlines()[1:], result.stderr) == (["0 0"], "")
+
+
+@pytest.mark.smoke("convert many.jsonl -o /dev/full --format parquet")
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"dump {SHOP} > /dev/full",
+        "schema json > /dev/full",
+        "diff one.jsonl many.jsonl > /dev/full",
+        "convert - --format csv -o /dev/full",
+        "convert - --format parquet -o /dev/full",
+        *(f"convert many.jsonl -o /dev/full --format {format}" for format in ("jsonl", "csv", "parquet")),
+    ],
+)
+def test_a_full_disk_is_exit_6_and_one_line(many: Path, command: str) -> None:
+    result = shell(f"cd {many}; cat many.jsonl 2> /dev/null | sitemap-reader {command}; exit ${{PIPESTATUS[1]}}")
     assert result.returncode == 6
-    assert result.stderr.splitlines()[-1].startswith("error: cannot write stdout: No space left on device")
-    assert "Traceback" not in result.stderr
-    assert "Exception ignored" not in result.stderr
+    *before, error = result.stderr.splitlines()
+    name = "stdout" if "> /dev/full" in command else "/dev/full"
+    assert error.startswith(f"error: cannot write {name}: No space left on device")
+    assert not any(line.startswith("error") or "Traceback" in line or "Exception" in line for line in before)
+
+
+@pytest.mark.parametrize("command", ["stats -", "convert - --format csv", "diff one.jsonl -"])
+def test_a_closed_stdin_is_an_error(many: Path, command: str) -> None:
+    result = shell(f"cd {many}; sitemap-reader {command} <&-")
+    assert (result.returncode, result.stderr) == (2, "error: stdin is closed; give a file\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "file"), [("convert {} --format txt", "urls.jsonl"), (f"sync {SHOP} --state {{}}", "sites.db")]
+)
+def test_a_file_that_stdout_is_appended_to_is_not_read(tmp_path: Path, command: str, file: str) -> None:
+    """`>> sites.db` by mistake."""
+    read = tmp_path / file
+    words = ["dump", SHOP, "-o"] if file == "urls.jsonl" else ["sync", SHOP, "--state"]
+    assert run(*words, read).exit_code == 0
+    before = read.read_bytes()
+    result = shell(f"sitemap-reader {command.format(read)} >> {read}")
+    assert (result.returncode, "is read and written at once" in result.stderr) == (2, True)
+    assert read.read_bytes() == before
+
+
+def test_usage_error_is_one_line() -> None:
+    result = process("dump", "wort")
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
 
 
 def test_a_closed_stdout_is_exit_6() -> None:
@@ -96,7 +154,7 @@ def test_help_and_parse_load_no_network_library(arguments: list[str]) -> None:
         "finally:\n"
         "    print(*({'aiohttp', 'feedparser', 'pandas'} & set(sys.modules)), file=sys.stderr)\n"
     )
-    text = f"<urlset {NS}><url><loc>https://a.example/1</loc></url></urlset>"
+    text = urlset("https://a.example/1").decode()
     result = subprocess.run([sys.executable, "-c", script], input=text, capture_output=True, text=True, check=False)
     assert result.returncode == 0
     assert result.stderr.splitlines()[-1] == ""

@@ -9,8 +9,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import NS, PROGRAM, process, urlset
-from cli_runs import index as sitemapindex
+from cli_runs import PROGRAM, HeldPages, process
+from kit import index, objects, urlset, xml
 
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals", allow_module_level=True)
@@ -18,44 +18,26 @@ if sys.platform == "win32":
 from terminals import on_terminal, screen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
-
-    from servers import Page, SiteServer
 
 pytestmark = pytest.mark.slow
 
 BAR = r"sitemaps  \d+/(\d+|\?) \[\d\d:\d\d, "
-XML = {"Content-Type": "application/xml"}
-WAIT_SECONDS = 20.0
-
-
-class WaitingPages(dict[str, Any]):
-    """Pages of a server; the last child is returned when `free` is set."""
-
-    def __init__(self, pages: Mapping[str, Page], last: str) -> None:
-        super().__init__(pages)
-        self.free = threading.Event()
-        self._last = last
-
-    def get(self, path: str, default: Any = None) -> Any:
-        if path == self._last:
-            self.free.wait(WAIT_SECONDS)
-        return super().get(path, default)
 
 
 @pytest.fixture
-def waiting(site_server: Callable[[Mapping[str, Page]], SiteServer]) -> Iterator[tuple[str, WaitingPages]]:
-    """The URL of an index of three sitemaps, and the pages: the last has a date that cannot be read."""
+def waiting(site_server: Any) -> Iterator[tuple[str, HeldPages]]:
+    """The URL of an index of three sitemaps, and the pages: the last, which is held, has no readable date."""
     server = site_server({})
     at = server.url
     bodies = {
         "/0.xml": urlset(f"{at}/1", f"{at}/2"),
         "/1.xml": urlset(f"{at}/3", f"{at}/4"),
-        "/2.xml": urlset(f"{at}/5", lastmod={f"{at}/5": "Mon"}),
+        "/2.xml": urlset((f"{at}/5", "Mon")),
     }
-    bodies["/index.xml"] = sitemapindex(*(at + path for path in bodies))
-    server.pages = WaitingPages({path: (200, XML, body.encode()) for path, body in bodies.items()}, "/2.xml")
+    bodies["/index.xml"] = index(*(at + path for path in bodies))
+    server.pages = HeldPages({path: xml(body) for path, body in bodies.items()}, "/2.xml".__eq__)
     yield f"{at}/index.xml", server.pages
     server.pages.free.set()
 
@@ -65,7 +47,7 @@ def dump(target: str, *arguments: str | Path) -> list[str]:
 
 
 @pytest.mark.smoke
-def test_terminal_shows_a_progress_bar(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_terminal_shows_a_progress_bar(waiting: tuple[str, HeldPages], tmp_path: Path) -> None:
     target, pages = waiting
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl")) as terminal:
         terminal.wait_for(r"sitemaps  3/4 \[00:\d\d, 4 URLs, \d+ B\]")
@@ -78,7 +60,7 @@ def test_terminal_shows_a_progress_bar(waiting: tuple[str, WaitingPages], tmp_pa
     assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 5
 
 
-def test_bar_is_never_wider_than_the_terminal(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_bar_is_never_wider_than_the_terminal(waiting: tuple[str, HeldPages], tmp_path: Path) -> None:
     target, pages = waiting
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl", "-q"), columns=30) as quiet:
         pages.free.set()
@@ -93,7 +75,7 @@ def test_bar_is_never_wider_than_the_terminal(waiting: tuple[str, WaitingPages],
     assert "sitemaps  " not in "\n".join(terminal.screen())
 
 
-def test_terminal_of_unknown_size_shows_a_bar(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_terminal_of_unknown_size_shows_a_bar(waiting: tuple[str, HeldPages], tmp_path: Path) -> None:
     target, pages = waiting
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl"), columns=0) as terminal:
         terminal.wait_for(BAR)
@@ -101,17 +83,17 @@ def test_terminal_of_unknown_size_shows_a_bar(waiting: tuple[str, WaitingPages],
         assert terminal.end() == 0
 
 
-def test_piped_output_has_no_bar(waiting: tuple[str, WaitingPages]) -> None:
+def test_piped_output_has_no_bar(waiting: tuple[str, HeldPages]) -> None:
     target, pages = waiting
     with on_terminal(dump(target), pipes_stdout=True) as terminal:
         terminal.wait_for(BAR)
         pages.free.set()
         assert terminal.end() == 0
-    assert len([json.loads(line) for line in terminal.output.splitlines()]) == 5
+    assert len(objects(terminal.output)) == 5
     assert "\r" not in terminal.output.decode()
 
 
-def test_table_is_printed_after_the_bar_is_removed(waiting: tuple[str, WaitingPages]) -> None:
+def test_table_is_printed_after_the_bar_is_removed(waiting: tuple[str, HeldPages]) -> None:
     target, pages = waiting
     with on_terminal([*PROGRAM, "tree", target, "--allow-private"], columns=160) as terminal:
         terminal.wait_for(r"sitemaps  3/4")
@@ -126,7 +108,7 @@ def test_table_is_printed_after_the_bar_is_removed(waiting: tuple[str, WaitingPa
 
 @pytest.mark.parametrize("arguments", [[], ["-o", "FILE", "-q"], ["-q"]], ids=" ".join)
 def test_no_bar_with_lines_on_the_terminal_or_quiet(
-    waiting: tuple[str, WaitingPages], tmp_path: Path, arguments: list[str]
+    waiting: tuple[str, HeldPages], tmp_path: Path, arguments: list[str]
 ) -> None:
     target, pages = waiting
     pages.free.set()
@@ -139,7 +121,7 @@ def test_no_bar_with_lines_on_the_terminal_or_quiet(
     assert len(lines) == (0 if "FILE" in arguments else 5)
 
 
-def test_no_bar_without_a_terminal_on_stderr(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_no_bar_without_a_terminal_on_stderr(waiting: tuple[str, HeldPages], tmp_path: Path) -> None:
     target, pages = waiting
     threading.Timer(0.6, pages.free.set).start()
     done = process("dump", target, "--allow-private", "-o", tmp_path / "urls.jsonl")
@@ -148,7 +130,7 @@ def test_no_bar_without_a_terminal_on_stderr(waiting: tuple[str, WaitingPages], 
     assert "\r" not in done.stderr
 
 
-def test_interrupt_removes_the_bar(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_interrupt_removes_the_bar(waiting: tuple[str, HeldPages], tmp_path: Path) -> None:
     target, _ = waiting
     with on_terminal(dump(target, "-o", tmp_path / "urls.jsonl")) as terminal:
         terminal.wait_for(r"sitemaps  3/4")
@@ -161,7 +143,7 @@ def test_interrupt_removes_the_bar(waiting: tuple[str, WaitingPages], tmp_path: 
     assert len((tmp_path / "urls.jsonl").read_text().splitlines()) == 4
 
 
-def test_closed_terminal_does_not_stop_the_command(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_closed_terminal_does_not_stop_the_command(waiting: tuple[str, HeldPages], tmp_path: Path) -> None:
     target, pages = waiting
     ignoring = "import os, signal as s, sys; s.signal(s.SIGHUP, s.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     command = dump(target, "-o", tmp_path / "urls.jsonl")
@@ -174,7 +156,7 @@ def test_closed_terminal_does_not_stop_the_command(waiting: tuple[str, WaitingPa
 
 
 def test_bar_of_an_empty_target_is_removed(site_server: Any) -> None:
-    server = site_server({"/s.xml": (200, XML, f"<urlset {NS}>".encode())})
+    server = site_server({"/s.xml": xml(b"<urlset>")})
     with on_terminal(dump(f"{server.url}/s.xml"), columns=200, pipes_stdout=True) as terminal:
         assert terminal.end() == 5
     assert terminal.output == b""
@@ -182,7 +164,7 @@ def test_bar_of_an_empty_target_is_removed(site_server: Any) -> None:
     assert [line.partition(" ")[0] for line in terminal.screen()] == ["error", "error:", "0"]
 
 
-def test_each_target_has_its_own_bar(waiting: tuple[str, WaitingPages], tmp_path: Path) -> None:
+def test_each_target_has_its_own_bar(waiting: tuple[str, HeldPages], tmp_path: Path) -> None:
     target, pages = waiting
     pages.free.set()
     with on_terminal(dump(target, target, "-o", tmp_path / "urls.jsonl")) as terminal:

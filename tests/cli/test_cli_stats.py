@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from cli_runs import BROKEN, NS, SHOP, SITES, process, replay, run, urlset
+from cli_runs import BROKEN, NS, SHOP, SITES, replay, run, urlset
 
 from sitemap_reader.cli.stats import panels, percent
 from sitemap_reader.client.terminal import Screen
@@ -214,31 +214,6 @@ def test_a_dump_has_no_sitemaps_to_choose_from(option: str) -> None:
     result = run("stats", DUMP, option, "x")
     assert result.exit_code == 2
     assert f"{option} chooses sitemaps to read" in result.stderr
-
-
-def test_a_dump_is_not_written_over(tmp_path: Path) -> None:
-    dump = tmp_path / "urls.jsonl"
-    dump.write_text(LINE)
-    result = run("stats", dump, "-o", dump)
-    assert result.exit_code == 2
-    assert "is read and written at once" in result.stderr
-    assert dump.read_text() == LINE
-
-
-def test_a_table_in_a_file_replaces_what_it_held(tmp_path: Path) -> None:
-    kept = tmp_path / "facts.tsv"
-    kept.write_text("yesterday's\n" * 1000)
-    assert run("stats", "no host", "-o", kept).exit_code == 2
-    assert len(kept.read_text().splitlines()) == 1000
-    assert run("stats", DUMP, "-o", kept).exit_code == 0
-    assert kept.read_text() == run("stats", DUMP).stdout
-
-
-@pytest.mark.slow
-def test_closed_stdin_is_reported() -> None:
-    result = process("stats", "-", stdin=None, preexec_fn=lambda: os.close(0)) if os.name == "posix" else None
-    if result is not None:
-        assert (result.returncode, result.stderr) == (2, "error: stdin is closed; give a file\n")
 
 
 # --- panels ---

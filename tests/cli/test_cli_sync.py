@@ -6,12 +6,11 @@ import json
 import re
 import shutil
 import sqlite3
-import subprocess
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import BROKEN, PROGRAM, SHOP, index, process, replay, run, urlset
+from cli_runs import BROKEN, SHOP, index, process, replay, run, urlset
 
 from sitemap_reader.cli.exits import Exit
 
@@ -287,28 +286,6 @@ def test_invalid_arguments_are_one_line(
     assert words in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert not (tmp_path / "s.db").exists()
-
-
-@pytest.mark.parametrize("options", [["-o"], ["--report"], ["--history", "-o"]])
-def test_state_as_output_is_refused(site: Path, state: Path, options: list[str]) -> None:
-    sync(site, state)
-    before = state.read_bytes()
-    result = sync("a.example" if "--history" in options else site, state, *options, str(state))
-    assert result.exit_code == Exit.USAGE
-    assert result.stderr == f"error: {state} is read and written at once; write to another file\n"
-    assert state.read_bytes() == before
-
-
-@pytest.mark.slow
-def test_state_as_appended_stdout_is_refused(site: Path, state: Path) -> None:
-    """`>> sites.db` by mistake."""
-    sync(site, state)
-    before = state.read_bytes()
-    with state.open("ab") as stdout:
-        command = [*PROGRAM, "sync", str(site), "--state", str(state)]
-        done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
-    assert (done.returncode, "is read and written at once" in done.stderr) == (Exit.USAGE, True)
-    assert state.read_bytes() == before
 
 
 def test_other_filters_need_full(site: Path, state: Path) -> None:

@@ -256,13 +256,3 @@ def test_characters_without_width_keep_columns_aligned() -> None:
         b"??    x\n",
         b"shop  y\n",
     ]
-
-
-@pytest.mark.parametrize("command", ["tree", "discover"])
-def test_a_table_replaces_what_its_file_held(command: str, tmp_path: Path) -> None:
-    kept = tmp_path / "table.tsv"
-    kept.write_text("yesterday's\n" * 1000)
-    assert run(command, "no host", "-o", kept).exit_code == 2
-    assert len(kept.read_text().splitlines()) == 1000
-    assert run(command, SHOP, "-o", kept).exit_code == 0
-    assert kept.read_text() == run(command, SHOP).stdout

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
-from cli_runs import BROKEN, NS, PROGRAM, SHOP, SITES, process, replay, run, urlset
+from cli_runs import BROKEN, NS, SHOP, replay, run, urlset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from click.testing import Result
 
@@ -162,56 +159,3 @@ def test_dates_count_wherever_a_document_is_read(tmp_path: Path, newest: str) ->
     assert (f"done {A}/sitemap.xml: sitemapindex, 6 entries, 3 skipped" in result.stderr) == (newest < "2030")
     limited = run("dump", site, "--since", "2030-01-01", "--limit", "7")
     assert (limited.exit_code, limited.stdout.count("\n")) == (0, 7 if newest > "2030" else 0)
-
-
-def test_closed_pipe_ends_the_command_without_an_error(large: Path) -> None:
-    program = " ".join(PROGRAM)
-    script = f"set -o pipefail; {program} dump {large} {large} {large} | head -3; echo ${{PIPESTATUS[@]}}"
-    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60, check=False)
-    *lines, codes = result.stdout.splitlines()
-    assert (len(lines), codes.split()[-1]) == (3, "0")
-    assert "Traceback" not in result.stderr
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_is_exit_6(large: Path) -> None:
-    with open("/dev/full", "w") as full:
-        command = [*PROGRAM, "dump", str(large)]
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
-    assert done.returncode == 6
-    assert done.stderr.splitlines()[-1].startswith("error: cannot write stdout: No space left on device")
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(("number", "is_group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
-def test_an_interrupt_keeps_what_was_read(site_server: Any, number: signal.Signals, is_group: bool) -> None:
-    """Also if the whole process group receives the signal, as on a terminal."""
-    body = f"<urlset {NS}>{'<url><loc>/page</loc></url>' * 900}".encode()
-    site = site_server({"/s.xml": (200, {"Content-Length": "99999", "Content-Type": "text/xml"}, body)})
-    command = [*PROGRAM, "dump", f"{site.url}/s.xml", "--allow-private"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as running:
-        assert running.stdout is not None
-        assert running.stderr is not None
-        first = running.stdout.readline()
-        if is_group:
-            os.killpg(running.pid, number)
-        else:
-            running.send_signal(number)
-        rest, reported = running.stdout.read(), running.stderr.read()
-    locs = [json.loads(line)["loc"] for line in (first + rest).splitlines()]
-    assert locs == [f"{site.url}/page"] * len(locs)
-    assert locs
-    assert running.returncode == 130
-    assert reported.splitlines()[-2].startswith(f"{len(locs)} URLs from ")
-    assert reported.splitlines()[-1] == "partial: interrupted (exit 130)"
-    assert "Traceback" not in reported
-
-
-@pytest.mark.smoke
-def test_a_dump_in_a_process_is_the_truth() -> None:
-    result = process("dump", SHOP)
-    truth = (SITES / "shop.jsonl").read_text()
-    assert sorted(result.stdout.splitlines()) == sorted(truth.splitlines())
-    assert result.returncode == 0
